@@ -25,7 +25,7 @@ START = ("--initial-transform", "headers", "--search-degrees", "20")
 
 
 def arguments() -> argparse.Namespace:
-    """What was typed."""
+    """Return the arguments of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, help="folder of the data sets")
     parser.add_argument("--program", type=Path, default=environment.REPOSITORY / "target" / "release" / "antsreg-gpu")

@@ -84,7 +84,7 @@ def judge(folder: Path) -> list[str]:
 
 
 def find(raw: Path, derivatives: Path) -> list[str]:
-    """What pybids does not find by its entities."""
+    """The scans that pybids does not find by their entities."""
     from bids import BIDSLayout
 
     layout = BIDSLayout(raw, derivatives=derivatives, validate=False)
@@ -108,7 +108,7 @@ def find(raw: Path, derivatives: Path) -> list[str]:
 
 
 def main() -> int:
-    """Make, normalise, judge."""
+    """Make the dataset, normalise its scans, and check the derivatives."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", type=Path, default=environment.REPOSITORY / "target" / "release" / "antsreg-gpu")
     parser.add_argument("--folder", type=Path, help="folder to work in, which stays [default: a temporary one]")

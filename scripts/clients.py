@@ -37,7 +37,7 @@ REQUIREMENTS = environment.SCRIPTS / "clients" / "requirements.txt"
 
 
 def arguments() -> argparse.Namespace:
-    """What was typed."""
+    """Return the arguments of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="parts to run [default: all but scripts]")
     parser.add_argument("--program", type=Path, default=environment.REPOSITORY / "target" / "release" / "antsreg-gpu")
@@ -60,7 +60,7 @@ def main() -> int:
     """Run the parts; 1 if a client gets something wrong."""
     typed = arguments()
     environment.enter(REQUIREMENTS)
-    # What commands say on standard error is of interest where they fail.
+    # The standard error of commands is shown only if they fail.
     logging.getLogger("nipype").setLevel(logging.ERROR)
     typed.program = typed.program.resolve()
     typed.scripts = typed.scripts and typed.scripts.resolve()

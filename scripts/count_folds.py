@@ -59,7 +59,7 @@ def edges(moved: np.ndarray, to_world: np.ndarray) -> list[list[np.ndarray]]:
 
 
 def determinant(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """Of the matrices with these columns."""
+    """The determinants of the matrices with these columns."""
     import numpy as np
 
     return np.einsum("...i,...i", a, np.cross(b, c))
@@ -78,11 +78,11 @@ def count(path: Path, mask: np.ndarray | None) -> int:
     smallest = np.full(moved.shape[:3], np.inf)
     central = np.empty(moved.shape[:3])
     sides = edges(moved, to_world)
-    # Slice by slice: whole volumes of double precision are large.
+    # Slices are read one by one, because a volume in double precision needs much memory.
     for z in range(moved.shape[2]):
         here = [[side[:, :, z] for side in axis] for axis in sides]
         for a, b, c in itertools.product(*here):
-            # What is no number must not pass.
+            # NaN becomes −∞, so that it counts as a fold.
             found = np.nan_to_num(determinant(a, b, c) / voxel, nan=-np.inf)
             smallest[:, :, z] = np.minimum(smallest[:, :, z], found)
         central[:, :, z] = determinant(*((low + high) / 2 for low, high in here)) / voxel

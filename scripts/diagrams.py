@@ -20,12 +20,12 @@ IMAGES = environment.REPOSITORY / "docs" / "images"
 
 
 def main() -> None:
-    """Draw them all."""
+    """Draw all diagrams."""
     argparse.ArgumentParser(description=__doc__).parse_args()
     import matplotlib
 
     matplotlib.use("svg")
-    # Lines and labels readable on light and dark pages; the same bytes every time; text as text.
+    # Set the style: colours readable on light and dark pages, the same bytes in every run, text stored as text.
     matplotlib.rcParams |= {"svg.hashsalt": "antsreg-gpu", "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 9}
     for draw in (pipeline, spaces, levels, fold):
         figure = draw()

@@ -2,17 +2,22 @@
 """Time fMRIPrep's normalisation call of antsRegistration: an init from antsAI, rigid, affine, SyN, composites, an image.
 
 Prints the whole call's seconds, from the start of the program to its end: least, median and most of the runs after a first
-one. The device is that of ANTSREG_DEVICE.
+one. The device is that of ANTSREG_DEVICE. With --ants, the same call of real ANTs (the package antspyx) is timed once after
+them, on as many threads, and the ratio printed.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
+
+from clients.oracle import Oracle
 
 #: fMRIPrep 25.2.7, T1w precise; FIXED and MOVING stand for the images, LINEAR for the metric of both linear stages.
 LINE = (
@@ -36,6 +41,7 @@ def main() -> None:
     parser.add_argument("moving", type=Path)
     parser.add_argument("--program", type=Path, default=Path("target/release/antsreg-gpu"))
     parser.add_argument("--runs", type=int, default=5, help="runs that count [default: 5]")
+    parser.add_argument("--ants", type=int, metavar="THREADS", help="time real ANTs too, on this many threads")
     typed = parser.parse_args()
     fixed, moving, program = (str(path.resolve()) for path in (typed.fixed, typed.moving, typed.program))
     start = f"antsAI -d 3 -m Mattes[{fixed},{moving},32,Regular,0.25] -t Rigid[0.1] -s [15,0.1] -o init.mat"
@@ -50,8 +56,21 @@ def main() -> None:
 
         run(start.split())
         seconds = [run(words) for _ in range(typed.runs + 1)][1:]
-    least, median, most = min(seconds), statistics.median(seconds), max(seconds)
-    print(f"{typed.fixed.name} {typed.moving.name}: {least:.2f} s, median {median:.2f} s, at most {most:.2f} s")
+        least, median, most = min(seconds), statistics.median(seconds), max(seconds)
+        names = f"{typed.fixed.name} {typed.moving.name}"
+        print(f"{names}: {least:.2f} s, median {median:.2f} s, at most {most:.2f} s", flush=True)
+        if typed.ants:
+            theirs = time_ants(words, Path(folder), typed.ants)
+            print(f"{names}: ANTs on {typed.ants} threads {theirs:.1f} s, {theirs / median:.0f} times as long")
+
+
+def time_ants(words: list[str], folder: Path, threads: int) -> float:
+    """Seconds of a command of real ANTs, with the start of the process that holds it."""
+    os.environ["ITK_GLOBAL_DEFAULT_NUMBER_OF_THREADS"] = str(threads)
+    began = time.perf_counter()
+    if not Oracle().run(words, folder):
+        sys.exit(f"real ANTs failed: {' '.join(words)}")
+    return time.perf_counter() - began
 
 
 if __name__ == "__main__":

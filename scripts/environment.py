@@ -11,7 +11,7 @@ from pathlib import Path
 SCRIPTS = Path(__file__).resolve().parent
 REPOSITORY = SCRIPTS.parent
 REQUIREMENTS = SCRIPTS / "requirements.txt"
-#: What precedes a requirement that is installed without what it depends on.
+#: Mark of a requirement that is installed without its dependencies.
 ALONE = "# no-deps: "
 
 

@@ -114,14 +114,14 @@ class Bench:
         subprocess.run([self.program, verb, "--quiet", *map(str, arguments)], check=True, stdout=subprocess.DEVNULL)
 
     def register(self, *arguments: object) -> dict:
-        """Register and give the record."""
+        """Register a pair and return the record."""
         prefix = self.folder / "p_"
         outputs = ("--format", "nii", "--no-warped", "--device", self.device, "-o", prefix)
         self.run("register", *outputs, *arguments)
         return json.loads((self.folder / "p_record.json").read_text())
 
     def distances(self, points: list[tuple[int, int, int]], *transforms: pathlib.Path) -> list[float]:
-        """How far points are from where they started once they went through transforms, sorted."""
+        """Distances between points and their images under a chain of transforms, sorted."""
         start, end = self.folder / "start.csv", self.folder / "end.csv"
         start.write_text("x,y,z\n" + "".join(f"{x},{y},{z}\n" for x, y, z in points))
         chain = [word for transform in transforms for word in ("-t", transform)]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Make each kind of page from the example pair and check it in a headless Chromium.
+"""Make each kind of page from the example pair and the built-in head, and check it in a headless Chromium.
 
     cargo build --release
     python3 scripts/pages_check.py
@@ -16,10 +16,12 @@ import gzip
 import os
 import random
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from pathlib import Path
 
 import environment
@@ -29,6 +31,9 @@ REQUIREMENTS = REPOSITORY / "scripts" / "pages" / "requirements.txt"
 EXAMPLES = REPOSITORY / "examples"
 FIXED, MOVING = EXAMPLES / "icbm152_t1_2mm.nii.gz", EXAMPLES / "colin27_t1_2mm.nii.gz"
 LABELS = EXAMPLES / "colin27_aal_2mm.nii.gz"
+#: The built-in head, packed, with its grid: voxels, their size in mm, and the position of the first one.
+HEAD = REPOSITORY / "crates" / "heads" / "template" / "head_t1.bin"
+HEAD_SHAPE, HEAD_MM, HEAD_ORIGIN = (97, 115, 97), 2.0, (-96.5, -132.5, -78.5)
 MOST_BYTES = 2_500_000
 PHONE = {"width": 390, "height": 844}
 DESK = {"width": 1440, "height": 900}
@@ -86,6 +91,18 @@ def make_pages(program: Path, folder: Path) -> dict[str, Path]:
     pages["apply"] = folder / "applied_report.html"
     run("labels", "-f", FIXED, "-m", MOVING, "-l", LABELS, "-o", folder / "labelled_", "-t", "rigid", "--report")
     pages["labels"] = folder / "labelled_report.html"
+    carried = ["--apply", folder / "labelled_0GenericAffine.mat", "-l", LABELS, "-r", FIXED]
+    run("labels", *carried, "-o", folder / "carried_", "--report")
+    pages["labels-apply"] = folder / "carried_report.html"
+    atlas, fused = f"{MOVING}={LABELS}", ["-t", "rigid", "--report"]
+    run("labels", "-f", FIXED, "-a", atlas, "-o", folder / "fused_", "--fusion", "majority", *fused)
+    pages["labels-atlas"] = folder / "fused_report.html"
+    other = f"{FIXED}={folder / 'labelled_Labels.nii.gz'}"
+    run("labels", "--leave-one-out", "-a", atlas, "-a", other, "-o", folder / "scored_", *fused)
+    pages["labels-scores"] = folder / "scored_report.html"
+    (folder / "head.nii").write_bytes(built_in_head())
+    run("brain", "-i", folder / "head.nii", "-o", folder / "brain.nii.gz", "--report")
+    pages["brain"] = folder / "brain_report.html"
     # The same two brains by several names, and one that is no brain at all.
     (folder / "noise.nii").write_bytes(noise(gzip.decompress(MOVING.read_bytes())))
     rows = [f"sub-{n},{[MOVING, FIXED][n % 2]}" for n in range(1, 7)] + [f"sub-7,{folder / 'noise.nii'}"]
@@ -94,7 +111,35 @@ def make_pages(program: Path, folder: Path) -> dict[str, Path]:
     pages["batch"] = folder / "batch" / "report.html"
     run("atlas", "-o", folder / "atlas", MOVING, FIXED, "--passes", "1", "--preset", "fast")
     pages["atlas"] = folder / "atlas" / "report.html"
+    (folder / "series.nii").write_bytes(series(gzip.decompress(MOVING.read_bytes())))
+    run("motion", "-i", folder / "series.nii", "-o", folder / "series_", "--report")
+    pages["motion"] = folder / "series_report.html"
     return pages
+
+
+def built_in_head() -> bytes:
+    """The built-in head as a NIfTI file, unpacked as crates/heads/src/brain/packed.rs does it."""
+    nx, ny, nz = HEAD_SHAPE
+    row, plane = nx + 1, (nx + 1) * (ny + 1)
+    voxels, padded = bytearray(), [0] * (plane * (nz + 1))
+    for n, difference in enumerate(zlib.decompress(HEAD.read_bytes())):
+        at = (n // (nx * ny) + 1) * plane + (n // nx % ny + 1) * row + n % nx + 1
+        one = padded[at - 1] + padded[at - row] + padded[at - plane]
+        two = padded[at - 1 - row] + padded[at - 1 - plane] + padded[at - row - plane]
+        padded[at] = ((2 * one - two) // 3 + difference) % 256
+        voxels.append(padded[at])
+    header = bytearray(352)
+    struct.pack_into("<i", header, 0, 348)
+    struct.pack_into("<8h", header, 40, 3, nx, ny, nz, 1, 1, 1, 1)
+    struct.pack_into("<2h", header, 70, 2, 8)
+    struct.pack_into("<8f", header, 76, 1, *[HEAD_MM] * 3, 1, 1, 1, 1)
+    struct.pack_into("<2f", header, 108, 352, 1)
+    struct.pack_into("<h", header, 254, 1)
+    for axis in range(3):
+        line = [HEAD_MM * (axis == other) for other in range(3)]
+        struct.pack_into("<4f", header, 280 + 16 * axis, *line, HEAD_ORIGIN[axis])
+    header[344:348] = b"n+1\0"
+    return bytes(header) + bytes(voxels)
 
 
 def noise(nifti: bytes) -> bytes:
@@ -102,6 +147,17 @@ def noise(nifti: bytes) -> bytes:
     header, voxels = nifti[:352], bytearray(nifti[352:])
     random.Random(1).shuffle(voxels)
     return header + bytes(voxels)
+
+
+def series(nifti: bytes) -> bytes:
+    """Six volumes of a NIfTI file, each a voxel further along the first axis."""
+    header, voxels = bytearray(nifti[:352]), nifti[352:]
+    axes = list(struct.unpack_from("<8h", header, 40))
+    (bits,) = struct.unpack_from("<h", header, 72)
+    axes[0], axes[4] = 4, 6
+    struct.pack_into("<8h", header, 40, *axes)
+    step = bits // 8
+    return bytes(header) + b"".join(voxels[n * step :] + voxels[: n * step] for n in range(6))
 
 
 class Checked:

@@ -20,15 +20,14 @@ if not PROGRAM.exists():
     parser.error(f"{PROGRAM} is missing: cargo build --release")
 environment.enter()
 
-import io  # noqa: E402  (everything below exists only inside the environment)
-import subprocess  # noqa: E402
+import subprocess  # noqa: E402  (everything below exists only inside the environment)
 import tempfile  # noqa: E402
 
 import matplotlib.pyplot as plt  # noqa: E402
 import numpy as np  # noqa: E402
-import PIL.Image  # noqa: E402
 from scipy.ndimage import gaussian_filter  # noqa: E402
 
+import palette  # noqa: E402
 from benchmark.images import Image, Mapping, carry, read_image, read_mapping  # noqa: E402
 
 EXAMPLES = environment.REPOSITORY / "examples"
@@ -39,11 +38,10 @@ OUTPUT = environment.REPOSITORY / "docs" / "images" / "example.png"
 AXIAL_Z_MM, SAGITTAL_X_MM = 14.0, 10.0
 MARGIN_VOXELS = 4
 LINE = "#ff8a3d"
-COLOURS = 128
 
 
 def register() -> Mapping:
-    """What the program finds for the example pair."""
+    """The results of the program for the example pair."""
     with tempfile.TemporaryDirectory() as folder:
         prefix = f"{folder}/example_"
         subprocess.run([PROGRAM, "register", "-f", FIXED, "-m", MOVING, "-o", prefix], check=True)
@@ -61,7 +59,7 @@ def slices(image: Image, voxels: np.ndarray) -> list[np.ndarray]:
 
 
 def main() -> None:
-    """Register, carry, draw."""
+    """Register the pair, resample the images, and draw the figure."""
     fixed, moving = read_image(FIXED), read_image(MOVING)
     mapping = register()
     columns = {
@@ -86,12 +84,7 @@ def main() -> None:
             panel.contour(borders[row], levels=levels, colors=LINE, linewidths=0.55)
             panel.axis("off")
     figure.subplots_adjust(left=0, right=1, bottom=0, top=0.95, wspace=0, hspace=0)
-    OUTPUT.parent.mkdir(parents=True, exist_ok=True)
-    drawn = io.BytesIO()
-    figure.savefig(drawn, dpi=110)
-    # A palette keeps the file small.
-    PIL.Image.open(drawn).convert("RGB").quantize(COLOURS, dither=PIL.Image.Dither.NONE).save(OUTPUT, optimize=True)
-    print(f"{OUTPUT.relative_to(environment.REPOSITORY)}: {OUTPUT.stat().st_size // 1024} KiB")
+    palette.save(figure, OUTPUT, dpi=110)
 
 
 if __name__ == "__main__":

@@ -29,10 +29,10 @@ ENVIRONMENT = environment.folder(REQUIREMENTS)
 #: Files in which phrases are looked for. CUDA sources are left out: their digests are recorded.
 PHRASES_IN = [
     *("*.rs", "*.md", "*.py", "*.sh", "*.toml", "*.yaml", "**/Snakefile"),
-    # The first two quote such phrases; documents of the past keep theirs.
+    # The first two files quote such phrases. Documents in docs/history are not changed.
     *(":!scripts/prose_check.py", ":!CONTRIBUTING.md", ":!docs/history"),
 ]
-#: Documents of the past keep their sentences.
+#: Documents in docs/history are not changed.
 SENTENCES_IN = ["*.md", ":!docs/history"]
 
 SUBJECT = re.compile(r"[a-z][a-z0-9_-]*(, [a-z][a-z0-9_-]*)*: [a-z`0-9].*[^.]")

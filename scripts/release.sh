@@ -14,7 +14,6 @@ tools=$PWD/target/release-tools
 glibc=2.17
 machines=${ONLY:-x86_64 aarch64}
 manuals=$PWD/target/release-manuals
-rm -rf "$manuals" && cargo run --quiet --locked --package antsreg-cli --example man -- "$manuals"
 
 # One time for all that records one: that of the commit.
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
@@ -40,7 +39,11 @@ for machine in $machines; do
     cp "target/$triple/release/antsreg-gpu" "$folder/bin/"
     cp README.md LICENSE-MIT LICENSE-APACHE crates/heads/template/LICENSE-MNI "$folder/"
     # What the program says of itself is the same on every processor; it is asked on this one.
-    if [ "$machine" = "$(uname -m)" ]; then native=$folder/bin/antsreg-gpu; fi
+    if [ "$machine" = "$(uname -m)" ]; then
+        native=$folder/bin/antsreg-gpu
+        cargo zigbuild --release --locked --package antsreg-cli --example man --target "$triple.$glibc"
+        rm -rf "$manuals" && "target/$triple/release/examples/man" "$manuals"
+    fi
     for shell in bash zsh fish; do
         "${native:?build $(uname -m) first}" completions "$shell" > "$folder/share/completions/antsreg-gpu.$shell"
     done

@@ -32,7 +32,7 @@ PARTS = ("accuracy", "spikes", "time", "peer")
 
 
 def arguments() -> argparse.Namespace:
-    """What was typed."""
+    """Return the arguments of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, help="folder of the data sets")
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="parts to run [default: all]")
@@ -99,7 +99,7 @@ def accuracy(typed: argparse.Namespace, folder: Path) -> list[str]:
 
 
 def spikes(typed: argparse.Namespace, folder: Path) -> list[str]:
-    """A tenth of the volumes jumps."""
+    """Measure a series in which a tenth of the volumes jump."""
     from series import errors, made
 
     of = made.source(typed.data)
@@ -126,7 +126,7 @@ def time_of(typed: argparse.Namespace, folder: Path) -> list[str]:
 
 
 def peer(typed: argparse.Namespace, folder: Path) -> list[str]:
-    """Antspyx beside this program."""
+    """Compare antspyx with this program."""
     os.environ["ITK_GLOBAL_DEFAULT_NUMBER_OF_THREADS"] = str(typed.threads)
     import ants
     import numpy as np

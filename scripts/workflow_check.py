@@ -28,7 +28,7 @@ REQUIREMENTS = WORKFLOW / "requirements.txt"
 ENVIRONMENT = environment.folder(REQUIREMENTS)
 WORK = REPOSITORY / "target" / "workflow-check"
 
-# Few iterations: what is compared is bytes, not brains.
+# Few iterations are enough, because only the bytes of files are compared.
 OPTIONS = [
     *("--shrink-factors", "3x2x1", "--smoothing-sigmas", "1x0x0", "--iterations", "10x10x5"),
     *("--finest-mm", "4", "--search-degrees", "30"),
@@ -41,7 +41,7 @@ SCANS = 24
 
 
 def main() -> int:
-    """Build, run both ways, compare."""
+    """Build the program, run the workflow and the single commands, and compare their files."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--profile", default="local", help="a folder of workflows/atlas/profiles, or a path")
     parser.add_argument("--snakemake", nargs=argparse.REMAINDER, default=[], help="further arguments of snakemake")

@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from ._registration import Registration as Registration
     from ._registration import register as register
     from ._registration import register_many as register_many
+    from ._series import Series as Series
+    from ._series import register_series as register_series
     from ._transforms import Transform as Transform
     from ._transforms import apply as apply
     from ._transforms import apply_points as apply_points
@@ -90,6 +92,7 @@ _PLACES = {
     ),
     "_progress": ("Report",),
     "_registration": ("Fixed", "OnDevice", "Registration", "register", "register_many"),
+    "_series": ("Series", "register_series"),
     "_transforms": ("Transform", "apply", "apply_points", "read_transform", "write_transform"),
 }
 _MODULE_OF = {name: module for module, names in _PLACES.items() for name in names}

@@ -34,7 +34,7 @@ class StoppedError(Error, RuntimeError):
 
 
 class ForkedError(Error, RuntimeError):
-    """A process that was forked after the package had been used: it has none of its threads and devices."""
+    """A process that was forked after the package had been used. Threads and devices do not survive a fork."""
 
 
 class AntsregWarning(UserWarning):

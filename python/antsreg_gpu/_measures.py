@@ -13,11 +13,11 @@ from ._transforms import TransformLike, chain_of
 class Measures(NamedTuple):
     """Overlap of two label maps; a measure is NaN where it does not exist. ``source`` is judged, ``target`` is the truth."""
 
-    #: Both over target.
+    #: The overlap divided by the target.
     target_overlap: float
-    #: Both over either.
+    #: The overlap divided by the union (Jaccard).
     jaccard: float
-    #: Twice both over the sum.
+    #: Twice the overlap divided by the sum of both volumes (Dice).
     dice: float
     #: 2 (source − target) / (source + target).
     volume_similarity: float
@@ -30,9 +30,9 @@ class Measures(NamedTuple):
 class Overlap(NamedTuple):
     """Overlap of two label maps."""
 
-    #: Of each label.
+    #: The overlap of each label.
     labels: dict[int, Measures]
-    #: Of all labels together.
+    #: The overlap of all labels together.
     total: Measures
     #: The mean over labels.
     mean: Measures

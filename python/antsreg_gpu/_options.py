@@ -1,4 +1,4 @@
-"""What a registration is told, in the terms of the library."""
+"""Options of a registration: translates arguments into the names of the library."""
 
 from __future__ import annotations
 

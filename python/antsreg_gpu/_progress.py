@@ -50,7 +50,7 @@ class Follower:
 
     @property
     def callback(self) -> Optional[_native.Callback]:
-        """What the library calls, if anything."""
+        """The function that the library calls; None without progress."""
         function = self._function
         if function is None:
             return None
@@ -103,7 +103,7 @@ class _Line:
         self._title = title
 
     def refresh(self) -> None:
-        """Writes the line again."""
+        """Shows the line with the present numbers."""
         sys.stderr.write(f"\r{self._title}: {self.n}/{self.total}\033[K")
         sys.stderr.flush()
 

@@ -416,7 +416,7 @@ def register_many(
     movings : images
         The moving images. Paths are read when their turn comes, so that few are in memory at once.
     workers : int, optional
-        Registrations at the same time on each device: by default 3 on a GPU, 1 on the CPU, which uses all its cores.
+        Registrations at the same time on each device: by default 4 on a GPU, 1 on the CPU, which uses all its cores.
     device : str
         As for `register`, or several GPUs: ``cuda:0,1``, ``cuda:all``; ``auto`` takes all there are.
     transform, preset, stages, fixed_mask, initial, linear, syn, levels, dof, search_degrees

@@ -10,7 +10,7 @@ from benchmark.data import PAIRS
 from benchmark.sections import SECTIONS
 from environment import REPOSITORY
 
-#: What --peers accepts, and the registrations each stands for.
+#: The names that --peers accepts, and the registrations that each name stands for.
 PEERS = {
     "greedy": ["greedy-affine", "greedy"],
     "ants-quick": ["ants-affine", "ants-quick"],
@@ -19,7 +19,7 @@ PEERS = {
 
 
 def arguments(description: str | None) -> argparse.Namespace:
-    """What was typed."""
+    """Return the arguments of the command line."""
     how = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(prog="benchmark.py", description=description, formatter_class=how)
     parser.add_argument("data", type=Path, help="folder of the volumes")

@@ -12,13 +12,13 @@ import time
 
 
 def main() -> None:
-    """Run, wait, write."""
+    """Run the command, wait for its end, and write time and memory to the file."""
     result, *command = sys.argv[1:]
     start = time.perf_counter()
     child = subprocess.Popen(command, stderr=subprocess.STDOUT)
     _, status, usage = os.wait4(child.pid, 0)
     seconds = time.perf_counter() - start
-    # Linux counts in KiB, macOS in bytes.
+    # The unit of ru_maxrss is KiB on Linux and bytes on macOS.
     unit = 1 if sys.platform == "darwin" else 1024
     found = {"status": os.waitstatus_to_exitcode(status), "seconds": seconds, "peak_gb": usage.ru_maxrss * unit / 1e9}
     with open(result, "w") as file:  # noqa: PTH123  (pathlib would cost memory)

@@ -1,4 +1,4 @@
-"""What every section works with."""
+"""The settings that all sections of the benchmark share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmark.process import Program
 
 @dataclass
 class Context:
-    """The program, the volumes, and how much of the benchmark was asked for."""
+    """The program, the volumes, and the requested parts of the benchmark."""
 
     program: Program
     data: Data
@@ -22,17 +22,17 @@ class Context:
     headers: int
     presets: list[str]
     transforms: int
-    #: Where the registrations of `multimodal` were made before, if they were.
+    #: Folder with earlier results of the section `multimodal`, if given.
     registrations: Path | None = None
     peer_results: dict[tuple[str, Pair], peers.PeerResult] = field(default_factory=dict)
 
     @property
     def work(self) -> Path:
-        """Folder of files made on the way."""
+        """Folder for intermediate files."""
         return self.program.work
 
     def peer(self, name: str, pair: Pair) -> peers.PeerResult:
-        """A peer on a pair, done once."""
+        """Register a pair with another program; a repeated call returns the first result."""
         if (name, pair) not in self.peer_results:
             prefix = str(self.work / f"{name}_{pair.moving}_to_{pair.fixed}_")
             print(f"  {name} {pair.name}", file=sys.stderr, flush=True)

@@ -21,7 +21,7 @@ class Pair:
 
     @property
     def name(self) -> str:
-        """As printed, and as typed after --pairs with a hyphen."""
+        """The name of the pair in tables; on the command line --pairs takes a hyphen instead of the arrow."""
         return f"{self.moving}→{self.fixed}"
 
 

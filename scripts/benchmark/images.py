@@ -24,7 +24,7 @@ class Image:
     voxel_to_world: np.ndarray
 
     def brain(self) -> np.ndarray:
-        """Where a skull-stripped image is brain."""
+        """The mask of the brain of a skull-stripped image: voxels above 0."""
         return self.voxels > 0
 
 
@@ -80,7 +80,7 @@ def read_itk_affine(path: Path) -> np.ndarray:
 
 
 def read_itk_text(path: Path) -> np.ndarray:
-    """The same of an ITK affine in a text file."""
+    """The 4×4 matrix, RAS, of an ITK affine in a text file."""
     lines = dict(line.split(":") for line in path.read_text().splitlines() if ":" in line)
     parameters, centre = (np.array(lines[name].split(), float) for name in ("Parameters", "FixedParameters"))
     return world_matrix(parameters, centre)
@@ -103,7 +103,7 @@ def read_warp(path: Path) -> Warp:
 
 
 def read_mapping(prefix: str) -> Mapping:
-    """What a registration wrote under ANTs' names, as far as it is there."""
+    """Read the transforms that a registration wrote under ANTs' names; files that do not exist are left out."""
     warp, inverse = Path(f"{prefix}1Warp.nii.gz"), Path(f"{prefix}1InverseWarp.nii.gz")
     return Mapping(
         read_itk_affine(Path(f"{prefix}0GenericAffine.mat")),
@@ -113,7 +113,7 @@ def read_mapping(prefix: str) -> Mapping:
 
 
 def transform(matrix: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Points of shape (n, 3) through a 4×4 matrix."""
+    """Transform points of shape (n, 3) by a 4×4 matrix."""
     return points @ matrix[:3, :3].T + matrix[:3, 3]
 
 

@@ -1,4 +1,4 @@
-"""The course of the benchmark: section after section."""
+"""Runs the sections of the benchmark one after the other."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ RELEVANT = {
 
 
 def typed_command(section: str) -> str:
-    """The command that makes one section again."""
+    """The command that repeats one section."""
     words = ["python3", "scripts/benchmark.py", "DATA", "--only", section]
     for name in [*RELEVANT.get(section, []), "--device", "--threads"]:
         for index, word in enumerate(sys.argv):
@@ -53,7 +53,7 @@ def main(options: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="antsreg-benchmark-") as temporary:
         work = Path(temporary)
         if options.work:
-            # A folder of its own for each run: files of another run must not be taken for this one's.
+            # Each run has its own folder, so that files of another run are not mistaken for results of this run.
             options.work.mkdir(parents=True, exist_ok=True)
             work = Path(tempfile.mkdtemp(prefix="run-", dir=options.work.resolve()))
         program = Program(options.program.resolve(), options.threads, work, options.device, options.jobs)

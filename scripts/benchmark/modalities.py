@@ -48,13 +48,13 @@ AFFINE_COSTS = ("cr", "mi", "nmi")
 COMMAND = "command.txt"
 RIGID = ("-t", "rigid", "--no-warped")
 
-#: Where NIfTI-1 has its numbers.
+#: Offsets of the fields in the header of NIfTI-1, bytes.
 DIMENSIONS, DATA_OFFSET, FORM_CODES, ROWS = 40, 108, 252, 280
 
 
 @dataclass
 class Runner:
-    """The program, its device, and how much is asked of it."""
+    """Runs commands of the program on the data, with a device and a number of threads."""
 
     data: Path
     folder: Path
@@ -66,7 +66,7 @@ class Runner:
     pairs: list[tuple[str, str]]
 
     def run(self, *words: str | Path) -> None:
-        """Run one command of the program. What it says goes to a log."""
+        """Run one command of the program and write its messages to a log."""
         with (self.folder / "log.txt").open("a") as log:
             subprocess.run([self.program, *words, "--quiet"], check=True, stdout=log, stderr=log)
 
@@ -83,7 +83,7 @@ class Runner:
 
 
 def everything(runner: Runner) -> None:
-    """All registrations, the few first."""
+    """Run all registrations of the section; the short sets come first."""
     patient = [runner.data / "multimodal" / f"p12_{name}.nii.gz" for name in ("FLAIR", "T1W")]
     runner.register(*patient, runner.folder / "p12", *RIGID, "--cost", "nmi")
     images = [runner.data / "sri24" / f"{name}.nii.gz" for name in (FIXED, MODALITIES["T2"])]
@@ -99,7 +99,7 @@ def everything(runner: Runner) -> None:
 
 
 def known_transforms(runner: Runner) -> None:
-    """SRI24's T2 and PD moved, and brought back to its T1 by every cost."""
+    """Move SRI24's T2 and PD images, and register them to its T1 with every cost."""
     shift_and_turn = random.Random(SEED)
     fixed = runner.data / "sri24" / f"{FIXED}.nii.gz"
     _, voxel_to_world, shape = read(fixed)
@@ -135,7 +135,7 @@ def known_transforms(runner: Runner) -> None:
 
 
 def folder_name(cost: str) -> str:
-    """Where what a cost found is."""
+    """Name of the folder with the affines that were found by a cost."""
     return cost.replace(", ", "_").replace(" ", "_")
 
 
@@ -163,7 +163,7 @@ def write_moved(content: bytes, voxel_to_world: list[list[float]], world: list[l
 def resample(runner: Runner, source: Path, world: list[list[float]], path: Path) -> None:
     """The image moved through a world map on its own grid, trilinear; what leaves the grid is lost."""
     back = rigid_inverse(world)
-    # LPS, as ITK has it.
+    # LPS, the coordinates of ITK.
     signs = (-1, -1, 1)
     parameters = [signs[row] * signs[column] * back[row][column] for row in range(3) for column in range(3)]
     parameters += [signs[row] * back[row][3] for row in range(3)]
@@ -190,7 +190,7 @@ def about_centre(
 
 
 def about(axis: int, angle: float) -> list[list[float]]:
-    """A turn about one axis of the world."""
+    """The matrix of a rotation about one axis of the world."""
     matrix = [[float(row == column) for column in range(4)] for row in range(4)]
     first, second = (axis + 1) % 3, (axis + 2) % 3
     matrix[first][first] = matrix[second][second] = math.cos(angle)
@@ -199,12 +199,12 @@ def about(axis: int, angle: float) -> list[list[float]]:
 
 
 def product(first: list[list[float]], second: list[list[float]]) -> list[list[float]]:
-    """Of two 4×4 matrices."""
+    """The product of two 4×4 matrices."""
     return [[sum(row[k] * second[k][column] for k in range(4)) for column in range(4)] for row in first]
 
 
 def rigid_inverse(world: list[list[float]]) -> list[list[float]]:
-    """Of a turn and a shift."""
+    """The inverse of a rigid map (4×4)."""
     turn = [[world[column][row] for column in range(3)] for row in range(3)]
     shift = [-sum(turn[row][k] * world[k][3] for k in range(3)) for row in range(3)]
     return [[*turn[row], shift[row]] for row in range(3)] + [[0.0, 0.0, 0.0, 1.0]]

@@ -31,7 +31,7 @@ ANTS_PRESETS = {
 
 @dataclass
 class PeerResult:
-    """What a peer took and found."""
+    """Time, memory and transforms of a registration by another program."""
 
     seconds: float
     peak_gb: float
@@ -49,7 +49,7 @@ def register(name: str, fixed: Path, moving: Path, prefix: str, threads: int) ->
 
 
 def read_mapping(name: str, prefix: str) -> images.Mapping:
-    """What a peer found."""
+    """Read the transforms that another program has written."""
     if not name.startswith("greedy"):
         return images.read_mapping(prefix)
     mapping = images.Mapping(np.loadtxt(f"{prefix}affine.mat"))
@@ -87,7 +87,7 @@ def main() -> None:
     """Register one pair and write how long it took."""
     name, fixed, moving, prefix, threads = sys.argv[1:6]
     family = "greedy" if name.startswith("greedy") else "ants"
-    # Importing takes seconds that are not the registration's.
+    # The time of importing the package is not counted.
     __import__({"greedy": "picsl_greedy", "ants": "ants"}[family])
     start = time.perf_counter()
     if family == "greedy":

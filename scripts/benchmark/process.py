@@ -19,7 +19,7 @@ class Failure(Exception):
 
 @dataclass
 class Usage:
-    """What one run of a program took."""
+    """Time and memory of one run of a program."""
 
     seconds: float
     peak_gb: float
@@ -27,7 +27,7 @@ class Usage:
 
 
 def run(command: list[str | Path], environment: dict[str, str] | None = None) -> Usage:
-    """Run to the end. Raises Failure, with the last lines it said, unless it succeeds."""
+    """Run a program to its end. Raises Failure with the last lines of its output if the program fails."""
     words = [str(word) for word in command]
     with tempfile.NamedTemporaryFile(suffix=".json") as result:
         child = subprocess.run(
@@ -47,7 +47,7 @@ def run(command: list[str | Path], environment: dict[str, str] | None = None) ->
 
 @dataclass
 class Registration:
-    """A registration done: where its files are and what it took."""
+    """A finished registration: its files, its time and its memory."""
 
     prefix: str
     usage: Usage
@@ -71,7 +71,7 @@ class Program:
     def register(
         self, fixed: Path, moving: Path, *options: str, threads: int | None = None, again: str = ""
     ) -> Registration:
-        """Register. What was asked for before is not done again, unless `again` names another repetition."""
+        """Register a pair. A repeated call returns the first result, unless `again` names another repetition."""
         key = (fixed, moving, options, threads, again)
         if key not in self.done:
             prefix = str(self.work / f"{len(self.done):03}_{stem(moving)}_to_{stem(fixed)}_")
@@ -90,7 +90,7 @@ class Program:
 
 
 def record(prefix: str) -> dict:
-    """What a registration wrote about itself."""
+    """Read the record that a registration has written."""
     return json.loads(Path(f"{prefix}record.json").read_text())
 
 

@@ -22,7 +22,7 @@ class Table:
 
 
 class Bars(Table):
-    """What is measured, the bar it has to reach, the figure, and whether it does."""
+    """A table of figures with their bars: quantity, bar, measured figure, and whether the bar is met."""
 
     def __init__(self) -> None:
         super().__init__(["figure", "bar", "measured", ""])
@@ -44,11 +44,11 @@ class Bars(Table):
 
 @dataclass
 class Report:
-    """What one section found."""
+    """The tables of one section."""
 
     tables: list[Table] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
-    #: What registrations ran on, where that was a GPU or another machine.
+    #: The device of the registrations if they ran on a GPU or on another machine.
     elsewhere: str = ""
 
     def bars(self) -> Bars:

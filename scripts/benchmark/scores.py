@@ -33,7 +33,7 @@ def jacobian_determinant(warp: Warp) -> np.ndarray:
 
 @dataclass
 class Shape:
-    """How well behaved a warp is inside the brain."""
+    """Statistics of a warp inside the brain: folds, smallest determinant, inverse consistency."""
 
     folded: int
     folded_at_a_corner: int
@@ -68,7 +68,7 @@ def shape_inside(warp: Warp, brain: np.ndarray) -> Shape:
 
 
 def round_trip_voxels(there: Warp, back: Warp, brain: np.ndarray) -> np.ndarray:
-    """How far each voxel of the mask ends from where it began after both warps, in voxels."""
+    """Inverse consistency at each voxel of the mask: its distance, in voxels, from its image under both warps."""
     start = transform(there.voxel_to_world, voxel_indices(brain))
     step = there.displacement[brain].astype(float)
     error = step + back.at(start + step)
@@ -87,7 +87,7 @@ def correlation(first: np.ndarray, second: np.ndarray, mask: np.ndarray) -> floa
 
 
 def differences(first: np.ndarray, second: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """How far two images are apart at each voxel of the mask, as a share of the first one's range."""
+    """Difference of two images at each voxel of the mask, as a share of the range of the first image."""
     return np.abs(first[mask].astype(float) - second[mask].astype(float)) / float(np.ptp(first))
 
 

@@ -1,1 +1,1 @@
-"""What `brain_bars.py` measures: brains of heads against masks, and heads that are changed."""
+"""What `brain_bars.py` and `head_pairs.py` measure: brains of heads against masks, changed heads, heads beside brains."""

@@ -25,7 +25,7 @@ def inside(path: Path) -> np.ndarray:
 
 
 def extract(program: str, head: Path, mask: Path) -> float:
-    """Find the brain of a head; gives the seconds of the whole process."""
+    """Extract the brain of a head and return the time of the whole process, s."""
     began = time.perf_counter()
     output = mask.with_name("brain.nii.gz")
     done = subprocess.run(
@@ -87,7 +87,7 @@ def changes(head: nib.Nifti1Image) -> Iterator[tuple[str, np.ndarray, np.ndarray
 
 
 def changed(program: str, head: nib.Nifti1Image, own: np.ndarray, folder: Path) -> None:
-    """Measure every change of a head."""
+    """Extract the brain of each changed copy of a head and compare it with the brain of the head itself."""
     voxels = np.squeeze(head.get_fdata(dtype=np.float32))
     for name, matrix, shape, factor in changes(head):
         path, mask = folder / "changed.nii.gz", folder / "changed_mask.nii.gz"
@@ -95,7 +95,7 @@ def changed(program: str, head: nib.Nifti1Image, own: np.ndarray, folder: Path) 
             (onto(voxels, matrix, shape) * factor).astype(np.float32), head.affine @ matrix
         )
         if name.startswith("turned"):
-            # The header stays: the head itself is turned.
+            # The head is rotated in the world: its voxels are resampled, and its header stays the same.
             image = nib.Nifti1Image(np.asarray(image.dataobj), head.affine)
         nib.save(image, path)
         extract(program, path, mask)
@@ -104,7 +104,7 @@ def changed(program: str, head: nib.Nifti1Image, own: np.ndarray, folder: Path) 
 
 
 def measure(arguments: argparse.Namespace) -> None:
-    """Print a line for each head, and one for each change of it."""
+    """Print a line for each head, and a line for each changed copy of the head."""
     heads: list[tuple[str, Path, Path | None]] = []
     if arguments.colin:
         heads.append(("colin27", *arguments.colin))

@@ -34,7 +34,7 @@ LONG = {
 
 
 def check(typed: argparse.Namespace, folder: Path) -> list[str]:
-    """Run every line by both."""
+    """Run every command line by this program and by real ANTs."""
     inputs = folder / "inputs"
     inputs.mkdir()
     shapes.make(inputs)

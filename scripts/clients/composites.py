@@ -20,7 +20,7 @@ SHARE = 1e-3
 
 
 def check(typed: argparse.Namespace, folder: Path) -> list[str]:
-    """Every writer by every reader that takes its files."""
+    """Read the files of every writer with every program that supports them."""
     shapes.make(folder)
     real = Oracle()
     subprocess.run(
@@ -45,7 +45,7 @@ def check(typed: argparse.Namespace, folder: Path) -> list[str]:
         except Exception as error:
             faults.append(f"{name}: {error}")
             continue
-        # The splines of nitransforms treat the border otherwise.
+        # nitransforms interpolates differently at the border.
         largest = np.quantile(apart[2:-2, 2:-2, 2:-2], 0.9) if "nitransforms" in name else apart.max()
         print(f"{name}: apart by {largest / np.ptp(expected):.1e} of the range", flush=True)
         if largest > SHARE * np.ptp(expected):
@@ -65,19 +65,19 @@ def by_simple_itk(transform: sitk.Transform) -> np.ndarray:
 
 
 def by_nitransforms(name: str) -> np.ndarray:
-    """The same by nitransforms."""
+    """The image resampled on the reference's grid by nitransforms."""
     chain = nitransforms.manip.load(name, fmt="itk", reference="ref.nii.gz", moving="a.nii.gz")
     moved = nitransforms.resampling.apply(chain, "a.nii.gz", reference="ref.nii.gz", order=1, mode="constant")
     return np.asarray(moved.dataobj)
 
 
 def by_command(name: str, output: str, run: Callable[[list[str]], bool]) -> np.ndarray:
-    """The same by antsApplyTransforms, of ANTs or of this program."""
+    """The image resampled on the reference's grid by antsApplyTransforms, of ANTs or of this program."""
     if not run(["antsApplyTransforms", "-d", "3", "-i", "a.nii.gz", "-r", "ref.nii.gz", "-t", name, "-o", output]):
         raise ValueError("antsApplyTransforms fails")
     return np.asarray(nib.load(output).dataobj).astype(float)
 
 
 def run_here(words: list[str]) -> bool:
-    """Whether this program's command ends well."""
+    """Run a command of this program; whether it succeeds."""
     return subprocess.run(words, capture_output=True, check=False).returncode == 0

@@ -29,7 +29,7 @@ class Images:
 
 
 def thinned(name: str, to: Path, step: int = 2) -> str:
-    """An example with every so manieth voxel, smoothed before."""
+    """Return an example image, smoothed and then subsampled."""
     image = nib.load(EXAMPLES / name)
     voxels = ndimage.gaussian_filter(image.get_fdata(dtype=np.float32), 0.5 * step)[::step, ::step, ::step]
     affine = image.affine @ np.diag([step, step, step, 1])

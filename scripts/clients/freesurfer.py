@@ -58,7 +58,7 @@ def lta_convert(typed: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Run one of the two."""
+    """Run one of the two commands."""
     parser = argparse.ArgumentParser()
     parser.add_argument("command")
     for option in ("program", "mov", "ref", "lta", "inlta", "infsl", "outlta", "outfsl", "src", "trg"):

@@ -39,7 +39,7 @@ def series(folder: Path) -> tuple[Path, Path, np.ndarray, made.Source]:
 
 
 def run(workflow: object, folder: Path, inputs: dict[str, str], wanted: str) -> object:
-    """Run a workflow; the outputs of a node of it."""
+    """Run a workflow and return the outputs of one of its nodes."""
     workflow.base_dir = folder
     workflow.config["execution"]["crashdump_dir"] = str(folder)
     for name, value in inputs.items():

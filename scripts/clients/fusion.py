@@ -28,7 +28,7 @@ MEAN, MOST = 2e-4, 2e-3
 
 
 def check(typed: argparse.Namespace, folder: Path) -> list[str]:
-    """Fuse labels of shifted, noisy copies of one target by both."""
+    """Fuse the labels of shifted, noisy copies of one target by this program and by real ANTs."""
     truth = make(folder)
     real = Oracle()
     atlases = [word for n in range(4) for word in ("-g", f"atlas{n}.nii.gz", "-l", f"labels{n}.nii.gz")]
@@ -59,7 +59,7 @@ def array(path: Path | str) -> np.ndarray:
 
 def compared(name: str, outputs: dict[str, list[str]], truth: np.ndarray, inside: np.ndarray) -> list[str]:
     """How labels, intensities and posteriors of both differ inside a mask."""
-    # What ANTs writes outside a mask changes from run to run; ours is background there.
+    # Outside a mask the output of ANTs changes from run to run; this program writes background.
     a, b = (array(outputs[who][0]) for who in WHO)
     faults = ["labels outside the mask"] if a[~inside].any() else []
     share, right = (a != b)[inside].mean(), [(labels == truth)[inside].mean() for labels in (a, b)]

@@ -49,7 +49,7 @@ def check(typed: argparse.Namespace, folder: Path) -> list[str]:
 
 
 def report(name: str, outcome: str, why: str, faults: list[str]) -> None:
-    """Print a verdict, and keep it if it is a fault."""
+    """Print the result of a check, and store it if the check failed."""
     print(f"{outcome:8} {name} {why}", flush=True)
     if outcome != "ran":
         faults.append(f"{name}: {why}")
@@ -176,7 +176,7 @@ def flirt(folder: Path) -> None:
     found = fsl.FLIRT(**to_moved, **search, out_file="flirted.nii.gz", out_matrix_file="found.mat").run()
     apart = np.abs(np.loadtxt(found.outputs.out_matrix_file) - matrix).max()
     assert apart < 0.5 and Path(found.outputs.out_file).exists(), apart
-    # Of 48, 56 and 44 voxels of 4 mm: whole voxels of the new size, the remainder left out.
+    # 48, 56 and 44 voxels of 4 mm hold this many whole voxels of the new size.
     for size_mm, shape in ((8, (24, 28, 22)), (5, (38, 44, 35))):
         coarse = fsl.FLIRT(**to_moved, apply_isoxfm=size_mm, in_matrix_file="found.mat", out_file="coarse.nii.gz").run()
         assert nib.load(coarse.outputs.out_file).shape == shape

@@ -49,7 +49,7 @@ def spatial(typed: argparse.Namespace, folder: Path) -> list[str]:
 
 def template(typed: argparse.Namespace, folder: Path) -> list[str]:
     """Run smriprep's workflow to a template of TemplateFlow, whose files are put in place by hand."""
-    # What TemplateFlow is asked for is found without a network: its own list of files is in the package.
+    # TemplateFlow's package contains its list of files, so its queries need no network.
     os.environ |= {"TEMPLATEFLOW_HOME": str(folder / "templateflow"), "TEMPLATEFLOW_AUTOUPDATE": "0"}
     from smriprep.workflows.fit.registration import init_register_template_wf
 

@@ -1,4 +1,4 @@
-"""Real ANTs, out of ANTsPy, in a process of its own: commands that end it begin it anew."""
+"""Runs real ANTs, from the package ANTsPy, in a separate process, which starts again if a command ends it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 SERVER = """
 import json, os, sys
-from ants.internal import get_lib_fn
+from ants import lib
 for line in sys.stdin:
     folder, name, *words = json.loads(line)
     os.chdir(folder)
     try:
-        code = get_lib_fn(name)(words) or 0
+        code = getattr(lib, name)(words) or 0
     except Exception:
         code = 1
     os.write(int(sys.argv[1]), b"%d\\n" % code)
@@ -29,7 +29,7 @@ class Oracle:
         self.process: subprocess.Popen[str] | None = None
 
     def run(self, command: list[str], folder: Path) -> bool:
-        """Whether the command ends well in this folder."""
+        """Run the command in this folder; whether it succeeds."""
         if self.process is None:
             reading, writing = os.pipe()
             self.answers = os.fdopen(reading)

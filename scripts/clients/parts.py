@@ -1,4 +1,4 @@
-"""The parts by name. Each gives what is wrong."""
+"""The parts of scripts/clients.py by name. Each returns the faults that it found."""
 
 from __future__ import annotations
 

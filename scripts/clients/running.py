@@ -1,4 +1,4 @@
-"""Running an interface of nipype, and its verdict."""
+"""Runs an interface of nipype and classifies the result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def run(interface: CommandLine) -> tuple[str, str]:
     try:
         interface.run()
     except Exception as error:
-        # Not every client tells what the command said.
+        # Some clients do not show the messages of the command.
         done = subprocess.run(interface.cmdline, shell=True, capture_output=True, text=True, check=False)
         refused = done.returncode == 2 and "error: antsRegistration" in done.stderr
         return ("refused", done.stderr.strip()) if refused else ("wrong", f"{error} {done.stderr.strip()}")

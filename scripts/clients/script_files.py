@@ -34,7 +34,7 @@ CASES = {
 
 
 def check(typed: argparse.Namespace, folder: Path) -> list[str]:
-    """Run both scripts both ways; names of files are those of real ANTs."""
+    """Run both scripts of ANTs, and this program in their place; compare the names of files with real ANTs."""
     images = data.pair(folder)
     fixed = nib.load(images.fixed)
     inside = (fixed.get_fdata() > 0.1 * fixed.get_fdata().max()).astype(np.uint8)

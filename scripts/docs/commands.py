@@ -28,7 +28,7 @@ from environment import REPOSITORY
 
 from docs.site import tracked
 
-#: Documents of the past keep the commands of their time.
+#: Documents in docs/history keep commands of earlier versions.
 PAGES = ["*.md", ":!docs/history", ":!third_party", ":!.github", ":!crates"]
 PROGRAM = REPOSITORY / "target" / "debug" / "antsreg-gpu"
 UNDERSTANDS = PROGRAM.parent / "examples" / "understands"
@@ -39,7 +39,7 @@ MARKED = re.compile(
     r"|^```(?P<language>\w+)\n(?P<code>.*?)^```$",
     re.DOTALL | re.MULTILINE,
 )
-#: What the shell has that is no program.
+#: Keywords and built-in commands of the shell.
 BUILT_IN = {"export", "cd", "set"}
 #: Programs that may be run: those that write nothing outside the scratch folder.
 RUNNABLE = BUILT_IN | {"antsreg-gpu", "antsRegistration", "antsApplyTransforms", "cat", "head", "ls", "mkdir"}
@@ -195,7 +195,7 @@ def commands_of(code: str) -> list[list[str]]:
     """The words of each command, without variables that are set before it and without what follows a redirection."""
     commands = []
     code = re.sub(r"<<'(\w+)'.*?^\1$", "", code, flags=re.DOTALL | re.MULTILINE)
-    # In documents … stands for more of the same.
+    # In documents the character … stands for omitted words.
     for line in code.replace("\\\n", " ").splitlines():
         for part in re.split(r"\s(?:&&|\|\||\|)\s", line):
             words = [word for word in shlex.split(part, comments=True) if word != "…"]

@@ -24,9 +24,9 @@ from environment import REPOSITORY
 from docs.site import tracked
 
 FIGURES = REPOSITORY / "docs" / "figures.json"
-#: Documents of the past keep their figures.
+#: Documents in docs/history are not changed.
 PAGES = ["README.md", "docs/*.md", ":!docs/history"]
-#: What every run says of itself.
+#: The fields that every run must have.
 RUN = ("version", "date", "machine", "command")
 
 BLOCK = re.compile(r"^<!-- begin (?P<name>\S+) -->\n(?P<shown>.*?)^<!-- end (?P=name) -->$", re.DOTALL | re.MULTILINE)

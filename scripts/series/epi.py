@@ -78,7 +78,7 @@ def make(of: Head, coverage: int, seed: int, to: Path) -> Epi:
     shape = np.array((72, 84, slices))
     affine = np.diag([VOXEL_MM, VOXEL_MM, VOXEL_MM, 1.0])
     affine[:3, :3] = made.rotation(generator.uniform(-10, 10, 3)) @ affine[:3, :3]
-    # Slabs lie around the middle of the brain.
+    # Slabs are centred at the middle of the brain.
     middle = (transform @ [0, -18, 12 if slices < 40 else 5, 1])[:3]
     affine[:3, 3] = middle - affine[:3, :3] @ ((shape - 1) / 2)
     index = np.stack(np.meshgrid(*map(np.arange, shape), indexing="ij"), -1)

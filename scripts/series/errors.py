@@ -1,4 +1,4 @@
-"""How far a motion that was found is from the one that is known."""
+"""Errors of an estimated motion against the known motion."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ class Errors:
     of_volumes: np.ndarray
 
     def __str__(self) -> str:
-        """The three figures."""
+        """Mean, 95th percentile and largest error in words, mm."""
         return f"mean {self.mean:.4f}, 95 % {self.most:.4f}, worst {self.worst:.4f} mm"
 
     @property
     def mean(self) -> float:
-        """Over all volumes."""
+        """The mean over all volumes."""
         return float(self.of_volumes.mean())
 
     @property
     def most(self) -> float:
-        """The 95th percentile."""
+        """The 95th percentile over all volumes."""
         return float(np.quantile(self.of_volumes, 0.95))
 
     @property
     def worst(self) -> float:
-        """The largest of a volume."""
+        """The largest error of a volume."""
         return float(self.of_volumes.max())
 
 

@@ -17,7 +17,7 @@ REPETITION_S = 2.0
 
 @dataclass
 class Kind:
-    """What happens to the volumes of a series."""
+    """The simulated motion of a series."""
 
     name: str
     #: The largest drift along and about an axis, mm and degrees.

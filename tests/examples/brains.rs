@@ -1,4 +1,4 @@
-//! Writes a few small brains of formulas and a table of them, to try cohorts with: `brains FOLDER`.
+//! Writes a few small synthetic brains and a table of them, for trying group commands: `brains FOLDER`.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use antsreg_core::AffineTransform;
 use antsreg_tests::{Brain, grid};
 use nalgebra::{Matrix3, Rotation3, Vector3};
 
-/// Coarse, so that a registration takes a second.
+/// Voxel size, mm. It is coarse, so that a registration takes a second.
 const SPACING: f64 = 5.0;
 
 fn main() {

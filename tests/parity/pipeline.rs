@@ -1,4 +1,4 @@
-//! The whole pipeline, affine and SyN, on the CPU and on a CUDA device: what they find has to be the same.
+//! The whole pipeline, affine and SyN, on the CPU and on a CUDA device. The results must agree.
 //!
 //! Runs only when named (`cargo test -p antsreg-tests --test pipeline_parity`), because it needs a device and fails
 //! without one.
@@ -12,12 +12,14 @@ use antsreg_syn::{self as syn, Channel, Metric};
 use antsreg_tests::{Brain, grid};
 use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 
-/// Costs are sums in another order: Newton's last step ends that much elsewhere.
+/// Tolerance of affines, mm: the devices add costs in different orders, so Newton's last step ends at slightly
+/// different points.
 const AFFINE_MM: f64 = 0.02;
-/// Window sums in another order send a step elsewhere where an image hardly varies; most places follow the same way.
+/// Tolerance of warps, voxels: the devices add window sums in different orders, which changes steps where an image
+/// hardly varies.
 const MEAN_VOXELS: f64 = 0.02;
 
-/// What a device found.
+/// The result of a device.
 struct Found {
     affine: AffineTransform,
     warps: [DisplacementField; 2],
@@ -32,7 +34,7 @@ fn main() {
 
 fn compare_all() -> Result<(), Box<dyn Error>> {
     let cuda = Cuda::open(0)?;
-    // An oblique pair of different grids, the moving brain turned, scaled, and warped on top.
+    // The pair of images has different oblique grids; the moving brain is rotated, scaled and warped.
     let turned = *Rotation3::from_euler_angles(0.1, -0.2, 0.15).matrix();
     let fixed = Brain::standard().image(&grid(3.0, [0.0; 3], Matrix3::identity()));
     let to_world = AffineTransform { matrix: turned * 1.05, translation: Vector3::new(6.0, -9.0, 4.0) };
@@ -41,8 +43,8 @@ fn compare_all() -> Result<(), Box<dyn Error>> {
     let mut bad = 0;
     for (name, stages) in variants() {
         let cpu = run(&Cpu, &fixed, &moving, &stages, None)?;
-        // Histograms change by leaps: the CPU's own warps end 0.04 to 0.11 voxel from where they did if the affine they start
-        // from is moved by 0.003 mm.
+        // Histograms change in steps, so the result is sensitive to the start: the CPU's warps differ by 0.04 to 0.11
+        // voxel if the affine differs by 0.003 mm. Both devices therefore start from one affine.
         let start = stages[0].uses(Metric::Mattes).then_some(&cpu.affine);
         let [first, second] =
             [run(&cuda, &fixed, &moving, &stages, start)?, run(&cuda, &fixed, &moving, &stages, start)?];
@@ -73,19 +75,19 @@ fn variants() -> [(&'static str, Vec<syn::Options>); 5] {
         ("correlation and edges", vec![syn::Options { edge_weight: 0.45, noise: 0.01, ..usual() }]),
         ("mutual information", vec![syn::Options { channels: vec![mattes], ..usual() }]),
         ("one component held", vec![syn::Options { restrict: [1.0, 1.0, 0.0], ..usual() }]),
-        // The second stage begins on a coarser grid than the first one's fields have.
+        // The second stage starts on a coarser grid than the fields of the first stage have.
         ("two stages", vec![usual(), syn::Options { restrict: [0.5, 1.0, 0.0], ..usual() }]),
     ]
 }
 
-/// Whether components of weight 0 in all stages are exactly 0; the fixed grid's axes are those of the world.
+/// Whether components with weight 0 in all stages are exactly 0. The axes of the fixed grid are those of the world.
 fn holds(stages: &[syn::Options], warps: &[DisplacementField; 2]) -> bool {
     (0..3)
         .filter(|axis| stages.iter().all(|options| options.restrict[*axis] == 0.0))
         .all(|axis| warps.iter().flat_map(|warp| &warp.vectors).all(|vector| vector[axis] == 0.0))
 }
 
-/// Registers; the deformable stages start from the affine that was found, or from `start`.
+/// Registers. The deformable stages start from the affine of the linear stage, or from `start`.
 fn run<B: Backend>(
     backend: &B,
     fixed: &Volume,
@@ -108,7 +110,7 @@ fn run<B: Backend>(
     Ok(Found { affine, warps: [warps.download_warp(backend)?, warps.download_inverse_warp(backend)?] })
 }
 
-/// How far two maps take a corner of the image apart at most, mm.
+/// Largest distance between the images of a corner of the image under two maps, mm.
 fn farthest(fixed: &Volume, a: &AffineTransform, b: &AffineTransform) -> f64 {
     let to_world = fixed.grid.voxel_to_world();
     let corners =
@@ -117,7 +119,7 @@ fn farthest(fixed: &Volume, a: &AffineTransform, b: &AffineTransform) -> f64 {
     distances.fold(0.0, f64::max)
 }
 
-/// Mean distance of two warps, voxels.
+/// Mean distance between two warps, voxels.
 fn apart(a: &DisplacementField, b: &DisplacementField) -> f64 {
     let lengths = a.vectors.iter().zip(&b.vectors).map(|(u, v)| (Vector3::from(*u) - Vector3::from(*v)).norm());
     lengths.map(f64::from).sum::<f64>() / a.vectors.len() as f64 / a.grid.spacing.min()

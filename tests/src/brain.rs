@@ -1,31 +1,31 @@
-//! A brain made of formulas: its intensity and its label are known at every point, so that it can be put anywhere
-//! exactly, without interpolation.
+//! A synthetic brain given by formulas: intensity and label are known at every point, so that it can be sampled on
+//! any grid without interpolation.
 
 use antsreg_core::io::nifti;
 use antsreg_core::{AffineTransform, Grid, LabelVolume, Volume};
 use nalgebra::{Matrix3, Point3, Vector3};
 use std::path::Path;
 
-/// A brain that lies in the world as `to_brain` says: a world point x (mm, RAS) is the point to_brain(x) of the formula,
-/// whose middle is the origin.
+/// A synthetic brain at a position given by `to_brain`: the world point x (mm, RAS) is the point to_brain(x) of the
+/// formula, whose centre is the origin.
 #[derive(Debug, Clone, Copy)]
 pub struct Brain {
-    /// World → the formula's own coordinates, mm.
+    /// Affine map from world to the coordinates of the formula, mm.
     pub to_brain: AffineTransform,
-    /// Depth of a smooth warp on top, mm; 0 for none.
+    /// Amplitude of an additional smooth warp, mm; 0 for none.
     pub warp_mm: f64,
 }
 
-/// Half axes in the middle and above, mm.
+/// Half axes of the brain, mm.
 const RADII: [f64; 3] = [62.0, 78.0, 56.0];
 
 impl Brain {
-    /// In the middle of the world, axes along RAS.
+    /// The standard brain: at the origin of the world, with axes along RAS.
     pub fn standard() -> Brain {
         Brain { to_brain: AffineTransform::identity(), warp_mm: 0.0 }
     }
 
-    /// Another position and shape: `to_world` moves the standard brain's points.
+    /// A brain at another position and of another shape: `to_world` moves the points of the standard brain.
     pub fn moved(to_world: &AffineTransform) -> Brain {
         Brain { to_brain: to_world.inverse().expect("a map with an inverse"), warp_mm: 0.0 }
     }
@@ -43,7 +43,7 @@ impl Brain {
         if radius > 1.0 {
             return 0.0;
         }
-        // Folds that grow towards the surface, a dark middle, one bright lobe: no symmetry is left.
+        // Ripples that grow towards the surface, a dark centre and one bright lobe break every symmetry.
         let folds = (p.x / 5.5).sin() * (p.y / 6.5 + 0.7).cos() * (p.z / 6.0 + 0.3).sin() * radius;
         let ventricle = (-(p - Point3::new(4.0, 6.0, 5.0)).norm_squared() / 300.0).exp();
         let lobe = (-(p - Point3::new(22.0, 40.0, 12.0)).norm_squared() / 900.0).exp();
@@ -60,7 +60,7 @@ impl Brain {
         }
     }
 
-    /// The image on a grid. A voxel is the mean over its eight eighths, as a scanner would have it.
+    /// The image on a grid. Each voxel is the mean over its eight octants, as in a scanner.
     pub fn image(&self, grid: &Grid) -> Volume {
         let eighths: Vec<Vector3<f64>> = (0..8)
             .map(|n| {
@@ -88,7 +88,7 @@ impl Brain {
     }
 }
 
-/// Distance from the middle, 1 at the surface. As a real brain it is narrower in front, and flatter below than above: a
+/// Distance from the centre, 1 at the surface. Like a real brain, the shape is narrower in front and flatter below: a
 /// ball would look the same upside down.
 fn radius(p: &Point3<f64>) -> f64 {
     let narrower = 1.0 - 0.25 * (p.y / RADII[1]).clamp(-1.0, 1.0);
@@ -107,10 +107,10 @@ fn centres(grid: &Grid) -> impl Iterator<Item = Point3<f64>> + '_ {
     })
 }
 
-/// A grid of `spacing_mm` that holds a brain whose middle lies at `middle`, with voxel axes along the columns of
+/// A grid with voxels of `spacing_mm` around a brain centred at `middle`; the voxel axes are the columns of
 /// `direction`.
 pub fn grid(spacing_mm: f64, middle: [f64; 3], direction: Matrix3<f64>) -> Grid {
-    // Room for the half axes in any of the axis orders, and a margin.
+    // The extents hold the half axes in any order of axes, and a margin.
     let shape = [168.0, 176.0, 164.0].map(|extent: f64| (extent / spacing_mm).round() as usize);
     let half = Vector3::from_fn(|axis, _| (shape[axis] as f64 - 1.0) / 2.0 * spacing_mm);
     Grid {

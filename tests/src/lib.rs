@@ -1,4 +1,4 @@
-//! What the whole-program tests share: the program itself, a folder to work in, a brain made of formulas.
+//! Shared parts of the tests of the whole program: running the program, a temporary folder, a synthetic brain.
 
 mod brain;
 mod program;

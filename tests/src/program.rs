@@ -12,31 +12,31 @@ use tempfile::TempDir;
 
 use crate::{Brain, grid};
 
-/// A folder of its own, in which the program runs and which goes away afterwards.
+/// A temporary folder in which the program runs. It is removed on drop.
 #[derive(Debug)]
 pub struct Workplace {
     folder: TempDir,
 }
 
-/// How a run ended.
+/// The outcome of a run of the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
-    /// Exit code; `None` if a signal ended it.
+    /// Exit code; `None` if a signal ended the program.
     pub code: Option<i32>,
-    /// What it printed on standard output.
+    /// Text on standard output.
     pub stdout: String,
-    /// What it printed on standard error.
+    /// Text on standard error.
     pub stderr: String,
 }
 
 impl Workplace {
-    /// An empty folder.
+    /// Makes an empty folder.
     #[expect(clippy::new_without_default, reason = "making a folder is more than a default")]
     pub fn new() -> Workplace {
         Workplace { folder: TempDir::new().expect("a temporary folder") }
     }
 
-    /// A folder with a small pair, `f.nii.gz` and `m.nii.gz`, and the fixed labels `fl.nii.gz`.
+    /// Makes a folder with a small pair, `f.nii.gz` and `m.nii.gz`, and the fixed labels `fl.nii.gz`.
     pub fn with_pair() -> Workplace {
         let place = Workplace::new();
         let onto = grid(8.0, [0.0; 3], Matrix3::identity());
@@ -46,18 +46,19 @@ impl Workplace {
         place
     }
 
-    /// A path in the folder.
+    /// The path of a file in the folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// Writes bytes under a name and gives the name.
+    /// Writes bytes to a file and returns its name.
     pub fn file<'a>(&self, name: &'a str, bytes: &[u8]) -> &'a str {
         std::fs::write(self.path(name), bytes).expect("a file in the temporary folder");
         name
     }
 
-    /// Writes a fixed brain and its labels as `f.nii.gz` and `fl.nii.gz`, a moving one as `m.nii.gz` and `ml.nii.gz`.
+    /// Writes a fixed brain and its labels as `f.nii.gz` and `fl.nii.gz`, and a moving brain as `m.nii.gz` and
+    /// `ml.nii.gz`.
     pub fn write_pair(&self, (fixed, on_fixed): (&Brain, &Grid), (moving, on_moving): (&Brain, &Grid)) {
         for (brain, grid, name) in [(fixed, on_fixed, "f"), (moving, on_moving, "m")] {
             brain.write_image(grid, &self.path(&format!("{name}.nii.gz")));
@@ -70,12 +71,12 @@ impl Workplace {
         std::fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// The record of a run, or another file of JSON.
+    /// The record of a run, or another JSON file.
     pub fn record(&self, name: &str) -> Value {
         serde_json::from_slice(&self.read(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// Names of all files and folders there are, hidden ones too, sorted.
+    /// Names of all files and folders, including hidden ones, sorted.
     pub fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.folder.path()).expect("the temporary folder");
         let mut names: Vec<String> =
@@ -84,7 +85,7 @@ impl Workplace {
         names
     }
 
-    /// The program with these arguments, in this folder, not yet started.
+    /// A command that will run the program with these arguments in this folder.
     pub fn command<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(program());
         command.args(arguments).current_dir(self.folder.path()).stdin(Stdio::null());
@@ -107,14 +108,14 @@ impl Workplace {
         }
     }
 
-    /// Runs the program and insists that it succeeds.
+    /// Runs the program and checks that it succeeds.
     pub fn succeed(&self, line: &str) -> Run {
         let run = self.run(line);
         assert_eq!(run.code, Some(0), "antsreg-gpu {line}\n{}", run.stderr);
         run
     }
 
-    /// Runs the program, insists that it refuses with this code and leaves nothing behind; returns the message.
+    /// Runs the program, checks that it fails with this code and leaves no file; returns the message.
     pub fn refuse(&self, code: i32, line: &str) -> String {
         let before = self.names();
         let run = self.run(line);
@@ -125,11 +126,11 @@ impl Workplace {
     }
 }
 
-/// The program, built if it is not up to date.
+/// Path of the program, which is built if it is not up to date.
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
-        // This test lies in target/PROFILE/deps, the program in target/PROFILE.
+        // The test program is in target/PROFILE/deps, the program in target/PROFILE.
         let test = std::env::current_exe().expect("the path of this test");
         let folder = test.ancestors().nth(2).expect("the folder of the profile");
         let mut build = Command::new(env!("CARGO"));

@@ -1,4 +1,4 @@
-//! An atlas as a whole: of brains of formulas, whose mean shape is known.
+//! Tests of `atlas`: templates of synthetic brains whose mean shape is known.
 
 use antsreg_core::AffineTransform;
 use antsreg_core::compare::Comparison;
@@ -7,13 +7,13 @@ use antsreg_tests::{Brain, Workplace, grid};
 use nalgebra::{Matrix3, Rotation3, Vector3};
 use serde_json::Value;
 
-/// Coarse, so that a pass takes a second.
+/// Voxel size, mm. It is coarse, so that a pass takes a second.
 const SPACING: f64 = 5.0;
 
-/// Few iterations: what is tested is not how well they register.
+/// Options for few iterations: the tests do not depend on the quality of the registration.
 const QUICK: &str = "--device cpu --shrink-factors 3x2x1 --smoothing-sigmas 1x0x0 --iterations 10x10x5 --dof 12";
 
-/// A folder with brains of several shapes, lying differently, on grids of their own.
+/// Makes a folder with synthetic brains of several shapes and positions, each on its own grid.
 fn cohort(labels: bool) -> Workplace {
     let place = Workplace::new();
     let stretches = [0.94, 1.0, 1.07];
@@ -60,16 +60,16 @@ fn a_template_has_the_mean_shape_and_everything_beside_it() {
         assert!(difference < 1e-2, "{name}: {difference}");
         let consistency = manifest(&place, &format!("out/subjects/{name}.json"));
         let misses = consistency["results"]["inverse_misses_voxels"].as_f64().expect("a number");
-        // The worst voxel of the brain; SyN's own warps are held to 0.45.
+        // The limit is for the worst voxel of the brain; SyN's own warps keep it.
         assert!(misses < 0.45, "{name}: {misses}");
     }
-    // Stretches are relative to their mean: with it taken out, the product of the determinants is 1.
+    // Stretches are relative to their mean, so the product of their determinants is 1.
     let determinant = |name| {
         let affine = itk::read_affine(&place.path(&format!("out/subjects/{name}_0GenericAffine.mat")));
         affine.expect("an affine").matrix.determinant().ln()
     };
     let mean = ["a", "b", "c"].map(determinant).iter().sum::<f64>() / 3.0;
-    // The mean of the pass before was taken out to first order.
+    // The mean of the pass before was removed to first order.
     assert!(mean.abs() < 0.02, "{mean}");
     let results = &manifest(&place, "out/template.json")["results"];
     assert_eq!(results["pass"], 2);
@@ -94,7 +94,7 @@ fn the_steps_one_by_one_give_the_same_bytes() {
     assert_eq!(early.code, Some(1));
     assert!(early.stderr.contains("atlas register-one steps --pass 0 --subject a"), "{}", early.stderr);
     for pass in 0..=2 {
-        // Another order, which must not show.
+        // The subjects are listed in another order, which must not change the result.
         for name in ["c", "a", "b"] {
             place.succeed(&format!("atlas register-one steps --pass {pass} --subject {name} --device cpu"));
         }
@@ -140,13 +140,13 @@ fn a_folder_is_gone_on_with_and_not_mixed_up() {
     };
     place.succeed(&line(1, ""));
     let first = place.read("out/pass_1/template.nii");
-    // One file less and one cut short: both are made again, and nothing else is.
+    // One file is removed and one is truncated: both are made again, and no other file is.
     std::fs::remove_file(place.path("out/pass_1/subjects/c_1Warp.nii")).expect("a file");
     std::fs::write(place.path("out/pass_1/template.nii"), b"half").expect("a file");
     let again = place.succeed(&line(1, "")).stderr;
     assert_eq!(again.matches("done before").count(), 2, "{again}");
     assert_eq!(place.read("out/pass_1/template.nii"), first);
-    // Bytes that were overwritten where the length stays.
+    // Bytes of a file are overwritten without changing its length.
     let mut bytes = place.read("out/pass_1/subjects/a_1Warp.nii");
     bytes[20_000..24_000].fill(0);
     std::fs::write(place.path("out/pass_1/subjects/a_1Warp.nii"), &bytes).expect("a file");
@@ -166,7 +166,7 @@ fn a_folder_is_gone_on_with_and_not_mixed_up() {
     let restarted = place.succeed(&line(2, "--cc-radius 3 --restart")).stderr;
     assert!(!restarted.contains("done before"), "{restarted}");
     assert_ne!(place.read("out/pass_1/template.nii"), first);
-    // A start that would be written over.
+    // The image from which the template starts would be overwritten by an output.
     for template in ["out/template.nii.gz", "out/pass_1/template.nii"] {
         let line =
             format!("atlas a.nii.gz b.nii.gz c.nii.gz -o out --template {template} --passes 2 {QUICK} --restart");
@@ -231,7 +231,7 @@ fn a_folder_of_other_things_is_refused_and_left_as_it_is() {
         assert!(message.contains("mine/report.html and no plan; give another --output"), "{message}");
     }
     assert_eq!(place.read("mine/report.html"), b"mine");
-    // The plan of an earlier version of the program, which held a command line.
+    // The plan is that of an earlier version of the program, which contained a command line.
     place.file("mine/atlas.json", include_bytes!("../../crates/study/src/template/plan/fixtures/format_1.json"));
     let message = place.refuse(2, &line(""));
     assert!(message.contains("version 0.1.0") && message.contains("--restart"), "{message}");
@@ -239,7 +239,7 @@ fn a_folder_of_other_things_is_refused_and_left_as_it_is() {
     assert!(message.contains("in format 1; this version reads format 2"), "{message}");
     place.succeed(&line("--restart --plan-only"));
     assert_eq!(manifest(&place, "mine/atlas.json")["plan_format"], 2);
-    // An input where an output goes.
+    // An input has the name of an output.
     std::fs::copy(place.path("c.nii.gz"), place.path("mine/subjects/u_Warped.nii.gz")).expect("a copy");
     let message = place.refuse(2, &format!("atlas a.nii.gz mine/subjects/u_Warped.nii.gz -o mine {QUICK}"));
     assert!(message.contains("mine/subjects/u_Warped.nii.gz: an input in mine"), "{message}");
@@ -259,7 +259,7 @@ fn numbers_out_of_range_are_refused() {
         let message = place.refuse(2, &format!("atlas a.nii.gz b.nii.gz -o out {}", option.replace(' ', "=")));
         assert!(message.contains(range), "{option}: {message}");
     }
-    // Voxels so small that the margin has more of them than there is memory for.
+    // The voxels are so small that the margin around the brain has more voxels than fit into memory.
     let mut image = nifti::read_volume(&place.path("a.nii.gz")).expect("an image");
     image.grid.spacing.fill(1e-3);
     nifti::write_volume(&place.path("small.nii.gz"), &image).expect("an image");
@@ -299,7 +299,7 @@ fn two_channels_make_two_templates_in_one_space() {
     let place = cohort(false);
     let mut table = String::from("subject,t1,t2\n");
     for name in ["a", "b", "c"] {
-        // Another contrast: bright where the first is dark, nothing outside.
+        // The second channel has another contrast: bright where the first is dark, 0 outside.
         let mut image = nifti::read_volume(&place.path(&format!("{name}.nii.gz"))).expect("an image");
         image.voxels.iter_mut().for_each(|value| *value = if *value > 0.0 { 1500.0 - *value } else { 0.0 });
         nifti::write_volume(&place.path(&format!("{name}_t2.nii.gz")), &image).expect("an image");
@@ -312,11 +312,11 @@ fn two_channels_make_two_templates_in_one_space() {
     place.succeed(&line("even", "1,1"));
     let read = |name: &str| nifti::read_volume(&place.path(name)).expect("a template");
     let (t1, t2) = (read("even/template_t1.nii"), read("even/template_t2.nii"));
-    // Where both are bright they add up to the constant that made one of the other.
+    // Where both channels are bright, they add up to the constant from which the second was made.
     let inside = (0..t1.voxels.len()).filter(|&n| t1.voxels[n] > 400.0 && t2.voxels[n] > 400.0);
     let sums: Vec<f32> = inside.map(|n| t1.voxels[n] + t2.voxels[n]).collect();
     let mean = sums.iter().sum::<f32>() / sums.len() as f32;
-    // Each channel is normalised for itself, by means that differ between the subjects by a few percent.
+    // Each channel is normalised by its own mean, and the means of the subjects differ by a few percent.
     assert!(sums.len() > 5000 && (mean - 1500.0).abs() < 75.0, "{mean} over {} voxels", sums.len());
     assert!(place.path("even/subjects/a_Warped_t2.nii").exists());
     place.succeed(&line("uneven", "1,0.1"));
@@ -324,7 +324,7 @@ fn two_channels_make_two_templates_in_one_space() {
     assert!(place.refuse(2, &line("none", "1")).contains("weights, one a channel: expected 2, found 1"));
 }
 
-/// The final files, with their bytes.
+/// The final files with their bytes.
 #[cfg(unix)]
 fn results(place: &Workplace, folder: &str) -> Vec<(String, Vec<u8>)> {
     let mut names: Vec<String> = std::fs::read_dir(place.path(&format!("{folder}/subjects")))
@@ -342,7 +342,8 @@ fn a_killed_run_goes_on_and_ends_with_the_same_bytes() {
     let place = cohort(false);
     let line = |folder: &str| format!("atlas a.nii.gz b.nii.gz c.nii.gz -o {folder} --passes 2 {QUICK}");
     place.succeed(&line("whole"));
-    // Each run is killed soon after its first new manifest: while it writes, registers, averages, or writes the final files.
+    // Each run is killed soon after its first new manifest: while it writes, registers, averages, or writes the final
+    // files.
     let manifests = || {
         let folders = [
             "",

@@ -1,4 +1,4 @@
-//! `batch`: many subjects by one process, each as `register` would have done it.
+//! Tests of `batch`: many subjects in one process must give the same files as `register` for each.
 
 use antsreg_core::AffineTransform;
 use antsreg_core::io::nifti;
@@ -6,11 +6,11 @@ use antsreg_tests::{Brain, Workplace, grid};
 use nalgebra::{Matrix3, Rotation3, Vector3};
 use serde_json::Value;
 
-/// Coarse, so that a registration takes a moment.
+/// Voxel size, mm. It is coarse, so that a registration takes a moment.
 const SPACING: f64 = 8.0;
 
-/// A folder with a fixed brain and three subjects, each elsewhere and of another shape, on grids of their own, and a table
-/// that names them; `a` has labels, `b` a mask.
+/// Makes a folder with a fixed brain, three subjects of other positions and shapes on their own grids, and a table of
+/// them; `a` has labels, `b` a mask.
 fn cohort() -> Workplace {
     let place = Workplace::new();
     let onto = grid(SPACING, [0.0; 3], Matrix3::identity());
@@ -32,14 +32,14 @@ fn cohort() -> Workplace {
     place
 }
 
-/// What `register` is told for each subject of the table, but for the output.
+/// The options with which `register` runs for each subject of the table, without the output.
 const ALONE: [(&str, &str); 3] = [
     ("one", "-m a.nii.gz --moving-labels al.nii.gz --fixed-labels fl.nii.gz"),
     ("two", "-m b.nii.gz --moving-mask bl.nii.gz"),
     ("three", "-m c.nii.gz"),
 ];
 
-/// Names in a folder of the workplace, sorted.
+/// Names in a folder, sorted.
 fn names(place: &Workplace, folder: &str) -> Vec<String> {
     let entries = std::fs::read_dir(place.path(folder)).expect("the folder");
     let mut names: Vec<String> = entries.map(|e| e.expect("an entry").file_name().to_string_lossy().into()).collect();
@@ -47,7 +47,7 @@ fn names(place: &Workplace, folder: &str) -> Vec<String> {
     names
 }
 
-/// A record without what differs between two runs: times, memory, and how they were asked for.
+/// A record without the fields that differ between two runs: times, memory and command lines.
 fn record(place: &Workplace, name: &str) -> Value {
     let mut record = place.record(name);
     let object = record.as_object_mut().expect("an object");
@@ -66,7 +66,7 @@ fn pictures(place: &Workplace, name: &str) -> String {
     pictures.to_owned()
 }
 
-/// The rows of the summary by column.
+/// The rows of the summary, as pairs of column and value.
 fn summary(place: &Workplace, folder: &str) -> Vec<Vec<(String, String)>> {
     let mut reader = csv::Reader::from_path(place.path(&format!("{folder}/summary.csv"))).expect("the summary");
     let header = reader.headers().expect("a header").clone();
@@ -99,7 +99,7 @@ fn each_subject_gets_the_bytes_that_register_gives_it_whatever_the_workers() {
             if name.ends_with("record.json") {
                 assert_eq!(record(&place, &here), record(&place, &alone));
             } else if name.ends_with("report.html") {
-                // The rest of a page says how and when.
+                // Only the pictures are compared: the rest of a page has times and command lines.
                 assert!(pictures(&place, &here) == pictures(&place, &alone), "{here} shows other pictures");
             } else {
                 assert!(place.read(&here) == place.read(&alone), "{here} differs from what register wrote");
@@ -119,7 +119,7 @@ fn each_subject_gets_the_bytes_that_register_gives_it_whatever_the_workers() {
     ] {
         let number: f64 = cell(&rows[0], column).parse().expect(column);
         let expected = recorded.pointer(pointer).and_then(Value::as_f64).expect(pointer);
-        // Text to number and back may turn the last digit.
+        // Conversion to text and back may change the last digit.
         assert!((number - expected).abs() <= 1e-12 * expected.abs(), "{column}: {number}, {expected}");
     }
     assert_eq!(
@@ -138,7 +138,7 @@ fn each_subject_gets_the_bytes_that_register_gives_it_whatever_the_workers() {
 #[test]
 fn what_was_undone_of_a_subject_is_told_and_tabled() {
     let place = cohort();
-    // The fixed image is brought to itself, which no level improves.
+    // The fixed image is registered to itself, which no level can improve.
     let run = place.succeed("batch f.nii.gz a.nii.gz -f f.nii.gz -o out --device cpu --preset fast");
     let told = |name: &str| {
         let lines = run.stderr.lines().filter(|line| line.starts_with(&format!("warning: {name}: syn ")));
@@ -224,7 +224,7 @@ fn resuming_leaves_out_what_is_there_and_was_made_alike() {
         assert_eq!((cell(row, "status"), cell(row, "affine_cost")), ("skipped", cell(earlier, "affine_cost")));
         assert_eq!((cell(row, "record"), cell(row, "seconds")), (cell(earlier, "record"), cell(earlier, "seconds")));
     }
-    // A file that is missing, and an input that changed.
+    // One output is missing, and one input has changed.
     let warped = place.read("out/two_Warped.nii.gz");
     std::fs::remove_file(place.path("out/two_Warped.nii.gz")).expect("it was there");
     let image = place.read("c.nii.gz");
@@ -232,7 +232,7 @@ fn resuming_leaves_out_what_is_there_and_was_made_alike() {
     place.file("c.nii.gz", &image);
     assert!(ran("").contains("2 done, 1 skipped, 0 failed"));
     assert!(place.read("out/two_Warped.nii.gz") == warped);
-    // Other parameters make other results.
+    // With other parameters all subjects are registered again.
     assert!(ran(" --bins 128").contains("3 done, 0 skipped, 0 failed"));
     assert!(
         place.succeed("batch t.csv -f f.nii.gz -o out -t rigid --device cpu").stdout.contains("3 done, 0 skipped")
@@ -295,7 +295,7 @@ fn what_cannot_be_meant_is_refused_before_anything_is_done() {
             assert!(message.contains(word), "`{word}` is missing in: {message}");
         }
     }
-    // The summary would take the table's place.
+    // The summary would replace the table of subjects.
     std::fs::copy(place.path("t.csv"), place.path("summary.csv")).expect("a copy");
     let message = place.refuse(2, "batch -f f.nii.gz -o . summary.csv --device cpu");
     assert!(message.contains("summary.csv"), "{message}");
@@ -321,7 +321,8 @@ fn after_an_interruption_whole_subjects_stay_and_the_rest_follows() {
     assert_eq!(child.try_wait().expect("its state"), None, "the program ended before the signal");
     kill_process(Pid::from_raw(child.id() as i32).expect("a process"), Signal::TERM).expect("the signal is sent");
     assert_eq!(child.wait().expect("the program ends").code(), Some(143));
-    // Whatever stands is whole: it bears the name of a file of the uninterrupted run, and all of its subject's are there.
+    // Every existing file must be complete: it has the name of a file of the uninterrupted run, and all files of its
+    // subject exist.
     let (stands, whole) = (names(&place, "out"), names(&place, "whole"));
     let of = |subject: &str| whole.iter().filter(|name| name.starts_with(subject)).count();
     for subject in ["one_", "two_", "three_"] {

@@ -1,4 +1,4 @@
-//! Brains of heads, and heads beside brains, as a user runs it: on the head that is built in.
+//! Tests of brain extraction, and of heads registered with brains, on the built-in head.
 
 use antsreg_core::io::nifti;
 use antsreg_core::{AffineTransform, Grid, Transform, TransformChain, Volume};
@@ -7,8 +7,8 @@ use antsreg_kernels::apply::{Interpolation, resample};
 use antsreg_tests::Workplace;
 use nalgebra::{Rotation3, Vector3};
 
-/// The built-in head on its own grid, as its brain alone too; and turned and moved on a grid of 4 mm: `template.nii.gz`,
-/// `brain.nii.gz`, `head.nii.gz` and the true mask of the last one, `mask.nii.gz`.
+/// Makes a folder with the built-in head on its own grid (`template.nii.gz`), its brain (`brain.nii.gz`), the head
+/// rotated and moved on a grid of 4 mm (`head.nii.gz`), and the true mask of that (`mask.nii.gz`).
 fn place() -> Workplace {
     let place = Workplace::new();
     let template = Template::built_in(Some(Contrast::T1)).expect("undamaged");
@@ -43,7 +43,12 @@ fn dice(a: &Volume, b: &Volume) -> f64 {
 #[test]
 fn the_brain_of_a_head_is_written() {
     let place = place();
-    let run = place.succeed("brain -i head.nii.gz -o out.nii.gz --mask m.nii.gz --probability p.nii.gz --device cpu");
+    let run = place
+        .succeed("brain -i head.nii.gz -o out.nii.gz --mask m.nii.gz --probability p.nii.gz --report --device cpu");
+    let page = String::from_utf8(place.read("out_report.html")).expect("text");
+    for words in ["The brain of head", "Outline of Brain", "cm³", "p.nii.gz", "--probability"] {
+        assert!(page.contains(words), "{words}");
+    }
     assert!(run.stdout.contains("cm³") && run.stdout.contains("T1"), "{}", run.stdout);
     assert!(!run.stderr.contains("warning"), "{}", run.stderr);
     let [head, truth, out, mask, share] =
@@ -66,24 +71,142 @@ fn a_head_beside_a_brain_is_registered_by_its_brain() {
     let record = place.record("a_record.json");
     assert_eq!(record["parameters"]["brain"], "auto");
     assert!(record["brains"][0].is_null() && record["brains"][1]["volume_cm3"].as_f64() > Some(1500.0), "{record}");
-    // What is written shows the whole head.
+    // The outputs show the whole head.
     let [brain, warped] = ["brain", "a_Warped"].map(|name| volume(&place, &format!("{name}.nii.gz")));
     let beyond = brain.voxels.iter().zip(&warped.voxels).filter(|(brain, warped)| **brain == 0.0 && **warped > 30.0);
     assert!(beyond.count() > 100_000);
-    // The transform is that of the extracted brain.
+    // The transform is the same as for the extracted brain.
     place.succeed("brain -i head.nii.gz -o extracted.nii.gz --device cpu");
     place.succeed(&format!("register -f brain.nii.gz -m extracted.nii.gz -o b_ {registered}"));
     assert_eq!(place.record("a_record.json")["affine_ras"], place.record("b_record.json")["affine_ras"]);
     assert!(place.record("b_record.json")["brains"][1].is_null());
-    // So does a batch.
+    // A batch gives the same result.
     place.succeed(&format!("batch -f brain.nii.gz head.nii.gz -o many --no-report {registered}"));
     let of_batch = place.record("many/head_record.json");
     assert!(of_batch["brains"][1].is_object(), "{of_batch}");
     assert_eq!(of_batch["affine_ras"], record["affine_ras"]);
     assert_eq!(place.read("many/head_Warped.nii.gz"), place.read("a_Warped.nii.gz"));
-    // The other way round, the brain of the fixed image is extracted.
+    // If fixed and moving are exchanged, the brain of the fixed image is extracted.
     place.succeed(&format!("register -f head.nii.gz -m brain.nii.gz -o c_ {registered}"));
     assert!(place.record("c_record.json")["brains"][0].is_object());
+}
+
+#[test]
+fn a_batch_extracts_the_brain_of_its_fixed_head_for_brains_alone() {
+    let place = place();
+    let registered = "-t translation --no-search --finest-mm 8 --device cpu";
+    let run =
+        place.succeed(&format!("batch -f head.nii.gz brain.nii.gz template.nii.gz -o many --no-report {registered}"));
+    assert!(run.stderr.contains("fixed image: its brain"), "{}", run.stderr);
+    let [brain, head] = ["brain", "template"].map(|name| place.record(&format!("many/{name}_record.json")));
+    assert!(brain["brains"][0].is_object() && brain["brains"][1].is_null(), "{brain}");
+    assert_eq!(head["brains"], serde_json::json!([null, null]));
+    // The bytes are those of one registration each.
+    for name in ["brain", "template"] {
+        place.succeed(&format!("register -f head.nii.gz -m {name}.nii.gz -o one_ {registered}"));
+        for rest in ["0GenericAffine.mat", "Warped.nii.gz", "InverseWarped.nii.gz"] {
+            assert_eq!(
+                place.read(&format!("many/{name}_{rest}")),
+                place.read(&format!("one_{rest}")),
+                "{name} {rest}"
+            );
+        }
+    }
+    // What is written of the fixed image shows the whole head, where the moving image is a brain.
+    let [template, shown] =
+        ["brain", "many/brain_InverseWarped"].map(|name| volume(&place, &format!("{name}.nii.gz")));
+    let beyond = template.voxels.iter().zip(&shown.voxels).filter(|(brain, shown)| **brain == 0.0 && **shown > 30.0);
+    assert!(beyond.count() > 100_000);
+}
+
+#[test]
+fn atlases_with_skulls_beside_others_are_extracted() {
+    let place = place();
+    let labelled = "-t translation --no-search --finest-mm 8 --device cpu --fusion majority --keep-transforms";
+    let atlases = "-a template.nii.gz=mask2.nii.gz -a head.nii.gz=mask.nii.gz";
+    let template = Template::built_in(Some(Contrast::T1)).expect("undamaged");
+    nifti::write_volume(place.path("mask2.nii.gz").as_path(), template.brain()).expect("written");
+    // Labels are whole numbers.
+    for name in ["mask", "mask2"] {
+        let mask = volume(&place, &format!("{name}.nii.gz"));
+        let voxels = mask.voxels.iter().map(|share| f32::from(u8::from(*share > 0.5))).collect();
+        let path = place.path(&format!("{name}.nii.gz"));
+        nifti::write_volume(path.as_path(), &Volume { voxels, ..mask }).expect("written");
+    }
+    let run = place.succeed(&format!("labels -f brain.nii.gz {atlases} -o a_ {labelled}"));
+    assert!(run.stderr.contains("head: its brain is registered"), "{}", run.stderr);
+    let record = place.record("a_record.json");
+    assert_eq!(record["parameters"]["brain"], "auto");
+    let target = &record["targets"][0];
+    assert!(target["brain"].is_null() && target["atlases"][0]["brain"]["volume_cm3"].as_f64() > Some(1500.0));
+    assert!(target["atlases"][1]["brain"].is_object(), "{target}");
+    let [brain, warped] = ["brain", "a_template_Warped"].map(|name| volume(&place, &format!("{name}.nii.gz")));
+    let beyond = brain.voxels.iter().zip(&warped.voxels).filter(|(brain, warped)| **brain == 0.0 && **warped > 30.0);
+    assert!(beyond.count() > 100_000, "the whole head is written");
+    // Heads alone, and whatever is asked to stay as it is, stay as they are.
+    let all_null = |record: &serde_json::Value| {
+        let target = &record["targets"][0];
+        let atlases = target["atlases"].as_array().expect("atlases");
+        target["brain"].is_null() && atlases.iter().all(|atlas| atlas["brain"].is_null())
+    };
+    place.succeed(&format!("labels -f template.nii.gz {atlases} -o b_ {labelled}"));
+    assert!(all_null(&place.record("b_record.json")));
+    place.succeed(&format!("labels -f brain.nii.gz {atlases} -o c_ --brain none {labelled}"));
+    assert!(all_null(&place.record("c_record.json")));
+    // An atlas with a mask stays as it is, too; so do scores of heads.
+    std::fs::write(
+        place.path("atlases.csv"),
+        "subject,image,labels,mask\nt,template.nii.gz,mask2.nii.gz,mask2.nii.gz\nh,head.nii.gz,mask.nii.gz,\nb,brain.nii.gz,mask2.nii.gz,\n",
+    )
+    .expect("a table");
+    place
+        .succeed("labels --leave-one-out -a atlases.csv -o d_ -t translation --no-search --finest-mm 8 --device cpu");
+    let record = place.record("d_record.json");
+    let extracted = |n: usize| !record["targets"][n]["brain"].is_null();
+    assert_eq!([0, 1, 2].map(extracted), [false, true, false], "{record}");
+}
+
+#[test]
+fn a_template_of_heads_and_brains_is_a_brain() {
+    let place = place();
+    let line = "atlas head.nii.gz brain.nii.gz --passes 1 --preset fast --shrink-factors 4 --smoothing-sigmas 1 \
+                --iterations 2 --finest-mm 8 --interpolation linear --device cpu -o";
+    let run = place.succeed(&format!("{line} whole"));
+    assert!(run.stderr.contains("head: its brain is registered"), "{}", run.stderr);
+    let plan = place.record("whole/atlas.json");
+    assert_eq!(
+        (&plan["subjects"][0]["brain"], &plan["subjects"][1]["brain"]),
+        (&true.into(), &serde_json::Value::Null)
+    );
+    let start = place.record("whole/start/template.json");
+    assert!(start["results"]["brains"]["head"]["volume_cm3"].as_f64() > Some(1500.0), "{start}");
+    assert!(String::from_utf8_lossy(&place.read("whole/report.html")).contains("Brains extracted of heads"));
+    // The template is a brain with nothing around it; the file of the subject shows the whole head.
+    let [template, warped, mask] = ["whole/template", "whole/subjects/head_Warped", "whole/start/brain_head"]
+        .map(|name| volume(&place, &format!("{name}.nii.gz")));
+    let bright = |image: &Volume| {
+        image.voxels.iter().filter(|value| **value > 30.0).count() as f64 * image.grid.spacing.product()
+    };
+    assert!(bright(&warped) > 1.3 * bright(&template), "{} {}", bright(&warped), bright(&template));
+    assert!(dice(&mask, &volume(&place, "mask.nii.gz")) > 0.94);
+    // Steps that are run one by one read the mask, and write the same bytes.
+    place.succeed(&format!("{line} steps --plan-only"));
+    for pass in 0..=1 {
+        for subject in ["head", "brain"] {
+            place.succeed(&format!("atlas register-one steps --pass {pass} --subject {subject} --device cpu"));
+        }
+        place.succeed(&format!("atlas average steps --pass {pass}"));
+        place.succeed(&format!("atlas update steps --pass {pass} --device cpu"));
+    }
+    place.succeed("atlas finish steps --device cpu");
+    for name in ["template.nii.gz", "subjects/head_Warped.nii.gz", "subjects/head_1Warp.nii.gz"] {
+        assert_eq!(place.read(&format!("whole/{name}")), place.read(&format!("steps/{name}")), "{name}");
+    }
+    // --brain none leaves images as they are; a choice without effect is refused.
+    place.succeed(&format!("{line} none --brain none --plan-only"));
+    assert!(place.record("none/atlas.json")["subjects"][0]["brain"].is_null());
+    let told = place.refuse(2, &format!("{line} other --brain fixed"));
+    assert!(told.contains("--brain fixed") && told.contains("--brain moving"), "{told}");
 }
 
 #[test]
@@ -110,6 +233,13 @@ fn outputs_and_templates_that_cannot_be_are_refused() {
     assert!(told.contains(".nii.gz or .nii"), "{told}");
     place.refuse(2, "brain -i head.nii.gz -o head.nii.gz");
     place.refuse(2, "brain -i head.nii.gz -o out.nii.gz --template head.nii.gz");
+    place.refuse(2, "brain -i head.nii.gz -o out.nii.gz --report=out.nii.gz");
+    let told = place.refuse(1, "brain -i head.nii.gz -o out.nii.gz --report=none/page.html");
+    assert!(told.contains("none"), "{told}");
+    std::fs::create_dir(place.path("folder.html")).expect("a folder");
+    let told = place.refuse(1, "brain -i head.nii.gz -o out.nii.gz --report=folder.html");
+    assert!(told.contains("folder.html"), "{told}");
+    assert!(!place.path("out.nii.gz").exists());
     place.refuse(2, "brain -i head.nii.gz -o out.nii.gz --template head.nii.gz=mask.nii.gz --contrast t2");
     let told = place.refuse(1, "brain -i head.nii.gz -o out.nii.gz --template head.nii.gz=brain.nii.gz --device cpu");
     assert!(told.contains("brain.nii.gz") && told.contains("grid"), "{told}");

@@ -1,4 +1,4 @@
-//! The costs of the affine stage as a user asks for them.
+//! Tests of the costs of the affine stage by the command line.
 
 use antsreg_core::AffineTransform;
 use antsreg_core::io::itk;
@@ -6,7 +6,7 @@ use antsreg_tests::{Brain, Workplace, grid};
 use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 use serde_json::Value;
 
-/// Coarse, so that a registration takes a second.
+/// Voxel size, mm. It is coarse, so that a registration takes a second.
 const SPACING: f64 = 4.0;
 
 fn truth() -> AffineTransform {
@@ -14,7 +14,7 @@ fn truth() -> AffineTransform {
     AffineTransform { matrix, translation: Vector3::new(9.0, -14.0, 21.0) }
 }
 
-/// A folder with a brain, and the same one moved by `truth`.
+/// Makes a folder with a brain, and the same brain moved by `truth`.
 fn pair() -> Workplace {
     let place = Workplace::new();
     let on_fixed = grid(SPACING, [0.0; 3], Matrix3::identity());
@@ -43,13 +43,13 @@ fn every_cost_is_recorded_and_finds_the_brain() {
         let record: Value = serde_json::from_slice(&place.read("precord.json")).expect("the record is JSON");
         let linear = &record["parameters"]["options"]["stages"][0]["linear"];
         assert_eq!(linear["cost"], cost);
-        // Those that the cost does not use are recorded, too.
+        // Options that the cost does not use are recorded as well.
         assert!(histogram.is_none_or(|histogram| linear["histogram"] == histogram), "{linear}");
         assert!(bins.is_none_or(|bins| linear["bins"] == bins), "{linear}");
         let found = itk::read_affine(&place.path("p0GenericAffine.mat")).expect("the affine");
         let corner = Point3::new(45.0, 55.0, 40.0);
         let error = (found.apply(&corner) - truth().apply(&corner)).norm();
-        // A quarter of a voxel.
+        // Tolerance: a quarter of a voxel.
         assert!(error < 1.0, "{error} mm by {cost}");
     }
 }

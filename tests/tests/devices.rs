@@ -1,5 +1,5 @@
-//! Which device computes, and what is said where there is none. These run alike with a GPU and without: where it matters
-//! they hide it.
+//! Tests of the choice of devices, and of the messages without a GPU. The tests hide GPUs where these would change
+//! the result.
 
 use antsreg_tests::{Brain, Run, Workplace, grid};
 use nalgebra::Matrix3;
@@ -14,7 +14,7 @@ fn pair() -> Workplace {
     place
 }
 
-/// Runs the program where the driver, if there is one, sees no GPU.
+/// Runs the program with all GPUs hidden from the driver.
 fn without_gpu(place: &Workplace, line: &str) -> Run {
     let output = place.command(line.split_whitespace()).env("CUDA_VISIBLE_DEVICES", "-1").output();
     let output = output.expect("the program starts");
@@ -28,12 +28,12 @@ fn a_device_that_is_not_there_is_refused_with_the_reason_and_what_is_there() {
     let line = "register -f f.nii.gz -m m.nii.gz -o p";
     for rest in ["", " --dry-run", " --profile"] {
         let message = place.refuse(1, &format!("{line} --device cuda:9999{rest}"));
-        // Either no driver, or one that counts its devices.
+        // The message depends on the machine: there is no driver, or the driver counts its devices.
         let words = ["error: the device cuda:9999 cannot be used: there is no CUDA d", "; there is cpu", "--device"];
         assert!(words.iter().all(|word| message.contains(word)), "{message}");
         assert_eq!(message.lines().count(), 1, "{message}");
     }
-    // Not even an atlas's folder stays behind.
+    // Not even the folder of the atlas is left behind.
     place.refuse(1, "atlas f.nii.gz m.nii.gz -o atlas --device cuda:9999");
     let before = place.names();
     let run = without_gpu(&place, &format!("{line} --device cuda"));
@@ -55,7 +55,7 @@ fn auto_takes_the_cpu_where_there_is_no_gpu_and_says_why() {
     assert_eq!(fallen_back["device_memory"], Value::Null);
     assert_eq!(fallen_back["profile"], Value::Null);
     let affine = place.read("p0GenericAffine.mat");
-    // The same as asked for; who asked is not told why.
+    // With `--device cpu` the same is computed, and no message explains the choice.
     let run = place.succeed(&format!("{line} --device cpu"));
     assert!(!run.stderr.contains("device:"), "{}", run.stderr);
     assert!(affine == place.read("p0GenericAffine.mat"), "two runs on one device differ");
@@ -79,9 +79,9 @@ fn auto_takes_the_cpu_for_windows_that_no_gpu_has_and_says_why() {
     for line in [of_a_pair, of_many] {
         let wide = format!("{line} --cc-radius 6 --cc-derivative exact");
         assert_eq!(place.succeed(&wide).stderr, told, "{wide}");
-        // Who asked for it is not told why.
+        // If the CPU was requested, no message explains the choice.
         assert_eq!(place.succeed(&format!("{wide} --device cpu")).stderr, "");
-        // As wide as GPUs have them, they are taken where there are any.
+        // With the largest radius that GPUs support, a GPU would be used, so the message names only the missing GPU.
         let run = without_gpu(&place, &format!("{line} --cc-radius 5 --cc-derivative exact"));
         assert!(run.stderr.contains("device: cpu, because there is no CUDA d"), "{}", run.stderr);
     }

@@ -1,10 +1,10 @@
-//! Results that are there and yet to be doubted: the command succeeds, and warns.
+//! Tests of doubtful results: the command succeeds with a warning.
 
 use antsreg_core::Grid;
 use antsreg_tests::{Brain, Workplace};
 use nalgebra::{Matrix3, Point3, Vector3};
 
-/// A slab of two thick slices, and another brain's: they do not determine an affine.
+/// Makes a folder with slabs of two thick slices of two brains, which do not determine an affine.
 fn slabs() -> Workplace {
     let place = Workplace::new();
     let (shape, spacing) = ([24, 28, 2], 6.0);
@@ -23,7 +23,7 @@ fn slabs() -> Workplace {
 #[test]
 fn a_search_that_runs_off_is_told_of() {
     let place = slabs();
-    // The cost of what little still meets is below that of the right place.
+    // The cost of the small remaining overlap is lower than that at the right position.
     let run = place.succeed("register -f f.nii.gz -m m.nii.gz -o p -t affine --quiet");
     let record = place.record("precord.json");
     let [start, now] = ["correlation_at_start", "correlation"].map(|name| record["similarity"][name].as_f64());
@@ -32,7 +32,7 @@ fn a_search_that_runs_off_is_told_of() {
         "{start:?}, {now:?}: the search finds its way, and tests nothing here"
     );
     let recorded = record["warnings"][0].as_str().expect("a warning");
-    // The program adds what to do about it.
+    // The program adds advice to the warning.
     assert!(run.stderr.starts_with(&format!("warning: {recorded}; look at the images")), "{}", run.stderr);
     let warning = run.stderr;
     let lines: Vec<&str> = warning.lines().collect();
@@ -40,10 +40,10 @@ fn a_search_that_runs_off_is_told_of() {
     for word in ["worse than the start", "correlation", "covers", "--transform rigid", "--no-search"] {
         assert!(warning.contains(word), "`{word}` is missing in: {warning}");
     }
-    // The advice is good.
+    // Following the advice gives a result without warnings.
     let quiet = place.succeed("register -f f.nii.gz -m m.nii.gz -o r -t rigid --no-search --quiet");
     assert_eq!(quiet.stderr, "");
-    // Of many subjects it is told by name.
+    // For many subjects the warning names the subject.
     let run = place.succeed("batch m.nii.gz -f f.nii.gz -o out -t affine --quiet");
     assert_eq!(run.stderr, warning.replace("warning: ", "warning: m: "));
     let table = String::from_utf8(place.read("out/summary.csv")).expect("text");

@@ -1,5 +1,6 @@
-//! Every write, rename and allocation of a volume fails once, each in a run of its own: the outputs of before are whole or the
-//! new ones are, nothing unfinished stays, and exit code and message say that something failed.
+//! Fault injection: every write, rename and allocation of a volume fails once, each in its own run. Then the old
+//! outputs or the new outputs must be complete, no unfinished file may remain, and exit code and message must report
+//! the failure.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,14 +8,14 @@ use std::path::Path;
 use antsreg_tests::{Brain, Workplace, grid};
 use nalgebra::Matrix3;
 
-/// Few voxels and steps, so that a run takes a few hundredths of a second.
+/// Options for few voxels and iterations, so that a run takes a few hundredths of a second.
 const QUICK: &str =
     "--threads 2 --device cpu --quiet --shrink-factors 1 --smoothing-sigmas 0 --iterations 1 --dof 6 --no-search";
 
-/// Most places at which a fault is injected. A run with more places is not the small run that this test expects.
+/// Largest number of injected faults. A run with more operations is not the small run that this test expects.
 const MOST: usize = 400;
 
-/// Three brains with labels, and a warp.
+/// Makes a folder with three labelled brains and a warp.
 fn cohort() -> Workplace {
     let place = Workplace::new();
     let onto = grid(16.0, [0.0; 3], Matrix3::identity());
@@ -27,7 +28,7 @@ fn cohort() -> Workplace {
     place
 }
 
-/// All files below the folder of the outputs, hidden ones too, but what tells of times.
+/// All files below the folder of the outputs, including hidden files, without those that contain times.
 fn outputs(place: &Workplace) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![place.path("out")];
@@ -45,15 +46,15 @@ fn outputs(place: &Workplace) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-/// How a run with a failure ended.
+/// The outcome of a run with an injected fault.
 struct Failed {
     code: Option<i32>,
     message: String,
-    /// Operations before the run ended.
+    /// Number of operations before the run ended.
     operations: usize,
 }
 
-/// Runs a line whose operation `at` fails.
+/// Runs a command line in which operation number `at` fails.
 fn fail_at(place: &Workplace, line: &str, at: usize) -> Failed {
     let log = place.path("operations");
     let _ = std::fs::remove_file(&log);
@@ -67,8 +68,9 @@ fn fail_at(place: &Workplace, line: &str, at: usize) -> Failed {
     }
 }
 
-/// Fails at each place of a line in turn, once over nothing and once over the outputs of before. `judge` gets what there was
-/// before, what there is after, and what a run that succeeds leaves. Returns the number of places.
+/// Lets each operation of a command line fail in turn, once without existing outputs and once with old outputs.
+/// `judge` gets the files before the run, the files after it, and the files of a successful run. Returns the number
+/// of operations.
 fn at_every_place(line: &str, before: &dyn Fn(&Workplace), judge: &dyn Fn(&str, &Files, &Files, &Files)) -> usize {
     let place = cohort();
     let clean = || {
@@ -97,7 +99,7 @@ fn at_every_place(line: &str, before: &dyn Fn(&Workplace), judge: &dyn Fn(&str, 
         let partial = now.keys().find(|name| name.contains(".part") || name.contains("partial"));
         assert_eq!(partial, None, "{at}");
         if code == Some(0) {
-            // What may fail without harm: a note that spares work later.
+            // One failure is harmless: that of a note that only saves work later.
             assert!(now == expected || differ_in_times(&now, &expected), "{at}");
         } else {
             assert!(matches!(code, Some(1 | 3)), "{at}: {code:?}");
@@ -110,7 +112,7 @@ fn at_every_place(line: &str, before: &dyn Fn(&Workplace), judge: &dyn Fn(&str, 
 
 type Files = BTreeMap<String, Vec<u8>>;
 
-/// Whether files differ in nothing but records, which hold times.
+/// Whether files differ only in records, which contain times.
 fn differ_in_times(now: &Files, expected: &Files) -> bool {
     let names = |files: &Files| -> Vec<String> {
         files.keys().filter(|name| !name.starts_with(".verified")).cloned().collect()
@@ -124,7 +126,7 @@ fn tells_times(name: &str) -> bool {
     name.starts_with(".verified") || ends.iter().any(|end| name.ends_with(end))
 }
 
-/// Files that appear together: all of before, or all new.
+/// Files that must appear together: all old or all new.
 fn together(at: &str, old: &Files, now: &Files, expected: &Files) {
     assert!(
         now == old || differ_in_times(now, expected),
@@ -133,7 +135,7 @@ fn together(at: &str, old: &Files, now: &Files, expected: &Files) {
     );
 }
 
-/// Old outputs under the names of the new ones.
+/// Old outputs with the names of the new ones.
 fn over(names: &'static [&'static str]) -> impl Fn(&Workplace) {
     move |place| {
         for name in names {
@@ -191,7 +193,7 @@ fn a_template_that_failed_anywhere_is_finished_by_the_next_run() {
     let line = format!("atlas subjects.csv -o out --passes 1 --format nii {QUICK}");
     let place = cohort();
     let finish = |at: &str, _: &Files, now: &Files, expected: &Files| {
-        // The files of before are those that another run would take: it ends with the same bytes.
+        // A later run continues from the remaining files, and ends with the same bytes.
         let _ = std::fs::remove_dir_all(place.path("out"));
         for (name, bytes) in now {
             let path = place.path("out").join(name);
@@ -207,7 +209,8 @@ fn a_template_that_failed_anywhere_is_finished_by_the_next_run() {
     assert!(tried > 60, "{tried}");
 }
 
-/// The plan holds the paths of the subjects, and manifests hold its digest.
+/// The files without the plan, which contains the paths of the subjects, and without the manifests, which contain its
+/// digest.
 fn without_plan(files: &Files) -> Files {
     let is_image = |name: &str| !name.ends_with(".json");
     files.iter().filter(|(name, _)| is_image(name)).map(|(name, bytes)| (name.clone(), bytes.clone())).collect()

@@ -1,4 +1,4 @@
-//! Commands of ANTs and FSL under their own names: how they are called, refused and passed on.
+//! Tests of the commands of ANTs and FSL under their own names: calls, refusals and the fallback.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -7,7 +7,7 @@ use antsreg_core::io::itk;
 use antsreg_core::{DisplacementField, Grid};
 use antsreg_tests::{Run, Workplace};
 
-/// A shell script that says that it ran, and with what.
+/// A shell script in place of the original program. It prints its arguments.
 const REAL: &str = "#!/bin/sh\necho the real one: \"$@\"\nexit 7\n";
 
 fn executable(place: &Workplace, name: &str, script: &str) {
@@ -16,7 +16,7 @@ fn executable(place: &Workplace, name: &str, script: &str) {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("an executable");
 }
 
-/// Runs a program of the folder `links`, with the folders `links` and `real` on PATH.
+/// Runs a program in the folder `links`, with the folders `links` and `real` on PATH.
 fn call(place: &Workplace, words: &str, variables: &[(&str, &str)]) -> Run {
     let (name, arguments) = words.split_once(' ').unwrap_or((words, ""));
     let mut command = Command::new(place.path("links").join(name));
@@ -39,7 +39,7 @@ fn linked() -> Workplace {
 fn links_are_made_for_all_commands_or_those_named_and_replace_nothing_else() {
     let place = linked();
     assert!(place.path("links/antsAffineInitializer").is_symlink());
-    // Again, and one alone.
+    // Links are made a second time, and then only one link.
     place.succeed("links links");
     let said = place.succeed("links other --only antsAffineInitializer").stdout;
     assert!(said.contains("export PATH=") && said.contains("/other:$PATH"), "{said}");
@@ -92,13 +92,13 @@ fn what_cannot_be_honoured_is_refused_by_name_or_passed_on() {
 fn a_fallback_never_leads_back_to_this_program() {
     let place = linked();
     let line = "antsAffineInitializer 3 f.nii.gz m.nii.gz a.h5";
-    // A script of the same name that calls this program again.
+    // A script with the same name calls this program again.
     let program = place.path("links/antsAffineInitializer");
     executable(&place, "real/antsAffineInitializer", &format!("#!/bin/sh\nexec {} \"$@\"\n", program.display()));
     let round = call(&place, line, &[("ANTSREG_FALLBACK", "1")]);
     assert_eq!(round.code, Some(2), "{}", round.stderr);
     assert!(round.stderr.contains("led back to antsreg-gpu"), "{}", round.stderr);
-    // Only links to this program are on PATH.
+    // Now PATH contains only links to this program.
     std::fs::remove_file(place.path("real/antsAffineInitializer")).expect("a file");
     let alone = call(&place, line, &[("ANTSREG_FALLBACK", "1")]);
     assert_eq!(alone.code, Some(2));
@@ -119,7 +119,8 @@ fn points_outside_a_field_are_told() {
     assert!(!run.stderr.contains("warning"), "{}", run.stderr);
 }
 
-/// What is refused, and what the message says. `PAIR` stands for both images, `SYN` for a whole stage, `RIGID` for another.
+/// Command lines that are refused, with words of the message. `PAIR` is replaced by both images, `SYN` and `RIGID` by
+/// whole stages.
 const REFUSED: &[(&str, &str)] = &[
     (
         "antsRegistration -d 3 -t BSplineSyN[0.1,26,0,3] MORE -o o_",
@@ -192,7 +193,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("ImageMath 3 o_a.nii.gz GD f.nii.gz 2", "GD: is not served"),
     ("flirt -in f.nii.gz -ref m.nii.gz -out o_a.nii.gz -schedule s.sch", "-schedule"),
     ("flirt -in f.nii.gz -ref m.nii.gz -out o_a.nii.gz -cost bbr", "-wmseg"),
-    ("mcflirt -in f.nii.gz -out o_a.nii.gz -cost normmi", "-cost normmi"),
+    ("mcflirt -in f.nii.gz -out o_a.nii.gz -cost woods", "-cost woods"),
     ("convert_xfm -omat o_a.mat -fixscaleskew f.mat m.mat", "-fixscaleskew: is not served"),
     ("c3d_affine_tool a.mat -sform f.nii.gz -o o_b.mat", "-sform"),
 ];

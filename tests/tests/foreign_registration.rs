@@ -1,4 +1,4 @@
-//! `antsRegistration` under its own name: names and numbers of outputs, what is replaced, what is refused.
+//! Tests of `antsRegistration` under its own name: names and numbers of outputs, replaced options, refusals.
 
 use antsreg_core::io::{itk, nifti};
 use antsreg_tests::{Run, Workplace};
@@ -21,7 +21,7 @@ fn succeed(place: &Workplace, words: &str) -> String {
     run.stderr
 }
 
-/// The names that a call leaves, those of the inputs apart.
+/// The files that a call writes, without the inputs.
 fn outputs(place: &Workplace) -> Vec<String> {
     place.names().into_iter().filter(|name| name.starts_with("o_")).collect()
 }
@@ -32,7 +32,7 @@ fn stage(transform: &str, iterations: usize) -> String {
 
 #[test]
 fn outputs_are_numbered_as_those_of_ants() {
-    // What real ANTs leaves for these command lines.
+    // The expected files are those that ANTs writes for these command lines.
     let start = format!("-r [{PAIR},1] ");
     let (rigid, affine, syn) = (stage("Rigid[0.1]", 0), stage("Affine[0.1]", 0), stage("SyN[0.1,3,0]", 0));
     let warps = |n: usize| vec![format!("o_{n}InverseWarp.nii.gz"), format!("o_{n}Warp.nii.gz")];
@@ -108,7 +108,7 @@ fn what_is_replaced_is_said_in_the_one_line() {
 #[test]
 fn a_restricted_registration_moves_along_one_axis_alone() {
     let place = Workplace::with_pair();
-    // Something to move.
+    // The moving image is changed, so that there is something to register.
     let mut moving = nifti::read_volume(&place.path("m.nii.gz")).expect("an image");
     moving.grid.origin.y += 6.0;
     nifti::write_volume(&place.path("m.nii.gz"), &moving).expect("written");
@@ -129,13 +129,15 @@ fn an_initial_fixed_transform_is_what_the_stages_see_the_fixed_image_through() {
         place.file(name, text.as_bytes());
     };
     transform("q.txt", 6.0);
-    // Both images are one: seen 6 mm further, the fixed one is where the moving one is after 6 mm.
+    // Both images are equal. Through the initial transform the fixed image is moved by 6 mm, so the result is a shift
+    // by 6 mm.
     succeed(&place, &format!("-d 3 -q q.txt {} -o [o_,o_w.nii.gz,o_i.nii.gz]", stage("Translation[0.1]", 100)));
     let found = itk::read_affine(&place.path("o_0GenericAffine.mat")).expect("an affine");
     let wanted = itk::read_affine(&place.path("q.txt")).expect("a translation");
     assert!((found.translation - wanted.translation).norm() < 0.5, "{found:?}");
     assert_eq!(outputs(&place), ["o_0GenericAffine.mat", "o_i.nii.gz", "o_w.nii.gz"]);
-    // The images are written without it: the inverse one is the fixed image as read, moved by what was found.
+    // The written images do not contain the initial transform: the inverse image is the fixed image as read, moved by
+    // the result.
     let [inverse, fixed] =
         ["o_i.nii.gz", "f.nii.gz"].map(|name| nifti::read_volume(&place.path(name)).expect("an image"));
     let apart = |a: &antsreg_core::Volume, b: &antsreg_core::Volume| {
@@ -163,7 +165,7 @@ fn a_start_is_searched_within_the_angles_asked_for() {
         &format!("-d 3 -m Mattes[{PAIR},32,Regular,0.25] -t Rigid[0.1] -s [15,0.1] -o o_a.mat"),
     );
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    // The images are one.
+    // Both images are equal, so the result is the identity.
     let found = itk::read_affine(&place.path("o_a.mat")).expect("an affine");
     let identity = antsreg_core::AffineTransform::identity();
     assert!((found.matrix - identity.matrix).amax() < 0.01 && found.translation.norm() < 1.0, "{found:?}");

@@ -1,8 +1,8 @@
-//! What the program says about itself, and how it refuses what it does not understand.
+//! Tests of help texts, and of error messages for invalid command lines.
 
 use antsreg_tests::Workplace;
 
-/// All but `register`, whose help is looked at by itself.
+/// All verbs except `register`, whose help is tested separately.
 const VERBS: [&str; 21] = [
     "motion",
     "batch",
@@ -32,8 +32,8 @@ fn help_of_every_verb() {
     let place = Workplace::new();
     for verb in VERBS {
         let help = place.succeed(&format!("{verb} --help")).stdout;
-        // The options of a registration quote the presets' numbers, which are tuned; they are looked at below. The
-        // common ones are in the help of the program.
+        // The snapshot leaves out the options of a registration, which quote the numbers of the presets and are
+        // tested below, and the common options, which are in the help of the program.
         let own = help.split("\nRegistration:\n").next().and_then(|help| help.split("\nCommon options:\n").next());
         let examples = help.split_once("\nExamples:\n").map_or("", |(_, examples)| examples);
         insta::assert_snapshot!(
@@ -55,7 +55,7 @@ fn help_of_register_states_every_option() {
         .filter(|line| line.starts_with("--") || line.starts_with('-'))
         .collect();
     insta::assert_snapshot!("help_register_parameters", options.join("\n"));
-    // The help shows every default.
+    // The help must show every default.
     let parameters = parameters.split("Common options:").next().unwrap_or_default();
     let words: Vec<&str> = parameters.split_whitespace().collect();
     let with_value = options.iter().filter(|option| option.contains('<') && !option.contains("--log")).count() - 1;
@@ -109,7 +109,7 @@ fn what_is_not_understood_exits_with_2_and_lists_what_would_be() {
     ];
     let messages = refused.map(|line| {
         let message = place.refuse(2, line);
-        // The usage and the list of verbs repeat what the help snapshots hold.
+        // The snapshot leaves out the usage and the list of verbs, which the help snapshots contain.
         let message = message.split("\nUsage:").next().unwrap_or_default().trim_end().to_owned();
         format!("$ antsreg-gpu {line}\n{message}\n")
     });
@@ -146,7 +146,7 @@ fn the_guide_names_options_that_exist() {
     let guide = include_str!("../../docs/usage.md");
     let (before, rest) = guide.split_once("| there | here |").expect("the table for users of ANTs and FSL");
     let (table, after) = rest.split_once("\n\n").expect("its end");
-    // Its first column holds the options of others.
+    // The first column of this table contains the options of other programs.
     let here: String = table.lines().filter_map(|line| line.split('|').nth(2)).collect();
     let named: Vec<&str> = [before, &here, after]
         .into_iter()

@@ -1,4 +1,4 @@
-//! Ctrl-C and full disks: what was there before is there afterwards, and nothing else.
+//! Tests of Ctrl-C and full disks: afterwards exactly the files from before exist.
 #![cfg(unix)]
 
 use std::ffi::OsStr;
@@ -18,9 +18,9 @@ fn pair() -> Workplace {
     place
 }
 
-/// Starts a registration, sends it a signal once `ready` says so, and gives its exit code and messages.
+/// Starts a registration, sends it a signal when `ready` returns true, and returns exit code and messages.
 fn interrupted(place: &Workplace, log: &Path, signal: Signal, ready: impl Fn() -> bool) -> (Option<i32>, String) {
-    // On the CPU, so that it lasts.
+    // The registration runs on the CPU, so that it takes long enough.
     let line = "register -f f.nii.gz -m m.nii.gz -o p -t syn-only --device cpu --iterations 5x5x5 --shrink-factors 4x2x1 \
         --smoothing-sigmas 0x0x0 --log";
     let arguments = line.split_whitespace().map(OsStr::new).chain([log.as_os_str()]);
@@ -42,11 +42,11 @@ fn an_interrupted_run_leaves_what_was_there() {
     let place = pair();
     place.file("pWarped.nii.gz", b"from an earlier run");
     let before = place.names();
-    // The log stays whatever happens, so it lies elsewhere.
+    // The log file is kept after an interruption, so it is written to another folder.
     let elsewhere = Workplace::new();
     let log = elsewhere.path("run.log");
     let computing = || std::fs::read_to_string(&log).is_ok_and(|text| text.contains("iteration 1 of"));
-    // The hidden folder holds a file while files are written.
+    // While files are written, the hidden folder contains a file.
     let writing = || {
         let hidden = place.names().into_iter().filter(|name| name.starts_with(".antsreg-partial-"));
         hidden
@@ -79,7 +79,7 @@ fn what_nohup_has_switched_off_does_not_interrupt() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("a shell");
-    // Nor does a reader of its messages that has gone.
+    // A closed standard error must not stop the program either.
     drop(child.stderr.take());
     let began = Instant::now();
     let computing = || std::fs::read_to_string(&log).is_ok_and(|text| text.contains("iteration 1 of"));
@@ -98,7 +98,7 @@ fn a_disk_that_fills_up_is_an_error_that_names_the_file() {
     place.file("w.nii.gz", b"from an earlier run");
     let before = place.names();
     let command = place.command(["apply", "-i", "m.nii.gz", "-r", "f.nii.gz", "-o", "w.nii.gz"]);
-    // A limit on the size of files fails a write as a full disk does.
+    // A limit on file sizes makes a write fail, as a full disk does.
     let mut shell = Command::new("sh");
     shell.args(["-c", "ulimit -f 8; exec \"$0\" \"$@\""]).arg(command.get_program()).args(command.get_args());
     let output = shell.current_dir(command.get_current_dir().expect("a folder")).output().expect("a shell");

@@ -1,14 +1,15 @@
-//! Labels from several atlases: propagated, fused, scored; and what happens when one of them is no good.
+//! Tests of labels from several atlases: resampled, fused and scored; and of atlases that cannot be used.
 
 use antsreg_core::io::nifti;
 use antsreg_core::{AffineTransform, Overlap};
 use antsreg_tests::{Brain, Workplace, grid};
 use nalgebra::{Matrix3, Rotation3, Vector3};
 
-/// Coarse, so that a registration takes a second.
+/// Voxel size, mm. It is coarse, so that a registration takes a second.
 const SPACING: f64 = 6.0;
 
-/// A folder with four labelled brains, `a.nii.gz` and `al.nii.gz` to `d…`, each turned, warped and placed in its own way.
+/// Makes a folder with four labelled brains, `a.nii.gz` and `al.nii.gz` to `d…`, each rotated, warped and placed
+/// differently.
 fn brains() -> Workplace {
     let place = Workplace::new();
     for (n, name) in ["a", "b", "c", "d"].into_iter().enumerate() {
@@ -28,12 +29,56 @@ fn brains() -> Workplace {
 
 const THREE: &str = "-a b.nii.gz=bl.nii.gz -a c.nii.gz=cl.nii.gz -a d.nii.gz=dl.nii.gz";
 
+#[test]
+fn pages_show_labels_of_atlases_carried_labels_and_scores() {
+    let place = brains();
+    let quick = "-t rigid --device cpu";
+    place.succeed(&format!("labels -f a.nii.gz -g al.nii.gz {THREE} -o t_ --keep-transforms --report {quick}"));
+    place.succeed(&format!("labels --leave-one-out {THREE} -o s_ --report=scores.html {quick}"));
+    place.succeed("labels --apply t_b_0GenericAffine.mat -l bl.nii.gz -r a.nii.gz -g al.nii.gz -o c_ --report");
+    for (name, all) in [
+        (
+            "t_report.html",
+            &["Labels of a", "Outline of Target", "Atlas ", "Overlap with the true labels", "atlases used"][..],
+        ),
+        ("scores.html", &["3 atlases scored", "majority", "data-name=\"b\"", "s_summary.csv"]),
+        ("c_report.html", &["bl onto a", "Labelled part", "t_b_0GenericAffine.mat", "mean Dice"]),
+    ] {
+        let page = String::from_utf8(place.read(name)).expect("text");
+        for words in all {
+            assert!(page.contains(words), "{name} has no `{words}`");
+        }
+    }
+    // Pages are refused as other outputs are, before anything is computed.
+    place.file("list.html", b"1 2 3");
+    for (code, line, words) in [
+        (2, format!("labels -f a.nii.gz {THREE} -o r_ --report=r_Labels.nii.gz"), ".html"),
+        (1, format!("labels -f a.nii.gz {THREE} -o r_ --report=none/page.html"), "none"),
+        (1, format!("labels --leave-one-out {THREE} -o r_ --report=none/page.html"), "none"),
+        (
+            2,
+            format!("labels -f a.nii.gz -g al.nii.gz {THREE} --label-list list.html -o r_ --report=list.html"),
+            "list.html",
+        ),
+        (2, format!("labels --leave-one-out {THREE} --label-list list.html -o r_ --report=list.html"), "list.html"),
+        (
+            1,
+            "labels --apply t_b_0GenericAffine.mat -l bl.nii.gz -r a.nii.gz -o r_ --report=none/page.html".into(),
+            "none",
+        ),
+    ] {
+        let told = place.refuse(code, &line);
+        assert!(told.contains(words), "{line}: {told}");
+    }
+    assert_eq!(beginning(&place, "r_"), Vec::<String>::new());
+}
+
 fn jaccard(place: &Workplace, labels: &str, truth: &str) -> f64 {
     let [labels, truth] = [labels, truth].map(|name| nifti::read_labels(&place.path(name)).expect("labels"));
     Overlap::between(&labels, &truth, None).expect("one grid").mean()[1]
 }
 
-/// Files that begin so.
+/// Names of the files that begin with `prefix`.
 fn beginning(place: &Workplace, prefix: &str) -> Vec<String> {
     place.names().into_iter().filter(|name| name.starts_with(prefix)).collect()
 }
@@ -41,7 +86,7 @@ fn beginning(place: &Workplace, prefix: &str) -> Vec<String> {
 #[test]
 fn several_atlases_label_a_target() {
     let place = brains();
-    // Voxels of 6 mm leave little that tells one end of such a brain from the other.
+    // With voxels of 6 mm, the two ends of such a brain look similar, so the range of rotations is limited.
     let upright = "--search-degrees 40";
     let run = place
         .succeed(&format!("labels {THREE} -f a.nii.gz -g al.nii.gz -o j_ --keep-transforms --posteriors {upright}"));
@@ -57,15 +102,15 @@ fn several_atlases_label_a_target() {
     assert!(joint > best && joint > 0.8, "{joint}, alone {single:?}");
     let kept = ["0GenericAffine.mat", "1InverseWarp.nii.gz", "1Warp.nii.gz", "Labels.nii.gz", "Warped.nii.gz"];
     assert_eq!(beginning(&place, "j_b_"), kept.map(|rest| format!("j_b_{rest}")));
-    // The transforms written are those that were used.
+    // The transforms that were written are those that were used.
     place
         .succeed("labels --apply j_b_1Warp.nii.gz --apply j_b_0GenericAffine.mat -l bl.nii.gz -r a.nii.gz -o again_");
     let [used, again] = ["j_b_Labels.nii.gz", "again_Labels.nii.gz"]
         .map(|name| nifti::read_labels(&place.path(name)).expect("labels").voxels);
     let different = used.iter().zip(&again).filter(|(used, again)| used != again).count();
-    // Warps are stored in single precision: a voxel on a tie may fall the other way.
+    // Warps are stored in single precision, so labels may differ where interpolation weights are equal.
     assert!(different <= used.len() / 10_000, "{different} voxels differ");
-    // Shares of the vote, label by label: the brain has labels 0 to 9.
+    // The shares of the vote for each label; the brain has the labels 0 to 9.
     let posteriors = beginning(&place, "j_Posterior");
     let expected: Vec<String> = (0..10).map(|label| format!("j_Posterior{label:04}.nii.gz")).collect();
     assert_eq!(posteriors, expected);
@@ -76,7 +121,7 @@ fn several_atlases_label_a_target() {
         let here: Vec<f32> = shares.iter().map(|share| share[voxel]).collect();
         let most = here.iter().copied().fold(0.0, f32::max);
         assert!((here.iter().sum::<f32>() - 1.0).abs() < 1e-5, "voxel {voxel}: {here:?}");
-        // Single precision, and ties.
+        // Tolerance: single precision, and ties.
         assert!(here[*label as usize] > most - 1e-5, "voxel {voxel}, label {label}: {here:?}");
     }
     let record = place.record("j_record.json");
@@ -130,18 +175,18 @@ fn each_labelled_image_is_scored_by_the_others() {
     let means: Vec<f64> =
         (2..5).map(|column| rows[1..4].iter().map(|row| number(row[column])).sum::<f64>() / 3.0).collect();
     for (column, mean) in means.iter().enumerate() {
-        // Six digits are written.
+        // Tolerance: six digits are written.
         assert!((number(rows[4][column + 2]) - mean).abs() < 2e-6, "{summary}");
     }
     assert!(means[2] > 0.8, "{summary}");
     assert!(run.stdout.contains("Best single") && run.stdout.contains("Mean "), "{}", run.stdout);
-    // The score is that of the labels written, over the labels listed that exist.
+    // The score is that of the written labels, over those listed labels that exist.
     let [labels, truth] =
         ["s_two_Labels.nii.gz", "bl.nii.gz"].map(|name| nifti::read_labels(&place.path(name)).expect("labels"));
     let own = Overlap::between(&labels, &truth, Some(&[1, 2, 3, 9])).expect("one grid").mean()[1];
     assert!((number(rows[2][4]) - own).abs() < 1e-6, "{own}, {summary}");
     let csv = String::from_utf8(place.read("s_jaccard.csv")).expect("text");
-    // Three targets, two single atlases and two fusions each, five labels.
+    // The table has three targets with two single atlases and two fusions each, and five labels.
     assert_eq!(csv.lines().count(), 1 + 3 * 4 * 5);
     assert!(csv.contains("\none,two,77,NaN,NaN\n"), "{csv}");
     let svg = String::from_utf8(place.read("s_jaccard.svg")).expect("text");
@@ -165,7 +210,7 @@ fn an_atlas_that_cannot_be_used_is_named() {
         for word in words {
             assert!(message.contains(word), "`{word}` is missing in: {message}");
         }
-        // The others are used on request, and the exit code says that it is not all.
+        // With `--keep-going` the other atlases are used, and the exit code shows that some were left out.
         let run = place.run(&format!("{line} --keep-going"));
         assert_eq!(run.code, Some(3), "{}", run.stderr);
         assert!(run.stderr.contains("left out") && run.stderr.contains("1 of the 3 atlases"), "{}", run.stderr);
@@ -183,7 +228,7 @@ fn an_atlas_that_cannot_be_used_is_named() {
 #[test]
 fn an_atlas_that_cannot_be_registered_is_named() {
     let place = brains();
-    // Where the headers say, it lies a metre away.
+    // The header of this image places it a metre away, so that it cannot be registered.
     let mut image = nifti::read_volume(&place.path("c.nii.gz")).expect("an image");
     let mut labels = nifti::read_labels(&place.path("cl.nii.gz")).expect("labels");
     image.grid.origin.x += 1000.0;
@@ -196,7 +241,7 @@ fn an_atlas_that_cannot_be_registered_is_named() {
     let run = place.run(&format!("labels {options} -f a.nii.gz -o p_ --keep-going"));
     assert_eq!(run.code, Some(3), "{}", run.stderr);
     assert!(run.stderr.contains("1 of the 2 atlases"), "{}", run.stderr);
-    // As one to be labelled it is left out too.
+    // As a target, this image is left out as well.
     let run = place.run(&format!("labels {options} -a a.nii.gz=al.nii.gz --leave-one-out -o s_ --keep-going"));
     assert_eq!(run.code, Some(3), "{}", run.stderr);
     assert!(run.stderr.contains("far: no atlas could be brought to it"), "{}", run.stderr);
@@ -218,7 +263,7 @@ fn what_makes_no_sense_with_atlases_is_refused() {
         let message = place.refuse(2, &line);
         assert!(message.contains(word), "`{word}` is missing in: {message}");
     }
-    // What belongs to another way of getting labels.
+    // Options that belong to another way of labelling are refused.
     let (given, registered) = ("-l al.nii.gz --apply identity -r b.nii.gz", "-l al.nii.gz -f b.nii.gz -m a.nii.gz");
     let several = "-a a.nii.gz=al.nii.gz -f b.nii.gz";
     let of_several = [
@@ -233,13 +278,13 @@ fn what_makes_no_sense_with_atlases_is_refused() {
     ];
     let pairs = [given, registered].into_iter().flat_map(|way| of_several.map(|option| (way, option)));
     let others = [(several, "--dry-run"), (several, "-r b.nii.gz"), (registered, "-r b.nii.gz")];
-    // Nothing is registered with transforms that exist.
+    // Options of the registration are refused if existing transforms are applied.
     let registering = ["-t rigid", "--device cpu", "--cost ncc", "--metric cc"].map(|option| (given, option));
     for (way, option) in pairs.chain(others).chain(registering) {
         let message = place.refuse(2, &format!("labels {way} -o p_ {option}"));
         assert!(message.contains("cannot be used with"), "{way} {option}: {message}");
     }
-    // An output that is an input.
+    // An output is also an input.
     std::fs::rename(place.path("bl.nii.gz"), place.path("xLabels.nii.gz")).expect("renamed");
     let message = place.refuse(2, "labels -a b.nii.gz=xLabels.nii.gz -f a.nii.gz -o x");
     assert!(message.contains("both an input and an output"), "{message}");
@@ -267,7 +312,7 @@ fn tables_lists_and_transforms_that_are_read_are_not_replaced() {
         "-l bl.nii.gz --apply identity -r b.nii.gz -g bl.nii.gz --label-list loverlap.csv -o l".to_owned(),
         "-l bl.nii.gz -f a.nii.gz -m b.nii.gz -g al.nii.gz --label-list loverlap.csv -o l".to_owned(),
         format!("{one} --keep-transforms --initial-transform {matrix} -o s_"),
-        // The names of these are known once the labels are.
+        // The names of these outputs are known only after the fusion.
         "-a b.nii.gz=pPosterior0001.nii.gz -f a.nii.gz --posteriors -o p".to_owned(),
     ] {
         let message = place.refuse(2, &format!("labels {line}"));

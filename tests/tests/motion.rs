@@ -1,4 +1,4 @@
-//! Motion correction as a user runs it.
+//! Tests of the verb `motion`.
 
 use antsreg_core::io::itk;
 use antsreg_core::io::nifti::{self, Series, Timing};
@@ -6,7 +6,8 @@ use antsreg_core::{AffineTransform, Volume};
 use antsreg_tests::{Brain, Workplace, grid};
 use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 
-/// A twentieth of a voxel of 5 mm: the brain's edges are steps, which such voxels cannot follow.
+/// Tolerance, mm: a twentieth of a voxel of 5 mm. The edges of the synthetic brain are steps, which such voxels
+/// cannot represent.
 const TOLERANCE_MM: f64 = 0.25;
 
 /// The motion of each of five volumes: reference → volume, RAS mm. The volume in the middle does not move.
@@ -32,7 +33,7 @@ fn volumes() -> Vec<Volume> {
     motions().iter().map(|motion| Brain::moved(motion).image(&own)).collect()
 }
 
-/// A folder with the series `s.nii.gz`.
+/// Makes a folder with the series `s.nii.gz`.
 fn place_with(volumes: Vec<Volume>) -> Workplace {
     let place = Workplace::new();
     let timing = Timing { start: 0.0, step: 2.0, unit: 8 };
@@ -62,7 +63,8 @@ fn the_motion_is_found_and_taken_back() {
     assert_eq!(rows[0][..7].join(" "), "trans_x trans_y trans_z rot_x rot_y rot_z framewise_displacement");
     assert_eq!(rows[1][6..], ["n/a"; 4]);
     let displacement: f64 = rows[2][6].parse().expect("a number");
-    // Shifts of 7.9 mm about the origin and turns of 10.5 degrees; the centre of the reference is not the origin.
+    // The motion has shifts of 7.9 mm and rotations of 10.5 degrees about the origin, which is not the centre of the
+    // reference.
     assert!((10.0..25.0).contains(&displacement), "{displacement}");
     let corrected = nifti::read_series(&place.path("mcorrected.nii.gz")).expect("a series");
     assert_eq!(corrected.timing.step, 2.0);
@@ -97,7 +99,7 @@ fn one_interpolation_is_the_composed_chain_of_each_volume() {
     assert_eq!(each.len(), all.len());
     for (n, volume) in all.iter().enumerate() {
         nifti::write_volume(&place.path("v.nii.gz"), volume).expect("written");
-        // The same digits.
+        // The file contains exactly these digits.
         let text = format!("#Insight Transform File V1.0\n#Transform {}", each[n]);
         place.file("v.txt", text.as_bytes());
         place.succeed("apply -i v.nii.gz -r f.nii.gz -t shift.txt -t v.txt -n bspline -o alone.nii.gz");
@@ -106,6 +108,46 @@ fn one_interpolation_is_the_composed_chain_of_each_volume() {
     }
     let message = place.refuse(2, "apply -i f.nii.gz -r f.nii.gz --motion mmotion.txt -o x.nii.gz");
     assert!(message.contains("--motion has no effect"), "{message}");
+}
+
+#[test]
+fn the_page_shows_the_motion_and_makes_no_request() {
+    let mut some = volumes();
+    some[1].voxels[7] = f32::NAN;
+    let place = place_with(some);
+    let run = place.run("motion -i s.nii.gz -o m --report --keep-going --reference mean");
+    assert_eq!(run.code, Some(3), "{}", run.stderr);
+    let page = String::from_utf8(place.read("mreport.html")).expect("text");
+    for part in
+        ["Translations", "Rotations", "Framewise displacement", "DVARS", "Carpet plot", "Mean before", "Mean after"]
+    {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(page.contains("volume 1, counted from 0") && page.contains("mmotion.tsv"));
+    assert!(!page.contains("src=\"http") && !page.contains("href=\"http"), "a request");
+    assert!(page.len() < 2_500_000, "{} bytes", page.len());
+    let other = place_with(volumes());
+    other.succeed("motion -i s.nii.gz -o m --report=page.html --no-corrected");
+    assert!(other.path("page.html").is_file() && !other.path("mreport.html").exists());
+}
+
+#[test]
+fn contrasts_that_change_are_aligned_by_other_costs() {
+    // As in a diffusion series: other volumes than the first show the brain in another contrast.
+    let mut some = volumes();
+    for volume in &mut some[3..] {
+        let bright = volume.voxels.iter().copied().fold(0.0, f32::max);
+        volume.voxels.iter_mut().for_each(|value| *value = 0.6 * *value * (1.4 - *value / bright));
+    }
+    let place = place_with(some);
+    // Histograms of few voxels prefer places where the voxels of both images coincide: a quarter of a voxel.
+    for (cost, tolerance) in [("cr", 2.0 * TOLERANCE_MM), ("nmi", 5.0 * TOLERANCE_MM)] {
+        place.succeed(&format!("motion -i s.nii.gz -o {cost} --cost {cost} --no-corrected"));
+        let found = itk::read_affines(&place.path(&format!("{cost}motion.txt"))).expect("transforms");
+        for (n, (found, truth)) in found.iter().zip(motions()).enumerate() {
+            assert!(apart(found, &truth) < tolerance, "{cost}, volume {n}: {}", apart(found, &truth));
+        }
+    }
 }
 
 #[test]
@@ -125,7 +167,7 @@ fn damaged_volumes_are_named_and_left_out_where_asked() {
     assert_eq!((found[1], found[4]), (found[0], found[3]));
     assert!(apart(&found[3], &motions()[3]) < TOLERANCE_MM);
 
-    // Half of a file, packed or not, is no series of fewer volumes.
+    // A truncated file, compressed or not, is refused instead of read as a shorter series.
     let timing = Timing { start: 0.0, step: 2.0, unit: 8 };
     nifti::write_series(&place.path("t.nii"), &Series { volumes: volumes(), timing }).expect("written");
     let (plain, packed) = (place.read("t.nii"), place.read("s.nii.gz"));

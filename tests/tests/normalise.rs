@@ -1,4 +1,4 @@
-//! `normalise`: raw scans of heads to a template, on the built-in head in other places.
+//! Tests of `normalise` with the built-in head at other positions.
 
 use antsreg_core::io::nifti;
 use antsreg_core::{AffineTransform, Transform, TransformChain};
@@ -8,10 +8,10 @@ use antsreg_tests::{Workplace, grid};
 use nalgebra::{Matrix3, Rotation3, Vector3};
 use serde_json::Value;
 
-/// Quick registrations: what is checked is files.
+/// Options for quick registrations, because the tests check the files.
 const QUICK: &str = "--device cpu --preset fast";
 
-/// Writes the built-in head, turned and shaded, on a grid of 4 mm.
+/// Writes the built-in head, rotated and shaded, on a grid of 4 mm.
 fn write_head(place: &Workplace, contrast: Contrast, angle: f64, name: &str) {
     let template = Template::built_in(Some(contrast)).expect("the built-in head");
     let head = template.head();
@@ -30,7 +30,7 @@ fn write_head(place: &Workplace, contrast: Contrast, angle: f64, name: &str) {
     nifti::write_volume(&path, &image).expect("written");
 }
 
-/// Names below a folder, sorted; hidden ones too.
+/// Names below a folder, sorted, including hidden ones.
 fn names(place: &Workplace, folder: &str) -> Vec<String> {
     fn walk(folder: &std::path::Path, names: &mut Vec<String>, below: &str) {
         for entry in std::fs::read_dir(folder).expect("a folder") {
@@ -87,7 +87,7 @@ fn a_dataset_becomes_derivatives_whole_in_shares_and_when_taken_up_again() {
     }
     expected.sort();
     assert_eq!(names(&place, "whole"), expected);
-    // The head lies where the template does, and so does its brain.
+    // The head and its brain lie where the template lies.
     let record = json(&place, "whole/logs/sub-02_record.json");
     let correlation = record["similarity"]["correlation"].as_f64().expect("a number");
     assert!(correlation > 0.9, "correlation {correlation}");
@@ -100,7 +100,7 @@ fn a_dataset_becomes_derivatives_whole_in_shares_and_when_taken_up_again() {
     assert_eq!(sidecar["SkullStripped"], false);
     assert_eq!(json(&place, "whole/dataset_description.json")["DatasetType"], "derivative");
 
-    // Two shares, and a last call for what is about all: the same bytes but for times.
+    // Two shards, and a last call for the files about all scans, must give the same bytes except for times.
     for shard in ["1/2", "2/2"] {
         place.succeed(&format!("normalise raw -o parts {QUICK} --shard {shard}"));
         assert!(!place.path("parts/summary.csv").exists(), "a share tells of all");
@@ -113,10 +113,41 @@ fn a_dataset_becomes_derivatives_whole_in_shares_and_when_taken_up_again() {
         let same = place.read(&format!("whole/{name}")) == place.read(&format!("parts/{name}"));
         assert!(varies || same, "{name} differs");
     }
-    // A page that is missing is made again, with its scan.
+    // If a page is missing, its scan is normalised again.
     std::fs::remove_file(place.path("parts/sub-02.html")).expect("removed");
     let last = place.succeed(&format!("normalize raw -o parts {QUICK} --resume"));
     assert!(last.stdout.contains("1 done, 1 skipped, 0 failed"), "{}", last.stdout);
+}
+
+#[test]
+fn a_scan_without_a_skull_is_registered_as_it_is_to_the_brain_of_a_template_with_one() {
+    let place = Workplace::new();
+    write_head(&place, Contrast::T1, 0.1, "whole.nii.gz");
+    place.succeed("brain -i whole.nii.gz -o brain.nii.gz --mask mask.nii.gz --device cpu");
+    write_head(&place, Contrast::T1, 0.0, "own.nii.gz");
+    let quick = "--no-bias --no-report --device cpu -t rigid --finest-mm 4";
+    let run = place.succeed(&format!("normalise brain.nii.gz -f own.nii.gz --prefix one_ {quick}"));
+    assert!(run.stderr.contains("no skull") && run.stderr.contains("fixed image: its brain"), "{}", run.stderr);
+    let record = json(&place, "one_record.json");
+    assert!(record["head"]["without_skull"] == true && record["head"]["found"].is_null(), "{record}");
+    assert!(record["brains"][0].is_object() && record["brains"][1].is_null(), "{record}");
+    let voxels = |name: &str| nifti::read_volume(place.path(name).as_path()).expect("an image").voxels;
+    // The scan is 0 at a few voxels of its brain.
+    let differ =
+        voxels("one_desc-brain_mask.nii.gz").iter().zip(voxels("mask.nii.gz")).filter(|(a, b)| **a != *b).count();
+    assert!(differ < 50, "{differ} voxels");
+    assert_eq!(json(&place, "one_desc-preproc_T1w.json")["SkullStripped"], true);
+    // The head that the scan was made from goes to the same place.
+    place.succeed(&format!("normalise whole.nii.gz -f own.nii.gz --prefix two_ {quick}"));
+    let whole = json(&place, "two_record.json");
+    assert!(whole["head"]["without_skull"] == false && whole["head"]["found"].is_object(), "{whole}");
+    assert_eq!(json(&place, "two_desc-preproc_T1w.json")["SkullStripped"], false);
+    for row in 0..3 {
+        for column in 0..4 {
+            let [one, two] = [&record, &whole].map(|of| of["affine_ras"][row][column].as_f64().expect("a number"));
+            assert!((one - two).abs() < 0.5, "{row} {column}: {one} {two}");
+        }
+    }
 }
 
 #[test]

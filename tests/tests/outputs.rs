@@ -1,4 +1,5 @@
-//! Where results cannot or must not go: refused before anything is computed, naming the file, and what is there stays.
+//! Tests of outputs that cannot or must not be written: they are refused before anything is computed, with the name
+//! of the file, and existing files are kept.
 
 use antsreg_tests::Workplace;
 
@@ -15,7 +16,7 @@ fn places_that_cannot_be_written() {
     std::fs::create_dir(place.path("folder.nii.gz")).expect("a folder");
     let message = place.refuse(1, "apply -i m.nii.gz -r f.nii.gz -o folder.nii.gz");
     assert!(message.contains("folder.nii.gz: is a folder"), "{message}");
-    // Renaming would get around a protection.
+    // A rename would replace a write-protected file, so the check must find it.
     let protected = place.path("protected.nii.gz");
     std::fs::copy(place.path("m.nii.gz"), &protected).expect("a copy");
     let mut permissions = std::fs::metadata(&protected).expect("the copy").permissions();
@@ -24,14 +25,14 @@ fn places_that_cannot_be_written() {
     let message = place.refuse(1, "apply -i f.nii.gz -r f.nii.gz -o protected.nii.gz");
     assert!(message.contains("protected.nii.gz: is write-protected"), "{message}");
     assert_eq!(place.read("protected.nii.gz"), place.read("m.nii.gz"));
-    // Found before anything is computed, whichever of the outputs it is.
+    // The problem is found before anything is computed, for each of the outputs.
     std::fs::create_dir(place.path("pWarped.nii.gz")).expect("a folder");
     let message = place.refuse(1, &format!("{line} -o p --dry-run"));
     assert!(message.contains("pWarped.nii.gz: is a folder"), "{message}");
     std::fs::remove_dir(place.path("pWarped.nii.gz")).expect("an empty folder");
     let message = place.refuse(1, &format!("{line} -o {} --dry-run", "p".repeat(238)));
     assert!(message.contains("too long"), "{message}");
-    // An output that would replace an input.
+    // An output would replace an input.
     std::fs::copy(place.path("m.nii.gz"), place.path("pWarped.nii.gz")).expect("a copy");
     let message = place.refuse(2, "register -f f.nii.gz -m pWarped.nii.gz -o p -t syn-only");
     assert!(message.contains("pWarped.nii.gz") && message.contains("input"), "{message}");
@@ -48,7 +49,7 @@ fn nothing_is_written_over_what_is_read() {
     for name in ["pLabels.nii.gz", "poverlap.csv"] {
         std::fs::copy(place.path("fl.nii.gz"), place.path(name)).expect("a copy");
     }
-    // A list of labels that has the name of a table.
+    // A list of labels has the name of an output table.
     place.file("loverlap.csv", b"1,2\n");
     place.file("subjects.csv", b"image,labels\nm.nii.gz,fl.nii.gz\n");
     std::fs::create_dir(place.path("out")).expect("a folder");
@@ -90,14 +91,14 @@ fn nothing_is_written_over_what_is_read() {
     let message =
         place.refuse(2, "register -f f.nii.gz -m m.nii.gz -o p -t rigid --initial-transform p0GenericAffine.mat");
     assert!(message.contains("p0GenericAffine.mat: the name of both an input and an output"), "{message}");
-    // The log of the run before, and of this one.
+    // An existing log is replaced.
     let run = place.run("register -f f.nii.gz -m m.nii.gz -o run --dry-run --log runrecord.json");
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     assert!(run.stderr.contains("runrecord.json: the name of both the log and an output"), "{}", run.stderr);
     assert!(files.map(|name| place.read(name)) == before, "a file has changed");
     let message = place.refuse(2, "register -f f.nii.gz -m m.nii.gz -o . --dry-run");
     assert!(message.contains("give ./"), "{message}");
-    // As FLIRT's -o: one name, where several begin.
+    // With FLIRT, `-o` is one file name; here it is the start of several names, so such a name is refused.
     for verb in ["register -f f.nii.gz -m m.nii.gz", "labels -l fl.nii.gz -r f.nii.gz --apply identity"] {
         let message = place.refuse(2, &format!("{verb} -o out.nii.gz"));
         assert!(message.contains("begin with") && message.contains("found out.nii.gz"), "{message}");
@@ -107,7 +108,7 @@ fn nothing_is_written_over_what_is_read() {
     assert!(run.stderr.contains("sub is a folder") && run.stderr.contains("give sub/"), "{}", run.stderr);
     let run = place.succeed("register -f f.nii.gz -m m.nii.gz -o sub/ --dry-run");
     assert!(!run.stderr.contains("is a folder"), "{}", run.stderr);
-    // Nor taken for this run's: what an earlier one with other options has left.
+    // Outputs of an earlier run with other options are not mistaken for those of this run: a message names them.
     let run = place.succeed("register -f f.nii.gz -m m.nii.gz -o p -t rigid --no-search --device cpu");
     assert!(run.stderr.contains("p1Warp.nii.gz is from an earlier run"), "{}", run.stderr);
     assert!(!run.stderr.contains("pWarped.nii.gz is"), "{}", run.stderr);
@@ -122,7 +123,7 @@ fn no_file_takes_the_place_of_a_pipe_or_a_device() {
         let made = std::process::Command::new("mkfifo").arg(place.path(name)).status().expect("mkfifo");
         assert!(made.success());
     }
-    // As /dev/stdout is, which leads to an ordinary file where the output goes into one.
+    // The link stands for /dev/stdout, which leads to an ordinary file if the output is redirected.
     symlink("/proc/self/exe", place.path("stream.csv")).expect("a link");
     for line in [
         "apply -i m.nii.gz -r f.nii.gz -o pipe.nii",
@@ -141,7 +142,7 @@ fn no_file_takes_the_place_of_a_pipe_or_a_device() {
 #[test]
 fn a_folder_that_takes_no_files() {
     let place = Workplace::with_pair();
-    // Not even root can make files there.
+    // Not even the root user can create files in this folder.
     for line in [
         "register -f f.nii.gz -m m.nii.gz -o /proc/p -t syn-only",
         "apply -i m.nii.gz -r f.nii.gz -o /proc/w.nii.gz",

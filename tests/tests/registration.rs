@@ -1,5 +1,5 @@
-//! From two images to files, and from the files back to the images: the program as a whole on a brain of formulas, whose
-//! true transform is known.
+//! Tests of the whole program on a synthetic brain with a known transform: from two images to files, and from the
+//! files back to the images.
 
 use antsreg_core::AffineTransform;
 use antsreg_core::io::{itk, nifti};
@@ -7,10 +7,10 @@ use antsreg_tests::{Brain, Workplace, grid};
 use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 use serde_json::Value;
 
-/// Coarse, so that a registration takes a second.
+/// Voxel size, mm. It is coarse, so that a registration takes a second.
 const SPACING: f64 = 4.0;
 
-/// Turned, scaled and shifted: fixed → moving.
+/// The true transform, fixed → moving: rotation, scale and translation.
 fn truth() -> AffineTransform {
     let turn = Rotation3::from_euler_angles(0.15, -0.1, 0.25).into_inner();
     AffineTransform {
@@ -19,19 +19,19 @@ fn truth() -> AffineTransform {
     }
 }
 
-/// A folder with a fixed and a moving brain and their labels: the moving one lies by `truth`, on a grid of other axes,
-/// and the fixed one is warped on top.
+/// Makes a folder with a fixed and a moving brain and their labels. The moving brain is placed by `truth`, on a grid
+/// with other axes; the fixed brain is also warped.
 fn pair(warp_mm: f64) -> Workplace {
     let place = Workplace::new();
     let (fixed, moving) = (Brain { warp_mm, ..Brain::standard() }, Brain::moved(&truth()));
     let on_fixed = grid(SPACING, [0.0; 3], Matrix3::identity());
-    // Axes run to the left, front and top, as in many scanners' files.
+    // The axes run to the left, front and top, as in the files of many scanners.
     let on_moving = grid(SPACING, [9.0, -14.0, 21.0], Matrix3::from_diagonal(&Vector3::new(-1.0, 1.0, 1.0)));
     place.write_pair((&fixed, &on_fixed), (&moving, &on_moving));
     place
 }
 
-/// The largest distance, within the fixed brain, between where two maps put a point, mm.
+/// Largest distance between the images of a point under two maps, within the fixed brain, mm.
 fn farthest(a: &AffineTransform, b: &AffineTransform) -> f64 {
     let steps = || (-4..=4).map(|n| f64::from(n) / 4.0);
     let points = steps().flat_map(|x| steps().flat_map(move |y| steps().map(move |z| Vector3::new(x, y, z))));
@@ -49,7 +49,7 @@ fn an_affine_is_found_and_written_both_ways() {
     let written: Vec<String> = place.names().into_iter().filter(|name| name.starts_with('p')).collect();
     assert_eq!(written, expected);
     let found = itk::read_affine(&place.path("p0GenericAffine.mat")).expect("the affine");
-    // Half a voxel.
+    // Tolerance: half a voxel.
     let error = farthest(&found, &truth());
     assert!(error < 0.5 * SPACING, "{error} mm off");
     // ITK → FSL → ITK gives the same map.
@@ -131,8 +131,9 @@ fn a_warp_is_found_and_its_files_do_what_the_run_did() {
         place.succeed(&command);
         let [a, b] = ["w.nii.gz", written].map(|name| nifti::read_volume(&place.path(name)).expect("an image"));
         let worst = a.voxels.iter().zip(&b.voxels).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-        // The affine and the grid go through files of double precision and single-precision headers: a move of 1e-5 mm
-        // against gradients of 300 per voxel, out of 1000.
+        // Tolerance: the affine and the grid are stored in files with double-precision numbers and single-precision
+        // headers. A shift by 1e-5 mm changes a voxel by 1e-5 mm times the gradient of 300 per voxel, of a range of
+        // 1000.
         assert!(worst < 0.05, "{command}: {worst}");
     }
     place.succeed(&format!("apply -i ml.nii.gz -r f.nii.gz -o l.nii.gz -n generic-label {forward}"));
@@ -140,7 +141,7 @@ fn a_warp_is_found_and_its_files_do_what_the_run_did() {
     let different = a.voxels.iter().zip(&b.voxels).filter(|(a, b)| a != b).count();
     assert!(different <= a.voxels.len() / 10_000, "{different} labels differ");
 
-    // `labels` with the written files scores as the run did, and so does `overlap`.
+    // `labels` and `overlap` with the written files must give the scores of the run.
     let labels = "--apply s_1Warp.nii.gz --apply s_0GenericAffine.mat -l ml.nii.gz -g fl.nii.gz";
     place.succeed(&format!("labels {labels} -o t_"));
     place.succeed("overlap t_Labels.nii.gz fl.nii.gz --csv o.csv");
@@ -176,14 +177,14 @@ fn points_go_to_the_moving_brain_and_back() {
         assert!(distance(start, &back) < 0.25 * SPACING, "{start:?} came back as {back:?}");
     }
     for (start, there) in read("p.csv").iter().zip(read("there.csv")) {
-        // The fixed brain's point, unwarped by the formula, then moved by the truth: what the registration should find.
+        // The expected point: the fixed point without the warp of the formula, then moved by the true transform.
         let [x, y, z] = [start[0], start[1], start[2]];
         let wave = |a: f64, b: f64| 4.0 * (a / 21.0).sin() * (b / 25.0).cos();
         let target = truth().apply(&Point3::new(x + wave(y, z), y + wave(z, x), z + wave(x, y)));
         let error = distance(&there, target.coords.as_slice());
         assert!(error < 0.75 * SPACING, "{start:?} went to {there:?}, expected {target}");
     }
-    // In LPS the same points have x and y negated.
+    // In LPS coordinates x and y of the same points change their signs.
     place.file("l.csv", b"x,y,z\n-10.5,20,15\n");
     place.succeed("apply --points l.csv -o l2.csv -t s_1Warp.nii.gz -t s_0GenericAffine.mat");
     let text = String::from_utf8(place.read("l2.csv")).expect("text");
@@ -214,7 +215,7 @@ fn the_number_of_threads_changes_no_byte() {
 #[test]
 fn masks_keep_out_what_they_cover() {
     let place = pair(0.0);
-    // A bright tumour in the moving image, which the mask covers.
+    // The moving image has a bright tumour, which the mask excludes.
     let path = place.path("m.nii.gz");
     let mut moving = nifti::read_volume(&path).expect("an image");
     let mut mask = moving.clone();
@@ -253,7 +254,7 @@ fn a_given_start_is_kept_by_syn_only() {
     let record = place.record("s_record.json");
     assert_eq!(record["parameters"]["start"]["file"]["path"], "start.mat");
     assert_eq!(record["linear"], Value::Null);
-    // The inverse of the inverse is the same start.
+    // The inverse of the inverse transform is the same start.
     let inverse = truth().inverse().expect("an inverse");
     itk::write_affine(&place.path("inverse.mat"), &inverse, Point3::origin()).expect("the affine is written");
     place.succeed(
@@ -288,11 +289,11 @@ fn a_dry_run_says_all_and_does_nothing() {
     insta::with_settings!({ filters => vec![(r"about \d+\.\d\d GB", "about [MEMORY]")] }, {
         insta::assert_snapshot!("plan", plan);
     });
-    // The command it ends in asks for the same.
+    // The command line at the end of the plan must ask for the same registration.
     let command =
         plan.trim_end().lines().last().and_then(|line| line.trim().strip_prefix("antsreg-gpu ")).expect("a command");
     assert_eq!(place.succeed(&format!("{command} --dry-run")).stdout, plan);
-    // So does it for the other models and with everything else given.
+    // The same holds for the other models, and with all other options given.
     for rest in [
         "-t rigid --no-search --format nii",
         "-t syn-only --no-warped --no-inverse --preset fast",
@@ -307,7 +308,7 @@ fn a_dry_run_says_all_and_does_nothing() {
         let again = place.succeed(&format!("{} --dry-run", command.expect("a command"))).stdout;
         assert_eq!(again, plan);
     }
-    // With what is there already, the plan says that it will be replaced.
+    // If outputs exist already, the plan says that they will be replaced.
     place.file("pWarped.nii.gz", b"old");
     assert!(place.succeed(&line).stdout.contains("pWarped.nii.gz  (will be replaced)"));
 }
@@ -324,7 +325,7 @@ fn quiet_is_quiet_and_verbose_is_not() {
 #[test]
 fn a_brain_of_other_contrast_is_warped_by_mutual_information_or_through_a_further_pair() {
     let place = pair(4.0);
-    // As another scanner might show it: no intensity tells the tissue any more by itself.
+    // The moving image has the contrast of another scanner: its intensities no longer identify the tissue.
     let path = place.path("m.nii.gz");
     let mut other = nifti::read_volume(&path).expect("an image");
     other.voxels.iter_mut().for_each(|v| *v = if *v > 0.0 { (1200.0 - *v).abs().sqrt() * 20.0 } else { 0.0 });
@@ -346,7 +347,8 @@ fn a_brain_of_other_contrast_is_warped_by_mutual_information_or_through_a_furthe
         (&parameters["channels"][0]["metric"], &parameters["bins"]),
         (&Value::from("mattes"), &Value::from(32))
     );
-    // The pair that looks alike pulls through the other one's noise; its moving image has another grid.
+    // The second pair is similar and determines the warp despite the noise of the first pair; its moving image has
+    // another grid.
     let coarse = grid(5.0, [9.0, -14.0, 21.0], Matrix3::identity());
     Brain::moved(&truth()).write_image(&coarse, &place.path("m3.nii.gz"));
     let (both, record) = score("--metric mattes --channel f.nii.gz,m3.nii.gz,cc,2 --cc-radius 3");

@@ -1,4 +1,4 @@
-//! The shell scripts for users of ANTs, on small brains.
+//! Tests of the shell scripts for users of ANTs, on small brains.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -10,7 +10,7 @@ use nalgebra::{Matrix3, Rotation3, Vector3};
 
 const SPACING: f64 = 8.0;
 
-/// A folder with labelled brains that lie differently: `in/a.nii.gz`, `a_labels.nii.gz` and so on.
+/// Makes a folder with labelled brains at different positions: `in/a.nii.gz`, `a_labels.nii.gz` and so on.
 fn brains() -> Workplace {
     let place = Workplace::new();
     std::fs::create_dir(place.path("in")).expect("a folder");
@@ -28,17 +28,17 @@ fn brains() -> Workplace {
     place
 }
 
-/// Runs a script as from a shell, in the folder.
+/// Runs a script in the folder.
 fn script(place: &Workplace, name: &str, line: &str) -> Output {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts").join(name);
-    // Found as a user's would be, by the variable that the scripts document.
+    // The script finds the program by the environment variable that it documents.
     let program = place.command([] as [&str; 0]).get_program().to_owned();
     let mut command = Command::new("bash");
     command.arg(path).args(line.split_whitespace()).current_dir(place.path(".")).env("ANTSREG_GPU", program);
     command.output().expect("bash starts")
 }
 
-/// As [`script`], insisting on this exit code; returns both streams.
+/// Runs a script as [`script`] does and checks its exit code; returns both output streams.
 fn ends(place: &Workplace, code: i32, name: &str, line: &str) -> [String; 2] {
     let output = script(place, name, line);
     let [stdout, stderr] =
@@ -59,13 +59,13 @@ fn several_atlases_label_a_target_and_are_scored() {
         score.lines().map(|line| line.split(',').next().unwrap_or_default()).collect::<Vec<_>>(),
         ["Label", "All", "1", "2", "9"]
     );
-    // The script asks for what the program does by itself.
+    // The script must give the same result as the program with these options.
     place.succeed(
         "labels -a in/b.nii.gz=b_labels.nii.gz -a in/c.nii.gz=c_labels.nii.gz -f in/a.nii.gz -o k_ -t affine",
     );
     assert_eq!(place.read("j_Labels.nii.gz"), place.read("k_Labels.nii.gz"));
     assert!(place.path("j_c_0GenericAffine.mat").exists());
-    // Without an atlas that cannot be used the others are fused and scored, and the exit code says so.
+    // An atlas that cannot be used is left out, and the exit code shows it.
     place.file("bad.nii", &b"not an image at all, but a longer text\n".repeat(20));
     let line = format!("-t in/a.nii.gz -o b_ {atlases} -g bad.nii -l b_labels.nii.gz -e a_labels.nii.gz");
     let [_, stderr] = ends(&place, 3, "joint_label_fusion.sh", &format!("{line} -- -t affine --keep-going"));
@@ -81,7 +81,7 @@ fn several_atlases_label_a_target_and_are_scored() {
 fn a_folder_is_normalised_and_labelled() {
     let place = brains();
     place.file("in/bad.nii", &b"not an image at all, but a longer text\n".repeat(20));
-    // What an earlier run with a warp has left is none of this one's.
+    // Outputs of an earlier run with a warp are not used by this run.
     std::fs::create_dir(place.path("out")).expect("a folder");
     place.file("out/b_1InverseWarp.nii.gz", b"from an earlier run");
     place.file("out/z_0GenericAffine.mat", b"of another program");
@@ -94,7 +94,8 @@ fn a_folder_is_normalised_and_labelled() {
         let carried = read(format!("out/{name}_TemplateLabels.nii.gz"));
         let truth = read(format!("{name}_labels.nii.gz"));
         let jaccard = Overlap::between(&carried, &truth, None).expect("one grid").mean()[1];
-        // An affine does not undo the warps, and voxels are coarse. With the affine not inverted it is below 0.6.
+        // An affine does not correct the warps, and voxels are coarse. If the affine were not inverted, the overlap
+        // would be below 0.6.
         assert!(jaccard > 0.75, "{name}: {jaccard}");
     }
     std::fs::remove_file(place.path("in/bad.nii")).expect("removed");
@@ -119,7 +120,7 @@ fn names_with_quotes_are_normalised_and_labelled() {
         let truth = place.path(&format!("{}_labels.nii.gz", &name[..1]));
         let [carried, truth] = [carried, truth].map(|path| nifti::read_labels(&path).expect("labels"));
         let jaccard = Overlap::between(&carried, &truth, None).expect("one grid").mean()[1];
-        // Carried by the affine or the warp alone it is below 0.6.
+        // With only the affine or only the warp, the overlap would be below 0.6.
         assert!(jaccard > 0.7, "{name}: {jaccard}");
     }
 }
@@ -138,7 +139,7 @@ fn a_template_is_built_and_taken_up_again() {
         (&1.into(), &0.2.into(), &true.into())
     );
     assert_eq!(plan["recipe"]["preset"], "fast");
-    // The same again finds everything done.
+    // A second call finds all steps done.
     let before = place.read("t/template.nii.gz");
     ends(&place, 0, "build_template.sh", line);
     assert_eq!(place.read("t/template.nii.gz"), before);
@@ -200,7 +201,7 @@ fn ants_own_label_fusion_is_served_with_the_files_that_its_script_leaves() {
     let labels = |name: &str| nifti::read_labels(&place.path(name)).expect("labels");
     let overlap = Overlap::between(&labels("new/k_Labels.nii.gz"), &labels("a_labels.nii.gz"), None).expect("alike");
     assert!(overlap.all().dice() > 0.7, "{}", overlap.all().dice());
-    // What an earlier call has registered is taken, and the atlases' files go.
+    // The registrations of an earlier call are used, and the files of the atlases are removed.
     let again = place.succeed(&format!("{begin} -o new/k_ -x none -p new/p%03d.nii.gz"));
     assert_eq!(again.stderr.matches("not registered again").count(), 2, "{}", again.stderr);
     assert!(!kept("b_0_Warped.nii.gz") && !kept("c_1_WarpedLabels.nii.gz"));
@@ -219,7 +220,7 @@ fn ants_own_label_fusion_is_served_with_the_files_that_its_script_leaves() {
 #[test]
 fn joint_fusion_writes_what_its_output_names() {
     let place = brains();
-    // The same grid for all: atlases as they lie, on the target's grid.
+    // All atlases lie on the target's grid.
     for name in ["b", "c"] {
         for (file, how) in
             [(format!("in/{name}.nii.gz"), "Linear"), (format!("{name}_labels.nii.gz"), "NearestNeighbor")]

@@ -1,11 +1,12 @@
-//! Series of volumes, which `apply` carries as it would each of them.
+//! Tests of series of volumes: `apply` must treat each volume as a single image.
 
 use antsreg_core::io::nifti::{self, Series, Timing};
 use antsreg_core::{Grid, Volume};
 use antsreg_tests::{Brain, Workplace, grid};
 use nalgebra::Matrix3;
 
-/// A folder with the fixed image `f.nii.gz`, the series `s.nii.gz`, its volumes `s0.nii.gz` and so on, and a transform.
+/// Makes a folder with the fixed image `f.nii.gz`, the series `s.nii.gz`, its volumes `s0.nii.gz` and so on, and a
+/// transform.
 fn series() -> Workplace {
     let place = Workplace::new();
     let onto = grid(8.0, [0.0; 3], Matrix3::identity());

@@ -1,13 +1,14 @@
-//! `--bias`: a registration of images without their shading gives what `bias` and then the registration give.
+//! Tests of `--bias`: the result must equal that of `bias` followed by the registration.
 
 use antsreg_core::AffineTransform;
 use antsreg_tests::{Brain, Workplace, grid};
 use nalgebra::{Matrix3, Rotation3, Vector3};
 
-/// Coarse, so that a registration takes a moment.
+/// Voxel size, mm. It is coarse, so that a registration takes a moment.
 const SPACING: f64 = 8.0;
 
-/// Two brains and their labels, `f` and `m`, and what `bias` makes of their images: `fb.nii` and `mb.nii`.
+/// Makes a folder with two brains and their labels, `f` and `m`, and the images as corrected by `bias`: `fb.nii` and
+/// `mb.nii`.
 fn pair() -> Workplace {
     let place = Workplace::new();
     let onto = grid(SPACING, [0.0; 3], Matrix3::identity());

@@ -1,4 +1,4 @@
-//! Two-dimensional images through the whole program.
+//! Tests of two-dimensional images with the whole program.
 
 use antsreg_core::compare::Comparison;
 use antsreg_core::io::{itk, nifti};
@@ -7,7 +7,7 @@ use antsreg_kernels::{Cuda, Error};
 use antsreg_tests::{Brain, Workplace};
 use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 
-/// Fixed → moving: turned far about z, moved in the plane and across it.
+/// The true transform, fixed → moving: a large rotation about z, and a shift in and across the plane.
 fn truth() -> AffineTransform {
     let turn = Rotation3::from_axis_angle(&Vector3::z_axis(), 2.4).into_inner();
     AffineTransform {
@@ -16,7 +16,8 @@ fn truth() -> AffineTransform {
     }
 }
 
-/// A slice of 2 mm pixels around a point of the plane, at a height, its first axis from right to left.
+/// The grid of a slice with 2 mm pixels around a point of the plane at height z. The first axis runs from right to
+/// left.
 fn slice(centre: [f64; 2], z: f64) -> Grid {
     let mut grid = Grid::axis_aligned([96, 90, 1], [2.0, 2.0, 4.0]);
     grid.direction[(0, 0)] = -1.0;
@@ -24,7 +25,7 @@ fn slice(centre: [f64; 2], z: f64) -> Grid {
     grid
 }
 
-/// Slices through a brain at z = 8 mm of its own space.
+/// Makes a folder with slices through a brain at z = 8 mm of its own coordinates.
 fn pair(warp_mm: f64) -> Workplace {
     let place = Workplace::new();
     let (fixed, moving) = (Brain { warp_mm, ..Brain::standard() }, Brain::moved(&truth()));
@@ -33,7 +34,7 @@ fn pair(warp_mm: f64) -> Workplace {
     place
 }
 
-/// What registers slices here: the processor, and a GPU where there is one.
+/// The devices that the tests use: the CPU, and a GPU if there is one.
 fn devices() -> Vec<&'static str> {
     match Cuda::open(0) {
         Ok(_) => vec!["cpu", "cuda"],
@@ -42,7 +43,7 @@ fn devices() -> Vec<&'static str> {
     }
 }
 
-/// The largest distance in the plane between where two maps put points of the slice, mm.
+/// Largest distance in the plane between the images of points of the slice under two maps, mm.
 fn farthest(a: &AffineTransform, b: &AffineTransform) -> f64 {
     let corners = [[0.0, 0.0], [50.0, 0.0], [-50.0, 0.0], [0.0, 60.0], [0.0, -60.0], [35.0, 40.0]];
     let points = corners.map(|[x, y]| Point3::new(x, y, 8.0));
@@ -59,21 +60,21 @@ fn an_affine_of_slices_is_found_and_applies() {
     let bytes = place.read("p_0GenericAffine.mat");
     assert!(String::from_utf8_lossy(&bytes).contains("AffineTransform_double_2_2"), "not ITK's of two dimensions");
     let found = itk::read_affine(&place.path("p_0GenericAffine.mat")).expect("the affine");
-    // A fifth of a pixel.
+    // Tolerance: a fifth of a pixel.
     let error = farthest(&found, &truth());
     assert!(error < 0.4, "{error} mm");
     let record = place.record("p_record.json");
     let linear = &record["parameters"]["options"]["stages"][0]["linear"];
     assert_eq!(linear["dof"], "affine");
     assert_eq!(linear["search"]["angles"]["range_degrees"][2], 180.0);
-    // Nearest pixels along the borders of ten labels.
+    // Labels are read at the nearest pixel, so voxels along the borders of ten labels may differ.
     assert!(record["overlap"]["mean_jaccard"].as_f64().is_some_and(|mean| mean > 0.9), "{}", record["overlap"]);
     place.succeed("apply -i m.nii.gz -r f.nii.gz -t p_0GenericAffine.mat -o again.nii.gz");
     let warped = nifti::read_volume(&place.path("p_Warped.nii.gz")).expect("the warped image");
     let again = nifti::read_volume(&place.path("again.nii.gz")).expect("the image applied");
     assert_eq!(warped.grid, again.grid);
     let off = warped.voxels.iter().zip(&again.voxels).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-    // The transform comes back from the file with its last digits changed.
+    // The last digits of the transform change when it is written and read.
     assert!(off < 0.5, "{off} of 1000");
     let compared = place.succeed("compare p_Warped.nii.gz f.nii.gz");
     assert!(compared.stdout.contains("orrelation"), "{}", compared.stdout);
@@ -92,7 +93,7 @@ fn every_cost_finds_slices_on_every_device() {
             place.succeed(&format!("register -f f.nii.gz -m m.nii.gz -o {device}_ -t affine {options}"));
             let found = itk::read_affine(&place.path(&format!("{device}_0GenericAffine.mat"))).expect("the affine");
             let error = farthest(&found, &truth());
-            // A fifth of a pixel.
+            // Tolerance: a fifth of a pixel.
             assert!(error < 0.4, "{cost} on {device}: {error} mm");
         }
     }
@@ -137,7 +138,7 @@ fn slices_and_volumes_do_not_mix() {
         let message = place.refuse(1, line);
         assert!(message.contains(expected), "{message}");
     }
-    // Neither do transforms of the one and the other, nor further pairs.
+    // Transforms of slices cannot be combined with volumes, nor can further channels.
     place.succeed(
         "register -f f.nii.gz -m m.nii.gz -o s_ -t syn-only --shrink-factors 2 --iterations 1 --smoothing-sigmas 0",
     );
@@ -174,7 +175,7 @@ fn slices_and_volumes_do_not_mix() {
         let message = place.refuse(1, line);
         assert!(message.contains(expected), "{message}");
     }
-    // A slice of a volume may be taken, through its warp.
+    // A slice of a volume may be resampled through the warp of that volume.
     place.succeed("apply -i v.nii.gz -r f.nii.gz -o o.nii.gz -t v_1Warp.nii.gz");
     let message = place.refuse(2, "register -f f.nii.gz -m m.nii.gz -o p_ --dof 12");
     assert!(message.contains("12 degrees of freedom: slices have 2, 3, 4, 5 or 6; change --dof"), "{message}");
@@ -201,7 +202,7 @@ fn slices_make_a_template() {
     let quick = "--shrink-factors 2x1 --smoothing-sigmas 1x0 --iterations 10x5 --device cpu";
     place.succeed(&format!("atlas a.nii.gz b.nii.gz c.nii.gz -o out --passes 2 {quick}"));
     let template = nifti::read_volume(&place.path("out/template.nii.gz")).expect("the template");
-    // The margin is in the plane alone.
+    // The margin is added only in the plane.
     assert!(template.grid.is_slice() && template.grid.shape[0] > 70, "{:?}", template.grid.shape);
     for name in ["a", "b", "c"] {
         let bytes = place.read(&format!("out/subjects/{name}_0GenericAffine.mat"));
@@ -217,7 +218,7 @@ fn slices_make_a_template() {
             nifti::read_volume(&place.path(&format!("out/subjects/{name}_Warped.nii.gz"))).expect("an image");
         let again = nifti::read_volume(&place.path("again.nii.gz")).expect("an image");
         let mean = warped.voxels.iter().zip(&again.voxels).map(|(a, b)| f64::from((a - b).abs())).sum::<f64>();
-        // Values reach 1000; `apply` does not keep what a sinc makes of edges within the image's range.
+        // Values reach 1000. Unlike the registration, `apply` does not clamp the overshoot of a sinc at edges.
         assert!(mean / (warped.voxels.len() as f64) < 1.0, "{name}: {mean}");
         let correlation = Comparison::between(&template, &warped, None).expect("one grid").correlation;
         assert!(correlation > 0.95, "{name}: {correlation}");

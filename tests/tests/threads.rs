@@ -1,4 +1,5 @@
-//! Where the system starts no further thread: an error that says so, soon, and never a panic or a wait for ever.
+//! Tests with a limit on threads: the program must fail soon with an error message, without a panic or an endless
+//! wait.
 #![cfg(target_os = "linux")]
 
 use std::process::{Command, Output};
@@ -6,10 +7,10 @@ use std::process::{Command, Output};
 use antsreg_tests::{Brain, Workplace, grid};
 use nalgebra::Matrix3;
 
-/// A user without any other process.
+/// A user without other processes.
 const USER: &str = "--reuid=54321";
 
-/// A folder with three brains that any user may write to.
+/// Makes a folder with three brains, to which any user may write.
 fn cohort() -> Workplace {
     use std::os::unix::fs::PermissionsExt;
     let place = Workplace::new();
@@ -62,7 +63,7 @@ fn too_few_threads_are_an_error_and_nothing_hangs() {
             }
             codes.push(code);
         }
-        // Both are seen, and once there are enough, more do no harm.
+        // Both outcomes must occur, and the program must succeed with every limit above the smallest that suffices.
         assert!(codes.first() == Some(&Some(1)) && codes.last() == Some(&Some(0)), "{verb}: {codes:?}");
         assert!(codes.is_sorted_by(|few, more| few >= more), "{verb}: {codes:?}");
     }

@@ -1,5 +1,6 @@
-//! Exits with 0 if its arguments are a command line of the program, with values that make sense; else says why not, and exits
-//! with 1. No file is read: `cargo run -p antsreg-cli --example understands -- antsreg-gpu register -f A -m B -o P`.
+//! Checks a command line without reading a file. Exits with 0 if the arguments are a valid command line of the
+//! program; else prints the error and exits with 1: `cargo run -p antsreg-cli --example understands -- antsreg-gpu
+//! register -f A -m B -o P`.
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -1,18 +1,19 @@
-//! `brain`: the brain of a head.
+//! The verb `brain`: extracts the brain from an image of a head.
 
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use antsreg_console::{CliError, Console, opening};
+use antsreg_console::{CliError, Console, command_line::command_line, opening};
 use antsreg_core::io::outputs;
 use antsreg_heads::brain::Contrast;
 use antsreg_pool::Devices;
 use antsreg_register::DeviceChoice;
 use antsreg_study::brain::{self, BrainFiles};
-use antsreg_study::{inputs, transforms};
+use antsreg_study::{brain_page, inputs, transforms, words};
 use clap::ValueEnum;
 
+use crate::options::ReportArgs;
 use crate::values::ValueError;
 
 /// Find the brain of a head.
@@ -25,7 +26,7 @@ pub struct Args {
     /// Image of a head (.nii.gz, .nii)
     #[arg(short, long, value_name = "IMAGE")]
     input: PathBuf,
-    /// Its brain to write: the image, and 0 elsewhere (.nii.gz, .nii)
+    /// Brain to write: the image in the brain, 0 outside (.nii.gz, .nii)
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// Also write the mask: 1 in the brain, else 0
@@ -40,12 +41,14 @@ pub struct Args {
     /// Another template: a head, and the mask of its brain on its grid
     #[arg(long, value_name = "HEAD=MASK")]
     template: Option<TemplateFiles>,
+    #[command(flatten)]
+    report: ReportArgs,
     /// Device that computes: cpu, cuda (the first NVIDIA GPU), cuda:N, or auto: cuda where it can be used, else cpu
     #[arg(long, default_value = "auto", value_name = "DEVICE")]
     device: DeviceChoice,
 }
 
-/// `--contrast` as typed.
+/// The value of `--contrast`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ContrastName {
     /// The one that the image is most alike after an affine registration
@@ -71,7 +74,7 @@ impl ContrastName {
     }
 }
 
-/// `--template` as typed.
+/// The value of `--template`.
 #[derive(Debug, Clone)]
 struct TemplateFiles([PathBuf; 2]);
 
@@ -92,7 +95,7 @@ impl FromStr for TemplateFiles {
 }
 
 impl Args {
-    /// How many of the first GPUs can be used, where that is known before the driver starts.
+    /// Number of GPUs that can be used, counted from the first; `None` if this is not known before the driver starts.
     pub fn first_gpus(&self) -> Option<usize> {
         Devices::One(self.device).first_gpus(true)
     }
@@ -111,7 +114,11 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
             return Err(CliError::OutputExtension { path: output.into(), expected: ".nii.gz or .nii" });
         }
     }
-    outputs::check(files.paths(), [args.input.as_path()].into_iter().chain(template_files.into_iter().flatten()))?;
+    let page = args.report.path(|| args.output.with_file_name(format!("{}_report.html", words::stem(&args.output))));
+    outputs::check(
+        files.paths().chain(page.as_deref()),
+        [args.input.as_path()].into_iter().chain(template_files.into_iter().flatten()),
+    )?;
     let (read, opened) = opening::while_reading(args.device, || {
         let head = Arc::new(inputs::image(&args.input)?);
         let template = match template_files {
@@ -130,8 +137,10 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
         (None, None) => (),
     }
     let found = console.watch(|watcher| brain::find(&args.input, &head, &template, &opened.device, watcher))?;
-    files.write(&head, &found)?;
-    files.paths().for_each(|path| console.note(format_args!("wrote {}", path.display())));
+    let html = |_: &PathBuf| brain_page(&args.input, &head, &found, &files, &command_line());
+    let html = page.as_ref().map(html).transpose()?;
+    files.write(&head, &found, page.as_deref().zip(html))?;
+    files.paths().chain(page.as_deref()).for_each(|path| console.note(format_args!("wrote {}", path.display())));
     found.doubts.iter().for_each(|doubt| console.warn(format_args!("{}: {doubt}", args.input.display())));
     antsreg_console::output::print(&format!(
         "Volume                {:.0} cm³\n\

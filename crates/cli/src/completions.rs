@@ -1,4 +1,4 @@
-//! `completions`: a script that completes this program's options in a shell.
+//! The verb `completions`: prints a script with which a shell completes the program's options.
 
 use antsreg_console::CliError;
 use clap::Command;
@@ -14,7 +14,7 @@ pub struct Args {
     shell: Shell,
 }
 
-/// Runs `completions` of a program.
+/// Runs `completions` for this program.
 pub fn run(args: &Args, mut program: Command) -> Result<(), CliError> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut program, "antsreg-gpu", &mut script);

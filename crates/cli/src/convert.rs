@@ -1,4 +1,4 @@
-//! `convert`: affine transforms between ITK (ANTs) and FSL.
+//! The verb `convert`: converts affine transforms between the formats of ITK (ANTs) and FSL.
 
 use std::path::{Path, PathBuf};
 
@@ -69,7 +69,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let grids = match (from, to) {
         (Format::Itk, Format::Itk) => {
             if args.fixed.is_some() || args.moving.is_some() {
-                // All that is not FSL's was taken for ITK's: what a damaged file is comes first.
+                // Every file that is not an FSL matrix was taken for an ITK transform, so an error in the file is
+                // reported first.
                 itk::read_affine(&args.input)?;
                 let with = "ITK's format on both sides".into();
                 return Err(UsageError::NoEffect { option: "--fixed or --moving", with }.into());

@@ -1,4 +1,4 @@
-//! Notes about devices that become ready while other work goes on.
+//! Shows notes about devices that become ready while other work continues.
 
 use antsreg_console::Console;
 use antsreg_pool::DeviceNote;
@@ -9,7 +9,7 @@ pub fn show(notes: &Receiver<DeviceNote>, console: &mut Console) {
     notes.try_iter().for_each(|note| show_one(&note, console));
 }
 
-/// Shows one note on a device: for example that the device is ready.
+/// Shows a note about a device, for example that the device is ready.
 pub fn show_one(note: &DeviceNote, console: &mut Console) {
     match note {
         DeviceNote::Ready(device, seconds) => {

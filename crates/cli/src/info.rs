@@ -1,4 +1,4 @@
-//! `info`: what a file holds; without files, what this program runs on.
+//! The verb `info`: describes files; without files, the program and its devices.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Describes this program and its devices. Opens the device that `auto` takes, to report its real state.
+/// Describes this program and its devices. Opens the device that `auto` would use, to report whether it works.
 fn program(threads: usize) -> Result<String, CliError> {
     let auto = DeviceChoice::Auto.open()?;
     let ready = auto.seconds.map_or(String::new(), |seconds| format!(", ready in {seconds:.2} s"));
@@ -61,7 +61,7 @@ fn describe_file(path: &Path) -> Result<String, CliError> {
     }
     let header = match nifti::inspect(path) {
         Ok(header) => header,
-        // The file is not an image: it is read as a transform file, with its errors.
+        // The file is not an image, so it is read as a transform. An error is then that of the transform.
         Err(Error { kind: ErrorKind::Format { .. } | ErrorKind::Truncated { .. }, .. })
             if !transforms::is_image(path) =>
         {

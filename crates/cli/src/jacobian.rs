@@ -1,4 +1,4 @@
-//! `jacobian`: where a warp grows, shrinks and folds.
+//! The verb `jacobian`: computes where a warp expands, compresses and folds.
 
 use std::path::PathBuf;
 
@@ -109,12 +109,12 @@ impl std::fmt::Display for Summary {
     }
 }
 
-/// Inverse consistency of a warp and its inverse: distances of points after both from where they started.
+/// Inverse consistency of a warp and its inverse: distances between points and their images under both.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Consistency {
-    /// Mean distance of a point from its start after warp and inverse warp, voxels.
+    /// Mean distance between a point and its image under warp and inverse warp, voxels.
     pub mean_voxels: f64,
-    /// Largest distance of a point from its start after warp and inverse warp, voxels.
+    /// Largest distance between a point and its image under warp and inverse warp, voxels.
     pub largest_voxels: f64,
 }
 

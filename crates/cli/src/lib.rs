@@ -1,7 +1,9 @@
-//! antsreg-gpu: brain image registration, affine and diffeomorphic. The program as a library: `antsreg-gpu` and the Python
-//! package, which installs the same command, both call [`run`].
+//! antsreg-gpu: brain image registration, affine and diffeomorphic. This is the program as a library: the program
+//! `antsreg-gpu` and
+//! the Python package, which installs the same command, both call [`run`].
 //!
-//! Arguments as typed (`args`) become a checked plan, the plan runs, and its files appear together (`antsreg_core::io::outputs`).
+//! The command line (`args`) becomes a checked plan, the plan is run, and its files appear together
+//! (`antsreg_core::io::outputs`).
 
 mod apply;
 mod args;
@@ -33,7 +35,7 @@ use std::path::PathBuf;
 use antsreg_console::{CliError, command_line, interruption, output};
 use clap::{CommandFactory, Parser};
 
-/// Lets the driver see the first GPUs only: it takes 0.1 s longer to start for each that it sees.
+/// Hides all but the first GPUs from the driver, whose start takes 0.1 s longer for each GPU that it sees.
 #[cfg(feature = "cuda")]
 #[expect(unsafe_code, reason = "no safe function sets a variable of the environment")]
 fn show_first(gpus: usize) {
@@ -46,12 +48,12 @@ fn show_first(gpus: usize) {
     }
 }
 
-/// There is no driver in this build.
+/// Does nothing: this build has no CUDA.
 #[cfg(not(feature = "cuda"))]
 fn show_first(_: usize) {}
 
-/// Whether these words, of which the first one is the name by which the program is called, are a command line with values that
-/// make sense: of a verb, or of a command of another program. No image is read and nothing is written.
+/// Whether these words are a valid command line of a verb, or of a command of another program. The first word is the
+/// name by which the program is called. No image is read and nothing is written.
 pub fn understands(words: Vec<OsString>) -> bool {
     let text: Option<Vec<String>> = words.iter().map(|word| word.to_str().map(str::to_owned)).collect();
     text.as_deref().and_then(antsreg_drop_in::understands).unwrap_or_else(|| {
@@ -62,14 +64,14 @@ pub fn understands(words: Vec<OsString>) -> bool {
     })
 }
 
-/// The command line as data: for man pages.
+/// The command line as data, for man pages.
 pub fn described() -> clap::Command {
     args::Cli::command()
 }
 
-/// Runs a command, the name of the program first, and returns its exit code. `program` is the file by which the program is
-/// called again, if it is known. To be called once, by a process that does nothing else and has one thread: the command handles
-/// signals, and may end the process.
+/// Runs a command and returns its exit code. The first word is the name of the program; `program` is its path, if
+/// known. The function handles signals and may end the process, so it must be called once, by a process with one
+/// thread that does nothing else.
 pub fn run(program: Option<PathBuf>, words: Vec<OsString>) -> u8 {
     command_line::remember(program, &words);
     if let Some(invocation) = antsreg_drop_in::invoked(&words) {
@@ -78,7 +80,8 @@ pub fn run(program: Option<PathBuf>, words: Vec<OsString>) -> u8 {
     match args::Cli::try_parse_from(words) {
         Ok(cli) => start(cli.first_gpus(), || args::run(cli)),
         Err(told) => {
-            // Help and versions are told this way as well. A terminal that is gone cannot be told anything.
+            // Help and version texts are printed here as well. An error of printing is ignored, because nobody can
+            // read a message about it.
             let _ = told.print();
             u8::try_from(told.exit_code()).unwrap_or(2)
         }

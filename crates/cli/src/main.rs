@@ -1,4 +1,4 @@
-//! The program `antsreg-gpu`.
+//! The program `antsreg-gpu`. All its code is in the library.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
-//! Runs many registrations to one fixed image: everything is checked first, then all subjects are registered, then it is shown
-//! how it went. `batch` and `normalise` are front ends of it.
+//! Runs many registrations to one fixed image: checks everything, registers all subjects, and shows the outcome.
+//! `batch` and `normalise` are its front ends.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -68,7 +68,7 @@ impl OfAll {
     }
 }
 
-/// Runs a study with these steps. `read` reads the fixed side while devices are opened.
+/// Runs a study with these additional steps. `read` reads the fixed side while devices are opened.
 pub fn run<S: Steps>(
     study: &Study,
     order: &Order,
@@ -81,7 +81,7 @@ pub fn run<S: Steps>(
     let fixed = read()?;
     let recipe = Recipe { start: fixed.start, ..study.recipe.clone() };
     let options = recipe.options(fixed.side.grid().shape)?;
-    // Finds what no subject could change: levels that do not fit the image, for instance.
+    // These checks do not depend on the subjects: for instance, whether the levels fit the fixed image.
     options.check()?;
     options.check_levels(fixed.side.grid())?;
     let mut workers = DeviceWorkers::new::<CliError>(opening, || Ok(needed_bytes(study, &fixed, &options)))?;
@@ -110,7 +110,7 @@ pub fn run<S: Steps>(
     end(order, &rows, wall, busy)
 }
 
-/// The devices: the CPU for `auto` where no GPU has the window of the correlation.
+/// The devices of the study. `auto` becomes the CPU if no GPU supports the window of the correlation.
 fn devices(study: &Study, order: &Order, console: &mut Console) -> Devices {
     let auto = *order.devices == Devices::default();
     match study.recipe.too_wide_for_gpu(study.masked).filter(|_| auto) {
@@ -122,7 +122,7 @@ fn devices(study: &Study, order: &Order, console: &mut Console) -> Devices {
     }
 }
 
-/// The row of a job before it is done: skipped if it need not be done again.
+/// The row of a job in the summary before the run: skipped if the subject is done already.
 fn row(order: &Order, job: &Job, fixed: &FixedInputs, options: &Options) -> Row {
     let parameters = Parameters::of(&job.files, fixed, options);
     let record = order.resume.then(|| batch::finished(&job.files, &job.names, fixed, &parameters)).flatten();
@@ -130,7 +130,7 @@ fn row(order: &Order, job: &Job, fixed: &FixedInputs, options: &Options) -> Row 
     Row { subject: job.name.clone(), status, record, names: job.names.clone() }
 }
 
-/// Memory that a GPU must have for the largest subject, bytes.
+/// Free memory that a GPU needs for the largest subject, bytes.
 fn needed_bytes(study: &Study, fixed: &FixedInputs, options: &Options) -> u64 {
     let images: Vec<&PathBuf> = study.jobs.iter().map(|job| &job.files.moving).collect();
     let moving = subjects::largest_grid(&images);
@@ -145,7 +145,8 @@ fn needed_bytes(study: &Study, fixed: &FixedInputs, options: &Options) -> u64 {
     options.device_bytes(&grids) + options.prepared_device_bytes(&grids)
 }
 
-/// Refuses a folder that takes no files, and outputs that are inputs of any subject: of those that are done already, too.
+/// Checks that the output folders can be written, and that no output is an input of any subject, including the
+/// subjects that are done already.
 fn check_outputs(study: &Study, order: &Order, jobs: &[(usize, Job)], rows: &[Row]) -> Result<(), CliError> {
     let own = study.jobs.iter().flat_map(|job| job.files.inputs());
     let shared = study.shared.fixed_inputs();
@@ -155,7 +156,7 @@ fn check_outputs(study: &Study, order: &Order, jobs: &[(usize, Job)], rows: &[Ro
     Ok(outputs::check(of_all.iter().map(PathBuf::as_path).chain(written), inputs)?)
 }
 
-/// Writes the table and the page of all subjects, and what their dataset says about itself.
+/// Writes the table and the page of all subjects, and the description of the dataset.
 fn write_of_all(
     study: &Study,
     of_all: &OfAll,
@@ -198,7 +199,7 @@ struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    /// The console. Notes about devices that have arrived since the last call are printed first.
+    /// The console. Pending notes about devices are printed first.
     fn console(&self) -> MutexGuard<'_, &'a mut Console> {
         let mut console = self.console.lock().unwrap_or_else(PoisonError::into_inner);
         device_notes::show(&self.notes, &mut console);

@@ -5,9 +5,12 @@ use std::path::PathBuf;
 
 use antsreg_console::{CliError, Console, UsageError, command_line::command_line};
 use antsreg_kernels::apply::SplineOrder;
+use antsreg_register::Device;
 use antsreg_register::linear::Dof;
 use antsreg_study::apply::Reading;
-use antsreg_study::motion::{Corrected, Cost, MotionFiles, Names, Options, ReferenceVolume, Task};
+use antsreg_study::motion::{Corrected, Cost, MotionFiles, Names, Opened, Options, ReferenceVolume, Task};
+
+use crate::options::ReportArgs;
 
 /// Motion correction: align every volume of a series to a reference volume.
 ///
@@ -44,6 +47,8 @@ pub struct Args {
     /// Go on where a volume cannot be aligned: it gets the transform of the volume before; exit code 3
     #[arg(long)]
     keep_going: bool,
+    #[command(flatten)]
+    report: ReportArgs,
 }
 
 /// A list as typed: clap takes a `Vec` for an option that may be repeated.
@@ -63,12 +68,12 @@ fn sigmas(text: &str) -> Result<Sigmas, String> {
 /// Runs `motion`.
 pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     UsageError::check_prefix(&args.output)?;
+    let names = Names {
+        page: args.report.path(|| format!("{}report.html", args.output).into()),
+        ..Names::of(&args.output, !args.no_corrected, args.fsl)
+    };
     let task = Task {
-        files: MotionFiles {
-            input: args.input.clone(),
-            reference: args.reference.clone(),
-            names: Names::of(&args.output, !args.no_corrected, args.fsl),
-        },
+        files: MotionFiles { input: args.input.clone(), reference: args.reference.clone(), names },
         options: Options {
             dof: args.dof,
             cost: args.cost,
@@ -79,10 +84,11 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
         keep_going: args.keep_going,
         command_line: command_line(),
     };
-    let corrected = antsreg_study::motion::run(&task, &mut |progress| {
+    let found = Opened::new(&task)?.find(&Device::cpu(), &mut |progress| {
         console.note(format_args!("aligned {} of {} volumes", progress.aligned, progress.of));
         ControlFlow::Continue(())
     })?;
+    let corrected = found.commit()?;
     let Corrected { paths, rows, failed } = &corrected;
     let displacements: Vec<f64> =
         rows.iter().filter_map(|row| row.since_before).map(|[displacement, _]| displacement).collect();

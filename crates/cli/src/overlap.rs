@@ -1,4 +1,4 @@
-//! `overlap`: how far two label maps agree.
+//! The verb `overlap`: measures the agreement of two label maps.
 
 use std::path::PathBuf;
 
@@ -45,7 +45,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     if let Some(csv) = &args.csv {
         outputs.write(csv, |path| outputs::write_file(path, overlap.to_csv().as_bytes()))?;
     }
-    // Printing may fail: then no file is left.
+    // The table is printed before the file is written, so that no file remains if printing fails.
     antsreg_console::output::print(&show(&overlap))?;
     outputs.commit()?;
     if let Some(csv) = &args.csv {

@@ -1,6 +1,6 @@
-//! Plain tables for the terminal: columns lined up, numbers to the right.
+//! Formats plain tables for the terminal, with aligned columns and numbers on the right.
 
-/// Lines up rows of equal length; the first row is the header. The first column is set to the left.
+/// Aligns the columns of rows of equal length. The first row is the header. The first column is aligned to the left.
 pub fn render(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {

@@ -2,7 +2,6 @@
 
 use std::str::FromStr;
 
-use antsreg_study::pair::BrainChoice;
 use clap::ValueEnum;
 
 /// Error in a command-line value. Clap adds the name of the option to the message.
@@ -26,7 +25,7 @@ pub enum ValueError {
     },
 }
 
-/// A label in the names of BIDS: letters and digits.
+/// Parses a label for BIDS names: letters and digits.
 pub fn label(text: &str) -> Result<String, ValueError> {
     let plain = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric());
     check(plain, "letters and digits only, as in MNI152NLin2009cAsym", text)?;
@@ -56,16 +55,6 @@ pub fn factors(text: &str) -> Result<PerLevel<usize>, ValueError> {
     Ok(PerLevel(values))
 }
 
-/// Parses from which heads the brain is extracted: `auto`, `moving` or `none`, where the fixed image is used as it is.
-pub fn moving_brain(text: &str) -> Result<BrainChoice, ValueError> {
-    match text {
-        "auto" => Ok(BrainChoice::Auto),
-        "moving" => Ok(BrainChoice::Moving),
-        "none" => Ok(BrainChoice::None),
-        _ => Err(ValueError::Malformed { expected: "auto, moving or none", found: text.into() }),
-    }
-}
-
 /// Parses whole numbers ≥ 0, one for each level.
 pub fn counts(text: &str) -> Result<PerLevel<usize>, ValueError> {
     Ok(PerLevel(list(text, 'x', "whole numbers, one a level, such as 100x70x50x20")?))
@@ -82,13 +71,13 @@ pub fn intervals(text: &str) -> Result<PerLevel<usize>, ValueError> {
 /// Parses numbers ≥ 0, one for each level. The list may end in `vox`, as in ANTs.
 pub fn sigmas(text: &str) -> Result<PerLevel<f64>, ValueError> {
     let expected = "numbers from 0 to 100, in voxels, one a level, such as 3x2x1x0";
-    // The x of a closing "vox" is no separator.
+    // In "8x4x2x1vox" the x of "vox" is not a separator.
     let values: Vec<f64> = list(text.strip_suffix("vox").unwrap_or(text), 'x', expected)?;
     check(values.iter().all(|v| (0.0..=100.0).contains(v)), expected, text)?;
     Ok(PerLevel(values))
 }
 
-/// One angle for all axes, or three.
+/// Parses one angle for all axes, or three angles.
 pub fn angles(text: &str) -> Result<[f64; 3], ValueError> {
     let expected = "one angle or three from 0 to 180, in degrees, such as 90 or 30,30,60";
     let values: Vec<f64> = list(text, ',', expected)?;
@@ -122,7 +111,7 @@ pub fn winsorise(text: &str) -> Result<Winsorise, ValueError> {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shares(pub [f64; 2]);
 
-/// Two shares, 0 ≤ low < high ≤ 1.
+/// Parses two shares with 0 ≤ low < high ≤ 1.
 pub fn shares(text: &str) -> Result<Shares, ValueError> {
     let expected = "two shares with 0 ≤ low < high ≤ 1, such as 0.02,0.98";
     match winsorise(text) {
@@ -131,7 +120,7 @@ pub fn shares(text: &str) -> Result<Shares, ValueError> {
     }
 }
 
-/// An angle from 1 to 180 degrees.
+/// Parses an angle from 1 to 180 degrees.
 pub fn step_degrees(text: &str) -> Result<f64, ValueError> {
     let expected = "an angle from 1 to 180, in degrees";
     let value: f64 = text.parse().map_err(|_| ValueError::Malformed { expected, found: text.into() })?;
@@ -139,7 +128,7 @@ pub fn step_degrees(text: &str) -> Result<f64, ValueError> {
     Ok(value)
 }
 
-/// A finite number above 0.
+/// Parses a finite number above 0.
 pub fn positive(text: &str) -> Result<f64, ValueError> {
     let expected = "a number above 0";
     let value: f64 = text.parse().map_err(|_| ValueError::Malformed { expected, found: text.into() })?;
@@ -147,7 +136,8 @@ pub fn positive(text: &str) -> Result<f64, ValueError> {
     Ok(value)
 }
 
-/// How far two maps may miss each other: more voxels than this are no limit.
+/// Parses the largest residual of a warp and its inverse, voxels. Larger values than the maximum would not limit
+/// anything.
 pub fn miss_voxels(text: &str) -> Result<f64, ValueError> {
     let expected = "a number above 0, at most 100";
     let value = positive(text).map_err(|_| ValueError::OutOfRange { expected, found: text.into() })?;
@@ -155,12 +145,12 @@ pub fn miss_voxels(text: &str) -> Result<f64, ValueError> {
     Ok(value)
 }
 
-/// A share of a whole.
+/// Parses a share from 0 to 1.
 pub fn share(text: &str) -> Result<f64, ValueError> {
     up_to(1.0, "a number from 0 to 1", text)
 }
 
-/// A length of a step: more voxels than this lead nowhere.
+/// Parses the length of a step, voxels. Larger values than the maximum are not useful.
 pub fn step_voxels(text: &str) -> Result<f64, ValueError> {
     let expected = "a number above 0, at most 10";
     let value = positive(text).map_err(|_| ValueError::OutOfRange { expected, found: text.into() })?;
@@ -168,7 +158,7 @@ pub fn step_voxels(text: &str) -> Result<f64, ValueError> {
     Ok(value)
 }
 
-/// A variance: that of the widest smoothing by [`sigmas`] at most.
+/// Parses a variance. The largest variance is that of the widest smoothing of [`sigmas`].
 pub fn variance(text: &str) -> Result<f64, ValueError> {
     up_to(1e4, "a number from 0 to 10000", text)
 }
@@ -192,7 +182,7 @@ fn up_to(most: f64, expected: &'static str, text: &str) -> Result<f64, ValueErro
     Ok(value)
 }
 
-/// A value of a voxel: what is not finite could not be read again.
+/// Parses the value of a voxel, which must be finite, because the image could not be read again otherwise.
 pub fn voxel(text: &str) -> Result<f32, ValueError> {
     let expected = "a finite number in single precision";
     let value: f32 = text.parse().map_err(|_| ValueError::Malformed { expected, found: text.into() })?;
@@ -221,7 +211,7 @@ pub fn workers(text: &str) -> Result<usize, ValueError> {
     Ok(value)
 }
 
-/// Threads: more than any machine has cores would only wait for each other.
+/// Parses a number of threads. The maximum exceeds the cores of any machine; further threads would only wait.
 pub fn threads(text: &str) -> Result<usize, ValueError> {
     let expected = "a whole number from 1 to 1024";
     let value: usize = text.parse().map_err(|_| ValueError::Malformed { expected, found: text.into() })?;
@@ -233,7 +223,7 @@ fn check(holds: bool, expected: &'static str, found: &str) -> Result<(), ValueEr
     if holds { Ok(()) } else { Err(ValueError::OutOfRange { expected, found: found.into() }) }
 }
 
-/// Weights of the world components of an update: three numbers from 0, not all 0.
+/// Parses weights of the world components of an update: three numbers from 0, not all 0.
 pub fn restriction(text: &str) -> Result<[f64; 3], ValueError> {
     let expected = "three numbers from 0, not all 0, such as 0x1x0";
     let values: Vec<f64> = list(text, 'x', expected)?;
@@ -243,10 +233,11 @@ pub fn restriction(text: &str) -> Result<[f64; 3], ValueError> {
     Ok(weights)
 }
 
-/// Ends of names of images and transforms.
+/// Extensions of the names of images and transforms.
 const FILES: [&str; 8] = [".nii", ".nii.gz", ".hdr", ".img", ".mat", ".txt", ".tfm", ".h5"];
 
-/// What several names begin with, and not the name of one file, which other programs want there.
+/// Parses the common start of several file names. A file name with an extension is refused, because other programs
+/// expect one there.
 pub fn prefix(text: &str) -> Result<String, ValueError> {
     let expected = "what the names of all outputs begin with, such as out_ for out_Warped.nii.gz";
     let name = text.to_lowercase();

@@ -25,7 +25,7 @@ pub enum CliError {
     /// A part of another program's command line that is not supported.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// A command of another program (of ANTs, FSL or c3d) that this program serves failed.
+    /// A command of ANTs, FSL or c3d that this program runs in place of the original failed.
     #[error("{command}: {source}")]
     Foreign {
         /// Name of the command.
@@ -151,7 +151,7 @@ pub enum CliError {
     Profile(#[source] serde_json::Error),
 }
 
-/// The first names, and the number of further ones: a line with thousands of names would not be read.
+/// Joins the first names and the number of further names: nobody reads a line with thousands of names.
 fn first(names: &[String], separator: &str) -> String {
     const SHOWN: usize = 10;
     let shown = names[..names.len().min(SHOWN)].join(separator);
@@ -198,7 +198,8 @@ impl From<antsreg_pool::Error> for CliError {
 }
 
 impl CliError {
-    /// 2 for a command line that was not understood, 3 if some of many subjects failed, 1 for every other error.
+    /// The exit code: 2 for a command line that was not understood, 3 if some of many subjects failed, 1 for every
+    /// other error.
     pub fn exit_code(&self) -> u8 {
         match self {
             CliError::Usage(_) => 2,
@@ -221,7 +222,7 @@ impl CliError {
     }
 }
 
-/// The text that says where the reasons of the failures are listed.
+/// Text that says where the reasons for the failures are listed.
 fn reasons(summary: Option<&Path>) -> String {
     summary.map_or("the reasons stand above".into(), |summary| format!("the reasons are in {}", summary.display()))
 }

@@ -36,7 +36,7 @@ pub fn clean_up() {
 }
 
 fn watch_signals() -> std::io::Result<()> {
-    // With a limit on file sizes, writing a larger file is then an error of its writer and does not kill the program.
+    // With this handler, a write beyond the limit on file sizes returns an error and does not kill the program.
     signal_hook::flag::register(SIGXFSZ, Arc::default())?;
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     // A signal that `nohup` ignores stays ignored.
@@ -61,7 +61,7 @@ fn starts_ignored(signal: i32) -> bool {
 
 /// Ends the program after a signal.
 fn end(signal: i32) -> ! {
-    // Held until the process ends: either all files of a set have their names, or none has.
+    // The guard is held until the process ends: either all files of a set have their names, or none has.
     let mut stopped = outputs::stop_commits();
     let what = if RESUMABLE.load(Ordering::Relaxed) {
         "the same command goes on from here"

@@ -19,7 +19,7 @@ pub fn say(line: impl Display) {
     let _ = writeln!(std::io::stderr(), "{}", harmless(&line.to_string()));
 }
 
-/// The text without control characters of a terminal; names of files may contain any character.
+/// Removes the control characters of a terminal from a text. Names of files may contain any character.
 fn harmless(text: &str) -> String {
     let shown = |character: char| match character {
         '\n' | '\t' => character.to_string(),

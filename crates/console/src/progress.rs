@@ -20,11 +20,11 @@ use crate::output::say;
 /// The messages that the user asks for.
 #[derive(Debug, Clone, Default)]
 pub struct Messages {
-    /// No progress, only results, warnings and errors.
+    /// Whether only results, warnings and errors are shown.
     pub quiet: bool,
-    /// Every iteration, not only every level.
+    /// Whether every iteration is shown, not only every level.
     pub verbose: bool,
-    /// A log file for every iteration.
+    /// Path of a log file for every iteration.
     pub log: Option<PathBuf>,
 }
 

@@ -47,20 +47,20 @@ pub enum ChainError {
          registration wrote beside it (…1InverseWarp.nii.gz), without the flag"
     )]
     FieldNotInvertible {
-        /// The step.
+        /// Name of the step, usually its file.
         name: String,
     },
-    /// A singular affine. It is refused in both directions.
+    /// The affine of a step is singular. Such an affine is refused also where its inverse is not needed.
     #[error(
         "{name}: the affine is singular (determinant {determinant:e}): all of space becomes a plane, a line or a point"
     )]
     Singular {
-        /// The step.
+        /// Name of the step, usually its file.
         name: String,
         /// Determinant of the linear part of the step's affine map.
         determinant: f64,
     },
-    /// No point of the output grid reaches the field of a step, or the input image.
+    /// No point of the output grid reaches the field of a step, or the input image: the grids do not overlap.
     #[error(
         "the spaces do not meet: no point of the output grid lies in {what} after {steps_before} step(s); \
          check the order of the transforms and which of them are inverted"
@@ -100,7 +100,7 @@ pub struct OutsideField {
     pub steps_before: usize,
     /// Number of points outside the grid of the field.
     pub count: usize,
-    /// How many points there are.
+    /// Number of points that were tested, inside and outside.
     pub of: usize,
 }
 
@@ -169,9 +169,9 @@ impl TransformChain {
         self.steps.iter().fold(*point, |point, step| step.transform.apply(&point))
     }
 
-    /// For each field of the chain: how many of these points of the output space (world mm) reach it outside its
-    /// grid. Only fields with such points are listed, in order. A field does not move points outside its grid, so
-    /// their result is not reliable.
+    /// Counts, for each displacement field of the chain, how many of `points` (output space, world mm) lie outside
+    /// the grid of the field when they reach the field. Fields with a count of 0 are not listed. A field does not
+    /// move points outside its grid, so the result for such points is not reliable.
     pub fn outside_fields(&self, points: &[Point3<f64>]) -> Vec<OutsideField> {
         let mut points = points.to_vec();
         let mut missed = Vec::new();
@@ -194,11 +194,11 @@ impl TransformChain {
         if !matches!(few, Err(ChainError::DoNotMeet { .. })) {
             return few;
         }
-        // A thin slab, or a small part of an image, may lie between so few points.
+        // The first points may miss a thin slab or a small part of an image, so more points are tested.
         self.check_at(lattice(onto, onto.shape.map(|n| n.clamp(CHECK_POINTS, MOST_CHECK_POINTS))), input)
     }
 
-    /// Checks the chain as [`TransformChain::check`] does, at these points of the output grid.
+    /// Checks the chain as [`TransformChain::check`] does, with the given points of the output grid.
     fn check_at(&self, mut points: Vec<Point3<f64>>, input: Option<&Grid>) -> Result<Vec<ChainWarning>, ChainError> {
         let mut warnings = Vec::new();
         for (steps_before, step) in self.steps.iter().enumerate() {
@@ -331,7 +331,8 @@ mod tests {
         assert!(expected.to_string().starts_with("2 of 5 points lie outside the field of step 2"), "{expected}");
         assert_eq!(chain.outside_fields(&points), [expected]);
         assert_eq!(chain.outside_fields(&points[..2]), []);
-        // Points are counted after the steps before a field: the first field moves inside points out of the second.
+        // A field counts the points as the earlier steps have moved them: the first field moves inside points out of
+        // the second field.
         let field = || constant_field([0.0; 3], [50.0, 0.0, 0.0]);
         let counts: Vec<usize> =
             TransformChain::from(vec![field(), field()]).outside_fields(&points).iter().map(|o| o.count).collect();
@@ -349,10 +350,10 @@ mod tests {
         let wrong = TransformChain::from(vec![field(), shift(100.0, 0.0, 0.0)]);
         let what = "the field of step 1".to_string();
         assert_eq!(wrong.check(&onto, None), Err(ChainError::DoNotMeet { what, steps_before: 0 }));
-        // The input image is missed at the end of the chain.
+        // The last transform leads to points outside the input image.
         let what = "the input image".to_string();
         assert_eq!(right.check(&onto, Some(&onto)), Err(ChainError::DoNotMeet { what, steps_before: 2 }));
-        // A slab of two voxels between two of the 9 planes of points; the check then uses 100 planes.
+        // The slab has two voxels and lies between two of the 9 planes of test points, so the check tests 100 planes.
         let (tall, mut slab) =
             (Grid::axis_aligned([10, 10, 100], [1.0; 3]), Grid::axis_aligned([10, 10, 2], [1.0; 3]));
         slab.origin.z = 5.0;
@@ -360,7 +361,7 @@ mod tests {
         assert!((warnings[0].share_inside - 0.02).abs() < 1e-12, "{warnings:?}");
         slab.origin.z = 101.0;
         assert!(TransformChain::new().check(&tall, Some(&slab)).is_err());
-        // Part of the field is reached: by 2 of the 9 planes of points.
+        // Only 2 of the 9 planes of test points reach the field.
         let warnings = TransformChain::from(vec![shift(8.0, 0.0, 0.0)]).check(&onto, Some(&onto)).unwrap();
         assert_eq!(warnings.len(), 1);
         assert!((warnings[0].share_inside - 2.0 / 9.0).abs() < 1e-12, "{warnings:?}");

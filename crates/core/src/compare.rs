@@ -3,7 +3,7 @@
 use crate::Volume;
 use crate::same_grid::{GridMismatch, same_grid};
 
-/// The difference of two images over the voxels that count.
+/// The differences of two images over all voxels, or over the voxels of a mask.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Comparison {
     /// Voxels compared. All other numbers are NaN if there are none.
@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(found.root_mean_square, (14.0f64 / 4.0).sqrt());
         assert_eq!(found.mean_absolute, 1.5);
         assert_eq!(found.largest_absolute, 3.0);
-        // Deviations −3, −2, 0, 5 and −1, −1, −2, 4.
+        // The deviations of the two images from their means are −3, −2, 0, 5 and −1, −1, −2, 4.
         assert!((found.correlation - 25.0 / (38.0f64 * 22.0).sqrt()).abs() < 1e-12);
     }
 

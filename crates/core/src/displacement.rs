@@ -1,6 +1,6 @@
 //! Dense displacement fields and their interpolation.
 
-use nalgebra::{Point3, Vector3};
+use nalgebra::{Matrix3, Point3, Vector3};
 
 use crate::{AffineTransform, Grid};
 
@@ -72,13 +72,40 @@ impl FieldSampler<'_> {
     pub fn at(&self, point: &Point3<f64>) -> Vector3<f64> {
         self.field.at_voxel(&self.world_to_voxel.apply(point))
     }
+
+    /// The displacement at a world point, mm, and its derivative there: row c, column d is ∂u_c/∂x_d of the trilinear
+    /// interpolation. Both are zero where the field ends.
+    pub fn with_derivative(&self, point: &Point3<f64>) -> (Vector3<f64>, Matrix3<f64>) {
+        let DisplacementField { grid, vectors } = self.field;
+        let Some(cell) = Cell::around(grid.shape, &self.world_to_voxel.apply(point)) else {
+            return (Vector3::zeros(), Matrix3::zeros());
+        };
+        let [nx, ny, _] = grid.shape;
+        let [x, y, z] = cell.at;
+        // On each of the four edges of the cell along x: the displacement at x, and its change along the edge.
+        let edge = |dy: usize, dz: usize| {
+            let row = ((z.0 + dz * cell.step[2]) * ny + y.0 + dy * cell.step[1]) * nx + x.0;
+            let near = Vector3::from(vectors[row].map(f64::from));
+            let change = Vector3::from(vectors[row + cell.step[0]].map(f64::from)) - near;
+            [near + change * x.1, change]
+        };
+        let between = |a: Vector3<f64>, b: Vector3<f64>, share: f64| a + (b - a) * share;
+        let [[a, ax], [b, bx], [c, cx], [d, dx]] = [edge(0, 0), edge(1, 0), edge(0, 1), edge(1, 1)];
+        let (low, high) = (between(a, b, y.1), between(c, d, y.1));
+        let by_voxel = Matrix3::from_columns(&[
+            between(between(ax, bx, y.1), between(cx, dx, y.1), z.1),
+            between(b - a, d - c, z.1),
+            high - low,
+        ]);
+        (between(low, high, z.1), by_voxel * self.world_to_voxel.matrix)
+    }
 }
 
 /// The eight voxels around a fractional index.
 struct Cell {
     /// For each axis: the lower neighbour, and the fraction of the distance to the upper one.
     at: [(usize, f64); 3],
-    /// 1, or 0 on an axis without an upper neighbour.
+    /// Step to the upper neighbour along each axis: 1, or 0 on an axis without an upper neighbour.
     step: [usize; 3],
 }
 
@@ -104,7 +131,7 @@ impl Cell {
 
 #[cfg(test)]
 mod tests {
-    use nalgebra::{Matrix3, Rotation3};
+    use nalgebra::Rotation3;
 
     use super::*;
 
@@ -136,7 +163,29 @@ mod tests {
             let expected = slope * world.coords + offset;
             // The vectors are stored in single precision.
             assert!((field.at(&world) - expected).amax() < 1e-5, "at {index:?}");
+            let (displacement, derivative) = field.sampler().with_derivative(&world);
+            assert!((displacement - expected).amax() < 1e-5, "at {index:?}");
+            assert!((derivative - slope).amax() < 1e-5, "at {index:?}: {derivative}");
         }
+    }
+
+    #[test]
+    fn the_derivative_is_that_of_the_interpolation() {
+        let (mut field, ..) = linear_field();
+        for (n, vector) in field.vectors.iter_mut().enumerate() {
+            *vector = [(n * 7 % 11) as f32, (n * 5 % 13) as f32, (n * 3 % 7) as f32].map(|value| 0.1 * value);
+        }
+        let sampler = field.sampler();
+        let point = field.grid.voxel_to_world().apply(&Point3::new(1.3, 2.4, 0.7));
+        let (displacement, derivative) = sampler.with_derivative(&point);
+        assert!((displacement - sampler.at(&point)).amax() < 1e-12);
+        for axis in 0..3 {
+            let step = Vector3::ith(axis, 1e-4);
+            let change = (sampler.at(&(point + step)) - sampler.at(&(point - step))) / 2e-4;
+            assert!((derivative.column(axis) - change).amax() < 1e-8, "along {axis}: {derivative}, {change}");
+        }
+        let outside = field.grid.voxel_to_world().apply(&Point3::new(-0.6, 1.0, 1.0));
+        assert_eq!(sampler.with_derivative(&outside), (Vector3::zeros(), Matrix3::zeros()));
     }
 
     #[test]

@@ -1,7 +1,9 @@
-//! Failures on demand, in builds with debug assertions: tests let each write, rename and allocation of a volume fail in turn.
+//! Failures on demand, in builds with debug assertions: tests let each write, rename and allocation of a volume fail
+//! in turn.
 //!
-//! `ANTSREG_FAIL_AT=N` lets the N-th of these operations fail, counted from 1 over the whole process. `ANTSREG_FAIL_LOG=FILE`
-//! adds a line to a file for each. Builds for users never fail here.
+//! `ANTSREG_FAIL_AT=N` lets the N-th of these operations fail, counted from 1 over the whole process.
+//! `ANTSREG_FAIL_LOG=FILE`
+//! adds a line to FILE for each operation. Builds for users never fail here.
 
 /// An operation that may fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +37,7 @@ pub(crate) fn check(operation: Operation) -> std::io::Result<()> {
     }
     let count = 1 + COUNT.fetch_add(1, Ordering::Relaxed);
     if let Some(path) = LOG.as_deref() {
-        // One write a line, so that lines of several threads do not mix.
+        // Each line is written by one call, so that lines of several threads do not mix.
         OpenOptions::new().append(true).create(true).open(path)?.write_all(format!("{operation:?}\n").as_bytes())?;
     }
     if *AT == Some(count) { Err(Error::from(ErrorKind::StorageFull)) } else { Ok(()) }

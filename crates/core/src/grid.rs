@@ -7,7 +7,7 @@ use crate::AffineTransform;
 /// Why a header does not describe a usable grid.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum GridError {
-    /// A voxel axis has no extent.
+    /// Two voxel axes have the same direction, or an axis has no length.
     #[error("the voxel-to-world matrix is singular (axis lengths {0:?} mm)")]
     Singular([f64; 3]),
     /// The axes are not at right angles, which ITK and this program cannot represent.
@@ -70,7 +70,7 @@ impl Grid {
             (Some(u), Some(v_t)) => u * v_t,
             _ => return Err(GridError::Singular(spacing.into())),
         };
-        // Axes that are exact in the header stay exact.
+        // Axes that are orthonormal in the header are used unchanged.
         let direction = if (direction - axes).amax() < 1e-12 { axes } else { direction };
         Ok(Grid { shape, spacing, origin: Point3::from(voxel_to_world.translation), direction })
     }
@@ -117,13 +117,14 @@ impl Grid {
         self.shape[2] == 1 && self.shape[0] > 1 && self.shape[1] > 1
     }
 
-    /// Whether this is a slice across the world's third axis, as ITK takes all two-dimensional images to be.
+    /// Whether the grid is a slice across the world's third axis. ITK assumes this of all two-dimensional images.
     pub fn is_slice_across_z(&self) -> bool {
         self.is_slice() && self.direction[(2, 2)].abs() > 1.0 - SHEAR_TOLERANCE * SHEAR_TOLERANCE
     }
 
-    /// For each voxel axis the world axis nearest to it (0 right, 1 anterior, 2 superior), and whether it runs against that:
-    /// the assignment with the largest sum of cosines, so that no world axis comes up twice.
+    /// For each voxel axis: the world axis nearest to it (0 right, 1 anterior, 2 superior), and whether the voxel
+    /// axis runs against that world axis. Each world axis is assigned once, so that the sum of the cosines is
+    /// largest.
     pub fn nearest_axes(&self) -> [(usize, bool); 3] {
         const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
         let score = |order: &[usize; 3]| (0..3).map(|axis| self.direction[(order[axis], axis)].abs()).sum::<f64>();
@@ -137,8 +138,8 @@ impl Grid {
         self.voxel_to_world().apply(&middle)
     }
 
-    /// The grid coarser by whole factors, its samples centred in the same field of view, as ITK's shrink filter
-    /// places them: shape ⌊n/f⌋ (at least 1), spacing × f. A slice stays as thick as it is.
+    /// The grid made coarser by whole factors, with the samples centred in the same field of view, as ITK's shrink
+    /// filter places them: shape ⌊n/f⌋ (at least 1), spacing × f. The thickness of a slice does not change.
     pub fn shrink(&self, mut factors: [usize; 3]) -> Grid {
         if self.is_slice() {
             factors[2] = 1;
@@ -155,8 +156,8 @@ impl Grid {
         }
     }
 
-    /// Whether both grids have one shape and put every voxel at the same place, to within `tolerance_mm`; of slices, in
-    /// their plane.
+    /// Whether both grids have the same shape and place every voxel at the same world position, to within
+    /// `tolerance_mm`. For slices, only distances in the plane count.
     pub fn matches(&self, other: &Grid, tolerance_mm: f64) -> bool {
         let (a, b) = (self.voxel_to_world(), other.voxel_to_world());
         self.shape == other.shape

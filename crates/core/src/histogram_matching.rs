@@ -18,7 +18,7 @@ const PIECE: usize = 1 << 16;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Landmarks {
     darkest: f64,
-    /// From the mean to the maximum, in order.
+    /// The landmarks from the mean to the maximum, in ascending order.
     values: [f64; POINTS + 2],
 }
 
@@ -37,7 +37,7 @@ impl Landmarks {
         let count = |piece: &[f32]| {
             let mut histogram = [0u64; BINS];
             for value in piece.iter().map(|value| f64::from(*value)).filter(|value| *value >= mean) {
-                // The maximum belongs to the last bin, and so does every value if all are equal.
+                // The maximum belongs to the last bin. If all values are equal, all belong to the last bin.
                 let bin = if width > 0.0 { ((value - mean) / width) as usize } else { 0 };
                 histogram[bin.min(BINS - 1)] += 1;
             }

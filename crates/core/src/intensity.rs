@@ -9,7 +9,7 @@ use rayon::prelude::*;
 pub struct Quantiles {
     /// Number of finite voxels. All other statistics are of these voxels.
     pub finite: usize,
-    /// The two quantiles; `None` if no voxel counts.
+    /// The two quantiles; `None` if no voxel is finite.
     pub low_high: Option<(f32, f32)>,
 }
 
@@ -25,10 +25,10 @@ pub fn all_quantiles(voxels: &[f32], low: f64, high: f64) -> Quantiles {
     found
 }
 
-/// [`quantiles`] of voxels on a device, from counts. Each value has a key of 32 bits in the order of the values: the
-/// bits of the float, with all bits inverted for negative values and the first bit inverted for others. `count(None)`
-/// returns how many finite voxels have each upper half of the key; `count(Some(upper))` returns, for this upper half,
-/// how many have each lower half. Both have [`HALVES`] entries.
+/// Computes [`quantiles`] of voxels on a device from tables of counts. Each value has a key of 32 bits, sorted like
+/// the values: the bits of the float, with all bits inverted for negative values and the first bit inverted for
+/// others. `count(None)` returns how many finite voxels have each upper half of the key; `count(Some(upper))`
+/// returns, for this upper half, how many have each lower half. Both tables have [`HALVES`] entries.
 pub fn quantiles_by<E>(
     mut count: impl FnMut(Option<u16>) -> Result<Vec<u32>, E>,
     low: f64,
@@ -59,12 +59,12 @@ pub fn rescaled(voxels: &[f32], (low, high): (f32, f32)) -> Vec<f32> {
     voxels.par_iter().map(|value| (value.clamp(low, high) - low) * scale).collect()
 }
 
-/// Number of values of half a key.
+/// Number of different values of half a key (16 bits).
 pub const HALVES: usize = 1 << 16;
-/// Least number of values for a separate task.
+/// Smallest number of voxels for which a separate task is started.
 const PIECE: usize = 1 << 18;
 
-/// An unsigned key in the order of the floats.
+/// The key of a value: an unsigned number. Keys are sorted like the values.
 fn key(value: f32) -> u32 {
     let bits = value.to_bits();
     if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }

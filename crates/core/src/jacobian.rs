@@ -3,11 +3,11 @@
 use crate::Volume;
 use crate::same_grid::{GridMismatch, same_grid};
 
-/// Statistics of Jacobian determinants over the voxels that count. 1: volume kept; above 1: expansion; below 1:
-/// compression; 0 or below: fold.
+/// Statistics of Jacobian determinants over the voxels of a mask, or all voxels. A determinant of 1 keeps the volume,
+/// above 1 is expansion, below 1 compression, 0 or below a fold.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct JacobianSummary {
-    /// Number of voxels that count. Without any, minimum, maximum and mean are NaN.
+    /// Number of voxels in the statistics. If it is 0, minimum, maximum and mean are NaN.
     pub voxels: u64,
     /// Smallest determinant.
     pub minimum: f64,
@@ -19,13 +19,13 @@ pub struct JacobianSummary {
     pub folded: u64,
     /// Smallest determinant by one-sided differences. These are the determinants at the corners of the trilinear cells.
     pub corner_minimum: f64,
-    /// Number of voxels where any of these is not positive: the strict count of folds.
+    /// Number of voxels with a one-sided determinant that is not positive: the strict count of folds.
     pub corner_folded: u64,
 }
 
 impl JacobianSummary {
-    /// Statistics from volumes of determinants (by central differences, and the smallest by one-sided differences).
-    /// With a `mask`, only where it exceeds ½. NaN counts as folded.
+    /// Computes the statistics from two volumes: determinants by central differences, and the smallest determinants
+    /// by one-sided differences. With a `mask`, only voxels where it exceeds ½ count. NaN counts as folded.
     pub fn of(
         determinants: &Volume,
         corners: &Volume,
@@ -37,7 +37,7 @@ impl JacobianSummary {
         }
         let (mut voxels, mut folded, mut corner_folded, mut sum) = (0u64, 0, 0, 0.0);
         let (mut minimum, mut maximum, mut corner_minimum) = (f64::NAN, f64::NAN, f64::NAN);
-        // NaN must not count as free of folds.
+        // A comparison with NaN is false, so NaN is tested separately.
         let folds = |determinant: f64| u64::from(determinant <= 0.0 || determinant.is_nan());
         for (n, (determinant, corner)) in determinants.voxels.iter().zip(&corners.voxels).enumerate() {
             if mask.is_none_or(|mask| mask.voxels[n] > 0.5) {

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use crate::LabelVolume;
 use crate::same_grid::{GridMismatch, same_grid};
 
-/// Number of voxels of one label in both maps, or the sums of these numbers over labels.
+/// Voxel counts of one label in two label maps, or sums of such counts over several labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Number of voxels with the label in the evaluated map.
@@ -15,7 +15,7 @@ pub struct Counts {
     pub target: u64,
     /// Number of voxels with the label in both maps.
     pub both: u64,
-    /// In neither map.
+    /// Number of voxels with the label in neither map.
     pub neither: u64,
 }
 
@@ -25,12 +25,12 @@ impl Counts {
         self.both as f64 / self.target as f64
     }
 
-    /// both / (source + target − both).
+    /// Jaccard index: both / (source + target − both).
     pub fn jaccard(&self) -> f64 {
         self.both as f64 / (self.source + self.target - self.both) as f64
     }
 
-    /// 2·both/(source + target).
+    /// Dice coefficient: 2·both / (source + target).
     pub fn dice(&self) -> f64 {
         2.0 * self.both as f64 / (self.source + self.target) as f64
     }
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn counts_like_one_pass_per_label() {
-        // Long and short runs of labels −1 … 4.
+        // Label maps with long and short runs of the labels −1 to 4.
         let noise = |seed: u64| -> Vec<i32> {
             (0..500u64).map(|n| ((n / 3 * (n / 7 + seed) + seed) * 2654435761 % 97 % 6) as i32 - 1).collect()
         };
@@ -226,7 +226,7 @@ All,0.500000,0.300000,0.461538,0.153846,0.500000,0.166667
         assert_eq!(overlap.labels.iter().map(|(label, _)| *label).collect::<Vec<_>>(), [1, 2, 9]);
         assert_eq!(overlap.all(), Counts { source: 3, target: 2, both: 2, neither: 9 });
         let mean = overlap.mean();
-        // Label 9 is in neither map, so its Jaccard index is undefined.
+        // Label 9 is in neither map, so its Jaccard index is undefined and does not count in the mean.
         assert_eq!(mean[1], (1.0 + 0.5) / 2.0);
         assert!(overlap.labels[2].1.jaccard().is_nan());
     }
@@ -239,7 +239,7 @@ All,0.500000,0.300000,0.461538,0.153846,0.500000,0.166667
         let error = Overlap::between(&source, &moved, None).unwrap_err();
         let (here, there) = ("from (0.00, 0.00, 0.00) to (2.00, 0.00, 0.00)", "from (0.50, 0.00, 0.00)");
         assert!(error.to_string().contains(here) && error.to_string().contains(there), "{error}");
-        // Rounding in a header does not make another grid.
+        // Grids that differ by the rounding of a header count as equal.
         moved.grid.origin.x -= 0.4999;
         assert!(Overlap::between(&source, &moved, None).is_ok());
     }

@@ -56,15 +56,15 @@ impl fmt::Display for Step {
 pub enum SearchStep {
     /// Orientations over the whole range of angles, each optimised.
     Orientations,
-    /// The start alone, optimised where no orientations are searched.
+    /// The start alone. It is optimised if no orientations are searched.
     Start,
-    /// Translations of the start, each optimised, where the model has no rotation.
+    /// Translations of the start, each optimised, for models without rotation.
     Translations,
     /// The best orientations of the coarser level and the starts, optimised.
     BestOrientations,
     /// Rotated and scaled neighbours of the best orientations, optimised.
     Neighbours,
-    /// Optimisation over this many degrees of freedom; the number is that of volumes, also for slices.
+    /// Optimisation over this many degrees of freedom of a volume. For slices the same number is reported.
     DegreesOfFreedom(u8),
     /// Optimisation over all degrees of freedom of the model together.
     AllTogether,

@@ -24,7 +24,7 @@ pub struct Level {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Convergence {
-    /// Number of energies that the slope is fitted to.
+    /// Number of energies to which the slope is fitted.
     pub window: usize,
     /// Slope below which the level has converged.
     pub threshold: f64,

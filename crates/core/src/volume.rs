@@ -57,7 +57,7 @@ impl Volume {
         self.mean_position(0.0)
     }
 
-    /// Mean position in world mm, weighted by the intensity above `nothing`.
+    /// Mean position in world mm, weighted by the intensity above `nothing`, the intensity that gives weight 0.
     fn mean_position(&self, nothing: f32) -> Option<Point3<f64>> {
         let [nx, ny, _] = self.grid.shape;
         let of_row = |voxels: &[f32]| {

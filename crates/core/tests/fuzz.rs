@@ -1,5 +1,5 @@
-//! All readers with noise and with damaged copies of valid files: no panic, and no more memory than the size of the
-//! file can justify.
+//! Every reader is given noise and damaged copies of valid files. No reader may panic or allocate more memory than
+//! the size of the file can justify.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -14,9 +14,11 @@ use proptest::prelude::*;
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-/// Buffers of fixed size, the tests' own copies, other threads of the test harness.
+/// Memory that is not in proportion to the file: buffers of fixed size, copies that the tests make, and other threads
+/// of the test harness.
 const OVERHEAD_BYTES: usize = 8 << 20;
-/// Largest expansion of a byte of a gzip file, with one float for each decompressed byte.
+/// Most bytes of memory for a byte of a gzip file: the largest compression ratio, with a float of four bytes for each
+/// decompressed byte.
 const BYTES_PER_BYTE: usize = 1032 * 4;
 
 /// Lock that lets one case run at a time, because the allocator counts for the whole process.

@@ -1,4 +1,4 @@
-//! Matched intensities against those of ITK.
+//! Compares intensities matched by this crate with those matched by ITK.
 
 use antsreg_core::histogram_matching::Landmarks;
 
@@ -9,7 +9,8 @@ fn intensities() -> [Vec<f32>; 2] {
     [first.collect(), second.collect()]
 }
 
-/// By SimpleITK 2.5: `HistogramMatchingImageFilter` with 256 levels, 12 match points and `ThresholdAtMeanIntensityOn`.
+/// Expected values by SimpleITK 2.5: `HistogramMatchingImageFilter` with 256 levels, 12 match points and
+/// `ThresholdAtMeanIntensityOn`.
 const OF_ITK: [(usize, f32); 15] = [
     (0, 5.0),
     (1, 94.943_37),
@@ -35,7 +36,7 @@ fn matched_intensities_are_those_of_itk() {
     let [mut moving, fixed] = intensities();
     let [from, to] = [&moving, &fixed].map(|voxels| Landmarks::of(voxels).expect("voxels"));
     from.match_to(&to, &mut moving);
-    // Single precision, after two maps.
+    // Tolerance: single precision, after two linear maps.
     for (place, expected) in OF_ITK {
         assert!((moving[place] - expected).abs() < 1e-4 * expected, "{place}: {} for {expected}", moving[place]);
     }

@@ -1,5 +1,6 @@
-//! Files that do not fit into memory: refused before they are read, with both numbers of bytes; and series, which are
-//! read volume by volume.
+//! Files that do not fit into memory are refused before they are read, and the error names the bytes needed and
+//! available. Series are read
+//! volume by volume.
 //!
 //! The limit applies to the whole process, so this is a separate test program with one test.
 
@@ -43,7 +44,7 @@ fn zeros(path: &Path, dim: [u16; 8]) {
         encoder.finish().unwrap()
     };
     let bytes = 4 * dim[1..=usize::from(dim[0])].iter().map(|&n| usize::from(n)).product::<usize>();
-    // Members of a gzip file follow each other.
+    // A gzip file may consist of several members in sequence.
     let (block, rest) = (1 << 20, bytes % (1 << 20));
     let members = [pack(&header), pack(&vec![0; block]).repeat(bytes / block), pack(&vec![0; rest])];
     std::fs::write(path, members.concat()).unwrap();
@@ -53,7 +54,7 @@ fn zeros(path: &Path, dim: [u16; 8]) {
 fn what_does_not_fit_is_refused_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    // 180 MB each, from less than a megabyte.
+    // Each file unpacks to 180 MB and has less than a megabyte.
     let (volume, warp, series) = (at("volume.nii.gz"), at("warp.nii.gz"), at("series.nii.gz"));
     zeros(&volume, [3, 500, 400, 225, 1, 1, 1, 1]);
     zeros(&warp, [5, 300, 250, 200, 1, 3, 1, 1]);
@@ -100,7 +101,7 @@ fn what_does_not_fit_is_refused_at_once() {
     assert_eq!(read, 45);
     setrlimit(Resource::As, Rlimit { current, maximum }).unwrap();
 
-    // A volume of another size, or an error of the function, leaves no file.
+    // If a volume has another size, or the function returns an error, no file is written.
     let path = at("none.nii");
     let short = |_| Ok::<Volume, Error>(Volume::filled(Grid::axis_aligned([2, 2, 2], [1.0; 3]), 0.0));
     let error = nifti::write_series_by_volume(&path, &grid, 3, timing, short).unwrap_err();

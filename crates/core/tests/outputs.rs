@@ -1,4 +1,4 @@
-//! Output files appear whole or not at all, alone and in sets.
+//! Tests of output files, which appear complete or not at all, alone and in sets.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use antsreg_core::io::outputs::{
 };
 use antsreg_core::{Grid, Volume, io};
 
-/// Locks out the other tests, because an interruption stops all outputs of the process.
+/// A lock that lets one test run at a time, because an interruption stops all outputs of the process.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -58,7 +58,7 @@ fn a_set_that_fails_leaves_nothing_and_names_the_output() {
     outputs.write(&folder.path().join("a.txt"), |path| write_file(path, b"a")).unwrap();
     let error = outputs.write(&target, |path| io::nifti::write_volume(path, &volume())).unwrap_err();
     assert_eq!(error.path, target);
-    // Of several errors, that of the first file is returned.
+    // If several files fail, the error of the first file is returned.
     let targets: Vec<PathBuf> = ["x.txt", "y.txt"].iter().map(|name| folder.path().join(name)).collect();
     let fails = |n: usize| -> io::outputs::Writing<OutputError> {
         Box::new(move |path| write_file(&path.join(n.to_string()), b"a file is no folder"))
@@ -121,7 +121,7 @@ fn a_set_of_which_one_file_gets_no_name_is_undone() {
     for name in ["old.txt", "new.txt", "taken.txt"] {
         outputs.write(&at(name), |path| write_file(path, b"new")).unwrap();
     }
-    // Another program is faster: a file cannot replace a folder.
+    // Another program has created a folder with the name of the output; a file cannot replace a folder.
     std::fs::create_dir_all(at("taken.txt/sub")).unwrap();
     let error = outputs.commit().unwrap_err();
     assert!(error.path == at("taken.txt") && matches!(error.kind, OutputErrorKind::Write(_)), "{error}");
@@ -171,7 +171,7 @@ fn names_that_no_output_can_have() {
     assert!(matches!(unread(&["/proc/a.txt".into()]).unwrap_err().kind, OutputErrorKind::ClosedFolder(_)));
 }
 
-/// Checks outputs of a command that reads nothing.
+/// Checks the outputs of a command without inputs.
 fn unread(outputs: &[PathBuf]) -> Result<(), OutputError> {
     check(outputs, std::iter::empty::<&Path>())
 }

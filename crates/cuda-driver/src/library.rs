@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 /// A return code of the driver. Any number is possible, not only those in the enum of `cust_raw`.
 pub(crate) type Code = u32;
 
-/// CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND.
+/// The code CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND of the driver.
 const NO_SYMBOL: Code = 302;
-/// CUDA_ERROR_SHARED_OBJECT_INIT_FAILED.
+/// The code CUDA_ERROR_SHARED_OBJECT_INIT_FAILED of the driver.
 pub(crate) const NOT_LOADED: Code = 303;
-/// CUDA_ERROR_UNKNOWN.
+/// The code CUDA_ERROR_UNKNOWN of the driver.
 const UNKNOWN: Code = 999;
 
 /// Paths of the driver library: the loader's own search path, then folders that the loader does not search (WSL,
@@ -30,7 +30,7 @@ struct Library(*mut c_void);
 
 // SAFETY: dlsym may be called with one handle from any thread, and the handle is never closed.
 unsafe impl Send for Library {}
-// SAFETY: as above.
+// SAFETY: dlsym may be called with one handle from several threads at once.
 unsafe impl Sync for Library {}
 
 fn library() -> Result<&'static Library, &'static str> {
@@ -82,7 +82,7 @@ pub(crate) fn resolve(slot: &AtomicPtr<c_void>, name: &CStr) -> Result<*mut c_vo
 
 static LAST_UNLISTED: AtomicU32 = AtomicU32::new(0);
 
-/// The last return code that `cust_raw` does not know, or 0. `cust` saw 999 in its place.
+/// The last return code that `cust_raw` does not know, or 0. `cust` received 999 in its place.
 pub fn last_unlisted_error() -> u32 {
     LAST_UNLISTED.load(Ordering::Relaxed)
 }

@@ -1,4 +1,4 @@
-//! `c3d_affine_tool`: affine maps of FSL and ITK turned into each other, on a stack.
+//! The command `c3d_affine_tool`: converts and combines affine maps of FSL and ITK on a stack.
 
 use std::path::{Path, PathBuf};
 
@@ -74,7 +74,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Refuses words that are not served and outputs that cannot be written, before anything is.
+/// Checks the words and the outputs before any file is written.
 fn check(words: &[String]) -> Result<(), CliError> {
     const WITH_FILE: [&str; 5] = ["-ref", "-src", "-itk", "-oitk", "-o"];
     const ALONE: [&str; 5] = ["-fsl2ras", "-ras2fsl", "-inv", "-mult", "-info"];

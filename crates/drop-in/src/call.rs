@@ -1,4 +1,4 @@
-//! A command of another program that runs: its arguments, its settings, and its messages.
+//! A call of a command of another program: its arguments, settings and messages.
 
 use antsreg_console::{CliError, Console, Messages, output::say};
 use antsreg_register::Description;
@@ -20,7 +20,7 @@ impl Call {
     /// The console for messages: only warnings unless `verbose`.
     ///
     /// # Errors
-    /// None that a console without a log has.
+    /// An error of the console; there is none without a log file.
     pub fn console(&self, verbose: bool) -> Result<Console, CliError> {
         let threads = self.settings.threads;
         Console::new(&Messages { quiet: !verbose, verbose: false, log: None }, threads)
@@ -31,8 +31,8 @@ impl Call {
         say(format_args!("{}: {text}", self.name));
     }
 
-    /// The one line on standard error: which program did the work, where, and what of the command was replaced by something
-    /// of this program.
+    /// Prints the line that says that this program did the work, on which device, and which parts of the command were
+    /// replaced by its own methods.
     pub fn tell(&self, device: &Description, replaced: &[String]) {
         let what = match replaced {
             [] => String::new(),

@@ -44,7 +44,7 @@ pub fn register(
     let task = task?;
     let (sides, options) = (task.sides.each_ref(), &task.options);
     let grids = Grids::of(sides);
-    let mut fitted = opened?.fit(choice, options, &grids)?;
+    let mut fitted = opened?.fit(choice, options, &grids, &[])?;
     match options.check_device(&fitted.device, &grids) {
         Err(Error::Window(too_wide)) if choice == DeviceChoice::Auto => {
             let instead_of_gpu = Some(WhyCpu::Window(too_wide));
@@ -60,7 +60,7 @@ pub fn register(
     let computed = console.watch(|watcher| compute(sides[0], sides[1], options, &device, watcher))?;
     let description = device.description().clone();
     let found = std::thread::scope(|scope| {
-        // The device is released on another thread, since the driver takes a while.
+        // The device is released on another thread, because the driver takes time for that.
         scope.spawn(|| drop(device));
         computed.finish(sides, options)
     })?;

@@ -1,4 +1,4 @@
-//! The next program of a command's name, which runs what is refused here.
+//! The fallback for a refused command: the next program with the same name on PATH.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -7,10 +7,12 @@ use std::process::Command;
 
 use antsreg_console::{CliError, Refusal, command_line, output::say};
 
-/// Names whose calls have fallen back already: a script on PATH may call this program by the same name.
+/// Environment variable with the names whose calls have fallen back already. It prevents an endless loop if a script
+/// on PATH calls this program by the same name.
 const FELL_BACK: &str = "ANTSREG_FELL_BACK";
 
-/// Replaces this process by the next program of a name. Returns only where there is none: the refusal, and why.
+/// Replaces this process by the next program with this name. Returns only if there is no such program: with the
+/// refusal and the reason.
 pub fn exec(name: &str, arguments: &[OsString], refused: CliError) -> CliError {
     let fell_back = std::env::var(FELL_BACK).unwrap_or_default();
     let refuse = |why: String| Refusal::new(&refused, why).into();
@@ -27,7 +29,7 @@ pub fn exec(name: &str, arguments: &[OsString], refused: CliError) -> CliError {
     refuse(format!("and {} could not be run: {error}", next.display()))
 }
 
-/// The first program called `name` in these folders other than the running program.
+/// The first program called `name` in these folders, except the running program.
 fn next_on_path(name: &str, folders: impl Iterator<Item = PathBuf>, own: Option<&Path>) -> Option<PathBuf> {
     let own = own.and_then(|own| own.canonicalize().ok());
     let is_other = |path: &PathBuf| {

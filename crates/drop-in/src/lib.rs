@@ -1,8 +1,10 @@
-//! Commands of ANTs and FSL under their own names, so that pipelines run unchanged: each translates a command line to the
-//! options of the libraries. The table of all commands is `served.rs`.
+//! Commands of ANTs and FSL under their own names, so that pipelines run unchanged: each command line is converted to
+//! options of the libraries. The table of all commands is in `served.rs`.
 //!
-//! A command is called by the name of a link to this program, or by `antsreg-gpu as NAME`. What cannot be honoured is refused
-//! before anything is written ([`Refusal`]); with `ANTSREG_FALLBACK=1` the next program of that name on `PATH` runs instead.
+//! A command is called by the name of a link to this program, or by `antsreg-gpu as NAME`. A call that is not
+//! supported is refused
+//! before anything is written ([`Refusal`]); with `ANTSREG_FALLBACK=1` the next program of that name on `PATH` runs
+//! instead.
 
 mod ants;
 mod c3d_affine_tool;
@@ -42,10 +44,10 @@ pub struct Invocation {
 }
 
 impl Args {
-    /// The command and arguments that were given.
+    /// The command and its arguments.
     ///
     /// # Errors
-    /// A name that is not served.
+    /// The name of a command that is not served.
     pub fn invocation(&self) -> Result<Invocation, CliError> {
         let name = self.words[0].to_string_lossy();
         let command = command(&name).ok_or_else(|| {
@@ -56,15 +58,15 @@ impl Args {
     }
 }
 
-/// The command whose name this program was called by, the first of these words, if it is one.
+/// The command by whose name this program was called, which is the first word; `None` for other names.
 pub fn invoked(words: &[OsString]) -> Option<Invocation> {
     let (own, arguments) = words.split_first()?;
     let command = command(Path::new(own).file_name()?.to_str()?)?;
     Some(Invocation { command, arguments: arguments.to_vec() })
 }
 
-/// Whether these words, of which the first one is the name of a command, are a command line of it with values that make sense.
-/// No image is read and nothing is written. `None` where the command is not served, or has no more grammar than words in a row.
+/// Whether these words are a valid command line of the command named by the first word. No image is read and nothing
+/// is written. `None` if the command is not served, or if its arguments are not checked separately.
 pub fn understands(words: &[String]) -> Option<bool> {
     let (name, arguments) = words.split_first()?;
     let read = command(name)?.read?;
@@ -72,15 +74,15 @@ pub fn understands(words: &[String]) -> Option<bool> {
 }
 
 impl Invocation {
-    /// How many of the first GPUs can be used, where that is known before the driver starts.
+    /// Number of GPUs that can be used, counted from the first; `None` if this is not known before the driver starts.
     pub fn first_gpus(&self) -> Option<usize> {
         Settings::of(self.command.suite).ok()?.first_gpus()
     }
 
-    /// Runs the command, or the next program of its name where it is refused and this was asked for.
+    /// Runs the command. If it is refused and the fallback is on, the next program of its name runs.
     ///
     /// # Errors
-    /// A refusal; whatever stops the command.
+    /// A refusal; an error of the command.
     pub fn run(&self) -> Result<(), CliError> {
         let Invocation { command, arguments } = self;
         let settings = Settings::of(command.suite)?;

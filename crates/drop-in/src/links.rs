@@ -1,4 +1,4 @@
-//! `links`: makes links to this program under the names of the commands that it serves.
+//! The verb `links`: makes links to this program under the names of the commands that it serves.
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ pub struct Args {
 /// Runs `links`.
 ///
 /// # Errors
-/// A name that is not served; another file of a link's name; a folder that takes no links.
+/// A name that is not served; another file with the name of a link; a folder that cannot be written.
 pub fn run(args: &Args) -> Result<(), CliError> {
     let unknown = args.only.iter().find(|name| served::command(name).is_none());
     if let Some(name) = unknown {
@@ -56,7 +56,7 @@ pub fn run(args: &Args) -> Result<(), CliError> {
     print(&format!("{lines}\nPut the folder before the programs it stands for:\n  export PATH={folder}:$PATH\n"))
 }
 
-/// Whether something else than a link to this program, or to an earlier build of it, has the name.
+/// Whether the name is taken by something other than a link to this program or to an earlier build of it.
 fn is_taken(link: &Path, own: &Path) -> bool {
     match std::fs::read_link(link) {
         Ok(target) => target != own && target.file_name() != own.file_name(),

@@ -1,4 +1,4 @@
-//! The table of commands that are served: one entry a command.
+//! The table of the commands that are served, with one entry for each command.
 
 use antsreg_console::{CliError, Refusal};
 
@@ -14,7 +14,7 @@ pub struct Command {
     pub suite: Suite,
     /// The function that translates the arguments and runs the command.
     pub run: fn(&Call) -> Result<(), CliError>,
-    /// Translates the arguments alone, and looks at no image; none where they are a few words in a row.
+    /// Parses the arguments without reading an image; `None` for commands whose arguments are only a few words.
     pub read: Option<Reader>,
 }
 

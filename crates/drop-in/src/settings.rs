@@ -1,4 +1,4 @@
-//! Settings of commands of other programs, which their command lines have no options for: from the environment.
+//! Settings from environment variables for commands of other programs, whose command lines have no options for them.
 
 use std::env::{VarError, var};
 
@@ -10,7 +10,7 @@ use crate::suite::Suite;
 
 /// The environment variable that chooses the device, with the values of `--device`.
 const DEVICE: &str = "ANTSREG_DEVICE";
-/// Whether the next program of a name runs what is refused here.
+/// The environment variable that switches the fallback on: a refused call runs the next program of the same name.
 const FALLBACK: &str = "ANTSREG_FALLBACK";
 /// Largest number of threads of a command.
 const MOST_THREADS: usize = 1024;
@@ -22,7 +22,7 @@ pub struct Settings {
     pub device: DeviceChoice,
     /// Number of threads that compute.
     pub threads: usize,
-    /// Whether the next program of the command's name runs what is refused here.
+    /// Whether a refused call runs the next program with the command's name.
     pub fallback: bool,
 }
 

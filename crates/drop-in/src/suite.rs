@@ -10,7 +10,7 @@ pub enum Suite {
 }
 
 impl Suite {
-    /// Variables that give the number of threads; the first that is set counts.
+    /// Environment variables for the number of threads; the first one that is set is used.
     pub fn threads(self) -> &'static [&'static str] {
         match self {
             Suite::Ants => &["ITK_GLOBAL_DEFAULT_NUMBER_OF_THREADS", "NSLOTS"],

@@ -1,8 +1,11 @@
-//! Damaged files and command lines through everything that the program reads: no panic, no long wait, and no more memory than
-//! the input accounts for.
+//! Fuzzing: all readers of the program are given damaged files and command lines. No reader may panic, take long, or
+//! allocate more memory
+//! than the input justifies.
 //!
-//! A [`Target`] has seeds, good inputs of its kind, and a function that reads one input. [`run()`] damages seeds at random and
-//! reads them, in one thread; the numbers of a run follow from its seed, so that a failure comes again. It is a plain loop, as
+//! A [`Target`] has seeds, which are valid inputs, and a function that reads one input. [`run()`] damages seeds at
+//! random and
+//! reads them, in one thread. The random numbers follow from a seed number, so that a failure can be repeated. The
+//! loop is plain:
 //! engines that are guided by coverage need a nightly compiler, and the formats are small.
 
 mod mutate;

@@ -45,7 +45,7 @@ fn fuzz(args: &Args) -> Result<bool, Box<dyn std::error::Error>> {
         let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
         return Err(format!("{unknown}: no such target, expected {}", names.join(", ")).into());
     }
-    // One core; and what a thread allocates is counted with the input that it belongs to.
+    // One thread is used, so that the memory allocated by a thread belongs to the current input.
     rayon::ThreadPoolBuilder::new().num_threads(1).build_global()?;
     let budget = Budget { executions: args.executions, time: Duration::try_from_secs_f64(args.seconds)? };
     // The panic hook prints nothing, because each failure is reported later with its input.

@@ -1,8 +1,8 @@
-//! What is done to a good input.
+//! Damages valid inputs at random.
 
 use fastrand::Rng;
 
-/// Numbers that tend to be mishandled, in the four bytes of a float or an integer.
+/// Numbers that programs often handle wrongly, as the four bytes of a float or an integer.
 const EXTREMES: [u32; 12] = [
     0,
     1,
@@ -46,7 +46,7 @@ const WORDS: [&str; 24] = [
     " ",
 ];
 
-/// Damages an input: one to six times, mostly once or twice. `other` is another seed, of which parts may be taken.
+/// Damages an input one to six times, mostly once or twice. `other` is another seed, from which parts may be copied.
 pub fn mutate(bytes: &mut Vec<u8>, other: &[u8], rng: &mut Rng) {
     let times = [1, 1, 1, 2, 2, 3, 4, 6][rng.usize(..8)];
     (0..times).for_each(|_| once(bytes, other, rng));
@@ -76,7 +76,7 @@ fn once(bytes: &mut Vec<u8>, other: &[u8], rng: &mut Rng) {
     }
 }
 
-/// A place in an input, or its end: half of the time in the first 400 bytes, where headers are.
+/// A random position in an input, or its end. Half of the positions are in the first 400 bytes, where headers are.
 fn place(bytes: &[u8], rng: &mut Rng) -> usize {
     let end = if rng.bool() { bytes.len().min(400) } else { bytes.len() };
     rng.usize(..=end)
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(damaged(5), damaged(5));
         let distinct: std::collections::BTreeSet<Vec<u8>> = (0..1000).map(damaged).collect();
         assert!(distinct.len() > 700, "{}", distinct.len());
-        // Inputs without a byte are damaged as well.
+        // Inputs without bytes are damaged as well.
         (0..1000).for_each(|seed| mutate(&mut Vec::new(), b"", &mut Rng::with_seed(seed)));
     }
 }

@@ -12,10 +12,10 @@ use flate2::write::GzEncoder;
 use crate::mutate::mutate;
 use crate::{MEMORY, Target};
 
-/// Longest time for one input. The largest seed is 20 kB: it takes less than a millisecond.
+/// Longest time allowed for one input. The largest seed has 20 kB and takes less than a millisecond.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// Buffers of fixed size, and what the harness itself allocates.
+/// Memory for buffers of fixed size and for the harness itself, bytes.
 const OVERHEAD_BYTES: usize = 8 << 20;
 /// Largest memory for one byte of a gzip file: the bytes that it can decompress to, each stored as a float.
 const BYTES_PER_BYTE: usize = 1032 * 4;
@@ -64,7 +64,7 @@ pub enum Error {
     Folder(#[from] std::io::Error),
 }
 
-/// Reads damaged seeds of a target, the numbers of which follow from `seed`.
+/// Reads damaged seeds of a target. The random numbers follow from `seed`.
 ///
 /// # Errors
 /// If seeds or inputs cannot be written.
@@ -76,7 +76,7 @@ pub fn run(target: &Target, seed: u64, budget: Budget) -> Result<Report, Error> 
     let mut report =
         Report { executions: 0, time: Duration::ZERO, longest: Duration::ZERO, most_bytes: 0, failures: Vec::new() };
     while report.executions < budget.executions {
-        // Asking for the time takes longer than some targets.
+        // The time is checked rarely, because reading the clock takes longer than some targets.
         if report.executions.is_multiple_of(64) && began.elapsed() >= budget.time {
             break;
         }
@@ -134,13 +134,13 @@ pub fn once(target: &Target, input: Vec<u8>) -> Result<Option<Failure>, Error> {
     Ok(report.failures.pop())
 }
 
-/// A folder for inputs, in main memory where the system has such a place.
+/// Makes a folder for inputs, in main memory if the system has such a file system.
 fn scratch() -> Result<tempfile::TempDir, std::io::Error> {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }
 }
 
-/// The words of a panic.
+/// The message of a panic.
 fn words(panic: &dyn std::any::Any) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
     text.unwrap_or("without words").to_owned()

@@ -1,4 +1,4 @@
-//! Good inputs of each kind.
+//! Valid inputs of each kind, as seeds for fuzzing.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use antsreg_core::io::{Error, fsl, itk, nifti};
 use antsreg_core::{AffineTransform, DisplacementField, Grid, LabelVolume, Volume};
 use nalgebra::Point3;
 
-/// A grid of few voxels.
+/// A small grid.
 pub fn grid() -> Grid {
     Grid::axis_aligned([3, 4, 5], [1.0, 1.5, 2.0])
 }
@@ -119,7 +119,7 @@ pub fn command_lines(_: &Path) -> Result<Vec<Vec<u8>>, Error> {
     Ok(LINES.iter().map(|line| words(&format!("antsreg-gpu {line}"))).collect())
 }
 
-/// Command lines of other programs that are served, likewise.
+/// Seeds for command lines of ANTs' and FSL's commands; the words of a line are separated by zero bytes.
 pub fn drop_in_lines(_: &Path) -> Result<Vec<Vec<u8>>, Error> {
     const LINES: [&str; 17] = [
         "antsRegistration -d 3 -o [p,w.nii.gz,i.nii.gz] -u 1 -w [0.005,0.995] -r [f.nii,m.nii,1] -t Rigid[0.1] -m MI[f.nii,m.nii,1,32,Regular,0.25] -c [1000x500x250x0,1e-6,10] -f 8x4x2x1 -s 3x2x1x0vox",
@@ -143,7 +143,7 @@ pub fn drop_in_lines(_: &Path) -> Result<Vec<Vec<u8>>, Error> {
     Ok(LINES.iter().map(|line| words(line)).collect())
 }
 
-/// The words of a line.
+/// The words of a line, separated by zero bytes.
 fn words(line: &str) -> Vec<u8> {
     line.replace(' ', "\0").into_bytes()
 }

@@ -1,4 +1,4 @@
-//! Everything that reads: each with its seeds, and what must hold of whatever it accepts.
+//! All readers, each with its seeds and with the conditions that accepted data must satisfy.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -12,15 +12,15 @@ use antsreg_study::subjects;
 
 use crate::seeds;
 
-/// A reader.
+/// A reader to test.
 pub struct Target {
-    /// Its name.
+    /// Name of the target.
     pub name: &'static str,
-    /// The name of the file that an input is written to; nothing where inputs are no files.
+    /// Name of the file to which an input is written; `None` if the reader takes the bytes.
     pub file: Option<&'static str>,
-    /// Good inputs.
+    /// A function that makes valid inputs.
     pub seeds: fn(&Path) -> Result<Vec<Vec<u8>>, Error>,
-    /// Reads an input, of a file where there is one. Panics where something is accepted that must not be.
+    /// Reads an input, from the file if there is one. Panics if invalid data is accepted.
     pub read: fn(&Path, &[u8]),
 }
 
@@ -43,7 +43,7 @@ fn read_images(path: &Path, _: &[u8]) {
     if let Ok(volume) = nifti::read_volume(path) {
         assert_eq!(volume.voxels.len(), volume.grid.len());
         assert!(volume.voxels.iter().all(|value| value.is_finite()));
-        assert!(nifti::read_grid(path).is_ok(), "an image without a grid");
+        assert!(nifti::read_grid(path).is_ok(), "the image was read, but its grid cannot be read");
     }
     if let Ok(labels) = nifti::read_labels(path) {
         assert_eq!(labels.voxels.len(), labels.grid.len());

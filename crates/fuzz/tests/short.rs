@@ -1,4 +1,4 @@
-//! A short run of every target, and inputs that once failed.
+//! Runs every target for a short time, and reads inputs that failed in the past.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use antsreg_fuzz::{Budget, TARGETS, Target, once, run};
 
-/// One test, as memory is counted for the whole process.
+/// All targets run in one test, because memory is counted for the whole process.
 #[test]
 fn nothing_that_is_read_does_harm() {
     rayon::ThreadPoolBuilder::new().num_threads(1).build_global().expect("the first pool");
@@ -17,7 +17,7 @@ fn nothing_that_is_read_does_harm() {
         let told = report.failures.first().map(|failure| (&failure.what, String::from_utf8_lossy(&failure.input)));
         assert!(told.is_none(), "{}: {told:?}", target.name);
     }
-    // Named as their target: TARGET-NAME.
+    // The name of a stored input begins with the name of its target: TARGET-NAME.
     let mut kept = 0;
     for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")).expect("the fixtures") {
         let path = entry.expect("an entry").path();
@@ -32,7 +32,7 @@ fn nothing_that_is_read_does_harm() {
     a_target_that_fails_is_found_out();
 }
 
-/// The harness itself finds panics, and more memory than an input accounts for.
+/// The harness must detect panics, and more memory than an input justifies.
 fn a_target_that_fails_is_found_out() {
     let panics = Target { read: |_, bytes| assert!(!bytes.contains(&7), "a seven"), ..base() };
     let greedy =

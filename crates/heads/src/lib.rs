@@ -1,6 +1,7 @@
-//! What raw scans of heads need before they are registered.
+//! Preparation of raw scans of heads for registration.
 //!
-//! [`bias`] corrects shading by N4. [`brain`] finds the brain of a head. Nothing here reads files or prints.
+//! [`bias`] corrects shading by N4. [`brain`] finds the brain of a head. This crate reads no files and prints
+//! nothing.
 
 pub mod bias;
 pub mod brain;

@@ -1,14 +1,14 @@
-//! Brains of heads: of made heads, and of the built-in head in other places.
+//! Tests of brain extraction: synthetic heads, and the built-in head at other positions.
 
 use std::sync::Arc;
 
 use antsreg_core::{AffineTransform, Grid, Transform, TransformChain, Volume};
-use antsreg_heads::brain::{self, Contrast, Error, Extraction, Kind, Template, kind, without_skull};
+use antsreg_heads::brain::{self, Contrast, Doubt, Error, Extraction, Kind, Template, kind, without_skull};
 use antsreg_kernels::apply::{Interpolation, resample};
 use antsreg_register::Device;
 use nalgebra::{Point3, Rotation3, Vector3};
 
-/// A grid of a head with this spacing in mm; the middle of its voxels is the origin of the world.
+/// A grid for a head with this spacing, mm; the origin of the world is the middle of its voxels.
 fn head_grid(spacing: [f64; 3]) -> Grid {
     let shape = spacing.map(|mm| (240.0 / mm) as usize);
     let mut grid = Grid::axis_aligned(shape, spacing);
@@ -16,14 +16,16 @@ fn head_grid(spacing: [f64; 3]) -> Grid {
     grid
 }
 
-/// A map of points of the head to points of the made head: a rotation about x, y and z in degrees, a scale, a shift in mm.
+/// A map from points of the head to points of the synthetic head: a rotation about x, y and z in degrees, a scale, a
+/// shift in mm.
 fn placed(degrees: [f64; 3], scale: f64, shift: [f64; 3]) -> AffineTransform {
     let [x, y, z] = degrees.map(f64::to_radians);
     let rotation = Rotation3::from_euler_angles(x, y, z).into_inner();
     AffineTransform { matrix: rotation * scale, translation: shift.into() }
 }
 
-/// A head of ellipsoids around the origin, and its brain: grey around white matter, fluid, skull, scalp; a neck below.
+/// A synthetic head of ellipsoids around the origin, and its brain: grey and white matter, fluid, skull, scalp, and a
+/// neck.
 fn made(grid: &Grid, place: &AffineTransform) -> (Volume, Volume) {
     let map = place.after(&grid.voxel_to_world());
     let [nx, ny, _] = grid.shape;
@@ -41,7 +43,7 @@ fn made(grid: &Grid, place: &AffineTransform) -> (Volume, Volume) {
             _ if p.z < -50.0 && Vector3::new(p.x / 45.0, (p.y + 20.0) / 50.0, 0.0).norm() < 1.0 => 80.0,
             _ => 0.0,
         };
-        // A fixed pattern of noise.
+        // A fixed pattern is added as noise.
         (value + ((n * 7919) % 101) as f32 / 25.0, if radius < 1.0 { 1.0 } else { 0.0 })
     };
     let (head, brain) = (0..grid.len()).map(at).unzip();
@@ -73,11 +75,11 @@ fn the_brain_of_a_made_head_is_found_by_another_one() {
     let (head, truth) = made(&head_grid([3.0, 3.0, 4.0]), &place);
     let found = extract(head, &template).expect("a head");
     assert!(dice(&found.mask, &truth) > 0.95, "{}", dice(&found.mask, &truth));
-    // Ellipsoids hardly tell a rotation by a few degrees.
+    // Ellipsoids hardly determine a rotation by a few degrees, so the tolerance is large.
     assert!(apart(&found.head_to_template, &place) < 8.0, "{}", apart(&found.head_to_template, &place));
     assert_eq!(found.contrast, Contrast::Given);
     assert!(found.doubts.is_empty(), "{:?}", found.doubts);
-    // The probability and the mask say the same.
+    // The probability is above one half exactly in the mask.
     for (mask, share) in found.mask.voxels.iter().zip(&found.probability.voxels) {
         assert!((0.0..=1.0).contains(share) && (*mask > 0.5) == (*share >= 0.5), "{mask} and {share}");
     }
@@ -90,7 +92,8 @@ fn the_built_in_head_is_one_head_in_three_contrasts() {
     assert_eq!(contrasts, [Contrast::T1, Contrast::T2, Contrast::Pd]);
     let cm3 = template.brain().voxels.iter().map(|share| f64::from(*share)).sum::<f64>() * 8.0 / 1000.0;
     assert!((1850.0..1950.0).contains(&cm3), "{cm3} cm³");
-    // Fluid in the middle of the lateral ventricle, white matter beside it: dark and bright in T1, the reverse in T2.
+    // At these points of the lateral ventricle and the white matter beside it, T1 is dark and bright, and T2 the
+    // reverse.
     let at = |volume: &Volume, mm: [f64; 3]| {
         let index = volume.grid.world_to_voxel().apply(&Point3::from(mm)).map(|c| c.round() as usize);
         volume.voxels[(index.z * volume.grid.shape[1] + index.y) * volume.grid.shape[0] + index.x]
@@ -118,6 +121,27 @@ fn another_contrast_in_another_place_is_found() {
 }
 
 #[test]
+fn a_shaded_head_whose_bottom_is_cut_off_is_found() {
+    let (head, mask) = made(&head_grid([4.0; 3]), &AffineTransform::identity());
+    let template = Template::new(head, mask).expect("one grid");
+    let mut grid = head_grid([3.0, 3.0, 4.0]);
+    // The brain ends at -60 mm.
+    let count = grid.shape[2];
+    grid.shape[2] = 40;
+    grid.origin.z += 4.0 * (count - 40) as f64;
+    let (mut head, truth) = made(&grid, &AffineTransform::identity());
+    let [nx, ny, nz] = grid.shape;
+    for (n, value) in head.voxels.iter_mut().enumerate() {
+        let at = |n: usize, length: usize| 2.0 * n as f64 / (length - 1) as f64 - 1.0;
+        let [x, y, z] = [at(n % nx, nx), at(n / nx % ny, ny), at(n / nx / ny, nz)];
+        *value *= (1.0 + 0.4 * (2.0 * x + 0.5).sin() * (1.5 * y - 0.3).cos() * z.cos()) as f32;
+    }
+    let found = extract(head, &template).expect("a head");
+    assert!(dice(&found.mask, &truth) > 0.96, "{}", dice(&found.mask, &truth));
+    assert!(found.doubts.iter().any(|doubt| matches!(doubt, Doubt::CutOff { .. })), "{:?}", found.doubts);
+}
+
+#[test]
 fn what_is_no_head_or_no_template_is_refused() {
     let (head, mask) = made(&head_grid([8.0; 3]), &AffineTransform::identity());
     let template = Template::new(head.clone(), mask.clone()).expect("one grid");
@@ -136,7 +160,7 @@ fn heads_and_brains_are_told_apart() {
         assert_eq!(kind(head), Kind::Head, "{contrast}");
         assert_eq!(kind(&without_skull(head, template.brain())), Kind::Brain, "{contrast}");
     }
-    // A head whose background is noise, and the top of a brain.
+    // The images are a head whose background is noise, and the top of a brain.
     let (head, mask) = made(&head_grid([4.0, 2.0, 3.0]), &AffineTransform::identity());
     assert_eq!(kind(&head), Kind::Head);
     let mut top = without_skull(&head, &mask);

@@ -1,4 +1,5 @@
-//! Time of the operations that make up SyN on the processor, one thread: `cargo bench -p antsreg-kernels --bench cpu_kernels`.
+//! Measures the times of SyN's operations on one thread of the processor: `cargo bench -p antsreg-kernels --bench
+//! cpu_kernels`.
 
 mod operands;
 
@@ -7,7 +8,7 @@ use std::time::Instant;
 use antsreg_kernels::{Backend, CcDerivative, CcParameters, Cpu, Error, InversionLimits, Sampling};
 use operands::{brain, field, turn};
 
-/// Larger than the caches, small enough for many rounds.
+/// Shape of the volumes: larger than the caches, small enough for many rounds.
 const SHAPE: [usize; 3] = [117, 149, 95];
 const ROUNDS: usize = 12;
 
@@ -45,7 +46,7 @@ fn run() -> Result<(), Error> {
     timed("advance both", || Cpu.advance_both([&first, &second], [&second, &first], 0.2, [&mut out, &mut other]))?;
     for steps in [1, 2] {
         let limits = InversionLimits { steps, tolerance_voxels: 0.0, untouched_voxels: 0.0 };
-        // In turn, so that each starts from the other's inverse.
+        // The two fields are used in turn, so that each inversion starts from the inverse of the other field.
         let mut fields = [&first, &second].into_iter().cycle();
         timed(&format!("invert, steps: {steps}"), || {
             fields.next().map_or(Ok(()), |field| Cpu.invert(field, &mut out, &limits))

@@ -1,5 +1,5 @@
-//! Time of each kernel on a CUDA device at the size of a 1 mm brain, against the bytes it must move at the copy bandwidth
-//! measured there: `cargo bench -p antsreg-kernels --bench cuda_kernels`.
+//! Measures the time of each kernel on a CUDA device for volumes of a 1 mm brain, and compares it with the time to
+//! copy the same bytes: `cargo bench -p antsreg-kernels --bench cuda_kernels`.
 
 mod operands;
 
@@ -12,9 +12,9 @@ use antsreg_kernels::{
 use nalgebra::Matrix3;
 use operands::{brain, field, noise, turn};
 
-/// A 1 mm brain.
+/// Shape of a brain at 1 mm.
 const SHAPE: [usize; 3] = [162, 214, 167];
-/// Operands in turn, together larger than the cache.
+/// Number of sets of operands that are used in turn. Together they are larger than the cache.
 const SETS: usize = 4;
 const ROUNDS: usize = 24;
 
@@ -194,7 +194,7 @@ fn cross_correlation(cuda: &Cuda, bandwidth: f64, images: &[Image], outs: &mut [
 
 fn mutual_information(cuda: &Cuda, bandwidth: f64, images: &[Image], outs: &mut [Field]) -> Result<(), Error> {
     let [first, second, ..] = outs else { return Ok(()) };
-    // Noise throughout, a head in an empty volume, and nothing at all: from no two voxels alike to all of them.
+    // The images are noise everywhere, a head in an empty volume, and an empty volume.
     let heads = images.iter().map(|image| head(cuda, image)).collect::<Result<Vec<_>, _>>()?;
     let empty = cuda.image(SHAPE)?;
     for bins in [32, 64, 128] {
@@ -214,7 +214,7 @@ fn mutual_information(cuda: &Cuda, bandwidth: f64, images: &[Image], outs: &mut 
     Ok(())
 }
 
-/// An image but for what lies outside an ellipsoid of a third of the volume.
+/// The part of an image inside an ellipsoid of a third of the volume; 0 outside.
 fn head(cuda: &Cuda, image: &Image) -> Result<Image, Error> {
     let mut voxels = cuda.download(image)?;
     for (n, voxel) in voxels.iter_mut().enumerate() {

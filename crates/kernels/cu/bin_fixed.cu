@@ -8,7 +8,7 @@
 
 #define BRICKS_PER_WARP 4
 
-// The bin of a position in brick order, or -1: outside the volume or without weight.
+// The bin of the voxel at a position in the order of bricks; −1 for a voxel outside the volume or without weight.
 __device__ __forceinline__ int bin_of(const float *READ fixed, const float *READ weight, Shape shape, Binning binning,
                                       unsigned int position, unsigned int &voxel)
 {

@@ -11,10 +11,11 @@
 #define TILE_Y 8
 #define TILE_THREADS (TILE_X * TILE_Y)
 
-// Blocks that share a multiprocessor: wide windows and more than two inputs need more registers.
+// Number of blocks that share a multiprocessor. Wide windows and more than two inputs need more registers, so fewer
+// blocks fit.
 #define BOX_BLOCKS(R, INPUTS) ((R) > 2 ? 2 : (INPUTS) > 2 ? 3 : 4)
 
-// Sums over 2R + 1 neighbours, at four places in a row.
+// Computes sums over 2R + 1 neighbours at four successive places.
 template <int R> __device__ __forceinline__ void four_windows(const float (&value)[4 + 2 * R], float (&sum)[4])
 {
     if (R == 1) {
@@ -35,12 +36,12 @@ template <int R> __device__ __forceinline__ void four_windows(const float (&valu
     sum[3] = common + high + value[2 * R + 3];
 }
 
-// Floats of a row of the tile with its margins.
+// Number of floats of a row of the tile, margins included.
 template <int R> struct Tile {
     static constexpr int WIDE = TILE_X + 2 * R, TALL = TILE_Y + 2 * R, PITCH = (WIDE + 3) / 4 * 4;
 };
 
-// A voxel in the tiles of its own slice and of those below and above, where the sink keeps them.
+// Pointers to a voxel in the tiles of the slice below, its own slice and the slice above, if the sink keeps the tiles.
 template <int INPUTS> struct Around {
     const float *below[INPUTS], *here[INPUTS], *above[INPUTS];
 };
@@ -55,7 +56,8 @@ __device__ __forceinline__ void box_sums(Shape shape, int z0, int z1, const Sour
 {
     constexpr int WIDE = Tile<R>::WIDE, TALL = Tile<R>::TALL, PITCH = Tile<R>::PITCH;
     constexpr int LOADS = (WIDE * TALL + TILE_THREADS - 1) / TILE_THREADS;
-    // From the slice below the voxel that is taken to the newest, and one that is being overwritten meanwhile.
+    // Number of slices that are kept: those from the slice below the current output to the newest slice, and one that
+    // is being overwritten.
     constexpr int KEPT = Sink::KEEP ? R + 3 : 1;
     __shared__ __align__(16) float tiles[KEPT][INPUTS][TALL * PITCH];
     __shared__ __align__(16) float along_x[Q][TALL * TILE_X];
@@ -67,7 +69,8 @@ __device__ __forceinline__ void box_sums(Shape shape, int z0, int z1, const Sour
     const bool inside = x < shape.x && y < shape.y;
     if (inside) sink.start(x, y);
 
-    // Where this thread's voxels of a slice come from, −1 outside, and where they go in the tile.
+    // Source offset of each voxel that this thread loads of a slice (−1 outside the volume), and its place in the
+    // tile.
     int from[LOADS], to[LOADS];
 #pragma unroll
     for (int n = 0; n < LOADS; ++n) {
@@ -105,7 +108,7 @@ __device__ __forceinline__ void box_sums(Shape shape, int z0, int z1, const Sour
 #pragma unroll
                 for (int input = 0; input < INPUTS; ++input) tile[input][to[n]] = next[n][input];
         __syncthreads();
-        // The next slice is on its way while this one is worked on.
+        // The next slice is loaded while this slice is processed.
         if (z + 1 < z1 + R) fetch(z + 1);
 
         for (int item = thread; item < TALL * (TILE_X / 4); item += TILE_THREADS) {
@@ -146,7 +149,7 @@ __device__ __forceinline__ void box_sums(Shape shape, int z0, int z1, const Sour
             float sum = column[0];
 #pragma unroll
             for (int n = 1; n <= 2 * R; ++n) sum += column[n * TILE_X];
-            // window[k] belongs to output slice z − R + k.
+            // window[k] holds the sum for output slice z − R + k.
             sums[q] = window[q][0] + sum;
 #pragma unroll
             for (int k = 1; k < 2 * R; ++k) window[q][k - 1] = window[q][k] + sum;

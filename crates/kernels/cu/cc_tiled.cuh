@@ -5,7 +5,7 @@
 #include "box_sums.cuh"
 #include "cross_correlation.cuh"
 
-// I and J, and with masks their product, as 1, I, J, I², J², IJ.
+// The quantities of a voxel that are summed: 1, I, J, I², J², IJ, each multiplied by both masks if there are masks.
 template <bool MASKED> struct Products {
     Pair pair;
 
@@ -28,15 +28,16 @@ template <bool MASKED> struct Products {
     }
 };
 
-// What becomes of the sums of a window: both updates, or the five terms of the exact derivative.
+// What the kernel computes from the sums of a window: both updates, or the five terms of the exact derivative.
 template <int R, bool MASKED, bool EXACT> struct WindowSink {
-    // Tiles hold the images as they are only without masks, and wide ones do not fit.
+    // The tiles keep the images without multiplication only if there are no masks; tiles of wide windows do not fit
+    // into shared memory.
     static constexpr bool KEEP = !MASKED && !EXACT && R <= 2;
 
     Pair pair;
     float *fixed_update, *moving_update, *terms;
     float value, count, weight;
-    // Voxels of the window along x times those along y.
+    // Number of voxels of the window in one slice: its size along x times its size along y.
     float area;
     Gradient gradient;
 
@@ -93,7 +94,7 @@ __device__ __forceinline__ void cc_windows(const Pair &pair, int depth, float *f
     add_energy(sink.value, sink.count, sink.weight, partial, counter, result);
 }
 
-// The five terms of the exact derivative, as they are.
+// Stores the five terms of the exact derivative.
 struct TermSource {
     const float *terms;
     size_t stride;

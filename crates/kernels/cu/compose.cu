@@ -14,7 +14,7 @@ __device__ __forceinline__ void compose(const float *READ first, const float *RE
     Walk<3> walk;
 #pragma unroll 1
     for (int z = at.z0; z < at.z1; ++z) {
-        // The next displacement is on its way meanwhile.
+        // The next displacement is loaded during the computation.
         from += slice;
         Vector next = u;
         if (z + 1 < at.z1) next = load(from, stride, 0);
@@ -27,7 +27,8 @@ __device__ __forceinline__ void compose(const float *READ first, const float *RE
     }
 }
 
-// Registers for the corners of two slices and a displacement ahead are worth more than more threads.
+// More registers for each thread are faster here than more threads: they hold the corners of two slices and the next
+// displacement.
 extern "C" __global__ void __launch_bounds__(256, 4)
     compose_fields(const float *READ first, const float *READ then, float *out, const __grid_constant__ Shape shape,
                    int slices)
@@ -35,7 +36,7 @@ extern "C" __global__ void __launch_bounds__(256, 4)
     compose(first, then, 1.f, out, shape, slices, blockIdx.z);
 }
 
-// `scales` are what max_norm left for the updates; they never leave the device.
+// `scales` are the results of the kernel max_norm for the updates; they stay on the device.
 extern "C" __global__ void __launch_bounds__(256, 4)
     advance(const Sides<const float *> fields, const Sides<const float *> updates, const float *READ scales,
             const Sides<float *> out, int sides, const __grid_constant__ Shape shape, int slices)

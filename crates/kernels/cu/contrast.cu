@@ -2,7 +2,7 @@
 #include "points.cuh"
 #include "reduce.cuh"
 
-// Points of a block, as in src/cuda/contrast.rs.
+// Number of points of a block, the same as in src/cuda/contrast.rs.
 #define RUN 2048
 
 struct Rule {
@@ -24,7 +24,7 @@ extern "C" __global__ void __launch_bounds__(256)
         const Vector inner = mapped(map, {at[0], at[count], at[2 * count]});
         const Vector outer = mapped(map, {at[3 * count], at[4 * count], at[5 * count]});
         const float weight = at[6 * count] * ramp(inner, shape, voxel) * ramp(outer, shape, voxel);
-        // Of a positive weight, both sides lie within cells.
+        // If the weight is positive, both sides lie within cells of the image.
         if (!(weight > 0.f)) continue;
         const float within = read_inside(moving, shape, inner), beyond = read_inside(moving, shape, outer);
         const float mean = 0.5f * (within + beyond);

@@ -8,7 +8,8 @@
 struct EdgePair {
     Vector low, high;
 
-    // At the border both are the one that there is; along an axis of one voxel both are the axis.
+    // At the border both edges are the single one that exists. Along an axis of one voxel both are the unit vector of
+    // the axis.
     static __device__ __forceinline__ EdgePair of(const float *READ field, size_t stride, size_t here, Vector u, int i,
                                                   int n, size_t step, Vector axis)
     {
@@ -42,8 +43,8 @@ struct Edges {
                 EdgePair::of(field, stride, here, u, v.z, shape.z, (size_t)shape.x * shape.y, {0.f, 0.f, 1.f})};
     }
 
-    // The smallest determinant at the corners that meet at the voxel: of an edge along each axis, whichever side. No number if
-    // any of them is none.
+    // The smallest determinant at the corners that meet at the voxel, over all choices of an edge along each axis.
+    // NaN if any determinant is NaN.
     __device__ __forceinline__ float smallest() const
     {
         float smallest = __int_as_float(0x7f800000);
@@ -66,13 +67,13 @@ __device__ __forceinline__ bool reaches(int i, int n, int side)
     return side ? i + 1 < n || n == 1 : i > 0;
 }
 
-// What corners want of a voxel: the sum, and how many want anything.
+// The sum of the moves that corners request for a voxel, and the number of these corners.
 struct Moves {
     Vector sum;
     float count;
 };
 
-// A projection, row by row.
+// A projection matrix, row by row.
 struct Projection {
     Vector x, y, z;
 
@@ -83,13 +84,15 @@ struct Projection {
     }
 };
 
-// A corner is moved until its determinant exceeds the limit by the first, by no more than the second in a round.
+// Limits of moves: a corner is moved until its determinant exceeds `smallest` by `aim_above`. In one round the
+// determinant rises by at most `by`.
 struct Unfolding {
     float smallest, aim_above, by;
     Projection allowed;
 };
 
-// Adds what the corners of a voxel want: of itself, or of its neighbour along `axis` (0, 1, 2) on `side`.
+// Adds the moves that the corners of a voxel request for the voxel itself, or for its neighbour along `axis` (0, 1,
+// 2) on `side`.
 #define ITSELF 3
 __device__ __noinline__ Moves with_corners_of(Moves moves, const float *READ field, Voxel v, int axis, int side,
                                               const Unfolding &limits, const Shape &shape)
@@ -106,7 +109,8 @@ __device__ __noinline__ Moves with_corners_of(Moves moves, const float *READ fie
         const Vector normal = cross(b, c);
         const float determinant = dot(a, normal);
         if (!(determinant < limits.smallest)) continue;
-        // The derivatives of the determinant by the neighbours; that by the voxel itself is minus their sum.
+        // The derivatives of the determinant with respect to the neighbours. The derivative with respect to the voxel
+        // is minus their sum.
         const Vector by_x = limits.allowed.of(normal, sx, shape.x), by_y = limits.allowed.of(cross(c, a), sy, shape.y),
                      by_z = limits.allowed.of(cross(a, b), sz, shape.z);
         const Vector itself = {-(by_x.x + by_y.x + by_z.x), -(by_x.y + by_y.y + by_z.y), -(by_x.z + by_y.z + by_z.z)};
@@ -126,8 +130,8 @@ __device__ __noinline__ Moves with_corners_of(Moves moves, const float *READ fie
     return moves;
 }
 
-// The field at a voxel, moved by the mean of what the corners want that it has to do with and that are below the limit: its
-// own ones, and those of its neighbours on its side. The border stays as it is.
+// The field at a voxel after a move by the mean of the moves requested by the corners below the limit that involve
+// the voxel: its own corners, and those of its neighbours on its side. Voxels at the border do not move.
 __device__ __forceinline__ Vector unfolded(const float *READ field, Voxel v, const Unfolding &limits, const Shape &shape)
 {
     const Vector u = load(field, plane(shape), offset(v, shape));

@@ -1,14 +1,14 @@
-// How alike two images on one grid are.
+// Computes Pearson's correlation of two images on one grid.
 #include "reduce.cuh"
 #include "volume.cuh"
 
-// Of pairs (a, b) of values.
+// The sums over pairs (a, b) of values.
 struct Sums {
     double a, b, aa, bb, ab;
     unsigned int counted;
 };
 
-// Over the block; the first thread gets it.
+// Adds the sums of all threads of the block; the first thread receives the result.
 __device__ __noinline__ Sums block_sums(Sums own)
 {
     return {block_sum(own.a), block_sum(own.b), block_sum(own.aa), block_sum(own.bb), block_sum(own.ab),

@@ -56,7 +56,7 @@ extern "C" __global__ void __launch_bounds__(128)
     add_up<true>(sorted, weights, segments, fixed, moving, maps, sums);
 }
 
-// n times the variance.
+// The number of voxels times the variance.
 __device__ __forceinline__ double deviation(double n, double s, double ss)
 {
     return n > 0.0 ? fmax(ss - s * s / n, 0.0) : 0.0;
@@ -70,7 +70,7 @@ extern "C" __global__ void __launch_bounds__(1024)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
     const float4 *own = sums + (size_t)blockIdx.x * segments;
-    // Over the bins of this warp, in lane 0: Σn, Σy, Σy², and Σ within bins of n·variance.
+    // The sums over the bins of this warp, in lane 0: Σn, Σy, Σy², and the sum over bins of n·variance.
     double total = 0.0, total_s = 0.0, total_ss = 0.0, inside = 0.0;
     for (int bin = warp; bin < bins; bin += warps) {
         double n = 0.0, s = 0.0, ss = 0.0;
@@ -95,7 +95,7 @@ extern "C" __global__ void __launch_bounds__(1024)
     total_ss = block_sum(total_ss);
     inside = block_sum(inside);
     if (threadIdx.x == 0) {
-        // Rounding leaves a constant overlap a variance of the order of epsilon times its mean square.
+        // By rounding the variance of a constant overlap can be as large as epsilon times its mean square.
         const double all = deviation(total, total_s, total_ss);
         costs[blockIdx.x] = all > 1e-6 * total_ss ? fmin(inside / all, 1.0) : 1.0;
     }

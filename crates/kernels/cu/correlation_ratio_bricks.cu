@@ -8,31 +8,31 @@
 #include "bricks.cuh"
 #include "reduce.cuh"
 
-// A block takes at most so many bricks.
+// Largest number of bricks of a block.
 #define MOST_BRICKS 120
 // Marks bins of so few voxels that they may end with no more than two, which do not count: their squares are added up as well.
 #define SPARSE 0x8000u
 #define SPARSE_VOXELS 64
-// Of their squares: as many of them as that fit into 31 bits.
+// Scale of these squares: the sum over the voxels of such a bin fits into 31 bits.
 #define SPARSE_UNIT 16777216.f
-// The greatest distance that is told from others, cells.
+// Largest distance that is stored, cells. Larger distances are stored as this value.
 #define FAR 8
 
-// As Operands of src/cuda/ratio_bricks.rs.
+// The operands of the kernels, laid out as Operands of src/cuda/ratio_bricks.rs.
 struct Operands {
-    // Fixed bins, brick by brick, as `fixed_bin` takes them.
+    // Fixed bins, brick by brick, in the order that `fixed_bin` reads.
     const uint4 *fixed;
     const float *moving;
     cudaTextureObject_t texture;
-    // Of the nearest cell of 2×2×2 moving voxels that is not all zeros, as `is_empty` takes it.
+    // Distance to the nearest cell of 2×2×2 moving voxels that are not all zero, as `is_empty` reads it.
     const unsigned short *distance;
     // The largest magnitude of a moving value.
     const float *largest;
     Size shape, bricks, moving_shape, cells;
-    // 1 / width of the ramp at the edge, per axis.
+    // 1 / width of the ramp at the edge, for each axis.
     Vector per_edge;
     int bins;
-    // The bin with most voxels.
+    // The bin with the most voxels.
     int hot;
     // A weight of 1, and the largest magnitude of a moving value, in units; a power of two, at most 2²¹, so that the sums of a
     // block fit into 31 bits and those of all squares into 64.
@@ -58,7 +58,7 @@ __device__ __forceinline__ unsigned int look_at(const Operands &on, const Map &m
     return brick | (inside && whole(corner, on.shape) ? DEEP : 0) | (empty ? EMPTY : 0);
 }
 
-// At least two voxels along each axis.
+// Volumes have at least two voxels along each axis.
 template <bool FILTERED> __device__ __forceinline__ float value_at(const Operands &on, Vector at)
 {
     if (FILTERED) return tex3D<float>(on.texture, at.x + 0.5f, at.y + 0.5f, at.z + 0.5f);
@@ -223,7 +223,7 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-// Bins in the order of Operands::fixed. A thread a place.
+// Writes bins in the order of Operands::fixed. A thread writes one place.
 extern "C" __global__ void place_bins(const float *READ fixed, Size shape, Size bricks, Binning binning,
                                       const unsigned int *READ in_bin, unsigned int places, unsigned short *placed)
 {
@@ -255,7 +255,7 @@ extern "C" __global__ void __launch_bounds__(256)
         distance[at] = most > 0.f ? 0 : FAR;
     }
     most = block_max(most);
-    // Magnitudes are in the order of their bits.
+    // Non-negative floats have the same order as their bits.
     if (threadIdx.x == 0 && most > 0.f) atomicMax(largest, __float_as_uint(most));
 }
 

@@ -13,22 +13,22 @@ struct Pair {
     Shape shape;
     // (finest spacing / spacing)² per axis: a physical gradient as a displacement in voxels.
     Vector metric;
-    // Variance that both images' noise is taken to have.
+    // Variance of the noise that is assumed in both images.
     float noise_variance;
 };
 
 struct Terms {
     float fixed_mean, moving_mean;
-    // 2C/(A·B), 0 where the window says nothing.
+    // 2C/(A·B); 0 if the window has no structure.
     float slope;
     // C/A and C/B.
     float on_fixed, on_moving;
     float value;
-    // AB/((A+n)(B+n)): how much of the window's structure is no noise.
+    // AB/((A+n)(B+n)): the share of the window's structure that is not noise.
     float weight;
 };
 
-// Reciprocals to one unit in the last place: the sums differ by more from one order to another.
+// Reciprocals exact to one unit in the last place. The sums differ by more than that if their order changes.
 __device__ __forceinline__ float reciprocal(float value)
 {
     return __fdividef(1.f, value);
@@ -47,7 +47,7 @@ __device__ __forceinline__ Terms terms_of(float i, float j, float ii, float jj, 
             a * per_a * (b * per_b)};
 }
 
-// Voxels of a window along one axis.
+// Number of voxels of a window along one axis.
 __device__ __forceinline__ int extent(int index, int n, int radius)
 {
     return min(index + radius, n - 1) - max(index - radius, 0) + 1;
@@ -61,11 +61,11 @@ __device__ __forceinline__ bool counted(const Pair &pair, size_t at)
 
 // Central differences along a column of voxels, one-sided at the border, as a displacement in voxels.
 struct Gradient {
-    // Distance in memory to the neighbours, 0 where there is none.
+    // Distances in memory to the neighbours; 0 if a neighbour does not exist.
     int left, right, up, down;
     float along_x, along_y;
 
-    // Share of the difference of the neighbours: half between two of them, all of it at the border.
+    // Factor of the difference of the neighbours: 1/2 between two neighbours, 1 at the border.
     static __device__ __forceinline__ float share(int index, int n)
     {
         return index > 0 && index + 1 < n ? 0.5f : 1.f;

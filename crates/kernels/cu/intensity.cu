@@ -10,9 +10,9 @@ __device__ __forceinline__ unsigned int key(float value)
 
 #define NOWHERE 0xffffffffu
 
-// How many finite values have each upper half of their key; or, of those with the upper half `upper`, each lower half.
-// A background of one value is common: lanes that count for one entry add up first, and one that finds its entry again adds
-// to what it has.
+// Counts the finite values by the upper half of their key; or those with the upper half `upper` by the lower half.
+// Many voxels may have the same background value. So lanes that count for the same entry add their counts first, and a lane
+// that meets its entry again adds to its count.
 extern "C" __global__ void count_keys(const float *READ values, unsigned int count, int upper, unsigned int *table)
 {
     const unsigned int lane = threadIdx.x % 32, stride = gridDim.x * blockDim.x;

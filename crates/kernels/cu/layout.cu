@@ -1,4 +1,5 @@
-// Between the three values of a voxel side by side (the host's order) and three planes (the device's).
+// Converts between the host's order, with the three values of a voxel side by side, and the device's order, with
+// three planes.
 #include "volume.cuh"
 
 extern "C" __global__ void split_vectors(const float *READ vectors, float *field, Shape shape)
@@ -8,7 +9,7 @@ extern "C" __global__ void split_vectors(const float *READ vectors, float *field
     store(field, plane(shape), at, {vectors[3 * at], vectors[3 * at + 1], vectors[3 * at + 2]});
 }
 
-// `_turned`: each vector multiplied by a matrix.
+// Kernels with the suffix `_turned` multiply each vector by a matrix.
 extern "C" __global__ void split_turned(const float *READ vectors, Vector x, Vector y, Vector z, float *field, Shape shape)
 {
     const size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -51,7 +52,7 @@ extern "C" __global__ void join_turned(const float *READ field, Vector x, Vector
     vectors[3 * at + 2] = v.z;
 }
 
-// Vectors rounded after a multiplication by one matrix, and multiplied by another.
+// Rounds vectors after a multiplication by one matrix, then multiplies them by another.
 extern "C" __global__ void round_vectors(const float *READ field, Vector x, Vector y, Vector z, Vector back_x, Vector back_y,
                                          Vector back_z, float step, float *out, Shape shape)
 {

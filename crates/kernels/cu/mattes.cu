@@ -2,16 +2,16 @@
 // those of src/backend.rs; src/cpu/mattes.rs has the same arithmetic, operation by operation.
 #include "cross_correlation.cuh"
 
-// What a voxel adds to a histogram in all.
+// The total weight that a voxel adds to a histogram.
 #define UNIT 65536u
 #define SIXTH ((float)UNIT / 6.f)
 
-// From an image's values to its axis of bins.
+// The map from the values of an image to its axis of bins.
 struct Binning {
     float low, high, scale, span;
 };
 
-// Where a value stands among the bins: its own one, and how far beyond that one's start.
+// The position of a value on the axis of bins: its bin, and its distance from the start of the bin.
 struct Place {
     unsigned int bin;
     float t;
@@ -24,7 +24,7 @@ struct Place {
         t = s - (float)whole;
     }
 
-    // Adds the four weights, so many times, to a row of counts.
+    // Adds the four weights, times a count, to a row of counts.
     __device__ __forceinline__ void count(unsigned int *row, unsigned int times) const
     {
         const float s = 1.f - t;
@@ -72,7 +72,8 @@ extern "C" __global__ void __launch_bounds__(1024)
         const float f = counts_here ? __ldg(pair.fixed + at) : 0.f, m = counts_here ? __ldg(pair.moving + at) : 0.f;
         const unsigned int counting = __ballot_sync(0xffffffffu, counts_here);
         if (counting == 0) continue;
-        // Background and plateaus: lanes that see what the first one sees leave it the counting.
+        // In the background and on plateaus many lanes have the same values as the first lane, which then counts for all of
+        // them.
         const int leader = __ffs(counting) - 1;
         const float first_f = __shfl_sync(0xffffffffu, f, leader), first_m = __shfl_sync(0xffffffffu, m, leader);
         const bool alike = counts_here && f == first_f && m == first_m;
@@ -132,7 +133,8 @@ extern "C" __global__ void __launch_bounds__(1024)
     if (threadIdx.x == 0) information[blockIdx.x] = shared_nats;
 }
 
-// Both updates. A block takes `depth` slices of a 32×8 column, so that a copy of the logarithms serves many voxels.
+// Computes both updates. A block processes `depth` slices of a 32×8 column, so that a copy of the logarithms serves
+// many voxels.
 template <bool SHARED>
 __device__ __forceinline__ void update(const Pair &pair, const Binning &fixed_binning, const Binning &moving_binning,
                                        unsigned int bins, const float *READ logarithms, int depth, float *fixed_update,
@@ -173,7 +175,7 @@ extern "C" __global__ void __launch_bounds__(256)
     update<true>(pair, fixed_binning, moving_binning, bins, logarithms, depth, fixed_update, moving_update);
 }
 
-// For more bins than shared memory takes.
+// The variant for more bins than fit into shared memory.
 extern "C" __global__ void __launch_bounds__(256)
     mattes_update_wide(Pair pair, Binning fixed_binning, Binning moving_binning, unsigned int bins,
                        const float *READ logarithms, int depth, float *fixed_update, float *moving_update)

@@ -6,7 +6,7 @@
 extern "C" __global__ void max_norm(const Sides<const float *> fields, Shape shape, double length, float *partial,
                                     unsigned int *counter, float *scales)
 {
-    // Four voxels at once; what stands behind the last one is zero.
+    // Loads four voxels at once; the values behind the last voxel are zero.
     const float4 *field = (const float4 *)fields.of(blockIdx.z);
     const size_t stride = plane(shape) / 4, step = (size_t)gridDim.x * blockDim.x;
     float squared = 0.f;

@@ -3,10 +3,10 @@
 #include "reduce.cuh"
 #include "samples.cuh"
 
-// Voxels of a block.
+// Number of voxels of a block.
 #define RUN 4096
 
-// Values as shares of their ranges: (value − low)·scale.
+// Converts values to shares of their ranges: (value − low)·scale.
 struct Ranges {
     float fixed_low, fixed_scale, moving_low, moving_scale;
 };

@@ -1,4 +1,4 @@
-// Points in volumes: where maps take them, how they count near an edge, and what stands around them.
+// Points in volumes: their images under maps, their weights near an edge, and the voxels around them.
 #pragma once
 
 #define READ __restrict__
@@ -7,7 +7,7 @@ struct Vector {
     float x, y, z;
 };
 
-// Voxels, bricks or cells along each axis. What follows from them is in `Shape` of volume.cuh.
+// Number of voxels, bricks or cells along each axis. Derived numbers are in `Shape` of volume.cuh.
 struct Size {
     int x, y, z;
 };
@@ -17,14 +17,14 @@ struct Map {
     float m[12];
 };
 
-// Indices along each axis of the voxel with this number, x fastest.
+// The indices along each axis of the voxel with this number; x varies fastest.
 template <typename Extent> __device__ __forceinline__ Vector index_of(unsigned int voxel, const Extent &shape)
 {
     const unsigned int row = voxel / shape.x;
     return {(float)(voxel - row * shape.x), (float)(row % shape.y), (float)(row / shape.y)};
 }
 
-// Where a map takes a voxel, as src/cpu/samples.rs has it.
+// The image of a voxel under a map, computed as in src/cpu/samples.rs.
 __device__ __forceinline__ Vector mapped(const Map &map, Vector at)
 {
     const float *m = map.m;
@@ -33,15 +33,15 @@ __device__ __forceinline__ Vector mapped(const Map &map, Vector at)
             fmaf(m[8], at.x, fmaf(m[9], at.y, fmaf(m[10], at.z, m[11])))};
 }
 
-// Distance from the border in widths of the ramp, at most 1; 0 outside.
+// Weight of a coordinate near the border: its distance from the border in widths of the ramp, at most 1; 0 outside.
 __device__ __forceinline__ float ramp(float at, int n, float per_edge)
 {
     const float distance = fminf(at, (float)(n - 1) - at);
-    // NaN goes to 0 as well; 0·∞, on the border without a ramp, to 1.
+    // NaN becomes 0. The product 0·∞, which arises on a border without a ramp, becomes 1.
     return distance >= 0.f ? fminf(distance * per_edge, 1.f) : 0.f;
 }
 
-// Along all axes; `per_edge` is 1 / width of the ramp along each.
+// The weight of a point: the product over the axes. `per_edge` is 1 / width of the ramp along each axis.
 template <typename Extent> __device__ __forceinline__ float ramp(Vector at, const Extent &shape, Vector per_edge)
 {
     return ramp(at.x, shape.x, per_edge.x) * ramp(at.y, shape.y, per_edge.y) * ramp(at.z, shape.z, per_edge.z);
@@ -55,12 +55,12 @@ __device__ __forceinline__ float lerp(float a, float b, float t)
 // The eight voxels around a point. Along y and z, where there is one voxel, both corners are that voxel; along x the
 // right one is what stands next in memory, and counts for nothing.
 struct Trilinear {
-    // Byte offsets of the four left corners.
+    // Byte offsets of the four left corners of the cell.
     unsigned int c00, c10, c01, c11;
-    // Where the point is between them, 0…1.
+    // Position of the point within the cell, 0…1.
     float tx, ty, tz;
 
-    // Along x between the two voxels at a byte offset.
+    // Interpolates along x between the two voxels at a byte offset.
     __device__ __forceinline__ float pair(const float *READ values, unsigned int bytes) const
     {
         const float *left = (const float *)((const char *)values + bytes);
@@ -89,7 +89,7 @@ __device__ __forceinline__ float read_inside(const float *READ image, const Size
     return fmaf(tz, high - low, low);
 }
 
-// The same at a point, which is in the cell of its whole parts.
+// The same interpolation at a point that lies in the cell given by its integer parts.
 __device__ __forceinline__ float read_inside(const float *READ image, const Size &shape, Vector at)
 {
     const int i = (int)at.x, j = (int)at.y, k = (int)at.z;

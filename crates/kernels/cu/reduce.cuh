@@ -1,7 +1,7 @@
 // Sums and maxima in a fixed order, so that the same input gives the same bits.
 #pragma once
 
-// Butterfly over a warp; every lane gets the result.
+// Reduces the values of a warp by a butterfly; every lane receives the result.
 template <typename T> __device__ __forceinline__ T warp_sum(T value)
 {
 #pragma unroll
@@ -41,7 +41,7 @@ template <typename T> __device__ __forceinline__ T block_sum(T value)
     return of_block(value, warp_sum<T>, T(0));
 }
 
-// Of values that are not negative.
+// The maximum of values that are not negative.
 __device__ __forceinline__ float block_max(float value)
 {
     return of_block(value, warp_max, 0.f);

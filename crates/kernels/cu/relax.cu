@@ -4,34 +4,34 @@
 #include "corners.cuh"
 #include "inverse.cuh"
 
-// Voxels of a brick; a thread a voxel.
+// Number of voxels of a brick; each thread processes one voxel.
 #define VOXELS (BRICK * BRICK * BRICK)
 
-// Half kernels, zero beyond their end.
+// One half of each smoothing kernel; values beyond its end are zero.
 struct Weights {
     float x[16], y[16], z[16];
 };
 
-// `Round` of src/cuda/relax.rs.
+// Parameters of a round, laid out as `Round` of src/cuda/relax.rs.
 struct Round {
-    // Determinants of x + u(x) at corners that are still let pass, and how voxels beyond are moved.
+    // Smallest determinant of x + u(x) at corners that is accepted, and how voxels below it are moved.
     Unfolding unfolding;
-    // Whether they are; they are smoothed otherwise.
+    // Whether folded voxels are moved; if not, they are smoothed.
     int unfolds;
-    // ‖v(x + u(x)) + u(x)‖² that is still let pass.
+    // Largest accepted ‖v(x + u(x)) + u(x)‖².
     float largest_residual_squared;
-    // How far a voxel that is smoothed reaches along each axis.
+    // Reach of the smoothing of a voxel along each axis, voxels.
     int reach;
-    // How a voxel is inverted, and what is good enough of a corrected one.
+    // Parameters of the inversion of a voxel, and the largest residual of a voxel that counts as corrected.
     int steps;
     Residuals follow;
     float corrected_squared, corrected_by_squared;
-    // Voxels around the place where a changed voxel leads.
+    // Reach, in voxels, around the place to which a changed voxel is mapped.
     float margin;
 };
 
-// What a voxel weighs that is moved to unfold it or a neighbour, and one that was corrected: more than any share of the smoothed
-// field.
+// Marks in the weights: one for a voxel that is moved to unfold itself or a neighbour, and one for a corrected voxel.
+// Both are larger than any share of the smoothed field.
 #define UNFOLDED 2.f
 #define CORRECTED 3.f
 
@@ -60,10 +60,10 @@ __device__ __forceinline__ Voxel voxel_of(unsigned int at, const Shape &shape)
     return {(int)(at % shape.x), (int)(at / shape.x % shape.y), (int)(at / (shape.x * shape.y))};
 }
 
-// Bricks that a block looks after, far from each other so that what is marked spreads over many blocks.
+// Number of bricks of a block. They lie far from each other, so that marked regions are spread over many blocks.
 #define BRICKS 8
 
-// Takes the marks of the block's bricks away and does `work` at this thread's voxel of each that was marked.
+// Removes the marks of the block's bricks, and calls `work` for this thread's voxel in each brick that was marked.
 template <typename Work>
 __device__ __forceinline__ void each_marked(unsigned int *marks, const Shape &shape, Work work)
 {
@@ -84,7 +84,7 @@ __device__ __forceinline__ void each_marked(unsigned int *marks, const Shape &sh
 __device__ __forceinline__ void list_voxel(float *weights, unsigned int *list, unsigned int *listed, size_t at,
                                            float weight)
 {
-    // Floats that are not negative have the order of their bits.
+    // Non-negative floats have the same order as their bits.
     if (atomicMax((int *)weights + at, __float_as_int(weight)) == 0) list[atomicAdd(listed, 1u)] = (unsigned int)at;
 }
 
@@ -118,7 +118,7 @@ extern "C" __global__ void __launch_bounds__(VOXELS, 2)
             }
             if (folds && round.unfolds) {
                 list_voxel(weights, list, listed, here, UNFOLDED);
-                // Edges lead to the neighbours along the axes alone.
+                // Edges connect a voxel only to its neighbours along the axes.
                 if (v.x > 0) list_voxel(weights, list, listed, here - 1, UNFOLDED);
                 if (v.x + 1 < shape.x) list_voxel(weights, list, listed, here + 1, UNFOLDED);
                 if (v.y > 0) list_voxel(weights, list, listed, here - row, UNFOLDED);
@@ -148,7 +148,8 @@ extern "C" __global__ void __launch_bounds__(VOXELS, 2)
     });
 }
 
-// Leaves in `target` what the listed voxels become that are moved, a thread a voxel.
+// Computes the new values of the listed voxels that are moved, and stores them in `target`. Each thread processes one
+// voxel.
 extern "C" __global__ void __launch_bounds__(128)
     unfold_listed(const float *READ field, const float *READ weights, const unsigned int *READ list,
                   const unsigned int *READ listed, const __grid_constant__ Round round, float *target,
@@ -162,11 +163,11 @@ extern "C" __global__ void __launch_bounds__(128)
     }
 }
 
-// Threads that share a voxel while it is smoothed; their sums along x and y.
+// Number of threads that smooth one voxel; their sums along x and y.
 #define SHARING 128
 #define MOST_TAPS 31
 
-// Σ w·value on both sides of the middle, as on the CPU.
+// Σ w·value on both sides of the centre, computed as on the CPU.
 template <typename Value> __device__ __forceinline__ float taps(const float *weights, int radius, Value value)
 {
     float sum = weights[0] * value(0);
@@ -241,7 +242,8 @@ extern "C" __global__ void __launch_bounds__(VOXELS, 2)
                   unsigned int *marks, unsigned int *inverse_marks, const __grid_constant__ Shape shape)
 {
     each_marked(following, shape, [&](int brick, Voxel v) {
-        // Where the field changed, its inverse may miss more than before even if it stays.
+        // Where the field has changed, the residual of its inverse may have grown, even if the inverse has not
+        // changed.
         if (threadIdx.x == 0) inverse_marks[brick] = 1;
         if (!within(v, shape)) return;
         const size_t here = offset(v, shape), stride = plane(shape);

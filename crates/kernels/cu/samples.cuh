@@ -6,7 +6,7 @@ struct Moving {
     cudaTextureObject_t image, weight;
     int weighted;
     Shape shape;
-    // 1 / width of the ramp at the edge, per axis.
+    // 1 / width of the ramp at the edge, for each axis.
     Vector per_edge;
 };
 
@@ -14,7 +14,7 @@ struct Segment {
     unsigned int start, end;
 };
 
-// Low corner of the cell of a coordinate clamped to the image, and where in the cell it is.
+// Low corner of the cell of a coordinate clamped to the image, and the position of the coordinate within the cell.
 __device__ __forceinline__ float cell(float at, int n, float &within)
 {
     const float clamped = fminf(fmaxf(at, 0.f), (float)(n - 1)), low = fminf(floorf(clamped), (float)(n - 2));
@@ -22,10 +22,10 @@ __device__ __forceinline__ float cell(float at, int n, float &within)
     return low;
 }
 
-// Where a fixed voxel falls in the moving image, and its weight there.
+// The place of a fixed voxel in the moving image, and its weight there.
 struct Sample {
     float weight;
-    // Low corner of the cell and position in it.
+    // Low corner of the cell, and position within the cell.
     float x, y, z, tx, ty, tz;
 
     __device__ __forceinline__ Sample(const Map &map, const Moving &moving, unsigned int voxel, Shape fixed,
@@ -46,7 +46,7 @@ struct Sample {
         return tex3D<float>(texture, x + (a + 0.5f), y + (b + 0.5f), z + (c + 0.5f));
     }
 
-    // Trilinear: along y, then z, then x.
+    // Trilinear interpolation along y, then z, then x.
     __device__ __forceinline__ float value(cudaTextureObject_t texture) const
     {
         const float left = lerp(lerp(at(texture, 0, 0, 0), at(texture, 0, 1, 0), ty),

@@ -5,12 +5,12 @@
 #include "reduce.cuh"
 #include "walk.cuh"
 
-// What a number that each voxel has comes to.
+// Statistics of a number that each voxel has.
 struct Statistics {
     double sum;
     float low, high;
     unsigned int counted, not_positive;
-    // The same of the smallest determinant at the corners, where that is asked for.
+    // The same statistics of the smallest determinant at the corners, if requested.
     float corner_low;
     unsigned int corner_not_positive;
 
@@ -23,7 +23,7 @@ struct Statistics {
     __device__ __forceinline__ void add(float value)
     {
         sum += (double)value;
-        // What is not a number is no extreme, and not positive either.
+        // NaN counts neither as an extreme nor as a positive value.
         low = fminf(low, value);
         high = fmaxf(high, value);
         ++counted;
@@ -64,14 +64,15 @@ __device__ __forceinline__ Statistics of_warp(Statistics own)
     return own;
 }
 
-// What another block has written.
+// Reads a value that another block has written.
 __device__ __forceinline__ Statistics fresh(const Statistics *part)
 {
     return {__ldcg(&part->sum), __ldcg(&part->low), __ldcg(&part->high), __ldcg(&part->counted),
             __ldcg(&part->not_positive), __ldcg(&part->corner_low), __ldcg(&part->corner_not_positive)};
 }
 
-// Adds up what all threads saw: over the block, then the blocks in a fixed order. All threads must call this.
+// Adds the statistics of all threads: first in the block, then over the blocks in a fixed order. All threads must
+// call this.
 __device__ __noinline__ void finish(Statistics own, Statistics *parts, unsigned int *counter, double *result)
 {
     own = of_block(own, of_warp, nothing());
@@ -91,7 +92,7 @@ __device__ __noinline__ void finish(Statistics own, Statistics *parts, unsigned 
     result[6] = (double)own.corner_not_positive;
 }
 
-// The determinants det(I + ∂u/∂x), and the smallest at the corners of each voxel.
+// Statistics of the determinants det(I + ∂u/∂x), and of the smallest determinant at the corners of each voxel.
 extern "C" __global__ void __launch_bounds__(256, 4)
     jacobian_summary(const float *READ field, const float *READ mask, const __grid_constant__ Shape shape, int slices,
                      Statistics *parts, unsigned int *counter, double *result)
@@ -108,7 +109,7 @@ extern "C" __global__ void __launch_bounds__(256, 4)
     finish(own, parts, counter, result);
 }
 
-// The distances ‖u(x) + v(x + u(x))‖ of points from where they started, u being `first` and v `then`.
+// Statistics of the inverse consistency ‖u(x) + v(x + u(x))‖; u is `first` and v is `then`.
 extern "C" __global__ void __launch_bounds__(256, 4)
     inverse_consistency(const float *READ first, const float *READ then, const float *READ mask,
                         const __grid_constant__ Shape shape, int slices, Statistics *parts, unsigned int *counter, double *result)

@@ -2,12 +2,13 @@
 // zeros. As src/apply/sinc.rs has it, operation by operation.
 #include "volume.cuh"
 
-// Voxels that matter along an axis, those before the point among them but one, and the table's steps a voxel.
+// Number of voxels with a weight along an axis, one less than those before the point, and steps of the table for each
+// voxel.
 #define TAPS 6
 #define BEFORE 2
 #define STEPS 1024
 
-// The first voxel that matters along an axis, and the weights from there on.
+// The first voxel with a weight along an axis, and the weights from this voxel on.
 struct Weights {
     int first;
     float at[TAPS];
@@ -15,7 +16,7 @@ struct Weights {
     __device__ __forceinline__ Weights(float index, const float *READ table)
     {
         const float lower = floorf(index);
-        // In double precision, so that no fraction is rounded up to a voxel.
+        // Computed in double precision, so that a fraction is never rounded up to the next voxel.
         const double position = ((double)index - (double)lower) * STEPS;
         const int step = (int)position;
         const float share = (float)(position - (double)step), *near = table + TAPS * step;

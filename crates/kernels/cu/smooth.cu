@@ -1,4 +1,4 @@
-// What the kernels of smooth.cuh leave to do: blending, and axes one by one where they do not reach far enough.
+// Parts of the smoothing that smooth.cuh does not cover: blending, and smoothing of single axes by wider kernels.
 #include "smooth.cuh"
 
 // out ← share·out + (1 − share)·before, but on the border where `clear` says so. blockIdx.z covers all planes.

@@ -2,14 +2,14 @@
 #pragma once
 #include "volume.cuh"
 
-// Half kernels, zero beyond their end.
+// One half of each smoothing kernel; values beyond its end are zero.
 struct Weights {
     float x[16], y[16], z[16];
 };
 
-// Columns of a tile along x with their margins: a thread each. As in src/cuda/smooth.rs.
+// Number of columns of a tile along x with margins, one for each thread; the same as in src/cuda/smooth.rs.
 #define MOST_THREADS 192
-// Slices ahead of those that are read, which are brought from memory to the second-level cache.
+// Number of slices by which prefetching to the second-level cache is ahead of reading.
 #define AHEAD 4
 
 template <typename T> __device__ __forceinline__ T *at_byte(T *plane, unsigned int bytes)
@@ -23,7 +23,7 @@ __device__ __forceinline__ unsigned int kept(unsigned int value)
     return __shfl_sync(0xffffffffu, value, threadIdx.x % 32);
 }
 
-// Two or four floats at once, from and to shared memory.
+// Loads or stores two or four floats of shared memory at once.
 template <int WIDE> __device__ __forceinline__ void get(const float *from, float *to)
 {
     if constexpr (WIDE == 2) {
@@ -59,7 +59,7 @@ template <int R, int ROWS> struct Smoother {
     // Rows of a buffer: three more than a tile's, for sums that nobody wants, and its bytes.
     static constexpr int ALL_ROWS = ROWS + 3;
     static constexpr unsigned int BUFFER = 4 * ALL_ROWS * PITCH;
-    // Threads beyond the last run take one of those rows.
+    // Threads beyond the last run use one of those rows.
     static_assert(32 / ROWS * (ROWS + 1) >= 32);
     // Where a row of the smoothed has a zero: at its end.
     static constexpr unsigned int ZERO = 4 * (PITCH - 1);
@@ -71,7 +71,7 @@ template <int R, int ROWS> struct Smoother {
     const Weights &weights;
     Shared &shared;
 
-    // Along y: of this thread's rows in one slice.
+    // Smooths this thread's rows of one slice along y.
     __device__ __forceinline__ void smooth_y(const float (&value)[TALL], float (&sum)[ROWS]) const
     {
 #pragma unroll
@@ -82,13 +82,13 @@ template <int R, int ROWS> struct Smoother {
         }
     }
 
-    // Along z: adds a slice's sums to what waits, and leaves what is done in shared memory.
+    // Smooths along z: adds the sums of a slice to the waiting outputs, and leaves finished outputs in shared memory.
     template <bool DONE>
     __device__ __forceinline__ void smooth_z(const float (&sum)[ROWS], float (&waiting)[ROWS][2 * R], unsigned int to) const
     {
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) {
-            // waiting[k] belongs to the output R − k slices back.
+            // waiting[k] holds the output that lies R − k slices back.
             if (DONE) at_byte(shared.done[0], to)[r * PITCH] = fmaf(weights.z[R], sum[r], waiting[r][0]);
 #pragma unroll
             for (int k = 1; k < 2 * R; ++k)
@@ -97,7 +97,7 @@ template <int R, int ROWS> struct Smoother {
         }
     }
 
-    // Along x: a run of one row, from shared memory and back.
+    // Smooths along x: a run of one row, from shared memory and back.
     __device__ __forceinline__ void smooth_x(unsigned int from, unsigned int to) const
     {
         float value[SPAN], sum[ROWS];
@@ -135,7 +135,7 @@ template <int R, int ROWS> struct Smoother {
         const int front = clear && shape.z > 1 ? 0 : -1, back = clear && shape.z > 1 ? shape.z - 1 : -1;
         unsigned int buffer = 0;
 
-        // Rows that this thread writes, if the tile has so many.
+        // Number of rows that this thread writes, limited by the tile.
         const int rows = c < width && x < shape.x ? shape.y - y0 : 0;
         float *to = at_byte(out, z0 * slice + (y0 * row + 4 * x));
         auto write = [&](int z) {
@@ -175,7 +175,7 @@ template <int R, int ROWS> struct Smoother {
             if (s >= first) bring(s + AHEAD);
             smooth_y(value, sum);
             from = at_byte(from, s >= first && s < last ? slice : 0u);
-            // Not before the sums: the next values take the registers of these.
+            // This load comes after the sums, because the next values use the same registers.
 #pragma unroll
             for (int r = 0; r < ROWS; ++r) asm volatile("" : "+f"(sum[r]), "+l"(from));
             fetch();

@@ -1,5 +1,5 @@
 // Smoothing with kernels that reach 4 voxels (smooth.cuh). One reach a module: the driver compiles them side by side.
 #include "smooth.cuh"
 
-// As in src/cuda/smooth.rs.
+// The parameters are the same as in src/cuda/smooth.rs.
 SMOOTH(4, 10, 2)

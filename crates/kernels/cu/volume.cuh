@@ -6,14 +6,16 @@
 
 #include "points.cuh"
 
-// Voxels along each axis, and what follows from them; the host fills it in (src/cuda/launch.rs).
+// Numbers of voxels along each axis, and numbers derived from them. The host fills this structure in
+// (src/cuda/launch.rs).
 struct Shape {
     int x, y, z;
-    // The last voxel along each axis, and the last that has a right neighbour.
+    // Index of the last voxel along each axis, and of the last voxel that has a right neighbour.
     Vector last, last_cell;
-    // Bytes of a row and of a slice; to the neighbours along y and z, 0 where there is one voxel.
+    // Number of bytes of a row and of a slice; distances to the neighbours along y and z, 0 along an axis of one
+    // voxel.
     unsigned int row, slice, step_y, step_z;
-    // What `locate` has in the bits of (0, 0, 0), as a byte offset.
+    // Byte offset that `locate` returns for the voxel (0, 0, 0).
     unsigned int origin;
     // Floats from one plane of a field to the next. At least one behind each plane is zero: a cell's right neighbours
     // may be read without asking whether there are any.
@@ -39,19 +41,21 @@ __device__ __forceinline__ size_t plane(const Shape &shape)
 // Kernels that read at scattered places wait for memory: as many threads as fit share a multiprocessor.
 #define SCATTERED __launch_bounds__(256, 8)
 
-// One thread a voxel, one warp a piece of a row; the host chooses how many rows and slices a block takes.
+// Each thread processes one voxel and each warp a piece of a row; the host chooses the number of rows and slices of a
+// block.
 struct Voxel {
     int x, y, z;
 };
 
-// Of this block, or of the one with another number along z.
+// The voxel of this thread in this block, or in the block with another number along z.
 __device__ __forceinline__ Voxel voxel(unsigned int z_block = blockIdx.z)
 {
     return {(int)(blockIdx.x * 32 + threadIdx.x), (int)(blockIdx.y * blockDim.y + threadIdx.y),
             (int)(z_block * blockDim.z + threadIdx.z)};
 }
 
-// One or two operands of one shape that are worked on alike: the blocks of the second follow those of the first along z.
+// One or two operands of the same shape that are processed alike: the blocks of the second operand follow those of
+// the first along z.
 template <typename T> struct Sides {
     T first, second;
 
@@ -61,7 +65,7 @@ template <typename T> struct Sides {
     }
 };
 
-// The side of this block, of so many.
+// The side that this block processes. `sides` is the number of sides.
 __device__ __forceinline__ int side_of_block(int sides)
 {
     return sides > 1 && blockIdx.z >= gridDim.z / 2;
@@ -78,7 +82,7 @@ __device__ __forceinline__ bool within(Voxel v, const Shape &shape)
     return v.x < shape.x && v.y < shape.y && v.z < shape.z;
 }
 
-// 32 bits hold the bytes of a plane.
+// The number of bytes of a plane fits into 32 bits.
 __device__ __forceinline__ size_t offset(Voxel v, const Shape &shape)
 {
     return (unsigned int)((v.z * shape.y + v.y) * shape.x + v.x);
@@ -97,7 +101,7 @@ __device__ __forceinline__ Voxel in_bricks(unsigned int position, const Shape &s
             (int)(brick / columns / rows * BRICK + local / (BRICK * BRICK))};
 }
 
-// Where a mask, if there is one, lets a voxel count.
+// Whether a voxel is inside the mask; true without a mask.
 __device__ __forceinline__ bool counts(const float *READ mask, size_t at)
 {
     return !mask || mask[at] > 0.5f;
@@ -152,7 +156,7 @@ template <int ROWS> __device__ __forceinline__ float starts_of_rows(const Affine
 {
     const int lane = threadIdx.x, axis = lane % 3;
     if (lane >= 3 * ROWS) return 0.f;
-    // Picked one by one: an index that depends on the lane would move the map to local memory.
+    // The values are selected one by one: an index that depends on the lane would move the map to local memory.
     const double a = axis == 0 ? map.m[1] : axis == 1 ? map.m[5] : map.m[9];
     const double b = axis == 0 ? map.m[2] : axis == 1 ? map.m[6] : map.m[10];
     const double c = axis == 0 ? map.m[3] : axis == 1 ? map.m[7] : map.m[11];
@@ -174,13 +178,13 @@ __device__ __forceinline__ Vector along_row(const Affine &map, int x, int y, int
     return {start.x + i * map.f[0], start.y + i * map.f[4], start.z + i * map.f[8]};
 }
 
-// Where a displacement takes a voxel.
+// The image of a voxel under a displacement.
 __device__ __forceinline__ Vector moved(Voxel at, Vector u)
 {
     return {(float)at.x + u.x, (float)at.y + u.y, (float)at.z + u.z};
 }
 
-// Where a displacement, which the map turns, takes a mapped point.
+// The image of a mapped point under a displacement that is multiplied by the map's matrix.
 __device__ __forceinline__ Vector moved(const Vector &point, const Affine &map, const Vector &u)
 {
     const float *m = map.f;
@@ -211,11 +215,11 @@ struct Cell : Trilinear {
     }
 };
 
-// Four corners of a cell in one slice.
+// The four corners of a cell in one slice.
 struct Corners {
     float a, b, c, d;
 
-    // Between them along x and y.
+    // Interpolates between the corners along x and y.
     __device__ __forceinline__ float at(const Cell &cell) const
     {
         return lerp(lerp(a, b, cell.tx), lerp(c, d, cell.tx), cell.ty);
@@ -228,7 +232,7 @@ __device__ __forceinline__ Corners corners(const float *READ values, unsigned in
     return {__ldg(left), __ldg(left + 1), __ldg(right), __ldg(right + 1)};
 }
 
-// A field between voxel centres: trilinear, clamped to the edge.
+// Interpolates a field between voxel centres: trilinear, clamped to the edge.
 __device__ __forceinline__ Vector sample(const float *READ field, const Shape &shape, Vector point)
 {
     const Cell cell(point, shape);
@@ -253,7 +257,7 @@ __device__ __forceinline__ int nearest_index(float at, int n)
     return (int)fminf(fmaxf(at + 0.5f, 0.f), (float)(n - 1));
 }
 
-// The nearest voxel; ties go up.
+// The nearest voxel; ties are rounded up.
 __device__ __forceinline__ float nearest(const float *READ image, const Shape &shape, Vector point, float outside)
 {
     if (!contains(shape, point)) return outside;

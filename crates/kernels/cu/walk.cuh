@@ -19,7 +19,7 @@ __device__ __forceinline__ Column column(Voxel v, const Shape &shape, int slices
 // Reads PLANES planes of one shape at one point after the other.
 template <int PLANES> struct Walk {
     Corners low[PLANES], high[PLANES];
-    // Where the upper corners stand.
+    // Place of the upper corners of the last cell.
     unsigned int held = ~0u;
 
     __device__ __forceinline__ void to(const Cell &cell, const float *READ values, size_t stride)

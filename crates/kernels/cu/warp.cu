@@ -1,10 +1,10 @@
 // out(x) = image(m(x + u(x))); 0 outside the image.
 #include "volume.cuh"
 
-// Voxels that a thread takes at most, in successive slices: their displacements are on their way at once.
+// Largest number of voxels of a thread, in successive slices. Their displacements are loaded at once.
 #define MOST_SLICES 2
 
-// What a side brings. The shape of the output is the same for all.
+// The operands of one side. The shape of the output is the same for all sides.
 struct Warp {
     const float *image;
     const float *field;
@@ -26,7 +26,7 @@ __device__ __forceinline__ void warp(const Warp &side, const Shape &shape, int s
     const unsigned int slice = shape.x * shape.y;
     const int taken = within(v, shape) ? min(slices, shape.z - v.z) : 0;
     Vector start[MOST_SLICES], u[MOST_SLICES];
-    // On their way while the rows' starts are computed.
+    // Displacements are loaded while the starts of the rows are computed.
 #pragma unroll
     for (int n = 0; n < MOST_SLICES; ++n)
         if (n < taken) {

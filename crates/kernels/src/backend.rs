@@ -8,8 +8,8 @@ use rayon::prelude::*;
 
 use crate::rounding::rounded;
 use crate::{
-    CcParameters, CcScores, Contrast, ContrastRule, Entropies, Error, InverseConsistency, InversionLimits,
-    JointParameters, Lent, MiParameters, Moments, Place, RelaxRound, Sampling,
+    CcParameters, CcScores, Contrast, ContrastRule, Entropies, Error, FitRule, FitSums, InverseConsistency,
+    InversionLimits, JointParameters, Lent, MiParameters, Moments, Place, RelaxRound, Sampling,
 };
 
 /// Whole-volume operations on one device. Images stay on the device; numbers and small tables are returned to the
@@ -250,6 +250,22 @@ pub trait Backend: Sized + Sync {
         rule: &ContrastRule,
         maps: &[AffineTransform],
     ) -> Result<Vec<Contrast>, Error>;
+
+    /// The sums by which volumes are fitted, in the least-squares sense, by functions that are known at the points of a
+    /// reference (Friston et al. 1995, Human Brain Mapping 3:165): one result for each pair of a volume's number and a map.
+    ///
+    /// `points` has shape [n, 3 + m, 1]: the coordinates of each point in the space that the maps take to voxel indices of a
+    /// volume, then the values of the m functions, at most [`MOST_FUNCTIONS`](FitSums::MOST_FUNCTIONS). `volumes` are
+    /// coefficients by [`spline_coefficients`](Backend::spline_coefficients), all of one shape. A point is inside where its
+    /// index along each axis is from `margin` to extent − 1 − `margin`. There v = (spline − `origin`)·`scale`. The products of
+    /// functions are summed over the points outside, which are few: those over all points do not depend on the map.
+    fn fit_sums(
+        &self,
+        points: &Self::Image,
+        volumes: &[&Self::Image],
+        rule: &FitRule,
+        at: &[(usize, AffineTransform)],
+    ) -> Result<Vec<FitSums>, Error>;
 
     /// Scratch memory for [`cc_update`](Backend::cc_update).
     fn cc_workspace(&self, shape: [usize; 3]) -> Result<Self::CcWorkspace, Error>;

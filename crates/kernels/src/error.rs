@@ -132,6 +132,14 @@ pub enum Error {
         /// Shared memory that a block can have, bytes.
         most: usize,
     },
+    /// A volume that is not among those of the call.
+    #[error("fit_sums: volume {volume} of {count}, counted from 0")]
+    Volume {
+        /// Its number.
+        volume: usize,
+        /// Number of volumes.
+        count: usize,
+    },
     /// A window that the device's kernels do not support.
     #[error(
         "cc_update: radius {radius} with masks or the exact derivative; {least} to {most} are possible on this device"

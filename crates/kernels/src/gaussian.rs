@@ -1,4 +1,4 @@
-//! The discrete Gaussian of ITK's `GaussianOperator`, the kernel of all smoothing here.
+//! The discrete Gaussian of ITK's `GaussianOperator`, with which all images and fields are smoothed.
 
 /// Largest mass that a kernel may lack before normalisation: the default of ITK's operator. ANTs uses a tenth of it
 /// when it smooths fields, which does not improve registrations and takes two more taps at variance 3.
@@ -7,9 +7,10 @@ const ERROR: f64 = 0.01;
 /// Largest radius of a kernel: ITK's limit of 32 taps in total.
 const MAX_RADIUS: usize = 15;
 
-/// Below this variance the neighbours' weights, each half the variance, vanish beside 1 in single precision.
+/// Smallest variance that smooths: below it the neighbours' weights, each half the variance, vanish beside 1 in
+/// single precision.
 const LEAST_VARIANCE: f64 = 1e-9;
-/// Above this variance the weights of a kernel of this radius are equal to within 2·10⁻⁴.
+/// Largest variance: above it the weights of a kernel with the largest radius are equal to within 2·10⁻⁴.
 const MOST_VARIANCE: f64 = 1e6;
 
 /// Half kernel w₀, w₁ … w_r of the discrete Gaussian (Lindeberg): w_k = e^{−t}·I_k(t) with t = `variance` in voxels².
@@ -28,7 +29,8 @@ pub fn kernel(variance: f64) -> Vec<f32> {
     bessel[..=radius].iter().map(|weight| (weight / mass) as f32).collect()
 }
 
-/// e^{−t}·I_k(t) for k = 0 … MAX_RADIUS by Miller's downward recurrence, normalised by I₀ + 2·Σ I_k = e^t.
+/// The numbers e^{−t}·I_k(t) for k = 0 … MAX_RADIUS by Miller's downward recurrence, normalised by I₀ + 2·Σ I_k =
+/// e^t.
 fn scaled_bessel(t: f64) -> Vec<f64> {
     let start = MAX_RADIUS + 20 + (2.0 * t) as usize;
     let mut values = vec![0.0; start + 2];
@@ -47,7 +49,7 @@ fn scaled_bessel(t: f64) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// e^{−t}·I_k(t) by the series of I_k.
+    /// The number e^{−t}·I_k(t) by the series of I_k.
     fn by_series(t: f64, k: usize) -> f64 {
         let mut term = (1..=k).fold((-t).exp(), |term, n| term * t / 2.0 / n as f64);
         let mut sum = term;
@@ -81,7 +83,7 @@ mod tests {
         for variance in [1e7, 1e99, f64::INFINITY] {
             let weights = kernel(variance);
             assert_eq!(weights.len(), MAX_RADIUS + 1);
-            // Difference between the outermost tap and the middle one: 225/(2·10⁶) of the tap.
+            // The outermost tap differs from the middle one by 225/(2·10⁶) of the tap.
             assert!(weights.iter().all(|weight| (weight * 31.0 - 1.0).abs() < 2e-4), "{weights:?}");
         }
     }

@@ -6,7 +6,8 @@ use antsreg_core::{Grid, Volume};
 
 use crate::{Backend, Error};
 
-/// A scalar volume: its grid, and where its voxels are. `I` is the image type of the backend that reads it.
+/// A scalar volume: its grid, and the location of its voxels. `I` is the image type of the backend that reads the
+/// volume.
 #[derive(Debug)]
 pub struct Input<'a, I> {
     /// The grid.
@@ -47,10 +48,10 @@ impl<'a, I> From<&'a Volume> for Input<'a, I> {
 }
 
 impl<'a, I> Input<'a, I> {
-    /// The voxels in a new image of the backend.
+    /// Copies the voxels to a new image of the backend.
     ///
     /// # Errors
-    /// Another number of voxels than the grid has; a device that fails.
+    /// The number of voxels differs from that of the grid; a device that fails.
     pub fn load<B: Backend<Image = I>>(&self, backend: &B) -> Result<I, Error> {
         match self.voxels {
             Voxels::Host(voxels) => backend.upload(self.grid.shape, voxels),

@@ -42,6 +42,6 @@ pub use error::Error;
 pub use input::{Input, Voxels};
 pub use lent::{Lent, Place};
 pub use operands::{
-    CcDerivative, CcParameters, CcScores, Contrast, ContrastRule, Entropies, InverseConsistency, InversionLimits,
-    JointParameters, JointSampling, MiParameters, Moments, RelaxLimits, RelaxRound, Sampling,
+    CcDerivative, CcParameters, CcScores, Contrast, ContrastRule, Entropies, FitRule, FitSums, InverseConsistency,
+    InversionLimits, JointParameters, JointSampling, MiParameters, Moments, RelaxLimits, RelaxRound, Sampling,
 };

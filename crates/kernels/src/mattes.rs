@@ -2,7 +2,7 @@
 
 use crate::{Error, MiParameters};
 
-/// Bins beyond either end of the range, so that every spline fits.
+/// Number of bins beyond either end of the range, so that every spline lies within the bins.
 const PADDING: usize = 2;
 
 /// Total weight that each voxel adds to the joint histogram.
@@ -26,7 +26,7 @@ impl Binning {
         Binning { low, high, scale: if high > low { span / (high - low) } else { 0.0 }, span }
     }
 
-    /// The maps of the fixed and of the moving image.
+    /// Makes the maps of the fixed and of the moving image.
     pub(crate) fn of(parameters: &MiParameters) -> [Binning; 2] {
         parameters.ranges.map(|range| Binning::new(range, parameters.bins))
     }

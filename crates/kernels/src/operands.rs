@@ -111,6 +111,71 @@ pub struct Moments {
     pub fixed_moving: f64,
 }
 
+/// Which points count in a fit, and the units of the values; see [`Backend::fit_sums`](crate::Backend::fit_sums).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FitRule {
+    /// Voxels at the border of a volume that do not count, along each axis.
+    pub margin: [usize; 3],
+    /// The value that counts as 0, and the factor of values after that.
+    pub origin: f32,
+    /// See `origin`.
+    pub scale: f32,
+}
+
+/// Sums over the points of a reference that lie inside a volume; see [`Backend::fit_sums`](crate::Backend::fit_sums).
+#[derive(Debug, Clone, PartialEq)]
+pub struct FitSums {
+    /// Number of points inside.
+    pub inside: f64,
+    /// Σv² over the points inside.
+    pub square: f64,
+    /// Σf·v of each function over the points inside.
+    pub with_value: Vec<f64>,
+    /// Σf·g of each pair of functions over the points that are *not* inside, row by row of the lower triangle.
+    pub outside: Vec<f64>,
+}
+
+impl FitSums {
+    /// Most functions of a fit.
+    pub const MOST_FUNCTIONS: usize = 64;
+
+    /// Numbers of a result.
+    pub(crate) fn rows(functions: usize) -> usize {
+        2 + functions + functions * (functions + 1) / 2
+    }
+
+    /// A result from its numbers, in the order of the fields.
+    pub(crate) fn of(rows: &[f64], functions: usize) -> FitSums {
+        let [inside, square, rest @ ..] = rows else {
+            return FitSums { inside: 0.0, square: 0.0, with_value: Vec::new(), outside: Vec::new() };
+        };
+        let (with_value, outside) = rest.split_at(functions);
+        FitSums { inside: *inside, square: *square, with_value: with_value.into(), outside: outside.into() }
+    }
+
+    /// Points and functions of the image that holds them, after checking the operands.
+    pub(crate) fn check(
+        points: [usize; 3],
+        volumes: impl IntoIterator<Item = [usize; 3]>,
+        at: &[(usize, antsreg_core::AffineTransform)],
+    ) -> Result<(usize, usize), crate::Error> {
+        let [count, rows, depth] = points;
+        let functions = rows.saturating_sub(3);
+        if depth != 1 || rows < 3 || functions > FitSums::MOST_FUNCTIONS {
+            let expected = [count, rows.clamp(3, 3 + FitSums::MOST_FUNCTIONS), 1];
+            return Err(crate::Error::Shape { operation: "fit_sums", expected, found: points });
+        }
+        let volumes: Vec<[usize; 3]> = volumes.into_iter().collect();
+        if let Some(first) = volumes.first() {
+            crate::Error::check_shapes("fit_sums", *first, volumes.iter().copied())?;
+        }
+        match at.iter().map(|(volume, _)| *volume).find(|volume| *volume >= volumes.len()) {
+            Some(volume) => Err(crate::Error::Volume { volume, count: volumes.len() }),
+            None => Ok((count, functions)),
+        }
+    }
+}
+
 /// How the contrast of a point becomes a number; see [`Backend::contrast`](crate::Backend::contrast).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ContrastRule {

@@ -3,16 +3,16 @@
 /// Edge of the bricks in which a volume is examined, voxels.
 pub(crate) const BRICK: usize = 8;
 
-/// The inverse is examined within this distance along each axis of the image of a changed voxel, voxels.
+/// Distance along each axis from the image of a changed voxel up to which the inverse is examined, voxels.
 pub(crate) const MARGIN: f32 = 3.0;
 
-/// A voxel is corrected if its residual can be reduced below the first limit by moving it by at most the second,
-/// voxels.
+/// Limits of a correction: a voxel is corrected if its residual becomes smaller than the first number when it moves
+/// by at most the second, voxels.
 pub(crate) const CORRECTED: f32 = 0.1;
 pub(crate) const CORRECTED_BY: f32 = 1.0;
 
-/// A corner whose determinant is below the limit is moved until it exceeds the limit by the first number; in one
-/// round by at most the second, voxels.
+/// Limits of unfolding: a corner whose determinant is below the limit is moved until it exceeds the limit by the
+/// first number, and in one round by at most the second, voxels.
 pub(crate) const AIM_ABOVE: f32 = 0.3;
 pub(crate) const UNFOLDED_BY: f32 = 1.0;
 
@@ -32,7 +32,7 @@ pub(crate) fn pull(residual_squared: f32, largest_squared: f32) -> f32 {
     (0.5 * excess + 0.05).min(1.0)
 }
 
-/// Bricks along each axis.
+/// Number of bricks along each axis.
 pub(crate) fn bricks(shape: [usize; 3]) -> [usize; 3] {
     shape.map(|n| n.div_ceil(BRICK))
 }

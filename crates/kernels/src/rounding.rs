@@ -1,11 +1,11 @@
-//! Displacements rounded to multiples of a power of two, which leaves zeros in their last bits.
+//! Rounds displacements to multiples of a power of two, which leaves zeros in their last bits.
 
-/// The components of a vector rounded to the nearest multiples of `step`, a power of two, half-way to the even one. Components of
-/// 2²² steps or more, and what is no number, stay as they are.
+/// Rounds the components of a vector to the nearest multiples of `step`, a power of two; half-way to the even one.
+/// Components of 2²² steps or more, NaN and infinity are not changed.
 #[inline(always)]
 pub(crate) fn rounded(vector: [f32; 3], step: Option<f32>) -> [f32; 3] {
     let Some(step) = step else { return vector };
-    // A number of this size has no bits below the step: added and taken away again, it rounds.
+    // A number of this size has no bits below the step. Adding and subtracting it rounds to a multiple of the step.
     let shift = 1.5 * (1 << 23) as f32 * step;
     vector.map(|value| if value.abs() < (1 << 22) as f32 * step { (value + shift) - shift } else { value })
 }

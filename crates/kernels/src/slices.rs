@@ -1,9 +1,9 @@
-//! Rules for slices in the costs of the linear stage, the same on every device.
+//! Rules for slices in the costs of the linear stage, which are the same on every device.
 
 use antsreg_core::AffineTransform;
 
-/// Whether a moving image is one voxel deep with no edge along its depth, so that it counts in full in its own plane.
-/// With an edge there, every voxel is at the border and none counts.
+/// Whether a moving image has a depth of one voxel and no edge along its depth. Then it counts in full in its own
+/// plane. With an edge, every voxel is at the border and none counts.
 pub(crate) fn is_slice(moving_shape: [usize; 3], edge_voxels: [f64; 3]) -> bool {
     moving_shape[2] == 1 && edge_voxels[2] == 0.0
 }

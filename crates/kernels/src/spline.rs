@@ -3,7 +3,7 @@
 
 use rayon::prelude::*;
 
-/// Pole of the cubic spline's recursive prefilter, √3 − 2.
+/// Pole of the recursive prefilter of the cubic spline, √3 − 2.
 const POLE: f32 = -0.267_949_2;
 /// Number of terms after which powers of the pole are below single precision.
 const HORIZON: usize = 16;
@@ -119,7 +119,7 @@ pub(crate) fn gradient([nx, ny, nz]: [usize; 3], coefficients: &[f32], index: [f
     sums
 }
 
-/// The derivatives of the weights that [`taps`] gives.
+/// The derivatives of the weights of [`taps`].
 fn slopes(index: f64) -> [f32; 4] {
     let w = (index - index.floor()) as f32;
     let v = 1.0 - w;
@@ -146,7 +146,7 @@ mod tests {
                     value(shape, &coefficients, index)
                 };
                 let expected = (moved(STEP) - moved(-STEP)) / (2.0 * STEP as f32);
-                // Differences of values near 1 in single precision, over 0.02.
+                // Tolerance: differences of values near 1 in single precision, divided by 0.02.
                 assert!((found[axis] - expected).abs() < 2e-3, "{index:?}, axis {axis}: {} {expected}", found[axis]);
             }
         }

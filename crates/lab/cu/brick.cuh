@@ -7,19 +7,20 @@
 #include "bricks.cuh"
 #include "slab.cuh"
 
-// The most bricks of a block.
+// Largest number of bricks of a block.
 #define MOST_BRICKS 248
 
-// As BrickTables of src/schemes/bricks.rs.
+// Tables of bricks, laid out as BrickTables of src/schemes/bricks.rs.
 struct Bricks {
-    // Fixed bins, brick by brick, as `fixed_bin` takes them.
+    // Fixed bins, brick by brick, in the order that `fixed_bin` reads.
     const uint4 *fixed;
-    // Of the nearest cell of 2×2×2 moving voxels that has another value than the commonest, as `is_empty` takes it.
+    // Distance to the nearest cell of 2×2×2 moving voxels with another value than the most frequent one, as
+    // `is_empty` reads it.
     const unsigned short *distance;
-    // Bricks along each axis, and cells.
+    // Numbers of bricks and of cells along each axis.
     Size count, cells;
     float common;
-    // The fixed bin with most voxels.
+    // The fixed bin with the most voxels.
     int hot;
 };
 
@@ -29,7 +30,7 @@ __device__ __forceinline__ bool deep_around(float middle, float reach, int n, fl
     return deep(middle - reach, n, per_edge) && deep(middle + reach, n, per_edge);
 }
 
-// The brick's number and what is known of it; NUMBER: nothing to do.
+// The number and flags of the brick; NUMBER means that the brick is left out.
 template <int SOURCE> __device__ __forceinline__ unsigned int look_at(const Pair &pair, const Bricks &bricks, unsigned int index)
 {
     const Size corner = corner_of(bricks.count, index);
@@ -108,7 +109,7 @@ __device__ __forceinline__ void over_border(const Pair &pair, const Bricks &bric
     }
 }
 
-// Calls each(entry) for each brick of this block that is not left out, from a warp each.
+// Calls each(entry) for every brick of this block that is not left out; each warp processes one brick.
 template <int SOURCE, typename Each>
 __device__ __forceinline__ void over_bricks(const Pair &pair, const Bricks &bricks, Each each)
 {

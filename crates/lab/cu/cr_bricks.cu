@@ -9,7 +9,7 @@
 
 #define UNIT 65536.f
 
-// The nearest whole number, |amount| < 2²².
+// Rounds to the nearest whole number; |amount| < 2²².
 __device__ __forceinline__ int rounded(float amount)
 {
     return __float_as_int(amount + 12582912.f) - 0x4b400000;

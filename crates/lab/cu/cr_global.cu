@@ -8,7 +8,8 @@ extern "C" __global__ void cr_global_atomic(const __grid_constant__ Pair pair, i
     add_all(pair, bins, sums);
 }
 
-// The same in double precision: a bin of millions of voxels outgrows single precision.
+// The same sums in double precision, because sums over a bin of millions of voxels exceed the precision of single
+// floats.
 extern "C" __global__ void cr_global_atomic_double(const __grid_constant__ Pair pair, int bins, double *sums)
 {
     add_all(pair, bins, sums);

@@ -8,7 +8,7 @@
 #define THREADS 256
 #define NOT_COUNTED 0xffffu
 
-// As Tiles of src/schemes/tiles.rs.
+// Tables of tiles, laid out as Tiles of src/schemes/tiles.rs.
 struct Tiles {
     // Place of each voxel of a tile among its sorted ones, in the tile's order; NOT_COUNTED: outside the volume.
     const unsigned short *places;

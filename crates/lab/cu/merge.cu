@@ -19,7 +19,7 @@ __device__ __forceinline__ void merge(const From *READ rows, unsigned int count,
             part += (To)rows[(size_t)row * width + column];
     parts[threadIdx.y][threadIdx.x] = part;
     __syncthreads();
-    // Each warp adds one column up.
+    // Each warp adds one column.
     const To total = warp_sum(parts[threadIdx.x][threadIdx.y]);
     const unsigned int own = blockIdx.x * 32 + threadIdx.y;
     if (threadIdx.x == 0 && own < width) sum[(size_t)blockIdx.y * width + own] = total + (left ? left[own] : To(0));
@@ -44,7 +44,7 @@ extern "C" __global__ void __launch_bounds__(1024)
     merge(rows, count, width, sum, left);
 }
 
-// counts[row] = Σ of the row. A warp a row.
+// counts[row] = Σ of the row. Each warp adds one row.
 extern "C" __global__ void sum_rows(const unsigned int *READ table, unsigned int rows, unsigned int width,
                                     unsigned int *counts)
 {
@@ -56,7 +56,7 @@ extern "C" __global__ void sum_rows(const unsigned int *READ table, unsigned int
     if (lane == 0) counts[row] = sum;
 }
 
-// Occupies the device for so many cycles, while the host gives it what is to be timed.
+// Occupies the device for this number of cycles, while the host queues the kernels that are timed.
 extern "C" __global__ void hold(unsigned int cycles)
 {
     const long long start = clock64();

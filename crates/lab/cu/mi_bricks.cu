@@ -35,7 +35,7 @@ __device__ __forceinline__ void count_bricks(const Pair &pair, const Bricks &bri
                 } else if (fixed == hot) {
                     ++lost;
                 } else {
-                    // The counter that holds nothing else.
+                    // The counter of the most frequent moving value holds only voxels outside the moving image.
                     count(row, column);
                 }
             });

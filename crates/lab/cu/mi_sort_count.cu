@@ -42,7 +42,7 @@ extern "C" __global__ void mi_sort_count(const __grid_constant__ Pair pair, unsi
         for (unsigned int half = 0; half < 2; ++half) {
             const unsigned int at = threadIdx.x + half * blockDim.x, voxel = start + at;
             const int bin = voxel < count ? joint_bin(pair, voxel) : -1;
-            // What does not count has a bin like any other, and a count of zero.
+            // A voxel that does not count has a bin like other voxels, and a count of zero.
             elements[at] = bin >= 0 ? (unsigned int)bin | 1u << BIN_BITS : 0;
         }
         bitonic_sort_and_count(elements);

@@ -1,17 +1,17 @@
-// What is histogrammed: the bin of each fixed voxel against a moving value, sampled through a map or given as it is.
+// The input of a histogram: the bin of each fixed voxel, and a moving value that is sampled through a map or given.
 #pragma once
 #include "grid.cuh"
 
-// Where the moving value of a fixed voxel comes from.
+// The source of the moving value of a fixed voxel.
 #define GIVEN 0
 #define EXACT 1
 #define FILTERED 2
 
-// As Operands of src/schemes/pair.rs.
+// The operands, laid out as Operands of src/schemes/pair.rs.
 struct Pair {
-    // Bin of each fixed voxel, x fastest.
+    // Bin of each fixed voxel; x varies fastest.
     const unsigned short *fixed;
-    // The moving image; where values are given, one for each fixed voxel.
+    // The moving image, or one given moving value for each fixed voxel.
     const float *moving;
     cudaTextureObject_t texture;
     int source;
@@ -25,7 +25,7 @@ struct Pair {
 };
 
 struct Sample {
-    // 0: the voxel does not count.
+    // Weight of the voxel; 0 if the voxel does not count.
     float weight, value;
 };
 
@@ -39,21 +39,21 @@ __device__ __forceinline__ Vector mapped(const Pair &pair, float i, float j, flo
     return mapped(pair.map, {i, j, k});
 }
 
-// The moving value at a place inside.
+// The moving value at a point inside the image.
 __device__ __forceinline__ float value_at(const Pair &pair, Vector at)
 {
     return pair.source == FILTERED ? tex3D<float>(pair.texture, at.x + 0.5f, at.y + 0.5f, at.z + 0.5f)
                                    : Cell(at, pair.moving_shape).read(pair.moving);
 }
 
-// The same where all eight voxels around the place are known to be there.
+// The moving value at a point whose eight surrounding voxels are known to exist.
 template <int SOURCE> __device__ __forceinline__ float value_inside(const Pair &pair, Vector at)
 {
     return SOURCE == FILTERED ? tex3D<float>(pair.texture, at.x + 0.5f, at.y + 0.5f, at.z + 0.5f)
                               : read_inside(pair.moving, pair.moving_shape, at);
 }
 
-// Of the fixed voxel with this index.
+// The moving value and the weight of the fixed voxel with this index.
 __device__ __forceinline__ Sample sample(const Pair &pair, unsigned int voxel)
 {
     if (pair.source == GIVEN) return {1.f, pair.moving[voxel]};
@@ -98,7 +98,7 @@ template <typename T> __device__ __forceinline__ void add_all(const Pair &pair, 
         if (!(moving.weight > 0.f)) continue;
         const int bin = pair.fixed[voxel];
         atomicAdd(sums + bin, (T)moving.weight);
-        // As printed, but for negative values: most of the background is 0.
+        // As printed in the paper, except for negative values: most of the background is 0.
         if (moving.value != 0.f) {
             atomicAdd(sums + bins + bin, (T)(moving.weight * moving.value));
             atomicAdd(sums + 2 * bins + bin, (T)(moving.weight * moving.value * moving.value));

@@ -16,10 +16,10 @@ __device__ __forceinline__ unsigned int slab_count(const Pair &pair)
     return slab_chunks(pair) * (unsigned int)((pair.shape.z + SLAB - 1) / SLAB);
 }
 
-// Whether the ramp is 1 at a coordinate, and both corners of its cell are there.
+// Whether the ramp is 1 at a coordinate and both corners of its cell exist.
 __device__ __forceinline__ bool deep(float at, int n, float per_edge)
 {
-    // Covers the rounding of coordinates between the ends of a column.
+    // Allowance for the rounding of coordinates between the ends of a column.
     const float edge = (per_edge < 1e6f ? 1.f / per_edge : 0.f) + 0.01f;
     return at > edge && at < (float)(n - 1) - edge;
 }
@@ -56,7 +56,7 @@ __device__ __forceinline__ void over_slab(const Pair &pair, unsigned int index, 
     if (deep(pair, mapped(pair, i, j, (float)z)) && deep(pair, mapped(pair, i, j, (float)(z + count - 1)))) {
 #pragma unroll
         for (int n = 0; n < SLAB; ++n) {
-            // Beyond the last slice the last one again, which is not used.
+            // Beyond the last slice the last slice is read again; this value is not used.
             const Vector at = mapped(pair, i, j, (float)(z + min(n, count - 1)));
             values[n] = value_inside<SOURCE>(pair, at);
         }

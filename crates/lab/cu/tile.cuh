@@ -26,7 +26,7 @@ struct Tile {
 // Whether coordinates from − to + reach around `middle` stay where the ramp is 0, or where it is 1.
 __device__ __forceinline__ Where where(float middle, float reach, int n, float per_edge)
 {
-    // Covers the rounding of coordinates, and keeps both corners of a cell within the volume.
+    // Allowance for the rounding of coordinates; keeps both corners of a cell within the volume.
     const float margin = 0.01f;
     reach += margin;
     if (middle + reach < 0.f || middle - reach > (float)(n - 1)) return OUTSIDE;
@@ -47,7 +47,7 @@ __device__ __forceinline__ Where where(const Pair &pair, const Tile &tile)
     return x == INSIDE && y == INSIDE && z == INSIDE ? INSIDE : BORDER;
 }
 
-// The moving value of a voxel in a tile that is INSIDE.
+// The moving value of a voxel in a tile with the flag INSIDE.
 template <int SOURCE>
 __device__ __forceinline__ float inside_value(const Pair &pair, unsigned int voxel, float i, float j, float k)
 {

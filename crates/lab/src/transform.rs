@@ -1,4 +1,4 @@
-//! An affine map from a file, given as FILE, or as [FILE,1] for its inverse.
+//! Reads an affine map from a file, given as FILE, or as [FILE,1] for its inverse.
 
 use std::path::PathBuf;
 use std::str::FromStr;

@@ -1,12 +1,12 @@
 //! Parsers of numbers on the command line.
 
-/// A finite number above 0.
+/// Parses a finite number above 0.
 pub fn positive(text: &str) -> Result<f64, String> {
     let value = text.parse().ok().filter(|value: &f64| value.is_finite() && *value > 0.0);
     value.ok_or_else(|| format!("expected a number above 0, found `{text}`"))
 }
 
-/// A whole number, 1 or above.
+/// Parses a whole number of at least 1.
 pub fn at_least_one(text: &str) -> Result<usize, String> {
     let value = text.parse().ok().filter(|value: &usize| *value >= 1);
     value.ok_or_else(|| format!("expected a whole number from 1, found `{text}`"))

@@ -1,4 +1,4 @@
-//! The committed code of the schemes is the one that was last checked on a device. No device is needed to see that it is not.
+//! Checks, without a device, that the committed code of the schemes is the code that was last checked on a device.
 
 #[path = "../../kernels/tests/code_digest/mod.rs"]
 mod code_digest;

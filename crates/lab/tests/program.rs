@@ -9,12 +9,12 @@ use antsreg_tests::{Brain, grid};
 use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 use tempfile::TempDir;
 
-/// Runs the program in a folder, where the driver, if there is one, sees no GPU.
+/// Runs the program in a folder, with all GPUs hidden from the driver.
 fn run(folder: &Path, line: &str) -> Output {
     Command::new(env!("CARGO_BIN_EXE_antsreg-lab"))
         .current_dir(folder)
         .env("CUDA_VISIBLE_DEVICES", "-1")
-        // Help is as wide as this says.
+        // The variable sets the width of the help text.
         .env_remove("COLUMNS")
         .args(line.split_whitespace())
         .output()
@@ -68,7 +68,7 @@ fn truth() -> AffineTransform {
     AffineTransform { matrix, translation: Vector3::new(9.0, -14.0, 21.0) }
 }
 
-/// A folder with a brain `f.nii.gz`, the same one moved by `truth` as `m.nii.gz`, and `truth` as `a.mat`.
+/// Makes a folder with a brain `f.nii.gz`, the same brain moved by `truth` as `m.nii.gz`, and `truth` as `a.mat`.
 fn pair() -> TempDir {
     let folder = TempDir::new().expect("a folder");
     let path = |name: &str| -> PathBuf { folder.path().join(name) };
@@ -84,7 +84,8 @@ fn curves_are_drawn_and_tabulated() {
     let line = "cost-curves -f f.nii.gz -m m.nii.gz -t a.mat -o c --cost nmi,ncc --mm 4 --points 4 --device cpu";
     let output = run(folder.path(), line);
     assert!(output.status.success(), "{}", text(&output.stderr));
-    // Three curves (two histogram samplings, and a cost without histogram) are tabulated along six parameters.
+    // The table has three curves (two ways of filling the histogram, and a cost without histogram) along six
+    // parameters.
     assert_eq!(text(&output.stdout).lines().count(), 1 + 6 * 3, "{}", text(&output.stdout));
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("a file of text");
     let csv = read("c.csv");

@@ -1,4 +1,4 @@
-//! FLIRT's local optimiser, line searches along one direction after the other (Jenkinson & Smith 2001), for many
+//! FLIRT's local optimiser: line searches along one direction after the other (Jenkinson & Smith 2001), for many
 //! starts in lockstep.
 
 use crate::Error;
@@ -9,7 +9,7 @@ use crate::parameters::{Direction, Parameters, along};
 /// Distance of the first evaluations of a line to both sides of its start, tolerances.
 const OPENING: f64 = 10.0;
 
-/// Most sweeps over the directions, as in FLIRT.
+/// Largest number of sweeps over the directions, as in FLIRT.
 pub(crate) const SWEEPS: usize = 4;
 
 /// State of a coordinate search: sweeps over the search directions, from one start.
@@ -48,7 +48,7 @@ impl AskTell for Walk<'_> {
 
     fn tell(&mut self, costs: &[f64]) {
         self.line.tell(costs);
-        // If a line needs no costs, the next line begins at once.
+        // A line search that needs no costs ends at once, and the next one begins.
         while self.line.ask().is_empty() && !self.done() {
             let best = self.line.best();
             self.point = along(&self.point, &self.directions[self.direction], best.at);

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Cost {
-    /// Correlation ratio: one modality or two
+    /// Correlation ratio, for images of one modality or of two
     ///
     /// 1 − η (Roche et al. 1998; Jenkinson & Smith 2001): the share of the moving variance that is left within the bins of
     /// the fixed image.
@@ -131,13 +131,13 @@ impl Cost {
     }
 }
 
-/// Weight of the overlap up to which the cost is 1.
+/// Largest weight of the overlap for which the cost is 1.
 const LEAST_WEIGHT: f64 = 2.0;
 
-/// Mutual information up to which the cost is 1, nats.
+/// Largest mutual information for which the cost is 1, nats.
 const NO_INFORMATION: f64 = 1e-9;
 
-/// Share of the mean square up to which a variance counts as 0.
+/// Largest variance, as a share of the mean square, that counts as 0.
 const ROUNDING: f64 = 1e-6;
 
 #[cfg(test)]

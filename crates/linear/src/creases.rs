@@ -11,10 +11,11 @@ use crate::parameters::{Frame, Parameters, along};
 use crate::progress::Progress;
 use crate::{Dof, Error};
 
-/// Distance between the point and the further starts along each direction, to both sides, tolerances.
+/// Distance of the further starts from the point along each direction, to both sides, tolerances.
 const AWAY: f64 = 3.0;
 
-/// The best result of line searches from `start` and from points around it; `start` itself if none is better.
+/// Returns the best result of line searches from `start` and from points around it, or `start` itself if no result is
+/// better.
 pub(crate) fn search<B: Backend>(
     level: &Level<B>,
     frame: &Frame,

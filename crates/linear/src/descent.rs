@@ -9,19 +9,20 @@ use crate::parameters::{Direction, Parameters, along};
 /// Step of the finite differences, tolerances.
 const STEP: f64 = 1.0;
 
-/// Distance of the first evaluations of a line, tolerances: that of the first line, and the largest of later ones.
+/// Distance of the first evaluations on a line, tolerances: for the first line, and the largest distance for later
+/// lines.
 const OPENING: f64 = 10.0;
 
-/// A shorter step than this ends the search, tolerances.
+/// Length of a step below which the search ends, tolerances.
 const SETTLED: f64 = 0.1;
 
 /// Largest number of parabolas fitted in one line search.
 const REFINEMENTS: usize = 6;
 
-/// Most gradients. Where the parameters are correlated, steps alternate in direction and many are needed.
+/// Largest number of gradients. If parameters are correlated, steps alternate in direction and many are needed.
 const STEPS: usize = 60;
 
-/// A step that gains less than this share of the cost ends the search.
+/// Smallest gain of a step, as a share of the cost. The search ends after a smaller gain.
 const LEAST_GAIN: f64 = 1e-6;
 
 /// The costs that a search needs next.
@@ -51,7 +52,7 @@ struct Descent<'a> {
 impl Descent<'_> {
     /// The phase after the costs around the point: a line search along the negative gradient.
     fn set_out(&self, costs: &[f64]) -> Phase {
-        // The first cost is that of the point itself, if it was not known before.
+        // The first cost is that of the point itself, unless it was known before.
         let (here, sides) = match self.cost {
             Some(cost) => (cost, costs),
             None => (costs[0], &costs[1..]),

@@ -7,7 +7,7 @@ use antsreg_kernels as kernels;
 
 use crate::{AngleSearch, Boundary, Options};
 
-/// Fixed or moving.
+/// The side of an image: fixed or moving.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     /// The fixed image.
@@ -32,7 +32,7 @@ pub enum Error {
     /// All voxels of the image have the same value.
     #[error("the {0} image is constant: there is nothing to align")]
     Constant(Side),
-    /// An image far narrower than a head.
+    /// The image is far narrower than a head.
     #[error(
         "the {side} image is {found_mm:.1} mm wide at most, expected {least_mm:.0} mm: the search begins with detail of \
          8 mm (are its voxel sizes in mm?)"
@@ -42,10 +42,10 @@ pub enum Error {
         side: Side,
         /// Length of the image's longest side, mm.
         found_mm: f64,
-        /// The least length, mm.
+        /// Smallest allowed length, mm.
         least_mm: f64,
     },
-    /// One image has two dimensions, the other three.
+    /// One image is two-dimensional, the other three-dimensional.
     #[error(
         "one image is a slice and the other a volume (fixed {fixed:?}, moving {moving:?} voxels): they must be alike"
     )]
@@ -55,12 +55,12 @@ pub enum Error {
         /// Shape of the moving image.
         moving: [usize; 3],
     },
-    /// Two slices whose planes differ too much.
+    /// The planes of the two slices differ too much.
     #[error("the planes of the two slices are {found_degrees:.0}° apart, expected at most {most_degrees:.0}°")]
     Planes {
         /// Angle between the planes, degrees.
         found_degrees: f64,
-        /// Largest angle allowed, degrees.
+        /// Largest allowed angle, degrees.
         most_degrees: f64,
     },
     /// Some voxels are NaN or infinite.
@@ -68,13 +68,13 @@ pub enum Error {
     NotFinite {
         /// The image with voxels that are not finite.
         side: Side,
-        /// How many voxels.
+        /// Number of those voxels.
         count: usize,
     },
     /// The grid of a weight differs from the grid of its image.
     #[error("the weight of the {side} image has the grid {found:?}, the image {expected:?}: they must be one")]
     WeightGrid {
-        /// The image of the weight.
+        /// The side of the image with this weight.
         side: Side,
         /// Shape of the image.
         expected: [usize; 3],
@@ -87,11 +87,11 @@ pub enum Error {
     /// A weight leaves fewer voxels than there are bins.
     #[error("the mask of the {side} image leaves {found} voxels, fewer than there are bins: {bins}")]
     FewVoxels {
-        /// The image of the weight.
+        /// The side of the image with this weight.
         side: Side,
         /// Voxels of positive weight.
         found: usize,
-        /// Bins at 1 mm.
+        /// Number of bins at 1 mm.
         bins: usize,
     },
     /// The images do not overlap, or are constant where they do, for every transform that the search evaluated.
@@ -100,52 +100,52 @@ pub enum Error {
     /// The start has no finite inverse.
     #[error("the starting transform is singular, or has numbers that are not finite")]
     SingularStart,
-    /// Number of bins outside [`Options::BINS`].
+    /// The number of bins is outside [`Options::BINS`].
     #[error("bins: {found}, expected {}", ends(&Options::BINS))]
     Bins {
-        /// The number given.
+        /// The number of bins given.
         found: usize,
     },
-    /// A finest level, mm, that is none of [`Options::LEVELS_MM`].
+    /// The finest level, mm, is not one of [`Options::LEVELS_MM`].
     #[error("finest level: {0} mm, expected {levels}", levels = listed(&Options::LEVELS_MM))]
     FinestLevel(f64),
-    /// Two shares of voxels that are not low < high within [`Options::SHARES`].
+    /// The two shares of voxels are not low < high within [`Options::SHARES`].
     #[error(
         "robust range: {0:?}, expected two shares with {least} ≤ low < high ≤ {most}",
         least = Options::SHARES.start(), most = Options::SHARES.end()
     )]
     RobustShares([f64; 2]),
-    /// Angles of the search, degrees, outside [`AngleSearch::RANGE_DEGREES`].
+    /// The angles of the search, degrees, are outside [`AngleSearch::RANGE_DEGREES`].
     #[error("search range: {0:?}°, expected {range} for each axis", range = ends(&AngleSearch::RANGE_DEGREES))]
     AngleRange([f64; 3]),
-    /// A step between angles of the search, degrees, outside [`AngleSearch::STEP_DEGREES`].
+    /// The step between angles of the search, degrees, is outside [`AngleSearch::STEP_DEGREES`].
     #[error("search step: {0}°, expected {range}", range = ends(&AngleSearch::STEP_DEGREES))]
     AngleStep(f64),
-    /// Boundary-based registration of slices.
+    /// Boundary-based registration is not supported for slices.
     #[error("boundary-based registration needs volumes, found slices")]
     BoundaryOfSlices,
-    /// Boundary-based registration without white matter.
+    /// Boundary-based registration needs white matter, but none was given.
     #[error("boundary-based registration needs the white matter of the fixed image")]
     NoWhiteMatter,
-    /// White matter that has no border, or hardly any.
+    /// The white matter has almost no border.
     #[error(
         "the border of the white matter has {found} points, expected at least {least}: white matter is where values are above 0.5"
     )]
     FewBoundaryPoints {
-        /// Points that were found.
+        /// Number of points found on the border.
         found: usize,
-        /// Points that are needed.
+        /// Number of points needed.
         least: usize,
     },
-    /// A distance of the samples from the border outside [`Boundary::DISTANCE_MM`], mm.
+    /// The distance of the samples from the border, mm, is outside [`Boundary::DISTANCE_MM`].
     #[error("distance from the border: {0} mm, expected {range} mm", range = ends(&Boundary::DISTANCE_MM))]
     BoundaryDistance(f64),
-    /// A slope that is zero, or numbers that are not finite.
+    /// The slope is zero, or slope or offset is not finite.
     #[error("slope {slope} and offset {offset} of the contrast: expected finite numbers, and a slope that is not 0")]
     BoundaryNumber {
-        /// The slope.
+        /// Slope of the cost.
         slope: f64,
-        /// The offset.
+        /// Offset of the contrast.
         offset: f64,
     },
     /// The observer stopped the registration.

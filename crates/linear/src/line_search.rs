@@ -6,10 +6,10 @@
 /// Factor by which a bracket grows.
 const GROWTH: f64 = 1.6;
 
-/// Most steps by which a bracket grows.
+/// Largest number of times that a bracket grows.
 const MOST_GROWTH: usize = 8;
 
-/// Most parabolas on a bracket by default.
+/// Default for the largest number of parabolas on a bracket.
 const MOST_REFINEMENTS: usize = 4;
 
 /// Default precision: a parabola whose vertex is closer than this to the middle of the bracket is the last.
@@ -47,7 +47,7 @@ pub(crate) struct LineSearch {
 }
 
 impl LineSearch {
-    /// A search from 0, where the cost may be known, that evaluates `± opening` first.
+    /// Makes a search from position 0, whose cost may be known. The positions ± `opening` are evaluated first.
     pub fn new(cost: Option<f64>, opening: f64) -> LineSearch {
         let start = Probe { at: 0.0, cost: cost.unwrap_or(f64::INFINITY) };
         let mut asked = vec![-opening, opening];
@@ -65,12 +65,12 @@ impl LineSearch {
         }
     }
 
-    /// The same search, with this precision and at most this number of parabolas.
+    /// The same search with this precision and this largest number of parabolas.
     pub fn refined(self, precision: f64, refinements: usize) -> LineSearch {
         LineSearch { precision, refinements, ..self }
     }
 
-    /// The positions whose costs are needed next; none when the search is over.
+    /// The positions whose costs are needed next; empty if the search is over.
     pub fn ask(&self) -> &[f64] {
         &self.asked
     }

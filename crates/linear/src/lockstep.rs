@@ -1,4 +1,5 @@
-//! Searches as state machines that ask for costs, so that all of them are evaluated in one batch.
+//! Runs many searches in lockstep: each is a state machine that asks for costs, so that the costs for all searches
+//! are evaluated in one batch.
 
 use crate::Error;
 use crate::parameters::Parameters;
@@ -17,7 +18,7 @@ pub(crate) fn best_first(candidates: &mut [Candidate]) {
 
 /// A minimisation from one start, which asks for costs and is told them.
 pub(crate) trait AskTell {
-    /// The parameters whose costs are needed next; none when the search is over.
+    /// The parameters whose costs are needed next; empty if the search is over.
     fn ask(&self) -> Vec<Parameters>;
     /// Receives the costs of the parameters asked for.
     fn tell(&mut self, costs: &[f64]);

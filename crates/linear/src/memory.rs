@@ -7,10 +7,10 @@ use antsreg_core::Grid;
 
 use crate::Options;
 
-/// Bytes of a scalar voxel.
+/// Size of a scalar voxel, bytes.
 const SCALAR: usize = 4;
 
-/// Voxels of a sorted list for which a device counts the bins together.
+/// Number of voxels of a sorted list for which a device counts the bins together.
 const VOXELS_PER_COUNTER: usize = 2048;
 
 /// Peak memory on a device of a registration of a fixed and a moving image, bytes.
@@ -23,8 +23,8 @@ pub fn device_bytes([fixed, moving]: [&Grid; 2], masked: [bool; 2], options: &Op
     let level = level_voxels(fixed, finest_mm(fixed, options).max(moving.spacing.min()));
     // A blur with a wide kernel needs a copy.
     let blurring = 2 * fixed.len() + level;
-    // The fixed level with its sorted list. In addition, first the counters of the bins during sorting, later the
-    // moving level: blurred and resampled, then as an image and as a texture.
+    // Memory for the fixed level with its sorted list. In addition, first the counters of the bins during sorting,
+    // later the moving level: blurred and resampled, then as an image and as a texture.
     let counters = level.div_ceil(VOXELS_PER_COUNTER) * options.bins;
     let searching = 2 * level * fixed_images + counters.max(2 * moving.len() * moving_images);
     SCALAR * (loaded + blurring.max(searching))
@@ -68,7 +68,8 @@ mod tests {
 
     #[test]
     fn the_peak_is_that_of_the_search() {
-        // Scalars per voxel, counted by hand: with one grid for both images and a level on it.
+        // The expected scalars per voxel were counted by hand, with one grid for both images and a level on that
+        // grid.
         let grid = cube(100, 1.0);
         for (masked, scalars) in [([false; 2], 6), ([true, false], 9), ([false, true], 9), ([true; 2], 12)] {
             let bytes = device_bytes([&grid, &grid], masked, &Options::default());
@@ -78,7 +79,7 @@ mod tests {
 
     #[test]
     fn levels_of_thick_slices_are_isotropic() {
-        // Five times the voxels of 1 × 1 × 5 mm.
+        // Such a grid has a fifth of the voxels of the 1 mm level.
         let mut grid = cube(100, 1.0);
         grid.spacing.z = 5.0;
         let bytes = device_bytes([&grid, &grid], [false; 2], &Options::default());
@@ -89,8 +90,8 @@ mod tests {
     fn no_level_is_finer_than_the_coarser_image() {
         let (fine, coarse) = (cube(128, 1.0), cube(64, 2.0));
         let options = Options::default();
-        // Both images; during the blur of the fixed image, two copies of it and the level with an eighth of its
-        // voxels.
+        // The memory holds both images. During the blur of the fixed image it also holds two copies of that image,
+        // and the level with an eighth of its voxels.
         let expected = fine.len() + coarse.len() + 2 * fine.len() + coarse.len();
         assert_eq!(device_bytes([&fine, &coarse], [false; 2], &options), SCALAR * expected);
         // The options limit the level to the same spacing.

@@ -36,7 +36,7 @@ impl Dof {
     /// All models, from few to many degrees of freedom.
     pub const ALL: [Dof; 5] = [Dof::Translation3, Dof::Rigid6, Dof::Similarity7, Dof::Scales9, Dof::Affine12];
 
-    /// Number of degrees of freedom, of volumes or of slices.
+    /// Number of degrees of freedom, for volumes or for slices.
     pub fn number(self, slices: bool) -> u8 {
         match (self, slices) {
             (Dof::Translation3, false) => 3,

@@ -15,7 +15,7 @@ pub(crate) const TRANSLATION: usize = 3;
 pub(crate) const SCALE: usize = 6;
 pub(crate) const SKEW: usize = 9;
 
-/// The parameters of the start.
+/// The parameters of the start transform.
 pub(crate) const IDENTITY: Parameters = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0];
 
 /// FLIRT's tolerance of each parameter at 1 mm: radians, mm, scale, skew. Each moves the surface of a brain by about the
@@ -259,19 +259,19 @@ impl Frame {
     }
 }
 
-/// Rx·Ry·Rz.
+/// The rotation matrix Rx·Ry·Rz.
 fn rotation(parameters: &Parameters) -> Matrix3<f64> {
     let about = |axis, angle| Rotation3::from_axis_angle(&axis, angle);
     let [x, y, z] = [parameters[0], parameters[1], parameters[2]];
     (about(Vector3::x_axis(), x) * about(Vector3::y_axis(), y) * about(Vector3::z_axis(), z)).into_inner()
 }
 
-/// The angles of [`rotation`].
+/// The angles about x, y and z of a rotation matrix, the inverse of [`rotation`].
 fn angles(rotation: &Rotation3<f64>) -> [f64; 3] {
     let r = rotation.matrix();
     let y = r[(0, 2)].clamp(-1.0, 1.0).asin();
     if r[(0, 2)].abs() > 1.0 - 1e-12 {
-        // Gimbal lock: only the sum of the other two angles matters.
+        // In gimbal lock only the sum of the other two angles is determined.
         return [r[(2, 1)].atan2(r[(1, 1)]), y, 0.0];
     }
     [(-r[(1, 2)]).atan2(r[(2, 2)]), y, (-r[(0, 1)]).atan2(r[(0, 0)])]

@@ -3,7 +3,7 @@
 use antsreg_core::{Grid, Volume};
 use nalgebra::{Matrix3, Point3, SymmetricEigen, Vector3};
 
-/// Largest plausible stretch between two brains. Larger stretches come from different fields of view.
+/// Largest plausible stretch between two brains. A larger stretch results from different fields of view.
 const MOST_STRETCH: f64 = 1.5;
 
 /// Centre of mass and principal axes in the world, RAS mm.
@@ -18,8 +18,8 @@ pub(crate) struct Pose {
 }
 
 impl Pose {
-    /// The pose of a volume, with the positive voxels as masses. Without any mass: the centre of the grid and the
-    /// world's axes.
+    /// The pose of a volume; positive voxels are masses. Without any mass, the pose is the centre of the grid and the
+    /// axes of the world.
     pub fn of(volume: &Volume) -> Pose {
         let to_world = volume.grid.voxel_to_world();
         let [nx, ny, _] = volume.grid.shape;
@@ -38,8 +38,8 @@ impl Pose {
         let mean = first / mass;
         let mut covariance = second / mass - mean * mean.transpose();
         if volume.grid.is_slice() {
-            // The same thickness for both images, small enough that the normal becomes the axis of least extent, the
-            // first in the order below.
+            // Both slices get the same small thickness, so that their normal is the axis of least extent, the first
+            // axis below.
             let normal = normal(&volume.grid);
             covariance += normal * normal.transpose();
         }
@@ -49,7 +49,7 @@ impl Pose {
         let column = |axis: usize| eigen.eigenvectors.column(order[axis]).into_owned();
         let (mut least, middle) = (column(0), column(1));
         if volume.grid.is_slice() {
-            // The same sign for both images, so that rotations from one to the other stay in the plane.
+            // Both slices get the same sign of the normal, so that rotations between them stay in the plane.
             least = normal(&volume.grid);
         }
         let axes = Matrix3::from_columns(&[least, middle, least.cross(&middle)]);

@@ -16,13 +16,13 @@ const OPENING: f64 = 10.0;
 /// Largest number of parabolas fitted in one line search.
 const REFINEMENTS: usize = 12;
 
-/// Length of a direction that the search adds, resolutions: about a tolerance.
+/// Length of a direction that the search adds, in resolutions. This is about one tolerance.
 const STEP: f64 = 6.0;
 
-/// Most sweeps over the directions.
+/// Largest number of sweeps over the directions.
 const SWEEPS: usize = 30;
 
-/// A sweep that gains less than this share of the cost ends the search.
+/// Smallest gain of a sweep, as a share of the cost. The search ends after a smaller gain.
 const LEAST_GAIN: f64 = 1e-6;
 
 /// A search along a direction.
@@ -39,7 +39,8 @@ struct Line {
 enum Phase {
     /// A line search along a direction.
     Line(Box<Line>),
-    /// The evaluation of one point beyond the end of a sweep, as far from its end as the end is from its start.
+    /// The evaluation of one point beyond the end of a sweep. Its distance from the end equals that between start and
+    /// end.
     Beyond,
     Done,
 }
@@ -183,7 +184,7 @@ impl AskTell for Powell {
     }
 
     fn found(&self) -> Candidate {
-        // The best evaluated point. The cost of `point` may be that of a nearby point.
+        // The best evaluated point is returned, because the cost of `point` may be that of a nearby point.
         self.memory.best().unwrap_or(Candidate { parameters: self.point, cost: 1.0 })
     }
 }

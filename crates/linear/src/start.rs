@@ -10,8 +10,8 @@ use crate::pose::Pose;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Start {
-    /// The centres of mass coincide, and the axes are those of the headers. Masses are the intensities of the
-    /// search's coarsest level: clamped, above the lower end of the robust range, multiplied by the weights.
+    /// The centres of mass are aligned; the axes are those of the headers. Masses are the intensities on the search's
+    /// coarsest level: clamped, above the lower end of the robust range, multiplied by the weights.
     CentreOfMass,
     /// The identity in the world coordinates given by the headers of both images.
     Headers,

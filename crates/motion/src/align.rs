@@ -1,103 +1,187 @@
-//! The alignment of one volume: steps of regression, coarse to fine.
+//! The alignment of volumes: steps of regression, coarse to fine. All volumes take each step together, so that a device computes
+//! the sums of all of them in one call.
 
-use antsreg_core::{AffineTransform, Volume};
+use antsreg_core::AffineTransform;
+use antsreg_kernels::{Backend, FitRule};
+use rayon::prelude::*;
 
-use crate::Error;
-use crate::reference::{Reference, Smoothed};
+use crate::information;
+use crate::reference::{Prepared, Reference, margin};
 use crate::regression::Sums;
+use crate::{Cost, Error};
 
 /// A step that moves points at 50 mm by less has converged on the finest level, mm; on coarser levels ten times as much.
 const CONVERGED_MM: f64 = 1e-3;
 /// The share of the points that must lie inside the volume.
 const LEAST_SHARE: f64 = 0.3;
+/// Volumes whose steps one thread computes.
+const TOGETHER: usize = 4;
 
 /// A volume that is aligned.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Aligned {
     /// From points of the reference to points of the volume, RAS mm.
     pub transform: AffineTransform,
-    /// The cost on the finest level: 1 less the correlation, or the mean squared difference in units of the variance of the
-    /// reference.
+    /// The cost on the finest level: 1 less the correlation; the mean squared difference in units of the variance of the
+    /// reference; 1 less the correlation ratio; or 2 less the normalised mutual information.
     pub cost: f64,
     /// The share of the points compared that lies inside the volume.
     pub overlap: f64,
 }
 
-/// One volume on one level.
-struct OnLevel<'a> {
-    reference: &'a Reference,
-    level: usize,
-    volume: &'a Smoothed,
-    world_to_voxel: AffineTransform,
+/// A volume that descends from a start, on one level.
+struct Descent {
+    /// Index of the volume.
+    volume: usize,
+    /// The best transform so far, with its cost and share of points; `None` before the first sums.
+    best: Option<Aligned>,
+    /// The parameters of the step that is tried from there.
+    step: Vec<f64>,
+    /// The transform that is tried.
+    tried: AffineTransform,
+    /// Steps left.
+    left: usize,
+    done: Option<Result<Aligned, Error>>,
 }
 
-impl OnLevel<'_> {
-    /// The sums at a transform, if enough points lie inside the volume.
-    fn sums(&self, transform: &AffineTransform) -> Result<Sums, Error> {
-        let points = &self.reference.levels[self.level].points;
-        let to_voxel = self.world_to_voxel.after(transform);
-        let sums = Sums::new(points, &self.volume.spline, self.volume.shape, &to_voxel, self.volume.margin);
-        let of = points.positions.len();
-        if (sums.count as f64) < LEAST_SHARE * of as f64 {
-            return Err(Error::NoOverlap { found: sums.count, of });
-        }
-        Ok(sums)
+/// What a descent needs to know of its level.
+struct Rules<'a> {
+    cost: Cost,
+    converged: f64,
+    points: f64,
+    back: &'a (dyn Fn(&[f64]) -> AffineTransform + Sync),
+}
+
+impl Descent {
+    fn new(volume: usize, start: AffineTransform, steps: usize) -> Descent {
+        Descent { volume, best: None, step: Vec::new(), tried: start, left: steps, done: None }
     }
 
-    /// The best transform that steps from `start` reach.
-    fn descend(&self, start: AffineTransform) -> Result<Aligned, Error> {
-        let options = &self.reference.options;
-        let finest = self.level + 1 == self.reference.levels.len();
-        let converged = if finest { CONVERGED_MM } else { 10.0 * CONVERGED_MM };
-        let mut transform = start;
-        let mut sums = self.sums(&transform)?;
-        let mut cost = sums.objective(options.cost);
-        let mut step = sums.solve(options.cost)?;
-        for _ in 0..options.iterations {
-            let back: Vec<f64> = step.iter().map(|value| -value).collect();
-            let tried = transform.after(&self.reference.generators.map(&back));
-            let size = step.iter().map(|value| value * value).sum::<f64>().sqrt();
-            let better = self.sums(&tried).ok().map(|sums| (sums.objective(options.cost), sums));
-            match better.filter(|(tried, _)| *tried < cost) {
-                Some((lower, at)) => {
-                    (transform, cost, sums) = (tried, lower, at);
-                    if size < converged {
-                        break;
-                    }
-                    step = sums.solve(options.cost)?;
+    /// Receives the sums of the transform that was tried, and chooses the next one.
+    fn receive(&mut self, sums: &Sums, rules: &Rules<'_>) {
+        let here = if sums.count < LEAST_SHARE * rules.points {
+            Err(Error::NoOverlap { found: sums.count as usize, of: rules.points as usize })
+        } else {
+            let (cost, overlap) = (sums.objective(rules.cost), sums.count / rules.points);
+            Ok(Aligned { transform: self.tried, cost, overlap })
+        };
+        let size = self.step.iter().map(|value| value * value).sum::<f64>().sqrt();
+        match (here, self.best) {
+            (Err(error), None) => return self.done = Some(Err(error)),
+            (Ok(here), best) if best.is_none_or(|best| here.cost < best.cost) => {
+                self.best = Some(here);
+                if best.is_some() && size < rules.converged {
+                    return self.done = Some(Ok(here));
                 }
-                None if size < converged => break,
-                None => step.iter_mut().for_each(|value| *value *= 0.5),
+                match sums.solve(rules.cost) {
+                    Ok(step) => self.step = step,
+                    Err(error) => return self.done = Some(Err(error)),
+                }
+            }
+            (_, Some(best)) if size < rules.converged => return self.done = Some(Ok(best)),
+            _ => self.step.iter_mut().for_each(|value| *value *= 0.5),
+        }
+        let Some(best) = self.best else { return self.done = Some(Err(Error::Undetermined)) };
+        if self.left == 0 {
+            return self.done = Some(Ok(best));
+        }
+        self.left -= 1;
+        self.tried = best.transform.after(&(rules.back)(&self.step));
+    }
+}
+
+/// Descends on a level from each start, a volume's index and a transform; results in the order of the starts.
+fn descend<B: Backend>(
+    reference: &Reference<'_, B>,
+    level: usize,
+    volumes: &[&Prepared<B>],
+    starts: impl IntoIterator<Item = (usize, AffineTransform)>,
+) -> Result<Vec<Result<Aligned, Error>>, Error> {
+    let Some(first) = volumes.first() else { return Ok(Vec::new()) };
+    let (options, points) = (&reference.options, &reference.levels[level].points);
+    let rule = FitRule { margin: margin(&first.grid, reference.levels[level].sigma_mm), ..points.rule };
+    let finest = level + 1 == reference.levels.len();
+    // A motion of the reference is undone by the opposite motion.
+    let back = |step: &[f64]| {
+        let opposite: Vec<f64> = step.iter().map(|value| -value).collect();
+        reference.generators.map(&opposite)
+    };
+    let rules = Rules {
+        cost: options.cost,
+        converged: if finest { CONVERGED_MM } else { 10.0 * CONVERGED_MM },
+        points: points.count as f64,
+        back: &back,
+    };
+    let to_voxels: Vec<AffineTransform> = volumes.iter().map(|volume| volume.grid.world_to_voxel()).collect();
+    let images: Vec<&B::Image> = volumes.iter().map(|volume| &volume.levels[level]).collect();
+    let mut descents: Vec<Descent> =
+        starts.into_iter().map(|(volume, start)| Descent::new(volume, start, options.iterations)).collect();
+    loop {
+        let active: Vec<&mut Descent> = descents.iter_mut().filter(|descent| descent.done.is_none()).collect();
+        if active.is_empty() {
+            break;
+        }
+        let at: Vec<(usize, AffineTransform)> =
+            active.iter().map(|descent| (descent.volume, to_voxels[descent.volume].after(&descent.tried))).collect();
+        let found = reference.device.fit_sums(&points.image, &images, &rule, &at)?;
+        let both = active.into_par_iter().zip(&found).with_min_len(TOGETHER);
+        both.for_each(|(descent, found)| descent.receive(&Sums::of(points, found), &rules));
+    }
+    Ok(descents.into_iter().map(|descent| descent.done.unwrap_or(Err(Error::Undetermined))).collect())
+}
+
+/// The best of several results; the first error where there is none.
+pub(crate) fn best(found: impl IntoIterator<Item = Result<Aligned, Error>>) -> Result<Aligned, Error> {
+    let better = |best: Result<Aligned, Error>, found: Result<Aligned, Error>| match (&best, &found) {
+        (Ok(kept), Ok(found)) if kept.cost <= found.cost => best,
+        (Ok(_) | Err(_), Err(_)) => best,
+        _ => found,
+    };
+    found.into_iter().reduce(better).unwrap_or(Err(Error::Undetermined))
+}
+
+/// Optimises all starts of each volume on the coarsest level; the best result of each volume.
+pub(crate) fn approach<B: Backend>(
+    reference: &Reference<'_, B>,
+    volumes: &[&Prepared<B>],
+    starts: &[&[AffineTransform]],
+) -> Result<Vec<Result<Aligned, Error>>, Error> {
+    let all = starts.iter().enumerate().flat_map(|(volume, starts)| starts.iter().map(move |start| (volume, *start)));
+    let mut found = descend(reference, 0, volumes, all)?.into_iter();
+    Ok(starts.iter().map(|starts| best(found.by_ref().take(starts.len()).collect::<Vec<_>>())).collect())
+}
+
+/// Refines what was found on the coarsest level on all finer ones; a volume that was not found stays so.
+pub(crate) fn refine<B: Backend>(
+    reference: &Reference<'_, B>,
+    volumes: &[&Prepared<B>],
+    mut found: Vec<Result<Aligned, Error>>,
+) -> Result<Vec<Result<Aligned, Error>>, Error> {
+    for level in 1..reference.levels.len() {
+        let starts: Vec<(usize, AffineTransform)> = found
+            .iter()
+            .enumerate()
+            .filter_map(|(volume, found)| Some((volume, found.as_ref().ok()?.transform)))
+            .collect();
+        let refined = descend(reference, level, volumes, starts.iter().copied())?;
+        starts.iter().zip(refined).for_each(|((volume, _), refined)| found[*volume] = refined);
+    }
+    if let Some(fixed) = &reference.binned {
+        for (found, volume) in found.iter_mut().zip(volumes) {
+            if let (Ok(aligned), Some(moving)) = (&found, &volume.moving) {
+                let to_voxel = volume.grid.world_to_voxel();
+                *found = Ok(information::refine(reference, fixed, moving, &to_voxel, *aligned)?);
             }
         }
-        let of = self.reference.levels[self.level].points.positions.len();
-        Ok(Aligned { transform, cost, overlap: sums.count as f64 / of as f64 })
     }
+    Ok(found)
 }
 
-/// Aligns a prepared volume from the best of several starts, each optimised on the coarsest level.
-pub(crate) fn align(
-    reference: &Reference,
-    prepared: &[Smoothed],
-    volume: &Volume,
-    starts: &[AffineTransform],
-) -> Result<Aligned, Error> {
-    let world_to_voxel = volume.grid.world_to_voxel();
-    let on = |level: usize| OnLevel { reference, level, volume: &prepared[level], world_to_voxel };
-    let mut found: Result<Aligned, Error> = Err(Error::Undetermined);
-    for start in starts {
-        let tried = on(0).descend(*start);
-        let better = match (&found, &tried) {
-            (Err(_), _) => true,
-            (Ok(best), Ok(tried)) => tried.cost < best.cost,
-            (Ok(_), Err(_)) => false,
-        };
-        if better {
-            found = tried;
-        }
-    }
-    for level in 1..reference.levels.len() {
-        found = on(level).descend(found?.transform);
-    }
-    found
+/// Aligns prepared volumes, each from the best of its starts.
+pub(crate) fn align<B: Backend>(
+    reference: &Reference<'_, B>,
+    volumes: &[&Prepared<B>],
+    starts: &[&[AffineTransform]],
+) -> Result<Vec<Result<Aligned, Error>>, Error> {
+    refine(reference, volumes, approach(reference, volumes, starts)?)
 }

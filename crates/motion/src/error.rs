@@ -1,62 +1,62 @@
-//! Why a series is not corrected.
+//! Errors of motion correction.
 
-/// What stops motion correction, or the alignment of one volume.
+/// The error if a series or one volume cannot be aligned.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No level.
+    /// The list of levels is empty.
     #[error("no level of smoothing, expected at least one")]
     Levels,
-    /// A standard deviation out of range.
+    /// A standard deviation is out of range.
     #[error("a smoothing of {0} mm, expected 0 to 20 mm")]
     Sigma(f64),
-    /// A number that is too small.
+    /// A number is too small.
     #[error("{found} {what}, expected at least {least}")]
     Count {
-        /// Of what.
+        /// Name of the number.
         what: &'static str,
-        /// The number.
+        /// Value of the number.
         found: usize,
-        /// The least that is allowed.
+        /// Smallest allowed value.
         least: usize,
     },
-    /// A reference of two dimensions.
+    /// The reference has two dimensions.
     #[error("the reference has {found:?} voxels, expected at least {least} along each axis")]
     Thin {
         /// Voxels along each axis.
         found: [usize; 3],
-        /// The least along each.
+        /// Smallest allowed number along each axis.
         least: usize,
     },
-    /// An image without contrast.
+    /// The image has no contrast.
     #[error("every voxel has the same value")]
     Constant,
-    /// Voxels that are no numbers.
+    /// Some voxels are NaN or infinite.
     #[error("{count} voxels are NaN, infinite or beyond single precision")]
     NotFinite {
-        /// How many.
+        /// Number of those voxels.
         count: usize,
     },
-    /// A volume that does not meet the reference in enough voxels.
+    /// The volume overlaps with the reference in too few voxels.
     #[error("{found} of {of} voxels of the reference lie inside the volume, too few to compare")]
     NoOverlap {
-        /// Voxels that meet.
+        /// Number of voxels that overlap.
         found: usize,
-        /// Voxels that are compared.
+        /// Number of voxels that are compared.
         of: usize,
     },
-    /// A volume on another grid than the first one.
+    /// The grid of a volume differs from that of the first volume.
     #[error("the volume has {found:?} voxels, expected {expected:?}")]
     Shape {
-        /// Its voxels along each axis.
+        /// Number of voxels of the volume along each axis.
         found: [usize; 3],
-        /// Those of the series.
+        /// Number of voxels expected along each axis.
         expected: [usize; 3],
     },
-    /// Voxels that the fit cannot tell degrees of freedom from.
+    /// The voxels do not determine all degrees of freedom.
     #[error("the images do not determine all degrees of freedom")]
     Undetermined,
-    /// A device that failed.
+    /// The device failed.
     #[error(transparent)]
     Device(#[from] antsreg_kernels::Error),
 }

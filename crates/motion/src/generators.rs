@@ -4,20 +4,20 @@ use antsreg_core::AffineTransform;
 use antsreg_linear::Dof;
 use nalgebra::{Matrix4, Point3, Vector3};
 
-/// The changes that the degrees of freedom allow, as velocities x ↦ G·x of points (RAS mm) about a centre. Rotations are in
-/// radians, times [`RADIUS_MM`](Generators::RADIUS_MM), so that all parameters are of the size of mm.
+/// The generators of a model, as velocities x ↦ G·x of points (RAS mm) about a centre. Rotations are in radians,
+/// multiplied by [`RADIUS_MM`](Generators::RADIUS_MM), so that all parameters are comparable to mm.
 #[derive(Debug, Clone)]
 pub(crate) struct Generators {
     centre: Point3<f64>,
-    /// Homogeneous matrices about the centre; their last rows are 0.
+    /// Homogeneous matrices about the centre. The last row of each is 0.
     matrices: Vec<Matrix4<f64>>,
 }
 
 impl Generators {
-    /// A turn or a stretch by a parameter of 1 moves points at this distance by 1 mm.
+    /// Distance from the centre, mm, at which a rotation or stretch with parameter 1 moves a point by 1 mm.
     pub const RADIUS_MM: f64 = 50.0;
 
-    /// The generators of a model about a centre.
+    /// Makes the generators of a model about a centre.
     pub fn new(dof: Dof, centre: Point3<f64>) -> Generators {
         let entry = |row: usize, column: usize, value: f64| {
             let mut matrix = Matrix4::zeros();
@@ -49,7 +49,7 @@ impl Generators {
         self.centre
     }
 
-    /// How many parameters there are.
+    /// Number of parameters.
     pub fn len(&self) -> usize {
         self.matrices.len()
     }
@@ -64,7 +64,7 @@ impl Generators {
     pub fn map(&self, parameters: &[f64]) -> AffineTransform {
         let sum: Matrix4<f64> = self.matrices.iter().zip(parameters).map(|(matrix, value)| matrix * *value).sum();
         let map = AffineTransform::from_homogeneous(&sum.exp());
-        // About the centre.
+        // The map is about the centre.
         let translation = self.centre.coords - map.matrix * self.centre.coords + map.translation;
         AffineTransform { translation, ..map }
     }
@@ -86,7 +86,7 @@ mod tests {
                 const STEP: f64 = 1e-4;
                 parameters[n] = STEP;
                 let moved = generators.map(&parameters).apply(&point);
-                // The second order of a step of 1e-4 is 1e-8 of points at 50 mm.
+                // Terms of second order: a step of 1e-4 moves points at 50 mm by 1e-8.
                 assert!(((moved - point) / STEP - velocity).norm() < 1e-3, "{dof:?}, parameter {n}");
             }
         }

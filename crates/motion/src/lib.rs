@@ -11,6 +11,7 @@
 mod align;
 mod error;
 mod generators;
+mod information;
 mod measures;
 mod options;
 mod points;

@@ -1,11 +1,11 @@
-//! What a motion amounts to, in numbers.
+//! Summary measures of head motion: parameters, framewise displacement, deviation.
 
 use antsreg_core::AffineTransform;
 use nalgebra::{Point3, Rotation3, Vector3};
 
-/// The radius of the sphere on which rotations become mm, mm (Power et al. 2012, NeuroImage 59:2142).
+/// Radius of the sphere on which rotations are converted to mm, mm (Power et al. 2012, NeuroImage 59:2142).
 const HEAD_RADIUS_MM: f64 = 50.0;
-/// The radius of the sphere over which deviations are averaged, mm (Jenkinson 1999, technical report TR99MJ1).
+/// Radius of the sphere over which deviations are averaged, mm (Jenkinson 1999, technical report TR99MJ1).
 const DEVIATION_RADIUS_MM: f64 = 80.0;
 
 /// A rigid motion of the head between the reference and a volume, about a centre.
@@ -17,7 +17,7 @@ pub struct Parameters {
     pub rotation: Vector3<f64>,
 }
 
-/// The motion that a transform (reference → volume, RAS mm) makes about a centre.
+/// The motion about a centre that corresponds to a transform (reference → volume, RAS mm).
 pub fn parameters(transform: &AffineTransform, centre: &Point3<f64>) -> Parameters {
     let translation = transform.apply(centre) - centre;
     let rotation = Rotation3::from_matrix(&transform.matrix).euler_angles();
@@ -64,7 +64,7 @@ mod tests {
             matrix: Rotation3::from_euler_angles(0.1, 0.2, -0.1).into_inner(),
             translation: Vector3::new(1.0, 2.0, 3.0),
         };
-        // A lattice of 4 mm over the ball.
+        // The mean is computed over a lattice of 4 mm in the ball.
         let steps = || (-20..=20).map(|n| 4.0 * f64::from(n));
         let offsets = steps().flat_map(|x| steps().flat_map(move |y| steps().map(move |z| Vector3::new(x, y, z))));
         let (mut sum, mut count) = (0.0, 0.0);
@@ -74,7 +74,7 @@ mod tests {
             count += 1.0;
         }
         let expected = (sum / count).sqrt();
-        // The lattice misses the ball's second moment by some thousandths.
+        // The second moment of the lattice differs from that of the ball by some thousandths.
         assert!((rms_deviation(&a, &b, &centre) - expected).abs() < 5e-3 * expected);
     }
 }

@@ -15,6 +15,10 @@ pub enum Cost {
     Ncc,
     /// Least squares: intensities are the same
     Lsq,
+    /// Correlation ratio: intensities are a curve of those of the reference, for series whose contrast changes (diffusion)
+    Cr,
+    /// Normalised mutual information: intensities may change in any way
+    Nmi,
 }
 
 /// Options of motion correction.

@@ -2,32 +2,54 @@
 
 use antsreg_core::{Grid, Volume};
 use antsreg_kernels::apply::BSpline;
-use nalgebra::{Point3, Vector3};
+use antsreg_kernels::{Backend, FitRule};
+use nalgebra::{DMatrix, Point3, Vector3};
 use rayon::prelude::*;
 
-use crate::Error;
 use crate::generators::Generators;
+use crate::{Cost, Error};
 
-/// Voxels of the reference with the functions that a volume is fitted by: the reference, 1, and the change of the reference
+/// Voxels of the reference with the functions that a volume is fitted by: powers of the reference's intensity, and their changes
 /// under each generator.
-pub(crate) struct Points {
-    /// Where they lie, RAS mm.
-    pub positions: Vec<Point3<f64>>,
-    /// The functions at each position, one position after the other.
-    pub functions: Vec<f32>,
-    /// How many functions there are.
+pub(crate) struct Points<B: Backend> {
+    /// The points on the device, as [`Backend::fit_sums`] takes them; positions in RAS mm.
+    pub image: B::Image,
+    /// Number of points.
     pub count: usize,
-    /// The mean and the standard deviation of the reference there, by which its values and those of volumes are normalised.
-    pub normal: [f32; 2],
+    /// Sums over all points of the products of two functions.
+    pub products: DMatrix<f64>,
+    /// How values are normalised: by the mean and the standard deviation of the reference there; without margin.
+    pub rule: FitRule,
 }
 
-impl Points {
+/// The order of the functions: the reference's intensity r and 1, then r², r³ where the cost fits a curve; then for each power
+/// but 1, in that order, its change under each generator.
+pub(crate) const REFERENCE: usize = 0;
+/// See [`REFERENCE`].
+pub(crate) const CONSTANT: usize = 1;
+
+/// Number of powers of the intensity, 1 included.
+pub(crate) fn powers(cost: Cost) -> usize {
+    match cost {
+        Cost::Ncc | Cost::Lsq => 2,
+        Cost::Cr | Cost::Nmi => 4,
+    }
+}
+
+impl<B: Backend> Points<B> {
     /// The voxels of a smoothed reference where its gradient is strongest: at most `most`, none of them nearer to the
     /// border than `margin` voxels.
     ///
     /// # Errors
-    /// A reference without contrast.
-    pub fn new(smooth: &Volume, generators: &Generators, most: usize, margin: [usize; 3]) -> Result<Points, Error> {
+    /// A reference without contrast; a device that fails.
+    pub fn new(
+        device: &B,
+        smooth: &Volume,
+        generators: &Generators,
+        cost: Cost,
+        most: usize,
+        margin: [usize; 3],
+    ) -> Result<Points<B>, Error> {
         let grid = &smooth.grid;
         let spline = BSpline::through(grid.shape, &smooth.voxels);
         let to_world = grid.voxel_to_world();
@@ -42,18 +64,40 @@ impl Points {
         let [nx, ny, _] = grid.shape;
         let value = |[i, j, k]: [usize; 3]| smooth.voxels[(k * ny + j) * nx + i];
         let values: Vec<f32> = chosen.iter().map(|n| value(inside[*n])).collect();
-        let normal = mean_and_deviation(&values).ok_or(Error::Constant)?;
-        let count = 2 + generators.len();
-        let mut points = Points { positions: Vec::new(), functions: Vec::new(), count, normal };
-        for (n, value) in chosen.iter().zip(values) {
-            let [i, j, k] = inside[*n];
+        let [mean, deviation] = mean_and_deviation(&values).ok_or(Error::Constant)?;
+        let (count, powers, changes) = (chosen.len(), powers(cost), generators.len());
+        let functions = powers + (powers - 1) * changes;
+        let of_point = |(chosen, value): (&usize, &f32)| -> Vec<f32> {
+            let [i, j, k] = inside[*chosen];
             let position = to_world.apply(&Point3::new(i as f64, j as f64, k as f64));
-            let slope = gradient([i, j, k]) / f64::from(normal[1]);
-            points.positions.push(position);
-            points.functions.extend([(value - normal[0]) / normal[1], 1.0]);
-            points.functions.extend(generators.velocities(&position).map(|velocity| slope.dot(&velocity) as f32));
-        }
-        Ok(points)
+            let slope = gradient([i, j, k]) / f64::from(deviation);
+            let r = f64::from((value - mean) / deviation);
+            let of_powers = [r, 1.0, r * r, r * r * r];
+            let slopes = [1.0, 2.0 * r, 3.0 * r * r];
+            let velocities: Vec<f64> =
+                generators.velocities(&position).map(|velocity| slope.dot(&velocity)).collect();
+            let changes = slopes[..powers - 1].iter().flat_map(|slope| velocities.iter().map(move |v| slope * v));
+            let of_point = position.iter().copied().chain(of_powers[..powers].iter().copied()).chain(changes);
+            of_point.map(|value| value as f32).collect()
+        };
+        let columns: Vec<Vec<f32>> = chosen.par_iter().zip(&values).map(of_point).collect();
+        // One row of all points after the other.
+        let mut rows = vec![0.0f32; count * (3 + functions)];
+        rows.par_chunks_mut(count).enumerate().for_each(|(row, out)| {
+            out.iter_mut().zip(&columns).for_each(|(out, column)| *out = column[row]);
+        });
+        let of = |function: usize| &rows[(3 + function) * count..][..count];
+        let pairs: Vec<(usize, usize)> = (0..functions).flat_map(|a| (0..=a).map(move |b| (a, b))).collect();
+        let sums: Vec<f64> = pairs
+            .par_iter()
+            .map(|&(a, b)| of(a).iter().zip(of(b)).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum())
+            .collect();
+        let mut products = DMatrix::zeros(functions, functions);
+        pairs.iter().zip(sums).for_each(|(pair, sum)| products[*pair] = sum);
+        products.fill_upper_triangle_with_lower_triangle();
+        let image = device.upload([count, 3 + functions, 1], &rows)?;
+        let rule = FitRule { margin: [0; 3], origin: mean, scale: 1.0 / deviation };
+        Ok(Points { image, count, products, rule })
     }
 }
 

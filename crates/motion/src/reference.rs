@@ -1,59 +1,70 @@
 //! The reference volume, prepared once for all volumes of a series.
 
 use antsreg_core::{AffineTransform, Grid, Volume};
-use antsreg_kernels::apply::BSpline;
-use antsreg_kernels::{Backend, Cpu};
+use antsreg_kernels::{Backend, Cpu, Place};
 use nalgebra::Point3;
+use rayon::prelude::*;
 
 use crate::align::{Aligned, align};
 use crate::generators::Generators;
+use crate::information::{Binned, Moving};
 use crate::points::Points;
-use crate::{Error, Options};
+use crate::{Cost, Error, Options};
 
-/// The reference volume, to which volumes are aligned.
-pub struct Reference {
-    /// Where its voxels lie.
+/// The reference volume, to which volumes are aligned, on a device.
+pub struct Reference<'d, B: Backend> {
+    pub(crate) device: &'d B,
+    /// The grid of the reference volume.
     pub(crate) grid: Grid,
     pub(crate) generators: Generators,
-    pub(crate) levels: Vec<Level>,
+    pub(crate) levels: Vec<Level<B>>,
+    /// For normalised mutual information: the reference of the finest level.
+    pub(crate) binned: Option<Binned<B>>,
     pub(crate) options: Options,
 }
 
 /// The reference on one level.
-pub(crate) struct Level {
+pub(crate) struct Level<B: Backend> {
     /// Standard deviation of the Gaussian that smooths both images, mm.
     pub sigma_mm: f64,
-    pub points: Points,
+    pub points: Points<B>,
 }
 
-/// A volume on one level.
-pub(crate) struct Smoothed {
-    pub spline: BSpline,
-    pub shape: [usize; 3],
-    pub margin: [usize; 3],
+/// A volume on all levels: where its voxels lie, and the coefficients of the spline through the smoothed voxels.
+pub(crate) struct Prepared<B: Backend> {
+    pub grid: Grid,
+    pub levels: Vec<B::Image>,
+    /// For normalised mutual information: the smoothed voxels of the finest level.
+    pub moving: Option<Moving<B>>,
 }
 
-impl Reference {
+impl<'d, B: Backend> Reference<'d, B> {
     /// Voxels that a volume has at least along each axis.
     pub const LEAST_VOXELS: usize = 4;
 
     /// Prepares a reference. Rotations and scales are about its centre of mass.
     ///
     /// # Errors
-    /// Options out of range; a volume that is too thin or has no contrast.
-    pub fn new(volume: &Volume, options: &Options) -> Result<Reference, Error> {
+    /// Options out of range; a volume that is too thin or has no contrast; a device that fails.
+    pub fn new(device: &'d B, volume: &Volume, options: &Options) -> Result<Reference<'d, B>, Error> {
         options.check()?;
-        check_shape(volume.grid.shape)?;
+        check_shape::<B>(volume.grid.shape)?;
         let centre = volume.centre_of_mass().unwrap_or_else(|| volume.grid.centre());
         let generators = Generators::new(options.dof, centre);
-        let level = |&sigma_mm: &f64| {
-            let smooth = smoothed(volume, sigma_mm)?;
-            let margin = margin(&volume.grid, sigma_mm);
-            let points = Points::new(&smooth, &generators, options.points, margin)?;
+        let last = options.smoothing_sigmas_mm.len() - 1;
+        let level = |(n, &sigma_mm): (usize, &f64)| {
+            let smooth = smoothed_on_cpu(volume, sigma_mm)?;
+            let most = if n < last { options.points / COARSE } else { options.points };
+            let points =
+                Points::new(device, &smooth, &generators, options.cost, most, margin(&volume.grid, sigma_mm))?;
             Ok(Level { sigma_mm, points })
         };
-        let levels = options.smoothing_sigmas_mm.iter().map(level).collect::<Result<_, Error>>()?;
-        Ok(Reference { grid: volume.grid.clone(), generators, levels, options: options.clone() })
+        let levels = options.smoothing_sigmas_mm.iter().enumerate().map(level).collect::<Result<_, Error>>()?;
+        let binned = match options.cost {
+            Cost::Nmi => Some(Binned::new(device, &smoothed_on_cpu(volume, options.smoothing_sigmas_mm[last])?)?),
+            Cost::Ncc | Cost::Lsq | Cost::Cr => None,
+        };
+        Ok(Reference { device, grid: volume.grid.clone(), generators, levels, binned, options: options.clone() })
     }
 
     /// Where the voxels of the reference lie.
@@ -69,42 +80,62 @@ impl Reference {
     /// Aligns a volume from the best of several starts, each optimised.
     ///
     /// # Errors
-    /// A volume without contrast, or that does not meet the reference from any start.
+    /// A volume without contrast, or that does not meet the reference from any start; a device that fails.
     pub fn align(&self, volume: &Volume, starts: &[AffineTransform]) -> Result<Aligned, Error> {
-        align(self, &self.prepare(volume)?, volume, starts)
+        let prepared = self.prepare(volume)?;
+        let mut found = align(self, &[&prepared], &[starts])?;
+        found.pop().unwrap_or(Err(Error::Undetermined))
     }
 
-    /// A volume on all levels.
-    pub(crate) fn prepare(&self, volume: &Volume) -> Result<Vec<Smoothed>, Error> {
-        check_shape(volume.grid.shape)?;
+    /// Prepares volumes; on the CPU several at once.
+    pub(crate) fn prepare_all(&self, volumes: &[&Volume]) -> Vec<Result<Prepared<B>, Error>> {
+        match self.device.place() {
+            Place::Main => volumes.par_iter().map(|volume| self.prepare(volume)).collect(),
+            _ => volumes.iter().map(|volume| self.prepare(volume)).collect(),
+        }
+    }
+
+    fn prepare(&self, volume: &Volume) -> Result<Prepared<B>, Error> {
+        let shape = volume.grid.shape;
+        check_shape::<B>(shape)?;
         if volume.range().is_none_or(|(low, high)| low == high) {
             return Err(Error::Constant);
         }
-        let level = |level: &Level| {
-            let smooth = smoothed(volume, level.sigma_mm)?;
-            let (shape, margin) = (volume.grid.shape, margin(&volume.grid, level.sigma_mm));
-            Ok(Smoothed { spline: BSpline::through(shape, &smooth.voxels), shape, margin })
-        };
-        self.levels.iter().map(level).collect()
+        let image = self.device.upload(shape, &volume.voxels)?;
+        let (mut levels, mut moving) = (Vec::with_capacity(self.levels.len()), None);
+        for (n, level) in self.levels.iter().enumerate() {
+            let smooth = self.device.smooth(&image, sigma_voxels(&volume.grid, level.sigma_mm))?;
+            levels.push(self.device.spline_coefficients(&smooth)?);
+            if self.binned.is_some() && n + 1 == self.levels.len() {
+                moving = Some(Moving::new(self.device, smooth)?);
+            }
+        }
+        Ok(Prepared { grid: volume.grid.clone(), levels, moving })
     }
 }
 
-fn check_shape(shape: [usize; 3]) -> Result<(), Error> {
-    let least = Reference::LEAST_VOXELS;
+/// On all levels but the finest, this share of the points is compared.
+const COARSE: usize = 4;
+
+fn check_shape<B: Backend>(shape: [usize; 3]) -> Result<(), Error> {
+    let least = Reference::<B>::LEAST_VOXELS;
     if shape.iter().any(|extent| *extent < least) { Err(Error::Thin { found: shape, least }) } else { Ok(()) }
 }
 
-/// The volume smoothed by a Gaussian.
-fn smoothed(volume: &Volume, sigma_mm: f64) -> Result<Volume, Error> {
+/// The reference smoothed by a Gaussian: on the CPU, so that every device compares the same points.
+fn smoothed_on_cpu(volume: &Volume, sigma_mm: f64) -> Result<Volume, Error> {
     let image = Cpu.upload(volume.grid.shape, &volume.voxels)?;
-    let sigma_voxels = volume.grid.spacing.map(|spacing| sigma_mm / spacing);
-    let voxels = Cpu.download(&Cpu.smooth(&image, sigma_voxels.into())?)?;
+    let voxels = Cpu.download(&Cpu.smooth(&image, sigma_voxels(&volume.grid, sigma_mm))?)?;
     Ok(Volume { grid: volume.grid.clone(), voxels })
+}
+
+fn sigma_voxels(grid: &Grid, sigma_mm: f64) -> [f64; 3] {
+    grid.spacing.map(|spacing| sigma_mm / spacing).into()
 }
 
 /// Voxels at the border of a smoothed volume that show what lies beyond it, where there is no data: one and a half standard
 /// deviations, but no more than an eighth of the axis.
-fn margin(grid: &Grid, sigma_mm: f64) -> [usize; 3] {
+pub(crate) fn margin(grid: &Grid, sigma_mm: f64) -> [usize; 3] {
     std::array::from_fn(|axis| {
         let reach = (1.5 * sigma_mm / grid.spacing[axis]).ceil() as usize;
         reach.clamp(1, (grid.shape[axis] / 8).max(1))

@@ -4,10 +4,11 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::Error;
 
-/// Threads for long work such as compressing files.
+/// Threads for long work such as the compression of files.
 ///
-/// If long work ran in the pool of the workers, the short tasks of a worker on a GPU would wait behind it, and the
-/// GPU with them. On the CPU all work shares the caller's pool.
+/// In the pool of the workers, the short tasks of a GPU's worker would wait behind such work, and the GPU would be
+/// idle.
+/// On the CPU all work shares the caller's pool.
 #[derive(Debug, Default)]
 pub struct BackgroundThreads(Option<ThreadPool>);
 
@@ -22,7 +23,7 @@ impl BackgroundThreads {
         Ok(BackgroundThreads(Some(pool)))
     }
 
-    /// No separate threads: work runs in the caller's pool.
+    /// Uses no separate threads: work runs in the caller's pool.
     pub fn shared() -> BackgroundThreads {
         BackgroundThreads(None)
     }

@@ -2,7 +2,7 @@
 //! devices.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, Sender, select, unbounded};
@@ -10,7 +10,7 @@ use crossbeam_channel::{Receiver, Sender, select, unbounded};
 use antsreg_register::{Description, Opened, TooLittleMemory};
 
 use crate::devices::{self, Opening, Ready};
-use crate::{Error, Late, StageThreads, Worker, Workers, in_background, pipeline};
+use crate::{Error, Late, StageThreads, Target, Worker, Workers, in_background, pipeline};
 
 /// The workers of all devices: those that are ready, and those whose device is still being opened.
 pub struct DeviceWorkers {
@@ -83,7 +83,7 @@ impl DeviceWorkers {
         Ok(workers)
     }
 
-    /// Waits until the remaining devices are open as well.
+    /// Waits until the remaining devices are open.
     ///
     /// # Errors
     /// A device that cannot be used.
@@ -118,6 +118,17 @@ impl DeviceWorkers {
     /// One idle worker, for work that cannot be divided. Not available during the last run.
     pub fn one(&mut self) -> &mut Worker {
         &mut self.idle.get_mut().unwrap_or_else(PoisonError::into_inner)[0]
+    }
+
+    /// Prepares the fixed side of a target on all idle workers at the same time. A failure is not reported: the worker's first
+    /// registration to the target meets it again.
+    pub fn prepare(&mut self, target: &Arc<Target>) {
+        std::thread::scope(|scope| {
+            for worker in self.idle.get_mut().unwrap_or_else(PoisonError::into_inner) {
+                // Without a further thread the worker prepares the side at its first registration.
+                let _ = std::thread::Builder::new().spawn_scoped(scope, || worker.prepare(target));
+            }
+        });
     }
 
     /// Runs every job through the stages, as [`pipeline::run`](crate::run) does.
@@ -158,7 +169,7 @@ impl DeviceWorkers {
         lock(&self.idle).len()
     }
 
-    /// The workers of a device that is ready; empty if the device is left out.
+    /// Takes over the workers of a device that is ready. Returns an empty list if the device is left out.
     fn admit(&self, Ready { workers, free_bytes, to_come, unusable }: Ready) -> Vec<Worker> {
         self.to_come.store(to_come, Ordering::Relaxed);
         let too_little = free_bytes.zip(workers.first()).and_then(|(free_bytes, worker)| {
@@ -244,7 +255,8 @@ mod tests {
 
     use crate::Devices;
 
-    /// A test device with two workers, as a GPU with this much free memory; `to_come` workers follow.
+    /// A test device with two workers and this much free memory, which counts as a GPU; `to_come` further workers
+    /// follow.
     fn ready(free_bytes: u64, to_come: usize) -> Ready {
         let description = Description::Cuda {
             index: to_come / 2,
@@ -310,7 +322,7 @@ mod tests {
             DeviceWorkers::new::<Error>(Opening::of(Devices::AllGpus, ready), || Ok(0)).expect("devices")
         };
         let threads = StageThreads { readers: 4, writers: 4 };
-        // Both cases: the second device is ready, or it is still being opened.
+        // The test covers both cases: the second device is ready, or it is still being opened.
         for mut workers in [of().all().expect("devices"), of()] {
             let workers = workers.last_device();
             assert_eq!(workers.idle(), 2);

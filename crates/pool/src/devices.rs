@@ -29,7 +29,7 @@ impl Default for Devices {
 }
 
 impl Devices {
-    /// All valid forms, for messages.
+    /// All ways to name devices, for messages.
     pub const NAMES: &'static str = "auto, cpu, cuda, cuda:N, cuda:N,N… or cuda:all";
 
     fn refused(&self, reason: antsreg_kernels::Error) -> Error {
@@ -41,8 +41,8 @@ impl Devices {
         .into()
     }
 
-    /// Number of GPUs, from the first, that may be used, if it is known before the driver starts. `alone`: for work
-    /// that uses one device.
+    /// Number of GPUs that the work may use, counted from the first; `None` if this is not known before the driver
+    /// starts. `alone` means work that uses one device.
     pub fn first_gpus(&self, alone: bool) -> Option<usize> {
         let last = match self {
             Devices::One(DeviceChoice::Auto) if alone => 0,
@@ -89,35 +89,36 @@ pub struct Ready {
     pub unusable: Option<String>,
 }
 
-/// Starts opening the devices, each for this number of workers. The default is three on a GPU, whose kernels take
-/// only half of a registration's time, and one on the CPU, which uses all threads.
+/// Starts opening the devices, each for this number of workers. The default is four on a GPU, which the small
+/// kernels of coarse levels and searches do not fill, and one on the CPU, which uses all threads.
 ///
 /// The devices are opened one after the other, because the driver creates one context at a time.
 ///
 /// # Errors
 /// A thread that cannot be started.
 pub fn open(devices: &Devices, workers: Option<usize>) -> Result<Opening, Error> {
-    open_by(devices, workers, DeviceChoice::open)
+    begin(devices, workers, Devices::all, DeviceChoice::open, Opened::beside)
 }
 
-/// As [`open`], by a function that may give a device that is open already.
+/// As [`open`], by a function that may give a device that is open already. The function is called for every worker.
 ///
 /// # Errors
 /// A thread that cannot be started.
 pub fn open_by(
     devices: &Devices,
     workers: Option<usize>,
-    open: impl Fn(DeviceChoice) -> Result<Opened, RegisterError> + Send + 'static,
+    open: impl Fn(DeviceChoice) -> Result<Opened, RegisterError> + Clone + Send + 'static,
 ) -> Result<Opening, Error> {
-    begin(devices, workers, Devices::all, open)
+    let again = open.clone();
+    begin(devices, workers, Devices::all, open, move |first| again(first.device.description().choice()))
 }
 
-/// Starts opening one device for one worker; for `auto` the first GPU, whatever their number.
+/// Starts opening one device for one worker; for `auto` the first GPU, even if there are several.
 ///
 /// # Errors
 /// A thread that cannot be started.
 pub fn open_alone(choice: DeviceChoice) -> Result<Opening, Error> {
-    begin(&Devices::One(choice), Some(1), move |_| Ok(vec![choice]), DeviceChoice::open)
+    begin(&Devices::One(choice), Some(1), move |_| Ok(vec![choice]), DeviceChoice::open, Opened::beside)
 }
 
 fn begin(
@@ -125,6 +126,7 @@ fn begin(
     workers: Option<usize>,
     choose: impl FnOnce(&Devices) -> Result<Vec<DeviceChoice>, Error> + Send + 'static,
     open: impl Fn(DeviceChoice) -> Result<Opened, RegisterError> + Send + 'static,
+    again: impl Fn(&Opened) -> Result<Opened, RegisterError> + Send + 'static,
 ) -> Result<Opening, Error> {
     let (devices, (to_ready, ready)) = (asked.clone(), unbounded());
     let opening = in_background("opening devices", move || {
@@ -138,7 +140,8 @@ fn begin(
         match all {
             Ok(choices) => {
                 let auto = devices == Devices::default();
-                open_all(&choices, auto, workers, |choice, others| open_one(open(choice)?, others, workers), tell)
+                let open = |choice, others| open_one(open(choice)?, &again, others, workers);
+                open_all(&choices, auto, workers, open, tell)
             }
             Err(error) => {
                 tell(Err(error));
@@ -176,13 +179,18 @@ fn open_all(
     }
 }
 
-/// Makes the workers of an open device; `others` more devices are still to be opened.
-fn open_one(first: Opened, others: usize, workers: Option<usize>) -> Result<Ready, Error> {
+/// Makes the workers of an open device, all but the first by `again`; `others` more devices are still to be opened.
+fn open_one(
+    first: Opened,
+    again: impl Fn(&Opened) -> Result<Opened, RegisterError>,
+    others: usize,
+    workers: Option<usize>,
+) -> Result<Ready, Error> {
     // Known only after opening: `auto` may have chosen the CPU.
     let usual = if first.device.is_gpu() { USUAL_WORKERS } else { 1 };
     let mut all = vec![first];
     for _ in 1..workers.unwrap_or(usual) {
-        all.push(all[0].beside()?);
+        all.push(again(&all[0])?);
     }
     let memory = all[0].device.memory()?;
     let (to_come, free_bytes) = (others * all.len(), memory.map(|memory| memory.free));
@@ -203,7 +211,7 @@ impl Opening {
         let none = || self.asked.refused(antsreg_kernels::Error::NoDevice { index: 0, count: 0 });
         match self.ready.recv() {
             Ok(ready) => ready,
-            Err(_) if self.is_auto() => open_one(DeviceChoice::Cpu.open()?, 0, self.workers),
+            Err(_) if self.is_auto() => open_one(DeviceChoice::Cpu.open()?, Opened::beside, 0, self.workers),
             Err(_) => Err(none()),
         }
     }
@@ -238,7 +246,7 @@ pub fn wait_for(thread: JoinHandle<()>) {
 }
 
 /// Default number of workers on a GPU.
-const USUAL_WORKERS: usize = 3;
+const USUAL_WORKERS: usize = 4;
 
 /// The error for a text that does not name any devices.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -287,7 +295,7 @@ mod tests {
     use super::*;
 
     impl Opening {
-        /// Devices for tests that count as just opened.
+        /// Test devices that count as just opened.
         pub(crate) fn of(asked: Devices, ready: Vec<Ready>) -> Opening {
             let (to_ready, all) = unbounded();
             ready.into_iter().for_each(|ready| to_ready.send(Ok(ready)).expect("the other end is here"));
@@ -333,10 +341,10 @@ mod tests {
         assert_eq!(all(Devices::Several(vec![2, 0])), [DeviceChoice::Cuda(2), DeviceChoice::Cuda(0)]);
     }
 
-    /// Number of workers, number of workers to come, and why there are none; or the error.
+    /// For each device: number of workers, number of workers to come, and why there are no workers; or the error.
     type Told = Result<(usize, usize, Option<String>), String>;
 
-    /// The messages for three GPUs of which the second cannot be opened.
+    /// What is reported for three GPUs if the second cannot be opened.
     fn three_but_the_second(auto: bool) -> Vec<Told> {
         let choices = [0, 1, 2].map(DeviceChoice::Cuda);
         let open = |choice: DeviceChoice, others| match choice {
@@ -346,7 +354,7 @@ mod tests {
                 there: "cpu".into(),
             }
             .into()),
-            _ => open_one(DeviceChoice::Cpu.open()?, others, Some(2)),
+            _ => open_one(DeviceChoice::Cpu.open()?, Opened::beside, others, Some(2)),
         };
         let told = std::cell::RefCell::new(Vec::new());
         open_all(&choices, auto, Some(2), open, |ready| {

@@ -16,11 +16,11 @@ pub struct Dispatch<Job> {
 
 struct State<Job> {
     offered: VecDeque<Job>,
-    /// Jobs taken so far.
+    /// Number of jobs that have been taken.
     taken: usize,
-    /// Jobs offered so far.
+    /// Number of jobs that have been offered.
     given: usize,
-    /// Jobs in all.
+    /// Number of all jobs.
     all: usize,
     givers: usize,
     takers: usize,
@@ -109,7 +109,7 @@ impl<Job> State<Job> {
         if self.all - self.taken >= self.takers || self.done.jobs == 0 {
             return self.places.values().all(|other| other.asking == 0 || other.busy.len() >= own.busy.len());
         }
-        // One time for all places: a place evaluated later would seem to have less work left.
+        // One time is used for all places: otherwise a place evaluated later would seem to have less work left.
         let (usual, now) = (self.usual(), Instant::now());
         let left = own.left(usual, now);
         self.places.values().all(|other| other.left(usual, now) >= left)
@@ -217,7 +217,7 @@ mod tests {
         let dispatch = Dispatch::new(4, 1);
         std::thread::scope(|scope| {
             let (took, who) = channel();
-            // Each worker keeps its first job until the test releases it.
+            // Each worker keeps its first job until the test releases the job.
             let on: Vec<_> = [0, 0, 1, 1]
                 .into_iter()
                 .map(|place| {

@@ -1,6 +1,6 @@
 //! Errors of the threads of a pool.
 
-/// Threads that could not be started.
+/// The error if threads cannot be started or a device cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The system cannot start another thread: a limit on processes or memory is reached.

@@ -1,5 +1,5 @@
-//! The memory of a device, shared by its workers. A worker that finds too little left waits until another returns
-//! some.
+//! The memory of a device, shared by its workers. A worker that needs more than is free waits until another worker
+//! returns memory.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -19,7 +19,7 @@ pub struct MemoryShare {
 }
 
 impl MemoryBudget {
-    /// A budget of `total` bytes, all free.
+    /// Bytes taken from a budget. They are returned to the budget on drop.
     pub fn new(total: u64) -> Arc<MemoryBudget> {
         Arc::new(MemoryBudget { total, left: Mutex::new(total), more: Condvar::new() })
     }
@@ -33,7 +33,7 @@ impl MemoryBudget {
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes `bytes` from the budget if that many are free now; else returns `None` without waiting.
+    /// Takes `bytes` from the budget, or returns `None` without waiting if fewer bytes are free.
     pub fn try_take(self: &Arc<Self>, bytes: u64) -> Option<MemoryShare> {
         let mut left = self.left();
         *left = left.checked_sub(bytes)?;

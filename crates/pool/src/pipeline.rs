@@ -13,7 +13,7 @@ use super::Error;
 use super::dispatch::Dispatch;
 use super::spawn::Spawner;
 
-/// Most workers of one device. Three keep a GPU busy; each further worker takes memory and three more threads.
+/// Most workers of one device. Four keep a GPU busy; each further worker takes memory and three more threads.
 pub const MOST_WORKERS: usize = 64;
 
 /// Numbers of threads for reading and writing.
@@ -26,8 +26,8 @@ pub struct StageThreads {
 }
 
 impl StageThreads {
-    /// Enough threads to keep this number of workers busy. Reading a subject takes less time than registering it on a
-    /// GPU, and writing its files takes twice as long.
+    /// Enough threads for reading and writing to keep this number of workers busy. Reading a subject takes less time
+    /// than registering it on a GPU, and writing its files takes twice as long.
     pub fn for_workers(workers: usize) -> StageThreads {
         StageThreads { readers: workers, writers: 2 * workers + 1 }
     }
@@ -111,7 +111,7 @@ where
     run_by(&Spawner::default(), workers, jobs, threads, read, compute, write, done)
 }
 
-/// [`run`] with the threads of `spawner`.
+/// Does what [`run`] does, with the threads of `spawner`.
 #[expect(clippy::too_many_arguments, reason = "those of `run` and one more, for tests")]
 fn run_by<Job, Loaded, Computed, Written, W: Workers>(
     spawner: &Spawner,
@@ -151,7 +151,7 @@ where
             };
             spawner.spawn(scope, "a worker", work).map(drop)
         };
-        // All are created before the first is dropped, which happens if a thread cannot be started.
+        // All givers are created before the first is dropped; one is dropped if a thread cannot be started.
         let givers: Vec<_> = (0..threads.readers).map(|_| dispatch.giver()).collect();
         let start_all = || -> Result<_, Error> {
             for giver in givers {
@@ -204,7 +204,7 @@ mod tests {
         Pool(#[from] Error),
     }
 
-    /// Test workers, and one more worker that starts, or fails to start, after a number of jobs.
+    /// Test workers. One more worker starts, or fails to start, after a number of jobs.
     #[derive(Default)]
     struct Shift {
         there: usize,
@@ -244,7 +244,7 @@ mod tests {
     }
 
     impl Shift {
-        /// `there` workers, and this late worker.
+        /// Makes `there` workers and optionally a late worker.
         fn with(there: usize, late: Option<(usize, bool)>) -> Shift {
             Shift { there, late, ..Shift::default() }
         }
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn no_job_begins_unless_every_thread_starts() {
-        // Two readers, five writers, two workers, and the thread that waits for the late worker.
+        // Number of threads: two readers, five writers, two workers, and the thread that waits for the late worker.
         const ALL: usize = 2 + 5 + 2 + 1;
         for threads in 0..ALL {
             let shift = Shift::with(2, None);
@@ -333,7 +333,7 @@ mod tests {
             Held(number, held.clone())
         };
         let compute = |_: &mut usize, job: Held| {
-            // Slow, so that readers must wait.
+            // Computing is slow in this test, so that readers must wait.
             std::thread::sleep(Duration::from_micros(200));
             (job.0 * 10, job)
         };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use antsreg_register::{Grids, Options, Side};
+use antsreg_register::{Device, Grids, Options, Side};
 
 /// A fixed side and the options of all registrations to it. Each worker prepares it once, on its own device.
 #[derive(Debug)]
@@ -27,13 +27,36 @@ impl Target {
         self.number
     }
 
-    /// GPU memory that a registration of `moving` to this target takes while it runs, bytes.
-    pub(crate) fn device_bytes(&self, moving: &Side) -> u64 {
-        self.options.device_bytes(&Grids::of([&self.side, moving]))
+    /// GPU memory that a registration of `moving` to this target takes while it runs, bytes. If the image of `moving` is on
+    /// the device, the next moving image is read to the device meanwhile.
+    pub(crate) fn device_bytes(&self, moving: &Side, device: &Device) -> u64 {
+        self.options.device_bytes(&Grids::of([&self.side, moving])) + 2 * moving.held_bytes(device)
     }
 
     /// GPU memory that the prepared side keeps between registrations, bytes.
-    pub(crate) fn prepared_device_bytes(&self) -> u64 {
-        self.options.prepared_device_bytes(&Grids::of([&self.side, &self.side]))
+    pub(crate) fn prepared_device_bytes(&self, device: &Device) -> u64 {
+        self.options.prepared_device_bytes(&Grids::of([&self.side, &self.side])) + self.side.held_bytes(device)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use antsreg_core::{Grid, Volume};
+
+    use super::*;
+
+    #[test]
+    fn images_on_the_device_are_counted() {
+        let device = Device::cpu();
+        let side = Side::new(Volume::filled(Grid::axis_aligned([10; 3], [1.0; 3]), 1.0));
+        let held = Side::new(
+            antsreg_register::Image::uploaded(&device, side.image.volume().expect("in memory")).expect("finite"),
+        );
+        let bytes = |fixed: &Side, moving| {
+            let target = Target::new(fixed.clone(), Options::default());
+            (target.device_bytes(moving, &device), target.prepared_device_bytes(&device))
+        };
+        let (registration, prepared) = bytes(&side, &side);
+        assert_eq!(bytes(&held, &held), (registration + 2 * 4000, prepared + 4000));
     }
 }

@@ -13,7 +13,7 @@ pub struct Worker {
     device: Device,
     /// The fixed side that this worker prepared last, with the number of its target.
     prepared: Option<(u64, Fixed)>,
-    /// On a GPU: the device's memory, and the share that the prepared side holds.
+    /// For a GPU: its memory, and the share that the prepared side holds.
     memory: Option<DeviceMemory>,
 }
 
@@ -58,6 +58,14 @@ impl Worker {
         }
     }
 
+    /// Prepares the fixed side of a target, which the first registration to it would do otherwise.
+    ///
+    /// # Errors
+    /// Those of [`Fixed::new`]; a GPU with too little memory.
+    pub fn prepare(&mut self, target: &Arc<Target>) -> Result<(), Error> {
+        self.with_prepared(target, 0, |_| Ok(()))
+    }
+
     /// Registers a moving side. The result does not depend on which worker of a kind of device computes it, nor on
     /// the worker's earlier work.
     ///
@@ -69,10 +77,11 @@ impl Worker {
         moving: &Side,
         progress: &mut dyn Progress,
     ) -> Result<Computed, Error> {
-        self.with_prepared(target, target.device_bytes(moving), |fixed| fixed.compute(moving, progress))
+        let bytes = target.device_bytes(moving, &self.device);
+        self.with_prepared(target, bytes, |fixed| fixed.compute(moving, progress))
     }
 
-    /// Registers a moving side and continues with the result while its warps are still on the device.
+    /// Registers a moving side and passes the result to a continuation while its warps are still on the device.
     ///
     /// # Errors
     /// Those of [`register`](Worker::register) and of the continuation.
@@ -85,7 +94,7 @@ impl Worker {
         /// Scalars per voxel of a warp and its inverse: three components each.
         const WARPS: u64 = 2 * 3;
         let warps = 4 * WARPS * target.side.grid().len() as u64;
-        let bytes = target.device_bytes(moving).max(warps + then.device_bytes());
+        let bytes = target.device_bytes(moving, &self.device).max(warps + then.device_bytes());
         self.with_prepared(target, bytes, |fixed| fixed.register_and(moving, &mut (), then))
     }
 
@@ -122,7 +131,7 @@ impl Worker {
         work: impl FnOnce(&Fixed) -> Result<T, E>,
     ) -> Result<T, E> {
         if !self.has_prepared(target) {
-            // Released before the next side is prepared: memory may not suffice for both.
+            // The old side is released before the next is prepared, because the memory may not suffice for both.
             self.release_prepared();
         }
         let share = self.reserve(target, bytes)?;
@@ -137,7 +146,7 @@ impl Worker {
         if let (Some(memory), Some(mut share)) = (&mut self.memory, share)
             && memory.prepared.is_none()
         {
-            share.keep(target.prepared_device_bytes());
+            share.keep(target.prepared_device_bytes(&self.device));
             memory.prepared = Some(share);
         }
         done
@@ -148,11 +157,11 @@ impl Worker {
     }
 
     /// Takes the memory of a registration, and of the prepared side if it is not prepared yet. If too little is free,
-    /// the prepared side is released and this waits. Otherwise two workers, each holding a prepared side, could wait
+    /// the prepared side is released before waiting. Otherwise two workers, each holding a prepared side, could wait
     /// for each other.
     fn reserve(&mut self, target: &Target, bytes: u64) -> Result<Option<MemoryShare>, Error> {
         let Some(memory) = &self.memory else { return Ok(None) };
-        let prepared = target.prepared_device_bytes();
+        let prepared = target.prepared_device_bytes(&self.device);
         let more = if memory.prepared.is_some() { 0 } else { prepared };
         if let Some(share) = memory.budget.try_take(bytes + more) {
             return Ok(Some(share));

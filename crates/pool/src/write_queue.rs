@@ -15,19 +15,20 @@ type Panic = Box<dyn Any + Send>;
 
 /// Tasks that run in the background, in any order.
 ///
-/// Each task returns a *record*, a short function that runs after it. Records run one at a time and in the order in which
-/// their tasks were added, so that each can rely on those before it.
+/// Each task returns a *record*, a short function that runs after it. Records run one at a time, in the order in
+/// which their
+/// tasks were added, so that each record can rely on the earlier ones.
 pub struct WriteQueue<'a, E> {
     state: Mutex<State<'a, E>>,
     change: Condvar,
-    /// The most tasks that wait.
+    /// Largest number of waiting tasks.
     capacity: usize,
     background: BackgroundThreads,
 }
 
 struct State<'a, E> {
     waiting: VecDeque<(usize, Task<'a, E>)>,
-    /// Tasks added so far.
+    /// Number of tasks that have been added.
     added: usize,
     /// The records of finished tasks, by task number; `None` for a task that failed.
     records: BTreeMap<usize, Option<Record<'a, E>>>,
@@ -46,7 +47,7 @@ struct State<'a, E> {
     closed: bool,
 }
 
-/// While this exists, no further task begins.
+/// While this guard exists, no further task begins.
 pub struct Pause<'q, 'a, E>(&'q WriteQueue<'a, E>);
 
 impl<'a, E: From<Error> + Send> WriteQueue<'a, E> {
@@ -98,9 +99,9 @@ impl<'a, E: From<Error> + Send> WriteQueue<'a, E> {
         }
     }
 
-    /// Keeps further tasks from beginning while the processor is needed for other work. The pause ends after 0.2 s at
-    /// the latest, because files not yet written would be lost if the program were killed. Adding a task does not
-    /// wait for the pause.
+    /// Prevents further tasks from beginning while the processor is needed for other work. The pause ends after at
+    /// most 0.2 s, because files that are not yet written would be lost if the program were killed. Adding a task
+    /// does not wait for the pause.
     pub fn pause(&self) -> Pause<'_, 'a, E> {
         self.pause_for(Duration::from_millis(200))
     }
@@ -187,7 +188,7 @@ impl<'a, E> WriteQueue<'a, E> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next task, as soon as one may begin; `None` once the queue is closed and empty.
+    /// Waits until a task may begin and returns it; `None` if the queue is closed and empty.
     fn next(&self) -> Option<(usize, Task<'a, E>)> {
         let mut state = self.state();
         loop {
@@ -278,7 +279,7 @@ mod tests {
         with(4, 100, |queue| {
             for number in 0..40 {
                 queue.push(move || {
-                    // The first of every four tasks is the slowest.
+                    // In this test every fourth task is slow.
                     std::thread::sleep(Duration::from_micros(if number % 4 == 0 { 3000 } else { 100 }));
                     done.fetch_add(1, Ordering::SeqCst);
                     Ok(move || {
@@ -301,7 +302,7 @@ mod tests {
         let done = &done;
         with(2, 2, |queue| {
             let pause = queue.pause_for(Duration::from_secs(3600));
-            // More tasks than the capacity.
+            // More tasks are added than the queue can hold.
             for _ in 0..5 {
                 queue.push(|| {
                     done.fetch_add(1, Ordering::SeqCst);
@@ -357,7 +358,7 @@ mod tests {
             cause
         });
         assert!(matches!(result, Err(Failure::Named("cause"))), "{result:?}");
-        // Where `work` goes on all the same, the next failure comes out.
+        // If `work` continues after a failure, the next failure is returned.
         let result = with(1, 3, |queue| {
             queue.push(|| Ok(|| Err(Failure::Named("first"))));
             let _ = queue.settle();
@@ -384,7 +385,7 @@ mod tests {
 
     #[test]
     fn a_panic_comes_out_and_leaves_nobody_waiting() {
-        // With a single thread: if it ended at the first panic, no further task would run.
+        // The test uses a single thread: if the thread ended at the first panic, no further task would run.
         for in_record in [false, true] {
             let recorded = AtomicUsize::new(0);
             let result = catch_unwind(AssertUnwindSafe(|| {

@@ -1,4 +1,4 @@
-//! Images, label maps and points through transforms.
+//! Applies transforms to images, label maps and points.
 
 use antsreg_kernels::apply::{self, Interpolation, LabelInterpolation, Window};
 use antsreg_study::Error;
@@ -13,7 +13,7 @@ use crate::labels::Labels;
 use crate::process;
 use crate::space::Space;
 
-/// An image on the grid of a reference: the values, and warnings about spaces that hardly meet.
+/// Resamples an image on the grid of a reference. Returns the values, and warnings about spaces that hardly overlap.
 #[pyfunction]
 pub fn resample(
     py: Python,
@@ -31,7 +31,8 @@ pub fn resample(
     })
 }
 
-/// A label map on the grid of a reference, likewise.
+/// Resamples a label map on the grid of a reference. Returns the labels, and warnings about spaces that hardly
+/// overlap.
 #[pyfunction]
 pub fn resample_labels(
     py: Python,
@@ -52,7 +53,7 @@ pub fn resample_labels(
     })
 }
 
-/// Points (N×3, RAS mm) through transforms, and warnings about those that lie outside a warp.
+/// Maps points (N×3, RAS mm) through transforms. Returns the points, and warnings about points outside a warp.
 #[pyfunction]
 pub fn apply_points<'py>(
     py: Python<'py>,
@@ -73,7 +74,7 @@ pub fn apply_points<'py>(
     Ok((ndarray::arr2(&rows).to_pyarray(py), warnings))
 }
 
-/// Refuses spaces that do not go together; warns of those that hardly meet.
+/// Checks that the spaces can be combined, and returns warnings if they hardly overlap.
 fn check(
     chain: &Chain,
     onto: &Space,

@@ -1,4 +1,4 @@
-//! Transforms in sequence for Python: from files, arrays and registrations.
+//! Sequences of transforms for Python: from files, arrays and registrations.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,7 +17,8 @@ use crate::process;
 use crate::space::{Matrix, Space, affine_of, matrix};
 use crate::view;
 
-/// Transforms in sequence, from points of an output to points of an input, the first to act on a point first.
+/// A sequence of transforms from points of an output to points of an input. The first transform acts first on a
+/// point.
 #[pyclass(frozen, module = "antsreg_gpu._native")]
 #[derive(Clone)]
 pub struct Chain(Steps);
@@ -31,20 +32,20 @@ enum Steps {
 
 #[pymethods]
 impl Chain {
-    /// What a file holds: ITK's affines, warps and composites.
+    /// Reads the transforms of a file: ITK's affines, warps and composites.
     #[staticmethod]
     fn read(py: Python, path: PathBuf, inverted: bool) -> Result<Chain, Failure> {
         process::compute(py, || Ok(transforms::read_chain(&[TransformFile { path, inverted }])?.into()))
     }
 
-    /// FLIRT's matrix between two images.
+    /// Reads FLIRT's matrix between two images.
     #[staticmethod]
     fn read_fsl(path: PathBuf, fixed: &Space, moving: &Space) -> Result<Chain, Failure> {
         let affine = fsl::read_matrix(&path, &fixed.grid, &moving.grid)?;
         Ok(TransformChain::from(vec![Transform::Affine(affine)]).into())
     }
 
-    /// An affine, 4×4, RAS mm.
+    /// Makes a chain of an affine, 4×4, RAS mm.
     #[staticmethod]
     fn of_affine(given: Matrix, inverted: bool, name: &str) -> Result<Chain, Failure> {
         let mut steps = TransformChain::new();
@@ -53,7 +54,7 @@ impl Chain {
         Ok(steps.into())
     }
 
-    /// Displacements, X×Y×Z×3, RAS mm, with their voxel-to-world matrix.
+    /// Makes a chain of a warp: displacements, X×Y×Z×3, RAS mm, with their voxel-to-world matrix.
     #[staticmethod]
     fn of_warp(py: Python, vectors: PyReadonlyArray4<f32>, affine: Matrix, name: &str) -> Result<Chain, Failure> {
         let shape = vectors.shape();
@@ -72,7 +73,7 @@ impl Chain {
         })
     }
 
-    /// Chains one after the other: a point goes through the first one first.
+    /// Joins chains to one sequence: a point goes through the first chain first.
     #[staticmethod]
     fn joined(chains: Vec<PyRef<Chain>>) -> Chain {
         match &chains[..] {
@@ -84,7 +85,7 @@ impl Chain {
         }
     }
 
-    /// Where each step leads: `affine` or `warp`.
+    /// The kind of each step: `affine` or `warp`.
     #[getter]
     fn kinds(&self) -> Vec<&'static str> {
         let kind = |transform: &Transform| match transform {
@@ -94,7 +95,7 @@ impl Chain {
         self.steps().steps.iter().map(|step| kind(&step.transform)).collect()
     }
 
-    /// The matrix of a step that is an affine, 4×4, RAS mm.
+    /// The matrix of a step, 4×4, RAS mm; `None` if the step is not affine.
     fn affine(&self, step: usize) -> Option<Matrix> {
         match &self.steps().steps.get(step)?.transform {
             Transform::Affine(affine) => Some(matrix(affine)),
@@ -102,23 +103,23 @@ impl Chain {
         }
     }
 
-    /// The vectors of a step that is a warp, X×Y×Z×3, RAS mm.
+    /// The vectors of a step, X×Y×Z×3, RAS mm; `None` if the step is not a warp.
     fn vectors<'py>(slf: &Bound<'py, Self>, step: usize) -> Result<Bound<'py, PyAny>, Failure> {
         view::vectors(slf, |chain| chain.field(step).map(|field| (&field.grid, field.vectors.as_slice())))
     }
 
-    /// Where the vectors of a step lie.
+    /// The grid of the vectors of a step; `None` if the step is not a warp.
     fn space(&self, step: usize) -> Option<Space> {
         let grid = self.field(step)?.grid.clone();
         Some(Space { grid, name: "a warp".into(), planar: false })
     }
 
-    /// The affine of all steps together, where all are affine.
+    /// The composition of all steps; `None` if a step is not affine.
     fn whole_affine(&self) -> Option<Matrix> {
         self.as_affine().map(|affine| matrix(&affine))
     }
 
-    /// In words, from which space to which each step goes.
+    /// A text that says from which space to which space each step leads.
     fn explain(&self) -> String {
         self.steps().explain().to_string()
     }
@@ -164,17 +165,17 @@ impl Chain {
 }
 
 impl Chain {
-    /// From fixed to moving points of a registration.
+    /// The chain from fixed to moving points of a registration.
     pub fn forward(found: Arc<Registration>) -> Chain {
         Chain(Steps::Forward(found))
     }
 
-    /// From moving to fixed points of a registration.
+    /// The chain from moving to fixed points of a registration.
     pub fn backward(found: Arc<Registration>) -> Chain {
         Chain(Steps::Backward(found))
     }
 
-    /// The steps.
+    /// The steps of the chain.
     pub fn steps(&self) -> &TransformChain {
         match &self.0 {
             Steps::Own(chain) => chain,
@@ -205,7 +206,7 @@ impl From<TransformChain> for Chain {
     }
 }
 
-/// The dimensions of the world that a composite transform has: two where its fields are of slices.
+/// Number of dimensions of a composite transform: two if its fields are those of slices.
 fn dimensions(chain: &TransformChain) -> itk::Dimensions {
     let of_slices = chain.steps.iter().any(|step| match &step.transform {
         Transform::Displacement(field) => field.grid.is_slice(),
@@ -218,7 +219,7 @@ fn unsuitable(path: &std::path::Path, found: &str) -> Failure {
     Failure::own(Class::Input, format!("{}: cannot be written: {found}", path.display()))
 }
 
-/// The vectors of an array of any strides, first axis fastest.
+/// The vectors of an array with any strides, first axis fastest.
 fn rows_of(view: ArrayView4<f32>) -> Vec<[f32; 3]> {
     let (nx, ny, nz, _) = view.dim();
     let at = |voxel: usize| {

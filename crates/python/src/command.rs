@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 
-/// Runs the command of these words, the file of the program first, and returns its exit code. For a process that does nothing
-/// else: the command handles signals, and may end the process.
+/// Runs a command line and returns its exit code. The first word is the path of the program. The function handles
+/// signals and may end the process, so only a process that does nothing else may call it.
 #[pyfunction]
 pub fn command(py: Python, words: Vec<OsString>) -> u8 {
     let program = words.first().map(PathBuf::from);

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use antsreg_register::{self as register, Description, Device, DeviceChoice, Fitted, Grids, Opened, Options};
+use antsreg_register::{self as register, Description, Device, DeviceChoice, Fitted, Grids, Opened, Options, Side};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -48,20 +48,22 @@ impl Lease {
         Ok(Lease::of(&device))
     }
 
-    /// A device that suits these options and grids.
+    /// A device that suits these options and grids, and has room for the images of `uploaded`.
     ///
     /// # Errors
     /// A device that is unknown, cannot be used, or has too little memory.
-    pub fn take(asked: &str, options: &Options, grids: &Grids) -> Result<Lease, Failure> {
-        let asked: DeviceChoice = asked
-            .parse()
-            .map_err(|error: register::UnknownDevice| Failure::own(Class::Option, format!("device: {error}")))?;
-        let fitted = open(asked)?.fit(asked, options, grids)?;
+    pub fn take(asked: &str, options: &Options, grids: &Grids, uploaded: &[&Side]) -> Result<Lease, Failure> {
+        let asked = choice(asked)?;
+        let fitted = open(asked)?.fit(asked, options, grids, uploaded)?;
         options.check_device(&fitted.device, grids)?;
         fitted.check_memory()?;
         let Fitted { device, instead_of_gpu, .. } = fitted;
         Ok(Lease { device, instead_of_gpu: instead_of_gpu.map(|reason| reason.to_string()) })
     }
+}
+
+fn choice(asked: &str) -> Result<DeviceChoice, Failure> {
+    asked.parse().map_err(|error: register::UnknownDevice| Failure::own(Class::Option, format!("device: {error}")))
 }
 
 impl Drop for Lease {

@@ -1,5 +1,6 @@
-//! Arrays of other libraries on a GPU, and results lent to them: DLPack, the protocol that PyTorch, CuPy and JAX share
-//! (<https://dmlc.github.io/dlpack/latest/python_spec.html>).
+//! DLPack, the protocol for arrays on a GPU that PyTorch, CuPy and JAX share
+//! (<https://dmlc.github.io/dlpack/latest/python_spec.html>): reads arrays of other libraries and lends results to
+//! them.
 #![expect(unsafe_code, reason = "the protocol passes pointers to structures of C")]
 
 use std::ffi::{CStr, c_void};
@@ -19,14 +20,14 @@ use crate::image::Image;
 use crate::process;
 use crate::space::{Matrix, Space};
 
-/// The name of a capsule that nobody has taken the array from.
+/// The name of a capsule whose array has not been taken.
 const FRESH: &CStr = c"dltensor";
-/// `kDLCPU` and `kDLCUDA`.
+/// The device types `kDLCPU` and `kDLCUDA`.
 const DEVICES: [i32; 2] = [1, 2];
-/// Single precision.
+/// The data type of single-precision numbers.
 const FLOAT: DataType = DataType { code: 2, bits: 32, lanes: 1 };
 
-/// `DLDevice`.
+/// The structure `DLDevice`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Device {
@@ -34,7 +35,7 @@ struct Device {
     number: i32,
 }
 
-/// `DLDataType`.
+/// The structure `DLDataType`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct DataType {
@@ -43,7 +44,7 @@ struct DataType {
     lanes: u16,
 }
 
-/// `DLTensor`.
+/// The structure `DLTensor`.
 #[repr(C)]
 #[derive(Debug)]
 struct Tensor {
@@ -56,7 +57,7 @@ struct Tensor {
     byte_offset: u64,
 }
 
-/// `DLManagedTensor`.
+/// The structure `DLManagedTensor`.
 #[repr(C)]
 #[derive(Debug)]
 struct Managed {
@@ -65,15 +66,16 @@ struct Managed {
     deleter: Option<unsafe extern "C" fn(*mut Managed)>,
 }
 
-/// What an array on a GPU is said to be.
+/// The description of an array on a GPU.
 struct Described {
     number: usize,
     address: u64,
     shape: Vec<usize>,
 }
 
-/// Copies an array on a GPU, Z×Y×X (or Y×X of a slice) of adjacent numbers in single precision, given as a capsule that is
-/// ready for the legacy default stream, with its voxel-to-world matrix (4×4, RAS mm). The array stays with its owner.
+/// Copies an array on a GPU to an image: Z×Y×X (or Y×X for a slice) of adjacent numbers in single precision, with its
+/// voxel-to-world matrix (4×4, RAS mm). The array is given as a capsule that is ready for the legacy default stream.
+/// The owner keeps the array.
 pub fn image(py: Python, capsule: &Bound<PyCapsule>, affine: Matrix, name: PathBuf) -> Result<Image, Failure> {
     let Described { number, address, mut shape } = described(capsule, &name)?;
     shape.reverse();
@@ -114,7 +116,7 @@ fn described(capsule: &Bound<PyCapsule>, name: &std::path::Path) -> Result<Descr
     }
     // SAFETY: as many numbers as there are axes; no strides mean that the last axis is the fastest.
     let shape = unsafe { std::slice::from_raw_parts(tensor.shape, axes) };
-    // SAFETY: as above.
+    // SAFETY: strides that are not null are as many numbers as there are axes.
     let strides =
         NonNull::new(tensor.strides).map(|strides| unsafe { std::slice::from_raw_parts(strides.as_ptr(), axes) });
     let mut expected = 1;
@@ -137,7 +139,7 @@ fn described(capsule: &Bound<PyCapsule>, name: &std::path::Path) -> Result<Descr
 pub struct DeviceArray(Lent);
 
 impl DeviceArray {
-    /// An array of two axes less where the image is a slice.
+    /// Makes the array; for a slice, without the axes of one element.
     pub fn new(lent: Lent, planar: bool) -> DeviceArray {
         DeviceArray(if planar { lent.planar() } else { lent })
     }
@@ -158,13 +160,13 @@ impl DeviceArray {
         self.0.shape().to_vec()
     }
 
-    /// The kind of the device's memory (1 main memory, 2 CUDA) and the number of the device.
+    /// Type of the device's memory (1 main memory, 2 CUDA), and number of the device.
     fn __dlpack_device__(&self) -> (i32, i32) {
         let Device { kind, number } = self.device();
         (kind, number)
     }
 
-    /// The array as a capsule. It is complete, so that no stream needs to wait for it.
+    /// Returns the array as a capsule. The array is complete, so that no stream needs to wait for it.
     #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
     fn __dlpack__<'py>(
         &self,
@@ -189,7 +191,7 @@ impl DeviceArray {
     }
 }
 
-/// The structure that is passed, and the memory that it points to.
+/// The structure that is passed to the other library, with the memory that it points to.
 #[repr(C)]
 struct Export {
     managed: Managed,
@@ -225,7 +227,7 @@ unsafe extern "C" fn delete(managed: *mut Managed) {
     drop(unsafe { Box::from_raw(managed.cast::<Export>()) });
 }
 
-/// Releases the export of a capsule that nobody took the array from.
+/// Releases the export of a capsule whose array was not taken.
 ///
 /// # Safety
 /// Called by Python when the capsule ends.

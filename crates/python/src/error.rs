@@ -1,4 +1,4 @@
-//! Failures of the libraries as exceptions of the package, with the libraries' texts.
+//! Converts errors of the libraries to exceptions of the package, with the texts of the libraries.
 
 use antsreg_core::io::{self, ErrorKind};
 use antsreg_core::{ChainError, GridMismatch};
@@ -8,33 +8,33 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 
-/// Why a call fails.
+/// The failure of a call.
 #[derive(Debug)]
 pub enum Failure {
-    /// Something of the library.
+    /// An error of the library.
     Study(Box<study::Error>),
-    /// An exception of Python: Ctrl-C, or one that a callback raised.
+    /// An exception of Python: Ctrl-C, or an exception of a callback.
     Python(PyErr),
-    /// Something of this module.
+    /// An error of this module.
     Own(Class, String),
 }
 
-/// The exceptions of `antsreg_gpu`, defined in `_errors.py`.
+/// The exception classes of `antsreg_gpu`, which are defined in `_errors.py`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     /// Images, transforms or labels that cannot be used.
     Input,
-    /// Options that are unknown, out of range or do not go together.
+    /// Options that are unknown, out of range or cannot be combined.
     Option,
     /// A file that cannot be read or written.
     File,
-    /// A file that is not there.
+    /// A file that does not exist.
     Missing,
     /// A device that cannot be used, or fails.
     Device,
     /// A device with too little memory.
     DeviceMemory,
-    /// A registration that was stopped from elsewhere.
+    /// A registration that another thread stopped.
     Stopped,
     /// A process that was forked after the library had started its threads.
     Forked,
@@ -98,7 +98,7 @@ impl Class {
 }
 
 impl Failure {
-    /// A failure of this module.
+    /// Makes a failure of this module.
     pub fn own(class: Class, text: impl Into<String>) -> Failure {
         Failure::Own(class, text.into())
     }
@@ -120,17 +120,17 @@ impl From<Failure> for PyErr {
     }
 }
 
-/// What a file or an array called `name` cannot be.
+/// The failure for a file or array called `name` that cannot be used.
 pub fn refused(name: &std::path::Path, kind: ErrorKind) -> Failure {
     io::Error { path: name.into(), kind }.into()
 }
 
-/// Transforms that do not make a chain.
+/// The failure for transforms that cannot form a chain.
 pub fn chain(error: ChainError) -> Failure {
     study::Error::from(error).into()
 }
 
-/// Two volumes that are not on one grid.
+/// The failure for two volumes on different grids.
 pub fn grids(error: GridMismatch) -> Failure {
     study::Error::from(error).into()
 }

@@ -10,8 +10,8 @@ use crate::labels::Labels;
 use crate::plan::{merge, read, unreadable};
 use crate::process;
 
-/// One label map from those of atlases whose images and labels were brought onto the grid of the target. The options are JSON
-/// with a `kind`; those that are not given have their defaults.
+/// Fuses the label maps of atlases whose images and labels have been resampled on the grid of the target. The options
+/// are JSON with a `kind`; missing options have their defaults.
 #[pyfunction]
 pub fn fuse(
     py: Python,

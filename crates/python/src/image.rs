@@ -65,6 +65,22 @@ impl Image {
         })
     }
 
+    /// As `copy`, of a volume of a series: its voxels may be NaN or infinite.
+    #[staticmethod]
+    fn copy_volume(
+        py: Python,
+        array: PyReadonlyArrayDyn<f32>,
+        affine: Matrix,
+        name: PathBuf,
+    ) -> Result<Image, Failure> {
+        let Space { grid, name, planar } = Space::new(array.as_array().shape().to_vec(), affine, name)?;
+        let view = array.as_array();
+        process::compute(py, || {
+            let volume = Volume { grid, voxels: first_axis_fastest(view) };
+            Ok(Image { image: volume.into(), name, planar, warning: None })
+        })
+    }
+
     /// Writes the image, `.nii` or `.nii.gz`.
     fn write(&self, py: Python, path: PathBuf) -> Result<(), Failure> {
         process::compute(py, || Ok(nifti::write_volume(path.as_path(), self.volume()?)?))

@@ -20,9 +20,9 @@ use crate::view;
 pub struct Labels {
     /// The labels and their grid.
     pub labels: LabelVolume,
-    /// What messages call it.
+    /// The name of the label map in messages.
     pub name: PathBuf,
-    /// Whether it came, and goes, as an array of two axes.
+    /// Whether the array of Python has two axes.
     pub planar: bool,
 }
 
@@ -55,7 +55,7 @@ impl Labels {
         view::labels(slf, slf.get().planar, |map| &map.labels)
     }
 
-    /// From voxel indices to the world, 4×4, RAS mm.
+    /// The map from voxel indices to the world, 4×4, RAS mm.
     #[getter]
     fn affine(&self) -> Matrix {
         matrix(&self.labels.grid.voxel_to_world())

@@ -19,6 +19,7 @@ mod plan;
 mod process;
 mod register;
 mod registration;
+mod series;
 mod space;
 mod view;
 
@@ -55,6 +56,8 @@ mod native {
     use crate::register::{Fixed, Side, register};
     #[pymodule_export]
     use crate::registration::Registration;
+    #[pymodule_export]
+    use crate::series::{Series, register_series};
     #[pymodule_export]
     use crate::space::Space;
 

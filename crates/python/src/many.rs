@@ -24,6 +24,10 @@ use crate::space::Matrix;
 /// From one look at the signals to the next.
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// Workers of a GPU unless their number is given. As many moving sides are read before the devices are ready, and as many
+/// results wait until they are taken.
+const USUAL_WORKERS: usize = 4;
+
 /// What comes from the workers: the result of a number, or why no further one comes.
 type Arrived = Result<(usize, Result<Registration, Failure>), Failure>;
 
@@ -99,7 +103,7 @@ impl Many {
             upload: OnceLock::new(),
         };
         // So few are finished and not yet taken.
-        let (send, arrived) = bounded(workers.unwrap_or(3));
+        let (send, arrived) = bounded(workers.unwrap_or(USUAL_WORKERS));
         let thread = std::thread::Builder::new().name("register_many".into()).spawn(move || run_all(&task, &send));
         let thread = thread.map_err(|error| Failure::own(Class::Device, format!("a thread: {error}")))?;
         let state = State { arrived: Some(arrived), early: HashMap::new(), next: 0, count, thread: Some(thread) };
@@ -188,13 +192,27 @@ impl State {
 
 /// Registers all, and sends each result as it comes.
 fn run_all(task: &Task, send: &Sender<Arrived>) {
-    if let Err(error) = run(task, send) {
+    // The first moving sides are read while devices are opened and the fixed side is prepared.
+    let done = std::thread::scope(|scope| {
+        let early = |number| {
+            let (read, early) = bounded(1);
+            let work = move || {
+                // Nobody waits for the side if the devices cannot be opened.
+                let _ = read.send(task.read(number));
+            };
+            // Without a further thread the side is read when its turn comes.
+            std::thread::Builder::new().name("reading".into()).spawn_scoped(scope, work).ok().map(|_| early)
+        };
+        let early: Vec<_> = (0..task.count.min(USUAL_WORKERS)).map_while(early).collect();
+        run(task, &early, send)
+    });
+    if let Err(error) = done {
         // Sending fails if the receiver has been dropped; then the result is not needed.
         let _ = send.send(Err(error));
     }
 }
 
-fn run(task: &Task, send: &Sender<Arrived>) -> Result<(), Failure> {
+fn run(task: &Task, early: &[Receiver<Result<Side, Failure>>], send: &Sender<Arrived>) -> Result<(), Failure> {
     let masked = task.fixed.side.mask.is_some();
     let devices = match task.options.too_wide_for_gpu(masked).filter(|_| task.devices == Devices::default()) {
         Some(reason) => {
@@ -203,28 +221,29 @@ fn run(task: &Task, send: &Sender<Arrived>) -> Result<(), Failure> {
         }
         None => task.devices.clone(),
     };
-    // The moving images are not read yet; most are about as large as the fixed one.
+    // The moving images are not read yet; most are about as large as the fixed one. On the device are the fixed image, the
+    // moving image, and the next one.
     let needed = || {
-        let grids = Grids::of([&task.fixed.side, &task.fixed.side]);
-        Ok::<_, antsreg_pool::Error>(task.options.device_bytes(&grids) + task.options.prepared_device_bytes(&grids))
+        let (side, options) = (&task.fixed.side, &task.options);
+        let grids = Grids::of([side, side]);
+        let images = 3 * side.image_bytes();
+        Ok::<_, antsreg_pool::Error>(options.device_bytes(&grids) + options.prepared_device_bytes(&grids) + images)
     };
     // The devices that are kept from earlier calls, for as long as this one lasts.
     let kept: Arc<Mutex<Vec<Lease>>> = Arc::default();
-    let opening = antsreg_pool::open_by(&devices, task.workers, {
+    let open = {
         let kept = kept.clone();
         move |choice| {
             let opened = devices::open(choice)?;
             kept.lock().unwrap_or_else(PoisonError::into_inner).push(Lease::of(&opened.device));
-            Ok(opened)
+            Ok::<_, register::Error>(opened)
         }
-    })?;
-    let mut workers = DeviceWorkers::new(opening, needed)?;
-    if let [only] = &kept.lock().unwrap_or_else(PoisonError::into_inner)[..]
-        && register::gpus()
-            .is_ok_and(|gpus| gpus.len() == 1 || matches!(devices, Devices::One(DeviceChoice::Cuda(_))))
-        && only.device.is_gpu()
-    {
-        let _ = task.upload.set(only.device.beside()?);
+    };
+    let mut workers = DeviceWorkers::new(antsreg_pool::open_by(&devices, task.workers, open.clone())?, needed)?;
+    let computes_on = workers.one().description().choice();
+    let alone = matches!(devices, Devices::One(DeviceChoice::Cuda(_)));
+    if matches!(computes_on, DeviceChoice::Cuda(_)) && register::gpus().is_ok_and(|gpus| gpus.len() == 1 || alone) {
+        let _ = task.upload.set(open(computes_on)?.device);
     }
     let told = workers.notes();
     let fixed = match task.upload.get() {
@@ -233,10 +252,11 @@ fn run(task: &Task, send: &Sender<Arrived>) -> Result<(), Failure> {
     };
     let target = Target::new(fixed, (*task.options).clone());
     let threads = StageThreads::for_workers(workers.workers().max(1));
+    workers.prepare(&target);
     workers.last().run(
         (0..task.count).collect(),
         threads,
-        |number| (number, task.load(number)),
+        |number| (number, task.load(number, early)),
         |worker, (number, ready)| (number, ready.and_then(|ready| task.compute(worker, &target, ready))),
         |(number, computed)| {
             let finish = |(ready, computed, device): (Ready, _, _)| ready.finish(computed, device);
@@ -257,8 +277,8 @@ impl Task {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(text);
     }
 
-    /// The moving side of a number, checked with the fixed one.
-    fn load(&self, number: usize) -> Result<Ready, Failure> {
+    /// The moving side of a number as Python gives it.
+    fn read(&self, number: usize) -> Result<Side, Failure> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(register::Error::Stopped.into());
         }
@@ -266,7 +286,13 @@ impl Task {
             let side = self.load.call1(py, (number,))?;
             Ok::<Side, PyErr>(side.bind(py).cast::<Side>()?.get().clone())
         });
-        let mut moving = moving.map_err(Failure::Python)?;
+        moving.map_err(Failure::Python)
+    }
+
+    /// The moving side of a number, on the device where it is uploaded ahead, checked with the fixed one.
+    fn load(&self, number: usize, early: &[Receiver<Result<Side, Failure>>]) -> Result<Ready, Failure> {
+        let read = early.get(number).and_then(|early| early.recv().ok());
+        let mut moving = read.unwrap_or_else(|| self.read(number))?;
         if let Some(device) = self.upload.get() {
             moving.side = moving.side.on(device)?;
         }

@@ -1,4 +1,4 @@
-//! How far label maps agree, and where a warp folds.
+//! Measures the agreement of label maps, and the folds of a warp.
 
 use antsreg_core::overlap::Overlap;
 use antsreg_core::{DisplacementField, JacobianSummary, Transform};
@@ -12,17 +12,17 @@ use crate::image::Image;
 use crate::labels::Labels;
 use crate::process;
 
-/// A label (`None` for all together, or for the mean), and its six measures in the order of ANTs' columns.
+/// A label (`None` for all labels together, or for the mean), and its six measures in the order of ANTs' columns.
 type Row = (Option<i32>, [f64; 6]);
 
-/// Each label, all together, and the mean over labels.
+/// The rows of each label, of all labels together, and of the mean over labels.
 type Rows = (Vec<Row>, [f64; 6], [f64; 6]);
 
-/// Voxels, smallest and largest determinant, their mean, folded voxels; smallest determinant at a corner of a cell, voxels that fold
-/// there.
+/// Number of voxels, smallest and largest determinant, mean determinant, number of folded voxels; smallest
+/// determinant at a corner of a cell, number of voxels that fold there.
 type Summary = (u64, f64, f64, f64, u64, f64, u64);
 
-/// Overlap of two label maps: each label, all together, and the mean over labels.
+/// Computes the overlap of two label maps: for each label, for all labels together, and the mean over labels.
 #[pyfunction]
 #[pyo3(signature = (source, target, only=None))]
 pub fn overlap(py: Python, source: &Labels, target: &Labels, only: Option<Vec<i32>>) -> Result<Rows, Failure> {
@@ -30,7 +30,7 @@ pub fn overlap(py: Python, source: &Labels, target: &Labels, only: Option<Vec<i3
     inputs::check_grid(&source.name, found, &target.name, expected, "generic-label")?;
     process::compute(py, || {
         let mut moved = source.labels.clone();
-        // The target's own numbers: headers round.
+        // The grid of the target replaces that of the source, because headers are rounded.
         moved.grid = target.labels.grid.clone();
         let overlap = Overlap::between(&moved, &target.labels, only.as_deref()).map_err(grids)?;
         let rows = overlap.labels.iter().map(|(label, counts)| (Some(*label), counts.measures())).collect();
@@ -38,7 +38,7 @@ pub fn overlap(py: Python, source: &Labels, target: &Labels, only: Option<Vec<i3
     })
 }
 
-/// Determinants of a warp, and their summary.
+/// Computes the determinants of a warp and their statistics.
 #[pyfunction]
 pub fn jacobian(py: Python, warp: &Chain) -> Result<(Image, Summary), Failure> {
     let field: &DisplacementField = match &warp.steps().steps[..] {

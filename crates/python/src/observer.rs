@@ -39,6 +39,22 @@ impl Watcher {
         }
     }
 
+    /// Tells how many volumes of a series are aligned.
+    pub fn aligned(&mut self, aligned: usize, of: usize) -> ControlFlow<()> {
+        self.poll()?;
+        let Some(callback) = &self.callback else { return ControlFlow::Continue(()) };
+        let called = Python::attach(|py| callback.call1(py, (aligned, of)).map(drop));
+        self.end_at(called)
+    }
+
+    /// Why a motion correction failed: the exception that stopped it, or its own error.
+    pub fn stopped(&mut self, error: antsreg_study::Error) -> Failure {
+        match error {
+            antsreg_study::Error::Register(error) => self.failure(error),
+            error => error.into(),
+        }
+    }
+
     fn end_at(&mut self, result: PyResult<()>) -> ControlFlow<()> {
         match result {
             Ok(()) => ControlFlow::Continue(()),

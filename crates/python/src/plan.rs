@@ -1,4 +1,4 @@
-//! What is registered: a recipe with changes, or a list of stages, from the data that Python gives.
+//! Plans of registrations from the data that Python gives: a recipe with changes, or a list of stages.
 
 use antsreg_register::linear::{Cost, Start};
 use antsreg_register::syn::{Channel, Metric};
@@ -15,16 +15,16 @@ pub struct Plan(Kind);
 
 #[derive(Debug, Clone)]
 enum Kind {
-    /// A preset and what differs from it.
+    /// A preset with changes.
     Recipe(Box<Recipe>),
-    /// Stages as they are.
+    /// Stages that are used unchanged.
     Stages(Vec<Stage>),
 }
 
 #[pymethods]
 impl Plan {
     /// A recipe for images with `further` further channels. `json` names a preset and the values that differ from it.
-    /// `metric` of the deformable stage applies to all channels.
+    /// The `metric` of the deformable stage applies to all channels.
     #[staticmethod]
     fn recipe(json: &str, further: usize) -> Result<Plan, Failure> {
         let mut given: Value = read(json)?;
@@ -49,13 +49,13 @@ impl Plan {
         serde_json::from_value(value).map(|recipe| Plan(Kind::Recipe(Box::new(recipe)))).map_err(unreadable)
     }
 
-    /// A list of stages, as JSON.
+    /// A list of stages in JSON.
     #[staticmethod]
     fn stages(json: &str) -> Result<Plan, Failure> {
         Ok(Plan(Kind::Stages(read(json)?)))
     }
 
-    /// The start of a registration that is not told one.
+    /// The default start of the registration.
     #[getter]
     fn usual_start(&self) -> &'static str {
         let start = match &self.0 {
@@ -70,7 +70,7 @@ impl Plan {
 }
 
 impl Plan {
-    /// The registration to a fixed grid of this shape, from this start.
+    /// The options of the registration to a fixed grid of this shape, from this start.
     ///
     /// # Errors
     /// Degrees of freedom or levels that do not suit the grid.
@@ -86,14 +86,16 @@ pub fn read<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, Failure> {
     serde_json::from_str(json).map_err(unreadable)
 }
 
-/// Without the position in the JSON, which has no meaning for a Python dictionary.
+/// The failure for data that cannot be read. The position in the JSON is left out, because it has no meaning for a
+/// Python dictionary.
 pub fn unreadable(error: serde_json::Error) -> Failure {
     let text = error.to_string();
     let text = text.split(" at line ").next().unwrap_or_default();
     Failure::own(Class::Option, format!("options: {text}"))
 }
 
-/// Puts what is given in the place of the defaults, at any depth. One of several alternatives replaces another.
+/// Replaces the defaults by the given values, at any depth. An alternative of a choice replaces the default
+/// alternative.
 pub fn merge(into: &mut Value, given: Value) {
     match (into, given) {
         (Value::Object(into), Value::Object(given)) => {

@@ -1,4 +1,4 @@
-//! The process: its threads, and what a fork leaves of them.
+//! The process: its threads, and the state after a fork.
 
 use std::sync::OnceLock;
 
@@ -7,13 +7,13 @@ use pyo3::prelude::*;
 
 use crate::error::{Class, Failure};
 
-/// The process whose threads compute.
+/// Number of the process whose threads compute.
 static PROCESS: OnceLock<u32> = OnceLock::new();
 
-/// Makes sure that the threads of this library are those of this process. To be called by everything that computes.
+/// Checks that the threads of this library belong to this process. Every function that computes must call this first.
 ///
 /// # Errors
-/// In a process that was forked after the library had been used: the threads, and what belongs to a GPU, stayed behind.
+/// The process was forked after the library had been used: the child lacks the threads, and cannot use the GPU.
 pub fn enter() -> Result<(), Failure> {
     let now = std::process::id();
     match *PROCESS.get_or_init(|| now) == now {
@@ -26,17 +26,17 @@ pub fn enter() -> Result<(), Failure> {
     }
 }
 
-/// Computes with the lock of the interpreter released.
+/// Runs a computation with the interpreter's lock released.
 ///
 /// # Errors
 /// That of [`enter`], and those of the work.
 pub fn compute<T: Send>(py: Python, work: impl Send + FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     enter()?;
-    // The thread may belong to a program that uses the driver as well.
+    // The thread may belong to a program that also uses the driver, so its current context is kept.
     py.detach(|| Device::keeping_the_threads(work))
 }
 
-/// Threads that compute. No result depends on their number.
+/// Number of threads that compute. The results do not depend on it.
 #[pyfunction]
 pub fn threads() -> usize {
     rayon::current_num_threads()

@@ -195,9 +195,9 @@ pub fn register(
         let options = options(plan, fixed.side.grid(), &from)?;
         let ready = Ready::new([fixed, moving], options, &from)?;
         let device = usual_device(device, &[fixed, moving]);
-        let mut lease = Lease::take(&device, &ready.options, &ready.inputs.grids())?;
-        let mut watcher = Watcher::new(progress, Arc::default());
         let ([fixed, moving], options) = (ready.inputs.sides(), &ready.options);
+        let mut lease = Lease::take(&device, options, &ready.inputs.grids(), &[fixed, moving])?;
+        let mut watcher = Watcher::new(progress, Arc::default());
         let (fixed, moving) = (fixed.on(&lease.device)?, moving.on(&lease.device)?);
         let (description, note) = (lease.device.description().clone(), lease.instead_of_gpu.take());
         let failed = |error| ready.blame(error);
@@ -246,7 +246,9 @@ impl Fixed {
             let from = From::new(start, matrix)?;
             let options = options(plan, side.side.grid(), &from)?;
             let device = usual_device(device, &[side]);
-            let mut lease = Lease::take(&device, &options, &Grids::of([&side.side, &side.side]))?;
+            // The moving images are not known yet; most are about as large as the fixed one.
+            let sides = [&side.side; 2];
+            let mut lease = Lease::take(&device, &options, &Grids::of(sides), &sides)?;
             let fixed = registering::Fixed::new(&lease.device, side.side.on(&lease.device)?, (*options).clone())?;
             let instead_of_gpu = lease.instead_of_gpu.take();
             Ok(Fixed { side: side.clone(), options, from, prepared: Mutex::new((fixed, lease)), instead_of_gpu })

@@ -8,9 +8,8 @@ use antsreg_core::{DisplacementField, Volume};
 use antsreg_kernels::apply;
 use antsreg_register::{self as register, Description, Resident};
 use antsreg_study::bias::Corrected;
-use antsreg_study::pair::{
-    BrainChoice, Context, Format, Labels, Names, PairFiles, Seconds, Writing, record, write, write_report,
-};
+use antsreg_study::pair::{Context, Format, Labels, Names, PairFiles, Seconds, Writing, record, write, write_report};
+use antsreg_study::skulls::BrainChoice;
 use pyo3::prelude::*;
 
 use crate::chain::Chain;

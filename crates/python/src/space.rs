@@ -1,4 +1,4 @@
-//! Where voxels lie: the grid of a volume for Python.
+//! The grid of an image, for Python.
 
 use std::path::{Path, PathBuf};
 
@@ -11,16 +11,16 @@ use pyo3::prelude::*;
 use crate::error::{Class, Failure, refused};
 use crate::process;
 
-/// A 4×4 matrix, row by row, as Python gives and takes it.
+/// A 4×4 matrix, row by row, as exchanged with Python.
 pub type Matrix = [[f64; 4]; 4];
 
-/// Where the voxels of an image lie, RAS mm, and what messages call the image.
+/// The grid of an image, RAS mm, with the name of the image in messages.
 #[pyclass(frozen, module = "antsreg_gpu._native")]
 #[derive(Debug, Clone)]
 pub struct Space {
-    /// The grid.
+    /// The grid of the image.
     pub grid: Grid,
-    /// What messages call the image.
+    /// The name of the image in messages.
     pub name: PathBuf,
     /// Whether arrays on this grid have two axes.
     pub planar: bool,
@@ -28,7 +28,7 @@ pub struct Space {
 
 #[pymethods]
 impl Space {
-    /// A grid of this shape (X, Y, Z, or X, Y) and this voxel-to-world matrix (4×4, RAS mm).
+    /// Makes a grid with this shape (X, Y, Z, or X, Y) and this voxel-to-world matrix (4×4, RAS mm).
     #[new]
     pub fn new(shape: Vec<usize>, affine: Matrix, name: PathBuf) -> Result<Space, Failure> {
         let (shape, planar) = match shape[..] {
@@ -49,7 +49,7 @@ impl Space {
         Ok(Space { grid, name, planar })
     }
 
-    /// The grid of an image in a file, by its header alone.
+    /// Reads the grid of an image from the header of its file.
     #[staticmethod]
     fn read(py: Python, path: PathBuf) -> Result<Space, Failure> {
         let grid = process::compute(py, || Ok(inputs::grid(&path)?))?;
@@ -62,28 +62,28 @@ impl Space {
         if self.planar { self.grid.shape[..2].to_vec() } else { self.grid.shape.to_vec() }
     }
 
-    /// From voxel indices to the world, 4×4, RAS mm.
+    /// The map from voxel indices to the world, 4×4, RAS mm.
     #[getter]
     fn affine(&self) -> Matrix {
         matrix(&self.grid.voxel_to_world())
     }
 
-    /// In words.
+    /// The grid described as text.
     fn describe(&self) -> String {
         geometry::describe(&self.grid)
     }
 }
 
-/// An affine as a matrix for Python.
+/// Converts an affine to a matrix for Python.
 pub fn matrix(affine: &AffineTransform) -> Matrix {
     let homogeneous = affine.to_homogeneous();
     std::array::from_fn(|row| std::array::from_fn(|column| homogeneous[(row, column)]))
 }
 
-/// A matrix of Python as an affine.
+/// Converts a matrix of Python to an affine.
 ///
 /// # Errors
-/// Numbers that are not finite; a last row that is not 0, 0, 0, 1.
+/// Numbers that are not finite; a last row other than 0, 0, 0, 1.
 pub fn affine_of(matrix: &Matrix, name: &Path) -> Result<AffineTransform, Failure> {
     let refuse = |what: &str| Err(Failure::own(Class::Input, format!("{}: {what}", name.display())));
     if matrix.iter().flatten().any(|value| !value.is_finite()) {

@@ -1,4 +1,4 @@
-//! Memory of this library lent to numpy, without a copy.
+//! Lends memory of this library to numpy without a copy.
 #![expect(unsafe_code, reason = "numpy takes a pointer to memory that it does not own")]
 
 use antsreg_core::{Grid, LabelVolume, Volume};
@@ -10,7 +10,7 @@ use pyo3::pyclass::boolean_struct::True;
 
 use crate::error::{Class, Failure};
 
-/// An array of numpy over memory of a frozen object, which the array keeps alive. It is read-only.
+/// Makes a read-only numpy array of memory that belongs to a frozen object. The array keeps the object alive.
 ///
 /// `lend` must give the object's own memory, which lives as long as the object and never changes.
 fn lent<'py, O, T, D>(
@@ -31,7 +31,7 @@ where
     Ok(array.as_any().clone())
 }
 
-/// The voxels of a volume, X×Y×Z; X×Y of a plane.
+/// The voxels of a volume as an array, X×Y×Z; X×Y for a slice.
 pub fn voxels<'py, O>(
     owner: &Bound<'py, O>,
     planar: bool,
@@ -43,7 +43,7 @@ where
     scalars(owner, planar, |owner| of(owner).map(|volume| (&volume.grid, volume.voxels.as_slice())))
 }
 
-/// The labels of a label map, likewise.
+/// The labels of a label map as an array, X×Y×Z; X×Y for a slice.
 pub fn labels<'py, O>(
     owner: &Bound<'py, O>,
     planar: bool,
@@ -74,7 +74,7 @@ where
     })
 }
 
-/// The vectors of a field, X×Y×Z×3.
+/// The vectors of a field as an array, X×Y×Z×3.
 pub fn vectors<'py, O>(
     owner: &Bound<'py, O>,
     of: impl FnOnce(&O) -> Option<(&Grid, &[[f32; 3]])>,
@@ -85,7 +85,7 @@ where
     lent(owner, |owner| {
         let (grid, vectors) = of(owner)?;
         let [x, y, z] = grid.shape;
-        // The components of a voxel follow each other, then the voxels of a row.
+        // The components of a voxel are adjacent in memory, then the voxels of a row.
         ArrayView::from_shape((x, y, z, 3).strides((3, 3 * x, 3 * x * y, 1)), vectors.as_flattened()).ok()
     })
 }

@@ -4,7 +4,7 @@
 use antsreg_kernels::Backend;
 use antsreg_register::DeviceChoice;
 
-/// Voxels of one piece of memory along each axis; 16 MB in all.
+/// Shape of one allocation, voxels; 16 MB each.
 const PIECE: [usize; 3] = [1 << 22, 1, 1];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     while free_mb()? > left_mb + 16 {
         match cuda.image(PIECE) {
             Ok(piece) => held.push(piece),
-            // Another process took the memory first.
+            // Another process has taken the memory in the meantime.
             Err(_) => break,
         }
     }

@@ -13,7 +13,7 @@ const POINTS: usize = 40;
 pub struct Coverage {
     /// Share (0 to 1) under the initial affine.
     pub at_start: Option<f64>,
-    /// Share (0 to 1) under the affine of the result.
+    /// Share (0 to 1) under the resulting affine.
     pub now: Option<f64>,
 }
 
@@ -25,7 +25,7 @@ impl Coverage {
     }
 }
 
-/// The share under one affine, at points `step` voxels apart; `None` if no point counts.
+/// The coverage under one affine, sampled at points `step` voxels apart; `None` if no point counts.
 fn share(fixed: &Grid, mask: Option<&Volume>, moving: &Grid, affine: &AffineTransform) -> Option<f64> {
     let map = moving.world_to_voxel().after(affine).after(&fixed.voxel_to_world());
     let [nx, ny, nz] = fixed.shape;
@@ -64,8 +64,8 @@ mod tests {
         let fixed = Grid::axis_aligned([100, 20, 3], [1.0, 2.0, 5.0]);
         let covered = |moving: &Grid, mask: Option<&Volume>, shift| share(&fixed, mask, moving, &shift);
         assert_eq!(covered(&fixed, None, shift(0.0, 0.0, 0.0)), Some(1.0));
-        // Shifted by 30 of 100 voxels, 5 of 20 and one of 3. Every third voxel along x is sampled, from the second
-        // on.
+        // The shifts are 30 of 100 voxels, 5 of 20 and one of 3. Along x every third voxel is sampled, from the
+        // second on.
         let expected = [23.0 / 33.0, 0.75, 2.0 / 3.0];
         for (n, shift) in
             [shift(30.0, 0.0, 0.0), shift(0.0, -10.0, 0.0), shift(0.0, 0.0, 5.0)].into_iter().enumerate()

@@ -26,7 +26,7 @@ pub enum DeviceChoice {
     Cuda(usize),
 }
 
-/// A text that is no name of a device.
+/// A text that is not the name of a device.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected {}, found `{found}`", DeviceChoice::NAMES)]
 pub struct UnknownDevice {
@@ -71,7 +71,7 @@ impl DeviceChoice {
     }
 
     fn refused(self, reason: kernels::Error) -> Error {
-        // A driver that finds no device at all does not know which device was asked for.
+        // The error of a driver that finds no device does not contain the number of the requested device.
         let reason = match (reason, self) {
             (kernels::Error::NoDevice { count, .. }, DeviceChoice::Cuda(index)) => {
                 kernels::Error::NoDevice { index, count }
@@ -177,7 +177,7 @@ impl Device {
         self.description != Description::Cpu
     }
 
-    /// The same device for another thread; on a GPU with a separate stream.
+    /// A second handle of the device for another thread; on a GPU with a separate stream.
     ///
     /// # Errors
     /// A GPU that fails.
@@ -368,7 +368,7 @@ fn open_gpu(_: usize) -> Result<Device, kernels::Error> {
     Err(WITHOUT_CUDA)
 }
 
-/// The list of the machine's devices, as text for messages.
+/// The list of the machine's devices as text, for messages.
 pub fn there() -> String {
     let gpus = gpus().unwrap_or_default();
     let names = gpus.iter().map(|gpu| gpu.choice().to_string());

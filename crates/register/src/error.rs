@@ -29,7 +29,7 @@ pub enum Error {
         /// Number of masks.
         found: usize,
     },
-    /// One image has two dimensions, the other three.
+    /// One image is two-dimensional, the other three-dimensional.
     #[error(
         "one image is a slice and the other a volume (fixed {fixed:?}, moving {moving:?} voxels): they must be alike"
     )]
@@ -39,7 +39,7 @@ pub enum Error {
         /// Shape of the moving image.
         moving: [usize; 3],
     },
-    /// A shrink factor too large for the fixed image.
+    /// A shrink factor is too large for the fixed image.
     #[error(
         "shrink factor {factor} leaves fewer than {least} voxels of the {extent} along an axis; give a smaller one"
     )]
@@ -51,7 +51,7 @@ pub enum Error {
         /// Least number of voxels after shrinking.
         least: usize,
     },
-    /// An image on a device with voxels that are no finite numbers.
+    /// An image on a device has voxels that are NaN or infinite.
     #[error("{count} voxels are not finite; expected numbers everywhere")]
     NotFinite {
         /// Number of such voxels.
@@ -66,7 +66,7 @@ pub enum Error {
         /// Determinant of the start's linear part.
         determinant: f64,
     },
-    /// A window of the cross-correlation that the GPU's kernels do not support.
+    /// The GPU's kernels do not support the window of the cross-correlation.
     #[error(transparent)]
     Window(#[from] TooWide),
     /// The device that the user chose cannot be used.

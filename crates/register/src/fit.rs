@@ -4,14 +4,14 @@ use std::fmt::{Display, Formatter};
 
 use antsreg_kernels as kernels;
 
-use crate::{Device, DeviceChoice, Error, Grids, Opened, Options, TooLittleMemory, TooWide};
+use crate::{Device, DeviceChoice, Error, Grids, Opened, Options, Side, TooLittleMemory, TooWide};
 
 /// Why [`DeviceChoice::Auto`] used the CPU.
 #[derive(Debug)]
 pub enum WhyCpu {
     /// No GPU can be used.
     NoGpu(kernels::Error),
-    /// No GPU supports this window.
+    /// No GPU supports the window of the cross-correlation.
     Window(TooWide),
     /// The GPU has too little free memory.
     Memory(TooLittleMemory),
@@ -64,18 +64,31 @@ impl Fitted {
 impl Opened {
     /// This device for a registration. With [`DeviceChoice::Auto`], the CPU if the GPU does not support the window of
     /// the cross-correlation or has too little free memory. A GPU chosen by its number is kept: see
-    /// [`Options::check_device`] and [`Fitted::check_memory`].
+    /// [`Options::check_device`] and [`Fitted::check_memory`]. `uploaded`: sides whose images are copied to the device and stay
+    /// there during the registration ([`Side::on`]).
     ///
     /// # Errors
     /// A GPU that fails.
-    pub fn fit(self, asked: DeviceChoice, options: &Options, grids: &Grids) -> Result<Fitted, Error> {
+    pub fn fit(
+        self,
+        asked: DeviceChoice,
+        options: &Options,
+        grids: &Grids,
+        uploaded: &[&Side],
+    ) -> Result<Fitted, Error> {
         let too_wide = options.too_wide_for_gpu(grids.masked.contains(&true));
         if let Some(too_wide) = too_wide.filter(|_| asked == DeviceChoice::Auto && self.device.is_gpu()) {
             return Ok(on_cpu(WhyCpu::Window(too_wide)));
         }
         let memory = self.device.memory()?.map(|memory| memory.free + memory.kept);
-        Ok(fit(self, asked, options.device_bytes(grids), memory))
+        let planned_bytes = planned_bytes(&self.device, options, grids, uploaded);
+        Ok(fit(self, asked, planned_bytes, memory))
     }
+}
+
+/// GPU memory of a registration, with the images of the sides that are uploaded for it.
+fn planned_bytes(device: &Device, options: &Options, grids: &Grids, uploaded: &[&Side]) -> u64 {
+    options.device_bytes(grids) + uploaded.iter().map(|side| side.upload_bytes(device)).sum::<u64>()
 }
 
 /// The CPU, with the reason.
@@ -95,25 +108,47 @@ fn fit(opened: Opened, asked: DeviceChoice, planned_bytes: u64, free_bytes: Opti
 
 #[cfg(test)]
 mod tests {
+    use antsreg_core::{Grid, Volume};
+
     use super::*;
+    use crate::Description;
 
-    #[test]
-    fn without_its_window_auto_takes_the_cpu() {
-        use antsreg_core::{Grid, Volume};
-        use antsreg_syn as syn;
-
-        use crate::{Description, Side, Stage};
-
-        let description = Description::Cuda {
+    /// The CPU under the description of a GPU.
+    fn gpu() -> Device {
+        Device::cpu_described_as(Description::Cuda {
             index: 0,
             name: "a GPU".into(),
             compute_capability: "9.0".into(),
             driver_cuda: "13.0".into(),
             memory_bytes: u64::MAX,
-        };
-        let opened =
-            || Opened { device: Device::cpu_described_as(description.clone()), seconds: None, instead_of_gpu: None };
-        let side = Side::from(Volume::filled(Grid::axis_aligned([8; 3], [1.0; 3]), 0.0));
+        })
+    }
+
+    fn side() -> Side {
+        Side::from(Volume::filled(Grid::axis_aligned([8; 3], [1.0; 3]), 0.0))
+    }
+
+    #[test]
+    fn uploaded_images_are_part_of_the_memory() {
+        let (options, side) = (Options::default(), side());
+        let grids = Grids::of([&side, &side]);
+        let gpu = gpu();
+        let planned = |uploaded: &[&Side]| planned_bytes(&gpu, &options, &grids, uploaded);
+        let (stages, image) = (options.device_bytes(&grids), 4 * 8 * 8 * 8);
+        assert_eq!(planned(&[&side, &side]), stages + 2 * image);
+        assert_eq!(planned(&[]), stages);
+        let there = side.on(&gpu).expect("finite voxels");
+        assert_eq!(planned(&[&there, &side]), stages + image);
+    }
+
+    #[test]
+    fn without_its_window_auto_takes_the_cpu() {
+        use antsreg_syn as syn;
+
+        use crate::Stage;
+
+        let opened = || Opened { device: gpu(), seconds: None, instead_of_gpu: None };
+        let side = side();
         let with_radius = |radius| Options {
             stages: vec![Stage::Deformable(syn::Options { radius, ..Default::default() })],
             ..Default::default()
@@ -122,13 +157,13 @@ mod tests {
         for (asked, radius, taken) in
             [(DeviceChoice::Auto, 16, false), (DeviceChoice::Auto, 2, true), (DeviceChoice::Cuda(0), 16, true)]
         {
-            let fitted = opened().fit(asked, &with_radius(radius), &grids).expect("a device");
+            let fitted = opened().fit(asked, &with_radius(radius), &grids, &[]).expect("a device");
             assert_eq!(fitted.device.is_gpu(), taken, "{asked} {radius}");
             assert_eq!(matches!(fitted.instead_of_gpu, Some(WhyCpu::Window(_))), !taken, "{asked} {radius}");
         }
     }
 
-    /// The CPU with the description of a GPU, which is all that these tests read.
+    /// The CPU with the description of a GPU. The tests use only the description.
     fn opened() -> Opened {
         Opened { device: Device::cpu(), seconds: None, instead_of_gpu: None }
     }

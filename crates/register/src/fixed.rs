@@ -197,6 +197,26 @@ pub fn compute(
     })
 }
 
+/// Registers `moving` to `fixed` as [`register`] does, and continues with the result while it is on the device.
+///
+/// # Errors
+/// Those of [`register`] and of the continuation.
+pub fn register_and<C: Continuation>(
+    fixed: &Side,
+    moving: &Side,
+    options: &Options,
+    device: &Device,
+    progress: &mut dyn Progress,
+    then: C,
+) -> Result<C::Output, C::Error> {
+    let sides = [fixed, moving];
+    check(device, sides, options)?;
+    crate::device::with_backend!(device, backend => {
+        let found = run(backend, sides, options, None, progress)?;
+        then.run(backend, found)
+    })
+}
+
 /// The part of [`register`] that needs the device. Warps and images stay on it.
 ///
 /// # Errors

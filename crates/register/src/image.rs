@@ -173,7 +173,7 @@ impl Image {
     ///
     /// # Errors
     /// A device that fails.
-    pub(crate) fn input<B: Backend>(&self, backend: &B) -> Result<Input<'_, B::Image>, Error> {
+    pub fn input<B: Backend>(&self, backend: &B) -> Result<Input<'_, B::Image>, Error> {
         if let Stored::Held(held) = &self.0.stored
             && held.place() == backend.place()
             && let Some(voxels) = held.any().downcast_ref()

@@ -47,7 +47,8 @@ impl<I: 'static> Images<I> {
         let (fixed, moving) = (fixed.input(backend)?, moving.input(backend)?);
         let fixed_voxels = fixed.load(backend)?;
         let sampler = Sampler::of(backend, moving.load(backend)?, moving.grid, kernel)?;
-        // 1 at every voxel of the moving image: after resampling, above 0 only where the moving image lies.
+        // An image of ones on the grid of the moving image. After resampling it is above 0 only where the moving
+        // image lies.
         let mut ones = backend.image(moving.grid.shape)?;
         backend.clip(&mut ones, (1.0, 1.0), 0.0, 1.0)?;
         let extent = Sampler::of(backend, ones, moving.grid, Kernel::Linear)?;
@@ -135,8 +136,8 @@ impl Images<Volume> {
     }
 }
 
-/// Pearson's correlation of two images on one grid where the second one is not NaN and the mask counts; `None` where there is
-/// none.
+/// Pearson's correlation of two images on one grid, over the voxels where the second image is not NaN and the mask
+/// counts; `None` if there are no such voxels.
 fn correlation(first: &Volume, second: &Volume, mask: Option<&Volume>) -> Option<f64> {
     let mut both = Volume {
         grid: second.grid.clone(),

@@ -45,7 +45,7 @@ pub use coverage::Coverage;
 pub use device::{Description, Device, DeviceChoice, Memory, Opened, UnknownDevice, gpus, there};
 pub use error::Error;
 pub use fit::{Fitted, PlannedMemory, WhyCpu};
-pub use fixed::{Continuation, Fixed, Task, compute, compute_resident, register};
+pub use fixed::{Continuation, Fixed, Task, compute, compute_resident, register, register_and};
 pub use image::Image;
 pub use interpolation::Interpolation;
 pub use memory::{Grids, TooLittleMemory};

@@ -5,17 +5,17 @@ use antsreg_linear as linear;
 use antsreg_syn as syn;
 
 use crate::resample::Kernel;
-use crate::{DeviceChoice, Options, Side, Stage, WarpedImages};
+use crate::{Device, DeviceChoice, Image, Options, Side, Stage, WarpedImages};
 
 /// Bytes of one voxel of an image: a 32-bit float.
 const SCALAR: usize = 4;
-/// Components of the displacement at a voxel.
+/// Number of components of a displacement.
 const FIELD: usize = 3;
 
-/// Sums of batches and blocks on a GPU, and rounding up by the driver's pool, bytes.
+/// GPU memory for sums of batches and blocks, and for the driver pool's rounding up, bytes.
 const DEVICE_SCRATCH: usize = 100_000_000;
 
-/// The program itself, and buffers for reading and writing, bytes.
+/// Main memory for the program itself and for the buffers of reading and writing, bytes.
 const PROGRAM: usize = 20_000_000;
 
 /// The grids of a registration. Together with the options they determine its memory.
@@ -101,16 +101,39 @@ impl Options {
     }
 }
 
+impl Side {
+    /// Memory of the images, bytes.
+    pub fn image_bytes(&self) -> u64 {
+        self.bytes_of(|_| true)
+    }
+
+    /// GPU memory that [`on`](Side::on) takes, bytes: that of the images which are not on the device yet. It stays in use as
+    /// long as the side that `on` returns.
+    pub fn upload_bytes(&self, device: &Device) -> u64 {
+        if device.is_gpu() { self.bytes_of(|image| image.place() != Some(device.place())) } else { 0 }
+    }
+
+    /// Memory of the images that are on the device, bytes.
+    pub fn held_bytes(&self, device: &Device) -> u64 {
+        self.bytes_of(|image| image.place() == Some(device.place()))
+    }
+
+    fn bytes_of(&self, counts: impl Fn(&Image) -> bool) -> u64 {
+        let images = std::iter::once(&self.image).chain(&self.channels).filter(|image| counts(image));
+        images.map(|image| (SCALAR * image.grid().len()) as u64).sum()
+    }
+}
+
 /// GPU memory for resampling the images, bytes, without scratch memory.
 fn images_bytes([fixed, moving]: [&Grid; 2], masked: bool, warped: bool, wanted: WarpedImages) -> usize {
     let Some(kernel) = Kernel::of(wanted.interpolation) else { return 0 };
-    // An image and its coefficients; the result; a field on that grid, which is zero if there is no warp but the
-    // kernel needs a field.
+    // For each resampling: the image and its coefficients, the result, and a displacement field. Some kernels need a
+    // field of zeros if there is no warp.
     let (coefficients, zeros) = (usize::from(kernel == Kernel::Spline), kernel != Kernel::Linear);
     let reading = |image: &Grid, onto: &Grid, field: bool| {
         image.len() * (1 + coefficients) + onto.len() * (1 + FIELD * usize::from(field))
     };
-    // Besides, the fixed image, and where both images are; of a mask, this once more.
+    // The correlation also needs the fixed image, and two masks of where the images lie; with a mask, one more.
     let there = reading(moving, fixed, zeros) + moving.len() + fixed.len() * (2 + usize::from(masked));
     let made = fixed.len() * usize::from(wanted.warped);
     let back = if wanted.inverse_warped { made + reading(fixed, moving, warped || zeros) } else { 0 };
@@ -168,8 +191,8 @@ mod tests {
             images_bytes(grids, false, warped, wanted) / (SCALAR * grid.len())
         };
         let (linear, spline) = (Interpolation::Linear, Interpolation::Bspline);
-        // Both images, the result and where both are; with coefficients and a field of zeros; both warps, one on the moving
-        // grid, and the image made before.
+        // The memory holds both images, the result and the masks of where they lie; then spline coefficients and a
+        // field of zeros; then both warps, one of them on the moving grid, and the image made before.
         assert_eq!(planned([&grid, &grid], false, linear, true), 5);
         assert_eq!(planned([&grid, &grid], false, spline, false), 9);
         assert_eq!(planned([&grid, &grid], false, Interpolation::Sinc, false), 8);
@@ -178,6 +201,28 @@ mod tests {
         assert_eq!(planned([&grid, &fine], true, linear, false), 6 + 2 * 8 + 3);
         let nearest = WarpedImages { interpolation: Interpolation::Nearest, warped: true, inverse_warped: true };
         assert_eq!(images_bytes([&grid, &grid], true, true, nearest), 0);
+    }
+
+    #[test]
+    fn images_are_counted_where_they_are() {
+        use antsreg_core::Volume;
+
+        let (image, channel) = (Volume::filled(cube(10, 1.0), 1.0), Volume::filled(cube(20, 1.0), 1.0));
+        // The CPU under the description of a GPU: what it holds is at its place.
+        let gpu = Device::cpu_described_as(crate::Description::Cuda {
+            index: 0,
+            name: "a GPU".into(),
+            compute_capability: "9.0".into(),
+            driver_cuda: "13.0".into(),
+            memory_bytes: 0,
+        });
+        let mut side = Side::new(image);
+        side.channels.push(Image::uploaded(&gpu, &channel).expect("finite voxels"));
+        assert_eq!((side.upload_bytes(&gpu), side.held_bytes(&gpu)), (4 * 1000, 4 * 8000));
+        assert_eq!(side.image_bytes(), 4 * 9000);
+        assert_eq!(side.upload_bytes(&Device::cpu()), 0, "nothing is copied for the CPU");
+        let there = side.on(&gpu).expect("finite voxels");
+        assert_eq!((there.upload_bytes(&gpu), there.held_bytes(&gpu)), (0, 4 * 9000));
     }
 
     #[test]

@@ -135,9 +135,9 @@ impl Options {
         self.check()?;
         self.check_sides(sides)?;
         match self.start {
-            // The stages weight voxels by masks and a robust range, so their centres differ from these. But images of
-            // very different sizes hardly overlap in either case.
-            // Those of images on a device are left to the first stage.
+            // The stages weight voxels by masks and a robust range, so their centres of mass differ slightly from
+            // these. Images of very different positions hardly overlap in either case. For images on a device, the
+            // first stage makes this check.
             Start::CentreOfMass if sides.iter().any(|side| side.image.in_main_memory().is_none()) => Ok(()),
             Start::CentreOfMass => {
                 let [fixed, moving] = [sides[0].image.centre()?, sides[1].image.centre()?];

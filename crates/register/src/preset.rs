@@ -75,7 +75,7 @@ impl Model {
     }
 }
 
-/// A volume with a longer axis than this starts one level coarser, as in antsRegistrationSyN.sh.
+/// Longest axis without an additional coarse level, voxels, as in antsRegistrationSyN.sh.
 const LARGE_AXIS: usize = 256;
 
 impl Preset {
@@ -100,7 +100,8 @@ impl Preset {
         match self {
             Preset::Fast => linear::Options { finest_mm: 2.0, ..defaults },
             Preset::Default => defaults,
-            // Also for images of one modality: more overlap than with the correlation ratio on all measured pairs.
+            // The cost is also used for images of one modality: it gave more overlap than the correlation ratio on
+            // all measured pairs.
             Preset::Best | Preset::Multimodal => linear::Options::of(linear::Cost::NormalisedMutualInformation),
         }
     }
@@ -148,7 +149,7 @@ impl Preset {
         }
     }
 
-    /// The options with a re-inversion after each iteration and more smoothing: what the default had before its own were measured.
+    /// The options with a re-inversion after each iteration and with more smoothing: the default of earlier versions.
     fn reinverted_always(mut options: syn::Options) -> syn::Options {
         options.levels.iter_mut().for_each(|level| level.reinvert_every = 1);
         syn::Options { update_variance: 3.0, ..options }
@@ -162,7 +163,7 @@ impl Preset {
         syn::Options { levels, ..self.syn() }
     }
 
-    /// The levels of [`syn`](Preset::syn) for a fixed grid of this shape: one more for large grids. Small images may
+    /// The levels of [`syn`](Preset::syn) for a fixed grid of this shape; large grids get one more level. Images may
     /// be too small for the coarsest level.
     pub fn levels_for(self, shape: [usize; 3]) -> Vec<Level> {
         let mut levels = self.syn().levels;

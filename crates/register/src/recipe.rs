@@ -59,24 +59,24 @@ pub enum RecipeError {
     /// The given degrees of freedom are not possible for images of this dimension.
     #[error("{found} degrees of freedom: {images} have {expected}")]
     Dof {
-        /// The given number.
+        /// The given number of degrees of freedom.
         found: u8,
         /// Volumes or slices.
         images: &'static str,
-        /// The possible numbers.
+        /// The possible numbers of degrees of freedom.
         expected: &'static str,
     },
-    /// Lists of different lengths for the levels.
+    /// The lists for the levels have different lengths.
     #[error("the levels do not match: shrink factors {shrink:?}, sigmas {sigmas:?}, iterations {iterations:?}")]
     Levels {
-        /// Shrink factors, given or of the preset.
+        /// The shrink factors, given or from the preset.
         shrink: Vec<usize>,
-        /// Sigmas, given or of the preset.
+        /// The sigmas, given or from the preset.
         sigmas: Vec<f64>,
-        /// Iterations, given or of the preset.
+        /// The iterations, given or from the preset.
         iterations: Vec<usize>,
     },
-    /// Re-inversions for another number of levels.
+    /// The number of re-inversion intervals differs from the number of levels.
     #[error("re-inversions are given for {found} levels, expected {levels} or one for all")]
     Reinversions {
         /// Number of values given.
@@ -147,7 +147,8 @@ impl Schedule {
     fn levels(&self, preset: Preset, shape: [usize; 3]) -> Result<Vec<Level>, RecipeError> {
         let mut defaults = preset.levels_for(shape);
         if self.shrink_factors.is_none() {
-            // A small image has fewer levels. Given factors are kept, and refused later if they are too large.
+            // A small image has fewer levels by default. Given shrink factors are kept, and refused later if they are
+            // too large.
             let extent = shortest_axis(shape);
             defaults.retain(|level| level_fits(level.shrink, extent));
         }

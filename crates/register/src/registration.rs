@@ -22,14 +22,14 @@ pub struct Registration {
     /// Maps fixed to moving points, the warp first. Used to resample the moving image on the fixed grid.
     pub forward: TransformChain,
     /// Maps moving to fixed points, the inverse warp last. Used to resample the fixed image on the moving grid.
-    /// Without the inverse warp if that was not requested.
+    /// Contains only the affine if the inverse warp was not requested.
     pub backward: TransformChain,
     /// Outcome of each stage.
     pub outcomes: Vec<StageOutcome>,
     /// The relaxation of warp and inverse warp; `None` without a deformable stage.
     pub relaxed: Option<syn::Relaxed>,
-    /// What the displacements of the warps are multiples of, mm; `None` where they stay as they were computed: as requested, or
-    /// because a warp would fold.
+    /// Step to whose multiples the displacements of the warps are rounded, mm; `None` if they are not rounded,
+    /// because exact warps were requested or a rounded warp would fold.
     pub step_mm: Option<f32>,
     /// Jacobian determinants and inverse consistency of the warps, if requested.
     pub scores: Option<syn::Scores>,
@@ -58,8 +58,9 @@ pub enum StageOutcome {
     Deformable(Vec<syn::LevelOutcome>),
 }
 
-/// Pearson's correlation of the fixed image with the moving image resampled onto it, where the moving image is and the fixed
-/// mask of the last stage counts. `None` where there is no such voxel, or either image is constant there.
+/// Pearson's correlation of the fixed image with the resampled moving image, over the voxels where the moving image
+/// lies and the fixed mask of the last stage counts. `None` without such voxels, or if either image is constant
+/// there.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Similarity {
     /// Correlation under the initial affine.
@@ -156,7 +157,8 @@ impl Warps {
 }
 
 impl Computed {
-    /// What is known of a result before its warps and images are in main memory, and the warps on the device.
+    /// Splits a result into the part that is known before its warps and images are in main memory, and the warps on
+    /// the device.
     pub(crate) fn of<B: Backend>(found: OnDevice<B>) -> (Computed, Option<syn::Warps<B>>) {
         let OnDevice { start, start_warnings, affine, outcomes, seconds: stages, warps } = found;
         let seconds = Seconds { stages, ..Seconds::default() };
@@ -191,7 +193,7 @@ impl Computed {
         Ok(computed)
     }
 
-    /// The first images of both sides, the mask of a stage, and the affines.
+    /// The images for the correlation: the first images of both sides, the mask of the stage, and the affines.
     pub(crate) fn pair<'a>(&self, [fixed, moving]: [&'a Side; 2], stage: usize) -> Pair<'a> {
         let mask = fixed.mask.of_stage(stage).map(AsRef::as_ref);
         Pair { fixed: &fixed.image, mask, moving: &moving.image, start: self.start, affine: self.affine }

@@ -30,7 +30,7 @@ impl From<Interpolation> for Kernel {
 }
 
 impl Kernel {
-    /// The kernel of an interpolation; `None` if devices differ in its values.
+    /// The kernel of an interpolation; `None` if the results of devices would differ.
     pub fn of(interpolation: Interpolation) -> Option<Kernel> {
         Some(Kernel::from(interpolation)).filter(|kernel| *kernel != Kernel::Nearest)
     }
@@ -38,7 +38,7 @@ impl Kernel {
 
 /// An image on a device, ready to be resampled.
 pub struct Sampler<B: Backend> {
-    /// Voxels, or the coefficients of a spline through the voxels.
+    /// The voxels, or the coefficients of a spline through the voxels.
     values: B::Image,
     world_to_voxel: AffineTransform,
     kernel: Kernel,
@@ -163,7 +163,7 @@ mod tests {
                     let found = Cpu.download(&out).expect("an image");
                     let expected = apply::resample(image, &onto, &chain, how.into(), 0.0).voxels;
                     assert!(expected.iter().filter(|value| **value != 0.0).count() > 100);
-                    // Tolerance: coordinates in single precision, neighbouring voxels that differ by up to 100.
+                    // Tolerance: coordinates in single precision, and neighbouring voxels that differ by up to 100.
                     let worst = found.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
                     assert!(worst < 2e-3, "{worst} by {how:?}");
                 }

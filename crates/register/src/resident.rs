@@ -33,7 +33,7 @@ enum OnBackend {
 /// Warps and images on a device.
 struct Kept<B: Backend> {
     warps: Option<syn::Warps<B>>,
-    /// `None` if the backend has no kernel for their interpolation.
+    /// The images; `None` if the backend has no kernel for their interpolation.
     images: Option<Images<B::Image>>,
     /// Grids of the fixed and the moving image.
     grids: [Grid; 2],
@@ -137,7 +137,7 @@ impl Resident {
         Ok(Resident { computed, kept: OnBackend::Cuda(cuda.clone(), kept) })
     }
 
-    /// The result without its warps and images: the chains hold the affine alone.
+    /// The result without its warps and images: its chains contain only the affine.
     ///
     /// # Errors
     /// Those of [`Computed::finish`].
@@ -161,7 +161,8 @@ impl Resident {
         with_kept!(&self.kept, (backend, kept) => kept.lend_warp(backend))
     }
 
-    /// The inverse of the warp, likewise; `None` also if it was not requested.
+    /// The inverse of the warp, X×Y×Z×3 on the fixed grid, RAS mm; `None` if it was not requested or there is no
+    /// deformable stage.
     ///
     /// # Errors
     /// A device that fails.
@@ -178,7 +179,8 @@ impl Resident {
         with_kept!(&self.kept, (backend, kept) => kept.lend_image(backend, |images| images.warped.as_ref()))
     }
 
-    /// The fixed image on the moving grid, likewise.
+    /// The fixed image on the moving grid; `None` if it was not requested, or if its interpolation is computed on the
+    /// CPU alone.
     ///
     /// # Errors
     /// A device that fails.

@@ -113,7 +113,7 @@ pub(crate) fn run<B: Backend>(
         seconds: Vec::new(),
         warps: None,
     };
-    // A start that needs no search is checked before the work begins.
+    // A start that is given as a transform is checked before the work begins.
     let mut start = options.start;
     if !matches!(options.stages.first(), Some(Stage::Linear(_))) || start != Start::CentreOfMass {
         found.start = resolve(backend, [fixed, moving], start)?;
@@ -172,7 +172,7 @@ fn resolve<B: Backend>(backend: &B, [fixed, moving]: [&Side; 2], start: Start) -
         Start::Headers => Ok(AffineTransform::identity()),
         Start::Transform(transform) => Ok(transform),
         Start::CentreOfMass => {
-            // The same weights as in the linear stages.
+            // The centres use the same weights as the linear stages.
             let weight = |side: &Side| side.mask.of_stage(0).cloned();
             let weights: [Option<std::sync::Arc<Volume>>; 2] = [weight(fixed), weight(moving)];
             let [fixed, moving] = [fixed.image.input(backend)?, moving.image.input(backend)?];

@@ -19,8 +19,8 @@ pub struct Side {
     pub channels: Vec<Image>,
     /// The mask, on the grid of `image`.
     pub mask: Mask,
-    /// White matter, of a fixed side: where values are above 0.5, on any grid in the world of the image. Boundary-based
-    /// registration needs it.
+    /// The white matter of a fixed side, for boundary-based registration: voxels above 0.5, on any grid in the world
+    /// of the image.
     pub white_matter: Option<Arc<Volume>>,
 }
 
@@ -67,12 +67,12 @@ impl Side {
         Side { mask: Mask::All(mask.into()), ..self }
     }
 
-    /// The same side with its white matter.
+    /// The same side with this white matter.
     pub fn with_white_matter(self, white_matter: impl Into<Arc<Volume>>) -> Side {
         Side { white_matter: Some(white_matter.into()), ..self }
     }
 
-    /// The same side with its images on a device, where they are uploaded once instead of by every stage; see
+    /// The same side with its images on a device. They are uploaded once instead of by every stage; see
     /// [`Image::on`].
     ///
     /// # Errors

@@ -30,37 +30,38 @@ pub enum Warning {
         /// Whether there was a linear stage, whose search may be the cause.
         searched: bool,
     },
-    /// Images whose intensities fall and rise against each other, although the metrics compare intensities.
+    /// The intensities of the images are negatively correlated, although the metrics compare intensities.
     NegativeCorrelation {
         /// The correlation under the result.
         correlation: f64,
     },
-    /// A linear stage that made the moving image much larger or smaller along a direction.
+    /// A linear stage scaled the moving image very much along a direction.
     ImplausibleScale {
-        /// By how much, 1 for none: that of all directions which is farthest from it.
+        /// The scale along the direction that is scaled most, up or down; 1 means unchanged.
         scale: f64,
     },
-    /// Boundary-based registration whose result was refused, because it did not have a lower cost or was far from its start.
+    /// The result of a boundary-based registration was refused, because its cost was not lower than at the start or
+    /// it was far from the start.
     BoundaryRefused {
-        /// The costs at its start and of its result, 0 to 1.
+        /// The costs at the start and of the refused result, 0 to 1.
         costs: [f64; 2],
-        /// Distance of its result from its start, mm.
+        /// Distance of the refused result from the start, mm.
         moved_mm: f64,
     },
-    /// Warps that still fold, or miss their inverse by more than the limit.
+    /// The warps still fold, or differ from each other's inverse by more than the limit.
     BeyondLimits {
         /// Number of voxels, in the warp and its inverse together.
         voxels: usize,
         /// Rounds of relaxation.
         rounds: usize,
     },
-    /// Warps that were smoothed as a whole, because they still folded, or deviated from the inverse of each other,
-    /// after the strongest local smoothing.
+    /// The whole warps were smoothed, because they still folded, or deviated from each other's inverse, after the
+    /// strongest local smoothing.
     WholeSmoothed {
         /// Number of smoothings.
         times: usize,
     },
-    /// A level of a deformable stage that was undone, because it did not make the images more similar.
+    /// A level of a deformable stage was undone, because it did not make the images more similar.
     LevelUndone {
         /// Number of the level over all deformable stages, counted from 1.
         level: usize,
@@ -116,11 +117,11 @@ impl Display for Warning {
     }
 }
 
-/// The result is worse if the explained variance (squared correlation) falls by more than this from the start to the
-/// result.
+/// Largest loss of explained variance (squared correlation) from the start to the result for which no warning is
+/// given.
 const LOST: f64 = 0.1;
 
-/// The result is worse if the coverage falls below this share of the coverage at the start.
+/// Smallest ratio of the coverage under the result to that at the start for which no warning is given.
 const LEFT: f64 = 0.5;
 
 /// Largest scale, and the inverse of the smallest, that is plausible between two brains.
@@ -144,7 +145,7 @@ pub(crate) fn all(found: &Registration, start: Vec<ChainWarning>, options: &Opti
         .collect()
 }
 
-/// Boundary-based registrations whose results were refused.
+/// Warnings about boundary-based registrations whose results were refused.
 fn refused(outcomes: &[StageOutcome]) -> impl Iterator<Item = Warning> {
     let boundaries = outcomes.iter().filter_map(|outcome| match outcome {
         StageOutcome::Linear(outcome) => outcome.boundary,
@@ -155,7 +156,7 @@ fn refused(outcomes: &[StageOutcome]) -> impl Iterator<Item = Warning> {
         .map(|outcome| Warning::BoundaryRefused { costs: outcome.costs, moved_mm: outcome.moved_mm })
 }
 
-/// The levels that were undone.
+/// Warnings about levels that were undone.
 fn undone<'a>(levels: impl Iterator<Item = &'a syn::LevelOutcome>) -> impl Iterator<Item = Warning> {
     let undone: Vec<bool> = levels.map(|level| level.undone).collect();
     let levels = undone.len();
@@ -163,8 +164,8 @@ fn undone<'a>(levels: impl Iterator<Item = &'a syn::LevelOutcome>) -> impl Itera
     places.map(move |(place, _)| Warning::LevelUndone { level: place + 1, levels })
 }
 
-/// The warning if the start was better than the result. The cost cannot tell: it counts only where the images
-/// overlap, and a small overlap may match well.
+/// A warning if the start was better than the result. The cost does not show this: it counts only the overlap of the
+/// images, and a small overlap may match well.
 fn worse(options: &Options, similarity: &Similarity, coverage: &Coverage) -> Option<Warning> {
     let mut correlation = None;
     if let (true, Some(start)) = (compares_intensities(options), similarity.correlation_at_start) {
@@ -190,7 +191,8 @@ fn negative(options: &Options, similarity: &Similarity) -> Option<Warning> {
     correlation.map(|correlation| Warning::NegativeCorrelation { correlation })
 }
 
-/// Whether the result scales much more than the start did, which may come from outside. Both are fixed → moving.
+/// A warning if the result scales much more than the start. The start may be given by the user. Both affines are
+/// fixed → moving.
 fn implausible(start: &AffineTransform, affine: &AffineTransform) -> Option<Warning> {
     let since_start = affine.matrix.try_inverse()? * start.matrix;
     let scales = since_start.singular_values();
@@ -199,7 +201,7 @@ fn implausible(start: &AffineTransform, affine: &AffineTransform) -> Option<Warn
     (far(scale) > PLAUSIBLE).then_some(Warning::ImplausibleScale { scale })
 }
 
-/// Whether every cost and metric takes the images to be of one modality, so that a good result is one that correlates.
+/// Whether every cost and metric assumes images of one modality. Then the images of a good result are correlated.
 fn compares_intensities(options: &Options) -> bool {
     let first_metric = |options: &syn::Options| options.channels.first().map(|channel| channel.metric);
     options.linear().all(|options| !options.cost.has_joint_histogram())
@@ -213,7 +215,7 @@ mod tests {
     use super::*;
     use crate::Stage;
 
-    /// Both stages with default options except the cost and the metric.
+    /// Options for both stages, with this cost and metric, otherwise the defaults.
     fn options(cost: Cost, metric: Metric) -> Options {
         let mut syn = syn::Options::default();
         syn.channels[0].metric = metric;
@@ -286,7 +288,7 @@ mod tests {
         };
         let start = affine([1.0; 3]);
         assert_eq!(implausible(&start, &affine([1.9, 1.0, 0.6])), None);
-        // The moving image is ten times smaller along x: fixed → moving, a tenth.
+        // The moving image is ten times smaller along x, so the affine (fixed → moving) scales by a tenth.
         let scale = |start, affine| match implausible(start, &affine) {
             Some(Warning::ImplausibleScale { scale }) => scale,
             other => panic!("{other:?}"),

@@ -11,7 +11,7 @@ use crate::{Options, Recipe};
     "on GPUs windows with the exact derivative or masks have a radius of up to {most} voxels, asked for was {radius}"
 )]
 pub struct TooWide {
-    /// The radius, voxels.
+    /// Radius of the window, voxels.
     pub radius: usize,
     /// The largest radius on GPUs, voxels.
     pub most: usize,

@@ -1,4 +1,4 @@
-//! Charts as SVG whose colours the style sheet of the pages replaces by those of the light or the dark look.
+//! Charts as SVG. The style sheet of the pages replaces their colours, for light and dark mode.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -104,7 +104,7 @@ pub(crate) fn strip(values: &[(&str, f64, bool)]) -> Result<String, Error> {
             .axis_style(FAINT)
             .label_style(("sans-serif", 13).into_font().color(&INK))
             .draw()?;
-        // Dots are spread in height, so that those of equal values stay visible.
+        // Dots are spread vertically, so that dots of equal values stay visible.
         let height = |n: usize| 0.15 + 0.5 * ((n as f64 * 0.618_034).fract());
         for (n, (name, value, outlying)) in values.iter().enumerate() {
             let (colour, size) = if *outlying { (COLOURS[1], 5) } else { (COLOURS[0], 3) };
@@ -119,7 +119,7 @@ pub(crate) fn strip(values: &[(&str, f64, bool)]) -> Result<String, Error> {
     })
 }
 
-/// The number of decimals that makes the labels of a range differ.
+/// Number of decimals at which the labels of a range differ.
 fn decimals(range: f64) -> usize {
     if range > 5.0 { 0 } else { (1.0 - range.log10()).ceil().clamp(0.0, 6.0) as usize }
 }
@@ -174,7 +174,7 @@ fn draw(area: &Area, chart: &Curves) -> Result<(), Box<dyn std::error::Error>> {
         .draw()?;
     for (n, curve) in chart.curves.iter().enumerate() {
         let colour = COLOURS[n % COLOURS.len()];
-        // A dash distinguishes the curve also without colours.
+        // Curves are also distinguished by dashes, for readers who do not see the colours.
         match n % 2 {
             0 => context.draw_series(LineSeries::new(curve.points.iter().copied(), colour.stroke_width(2)))?,
             _ => context.draw_series(DashedLineSeries::new(

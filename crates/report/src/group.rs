@@ -8,7 +8,7 @@ use crate::{Chart, Error, Facts, Page};
 
 /// A value this number of robust standard deviations from the median is an outlier (Iglewicz and Hoaglin 1993).
 const OUTLIER: f64 = 3.5;
-/// Fewest values among which outliers are marked.
+/// Smallest number of values for which outliers are marked.
 const LEAST: usize = 5;
 /// Largest total size of all small pictures of a page, bytes.
 const PICTURE_BYTES: usize = 1_500_000;

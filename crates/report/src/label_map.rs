@@ -1,4 +1,4 @@
-//! Label maps in colours, to be laid over an image.
+//! Draws label maps in colours, to be laid over an image.
 
 use antsreg_core::{LabelVolume, TransformChain};
 use antsreg_kernels::apply::{LabelInterpolation, resample_labels};
@@ -22,7 +22,7 @@ const COLOURS: [[u8; 3]; 12] = [
     [136, 204, 170],
 ];
 
-/// The labels of a slice, read at the points to which a chain takes its pixels.
+/// The labels of a slice as colours: each pixel is mapped by a chain of transforms, and the label is read there.
 pub fn map(
     labels: &LabelVolume,
     slice: &Slice,

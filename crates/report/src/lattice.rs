@@ -1,7 +1,7 @@
-//! A regular grid of lines on the moving image, as a warp brings it onto a slice.
+//! Draws the image of a regular grid of lines under a warp, on a slice.
 
-use antsreg_core::{DisplacementField, FieldSampler};
-use nalgebra::Point3;
+use antsreg_core::DisplacementField;
+use nalgebra::{Matrix3, Point3};
 
 use crate::Error;
 use crate::outline::{level_lines, path};
@@ -10,7 +10,7 @@ use crate::views::Slice;
 /// Number of lattice lines along the longer side of a slice.
 const LINES: f64 = 18.0;
 /// Distance between the pixels at which the warp is read, pixels.
-pub const STRIDE: usize = 2;
+const STRIDE: usize = 2;
 
 /// The distance between lines, mm: a round number.
 pub fn line_distance(slice: &Slice) -> f64 {
@@ -23,47 +23,50 @@ pub fn line_distance(slice: &Slice) -> f64 {
         .unwrap_or(wanted)
 }
 
-/// The lines on a slice: where the warped coordinates along its sides are whole multiples of `distance` mm.
-pub fn lattice(field: &DisplacementField, slice: &Slice, distance: f64) -> Result<String, Error> {
-    let (sampler, grid) = (field.sampler(), &slice.grid);
-    let size = coarse(grid.shape);
-    let points = pixels(slice).map(|point| point + sampler.at(&point));
-    let points: Vec<Point3<f64>> = points.collect();
-    let mut lines = Vec::new();
-    for side in 0..2 {
-        let along = grid.direction.column(side);
-        let values: Vec<f64> = points.iter().map(|point| (point - grid.origin).dot(&along) / distance).collect();
-        let (first, last) = values.iter().fold((f64::MAX, f64::MIN), |(a, b), value| (a.min(*value), b.max(*value)));
-        let levels: Vec<f64> = (first.ceil() as i64..=last.floor() as i64).map(|n| n as f64).collect();
-        lines.extend(level_lines(&values, size, &levels)?);
+/// What a warp does to the pixels of a slice, row by row; [`coarse`] tells how many are read.
+pub struct Warped {
+    /// Where the warp takes each pixel, RAS mm.
+    points: Vec<Point3<f64>>,
+    /// The determinant of the Jacobian of x + u(x) at each pixel, u being trilinear between voxels.
+    pub determinants: Vec<f64>,
+}
+
+impl Warped {
+    /// Reads a warp at the pixels of a slice.
+    pub fn read(field: &DisplacementField, slice: &Slice) -> Warped {
+        let sampler = field.sampler();
+        let read = |point: Point3<f64>| {
+            let (displacement, derivative) = sampler.with_derivative(&point);
+            (point + displacement, (Matrix3::identity() + derivative).determinant())
+        };
+        let (points, determinants) = pixels(slice).map(read).unzip();
+        Warped { points, determinants }
     }
-    Ok(path(&lines, STRIDE as f64))
-}
 
-/// The determinant of the Jacobian of x + u(x) at the pixels of [`pixels`], by central differences over a voxel of the field.
-pub fn determinants(field: &DisplacementField, slice: &Slice) -> Vec<f64> {
-    let sampler = field.sampler();
-    pixels(slice).map(|point| determinant(field, &sampler, &point)).collect()
-}
-
-fn determinant(field: &DisplacementField, sampler: &FieldSampler, point: &Point3<f64>) -> f64 {
-    let grid = &field.grid;
-    let mut columns = grid.direction;
-    for axis in 0..3 {
-        let half = grid.direction.column(axis) * grid.spacing[axis];
-        let change = sampler.at(&(point + half)) - sampler.at(&(point - half));
-        let mut column = columns.column_mut(axis);
-        column += change / (2.0 * grid.spacing[axis]);
+    /// The lines on the slice: where the warped coordinates along its sides are whole multiples of `distance` mm.
+    pub fn lattice(&self, slice: &Slice, distance: f64) -> Result<String, Error> {
+        let grid = &slice.grid;
+        let size = coarse(grid.shape);
+        let mut lines = Vec::new();
+        for side in 0..2 {
+            let along = grid.direction.column(side);
+            let values: Vec<f64> =
+                self.points.iter().map(|point| (point - grid.origin).dot(&along) / distance).collect();
+            let (first, last) =
+                values.iter().fold((f64::MAX, f64::MIN), |(a, b), value| (a.min(*value), b.max(*value)));
+            let levels: Vec<f64> = (first.ceil() as i64..=last.floor() as i64).map(|n| n as f64).collect();
+            lines.extend(level_lines(&values, size, &levels)?);
+        }
+        Ok(path(&lines, STRIDE as f64))
     }
-    columns.determinant() * grid.direction.determinant()
 }
 
-/// How many pixels across and down are read of a slice of this shape.
+/// Number of pixels across and down for which the warp of a slice of this shape is evaluated.
 pub fn coarse([width, height, _]: [usize; 3]) -> [usize; 2] {
     [width.div_ceil(STRIDE), height.div_ceil(STRIDE)]
 }
 
-/// The world points of the pixels that are read, row by row: each the middle of a square of pixels.
+/// World positions of the evaluated pixels, row by row: each is the middle of a square of pixels.
 fn pixels(slice: &Slice) -> impl Iterator<Item = Point3<f64>> {
     let [width, height] = coarse(slice.grid.shape);
     let to_world = slice.grid.voxel_to_world();
@@ -79,13 +82,13 @@ mod tests {
     use super::*;
     use crate::views::views;
 
-    /// A slice through the middle of a cube of 40 mm.
+    /// A test slice through the middle of a cube of 40 mm.
     fn slice() -> Slice {
         let cube = Volume::filled(Grid::axis_aligned([41, 41, 41], [1.0; 3]), 0.0);
         views(&cube, None)[0].slices[3].clone()
     }
 
-    /// A warp that halves the distance from the middle along x and y.
+    /// A test warp that halves the distance from the middle along x and y.
     fn squeeze() -> DisplacementField {
         let mut field = DisplacementField::zeros(Grid::axis_aligned([81, 81, 81], [0.75; 3]));
         field.grid.origin = Point3::new(-10.0, -10.0, -10.0);
@@ -101,16 +104,18 @@ mod tests {
     #[test]
     fn determinants_are_those_of_the_map() {
         let slice = slice();
-        let found = determinants(&squeeze(), &slice);
+        let found = Warped::read(&squeeze(), &slice).determinants;
         assert!(found.iter().all(|value| (value - 0.25).abs() < 1e-4), "{:?}", &found[..4]);
-        let nothing = determinants(&DisplacementField::zeros(slice.grid.clone()), &slice);
+        let nothing = Warped::read(&DisplacementField::zeros(slice.grid.clone()), &slice).determinants;
         assert!(nothing.iter().all(|value| (value - 1.0).abs() < 1e-9));
     }
 
     #[test]
     fn a_squeeze_draws_half_as_many_lines() {
         let slice = slice();
-        let count = |field: &DisplacementField| lattice(field, &slice, 2.0).expect("lines").matches('M').count();
+        let count = |field: &DisplacementField| {
+            Warped::read(field, &slice).lattice(&slice, 2.0).expect("lines").matches('M').count()
+        };
         let (straight, squeezed) = (count(&DisplacementField::zeros(slice.grid.clone())), count(&squeeze()));
         assert!((40..=48).contains(&straight), "{straight}");
         assert!((straight / 2 - 2..=straight / 2 + 2).contains(&squeezed), "{squeezed} of {straight}");

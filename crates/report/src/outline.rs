@@ -1,4 +1,4 @@
-//! Lines of equal value on slices, as paths of SVG in pixels.
+//! Lines of equal value on slices, as SVG paths in pixels.
 
 use std::fmt::Write;
 
@@ -7,15 +7,15 @@ use contour::ContourBuilder;
 
 use crate::Error;
 
-/// Fewest points of an outline that is drawn.
+/// Smallest number of points of an outline that is drawn.
 const SPECK: usize = 16;
-/// Limit of the points of one slice's outlines; an image of noise would have far more.
+/// Largest number of points in the outlines of one slice. An image of noise would have many more.
 const MOST_POINTS: usize = 1500;
 
 /// A point, pixels; the middle of the first pixel is at (½, ½).
 type Point = [f64; 2];
 
-/// The outline of what is brighter than a threshold, smoothed over neighbouring pixels.
+/// The outline of the region that is brighter than a threshold, smoothed over neighbouring pixels.
 pub fn outline(slice: &Volume, threshold: f32) -> Result<String, Error> {
     let size = [slice.grid.shape[0], slice.grid.shape[1]];
     let mut lines = level_lines(&smoothed(&slice.voxels, size), size, &[f64::from(threshold)])?;
@@ -28,7 +28,7 @@ pub fn outline(slice: &Volume, threshold: f32) -> Result<String, Error> {
     Ok(path(&lines, 1.0))
 }
 
-/// Lines at which values on a grid of pixels equal one of the thresholds; not along the edge.
+/// Lines at which values on a grid of pixels equal one of the thresholds, without the parts along the edge.
 pub fn level_lines(
     values: &[f64],
     [width, height]: [usize; 2],
@@ -50,7 +50,7 @@ pub fn level_lines(
     Ok(pieces)
 }
 
-/// Lines as a path, in steps of a tenth of `unit` pixels.
+/// Lines as an SVG path, with coordinates rounded to a tenth of `unit` pixels.
 pub fn path(lines: &[Vec<Point>], unit: f64) -> String {
     let mut path = String::new();
     for line in lines {
@@ -68,12 +68,12 @@ pub fn path(lines: &[Vec<Point>], unit: f64) -> String {
     path
 }
 
-/// A number that may follow another one: the minus sign separates as well as a space.
+/// A number for an SVG path after another number: the minus sign of a negative number replaces the space.
 fn spaced(number: i64) -> String {
     if number < 0 { number.to_string() } else { format!(" {number}") }
 }
 
-/// Means over three by three pixels; at the edge, over the pixels inside.
+/// Means over three by three pixels; at the edge only pixels inside the image are averaged.
 fn smoothed(values: &[f32], [width, height]: [usize; 2]) -> Vec<f64> {
     let mean = |x: usize, y: usize| {
         let (rows, columns) = (y.saturating_sub(1)..(y + 2).min(height), x.saturating_sub(1)..(x + 2).min(width));

@@ -5,7 +5,7 @@ use base64::Engine;
 
 use crate::Error;
 
-/// Number of grey levels: more are not visible and take more bytes.
+/// Number of grey levels in a picture. More levels would not be visible and would take more bytes.
 const SHADES: f32 = 63.0;
 
 /// A picture whose pixels are indices into a palette.
@@ -54,7 +54,7 @@ impl Indexed {
         Ok(format!("data:image/png;base64,{}", base64::engine::general_purpose::STANDARD.encode(bytes)))
     }
 
-    /// Pictures of one palette side by side, each in the middle of the height, colour 0 around them.
+    /// Pictures with one palette side by side, centred vertically; the space around them has colour 0.
     pub fn beside(pictures: &[Indexed]) -> Indexed {
         let width = pictures.iter().map(|picture| picture.size[0]).sum();
         let height = pictures.iter().map(|picture| picture.size[1]).max().unwrap_or(0);

@@ -17,6 +17,8 @@ pub struct Reference {
     pub(crate) views: Vec<View>,
     /// Intensities on the slices.
     pub(crate) slices: Slices,
+    /// What outlines are drawn of.
+    pub(crate) outlined: Slices,
     /// The value at which outlines are drawn.
     pub(crate) threshold: f32,
     /// Each slice of each view as a picture.
@@ -26,7 +28,7 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Draws an image where `mask` exceeds ½, or else where it is bright.
+    /// Draws an image. Its content is where `mask` exceeds ½, or without a mask where the image is bright.
     ///
     /// # Errors
     /// A picture that cannot be drawn.
@@ -36,7 +38,31 @@ impl Reference {
         let threshold = slices.threshold();
         let pictures = greys(&slices)?;
         let outlines = outlines(&slices, threshold)?;
-        Ok(Reference { views, slices, threshold, pictures, outlines })
+        Ok(Reference { views, outlined: slices.clone(), slices, threshold, pictures, outlines })
+    }
+
+    /// Draws the part of an image where a mask on its grid exceeds ½, with the outline of the mask, on slices through the whole image.
+    ///
+    /// # Errors
+    /// A picture that cannot be drawn.
+    pub fn cut_out(image: &Volume, mask: &Volume) -> Result<Reference, Error> {
+        const INSIDE: f32 = 0.5;
+        let views = views(image, None);
+        let [mut slices, outlined] =
+            [image, mask].map(|volume| Slices::read(volume, &views, &TransformChain::new(), Interpolation::Linear));
+        for (slice, mask) in
+            slices.views.iter_mut().zip(&outlined.views).flat_map(|(slices, of)| slices.iter_mut().zip(of))
+        {
+            slice
+                .voxels
+                .iter_mut()
+                .zip(&mask.voxels)
+                .filter(|(_, share)| **share <= INSIDE)
+                .for_each(|(value, _)| *value = 0.0);
+        }
+        let pictures = greys(&slices)?;
+        let outlines = outlines(&outlined, INSIDE)?;
+        Ok(Reference { views, slices, outlined, threshold: INSIDE, pictures, outlines })
     }
 }
 

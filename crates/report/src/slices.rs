@@ -1,4 +1,4 @@
-//! An image on the slices of a page.
+//! The values of an image on the slices of a page.
 
 use antsreg_core::intensity::quantiles;
 use antsreg_core::{TransformChain, Volume};
@@ -9,7 +9,7 @@ use crate::views::View;
 
 /// Quantiles of the pixels that are drawn black and white.
 const BLACK_WHITE: (f64, f64) = (0.01, 0.995);
-/// Bins of histograms.
+/// Number of histogram bins.
 const BINS: usize = 64;
 
 /// An image on the slices of each view.
@@ -22,7 +22,7 @@ pub struct Slices {
 }
 
 impl Slices {
-    /// Reads an image at the points to which a chain takes the pixels.
+    /// Reads an image on slices: each pixel is mapped by a chain of transforms to a point of the image.
     pub fn read(image: &Volume, views: &[View], chain: &TransformChain, interpolation: Interpolation) -> Slices {
         let view = |view: &View| {
             let slices = view.slices.par_iter().map(|slice| resample(image, &slice.grid, chain, interpolation, 0.0));
@@ -40,8 +40,8 @@ impl Slices {
         self.views.iter().flatten()
     }
 
-    /// The share of the pixels above black in each of equal parts of the range from black to white; brighter ones count to
-    /// the last.
+    /// The histogram of the pixels above black: shares of the pixels in equal parts of the range from black to white.
+    /// Brighter pixels count in the last part.
     pub fn histogram(&self) -> Vec<f64> {
         let (black, white) = self.range;
         let mut counts = vec![0.0; BINS];

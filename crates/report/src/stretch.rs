@@ -1,22 +1,21 @@
-//! Maps of Jacobian determinants in colours that colour-blind readers can distinguish.
+//! Maps of Jacobian determinants, in colours that colour-blind readers can distinguish.
 
-use antsreg_core::DisplacementField;
-
-use crate::lattice::{coarse, determinants};
+use crate::lattice::{Warped, coarse};
 use crate::picture::Indexed;
 use crate::views::Slice;
 
-/// Determinant that has the strongest colour, as has its inverse; more extreme ones have the same colour.
+/// The determinant with the strongest colour. Its inverse has the strongest colour of the other side; more extreme
+/// values look the same.
 pub const FACTOR: f64 = 2.0;
-/// Colours on each side of the middle.
+/// Number of colours on each side of the middle.
 const STEPS: usize = 16;
-/// From compressed to stretched, light in the middle (purple to orange, after ColorBrewer's PuOr).
+/// Colours from compression to expansion, light in the middle (purple to orange, after ColorBrewer's PuOr).
 pub const COLOURS: [[u8; 3]; 5] = [[84, 39, 136], [153, 142, 195], [247, 247, 247], [241, 163, 64], [179, 88, 6]];
 /// Colour of voxels where a warp folds.
 pub const FOLDED: [u8; 3] = [0, 0, 0];
 
 /// The map of a slice: the logarithm of the determinant as a colour.
-pub fn map(field: &DisplacementField, slice: &Slice) -> Indexed {
+pub fn map(warped: &Warped, slice: &Slice) -> Indexed {
     let number = |determinant: f64| match determinant {
         folded if folded.is_nan() || folded <= 0.0 => 2 * STEPS + 1,
         positive => {
@@ -24,11 +23,11 @@ pub fn map(field: &DisplacementField, slice: &Slice) -> Indexed {
             ((share + 1.0) * STEPS as f64).round() as usize
         }
     };
-    let pixels = determinants(field, slice).into_iter().map(|value| number(value) as u8).collect();
+    let pixels = warped.determinants.iter().map(|value| number(*value) as u8).collect();
     Indexed { size: coarse(slice.grid.shape), pixels, palette: palette() }
 }
 
-/// The colours in order, and that of folds.
+/// The palette: the colours in order, then the colour of folds.
 fn palette() -> Vec<[u8; 3]> {
     let colour = |n: usize| {
         let place = n as f64 / (2 * STEPS) as f64 * (COLOURS.len() - 1) as f64;

@@ -11,7 +11,7 @@ const SIDE: usize = 76;
 /// The colour of the outline.
 const OUTLINE: [u8; 3] = [255, 176, 0];
 
-/// The picture as a `data:` address; with the outline of slices at a threshold.
+/// The picture as a `data:` address. If `outline` is given, the outline of those slices at that threshold is drawn.
 pub fn address(slices: &Slices, outline: Option<(&Slices, f32)>) -> Result<String, Error> {
     let pictures = slices.views.iter().enumerate().map(|(n, view)| {
         let middle = view.len() / 2;

@@ -1,27 +1,29 @@
-//! The pictures of one image beside a reference: slice by slice, before and after, with outlines, stretch and grid.
+//! Pictures for the comparison of an image with a reference, slice by slice: before and after registration, outlines,
+//! Jacobian determinants and warped grid.
 
 use antsreg_core::{DisplacementField, LabelVolume, TransformChain, Volume};
 use antsreg_kernels::apply::{Interpolation, LabelInterpolation};
 use rayon::prelude::*;
 
-use crate::picture::Indexed;
+use crate::lattice::{Warped, line_distance};
 use crate::reference::{Reference, greys, outlines};
 use crate::slices::Slices;
 use crate::views::Slice;
-use crate::{Error, label_map, lattice, stretch, thumbnail};
+use crate::{Error, label_map, stretch, thumbnail};
 
 /// An image that is compared with a reference.
 #[derive(Debug, Clone, Copy)]
 pub struct Compared<'a> {
     /// The image.
     pub image: &'a Volume,
-    /// Transform before registration, from points of the reference to points of the image; `None` if that is not shown.
+    /// Transform before registration, from points of the reference to points of the image; `None` if the image before
+    /// registration is not shown.
     pub before: Option<&'a TransformChain>,
     /// Transform after registration, from points of the reference to points of the image.
     pub after: &'a TransformChain,
     /// The warp of the transforms; its Jacobian determinants and a warped grid are shown.
     pub warp: Option<&'a DisplacementField>,
-    /// How the image is read between voxels.
+    /// Interpolation of the image.
     pub interpolation: Interpolation,
     /// The label map of the image with its interpolation.
     pub labels: Option<(&'a LabelVolume, LabelInterpolation)>,
@@ -114,7 +116,7 @@ pub fn compare(reference: &Reference, compared: &Compared) -> Result<Pictures, E
         labels: labels.is_some(),
         grid_mm: drawn.as_ref().map(|drawn| drawn.grid_mm),
         histograms: [reference.slices.histogram(), after.histogram()],
-        thumbnail: thumbnail::address(&after, Some((&reference.slices, reference.threshold)))?,
+        thumbnail: thumbnail::address(&after, Some((&reference.outlined, reference.threshold)))?,
     })
 }
 
@@ -137,10 +139,10 @@ struct Deformation {
 
 fn deformation(reference: &Reference, field: &DisplacementField) -> Result<Deformation, Error> {
     let slices = || reference.views.iter().flat_map(|view| &view.slices);
-    let grid_mm = slices().map(lattice::line_distance).fold(1.0, f64::max);
+    let grid_mm = slices().map(line_distance).fold(1.0, f64::max);
     let drawn = |slice: &Slice| {
-        let map: Indexed = stretch::map(field, slice);
-        Ok((map.address()?, lattice::lattice(field, slice, grid_mm)?))
+        let warped = Warped::read(field, slice);
+        Ok((stretch::map(&warped, slice).address()?, warped.lattice(slice, grid_mm)?))
     };
     let tiles = reference.views.par_iter().map(|view| view.slices.par_iter().map(drawn).collect());
     Ok(Deformation { grid_mm, tiles: tiles.collect::<Result<_, Error>>()? })

@@ -1,4 +1,4 @@
-//! Positions of the slices of a page: seven of each plane through the content of an image, with isotropic pixels.
+//! Chooses the slices of a page: seven in each plane through the content of an image, with isotropic pixels.
 
 use antsreg_core::intensity::quantiles;
 use antsreg_core::{Grid, Volume};
@@ -10,13 +10,14 @@ const SLICES: usize = 7;
 const ENDS: f64 = 0.1;
 /// Pictures are larger than the content by this factor.
 const MARGIN: f64 = 1.1;
-/// Fewest and most pixels along the longest extent: outlines need many, small pages few.
+/// Smallest and largest number of pixels along the longest side: outlines need many pixels, small pages few.
 const PIXELS: [f64; 2] = [112.0, 150.0];
 /// Distance along each axis between the voxels that are read to find the content, voxels.
 const STRIDE: usize = 2;
-/// A plane of voxels belongs to the content if it holds this share of what the fullest plane holds.
+/// A plane of voxels belongs to the content if it contains at least this share of the foreground voxels of the
+/// fullest plane.
 const PLANE_SHARE: f64 = 0.03;
-/// Foreground is brighter than this share of the way from dark to bright.
+/// Foreground threshold, as a share of the distance from dark to bright.
 const FOREGROUND: f32 = 0.2;
 /// Quantiles of the voxels that count as dark and bright.
 const DARK_BRIGHT: (f64, f64) = (0.02, 0.98);
@@ -37,13 +38,14 @@ pub struct View {
 /// A slice.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slice {
-    /// Its pixels as voxels of a grid of one plane: the first axis runs to the right, the second down.
+    /// Grid of the pixels, one voxel thick: the first axis runs to the right, the second down.
     pub grid: Grid,
     /// Position of the slice's middle: side of the body and distance from the world's origin, such as `S 12 mm`.
     pub place: String,
 }
 
-/// A plane: its name, and the world axes that run across, down and through it, each with whether it runs against that axis.
+/// A plane: its name, and the world axes that run across, down and through it, each with whether it runs in the
+/// opposite direction.
 type Plane = (&'static str, [(usize, bool); 3]);
 
 /// The planes in the radiological convention.
@@ -53,11 +55,11 @@ const PLANES: [Plane; 3] = [
     ("Sagittal", [(1, true), (2, true), (0, false)]),
 ];
 
-/// The sides of the body to which world axes run, and from which they come.
+/// For each world axis, the sides of the body to which and from which it runs.
 const SIDES: [[char; 2]; 3] = [['R', 'L'], ['A', 'P'], ['S', 'I']];
 
-/// The views of an image: of a volume three, of a slice the one that it is. The content is where `mask` exceeds ½, or else
-/// where the image is bright.
+/// The views of an image: three for a volume, one for a slice. The content is where `mask` exceeds ½, or without a
+/// mask where the image is bright.
 pub fn views(image: &Volume, mask: Option<&Volume>) -> Vec<View> {
     let grid = &image.grid;
     let bounds = match mask {
@@ -111,7 +113,7 @@ pub fn views(image: &Volume, mask: Option<&Volume>) -> Vec<View> {
     PLANES.iter().filter(shown).map(view).collect()
 }
 
-/// Planes of voxels between bounds, spread evenly.
+/// Positions of planes between bounds, evenly spaced.
 fn positions([first, last]: [f64; 2]) -> Vec<f64> {
     let inset = ENDS * (last - first);
     let (from, step) = (first + inset, (last - first - 2.0 * inset) / (SLICES - 1) as f64);
@@ -120,7 +122,8 @@ fn positions([first, last]: [f64; 2]) -> Vec<f64> {
     positions
 }
 
-/// The first and the last plane of each voxel axis that hold what is above a threshold; the whole image where nothing is.
+/// The first and the last plane along each voxel axis with voxels above a threshold; the whole image if there are
+/// none.
 fn bounds(image: &Volume, threshold: f32) -> [[f64; 2]; 3] {
     let [nx, ny, nz] = image.grid.shape;
     let mut counts = image.grid.shape.map(|count| vec![0usize; count]);
@@ -145,7 +148,8 @@ fn bounds(image: &Volume, threshold: f32) -> [[f64; 2]; 3] {
 mod tests {
     use super::*;
 
-    /// Axes that run to the left, front and top; bright from 10 to 49 of 60, 20 to 69 of 80 and 4 to 15 of 20.
+    /// A test image whose axes run to the left, front and top. It is bright from 10 to 49 of 60, 20 to 69 of 80 and 4
+    /// to 15 of 20.
     fn block() -> Volume {
         let grid = Grid {
             direction: Matrix3::from_diagonal(&Vector3::new(-1.0, 1.0, 1.0)),
@@ -177,7 +181,7 @@ mod tests {
                 }
             }
         }
-        // To the right in an axial picture is the subject's left, down is the back.
+        // In an axial picture, right is the subject's left and down is the back.
         let axial = &views[0].slices[0].grid;
         assert_eq!(axial.direction.column(0), Vector3::new(-1.0, 0.0, 0.0));
         assert_eq!(axial.direction.column(1), Vector3::new(0.0, -1.0, 0.0));

@@ -21,7 +21,7 @@ pub enum Kind {
     Tensor,
     /// A series of scalars along the fourth axis.
     Series,
-    /// One volume of a series, counted from 0.
+    /// One volume of a series, with its number counted from 0.
     OneOfSeries(usize),
     /// Channels along the fifth axis.
     Channels,
@@ -32,7 +32,7 @@ pub enum Kind {
 /// The standard deviation of a Gaussian along each axis of the input image.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Sigma {
-    /// The voxel sizes of the image.
+    /// The standard deviations are the voxel sizes of the image.
     Spacing,
     /// These standard deviations along the axes, mm.
     Mm([f64; 3]),
@@ -95,7 +95,7 @@ pub struct Carrying {
     pub onto: Grid,
     /// Interpolation of the input image.
     pub reading: Reading,
-    /// Value outside the input image. For tensors: the eigenvalue there, and of zero tensors.
+    /// Value outside the input image. For tensors: the eigenvalue outside the image, and of zero tensors.
     pub outside: f32,
     /// Storage type. Integers are truncated towards zero.
     pub stored: Stored,
@@ -184,7 +184,7 @@ impl Opened<'_> {
                 if let Ok(all) = <&mut [Volume; 6]>::try_from(components.as_mut_slice()) {
                     apply::logarithm(all.each_mut().map(|volume| &mut volume.voxels), outside);
                 }
-                // Outside, the tensor is isotropic with this eigenvalue.
+                // Outside the image, the tensor is isotropic with this eigenvalue.
                 const DIAGONAL: [usize; 3] = [0, 2, 5];
                 let diagonal = if outside > 0.0 { outside.ln() } else { 0.0 };
                 let outside = |index| if DIAGONAL.contains(&index) { diagonal } else { 0.0 };
@@ -211,14 +211,15 @@ impl Opened<'_> {
         Ok((0..count).map(|_| self.reader.next_volume()).collect::<Result<_, io::Error>>()?)
     }
 
-    /// Checks that volumes fit into memory: as read, with the coefficients of the interpolation, and as resampled.
+    /// Checks that the volumes fit into memory: as read, the coefficients of the interpolation, and as resampled.
     fn check_memory(&self, count: usize) -> Result<(), Error> {
         let bytes = |grid: &Grid| (grid.len() * size_of::<f32>()) as u64;
         let at_once = match self.carrying.kind {
             Kind::Vector | Kind::Tensor => count as u64,
             _ => 1,
         };
-        // Spline coefficients, in double precision for orders other than 3.
+        // Number of values for each voxel: spline coefficients are stored in double precision for orders other than
+        // 3.
         let made = if matches!(self.carrying.reading, Reading::Spline(_)) { 2 } else { 0 };
         let needed = (at_once + made) * bytes(self.reader.grid()) + (at_once + 1) * bytes(&self.carrying.onto);
         memory::check(needed)

@@ -1,17 +1,18 @@
-//! Brains of heads, from volumes to files.
+//! Extracts brains from images of heads, from volumes to files.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use antsreg_core::Volume;
 use antsreg_core::io::nifti;
-use antsreg_core::io::outputs::Outputs;
+use antsreg_core::io::outputs::{Outputs, Writing, write_file};
 use antsreg_heads::brain::{self, Contrast, Extraction, Template};
 use antsreg_register::{Device, Progress};
+use serde::{Deserialize, Serialize};
 
 use crate::{Error, inputs};
 
-/// The template of a head and its brain from files, each with the image and the mask.
+/// Reads a template from two files: the image of a head, and the mask of its brain.
 ///
 /// # Errors
 /// Files that cannot be read or do not fit each other.
@@ -21,10 +22,10 @@ pub fn template_of([head, brain]: [&Path; 2]) -> Result<Template, Error> {
     named(head, Template::new(volume, mask))
 }
 
-/// The built-in template: of one contrast, or of all.
+/// The built-in template of one contrast, or of all contrasts.
 ///
 /// # Errors
-/// A program whose file is damaged.
+/// The template inside the program is damaged.
 pub fn built_in_template(contrast: Option<Contrast>) -> Result<Template, Error> {
     static ALL: OnceLock<Template> = OnceLock::new();
     if let (None, Some(all)) = (contrast, ALL.get()) {
@@ -34,7 +35,7 @@ pub fn built_in_template(contrast: Option<Contrast>) -> Result<Template, Error> 
     Ok(if contrast.is_none() { ALL.get_or_init(|| template).clone() } else { template })
 }
 
-/// Finds the brain in an image of a head; `name` of the head is for messages.
+/// Finds the brain in an image of a head; `name` is the name of the image in messages.
 ///
 /// # Errors
 /// [`Error::Brain`]; a registration that was stopped or failed.
@@ -56,6 +57,30 @@ fn named<T>(path: &Path, result: Result<T, brain::Error>) -> Result<T, Error> {
     })
 }
 
+/// The record of a brain extraction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BrainRecord {
+    /// The contrast of the template whose intensities are most similar to those of the image.
+    pub contrast: Contrast,
+    /// The surface of the mask divided by the surface of a ball of the same volume.
+    pub surface_ratio: f64,
+    /// The correlation of the image with the template near the brain.
+    pub correlation: f64,
+    /// The overlap (Dice) of the mask with the template's brain as registered.
+    pub agreement: f64,
+}
+
+impl From<&Extraction> for BrainRecord {
+    fn from(found: &Extraction) -> BrainRecord {
+        BrainRecord {
+            contrast: found.contrast,
+            surface_ratio: found.surface_ratio,
+            correlation: found.correlation,
+            agreement: found.agreement,
+        }
+    }
+}
+
 /// The output files of a brain extraction; `None` for a file that is not written.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BrainFiles<'a> {
@@ -73,20 +98,25 @@ impl<'a> BrainFiles<'a> {
         [self.image, self.mask, self.probability].into_iter().flatten()
     }
 
-    /// Writes those files that have names, all or none.
+    /// Writes those files that have names, and a page with its name and text; all or none.
     ///
     /// # Errors
     /// A file that cannot be written.
-    pub fn write(&self, head: &Volume, found: &Extraction) -> Result<(), Error> {
+    pub fn write(&self, head: &Volume, found: &Extraction, page: Option<(&Path, String)>) -> Result<(), Error> {
+        let extracted = self.image.map(|_| brain::without_skull(head, &found.mask));
+        let volumes = [
+            self.image.zip(extracted.as_ref()),
+            self.mask.map(|path| (path, &found.mask)),
+            self.probability.map(|path| (path, &found.probability)),
+        ];
+        let files = volumes.into_iter().flatten().map(|(path, volume)| {
+            let write: Writing<Error> = Box::new(|path: &Path| Ok(nifti::write_volume(path, volume)?));
+            (path, write)
+        });
         let mut outputs = Outputs::new();
-        let extracted = self.image.map(|path| (path, brain::without_skull(head, &found.mask)));
-        if let Some((path, extracted)) = &extracted {
-            outputs.write::<Error>(path, |path| Ok(nifti::write_volume(path, extracted)?))?;
-        }
-        for (path, volume) in [(self.mask, &found.mask), (self.probability, &found.probability)] {
-            if let Some(path) = path {
-                outputs.write::<Error>(path, |path| Ok(nifti::write_volume(path, volume)?))?;
-            }
+        outputs.write_all(files.collect())?;
+        if let Some((path, html)) = &page {
+            outputs.write::<Error>(path, |path| Ok(write_file(path, html.as_bytes())?))?;
         }
         outputs.commit()?;
         Ok(())

@@ -1,4 +1,4 @@
-//! The page of an image that was carried through transforms: beside the reference, as it was and as it came out.
+//! The page of an image that was resampled through transforms: the reference, and the image before and after.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::transforms::TransformFile;
 use crate::words::{self, stem};
 use crate::{Error, geometry, inputs};
 
-/// What the reference, the image where its header places it and the image as carried are called.
+/// Names on the page of the reference, of the image before the transforms, and of the resampled image.
 const NAMES: [&str; 3] = ["Reference", "Before", "After"];
 
 /// An image that was resampled through transforms, as input of its page.
@@ -32,7 +32,7 @@ pub struct Carried<'a> {
     pub command_line: &'a [String],
 }
 
-/// The page, as HTML.
+/// Makes the page as HTML.
 ///
 /// # Errors
 /// An image that cannot be read; a page that cannot be made.
@@ -45,7 +45,8 @@ pub fn carried_page(carried: &Carried) -> Result<String, Error> {
         before: (!transforms.is_empty()).then_some(&unmoved),
         after: chain,
         warp: chain.displacement(),
-        // Splines and sincs prepare the whole image, and differ by less than a picture shows.
+        // The page uses linear interpolation instead of splines and sincs. Those need the whole image, and the
+        // difference is invisible in a picture.
         interpolation: match interpolation {
             Interpolation::Nearest | Interpolation::GenericLabel | Interpolation::MultiLabel { .. } => {
                 Interpolation::Nearest

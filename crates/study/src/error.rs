@@ -22,7 +22,7 @@ pub enum Error {
     /// A file could not be read.
     #[error("{}: {source}", path.display())]
     Read {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The error of the file system.
         source: std::io::Error,
@@ -30,68 +30,68 @@ pub enum Error {
     /// An output cannot be written.
     #[error(transparent)]
     Output(#[from] OutputError),
-    /// A name that cannot be written to a record.
+    /// A name cannot be written to a record, because it is not UTF-8.
     #[error("{}: the name is not UTF-8; rename or link the file", path.display())]
     NotUtf8 {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// A constant image.
+    /// All voxels of an image have the same value.
     #[error("{}: every voxel is {value}, expected an image with contrast; is it the right file?", path.display())]
     Constant {
-        /// The image.
+        /// Path of the image.
         path: PathBuf,
         /// The value of all voxels.
         value: f32,
     },
-    /// An image whose range cannot be used in single precision.
+    /// The range of an image's intensities cannot be used in single precision.
     #[error(
         "{}: voxels from {least:e} to {most:e}, expected a range between {:e} and {:e}; is it the right file? Multiplied by \
          a number it could be registered", path.display(), inputs::RANGE[0], inputs::RANGE[1]
     )]
     Range {
-        /// The image.
+        /// Path of the image.
         path: PathBuf,
         /// The smallest voxel value.
         least: f32,
         /// The largest voxel value.
         most: f32,
     },
-    /// An image whose shading cannot be found.
+    /// The shading of an image cannot be found.
     #[error("{}: {source}", path.display())]
     Bias {
-        /// The image.
+        /// Path of the image.
         path: PathBuf,
         /// The error of the bias field estimation.
         source: antsreg_heads::bias::Error,
     },
-    /// An image whose brain cannot be found, or a template that cannot be used for that.
+    /// The brain of an image cannot be found, or a template cannot be used for that.
     #[error("{}: {source}", path.display())]
     Brain {
-        /// The image.
+        /// Path of the image.
         path: PathBuf,
         /// The error of the brain extraction.
         source: Box<antsreg_heads::brain::Error>,
     },
-    /// A mask without any voxel above 0.5.
+    /// A mask has no voxel above 0.5.
     #[error("{}: the mask is empty: no voxel is above 0.5; is it the right file?", path.display())]
     EmptyMask {
-        /// The mask.
+        /// Path of the mask.
         path: PathBuf,
     },
     /// Values that are not integers where labels are expected.
     #[error("{0}")]
     NotLabels(#[source] io::Error),
-    /// A label map with only background.
+    /// A label map contains only background.
     #[error("{}: no voxel has a label other than 0; is it the right file?", path.display())]
     NoLabels {
-        /// The label map.
+        /// Path of the label map.
         path: PathBuf,
     },
     /// Two volumes lie on different grids.
     #[error("{}: found {found}; expected the grid of {}, {expected}", path.display(), other.display())]
     OtherGrid {
-        /// The volume.
+        /// Path of the volume.
         path: PathBuf,
         /// Grid of the volume, as text.
         found: String,
@@ -99,7 +99,7 @@ pub enum Error {
         other: PathBuf,
         /// The expected grid, as text.
         expected: String,
-        /// An interpolation that suits the volume.
+        /// Name of an interpolation that suits the volume.
         interpolation: &'static str,
     },
     /// The images do not overlap at the start.
@@ -108,9 +108,9 @@ pub enum Error {
         moving.display(), grids[0], grids[1]
     )]
     NoOverlap {
-        /// The fixed image.
+        /// Path of the fixed image.
         fixed: PathBuf,
-        /// The moving image.
+        /// Path of the moving image.
         moving: PathBuf,
         /// Grids of the fixed and the moving image, as text.
         grids: Box<[String; 2]>,
@@ -125,59 +125,59 @@ pub enum Error {
         /// The three-dimensional image.
         volume: PathBuf,
     },
-    /// A further channel that does not overlap with the first channel of its side.
+    /// A further channel does not overlap with the first channel of its side.
     #[error(
         "{}: lies nowhere where {} does, with which it must be aligned; are they of one person and session?",
         path.display(), other.display()
     )]
     Elsewhere {
-        /// The further channel.
+        /// Path of the further channel.
         path: PathBuf,
         /// The first channel of the side.
         other: PathBuf,
     },
-    /// An image of another kind than requested.
+    /// An image has another kind than requested.
     #[error(
         "{}: expected {expected}, found {} volumes along the fourth axis and {} along the fifth", path.display(), found[0],
         found[1]
     )]
     OtherKind {
-        /// The image.
+        /// Path of the image.
         path: PathBuf,
         /// The requested kind.
         expected: &'static str,
         /// Volumes along the fourth and the fifth axis.
         found: [usize; 2],
     },
-    /// A file that is no transform.
+    /// A file contains no transform.
     #[error("{}: not a transform that can be read: {found}; expected {expected}", path.display())]
     NotATransform {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Description of the file's contents.
+        /// Description of what the file contains.
         found: String,
         /// Formats that are possible.
         expected: &'static str,
     },
-    /// A two-dimensional transform for volumes.
+    /// A two-dimensional transform was given for volumes.
     #[error("{}: a two-dimensional transform, which cannot be applied to volumes; expected a three-dimensional one", path.display())]
     TransformOfSlices {
         /// Path of the transform.
         path: PathBuf,
     },
-    /// A transform that moves slices out of their plane.
+    /// A transform moves slices out of their plane.
     #[error("{}: moves points out of the plane of the slices; expected a transform of two dimensions", path.display())]
     OutOfPlane {
         /// Path of the transform.
         path: PathBuf,
     },
-    /// Transforms that cannot form a chain.
+    /// Several transforms cannot form a chain.
     #[error(transparent)]
     Chain(#[from] ChainError),
     /// Two volumes lie on different grids.
     #[error(transparent)]
     Grid(#[from] antsreg_core::GridMismatch),
-    /// A text that is no list of labels.
+    /// A text is not a list of labels.
     #[error("{list}: no such file, and no list of labels: expected whole numbers between commas, found `{found}`")]
     LabelList {
         /// The text of the list.
@@ -185,21 +185,21 @@ pub enum Error {
         /// The part of the list that is no number.
         found: String,
     },
-    /// A list without labels.
+    /// A list contains no labels.
     #[error("`{list}`: the list of labels is empty; expected whole numbers between commas, or a file of them")]
     EmptyLabelList {
         /// The text of the list.
         list: String,
     },
-    /// A list whose labels are not in the label map.
+    /// None of the listed labels is in the label map.
     #[error("{list}: none of these labels is in {}; does the list belong to it?", path.display())]
     NoListedLabel {
         /// The text of the list, or the path of its file.
         list: String,
-        /// The label map.
+        /// Path of the label map.
         path: PathBuf,
     },
-    /// A recipe that is inconsistent, or does not fit the images.
+    /// A recipe is inconsistent, or does not fit the images.
     #[error(transparent)]
     Recipe(#[from] register::RecipeError),
     /// A registration was refused or failed.
@@ -213,10 +213,10 @@ pub enum Error {
         /// The error, with the line of the table.
         source: csv::Error,
     },
-    /// A list of subjects that cannot be used.
+    /// A list of subjects cannot be used.
     #[error(transparent)]
     Subjects(#[from] crate::subjects::Error),
-    /// A list of atlases that cannot be used.
+    /// A list of atlases cannot be used.
     #[error(transparent)]
     Atlases(#[from] AtlasesError),
     /// One atlas of several cannot be used.
@@ -247,15 +247,15 @@ pub enum Error {
     /// The reference volume of a motion correction cannot be used.
     #[error("{}: cannot be the reference: {source}", path.display())]
     MotionReference {
-        /// The image.
+        /// Path of the image.
         path: PathBuf,
         /// The error of the motion correction.
         source: antsreg_motion::Error,
     },
-    /// A volume of a series that cannot be aligned.
+    /// A volume of a series cannot be aligned.
     #[error("{}: volume {index}, counted from 0: {source}", path.display())]
     MotionVolume {
-        /// The series.
+        /// Path of the series.
         path: PathBuf,
         /// Index of the volume, counted from 0.
         index: usize,
@@ -274,10 +274,10 @@ pub enum Error {
         /// Number of volumes of the series.
         count: usize,
     },
-    /// A volume that a series does not have.
+    /// A series does not have the requested volume.
     #[error("{}: no volume {index}, counted from 0: the series has {count}", path.display())]
     NoVolume {
-        /// The series.
+        /// Path of the series.
         path: PathBuf,
         /// Index of the requested volume, counted from 0.
         index: usize,
@@ -290,7 +290,7 @@ pub enum Error {
     /// A record could not be read, or written as JSON.
     #[error("{}: {source}", path.display())]
     Json {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The error of the JSON library.
         source: serde_json::Error,
@@ -298,7 +298,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Turns the error into that of the atlas called `name`.
+    /// Converts the error into that of the atlas called `name`.
     pub(crate) fn of_atlas(self, name: &str) -> Error {
         Error::Atlas { name: name.into(), source: Box::new(self) }
     }

@@ -16,14 +16,14 @@ pub fn rounded(value: f64) -> f64 {
     (value * 1e4).round() / 1e4
 }
 
-/// The three letters of a grid: towards which side of the body each voxel axis runs. RAS is right, anterior, superior;
-/// an oblique grid has the letters nearest to its axes.
+/// Three letters for the directions of the voxel axes: the side of the body towards which each axis runs. RAS means
+/// right, anterior, superior. For an oblique grid the nearest directions are given.
 pub fn orientation(grid: &Grid) -> String {
     const LETTERS: [[char; 2]; 3] = [['R', 'L'], ['A', 'P'], ['S', 'I']];
     grid.nearest_axes().iter().map(|&(world, against)| LETTERS[world][usize::from(against)]).collect()
 }
 
-/// The largest angle between a voxel axis and the world axis its letter stands for, degrees.
+/// The largest angle between a voxel axis and the world axis named by its letter, degrees.
 pub fn obliquity_degrees(grid: &Grid) -> f64 {
     let cosines = (0..3).map(|axis| grid.direction.column(axis).amax().min(1.0));
     cosines.fold(0.0, |worst: f64, cosine| worst.max(cosine.acos().to_degrees()))
@@ -34,8 +34,8 @@ pub fn position(point: &Point3<f64>) -> String {
     format!("({:.2}, {:.2}, {:.2})", point.x, point.y, point.z)
 }
 
-/// Whether two grids are the same for a mask or a label map: nowhere apart by more than a twentieth of a voxel, which
-/// is more than single-precision headers lose.
+/// Whether two grids count as the same for a mask or a label map: no voxel is displaced by more than a twentieth of a
+/// voxel. Headers in single precision lose less than that.
 pub fn same(a: &Grid, b: &Grid) -> bool {
     a.matches(b, 0.05 * a.spacing.min())
 }
@@ -55,7 +55,7 @@ mod tests {
         assert_eq!(orientation(&grid(Matrix3::identity())), "RAS");
         let lps = Matrix3::from_diagonal(&[-1.0, -1.0, 1.0].into());
         assert_eq!(orientation(&grid(lps)), "LPS");
-        // The axes run to anterior, superior and left.
+        // The voxel axes of this grid run towards anterior, superior and left.
         let asl = Matrix3::new(0.0, 0.0, -1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0);
         assert_eq!(orientation(&grid(asl)), "ASL");
         let tilted = nalgebra::Rotation3::from_euler_angles(0.6, 0.0, 0.0).into_inner();

@@ -5,8 +5,8 @@ use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
-/// Identity of a file when it was read. A changed content has another size, time or inode: a copy that keeps the time
-/// has another inode, and a change in place has another time.
+/// Identity of a file at the time when it was read. A file with changed contents has another size, time or inode: a
+/// copy that keeps the time has another inode, and a change in place has another time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileIdentity {
     /// Absolute path of the file.

@@ -1,4 +1,4 @@
-//! Memory of this process and of the machine.
+//! The memory that this process uses, and that the machine has free.
 
 /// Peak main memory of this process so far, bytes; `None` if the system does not report it.
 pub fn peak() -> Option<usize> {

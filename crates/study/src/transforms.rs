@@ -23,7 +23,7 @@ const IDENTITY: &str = "identity";
 /// A transform file or its inverse, from the text `FILE`, `[FILE,0]` (the file) or `[FILE,1]` (the inverse).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransformFile {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
     /// Whether the inverse of the transform is used.
     pub inverted: bool,
@@ -100,7 +100,7 @@ pub fn read_chain(files: &[TransformFile]) -> Result<TransformChain, Error> {
     read_chain_by(GridRule::default(), files)
 }
 
-/// As [`read_chain`], with the grids of fields by `rule`.
+/// Reads a chain as [`read_chain`] does, with the grids of fields by `rule`.
 ///
 /// # Errors
 /// Those of [`read_chain`].
@@ -124,8 +124,9 @@ pub fn read_chain_by(rule: GridRule, files: &[TransformFile]) -> Result<Transfor
     Ok(chain)
 }
 
-/// Refuses transforms of slices that end on the grid of the volume `onto`, and, between slices, warps of volumes. A slice of
-/// a volume may go through either.
+/// Refuses two-dimensional transforms for the grid of a volume `onto`, and warps of volumes between slices. A slice
+/// of
+/// a volume may go through both.
 ///
 /// # Errors
 /// [`Error::SliceAndVolume`], [`Error::TransformOfSlices`].
@@ -147,7 +148,7 @@ pub fn check_dimensions(
     if grid.is_slice() { Ok(()) } else { files.iter().try_for_each(check_of_volumes) }
 }
 
-/// Refuses an affine map of two dimensions.
+/// Refuses a two-dimensional affine map.
 ///
 /// # Errors
 /// [`Error::TransformOfSlices`]; a file that cannot be read.
@@ -171,7 +172,7 @@ fn read(rule: GridRule, path: &Path) -> Result<Vec<Transform>, Error> {
     Ok(itk::read_transforms_by(rule, path)?)
 }
 
-/// Whether the file is text that contains only numbers, as FLIRT's sixteen.
+/// Whether the file is text that contains only numbers, as FLIRT's matrices do.
 pub fn looks_like_fsl(path: &Path) -> bool {
     // A file that cannot be read is reported later, by the function that reads the transform.
     let Ok(text) = io::read_text(path, "a matrix", LARGEST_MATRIX) else { return false };

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// The word quoted for a shell, if necessary.
+/// Quotes a word for a shell, if necessary.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-,:+=@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -12,7 +12,7 @@ pub fn quoted(word: &str) -> String {
     }
 }
 
-/// A whole command.
+/// Joins the words of a command, quoted for a shell.
 pub fn command(words: &[String]) -> String {
     words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }

@@ -18,14 +18,14 @@ pub enum Metric {
     Mattes,
 }
 
-/// The name on the command line.
+/// The name of the metric on the command line.
 impl std::fmt::Display for Metric {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.serialize(f)
     }
 }
 
-/// The n-th image of both sides, and how the two are compared.
+/// One image of each side, and how the two images are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Channel {

@@ -31,13 +31,13 @@ impl Options {
     pub const CONVERGENCE_WINDOW: RangeFrom<usize> = 2..;
     /// Standard deviations of noise, shares of the intensity range.
     pub const NOISE: RangeInclusive<f64> = 0.0..=1.0;
-    /// The largest limit for what warps may miss each other by, voxels; smaller ones are above 0.
+    /// Largest allowed limit of the residual between the warp and its inverse, voxels. The limit must be above 0.
     pub const LARGEST_RESIDUAL: f64 = 100.0;
     /// Slopes of energies below which a level has converged.
     pub const CONVERGENCE_THRESHOLD: RangeInclusive<f64> = 0.0..=1e3;
     /// Weights of [`restrict`](Options::restrict).
     pub const RESTRICTION: RangeInclusive<f64> = 0.0..=1e3;
-    /// Shares of the voxels, low before high, between which intensities are kept.
+    /// Allowed shares of the voxels, low before high; intensities between the quantiles at these shares are kept.
     pub const SHARES: RangeInclusive<f64> = 0.0..=1.0;
 
     /// Checks that every option is within its range.
@@ -126,7 +126,8 @@ mod tests {
     use super::*;
     use crate::Metric;
 
-    /// A change of valid options, and the text that the error must contain; empty if no error is expected.
+    /// A change that makes valid options invalid, and the text that the error must contain; the text is empty if no
+    /// error is expected.
     type Case = (fn(&mut Options), &'static str);
 
     fn options() -> Options {

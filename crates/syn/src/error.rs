@@ -32,9 +32,9 @@ pub enum Error {
     Range {
         /// Name of the option, with its unit.
         option: String,
-        /// Its range.
+        /// Allowed range of the option.
         expected: String,
-        /// Its value.
+        /// Value found.
         found: String,
     },
     /// The affine start cannot be inverted.
@@ -60,7 +60,7 @@ pub enum Error {
     NoLevels,
 }
 
-/// [`Error::Stopped`] if the observer has stopped the run.
+/// Returns [`Error::Stopped`] if the observer has stopped the run.
 pub(crate) fn go_on(flow: ControlFlow<()>) -> Result<(), Error> {
     match flow {
         ControlFlow::Continue(()) => Ok(()),

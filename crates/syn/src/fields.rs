@@ -22,7 +22,7 @@ pub(crate) struct Side<B: Backend> {
 }
 
 impl<B: Backend> Side<B> {
-    /// Both sides with zero displacements.
+    /// The fields of the fixed and of the moving image, with zero displacements.
     fn identities(backend: &B, grid: &Grid) -> Result<[Self; 2], Error> {
         let [fixed, moving] = backend.field_pair(grid.shape)?;
         let [from_fixed, from_moving] = backend.field_pair(grid.shape)?;
@@ -58,7 +58,7 @@ impl Resizing {
 }
 
 impl<B: Backend> Fields<B> {
-    /// Zero displacements, on the grid `full` shrunken by `shrink`.
+    /// Fields of zero displacement on the grid `full` shrunken by `shrink`.
     pub(crate) fn identities(backend: &B, full: &Grid, shrink: usize) -> Result<Self, Error> {
         let grid = full.shrink([shrink; 3]);
         Ok(Fields { shrink, sides: Side::identities(backend, &grid)?, grid })
@@ -144,7 +144,7 @@ mod tests {
         Grid::axis_aligned(SHAPE, [1.0, 1.2, 0.9])
     }
 
-    /// Waves of up to `height` voxels that are zero at the border.
+    /// Test displacements: waves of up to `height` voxels, zero at the border of the grid.
     fn waves(shape: [usize; 3], height: f32) -> Vec<[f32; 3]> {
         let wave =
             |at: usize, n: usize, waves: f32| (waves * std::f32::consts::PI * at as f32 / (n - 1) as f32).sin();
@@ -189,7 +189,7 @@ mod tests {
         let mut fine = fields();
         let before = fine.sides.each_ref().map(|side| vectors(&side.to_middle));
         let [start, mut end] = [0; 2].map(|_| fine.resized(&Cpu, &full(), 2, &mut ()).expect("fields"));
-        // The fixed side moves by 0.3 coarse voxels along x; the moving side does not move.
+        // In the test, the fixed side moves by 0.3 coarse voxels along x and the moving side does not move.
         let mut bump = waves(end.grid.shape, 1.0);
         bump.iter_mut().for_each(|u| *u = [0.3 * u.iter().map(|c| c.abs()).sum::<f32>().min(1.0), 0.0, 0.0]);
         let bump = Cpu.upload_field(end.grid.shape, &bump).expect("one shape");
@@ -202,7 +202,7 @@ mod tests {
             after[0] - before[0]
         });
         let largest = changes.fold(0.0, f32::max);
-        // In voxels of the fine grid the change is twice as large.
+        // A voxel of the coarse grid is two voxels of the fine grid, so the change is twice as large.
         assert!((0.3..0.61).contains(&largest), "{largest}");
         for side in &fine.sides {
             let missed = Cpu.inverse_consistency(&side.from_middle, &side.to_middle, None).expect("one shape");
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn warps_of_fields_that_fold_do_not_fold() {
         let mut fields = fields();
-        // Slopes of up to two voxels a voxel.
+        // The displacement changes by up to two voxels from voxel to voxel, which is steep enough to fold.
         fields.sides[0].to_middle = Cpu.upload_field(SHAPE, &waves(SHAPE, 3.0)).expect("one shape");
         // Counts folds strictly: by one-sided differences at the corners of the cells.
         let folds =

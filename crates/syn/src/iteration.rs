@@ -13,7 +13,7 @@ use crate::restriction::{self, restrict};
 use crate::update::{SideUpdate, step_both};
 use crate::{Channel, Error, Options};
 
-/// The buffers of a level. In each pair the fixed side comes first.
+/// The buffers for the iterations of a level. Pairs hold the fixed side first.
 pub(crate) struct Stepper<B: Backend> {
     updates: [SideUpdate<B>; 2],
     metrics: Metrics<B>,
@@ -48,7 +48,7 @@ impl<B: Backend> Stepper<B> {
             restrict(backend, matrix, self.updates.each_mut().map(|side| &mut side.updates))?;
         }
         step_both(backend, options, reinvert, &mut self.updates, sides, observer)?;
-        // The similarity is waited for last, so that the device computes the step in the meantime.
+        // The similarity is read last, so that the device can compute the step before it.
         if let Some((weight, pending)) = last {
             similarity.add(weight, pending.wait(backend)?);
         }

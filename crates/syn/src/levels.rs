@@ -46,7 +46,8 @@ const LEAST_GAIN: f64 = 1e-5;
 /// and do not return completely. Or both drift together to where their windows have more contrast: there the energy
 /// is lower if noise is subtracted. Such a drift can go so far that the warps are no longer inverse to each other.
 fn gained_nothing(agreements: &[f64]) -> bool {
-    // After a single step its effect is not known: agreements are measured before each step.
+    // A level of a single step is kept: agreements are measured before each step, so the effect of one step is
+    // unknown.
     matches!(agreements, [first, .., last] if last - first < LEAST_GAIN)
 }
 

@@ -31,7 +31,8 @@ pub(crate) struct Loaded<B: Backend> {
     /// Indices of the channels whose edges are compared as well.
     edged: Vec<usize>,
     mask: Option<(B::Image, Grid)>,
-    /// Quantiles that moving intensities are matched to, if the options say so; only on the fixed side.
+    /// Quantiles of the fixed intensities, to which moving intensities are matched if the options ask for it; only on
+    /// the fixed side.
     landmarks: Vec<Landmarks>,
 }
 
@@ -61,7 +62,7 @@ impl<B: Backend> Loaded<B> {
                 backend.clip(&mut image, range, range.0, 1.0 / (range.1 - range.0))?;
                 return Ok((image, input.grid.clone()));
             }
-            // Computed on the host: it is done once per image, and CPU and GPU get the same bits.
+            // Winsorising and rescaling run on the host: they run once per image, and CPU and GPU get the same bits.
             drop(image);
             let mut voxels = intensity::rescaled(&input.on_host(backend)?, range);
             let own = Landmarks::of(&voxels).ok_or_else(constant)?;

@@ -9,7 +9,7 @@ use antsreg_kernels::CcParameters;
 
 use crate::{Metric, Options};
 
-/// Bytes of a scalar voxel.
+/// Size of a scalar voxel, bytes.
 const SCALAR: usize = 4;
 /// Components of a displacement.
 const FIELD: usize = 3;
@@ -31,7 +31,7 @@ pub fn device_bytes(
     let (images, largest) = (each().sum::<usize>(), each().max().unwrap_or(0));
     let [fixed_mask, moving_mask] = masked.map(usize::from);
     let loaded = images + fixed.len() * fixed_mask + moving.len() * moving_mask;
-    // Values stored for each window, shared by all channels with this metric.
+    // Values that are stored for each window, shared by all channels with the metric CC.
     let windows = match options.uses(Metric::Cc) {
         true => CcParameters::device_scalars(options.radius, options.derivative),
         false => 0,
@@ -46,12 +46,13 @@ pub fn device_bytes(
         let Some(before) = before else { return working };
         // The fields before the level are kept until the level has been accepted.
         let kept = voxels(before) * 4 * FIELD;
-        // The change of a coarser level is added: its fields before and after, and one field on the finer grid.
+        // If the change of a coarser level is added, memory holds its fields before and after, and one field on the
+        // finer grid.
         let adding = images * images_of(level, options) + own * 8 * FIELD + voxels(before) * FIELD;
         kept + if before < level.shrink { working.max(adding) } else { working }
     });
-    // At the end: the four fields on the full grid and the two warps. Relaxation stores lists of voxels, their
-    // weights and their new values.
+    // At the end, memory holds the four fields on the full grid and the two warps. Relaxation stores lists of voxels,
+    // their weights and their new values.
     let leaving = fixed.len() * (7 * FIELD + 2);
     SCALAR * (loaded + levels.max().unwrap_or(0).max(leaving))
 }
@@ -75,7 +76,7 @@ pub fn host_bytes(fixed: &Grid, moving: &Grid, from: Option<usize>, options: &Op
         // before the level.
         voxels(level.shrink) * (8 * FIELD + 2 + 6) + before.map_or(0, |before| voxels(before) * 4 * FIELD)
     });
-    // At the end: the four fields on the full grid and the two warps.
+    // At the end, memory holds the four fields on the full grid and the two warps.
     let leaving = fixed.len() * 8 * FIELD;
     SCALAR * (images + levels.max().unwrap_or(0).max(leaving))
 }
@@ -114,7 +115,7 @@ mod tests {
         Options { levels: shrinks.iter().map(level).collect(), ..Options::default() }
     }
 
-    /// Scalars for each voxel of a 1 mm cube.
+    /// Memory for each voxel of a 1 mm cube, in single-precision numbers.
     fn scalars(further: &[&Grid], masked: [bool; 2], from: Option<usize>, options: &Options) -> f64 {
         let grid = cube(100, 1.0);
         device_bytes([&grid, &grid], further, masked, from, options) as f64 / (SCALAR * grid.len()) as f64
@@ -122,13 +123,13 @@ mod tests {
 
     #[test]
     fn the_peak_is_iterating_on_the_full_grid_or_relaxing_there() {
-        // Counted by hand: two images, and the buffers of the finest level.
+        // The expected values were counted by hand: two images, and the buffers of the finest level.
         for (masked, expected) in [([false; 2], 33.0), ([true, false], 35.0), ([true; 2], 37.0)] {
             assert_eq!(scalars(&[], masked, None, &options(&[1])), expected, "{masked:?}");
         }
-        // Iterations on an eighth of the voxels need less than the fields on the full grid afterwards.
+        // Iterations on an eighth of the voxels need less memory than the fields on the full grid at the end.
         assert_eq!(scalars(&[], [false; 2], None, &options(&[2])), 25.0);
-        // In addition, the fields of the level before.
+        // The second level also keeps the fields of the level before.
         assert_eq!(scalars(&[], [false; 2], None, &options(&[2, 1])), 33.0 + 12.0 / 8.0);
         assert_eq!(scalars(&[], [false; 2], None, &options(&[4, 2, 1])), 33.0 + 12.0 / 8.0);
     }
@@ -137,12 +138,12 @@ mod tests {
     fn a_further_stage_keeps_the_fields_that_it_goes_on_from() {
         assert_eq!(scalars(&[], [false; 2], Some(1), &options(&[1])), 33.0 + 12.0);
         assert_eq!(scalars(&[], [false; 2], Some(2), &options(&[1])), 33.0 + 12.0 / 8.0);
-        // The fields are on the full grid throughout. The coarser level needs little; relaxation needs more.
+        // The fields stay on the full grid. The iterations of the coarser level need less memory than relaxation.
         assert_eq!(scalars(&[], [false; 2], Some(1), &options(&[4])), 25.0);
         let images = options(&[2]).levels.iter().map(|l| Level { sigma_voxels: 1.0, ..*l }).collect();
         let edged = Options { edge_weight: 1.0, levels: images, ..options(&[2]) };
         let grid = cube(100, 1.0);
-        // With four images, each smoothed and with edges, adding the change needs most.
+        // With four images, each smoothed and with edges, the addition of the change needs the most memory.
         assert_eq!(scalars(&[&grid; 2], [false; 2], Some(1), &edged), 4.0 + 8.0 + 12.0 + 3.0 + 24.0 / 8.0);
         let host = |from| host_bytes(&grid, &grid, from, &options(&[1])) / (SCALAR * grid.len());
         assert_eq!([host(None), host(Some(1))], [2 + 32, 2 + 32 + 12]);
@@ -153,15 +154,16 @@ mod tests {
         let (grid, half) = (cube(100, 1.0), cube(50, 2.0));
         let mut options = options(&[1]);
         let planned = |options: &Options, further: &[&Grid]| scalars(further, [false; 2], None, options);
-        // Each further image as uploaded, and smoothed if the level smooths.
+        // Each further image takes memory as uploaded, and once more if the level smooths.
         assert_eq!(planned(&options, &[&grid, &grid]), 33.0 + 2.0);
         assert_eq!(planned(&options, &[&half, &half]), 33.0 + 0.25);
         options.levels[0].sigma_voxels = 1.0;
         assert_eq!(planned(&options, &[&half, &half]), 35.0 + 0.5);
-        // Edges of every image.
+        // Edges are computed of every image.
         options.edge_weight = 0.3;
         assert_eq!(planned(&options, &[]), 35.0 + 2.0);
-        // Surfaces and textures of the direct kernels, instead of the terms of the exact derivative.
+        // With a wide window, the direct kernels store surfaces and textures instead of the terms of the exact
+        // derivative.
         let wide = Options { radius: CcParameters::MOST_TILED_RADIUS + 1, ..options.clone() };
         assert_eq!(planned(&wide, &[]), 35.0 + 2.0 + 2.0);
         // Mutual information uses no edges and stores nothing per voxel.

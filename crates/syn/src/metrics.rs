@@ -30,7 +30,7 @@ impl Similarity {
 /// The similarity of the images at an update, which the device may still be computing.
 pub(crate) enum PendingSimilarity<B: Backend> {
     Cc(B::CcPending),
-    /// The energy of mutual information, which is known when the update is.
+    /// The energy of mutual information. It is known as soon as the update is computed.
     Mattes(f64),
 }
 
@@ -42,7 +42,7 @@ impl<B: Backend> PendingSimilarity<B> {
                 let CcScores { energy, agreement } = backend.cc_scores(pending)?;
                 Similarity { energy, agreement }
             }
-            // Mutual information has no windows, so no contrast has to be divided out.
+            // Mutual information does not depend on contrast, so its agreement is the negative energy.
             PendingSimilarity::Mattes(energy) => Similarity { energy, agreement: -energy },
         })
     }

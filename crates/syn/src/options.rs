@@ -33,15 +33,16 @@ pub struct Options {
     pub edge_weight: f64,
     /// Mattes: number of bins of each image; two at either end lie outside its range.
     pub bins: usize,
-    /// Largest residual of the warp and its inverse at any voxel, voxels, above 0. Where it is larger, both are
-    /// corrected, or smoothed if correcting does not help.
+    /// Largest allowed residual of the warp and its inverse at any voxel, voxels, above 0. Where the residual is
+    /// larger, both warps are corrected, or smoothed if the correction does not help.
     pub largest_residual_voxels: f64,
     /// Weights on the world (RAS) components of each update; finite, none below 0, at least one above 0. As in ITK,
     /// the gradient is multiplied before it is smoothed and scaled to the step length. If the axes of the fixed grid
     /// are those of the world, the warps are exactly 0 in a component of weight 0.
     pub restrict: [f64; 3],
     /// Whether the displacements of the result stay as they were computed. Otherwise they are rounded to multiples of
-    /// [`STEP_MM`](Options::STEP_MM), if that folds neither warp: files of them take little more than half the room.
+    /// [`STEP_MM`](Options::STEP_MM), if the rounding folds neither warp. Compressed files of rounded displacements
+    /// are little more than half as large.
     pub exact: bool,
     /// The levels, coarse to fine; at least one.
     pub levels: Vec<Level>,
@@ -136,7 +137,7 @@ mod tests {
         let changed = Options {
             channels: vec![channel(Metric::Mattes, 0.3), channel(Metric::Cc, 1.0)],
             derivative: CcDerivative::Centre,
-            // A number that a careless parser does not read back exactly.
+            // This number is read back exactly only by a correct parser.
             noise: 0.1 + 0.2,
             gradient_step: 1.0 / 49.0 * 49.0 / 3.0,
             restrict: [1.0, 0.0, 0.5],

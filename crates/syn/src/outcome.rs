@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// The least determinant, at any corner of a cell, of a warp that may be rounded: above what single precision makes of zero.
+/// Smallest determinant at a corner of a cell for which a warp may be rounded. It is larger than the rounding error
+/// of a determinant of zero in single precision.
 const SMALLEST_ROUNDED: f64 = 1e-4;
 
 /// The result of the deformable stage. Both fields lie on the fixed grid, RAS mm.
@@ -82,7 +83,7 @@ impl<B: Backend> Warps<B> {
         Ok(backend.lend_field(&self.warp, &self.to_world(backend, &self.warp)?, self.step_mm)?)
     }
 
-    /// The inverse of the warp in the device's memory, likewise.
+    /// The inverse of the warp in the device's memory, RAS mm, for other libraries.
     pub fn lend_inverse_warp(&self, backend: &B) -> Result<Lent, Error> {
         let to_world = self.to_world(backend, &self.inverse_warp)?;
         Ok(backend.lend_field(&self.inverse_warp, &to_world, self.step_mm)?)
@@ -93,7 +94,7 @@ impl<B: Backend> Warps<B> {
         Ok(DisplacementField { grid: self.grid.clone(), vectors })
     }
 
-    /// The matrix by which displacements in voxels become mm. Refuses a field that is not finite.
+    /// The matrix that converts displacements from voxels to mm. Returns an error if the field is not finite.
     fn to_world(&self, backend: &B, field: &B::Field) -> Result<Matrix3<f32>, Error> {
         // No other operation detects such a warp: images resampled through it are 0, as outside the field of view.
         if !backend.magnitude(field)?.is_finite() {
@@ -102,7 +103,7 @@ impl<B: Backend> Warps<B> {
         Ok(self.grid.voxel_to_world().matrix.cast())
     }
 
-    /// Rounds both warps to multiples of `step_mm`, unless a cell of either folded then.
+    /// Rounds both warps to multiples of `step_mm`, unless a cell of either warp would fold.
     pub(crate) fn round(&mut self, backend: &B, step_mm: f32) -> Result<(), Error> {
         let maps = [self.grid.voxel_to_world(), self.grid.world_to_voxel()].map(|map| map.matrix.cast());
         let rounded = |field| -> Result<Option<B::Field>, Error> {
@@ -164,7 +165,7 @@ mod tests {
     use super::*;
     use crate::Options;
 
-    /// A warp of zeros but for its middle voxel, and an inverse that is zero.
+    /// A test warp that is zero except at its middle voxel, and an inverse of zeros.
     fn moved(spacing: f64, moved_mm: [f32; 3]) -> Warps<Cpu> {
         let shape = [21, 5, 5];
         let mut vectors = vec![[0.0; 3]; 525];
@@ -197,7 +198,8 @@ mod tests {
         };
         for other_way in [false, true] {
             assert!(rounds(moved(1.0, [0.0; 3]), other_way) && rounds(moved(1.3, [0.6003, 0.3, 0.0]), other_way));
-            // One voxel comes to the next one by 0.0004 mm, which is rounded to nothing; by 0.0006 mm, to a step.
+            // One voxel is moved towards the next one. A distance of 0.0004 mm is rounded to zero, 0.0006 mm to one
+            // step.
             let near = |left: f32| moved(1.0, [1.0 - left, 0.0, 0.0]);
             assert!(!rounds(near(0.0004), other_way) && rounds(near(0.0006), other_way));
             // If a voxel is smaller than a step, rounding moves it past the next voxel.

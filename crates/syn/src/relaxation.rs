@@ -56,7 +56,7 @@ pub(crate) fn warps<B: Backend>(
     Ok((warps, relaxed))
 }
 
-/// Rounds of relaxing two fields.
+/// The operations of relaxation: rounds over two fields.
 trait Rounds {
     /// Runs a round of relaxation. Returns the number of examined voxels that are beyond the limits.
     fn run(&mut self, round: &RelaxRound) -> Result<usize, Error>;
@@ -66,7 +66,7 @@ trait Rounds {
     fn smooth_whole(&mut self, times: usize, observer: &mut dyn Observer) -> Result<(), Error>;
 }
 
-/// Rounds on a device.
+/// Relaxation rounds on a device.
 struct OnDevice<'a, B: Backend> {
     backend: &'a B,
     shape: [usize; 3],
@@ -123,7 +123,8 @@ fn relax(
     Ok(relaxed)
 }
 
-/// Runs rounds until none is needed, at most all of them. All voxels must be marked for examination before.
+/// Runs rounds until no voxel is beyond the limits, at most all rounds of the schedule. All voxels must be marked for
+/// examination before.
 fn attempt_to_relax(
     rounds: &mut impl Rounds,
     limits: RelaxLimits,

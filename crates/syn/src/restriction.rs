@@ -48,8 +48,8 @@ pub(crate) fn allowed(grid: &Grid, weights: [f64; 3]) -> [[f32; 3]; 3] {
     }
     let mut projection = Matrix3::identity();
     for direction in held {
-        // The part of the direction that the projection still has; a slice along the world axes may remove the same
-        // axis twice.
+        // The part of the direction that earlier steps have not removed; a slice along the world axes may remove the
+        // same axis twice.
         let rest = projection * direction;
         if rest.norm() > ALIGNED * direction.norm() {
             let unit = rest.normalize();
@@ -109,7 +109,7 @@ mod tests {
         let directions = [
             (Matrix3::identity(), [0.5, 0.0, 1.0]),
             (Matrix3::from_diagonal(&Vector3::new(-1.0, -1.0, 1.0)), [0.5, 0.0, 1.0]),
-            // Voxel axes along world z, −x and y.
+            // The voxel axes of this grid run along world z, −x and y.
             (Matrix3::new(0.0, -1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0), [1.0, 0.5, 0.0]),
             (Matrix3::new(1.0, tilted, 0.0, -tilted, 1.0, tilted, 0.0, -tilted, 1.0), [0.5, 0.0, 1.0]),
         ];

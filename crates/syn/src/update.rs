@@ -51,7 +51,7 @@ pub(crate) fn step_both<B: Backend>(
     observer: &mut dyn Observer,
 ) -> Result<(), Error> {
     go_on(observer.poll())?;
-    // All updates have been added, so the buffers of single updates are free.
+    // All channels have been added, so the buffers for the updates of single channels are free.
     let (fixed, moving) = (&mut fixed.updates, &mut moving.updates);
     let (variance, scratch) = (options.update_variance, [&mut fixed.next, &mut moving.next]);
     backend.smooth_both_fields([&mut fixed.sum, &mut moving.sum], variance, scratch)?;
@@ -71,8 +71,8 @@ pub(crate) fn step_both<B: Backend>(
     go_on(observer.poll())?;
     let inverses = [&mut fixed_side.from_middle, &mut moving_side.from_middle];
     backend.invert_both([&fixed_side.to_middle, &moving_side.to_middle], inverses, &INVERSION)?;
-    // The inversion also regularises: each field is interpolated between voxels of the other, which blurs both
-    // slightly. Without it, long runs fold.
+    // The inversion also regularises: each field is interpolated between voxels of the other field, which blurs both
+    // slightly. Without this blur, long runs fold.
     if reinvert {
         go_on(observer.poll())?;
         let inverses = [&mut fixed_side.to_middle, &mut moving_side.to_middle];
@@ -111,7 +111,7 @@ impl<B: Backend> Updates<B> {
         if magnitude == 0.0 {
             return Ok(());
         }
-        // If the first update is zero, the length has no meaning.
+        // If the first update is zero, its magnitude cannot scale the sum, so the sum is not scaled.
         let length = if self.first_magnitude > 0.0 { self.first_magnitude } else { 1.0 };
         Ok(backend.add_scaled(&mut self.sum, &self.next, weight_ratio * length / magnitude)?)
     }
@@ -137,8 +137,8 @@ mod tests {
         voxels.collect()
     }
 
-    /// Test: two sides after one step along waves. The second side has the opposite direction and updates of twice
-    /// the length.
+    /// Returns two sides after one test step along waves. The second side has the opposite direction and updates of
+    /// twice the length.
     fn stepped(total_variance: f64, reinvert: bool) -> [Side<Cpu>; 2] {
         let field = || Cpu.field(SHAPE).expect("a field");
         let update = |scale: f32| {

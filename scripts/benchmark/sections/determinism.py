@@ -12,7 +12,7 @@ FILES = ["0GenericAffine.mat", "1Warp.nii.gz", "1InverseWarp.nii.gz", "Warped.ni
 
 
 def determinism(context: Context) -> Report:
-    """A whole registration twice on all threads asked for, and once on one."""
+    """Run a registration twice with all threads and once with one thread, and compare the files."""
     report = Report(
         commands=[
             f"antsreg-gpu register -f {FIXED}_t1.nii.gz -m {MOVING}_t1.nii.gz -o PREFIX_ --threads {threads}"

@@ -17,7 +17,7 @@ MOVING, FIXED = "1001", "1000"
 
 
 def exchange(context: Context) -> Report:
-    """Both directions of both programs' transforms, applied by both programs."""
+    """Apply the transforms of both programs, in both directions, with both programs."""
     report = Report(
         commands=[
             "antsreg-gpu apply -i MOVING -r FIXED -t p1Warp.nii.gz -t p0GenericAffine.mat -o OUT",
@@ -38,7 +38,7 @@ def exchange(context: Context) -> Report:
 
 
 def ants_registration(context: Context, fixed: Path, moving: Path) -> str:
-    """A short SyN by ANTs: the transforms need not be good here, only ANTs' own."""
+    """A short SyN by ANTs. The transforms need not be accurate here, but they must be written by ANTs."""
     import ants
 
     prefix = str(context.work / "ants_short_")

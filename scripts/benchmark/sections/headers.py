@@ -32,7 +32,7 @@ def moved_copy(image: Image, world: np.ndarray) -> Image:
 
 
 def headers(context: Context) -> Report:
-    """1001 with random headers must end where it ends with its own."""
+    """Check that person 1001 with random headers is registered to the same place as with the true header."""
     report = Report(commands=["antsreg-gpu register -f 1000_t1.nii.gz -m turned_N.nii.gz -o PREFIX_ -t affine"])
     bars = report.bars()
     table = report.table("turned about x, y, z (degrees)", "moved (mm)", "distance from the unmoved result (mm)", hidden=True)
@@ -48,7 +48,7 @@ def headers(context: Context) -> Report:
         path = context.work / f"turned_{number}.nii.gz"
         write_image(path, moved_copy(moving, world))
         affine = read_mapping(context.program.register(fixed_path, path, "-t", "affine").prefix).affine
-        # Back through the header's move, so that both results speak of one moving world.
+        # Undo the change of the header, so that both transforms map to the same moving world.
         distance = scores.distance_mm(fixed, unmoved, np.linalg.inv(world) @ affine).mean()
         found += distance <= MEAN_MM
         table.rows.append([triple(degrees), triple(shift), f"{distance:.3f}"])
@@ -58,5 +58,5 @@ def headers(context: Context) -> Report:
 
 
 def triple(values: np.ndarray) -> str:
-    """Three numbers as printed."""
+    """Format three numbers for a table."""
     return ", ".join(f"{value:+.0f}" for value in values)

@@ -24,7 +24,7 @@ from benchmark.images import (
 from benchmark.process import record
 from benchmark.report import Bars, Report
 
-#: A registration that ends further away than this has not found its transform, mm at the worst voxel.
+#: Largest error at any voxel of the brain of a registration that counts as found, mm.
 FOUND_MM = 2.0
 MEDIAN_MM = 0.15
 WORST_MM = 0.5
@@ -35,7 +35,7 @@ JACCARD_LOSS = 0.003
 
 
 def multimodal(context: Context) -> Report:
-    """Everything, in the order of the bars."""
+    """Run all parts of the section in the order of the bars."""
     report = Report(
         commands=[
             "antsreg-gpu batch T2_N.nii… PD_N.nii… -f spgr.nii.gz -o FOLDER -t rigid --cost COST",
@@ -58,7 +58,7 @@ def multimodal(context: Context) -> Report:
 
 
 def register(context: Context) -> Path:
-    """All registrations of this section, here and now."""
+    """Run all registrations of this section."""
     folder = context.work / "multimodal"
     folder.mkdir()
     program = context.program
@@ -79,7 +79,7 @@ def register(context: Context) -> Path:
 
 
 class Distances:
-    """How far two affines are apart in a brain: at the worst of its voxels, and at some of them."""
+    """Distances between two affines in a brain, at the worst voxel and at a sample of voxels."""
 
     #: A median is taken over every STRIDE-th voxel.
     STRIDE = 11
@@ -100,7 +100,7 @@ class Distances:
 
 
 def known_transforms(context: Context, folder: Path, report: Report, bars: Bars) -> None:
-    """SRI24's T1, T2 and PD lie exactly on each other: what is done to one has to be found."""
+    """Register moved copies of SRI24's T2 and PD to its T1. The images are aligned, so the true transform is known."""
     distances = Distances(read_image(context.data.sri24(modalities.FIXED)))
     worlds = [np.array(world) for world in json.loads((folder / "worlds.json").read_text())]
     for kind, costs in modalities.KINDS.items():
@@ -119,7 +119,7 @@ def known_transforms(context: Context, folder: Path, report: Report, bars: Bars)
 
 
 def found(folder: Path, modality: str, number: int) -> np.ndarray:
-    """The affine of one moved copy."""
+    """The affine found for one moved copy."""
     return read_mapping(f"{folder}/{modality}_{number}_").affine
 
 

@@ -31,7 +31,7 @@ def affine(context: Context) -> Report:
     """The affine stage alone."""
     report = Report(commands=[f"antsreg-gpu {OPTIONS} -t affine"])
     bars = report.bars()
-    table = report.table("pair", "program", "mean Jaccard", "seconds", "peak memory")
+    table = report.table("pair", "program", "mean Jaccard", "seconds", "peak memory", hidden=True)
     slowest = 0.0
     for pair in context.pairs:
         options = (context.data.t1(pair.fixed), context.data.t1(pair.moving), "-t", "affine")
@@ -56,7 +56,7 @@ def affine_cells(score: float, seconds: float, peak_gb: float) -> list[str]:
 
 @dataclass
 class Quality:
-    """All that is measured of a deformable registration."""
+    """The measured figures of a deformable registration."""
 
     jaccard: float
     forward: scores.Shape
@@ -65,7 +65,7 @@ class Quality:
     consistency_max: float
 
     def cells(self) -> list[str]:
-        """The figures as printed."""
+        """Format the figures for a row of a table."""
         return [
             f"{self.jaccard:.4f}",
             f"{self.forward.folded} / {self.inverse.folded}",
@@ -107,6 +107,7 @@ def syn(context: Context) -> Report:
         "round trip, voxels mean / max",
         "seconds",
         "peak memory",
+        hidden=True,
     )
     runs = []
     for pair in context.pairs:

@@ -39,7 +39,7 @@ def copies(image: Image) -> Iterator[tuple[str, Image, np.ndarray]]:
 
 
 def flipped(image: Image, axis: int) -> Image:
-    """The same brain in the same place, one axis stored from the other end."""
+    """Return an image with the order of voxels along one axis reversed; the brain stays in its place in the world."""
     reverse = np.eye(4)
     reverse[axis, axis] = -1
     reverse[axis, 3] = image.voxels.shape[axis] - 1
@@ -47,7 +47,7 @@ def flipped(image: Image, axis: int) -> Image:
 
 
 def coarser(image: Image, axis: int) -> Image:
-    """The same brain in the same place, read at points further apart along one axis."""
+    """Return the image resampled at a larger spacing along one axis; the brain stays in its place in the world."""
     shape = list(image.voxels.shape)
     shape[axis] = int((shape[axis] - 1) / STRETCH) + 1
     scale = np.eye(4)
@@ -57,7 +57,7 @@ def coarser(image: Image, axis: int) -> Image:
 
 
 def poses(context: Context) -> Report:
-    """The affine stage must find each copy again."""
+    """Check that the affine stage finds the transform to each copy."""
     report = Report(commands=[f"antsreg-gpu register -f {PERSON}_t1.nii.gz -m copy_N.nii.gz -o PREFIX_ -t affine"])
     bars = report.bars()
     path = context.data.t1(PERSON)
@@ -86,5 +86,5 @@ def orientation(context: Context) -> Report:
     fixed, moving = read_image(fixed_path), read_image(moving_path)
     carried = carry(moving, fixed, read_mapping(done.prefix), order=1)
     found = scores.correlation(fixed.voxels, carried, fixed.brain())
-    report.bars().at_least("mindboggle/atlas_1 → oasis/1000, rigid: correlation in the brain", CORRELATION, found)
+    report.bars().at_least("mindboggle atlas_1 → 1000, rigid: correlation in the brain", CORRELATION, found)
     return report

@@ -1,4 +1,4 @@
-//! The options of `apply`, as typed.
+//! The command-line options of `apply`.
 
 use std::path::PathBuf;
 
@@ -111,7 +111,8 @@ pub enum Interpolation {
 }
 
 impl Interpolation {
-    /// How an image on a grid of this spacing is read; generic-label is for label maps alone.
+    /// The interpolation of an image on a grid of this spacing. `generic-label` is an error, as it is for label maps
+    /// only.
     pub fn of_images(self, spacing_mm: [f64; 3]) -> apply::Interpolation {
         match self {
             Interpolation::Linear => apply::Interpolation::Linear,
@@ -126,7 +127,7 @@ impl Interpolation {
         }
     }
 
-    /// How a label map is read.
+    /// The interpolation of a label map.
     pub fn of_labels(self) -> LabelInterpolation {
         match self {
             Interpolation::GenericLabel => LabelInterpolation::GenericLabel,

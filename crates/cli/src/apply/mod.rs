@@ -2,6 +2,7 @@
 
 mod args;
 mod run;
+mod series;
 
 pub use args::Args;
 pub use run::run;

@@ -6,12 +6,13 @@ use antsreg_console::{CliError, Console, UsageError, command_line::command_line}
 use antsreg_core::io::itk::{self, Dimensions};
 use antsreg_core::io::nifti::SeriesReader;
 use antsreg_core::io::points::PointTable;
-use antsreg_core::io::{self, ErrorKind, nifti};
-use antsreg_core::{Grid, LabelVolume, Transform, TransformChain, Volume, memory};
+use antsreg_core::io::{ErrorKind, nifti};
+use antsreg_core::{Grid, LabelVolume, TransformChain, Volume, memory};
 use antsreg_kernels::apply;
 use nalgebra::{Point3, Vector3};
 
 use super::args::{Args, Coordinates, Interpolation};
+use super::series::{AHEAD, Series};
 use antsreg_core::io::outputs::{self, Outputs};
 use antsreg_study::{self as study, inputs, transforms, words};
 
@@ -135,7 +136,7 @@ fn volume(
     for warning in [input, reference].into_iter().filter_map(inputs::odd_header) {
         console.warn(warning);
     }
-    check_memory(args, input, &input_grid, &onto)?;
+    check_memory(args, input, &input_grid, &onto, if series { AHEAD + 2 } else { 1 })?;
     let how = args.interpolation.of_images(input_grid.spacing.into());
     let carry = |image: &Volume| apply::resample(image, &onto, chain, how, args.outside);
     let motion = args.motion.as_deref().map(itk::read_affines).transpose()?;
@@ -144,8 +145,8 @@ fn volume(
         return Err(UsageError::NoEffect { option: "--motion", with }.into());
     }
     if series {
-        let mut reader = SeriesReader::open(input)?;
-        let (count, timing) = (reader.count(), reader.timing());
+        let reader = SeriesReader::open(input)?;
+        let count = reader.count();
         let motion = match (motion, &args.motion) {
             (Some(motion), Some(path)) if motion.len() != count => {
                 let found = motion.len();
@@ -155,22 +156,10 @@ fn volume(
             }
             (motion, _) => motion,
         };
-        // With motion correction the chain of each volume ends with the transform of that volume.
-        let moved = |volume: &Volume, index: usize| match &motion {
-            None => carry(volume),
-            Some(motion) => {
-                let mut steps = chain.steps.clone();
-                steps.extend(TransformChain::from(vec![Transform::Affine(motion[index])]).steps);
-                apply::resample(volume, &onto, &TransformChain { steps }, how, args.outside)
-            }
-        };
-        return outputs.write(output, |path| {
-            nifti::write_series_by_volume(path, &onto, count, timing, |index| match reader.next_volume()? {
-                Some(volume) => Ok(moved(&volume, index)),
-                // Only if there are fewer than the reader counted.
-                None => Err(CliError::File(io::Error { path: input.into(), kind: ErrorKind::Empty })),
-            })
-        });
+        let interpolation = how;
+        let motion = motion.as_deref();
+        let series = Series { input, onto: &onto, chain, interpolation, outside: args.outside, motion };
+        return outputs.write(output, |path| series.write(reader, path));
     }
     if let Some(labels) = read_labels(args, input)? {
         let labels = apply::resample_labels(&labels, &onto, chain, args.interpolation.of_labels());
@@ -206,15 +195,15 @@ fn read_labels(args: &Args, input: &Path) -> Result<Option<LabelVolume>, CliErro
     }
 }
 
-/// Checks that memory is available for one volume: the input with the coefficients of its interpolation, the output, and the
-/// buffers of its compression.
-fn check_memory(args: &Args, input: &Path, from: &Grid, onto: &Grid) -> Result<(), CliError> {
+/// Checks that memory is available: for one volume of the input with the coefficients of its interpolation, for `outputs` volumes
+/// of the output, and for the buffers of the compression.
+fn check_memory(args: &Args, input: &Path, from: &Grid, onto: &Grid, outputs: usize) -> Result<(), CliError> {
     /// Buffers of the compression, bytes: a block of the output, and its compressed copy.
     const PACKING: u64 = 64 << 20;
     let bytes = |grid: &Grid| (grid.len() * size_of::<f32>()) as u64;
     // With spline interpolation, the coefficients and a temporary copy of the coefficients are needed, too.
     let read = if args.interpolation == Interpolation::Bspline { 3 } else { 1 } * bytes(from);
-    let carried = if args.integer { 2 } else { 1 } * bytes(onto);
+    let carried = (if args.integer { 2 } else { 1 } + outputs as u64 - 1) * bytes(onto);
     memory::check(read + carried + PACKING.min(2 * bytes(onto)))
         .map_err(|shortage| CliError::Memory { what: format!("{}: carrying it", input.display()), shortage })
 }

@@ -7,6 +7,7 @@ use antsreg_console::{CliError, UsageError};
 use antsreg_pool::Devices;
 use antsreg_register::{Interpolation, Model, Recipe};
 use antsreg_study::pair::{Format, StartFile};
+use antsreg_study::skulls::BrainChoice;
 use antsreg_study::subjects::{self, Listing};
 use antsreg_study::template::{Averaging, Request, StartImage, TemplateOptions};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -38,6 +39,10 @@ pub struct Args {
     /// Remove the shading of the subjects' images (N4, as `bias` does by default) whenever they are read
     #[arg(long, help_heading = "Input")]
     bias: bool,
+    /// Whose brain is extracted, registered and averaged in place of the whole head; the files of a subject show the whole head.
+    /// Subjects are the moving images, and those of --template the fixed ones; auto: of all heads, if any image shows a brain alone
+    #[arg(long, value_enum, default_value_t, value_name = "SIDES", help_heading = "Input")]
+    brain: BrainChoice,
     /// Label maps of the subjects, in their order: the template gets labels and probability maps
     #[arg(long, value_name = "IMAGE", num_args = 1.., help_heading = "Input")]
     labels: Vec<PathBuf>,
@@ -95,7 +100,7 @@ pub struct Args {
     registration: RegistrationArgs,
 }
 
-/// The usual options.
+/// The default options.
 fn usual() -> TemplateOptions {
     TemplateOptions::default()
 }
@@ -117,7 +122,7 @@ where
 }
 
 impl Args {
-    /// How many of the first GPUs can be used, where that is known before the driver starts.
+    /// Number of GPUs that can be used, counted from the first; `None` if this is not known before the driver starts.
     pub fn first_gpus(&self) -> Option<usize> {
         match &self.step {
             None => self.registration.device.first_gpus(false),
@@ -128,9 +133,13 @@ impl Args {
         }
     }
 
-    /// The template that was typed. Options without effect are refused.
+    /// The request of a template made from the options. Options without effect are refused.
     pub fn request(&self) -> Result<Request, CliError> {
         let recipe = self.recipe()?;
+        if self.brain == BrainChoice::Fixed && self.template.is_none() {
+            let with = "a template that starts from subjects, which --brain moving is for".into();
+            return Err(UsageError::NoEffect { option: "--brain fixed", with }.into());
+        }
         let Some(folder) = &self.output else {
             return Err(UsageError::Missing { option: "--output", why: "to have a place for the template" }.into());
         };
@@ -153,6 +162,7 @@ impl Args {
                 stop_below_voxels: self.stop_below,
                 margin_mm: self.margin,
                 bias: self.bias,
+                brain: self.brain,
                 average: self.average,
                 interpolation: self.interpolation,
             },
@@ -160,17 +170,17 @@ impl Args {
         })
     }
 
-    /// The devices that were typed.
+    /// The devices given on the command line.
     pub fn devices(&self) -> &Devices {
         &self.registration.device
     }
 
-    /// How subjects are registered.
+    /// The recipe of the registration of subjects.
     fn recipe(&self) -> Result<Recipe, CliError> {
         let recipe = self.registration.recipe()?;
         self.registration.check_metrics(&recipe)?;
         let no_effect = |option, with: &str| Err(UsageError::NoEffect { option, with: with.into() }.into());
-        // A preset may have another model.
+        // A preset may have a model other than SyN.
         if recipe.model != Model::Syn {
             return no_effect("--transform", "atlas, which registers by affine and SyN");
         }
@@ -182,7 +192,7 @@ impl Args {
         }
     }
 
-    /// The subjects, with their labels.
+    /// The list of subjects, with their labels.
     fn listing(&self) -> Result<Listing, CliError> {
         let mut listing = subjects::list(&self.subjects, &self.channels)?;
         if listing.subjects.iter().any(|subject| subject.mask.is_some()) {

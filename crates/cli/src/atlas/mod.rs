@@ -1,4 +1,4 @@
-//! `atlas`: an unbiased template of many subjects, on one machine or one step at a time.
+//! The verb `atlas`: builds an unbiased template of many subjects, on one machine or in single steps.
 
 mod args;
 mod run;

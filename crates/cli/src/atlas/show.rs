@@ -1,10 +1,12 @@
-//! The progress of a template as lines.
+//! Shows the progress of a template as lines of text.
 
 use antsreg_console::Console;
 use antsreg_pool::DeviceNote;
+use antsreg_study::skulls::ExtractedRecord;
 use antsreg_study::template::{FinishResults, Registered, TemplateProgress, TemplateResults};
 
 use crate::device_notes;
+use crate::pair::found_brain;
 
 /// Shows the progress of a template as lines.
 pub struct Lines<'a>(pub &'a mut Console);
@@ -12,6 +14,11 @@ pub struct Lines<'a>(pub &'a mut Console);
 impl TemplateProgress for Lines<'_> {
     fn device(&mut self, note: &DeviceNote) {
         device_notes::show_one(note, self.0);
+    }
+
+    fn brain(&mut self, subject: &str, brain: &ExtractedRecord) {
+        self.0.note(format_args!("{subject}: its brain is registered, {}", found_brain(brain)));
+        brain.doubts.iter().for_each(|doubt| self.0.warn(format_args!("{subject}: {doubt}")));
     }
 
     fn registered(&mut self, registered: &Registered) {

@@ -1,4 +1,4 @@
-//! One step of a planned template.
+//! Runs one step of a planned template.
 
 use std::path::Path;
 

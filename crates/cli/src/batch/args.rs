@@ -1,4 +1,4 @@
-//! The options of `batch`, as typed, and the registration that they amount to for each subject.
+//! The command-line options of `batch`, and their conversion to a registration of each subject.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,8 @@ use antsreg_kernels::apply::LabelInterpolation;
 use antsreg_register::syn::Channel;
 use antsreg_study::batch::Job;
 use antsreg_study::bias::Corrected;
-use antsreg_study::pair::{BrainChoice, ChannelFiles, Labels, Names, PairFiles};
+use antsreg_study::pair::{ChannelFiles, Labels, Names, PairFiles};
+use antsreg_study::skulls::BrainChoice;
 use antsreg_study::subjects::{self, Listing, Subject};
 
 use crate::many::Study;
@@ -44,9 +45,9 @@ pub struct Args {
     #[arg(long, value_enum, value_name = "SIDES", num_args = 0..=1, require_equals = true, default_value_t,
         hide_default_value = true, default_missing_value = "moving", help_heading = "Input")]
     bias: Corrected,
-    /// Whether the brain of a subject's head is extracted and registered in place of the whole head, which is what is written:
-    /// auto (where the fixed image is a brain), moving or none. The fixed image is registered as it is
-    #[arg(long, value_name = "WHEN", default_value = "auto", value_parser = values::moving_brain, help_heading = "Input")]
+    /// Whose brain is extracted and registered in place of the whole head, which is what is written; the fixed image's once for
+    /// all subjects
+    #[arg(long, value_enum, default_value_t, value_name = "SIDES", help_heading = "Input")]
     brain: BrainChoice,
     /// Label map of the fixed image: the overlap with it of each subject that has labels is recorded
     #[arg(long, value_name = "IMAGE", help_heading = "Input")]
@@ -73,7 +74,7 @@ pub struct Args {
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
 
-    /// Registrations at a time on each device [default: 3 on a GPU, 1 on the processor]
+    /// Registrations at a time on each device [default: 4 on a GPU, 1 on the processor]
     #[arg(long, value_name = "N", value_parser = values::workers, help_heading = "Registration")]
     pub workers: Option<usize>,
     #[command(flatten)]
@@ -96,12 +97,12 @@ Examples:
   antsreg-gpu batch -f template.nii.gz --fixed-labels template_labels.nii.gz -o out subjects.csv";
 
 impl Args {
-    /// How many of the first GPUs can be used, where that is known before the driver starts.
+    /// Number of GPUs that can be used, counted from the first; `None` if this is not known before the driver starts.
     pub fn first_gpus(&self) -> Option<usize> {
         self.registration.device.first_gpus(false)
     }
 
-    /// The study that was typed. Options without effect are refused.
+    /// The study made from the options. Options without effect are refused.
     pub fn study(&self) -> Result<Study, CliError> {
         let Listing { subjects, channels } = self.listing()?;
         let mut recipe = self.registration.recipe()?;
@@ -129,7 +130,7 @@ impl Args {
         Ok(Study { shared, recipe, jobs, masked })
     }
 
-    /// The subjects as given.
+    /// The list of subjects.
     fn listing(&self) -> Result<Listing, CliError> {
         let no_effect = |option, with: &str| Err(UsageError::NoEffect { option, with: with.into() }.into());
         let listing = subjects::list(&self.subjects, &self.channels)?;
@@ -155,7 +156,7 @@ impl Args {
         Ok(listing)
     }
 
-    /// The fixed images, one a channel.
+    /// Paths of the fixed images, one for each channel.
     fn fixed_files(&self) -> Vec<PathBuf> {
         subjects::channels_of(&self.fixed)
     }
@@ -166,7 +167,7 @@ impl Args {
         let prefix = prefix(&self.output, &subject.name);
         let mut moving = subject.images.into_iter();
         let (first_fixed, first_moving) = (fixed.next().unwrap_or_default(), moving.next().unwrap_or_default());
-        // Without a label map of the subject there is nothing to score.
+        // Labels are scored only if the subject has a label map.
         let scored = subject.labels.is_some();
         PairFiles {
             fixed: first_fixed,
@@ -191,7 +192,7 @@ impl Args {
         }
     }
 
-    /// Whether pages are wanted.
+    /// Whether pages are written.
     pub fn report(&self) -> bool {
         !self.no_report
     }

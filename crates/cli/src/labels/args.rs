@@ -1,13 +1,14 @@
-//! The options of `labels`, as typed, and what they amount to.
+//! The command-line options of `labels`, and their conversion to a task.
 
 use std::path::PathBuf;
 
-use antsreg_console::UsageError;
+use antsreg_console::{UsageError, command_line::command_line};
 use antsreg_kernels::apply::LabelInterpolation;
 use antsreg_register::Recipe;
 use antsreg_study::bias::Corrected;
 use antsreg_study::labels::{AtlasSource, Carrying, Fusion, LabelOptions, TargetFiles};
-use antsreg_study::pair::{BrainChoice, Format, Labels, PairFiles, Writing};
+use antsreg_study::pair::{Format, Labels, PairFiles, Writing};
+use antsreg_study::skulls::BrainChoice;
 use antsreg_study::transforms::TransformFile;
 
 use super::fusion::FusionArgs;
@@ -78,15 +79,16 @@ pub struct Args {
     /// Remove the shading of all images (N4, as `bias` does by default) before they are registered
     #[arg(long, help_heading = "Labels", conflicts_with = "apply")]
     bias: bool,
-    /// Whose brain is extracted and registered in place of the whole head
+    /// Whose brain is extracted and registered in place of the whole head. Of several atlases, all are moving images; auto: those
+    /// of all heads, if the image or an atlas shows a brain alone
     #[arg(
         long,
         value_enum,
         default_value_t,
         value_name = "SIDES",
-        help_heading = "With a registration",
-        requires = "moving",
-        conflicts_with = "atlas"
+        help_heading = "Labels",
+        requires = "registered",
+        conflicts_with = "apply"
     )]
     brain: BrainChoice,
     #[command(flatten)]
@@ -132,28 +134,24 @@ Examples:
       -o out/target_
   antsreg-gpu labels --leave-one-out -a atlases.csv -o out/score_";
 
-/// What is to be done.
+/// The task that the options describe.
 pub enum Task {
-    /// One label map, after a registration of its image.
+    /// Registers two images and resamples one label map.
     Pair(Box<Job>),
-    /// One label map through transforms that exist.
+    /// Resamples one label map through existing transforms.
     Carry(Carrying),
-    /// Several atlases: an image is labelled, or without one the atlases are scored.
+    /// Labels an image by several atlases, or scores the atlases if there is no image.
     Atlases(Box<LabelOptions>, Option<TargetFiles>),
 }
 
 impl Args {
-    /// How many of the first GPUs can be used, where that is known before the driver starts.
+    /// Number of GPUs that can be used, counted from the first; `None` if this is not known before the driver starts.
     pub fn first_gpus(&self) -> Option<usize> {
         self.registration.device.first_gpus(self.atlas.is_empty())
     }
 
-    /// What was asked for. Options without effect are refused.
+    /// The task made from the options. Options without effect are refused.
     pub fn task(&self) -> Result<Task, UsageError> {
-        if self.report.is_given() && self.moving.is_none() {
-            let with = "anything but a registration (--fixed and --moving)".into();
-            return Err(UsageError::NoEffect { option: "--report", with });
-        }
         if self.leave_one_out {
             return Ok(Task::Atlases(Box::new(self.options(self.fusion.joint())?), None));
         }
@@ -176,6 +174,11 @@ impl Args {
             }
             _ => Ok(Task::Carry(self.carrying(labels)?)),
         }
+    }
+
+    /// The path of the page, if one is wanted.
+    pub fn page(&self) -> Option<PathBuf> {
+        self.report.path(|| PairFiles::usual_report(&self.output))
     }
 
     /// The registration of the image that the labels belong to.
@@ -202,13 +205,13 @@ impl Args {
             brain: self.brain,
             prefix: self.output.clone(),
             writing: Writing { format: self.format, ..written.writing() },
-            report: self.report.path(|| PairFiles::usual_report(&self.output)),
+            report: self.page(),
         };
         let device = self.registration.one_device()?;
         Ok(Job { files, recipe, device, dry_run: self.dry_run, profile: false })
     }
 
-    /// The labels and the transforms that they go through.
+    /// The label map and the transforms to apply to it.
     fn carrying(&self, labels: PathBuf) -> Result<Carrying, UsageError> {
         let missing = UsageError::Missing { option: "--reference or --target", why: "to know the grid to write on" };
         Ok(Carrying {
@@ -220,16 +223,19 @@ impl Args {
             interpolation: self.interpolation,
             prefix: self.output.clone(),
             format: self.format,
+            page: self.page(),
+            command_line: command_line(),
         })
     }
 
-    /// How atlases are brought to a target and fused.
+    /// The options of registration and fusion of atlases.
     fn options(&self, fusion: Fusion) -> Result<LabelOptions, UsageError> {
         let (recipe, start) = (self.recipe()?, self.registration.start());
-        Ok(LabelOptions { recipe, start, bias: self.bias, interpolation: self.interpolation, fusion })
+        let (bias, brain) = (self.bias, self.brain);
+        Ok(LabelOptions { recipe, start, bias, brain, interpolation: self.interpolation, fusion })
     }
 
-    /// The registration.
+    /// The recipe of the registration.
     fn recipe(&self) -> Result<Recipe, UsageError> {
         let recipe = self.registration.recipe()?;
         self.registration.check_metrics(&recipe)?;

@@ -1,4 +1,4 @@
-//! How the labels of several atlases are fused, as typed.
+//! The command-line options of label fusion.
 
 use antsreg_cohort::fusion::JointOptions;
 use antsreg_console::UsageError;
@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use crate::values;
 
 /// How the labels of several atlases become one.
-// `requires` is not enough: clap does not enforce it where a given option conflicts with the required one.
+// clap's `requires` is not enough here: clap does not enforce it if a given option conflicts with the required one.
 #[derive(Debug, Clone, clap::Args)]
 pub struct FusionArgs {
     /// How the labels of several atlases are fused [default: joint]
@@ -42,7 +42,7 @@ pub struct FusionArgs {
     beta: Option<f64>,
 }
 
-/// Ways to fuse labels.
+/// The methods of label fusion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Kind {
     /// Weights by how similar each atlas is to the target nearby, and to the other atlases (Wang 2013)

@@ -1,4 +1,4 @@
-//! `labels`: carry labels to another image, from one label map or from several atlases, and score them.
+//! The verb `labels`: resamples labels on another image, from one label map or from several atlases, and scores them.
 
 mod args;
 mod fusion;

@@ -11,8 +11,11 @@ use antsreg_study::labels::{
     AtlasStudy, Carrying, LabelOptions, LabelsProgress, Registered, TargetFiles, carry, label_target, leave_one_out,
 };
 
+use antsreg_study::skulls::ExtractedRecord;
+
 use super::args::{Args, Task};
 use super::show;
+use crate::pair::found_brain;
 use crate::{device_notes, overlap, pair};
 
 /// Runs `labels`.
@@ -42,7 +45,7 @@ fn run_atlases(
     target: Option<&TargetFiles>,
     console: &mut Console,
 ) -> Result<(), CliError> {
-    let (threads, command_line) = (console.threads, command_line());
+    let (threads, command_line, page) = (console.threads, command_line(), args.page());
     let study = AtlasStudy {
         atlases: &args.atlas,
         options,
@@ -52,6 +55,7 @@ fn run_atlases(
         prefix: &args.output,
         format: args.format,
         threads,
+        page: page.as_deref(),
         command_line: &command_line,
     };
     let progress = Lines(Mutex::new(console));
@@ -99,6 +103,12 @@ impl LabelsProgress for Lines<'_> {
 
     fn left_out(&self, error: &StudyError) {
         self.console().warn(format_args!("{error}{}; left out", advice::of_study(error)));
+    }
+
+    fn brain(&self, image: &str, brain: &ExtractedRecord) {
+        let mut console = self.console();
+        console.note(format_args!("{image}: its brain is registered, {}", found_brain(brain)));
+        brain.doubts.iter().for_each(|doubt| console.warn(format_args!("{image}: {doubt}")));
     }
 
     fn target_left_out(&self, target: &str) {

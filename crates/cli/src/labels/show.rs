@@ -1,4 +1,4 @@
-//! The scores of a set of atlases in words.
+//! Formats the scores of a set of atlases.
 
 use antsreg_study::labels::{SummaryRow, TargetScores, summary};
 

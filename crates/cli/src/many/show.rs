@@ -1,4 +1,4 @@
-//! The plan and the outcome of many registrations in words.
+//! Formats the plan and the outcome of many registrations.
 
 use std::fmt::Write;
 
@@ -38,7 +38,7 @@ pub fn plan(plan: &Plan, threads: StageThreads, rows: &[Row]) -> String {
     for device in *devices {
         let _ = writeln!(text, "Worker   {device}");
     }
-    // Of subjects on the grid of the fixed image.
+    // The estimate assumes subjects on the grid of the fixed image.
     let channels = fixed.side.channel_grids();
     let subject = (1 + channels.len()) * subject_bytes(grid.len(), fixed.labels.is_some());
     let most = threads.most_jobs(devices.len());
@@ -58,7 +58,8 @@ pub fn plan(plan: &Plan, threads: StageThreads, rows: &[Row]) -> String {
     text
 }
 
-/// Main memory of one more subject on its way: its image, both warps, three warped images, and labels.
+/// Main memory for each further subject in the pipeline, bytes: its image, both warps, three warped images, and
+/// labels.
 fn subject_bytes(voxels: usize, labels: bool) -> usize {
     const SCALAR: usize = 4;
     voxels * SCALAR * (1 + 2 * 3 + 3 + 2 * usize::from(labels))
@@ -90,10 +91,18 @@ pub fn done(record: &Record) -> String {
             text.push_str(&format!("; {name} {value:.4}"));
         }
     }
+    if record.head.as_ref().is_some_and(|head| head.without_skull) {
+        text.push_str("; no skull: the image is a brain alone");
+    }
+    for (side, brain) in ["fixed", "moving"].into_iter().zip(&record.brains) {
+        if let Some(brain) = brain {
+            text.push_str(&format!("; {side} image: its brain, {}", pair::found_brain(brain)));
+        }
+    }
     text
 }
 
-/// All subjects together.
+/// Describes the outcome of all subjects.
 pub fn outcome(rows: &[Row], wall: f64, busy: f64) -> String {
     let count = |wanted: fn(&Status) -> bool| rows.iter().filter(|row| wanted(&row.status)).count();
     let done = count(|status| *status == Status::Done);

@@ -11,8 +11,8 @@ use crate::values;
 
 /// Bring raw scans of heads to a template.
 ///
-/// Of each scan the shading is removed (N4), the brain is found, and the brain is registered to the template's. What is written
-/// are derivatives as BIDS names them, with a page for each scan to judge its result by, and one for all.
+/// Of each scan the shading is removed (N4), the brain is found, and the brain is registered to the template's. A scan without a
+/// skull is recognised and registered as it is. What is written are derivatives as BIDS names them, with a page for each scan to judge its result by, and one for all.
 ///
 /// A scan that fails is named with its reason and the others are done; the exit code is then 3.
 #[derive(Debug, Clone, clap::Args)]
@@ -29,7 +29,7 @@ pub struct Args {
     /// Do not remove the shading: it is removed already
     #[arg(long, help_heading = "Input")]
     no_bias: bool,
-    /// Template: a brain, or a head with --template-mask [default: the head of MNI152NLin2009cAsym at 2 mm, built in]
+    /// Template: a brain, or a head, whose brain is extracted unless --template-mask says where it is [default: the head of MNI152NLin2009cAsym at 2 mm, built in]
     #[arg(short = 'f', long, value_name = "IMAGE", help_heading = "Template")]
     template: Option<PathBuf>,
     /// The brain of the template: voxels above 0.5, on its grid
@@ -61,7 +61,7 @@ pub struct Args {
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
 
-    /// Scans at a time on each device [default: 3 on a GPU, 1 on the processor]
+    /// Scans at a time on each device [default: 4 on a GPU, 1 on the processor]
     #[arg(long, value_name = "N", value_parser = values::workers, help_heading = "Registration")]
     pub workers: Option<usize>,
     #[command(flatten)]
@@ -92,7 +92,7 @@ Examples:
   antsreg-gpu normalise study/ -o out --resume";
 
 impl Args {
-    /// How many of the first GPUs can be used, where that is known before the driver starts.
+    /// Number of GPUs that can be used, counted from the first; `None` if this is not known before the driver starts.
     pub fn first_gpus(&self) -> Option<usize> {
         self.registration.device.first_gpus(false)
     }
@@ -123,7 +123,7 @@ impl Args {
         })
     }
 
-    /// Whether pages are wanted.
+    /// Whether pages are written.
     pub fn report(&self) -> bool {
         !self.no_report
     }

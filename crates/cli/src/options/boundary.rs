@@ -1,4 +1,4 @@
-//! `--cost bbr` and its options: boundary-based registration.
+//! The option `--cost bbr` (boundary-based registration) and its parameters.
 
 use antsreg_console::UsageError;
 use antsreg_register::linear::{Boundary, BoundaryKind, Cost};
@@ -8,7 +8,7 @@ use clap::builder::PossibleValue;
 use super::{Shown, given};
 use crate::values::name;
 
-/// `--cost` as typed.
+/// The value of `--cost`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TypedCost {
     /// A cost of the search.
@@ -68,7 +68,7 @@ pub struct BoundaryArgs {
 }
 
 impl BoundaryArgs {
-    /// The options that were given.
+    /// Names of the options that were given on the command line.
     pub fn given(&self) -> impl Iterator<Item = &'static str> {
         [
             given("--bbr-type", self.bbr_type.is_some()),
@@ -80,7 +80,8 @@ impl BoundaryArgs {
         .flatten()
     }
 
-    /// What was typed, with `--cost bbr`. Without it, options that have no effect are refused.
+    /// The parameters of boundary-based registration if `--cost bbr` is given. Without it, these options have no
+    /// effect and are refused.
     pub fn of(&self, cost: Option<TypedCost>, no_search: bool) -> Result<Option<Boundary>, UsageError> {
         if cost != Some(TypedCost::Boundary) {
             let with = cost.map_or_else(|| "another cost than bbr".into(), |cost| format!("--cost {}", name(&cost)));
@@ -97,7 +98,7 @@ impl BoundaryArgs {
     }
 }
 
-/// The parameters as options.
+/// Formats the parameters as command-line options.
 pub fn shown(boundary: &Boundary) -> [Shown; 5] {
     [
         ("--cost", name(&TypedCost::Boundary)),

@@ -1,4 +1,4 @@
-//! The options of the affine stage.
+//! The command-line options of the affine stage.
 
 use antsreg_console::UsageError;
 use antsreg_kernels::JointSampling;
@@ -124,7 +124,7 @@ impl LinearArgs {
     }
 }
 
-/// The parameters of a stage as options; `slices` says what its degrees of freedom are called.
+/// Formats the parameters of a stage as command-line options; for slices the names of the degrees of freedom differ.
 pub fn shown(options: &linear::Options, slices: bool) -> Vec<Shown> {
     let mut parameters = vec![("--dof", options.dof.number(slices).to_string())];
     match options.search {
@@ -155,7 +155,7 @@ pub fn shown(options: &linear::Options, slices: bool) -> Vec<Shown> {
     parameters
 }
 
-/// A cost in words.
+/// Describes a cost in words.
 pub fn cost_in_words(cost: Cost) -> &'static str {
     match cost {
         Cost::CorrelationRatio => "correlation ratio",

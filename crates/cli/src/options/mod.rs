@@ -1,4 +1,4 @@
-//! Options that several verbs share, each declared, checked, resolved and shown in one place.
+//! Options that several verbs share. Each is declared, checked, resolved and shown in one place.
 
 mod boundary;
 mod help;
@@ -12,7 +12,7 @@ pub use registration::RegistrationArgs;
 pub use report::ReportArgs;
 pub use writing::WritingArgs;
 
-/// An option as it is shown: its name and its value, which is empty for a flag.
+/// An option as shown to the user: its name and its value, which is empty for a flag.
 pub type Shown = (&'static str, String);
 
 /// Formats one value for each level as on the command line: with `x` between the values.

@@ -1,4 +1,5 @@
-//! `--transform`, `--preset`, `--initial-transform`, `--device` and the options of both stages: a registration as typed.
+//! The options of a registration: `--transform`, `--preset`, `--initial-transform`, `--device` and the options of
+//! both stages.
 
 use std::str::FromStr;
 
@@ -38,7 +39,8 @@ pub struct RegistrationArgs {
 
     #[command(flatten)]
     linear: LinearArgs,
-    // Not within the other options of the stage: clap's group of those would then be empty, and could not conflict with anything.
+    // These options are not part of the affine stage's options: clap's group of those would then be empty, and could
+    // not conflict with any option.
     #[command(flatten)]
     boundary: BoundaryArgs,
     #[command(flatten)]
@@ -67,14 +69,14 @@ impl RegistrationArgs {
         }
     }
 
-    /// What was typed as a recipe. Options without effect are refused. The start is that of a file that is not read yet:
-    /// centres of mass.
+    /// The recipe made from the options. Options without effect are refused. If the start is in a file that is not
+    /// read yet, the recipe starts from the centres of mass.
     pub fn recipe(&self) -> Result<Recipe, UsageError> {
         let model = self.model();
         let useless = match model {
             Model::SynOnly => self.linear.given().chain(self.boundary.given()).next(),
             Model::Syn => None,
-            // These models are degrees of freedom already.
+            // These models fix the degrees of freedom already.
             _ => self.syn.given().chain(self.linear.given_dof()).next(),
         };
         if let Some(option) = useless {
@@ -92,7 +94,7 @@ impl RegistrationArgs {
     }
 }
 
-/// `--initial-transform` as typed.
+/// The value of `--initial-transform`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Start(StartFile);
 

@@ -15,11 +15,6 @@ pub struct ReportArgs {
 }
 
 impl ReportArgs {
-    /// Whether a page is wanted.
-    pub fn is_given(&self) -> bool {
-        self.report.is_some()
-    }
-
     /// Returns the path of the page, `None` if no page is wanted; `usual` gives the path if the option has no value.
     pub fn path(&self, usual: impl FnOnce() -> PathBuf) -> Option<PathBuf> {
         let given = self.report.as_ref()?;

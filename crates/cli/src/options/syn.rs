@@ -1,4 +1,4 @@
-//! The options of the SyN stage.
+//! The command-line options of the SyN stage.
 
 use antsreg_console::UsageError;
 use antsreg_core::schedule::{Convergence, Level};

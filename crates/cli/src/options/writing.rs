@@ -1,4 +1,4 @@
-//! Which images and warps are written, and how: the same of one registration or of many.
+//! Options for the images and warps that are written, for one registration or many.
 
 use antsreg_register::{Interpolation, WarpedImages};
 use antsreg_study::pair::{Format, Writing};

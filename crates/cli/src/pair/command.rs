@@ -1,4 +1,4 @@
-//! The command line that asks for exactly what a plan says.
+//! Formats the complete command line of a plan.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use super::job::Plan;
 use crate::options::{Shown, linear, syn};
 use crate::values::name;
 
-/// The command line of a plan, every option given.
+/// The command line of a plan, with every option given.
 pub(super) fn command(plan: &Plan, threads: usize) -> String {
     let Plan { job, inputs, options, fitted, .. } = plan;
     let files = &job.files;
@@ -46,11 +46,11 @@ pub(super) fn command(plan: &Plan, threads: usize) -> String {
             Stage::Linear(options) => linear::shown(options, slices),
             Stage::Deformable(options) => syn::shown(options),
         };
-        // The other models say the degrees of freedom themselves.
+        // Other models fix the degrees of freedom, so `--dof` is left out.
         parameters.retain(|(option, _)| *option != "--dof" || job.recipe.model == Model::Syn);
         words.extend(parameters);
     }
-    // Options without effect are refused.
+    // Options without effect would be refused, so they are left out.
     if let Some(images) = options.images.filter(|images| images.warped) {
         words.push(("--interpolation", name(&images.interpolation)));
     }
@@ -71,7 +71,7 @@ pub(super) fn command(plan: &Plan, threads: usize) -> String {
     words.push(("--threads", threads.to_string()));
     let words = words.iter().map(|(option, value)| match value.as_str() {
         "" => (*option).to_owned(),
-        // Its value is optional, so it stands in the same word.
+        // The value of this option is optional, so it must be in the same word.
         value if option.ends_with('=') => format!("{option}{}", quoted(value)),
         value => format!("{option} {}", quoted(value)),
     });

@@ -1,4 +1,5 @@
-//! One registration from files to files: run, followed on the terminal, shown. `register` and `labels` use it.
+//! One registration from files to files: runs it and shows its progress and results. `register` and `labels` use this
+//! module.
 
 mod command;
 mod job;
@@ -8,4 +9,4 @@ mod show;
 
 pub use job::Job;
 pub use run::run;
-pub use show::stages;
+pub use show::{found_brain, stages};

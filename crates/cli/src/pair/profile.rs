@@ -1,4 +1,4 @@
-//! `--profile`: where the time on the GPU went, kernel by kernel, and how near each came to the copy bandwidth.
+//! The option `--profile`: measures the time of each GPU kernel, and its bandwidth as a share of the copy bandwidth.
 
 use antsreg_console::{CliError, Console};
 use antsreg_kernels::cuda::KernelTime;
@@ -10,7 +10,8 @@ use crate::table;
 /// The kernels of a registration, the longest first.
 #[derive(Debug, Serialize)]
 pub struct Profile {
-    /// Bytes read and written by a copy within the device's memory, a second; absent if it could not be measured.
+    /// Copy bandwidth within the device's memory: bytes read and written per second; `None` if it could not be
+    /// measured.
     pub copy_bytes_per_second: Option<f64>,
     /// Times of each kernel.
     pub kernels: Vec<KernelRecord>,
@@ -34,18 +35,19 @@ pub struct KernelRecord {
 }
 
 impl Profile {
-    /// Starts to time the kernels of a GPU.
+    /// Starts timing the kernels of a GPU.
     pub fn start(device: &Device) {
         if let Some(cuda) = device.cuda() {
             cuda.start_profile();
         }
     }
 
-    /// The times since [`start`](Profile::start), shown as well; `None` on the CPU.
+    /// Shows and returns the times since [`start`](Profile::start); `None` on the CPU.
     pub fn finish(device: &Device, console: &mut Console) -> Result<Option<Profile>, CliError> {
         let Some(cuda) = device.cuda() else { return Ok(None) };
         let times = cuda.finish_profile().map_err(antsreg_register::Error::Device)?;
-        // The copy takes memory of its own, so it comes last, and a registration that is done does not fail by it.
+        // The copy is measured last, because it needs memory, and a lack of memory must not make a finished
+        // registration fail.
         let bandwidth = match cuda.copy_bandwidth() {
             Ok(bandwidth) => Some(bandwidth),
             Err(error) => {
@@ -73,7 +75,7 @@ impl Profile {
         Profile { copy_bytes_per_second, kernels: kernels.collect() }
     }
 
-    /// As a table, without a line end.
+    /// Formats the times as a table, without a line end.
     fn show(&self) -> String {
         let header = ["Kernel", "Launches", "Total, ms", "Median, µs", "GB", "GB/s", "Of copying"];
         let mut rows = vec![header.map(String::from).to_vec()];

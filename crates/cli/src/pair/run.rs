@@ -146,7 +146,7 @@ fn fit(
     inputs: &Inputs,
     console: &mut Console,
 ) -> Result<Fitted, CliError> {
-    let fitted = opened.fit(choice, options, &inputs.grids())?;
+    let fitted = opened.fit(choice, options, &inputs.grids(), &[])?;
     options.check_device(&fitted.device, &inputs.grids())?;
     if let Some(reason) = &fitted.instead_of_gpu {
         if job.profile {

@@ -1,18 +1,19 @@
-//! The plan and the outcome of a registration in words.
+//! Formats the plan and the outcome of a registration.
 
 use std::fmt::Write;
 
 use antsreg_console::Console;
 use antsreg_register::{Options, PlannedMemory, Stage, syn};
 use antsreg_study::geometry;
-use antsreg_study::pair::{BrainChoice, Inputs, PairFiles, Record};
+use antsreg_study::pair::{Inputs, PairFiles, Record};
+use antsreg_study::skulls::{BrainChoice, ExtractedRecord};
 
 use super::command::command;
 use super::job::Plan;
 use crate::options::{Shown, linear, syn as syn_options};
 use crate::{table, values};
 
-/// Tells of which sides the brain was extracted, and what is doubtful about it.
+/// Shows from which images the brain was extracted, and the warnings about it.
 pub fn brains(files: &PairFiles, inputs: &Inputs, console: &mut Console) {
     let sides = [("fixed", &files.fixed), ("moving", &files.moving)];
     for ((side, path), skull) in sides.into_iter().zip(&inputs.skulls) {
@@ -23,12 +24,14 @@ pub fn brains(files: &PairFiles, inputs: &Inputs, console: &mut Console) {
         } else {
             ""
         };
-        console.note(format_args!(
-            "{side} image: its brain is registered, {:.0} cm³, found by {}{because}",
-            brain.volume_cm3, brain.found.contrast
-        ));
+        console.note(format_args!("{side} image: its brain is registered, {}{because}", found_brain(brain)));
         brain.doubts.iter().for_each(|doubt| console.warn(format_args!("{}: {doubt}", path.display())));
     }
+}
+
+/// An extracted brain in a few words.
+pub fn found_brain(brain: &ExtractedRecord) -> String {
+    format!("{:.0} cm³, found by {}", brain.volume_cm3, brain.found.contrast)
 }
 
 /// What would be done, ending in the command line that says all of it.
@@ -74,7 +77,7 @@ pub fn plan(plan: &Plan, threads: usize) -> String {
     text
 }
 
-/// The parameters of the stages.
+/// Formats the parameters of the stages.
 pub fn stages(options: &Options, slices: bool) -> String {
     options
         .stages
@@ -158,7 +161,7 @@ pub fn outcome(record: &Record) -> String {
         let on_device = taken.map_or(String::new(), |bytes| format!(", on the device {}", gigabytes(bytes as usize)));
         row("Peak memory", gigabytes(bytes) + &on_device);
     }
-    // Sentences read better from the left.
+    // If the table contains sentences, they are aligned to the left.
     let width = rows.iter().map(|row| row[0].chars().count()).max().unwrap_or(0);
     rows.iter().map(|row| format!("{:<width$}  {}\n", row[0], row[1])).collect()
 }

@@ -1,4 +1,4 @@
-//! The options of `register`, as typed, and the files they name.
+//! The command-line options of `register`, and the files that they name.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -7,7 +7,8 @@ use antsreg_console::UsageError;
 use antsreg_kernels::apply::LabelInterpolation;
 use antsreg_register::syn::{Channel, Metric};
 use antsreg_study::bias::Corrected;
-use antsreg_study::pair::{BrainChoice, ChannelFiles, Labels, PairFiles};
+use antsreg_study::pair::{ChannelFiles, Labels, PairFiles};
+use antsreg_study::skulls::BrainChoice;
 use clap::ValueEnum;
 
 use crate::options::{RegistrationArgs, ReportArgs, WritingArgs};
@@ -30,7 +31,7 @@ pub struct Args {
     /// Moving image (NIfTI): it is aligned to the fixed one
     #[arg(short, long, value_name = "IMAGE", help_heading = "Input")]
     moving: PathBuf,
-    // Not a doc comment: rustdoc would take the brackets for links.
+    // A plain comment, because rustdoc would read the brackets of a doc comment as links.
     #[arg(
         long = "channel",
         value_name = "PAIR",
@@ -120,12 +121,12 @@ Examples:
       -t out/subject_1Warp.nii.gz -t out/subject_0GenericAffine.mat";
 
 impl Args {
-    /// How many of the first GPUs can be used, where that is known before the driver starts.
+    /// Number of GPUs that can be used, counted from the first; `None` if this is not known before the driver starts.
     pub fn first_gpus(&self) -> Option<usize> {
         self.registration.device.first_gpus(true)
     }
 
-    /// The registration that was typed. Options without effect are refused.
+    /// The registration job made from the options. Options without effect are refused.
     pub fn job(self) -> Result<Job, UsageError> {
         let mut recipe = self.registration.recipe()?;
         let metric = recipe.syn.channels[0].metric;
@@ -180,13 +181,13 @@ impl Args {
     }
 }
 
-/// `--channel` as typed: `FIXED,MOVING[,METRIC[,WEIGHT]]`.
+/// The value of `--channel`: `FIXED,MOVING[,METRIC[,WEIGHT]]`.
 #[derive(Debug, Clone, PartialEq)]
 struct ChannelArg {
     files: ChannelFiles,
-    /// Its metric, unless that of the first pair.
+    /// Metric of the channel; `None` for the metric of the first channel.
     metric: Option<Metric>,
-    /// Its weight beside the first pair's 1.
+    /// Weight of the channel, relative to the first channel, whose weight is 1.
     weight: f64,
 }
 

@@ -1,4 +1,4 @@
-//! `register`: from two images to transforms, warped images and a record.
+//! The verb `register`: registers two images and writes transforms, warped images and a record.
 
 mod args;
 

@@ -7,8 +7,8 @@ use super::fused::RowVotes;
 use super::joint::{Blocks, Choices, JointOptions};
 use super::tally::Tally;
 
-/// The patches with their shifts and weights. In each patch that contains a voxel, each atlas votes with its weight
-/// for its value at the shifted position.
+/// The votes of the atlases, patch by patch. In each patch that contains a voxel, each atlas votes with its weight
+/// for its own value at the position shifted by its shift.
 pub(super) struct Ballot<'a> {
     shape: [usize; 3],
     options: &'a JointOptions,
@@ -51,8 +51,8 @@ impl<'a> Ballot<'a> {
         votes.collect()
     }
 
-    /// The weighted mean of the atlases' intensities in each patch, and of that the mean over all patches that contain
-    /// the voxel; 0 where `open` is false. Values that are no numbers count as 0.
+    /// The fused intensity of each voxel: in each patch the weighted mean of the atlases' intensities, then the mean
+    /// over all patches that contain the voxel; 0 where `open` is false. Values that are NaN or infinite count as 0.
     pub(super) fn intensities(&self, images: &[&Volume], open: &[bool]) -> Vec<f32> {
         let [nx, ny, _] = self.shape;
         let mut fused = vec![0.0; open.len()];
@@ -69,8 +69,8 @@ impl<'a> Ballot<'a> {
         fused
     }
 
-    /// Gives each atlas, the voxel that it votes by and its weight, for every patch that contains the voxel `at`; returns
-    /// the number of these patches.
+    /// Calls `vote` with the atlas, its voxel and its weight, for every atlas in every patch that contains the voxel
+    /// `at`; returns the number of these patches.
     #[inline(always)]
     fn each(&self, at: [usize; 3], atlases: usize, mut vote: impl FnMut(usize, usize, f32)) -> usize {
         let [nx, ny, _] = self.shape;

@@ -26,7 +26,7 @@ impl<'a> Scaled<'a> {
     }
 }
 
-/// A box of an image. Beyond the border of the image, the values of the border are repeated.
+/// The voxels of a box of an image. Beyond the border of the image, the values of the border are repeated.
 #[derive(Debug, Default)]
 pub(super) struct Region {
     /// Voxels along each axis.

@@ -57,7 +57,8 @@ impl Fused {
         self.votes.len()
     }
 
-    /// The labels that win at least this share of the vote, 0 at the other voxels; and which voxels those are.
+    /// The label at each voxel where the winner has at least the share `least` of the vote, 0 at the other voxels;
+    /// and a mask of these voxels.
     pub fn certain(&self, least: f32) -> (LabelVolume, Vec<bool>) {
         let mut labels = self.labels.clone();
         let mut open = vec![false; labels.voxels.len()];

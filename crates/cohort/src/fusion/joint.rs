@@ -15,9 +15,9 @@ use super::weights::{Differences, Sign, View, place, solve};
 /// An atlas, already resampled on the target's grid.
 #[derive(Debug, Clone, Copy)]
 pub struct Atlas<'a> {
-    /// Its image.
+    /// Image of the atlas.
     pub image: &'a Volume,
-    /// Its labels.
+    /// Labels of the atlas.
     pub labels: &'a LabelVolume,
 }
 
@@ -47,7 +47,7 @@ impl JointOptions {
     pub const MOST_PATCH_RADIUS: usize = 8;
     /// The largest search radius allowed, voxels.
     pub const MOST_SEARCH_RADIUS: usize = 15;
-    /// The largest alpha and beta there are.
+    /// The largest allowed alpha and beta.
     pub const MOST_WEIGHTING: f64 = 1e3;
 
     /// Checks that all parameters are in range.
@@ -132,7 +132,7 @@ impl Blocks {
         Some(self.patch_of[voxel]).filter(|patch| *patch != NONE).map(|patch| patch as usize)
     }
 
-    /// One patch around every voxel of `set`.
+    /// Makes one patch around every voxel of `set`.
     pub(super) fn around(set: &[bool], grid: &Grid) -> Blocks {
         let [nx, ny, nz] = grid.shape;
         let across: [usize; 3] = std::array::from_fn(|axis| grid.shape[axis].div_ceil(BLOCK[axis]));
@@ -235,7 +235,7 @@ struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    /// Finds the best shifts and the weights of the atlases, as [`choose`], for one block of voxels.
+    /// Finds the best shifts and the weights of the atlases for one block of voxels.
     #[inline(always)]
     fn block(&self, scratch: &mut Scratch, Task { start, voxels, chosen, weights }: Task) {
         let Comparison { target, images, options, sign, shifts } = self;

@@ -92,7 +92,8 @@ impl Search {
                     let score = &mut self.score[row..][..BLOCK[0]];
                     let best = &mut self.best[row..][..BLOCK[0]];
                     for x in 0..BLOCK[0] {
-                        // The target's standard deviation is the same for all shifts, so it is left out.
+                        // The standard deviation of the target's patch is the same for all shifts, so the comparison
+                        // leaves it out.
                         let found = (sum[x] - voxels * here[x] * there[x]) * inverse_sd[x];
                         let better = found > score[x];
                         score[x] = if better { found } else { score[x] };

@@ -18,7 +18,7 @@ const HIGH: f64 = 0.98;
 pub struct Brightness {
     /// Mean of the voxels above zero, 0 if there are none.
     pub mean: f64,
-    /// A tenth of the range without outliers. Voxels brighter than this are foreground.
+    /// Foreground threshold: a tenth of the range between the quantiles. Brighter voxels are foreground.
     pub foreground: f32,
 }
 
@@ -76,7 +76,7 @@ mod tests {
         };
         assert_eq!(of(&[0.0, 1.0, 3.0, -1.0, f32::NAN]).mean, 2.0);
         assert_eq!(of(&[0.0, -1.0]).mean, 0.0);
-        // Values 0 to 99, and 1000 as an outlier: the upper quantile ignores the outlier.
+        // The image has the values 0 to 99, and 1000 as an outlier, which the upper quantile ignores.
         let ramp: Vec<f32> = (0..101).map(|n| if n == 100 { 1000.0 } else { n as f32 }).collect();
         let found = of(&ramp).foreground;
         assert!((found - (2.0 + 9.6)).abs() < 1e-5);

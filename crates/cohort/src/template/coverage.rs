@@ -15,7 +15,7 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Counts of no subjects yet.
+    /// Starts with no subjects.
     pub fn new(grid: &Grid) -> Coverage {
         Coverage { counts: vec![0; grid.len()], grid: grid.clone(), images: 0 }
     }
@@ -71,7 +71,7 @@ fn count(counts: &mut [u32], voxels: &[f32], foreground: f32) {
     counts.iter_mut().zip(voxels).for_each(|(count, value)| *count += u32::from(*value > foreground));
 }
 
-/// Sets 1 where the count is at least half of `all`.
+/// Sets `half` to 1 where the count is at least half of `all`.
 fn reach(half: &mut [f32], counts: &[u32], all: usize) {
     let least = all.div_ceil(2).max(1) as u32;
     half.iter_mut().zip(counts).for_each(|(half, count)| *half = if *count >= least { 1.0 } else { 0.0 });

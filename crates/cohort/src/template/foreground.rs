@@ -59,7 +59,8 @@ mod tests {
             image.voxels[(k * 8 + j) * 10 + i] = 100.0;
         }
         let around = grid_around(&image, 3.0);
-        // x: 5 voxels of 1 mm and 3 on both sides. Other axes: 5 voxels of 2 mm and 2 on both sides.
+        // Along x there are 5 voxels of 1 mm, and 3 more on both sides; along the other axes 5 voxels of 2 mm, and 2
+        // more.
         assert_eq!(around.shape, [11, 9, 8]);
         // The x axis points to the left.
         assert_eq!(around.origin, Point3::new(1.0, 0.0, 1.0));

@@ -54,7 +54,7 @@ impl Units {
         })
     }
 
-    /// Adds the mean intensities of images on one grid; returns the images' values, each with its factor.
+    /// Adds the mean intensities of images on one grid; returns the values of the images, each with its factor.
     fn of<'a>(&mut self, grid: &Grid, images: &[(&'a Volume, f64)]) -> Result<Vec<(&'a [f32], f64)>, GridMismatch> {
         let mut all = Vec::new();
         for (image, intensity) in images {
@@ -71,7 +71,7 @@ impl Units {
 }
 
 impl ImageMean {
-    /// A mean of no images yet.
+    /// Starts a mean of images.
     pub fn new(grid: &Grid, averaging: Averaging) -> ImageMean {
         ImageMean { pieces: pieces(grid.len(), averaging), grid: grid.clone(), units: Units::default() }
     }
@@ -111,7 +111,7 @@ pub struct WarpMean {
 }
 
 impl WarpMean {
-    /// A mean of no warps yet.
+    /// Starts a mean of warps.
     pub fn new(grid: &Grid) -> WarpMean {
         WarpMean { pieces: pieces(3 * grid.len(), Averaging::Mean), grid: grid.clone() }
     }
@@ -148,7 +148,7 @@ fn components<'a>(grid: &Grid, warps: &[&'a DisplacementField]) -> Result<Vec<(&
     warps.iter().map(of_warp).collect()
 }
 
-/// Empty sums for this number of values, in pieces.
+/// Makes sums of zero for this number of values, divided into pieces.
 fn pieces(values: usize, averaging: Averaging) -> Vec<Sums> {
     let piece = |n: usize| Sums::new(PIECE.min(values - n * PIECE), averaging);
     (0..values.div_ceil(PIECE)).map(piece).collect()
@@ -216,7 +216,8 @@ mod tests {
     #[test]
     fn brightness_does_not_count() {
         let (dark, bright) = (image(&[0.0, 1.0, 3.0, -1.0]), image(&[0.0, 30.0, 10.0, 0.0]));
-        // (0, ½, 3⁄2, −½) and (0, 3⁄2, ½, 0), in units of (2 + 20)/2.
+        // The images divided by their means are (0, ½, 3⁄2, −½) and (0, 3⁄2, ½, 0); the unit is the mean intensity (2
+        // + 20)/2.
         let mean = both(Averaging::Mean, &[dark, bright, image(&[0.0; 4])]);
         assert_eq!(mean.voxels, [0.0, 11.0, 11.0, -2.75]);
     }
@@ -240,7 +241,7 @@ mod tests {
         for n in [0, PIECE - 1, PIECE, 2 * PIECE + 76] {
             let share = |of: usize| f64::from(images[of].voxels[n]) / means[of];
             let expected = (share(0) + share(1) + share(2)) / 3.0 * (means[0] + means[1] + means[2]) / 3.0;
-            // One rounding to single precision.
+            // Tolerance: one rounding to single precision.
             assert!((f64::from(mean.voxels[n]) - expected).abs() < 1e-6, "at {n}");
         }
     }

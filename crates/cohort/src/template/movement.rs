@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::means::PIECE;
 
-/// Lengths of displacements inside a mask, voxels.
+/// Lengths of displacement vectors inside a mask, voxels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Movement {
     /// Mean length; 0 if the mask is empty.
@@ -22,7 +22,7 @@ impl Movement {
         Movement::by(&field.grid, &field.vectors, mask, |_, vector| vector)
     }
 
-    /// Lengths of the differences between `field` and `other`, where `mask` exceeds ½.
+    /// Lengths of the vectors `field` − `other`, where `mask` exceeds ½.
     pub fn beyond(
         field: &DisplacementField,
         other: &DisplacementField,
@@ -76,7 +76,7 @@ mod tests {
         let mask = Volume { grid, voxels: vec![1.0, 1.0, 0.0] };
         let found = Movement::of(&field, &mask).expect("one grid");
         assert_eq!(found, Movement { mean_voxels: 3.0, largest_voxels: 5.0 });
-        // Both vectors become 2 mm shorter along the first axis.
+        // The difference makes both vectors 2 mm shorter along the first axis.
         let other = DisplacementField { vectors: vec![[2.0, 0.0, 0.0]; 3], ..field.clone() };
         let found = Movement::beyond(&field, &other, &mask).expect("one grid");
         assert_eq!(found, Movement { mean_voxels: 0.5 * 20f64.sqrt(), largest_voxels: 20f64.sqrt() });

@@ -184,14 +184,15 @@ mod tests {
         world(&field.grid, n) + Vector3::from(field.vectors[n].map(f64::from))
     }
 
-    /// The field at a point. Beyond the border it has the value of the nearest border voxel.
+    /// The displacement at a point. Beyond the border the value of the nearest border voxel is used.
     fn at(field: &DisplacementField, point: &Point3<f64>) -> Vector3<f64> {
         let index = field.grid.world_to_voxel().apply(point);
         let last = Vector3::from(field.grid.shape.map(|voxels| voxels as f64 - 1.0));
         field.at_voxel(&Point3::from(index.coords.zip_map(&last, |index, last| index.clamp(0.0, last))))
     }
 
-    /// Rounding in single precision: coordinates up to 25 voxels of up to 2 mm, after a few operations.
+    /// Tolerance, mm: rounding in single precision of coordinates up to 25 voxels of up to 2 mm, after a few
+    /// operations.
     const ROUNDING_MM: f64 = 2e-5;
 
     #[test]
@@ -222,8 +223,8 @@ mod tests {
             let p = moved(&unstretched, n);
             after = after.max((p + at(&warp, &p) - world(&grid, n)).norm());
         }
-        // Four quarter steps differ from the inverse by terms of second order, about the slope of the warp: here up
-        // to 0.15.
+        // Four quarter steps differ from the inverse by terms of second order, in proportion to the slope of the
+        // warp: here up to 0.15.
         assert!(after < 0.15 * before, "{after} of {before} is left");
     }
 

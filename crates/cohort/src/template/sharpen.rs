@@ -18,7 +18,7 @@ pub fn sharpen(image: &Volume) -> Volume {
     };
     let sharper: Vec<f64> = image.voxels.par_iter().zip(&laplacian.voxels).map(difference).collect();
     let count = image.voxels.len() as f64;
-    // Added in order, so that the sums do not depend on the number of threads.
+    // Values are added in order, so that the sums do not depend on the number of threads.
     let mean = image.voxels.iter().map(|value| f64::from(*value)).sum::<f64>() / count;
     let shift = mean - sharper.iter().sum::<f64>() / count;
     let voxels = sharper.par_iter().map(|value| ((value + shift) as f32).clamp(low, high)).collect();
@@ -54,7 +54,7 @@ mod tests {
 
     use super::*;
 
-    /// The formula in double precision, voxel by voxel.
+    /// The sharpening formula in double precision, voxel by voxel.
     fn naive(image: &Volume) -> Vec<f64> {
         let shape = image.grid.shape;
         let value =
@@ -93,7 +93,7 @@ mod tests {
         });
         let image = Volume { voxels: voxels.collect(), grid };
         for (found, expected) in sharpen(&image).voxels.iter().zip(naive(&image)) {
-            // Single precision: second differences of values up to 100, times 4.
+            // Tolerance: second differences of values up to 100, times 4, in single precision.
             assert!((f64::from(*found) - expected).abs() < 1e-3, "{found} {expected}");
         }
     }

@@ -54,8 +54,8 @@ mod tests {
         let bright = Volume { voxels: image.voxels.iter().map(|value| 8.0 * value).collect(), grid: grid.clone() };
         let mut mask = Volume::filled(grid, 1.0);
         mask.voxels[7] = 0.0;
-        // Gradient 3 per mm along x and 4 along z: magnitude 5. The ramp's mean is 12 + 5 + 100, without the voxel at
-        // (2, 1, 0).
+        // The gradient is 3 per mm along x and 4 along z, so its magnitude is 5. The mean of the ramp is 12 + 5 +
+        // 100, without the voxel at (2, 1, 0).
         let mean = (117.0 * 120.0 - 112.0) / 119.0;
         let expected = 5.0 / mean;
         assert!((sharpness(&image, &mask).expect("one grid") - expected).abs() < 1e-12);

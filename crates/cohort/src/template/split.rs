@@ -66,7 +66,8 @@ fn fit(affine: &AffineTransform, warp: &DisplacementField, mask: &Volume) -> Aff
     let [nx, ny, _] = warp.grid.shape;
     let to_world = warp.grid.voxel_to_world();
     let centre = warp.grid.centre();
-    // Moments of x about the grid's centre, and of the displaced x with x. One pair per slice, added in order.
+    // Moment matrices: of x about the grid's centre, and of the displaced x with x. One pair is computed per slice;
+    // the pairs are added in order.
     type Moments = (Matrix4<f64>, Matrix4x3<f64>);
     let of_slice = |(k, mask): (usize, &[f32])| -> Moments {
         let mut sums = (Matrix4::zeros(), Matrix4x3::zeros());
@@ -86,7 +87,7 @@ fn fit(affine: &AffineTransform, warp: &DisplacementField, mask: &Volume) -> Aff
     let Some(fit) = own.cholesky().map(|own| own.solve(&mixed)) else { return *affine };
     let matrix: Matrix3<f64> = fit.fixed_view::<3, 3>(0, 0).transpose();
     let shift: Vector3<f64> = fit.row(3).transpose();
-    // x ↦ centre + matrix (x − centre) + shift.
+    // The fitted map is x ↦ centre + matrix (x − centre) + shift.
     let fitted = AffineTransform { matrix, translation: centre.coords + shift - matrix * centre.coords };
     if fitted.inverse().is_some() { affine.after(&fitted) } else { *affine }
 }
@@ -163,7 +164,7 @@ mod tests {
         let affine_part = on_grid(&grid, |x| part.apply(&x) - x);
         let mask = Volume::filled(grid.clone(), 1.0);
         let fitted = nearest(&affine_part, &mask);
-        // Displacements of at most 2 mm are stored in single precision.
+        // Tolerance: displacements of at most 2 mm are stored in single precision.
         let expected = turned().after(&part);
         assert!((fitted.matrix - expected.matrix).amax() < 1e-6, "{fitted:?}");
         assert!((fitted.apply(&grid.centre()) - expected.apply(&grid.centre())).norm() < 1e-6);

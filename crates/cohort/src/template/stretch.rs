@@ -30,7 +30,7 @@ pub fn mean_stretch(
     let mut logarithm = Matrix3::zeros();
     for (n, affine) in template_to_subjects.iter().enumerate() {
         let squared = affine.matrix.transpose() * affine.matrix;
-        // The affine map of a registration is far from singular. log U = ½ log U².
+        // The logarithm is that of U² halved. The affine map of a registration is far from singular.
         let log = of_eigenvalues(squared, |value| if value > 1e-12 { 0.5 * value.ln() } else { f64::NAN });
         if log.iter().any(|value| value.is_nan()) {
             return Err(StretchError::Singular(n));
@@ -65,7 +65,7 @@ mod tests {
         let maps = [affine([0.0; 3], stretch, 0.0), affine([0.5, -0.3, 1.0], stretch, 80.0)];
         let centre = Point3::new(10.0, -4.0, 7.0);
         let mean = mean_stretch(&maps, centre).expect("a mean");
-        // Eigenvectors of matrices near 1, in double precision.
+        // Tolerance: eigenvectors of matrices near 1, in double precision.
         assert!((mean.matrix - stretch).amax() < 1e-12, "{mean:?}");
         assert!((mean.apply(&centre) - centre).norm() < 1e-12);
     }

@@ -6,12 +6,12 @@ use super::Averaging;
 #[derive(Debug)]
 pub(super) struct Sums {
     sum: Vec<f64>,
-    /// The smallest and the largest value of each voxel, if the mean leaves out these two values.
+    /// For means without the extremes: the smallest and the largest value of each voxel.
     extremes: Option<Vec<[f64; 2]>>,
     images: usize,
 }
 
-/// Initial value: no smallest and no largest value.
+/// Initial value of smallest and largest, before any image is added.
 const NONE: [f64; 2] = [f64::INFINITY, f64::NEG_INFINITY];
 
 impl Sums {
@@ -21,7 +21,7 @@ impl Sums {
         Sums { sum: vec![0.0; values], extremes, images: 0 }
     }
 
-    /// Starts again, with this number of voxels.
+    /// Resets the sums for this number of voxels.
     pub(super) fn clear(&mut self, values: usize) {
         self.sum.clear();
         self.sum.resize(values, 0.0);

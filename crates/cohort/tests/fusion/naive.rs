@@ -1,4 +1,4 @@
-//! Joint label fusion, written directly from the paper's formulas, voxel by voxel, in double precision.
+//! Joint label fusion, implemented directly from the formulas of the paper, voxel by voxel, in double precision.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,7 @@ use antsreg_core::{LabelVolume, Volume};
 
 use crate::scene::Scene;
 
-/// Sums of products over a patch, about 100 in size, whose order single precision cannot decide if they differ by
-/// less than this.
+/// Smallest difference of two correlation sums that single precision can decide. The sums are about 100.
 const TOO_CLOSE: f64 = 5e-5;
 
 /// The share of each label and the fused intensity at each voxel of `region`, by patches around voxels of the region and
@@ -157,7 +156,7 @@ fn place([nx, ny, _]: [usize; 3], voxel: usize) -> [i32; 3] {
     [voxel % nx, voxel / nx % ny, voxel / (nx * ny)].map(|at| at as i32)
 }
 
-/// All steps of up to `radius` along each axis, the first axis fastest.
+/// All offsets of up to `radius` along each axis, the first axis fastest.
 fn cube(radius: i32) -> Vec<[i32; 3]> {
     let width = 2 * radius + 1;
     (0..width.pow(3)).map(|n| [n % width - radius, n / width % width - radius, n / width / width - radius]).collect()

@@ -21,8 +21,8 @@ fn joint_fusion_is_that_of_the_formulas() {
     ];
     for (shape, atlases, options) in cases {
         let mut scene = Scene::new(shape, atlases, 8);
-        // Partly flat: the target on the left, the first atlas in front. So all four combinations of flat and other
-        // patches occur.
+        // Parts of the images are flat: the target on the left, the first atlas in front. So all four combinations of
+        // flat and other patches occur.
         scene.flatten();
         let fused = joint(&scene.target, &scene.atlases(), &options).expect("fused");
         let expected = naive::joint(&scene, &options);

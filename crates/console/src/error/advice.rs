@@ -6,7 +6,7 @@ use antsreg_study::Error as StudyError;
 use antsreg_study::labels::AtlasesError;
 use antsreg_study::template::{Error as TemplateError, Step};
 
-/// Advice for an error of files or of a study; the end of its message.
+/// Advice for an error of files or of a study. It becomes the end of the error message.
 pub fn of_study(error: &StudyError) -> String {
     match error {
         StudyError::NotLabels(_) => "; what `apply` carries stays a label map with -n generic-label".into(),

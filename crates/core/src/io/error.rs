@@ -9,20 +9,20 @@ use crate::memory::Shortage;
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {kind}", path.display())]
 pub struct Error {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// The problem.
+    /// What is wrong with the file.
     pub kind: ErrorKind,
 }
 
 impl Error {
-    /// The error of `path`.
+    /// Makes the error of this kind for the file `path`.
     pub(crate) fn new(path: &Path, kind: impl Into<ErrorKind>) -> Error {
         Error { path: path.to_owned(), kind: kind.into() }
     }
 }
 
-/// The problem of a file.
+/// The problem with a file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -35,7 +35,7 @@ pub enum ErrorKind {
     /// The name cannot be used for an output.
     #[error("{0}")]
     Output(super::outputs::OutputErrorKind),
-    /// A folder, a pipe or a device. It has no size, or cannot be read twice.
+    /// The path is that of a folder, a pipe or a device. These have no size, or cannot be read twice.
     #[error("is {0}, expected a regular file")]
     NotAFile(&'static str),
     /// The file is larger than a file of its kind can be.
@@ -49,7 +49,7 @@ pub enum ErrorKind {
     /// Reading the file needs more memory than is available.
     #[error("{0}")]
     Memory(#[from] Shortage),
-    /// An error of the system.
+    /// The operating system reported an error.
     #[error("{0}")]
     System(std::io::Error),
     /// The file has no bytes.
@@ -58,9 +58,9 @@ pub enum ErrorKind {
     /// The file ends too early.
     #[error("truncated: expected {expected} bytes{}, found {found}", if *unpacked { " once unpacked" } else { "" })]
     Truncated {
-        /// Bytes according to the header.
+        /// Number of bytes according to the header.
         expected: u64,
-        /// Bytes found.
+        /// Number of bytes found.
         found: u64,
         /// Whether both counts are of the decompressed file.
         unpacked: bool,
@@ -68,7 +68,7 @@ pub enum ErrorKind {
     /// The header announces more bytes than a compressed file of this size can contain.
     #[error("the header announces {announced} bytes, more than a gzip file of {packed} bytes can hold")]
     Announced {
-        /// Bytes according to the header.
+        /// Number of bytes according to the header.
         announced: u64,
         /// Size of the compressed file, bytes.
         packed: u64,
@@ -87,10 +87,10 @@ pub enum ErrorKind {
     /// A kind of NIfTI header that is not supported.
     #[error("{0} is not supported, expected NIfTI-1")]
     Unsupported(&'static str),
-    /// Impossible dimensions.
+    /// A dimension in the NIfTI header is impossible, for instance negative.
     #[error("impossible dimensions: dim = {dim:?}, expected dim[0] from 1 to 7 and every used dimension positive")]
     Dimensions {
-        /// `dim` of the header.
+        /// The field `dim` of the header.
         dim: [i16; 8],
     },
     /// A map that cannot be written as a two-dimensional transform.
@@ -111,10 +111,10 @@ pub enum ErrorKind {
     SeveralVolumes {
         /// Number of volumes.
         count: u64,
-        /// `dim` of the header.
+        /// The field `dim` of the header.
         dim: [i16; 8],
     },
-    /// A number of volumes that the format cannot store.
+    /// The number of volumes cannot be stored in this format.
     #[error("{found} volumes, expected from 1 to 32767")]
     Volumes {
         /// Number of volumes.
@@ -123,7 +123,7 @@ pub enum ErrorKind {
     /// The file is no displacement field in ITK's form.
     #[error("not a displacement field: dim = {dim:?}, expected [5, nx, ny, nz, 1, 3, 1, 1]")]
     NotWarp {
-        /// `dim` of the header.
+        /// The field `dim` of the header.
         dim: [i16; 8],
     },
     /// Voxels of a type that is not a single real number, such as complex numbers or colours.
@@ -195,7 +195,7 @@ pub enum ErrorKind {
     /// A homogeneous matrix that is not affine.
     #[error("the last row of the matrix is {0:?}, expected 0 0 0 1")]
     LastRow([f64; 4]),
-    /// Text that is not a number, or that the format does not have at this position.
+    /// A word in a text file is not a number, or is not expected at this position.
     #[error("line {line}: expected {expected}, found \"{found}\"")]
     Syntax {
         /// Line, counted from 1.
@@ -260,7 +260,8 @@ impl From<hdf5_reader::error::Error> for ErrorKind {
     }
 }
 
-/// The error without the name of a temporary file, which `tempfile` adds: the user knows the file by its final name.
+/// Removes the name of the temporary file, which `tempfile` adds, from an error. The user knows only the final name
+/// of the file.
 fn without_path(error: std::io::Error) -> std::io::Error {
     let text = error.get_ref().map(ToString::to_string).unwrap_or_default();
     match text.split_once(" at path \"") {

@@ -1,4 +1,5 @@
-//! Other file formats, recognised by their first bytes, so that a message can say what was given.
+//! Other file formats, recognised by their first bytes, so that an error message can name the format of the given
+//! file.
 
 /// First bytes of a file, and the format.
 const STARTS: [(&[u8], &str); 17] = [

@@ -21,8 +21,9 @@ const EXPECTED: &str = "an FSL matrix (text)";
 /// Reads a matrix and converts it to the affine map fixed → moving, RAS mm.
 ///
 /// # Errors
-/// A file that is no regular file, no text, longer than 64 KiB, or not 16 finite numbers whose last four are 0 0 0 1;
-/// a singular matrix.
+/// The file is not a regular file, is not text, is longer than 64 KiB, or does not hold 16 finite numbers whose last
+/// four
+/// are 0 0 0 1; the matrix is singular.
 pub fn read_matrix(path: &Path, fixed: &Grid, moving: &Grid) -> Result<AffineTransform, Error> {
     let matrix = read_numbers(path)?;
     to_world(&matrix, fixed, moving).ok_or_else(|| Error::new(path, ErrorKind::Singular))
@@ -74,7 +75,7 @@ pub fn isotropic(reference: &Grid, size_mm: f64) -> Grid {
         ((count + 1e-4).floor() as usize).max(1)
     });
     let mut grid = Grid { shape, spacing: Vector3::repeat(size_mm), ..reference.clone() };
-    // If the first coordinate is counted from the other end, the last voxels coincide.
+    // If FSL counts the first coordinate from the other end, the last voxels of both grids coincide.
     if reference.direction.determinant() > 0.0 {
         let reach = |grid: &Grid| (grid.shape[0] as f64 - 1.0) * grid.spacing.x;
         grid.origin += grid.direction.column(0) * (reach(reference) - reach(&grid));
@@ -96,7 +97,8 @@ pub fn to_world(matrix: &Matrix4<f64>, fixed: &Grid, moving: &Grid) -> Option<Af
 
 /// FSL's matrix from moving to fixed of the affine map fixed → moving (RAS mm); `None` if that is singular.
 pub fn from_world(affine: &AffineTransform, fixed: &Grid, moving: &Grid) -> Option<Matrix4<f64>> {
-    // Not `Grid::world_to_voxel`, which leaves out the third axis of slices: FSL's matrices include it.
+    // `Grid::world_to_voxel` is not used here, because it leaves out the third axis of slices, which FSL's matrices
+    // include.
     let world_to_scaled = voxel_to_scaled(fixed).after(&fixed.voxel_to_world().inverse()?);
     let moving_to_world = moving.voxel_to_world().after(&voxel_to_scaled(moving).inverse()?);
     Some(world_to_scaled.after(&affine.inverse()?).after(&moving_to_world).to_homogeneous())

@@ -12,16 +12,16 @@ use zlib_rs::{Deflate, DeflateConfig, DeflateFlush, Status};
 
 use super::deflate;
 
-/// Higher levels take longer, and gain next to nothing.
+/// Compression level. Higher levels take longer and save almost nothing.
 const LEVEL: i32 = 4;
 
-/// Pieces held in memory at once.
+/// Number of pieces that are in memory at the same time.
 pub(crate) const BATCH: usize = 32;
 
-/// No name, no time, compressed by an unnamed system: nothing that differs between two runs.
+/// The gzip header: without file name and time, so that two runs write the same bytes.
 const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
 
-/// Kind of data to compress; it determines the compression method.
+/// Kind of the data to compress, which selects the compression method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content {
     /// Displacements in single precision. They repeat as [`deflate`] expects, and a search for other repeats gains nothing.
@@ -115,8 +115,8 @@ fn new_compressor() -> Deflate {
     Deflate::new_with_config(DeflateConfig { level: LEVEL, window_bits: -15, ..DeflateConfig::default() })
 }
 
-/// Whether it is worth looking for what was there before, as in labels and masks. In warps and images nothing comes twice but
-/// zeros, which [`deflate`] tells as well, sooner.
+/// Whether the piece contains repeats of any length, as labels and masks do. In warps and images only zeros repeat,
+/// and [`deflate`] finds those faster.
 fn repeats(bytes: &[u8]) -> bool {
     let (words, _) = bytes.as_chunks::<4>();
     let filled = words.iter().filter(|word| **word != [0; 4]).count();
@@ -124,7 +124,7 @@ fn repeats(bytes: &[u8]) -> bool {
     8 * repeated > filled
 }
 
-/// Deflates a piece, looking for what was there before.
+/// Compresses a piece with a general compressor, which searches for repeats of any length.
 fn search(compress: &mut Deflate, bytes: &[u8], last: bool) -> std::io::Result<Vec<u8>> {
     compress.reset();
     let flush = if last { DeflateFlush::Finish } else { DeflateFlush::SyncFlush };
@@ -138,7 +138,7 @@ fn search(compress: &mut Deflate, bytes: &[u8], last: bool) -> std::io::Result<V
         let written = compress.total_out() as usize;
         let done = match flush {
             DeflateFlush::Finish => status == Status::StreamEnd,
-            // A full buffer may have cut the flush short.
+            // If the output buffer is full, the flush may be incomplete.
             _ => compress.total_in() as usize == bytes.len() && written < out.len(),
         };
         if done {
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     fn bytes(length: usize) -> Vec<u8> {
-        // Half noise, half repetition.
+        // The first half of the data is noise, the second half repeats.
         let mut state = 1u32;
         (0..length)
             .map(|at| {
@@ -166,7 +166,7 @@ mod tests {
             .collect()
     }
 
-    /// Floats that are all different.
+    /// Different floating-point numbers, as in a warp.
     fn warp(length: usize) -> Vec<u8> {
         (0..length.div_ceil(4)).flat_map(|at| (at as f32 * 0.01).sin().to_le_bytes()).take(length).collect()
     }
@@ -208,7 +208,8 @@ mod tests {
     fn labels_repeat_and_warps_do_not() {
         let labels: Vec<u8> = (0..10_000_u32).flat_map(|at| (at / 40 % 7).to_le_bytes()).collect();
         assert!(repeats(&labels) && !repeats(&warp(40_000)) && !repeats(&[0; 999]));
-        // Labels keep a size that runs of a byte would not give: 40 labels of four bytes, by two matches or so.
+        // Each label occurs 40 times in four bytes. A compressor that finds only runs of equal bytes would need more
+        // room.
         assert!(pack(&labels, labels.len()).len() < 10_000 / 40 * 4);
     }
 

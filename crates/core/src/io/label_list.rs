@@ -10,8 +10,9 @@ const LARGEST: u64 = 1 << 20;
 /// Reads the labels of a file.
 ///
 /// # Errors
-/// A file that is no regular file, that holds more than 1 MiB or no text, a word that is no whole number within 32 bits,
-/// or no label at all.
+/// The file is not a regular file, is larger than 1 MiB or is not text; a word is not an integer within 32 bits;
+/// there is no
+/// label at all.
 pub fn read(path: &Path) -> Result<Vec<i32>, Error> {
     parse(&read_text(path, "a list of labels", LARGEST)?).map_err(|kind| Error::new(path, kind))
 }

@@ -44,8 +44,9 @@ impl PointTable {
     /// Reads a table. Other columns are kept unchanged.
     ///
     /// # Errors
-    /// A file that is no regular file, larger than 1 GiB or no text; a table without the three columns or with one of
-    /// them twice; a coordinate that is no finite number.
+    /// The file is not a regular file, is larger than 1 GiB or is not text; the table lacks one of the three columns
+    /// or has one of
+    /// them twice; a coordinate is not a finite number.
     pub fn read(path: &Path) -> Result<PointTable, Error> {
         read(path, true)
     }

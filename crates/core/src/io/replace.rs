@@ -4,7 +4,8 @@ use super::outputs::{OutputErrorKind, write_with};
 use super::target::{Heard, Target};
 use super::{Error, ErrorKind};
 
-/// Writes the file of a target. It appears when everything has been written; on an error an existing file is kept.
+/// Writes the file of a target. The file gets its name when everything has been written; on an error an existing file
+/// is kept.
 pub(super) fn replace<'a>(
     to: impl Into<Target<'a>>,
     write: impl FnOnce(&mut Heard) -> std::io::Result<()>,

@@ -12,11 +12,12 @@ const BLOCK: usize = 1 << 16;
 /// UTF-8's byte order mark, which spreadsheets and editors write at the start of a file.
 const MARK: &str = "\u{feff}";
 
-/// All bytes of a regular file, decompressed if it is gzipped. `what` says in messages what the file should be, such
+/// Reads all bytes of a regular file, decompressed if it is gzipped. `what` says in messages what the file should be,
+/// such
 /// as "a table".
 ///
 /// # Errors
-/// A file that does not exist, a folder, a pipe or a device; an empty or damaged file, or one longer than `most`
+/// The file does not exist, or is a folder, a pipe or a device; the file is empty, damaged or longer than `most`
 /// bytes.
 pub fn read_bytes(path: &Path, what: &'static str, most: u64) -> Result<Vec<u8>, Error> {
     match read_start(path, most)? {
@@ -25,14 +26,15 @@ pub fn read_bytes(path: &Path, what: &'static str, most: u64) -> Result<Vec<u8>,
     }
 }
 
-/// The first `most` bytes of a regular file, decompressed if it is gzipped, and whether these are all.
+/// Reads the first `most` bytes of a regular file, decompressed if it is gzipped. Also returns whether these are all
+/// bytes of the file.
 pub(super) fn read_start(path: &Path, most: u64) -> Result<(Vec<u8>, bool), Error> {
     let wrap = |kind| Error::new(path, kind);
     let mut source = Source::open(path)?;
     let mut bytes = Vec::new();
     loop {
         let start = bytes.len();
-        // One more byte than needed shows whether there are more.
+        // One byte more than needed is read, to see whether the file is longer.
         let step = (most.saturating_add(1) - start as u64).min(BLOCK as u64) as usize;
         bytes
             .try_reserve(step)
@@ -51,10 +53,10 @@ pub(super) fn read_start(path: &Path, most: u64) -> Result<(Vec<u8>, bool), Erro
     }
 }
 
-/// The text of a regular file, without a byte order mark; otherwise as [`read_bytes`].
+/// Reads the text of a regular file, without a byte order mark. All else is as in [`read_bytes`].
 ///
 /// # Errors
-/// The errors of [`read_bytes`]; an error if the bytes are not UTF-8 text.
+/// Those of [`read_bytes`]; the bytes are not UTF-8 text.
 pub fn read_text(path: &Path, what: &'static str, most: u64) -> Result<String, Error> {
     let bytes = read_bytes(path, what, most)?;
     match text_of(&bytes) {
@@ -109,7 +111,7 @@ mod tests {
             let text = read(bytes).unwrap_err().to_string();
             assert!(text.starts_with(&format!("not text in UTF-8: found {name}")), "{text}");
         }
-        // Several blocks.
+        // The text is longer than several blocks of the reader.
         let long = vec![b'a'; 3 * BLOCK + 1];
         std::fs::write(&path, &long).unwrap();
         assert_eq!(read_bytes(&path, "a list", u64::MAX).unwrap(), long);

@@ -17,7 +17,7 @@ const MOST_BUFFER: u64 = 1 << 18;
 
 /// A file as a stream of bytes, decompressed if it is gzipped.
 pub(crate) struct Source {
-    reader: Box<dyn Read>,
+    reader: Box<dyn Read + Send>,
     length: u64,
     gzipped: bool,
     position: u64,
@@ -39,7 +39,7 @@ impl Source {
             return Err(Error::new(path, ErrorKind::Empty));
         }
         let gzipped = start.starts_with(&[0x1f, 0x8b]);
-        let reader: Box<dyn Read> =
+        let reader: Box<dyn Read + Send> =
             if gzipped { Box::new(Members(Some(GzDecoder::new(buffered)))) } else { Box::new(buffered) };
         Ok(Source { reader, length, gzipped, position: 0 })
     }

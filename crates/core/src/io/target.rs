@@ -41,8 +41,8 @@ pub(super) struct Heard<'f, 'a> {
 }
 
 impl Heard<'_, '_> {
-    /// Writes a buffer, then passes it to the listener. Returns a buffer for the next bytes, whose contents have no
-    /// meaning.
+    /// Writes a buffer, then passes it to the listener. Returns a buffer for the next bytes; its contents are to be
+    /// overwritten.
     pub(super) fn pass(&mut self, bytes: Vec<u8>) -> std::io::Result<Vec<u8>> {
         failpoint::check(Operation::Write)?;
         self.file.write_all(&bytes)?;

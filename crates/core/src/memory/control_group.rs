@@ -1,4 +1,4 @@
-//! Memory left by the limits of Linux control groups, from the files of both versions.
+//! Memory that the limits of Linux control groups leave, read from the files of both versions of control groups.
 
 use std::path::Path;
 
@@ -42,7 +42,7 @@ pub(super) fn left(groups: &Path, mount: &Path) -> Option<u64> {
         let is_of = |version: &&Version| controllers.split(',').any(|name| name == version.controllers);
         let Some(version) = VERSIONS.iter().find(is_of) else { continue };
         let mount = mount.join(version.folder);
-        // If a container shows no other group, the mount is the innermost group.
+        // In a container that shows no other groups, the mount point is the group of the process itself.
         let inner = Path::new(path.trim_start_matches('/'));
         for group in inner.ancestors() {
             let left = of_group(&mount.join(group), version);
@@ -55,7 +55,7 @@ pub(super) fn left(groups: &Path, mount: &Path) -> Option<u64> {
 fn of_group(folder: &Path, version: &Version) -> Option<u64> {
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
     let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
-    // "max" is no limit.
+    // The value "max" means no limit.
     let limit = number(version.limit)?;
     let used = number(version.used)?;
     let stat = read("memory.stat").unwrap_or_default();
@@ -94,7 +94,7 @@ mod tests {
         write(at, "mount/memory.max", "900\n");
         write(at, "mount/memory.current", "950\n");
         assert_eq!(left(&groups, &mount), Some(0));
-        // Version 1.
+        // From here on, the files of version 1 of control groups.
         write(at, "cgroup", "3:cpu,cpuacct:/a\n4:memory:/b\n");
         write(at, "mount/memory/b/memory.limit_in_bytes", "5000\n");
         write(at, "mount/memory/b/memory.usage_in_bytes", "2000\n");

@@ -6,10 +6,10 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::failpoint::{self, Operation};
 
-/// Requests below this many bytes are not checked: asking takes longer than such a request is worth.
+/// Smallest request that is checked, bytes. For smaller requests, the check would take longer than the work.
 const LEAST_CHECKED: u64 = 16 << 20;
 
-/// Bytes kept free for everything else: buffers, stacks, the allocator.
+/// Number of bytes that are kept free for buffers, stacks and the allocator.
 const SPARE: u64 = 16 << 20;
 
 /// Memory available to this process, and the limit that determines it.

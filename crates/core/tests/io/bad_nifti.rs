@@ -1,4 +1,4 @@
-//! Files that are no volume. Each is refused with an error that names the file and the problem.
+//! Files that cannot be read as a volume. Each is refused with an error that names the file and the problem.
 
 use std::path::Path;
 
@@ -97,7 +97,7 @@ fn what_follows_a_gzip_stream_is_none_of_it() {
         std::fs::write(&path, [&packed, tail].concat()).unwrap();
         assert_eq!(read_volume(&path).unwrap().voxels.len(), 12);
     }
-    // A further member is part of the file, and is checked.
+    // A second gzip member belongs to the file, and its checksum is checked.
     let (start, rest) = bytes.split_at(380);
     let mut second = gzip(rest);
     std::fs::write(&path, [gzip(start), second.clone()].concat()).unwrap();
@@ -110,7 +110,7 @@ fn what_follows_a_gzip_stream_is_none_of_it() {
 #[test]
 fn something_else() {
     assert_eq!(message(b"hello, world"), "not a NIfTI file: found a file that starts with \"hell\"");
-    // Other formats are named.
+    // Files of other formats are refused with the name of their format.
     let mut dicom = vec![0; 400];
     dicom[128..132].copy_from_slice(b"DICM");
     for (bytes, name) in [

@@ -1,4 +1,4 @@
-//! Composite transforms in HDF5, against a file of ANTs and the points that ANTs maps with it.
+//! Tests of composite transforms in HDF5, against a file of ANTs and the points to which ANTs maps with it.
 
 use std::path::Path;
 
@@ -11,12 +11,12 @@ fn fixture() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/ants_composite.h5")
 }
 
-/// A composite of another pair, in single precision.
+/// Path of a composite transform in single precision, of another image pair.
 fn single_precision() -> std::path::PathBuf {
     fixture().with_file_name("ants_composite_float.h5")
 }
 
-/// The point x + u(x), with u trilinear, computed corner by corner; only inside the grid.
+/// The point x + u(x) with u trilinear, computed corner by corner; for points inside the grid only.
 fn displace(field: &DisplacementField, point: &Point3<f64>) -> Point3<f64> {
     let index = field.grid.world_to_voxel().apply(point);
     let mut sum = Vector3::zeros();
@@ -35,7 +35,7 @@ fn displace(field: &DisplacementField, point: &Point3<f64>) -> Point3<f64> {
 
 #[test]
 fn a_composite_maps_points_as_ants_does() {
-    // antspyx 0.6.3, LPS mm.
+    // Points and their images by antspyx 0.6.3, LPS mm.
     let points = [
         (
             [-3.1461606852206794, 21.390020424772906, 14.0],
@@ -52,7 +52,7 @@ fn a_composite_maps_points_as_ants_does() {
 
 #[test]
 fn a_composite_of_single_precision_does_so_too() {
-    // antspyx 0.6.3, LPS mm.
+    // Points and their images by antspyx 0.6.3, LPS mm.
     let points = [
         ([-2.1, 23.4, 16.2], [-0.9105054140090942, 22.611328125, 15.26458740234375]),
         ([-0.7, 21.9, 17.1], [0.5159419775009155, 21.0001277923584, 16.26297378540039]),
@@ -88,7 +88,7 @@ fn damaged_composites() {
     }
 }
 
-/// A grid with an oblique direction, or of a slice across z.
+/// An oblique grid, or for one voxel along z the grid of a slice across z.
 fn grid(shape: [usize; 3]) -> Grid {
     let turn = if shape[2] == 1 { [0.0, 0.0, 0.4] } else { [0.3, -0.2, 0.4] };
     Grid {

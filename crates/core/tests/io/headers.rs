@@ -1,4 +1,4 @@
-//! Headers: grids without voxels, and headers that ITK reads differently.
+//! Tests of headers: grids without voxels, and headers that ITK reads differently.
 
 use antsreg_core::io::ErrorKind;
 use antsreg_core::io::nifti::{GridRule, HeaderDoubt, inspect, read_grid, read_volume};
@@ -7,7 +7,7 @@ use nalgebra::{Matrix3, Vector3};
 
 use crate::support::{RawNifti, gzip, save};
 
-/// The doubts that inspection of this header reports.
+/// The contradictions that inspection of this header reports.
 fn doubts(raw: &RawNifti) -> Vec<HeaderDoubt> {
     let folder = tempfile::tempdir().unwrap();
     inspect(&save(folder.path(), "a.nii", &raw.bytes())).unwrap().doubts
@@ -22,7 +22,7 @@ fn positions_that_itk_takes_from_elsewhere_are_told() {
     };
     assert_eq!(apart(2, 1), [HeaderDoubt::FormsApart { corners_mm: 5.0 }]);
     assert_eq!(apart(4, 4), [HeaderDoubt::FormsApart { corners_mm: 5.0 }]);
-    // A quarter turn about z takes the last voxel, at (3, 2, 1), to (-2, 3, 1).
+    // The qform is a quarter turn about z, which maps the last voxel from (3, 2, 1) to (-2, 3, 1).
     let quaternion = [0.0, 0.0, std::f32::consts::FRAC_1_SQRT_2, 0.0, 0.0, 0.0];
     let raw = RawNifti::new([4, 3, 2], 2, vec![0; 24]);
     let [HeaderDoubt::FormsApart { corners_mm }] =
@@ -41,7 +41,8 @@ fn positions_that_itk_takes_from_elsewhere_are_told() {
 fn voxel_sizes_that_itk_takes_otherwise_are_told() {
     let plain = || RawNifti { dim: [3, 5, 4, 2, 1, 1, 1, 1], ..RawNifti::new([5, 4, 2], 2, vec![0; 40]) };
     assert_eq!(doubts(&plain()), []);
-    // ITK uses the directions of the sform and the sizes of pixdim: 4 steps of 1 mm less, 3 of 2 mm less.
+    // ITK uses the directions of the sform and the sizes of pixdim: 4 steps that are 1 mm shorter, and 3 that are 2
+    // mm shorter.
     let pixdim = |sizes: [f32; 3]| [1.0, sizes[0], sizes[1], sizes[2], 1.0, 1.0, 1.0, 1.0];
     let rows = [[0.0, -3.0, 0.0, 5.0], [2.0, 0.0, 0.0, 6.0], [0.0, 0.0, 1.0, 7.0]];
     let (sform_mm, pixdim_mm) = ([2.0, 3.0, 1.0], [1.0; 3]);
@@ -50,19 +51,19 @@ fn voxel_sizes_that_itk_takes_otherwise_are_told() {
     assert_eq!(doubts(&RawNifti { rows, ..plain() }), [other_sizes]);
     // ITK replaces a size of 0 by 1.
     assert_eq!(doubts(&RawNifti { rows, pixdim: pixdim([0.0, 1.0, f32::NAN]), ..plain() }), [other_sizes]);
-    // Rounding of sizes is no difference.
+    // A difference by rounding is not reported.
     assert_eq!(doubts(&RawNifti { pixdim: pixdim([1.000_000_1, 1.0, 1.0]), ..plain() }), []);
-    // Without an sform only the sign of the sizes matters: ITK reverses the first axis, 4 steps of 2 mm.
+    // Without an sform only the sign of the sizes matters. ITK reverses the first axis, which has 4 steps of 2 mm.
     let negative = RawNifti { sform_code: 0, pixdim: pixdim([-2.0, 1.0, 1.0]), ..plain() };
     let expected = HeaderDoubt::NegativeSizes { pixdim_mm: [-2.0, 1.0, 1.0], corners_mm: 16.0 };
     assert_eq!(doubts(&negative), [expected]);
     assert_eq!(doubts(&RawNifti { qform_code: 1, ..negative.clone() }), [expected]);
-    // In the header's unit, here metres.
+    // The sizes are in the header's unit, here metres.
     let [HeaderDoubt::NegativeSizes { corners_mm, .. }] = doubts(&RawNifti { units: 1, ..negative })[..] else {
         panic!("another doubt")
     };
     assert_eq!(corners_mm, 16_000.0);
-    // The thickness of a slice does not count.
+    // The thickness of a slice does not affect the result.
     let slice = RawNifti { dim: [3, 8, 5, 1, 1, 1, 1, 1], pixdim: pixdim([1.0, 1.0, -5.0]), ..plain() };
     assert_eq!(doubts(&slice), []);
 }
@@ -75,7 +76,7 @@ fn a_grid_is_read_without_its_voxels() {
     let whole = save(folder.path(), "whole.nii.gz", &packed);
     let grid = read_volume(&whole).unwrap().grid;
     assert_eq!(read_grid(&whole).unwrap(), grid);
-    // The file is damaged among the voxels.
+    // The file is damaged in the middle of the voxels.
     let middle = packed.len() / 2;
     packed[middle..middle + 40].fill(0xff);
     let damaged = save(folder.path(), "damaged.nii.gz", &packed);
@@ -91,7 +92,8 @@ fn a_grid_is_read_without_its_voxels() {
 
 #[test]
 fn itk_has_a_rule_of_its_own_for_the_grid() {
-    // By the sform the second axis comes first; the qform differs by 3 and 4 mm and has the axes of the world.
+    // In the sform the second world axis comes first. The qform has the axes of the world and an offset that differs
+    // by 3 and 4 mm.
     let rows = [[0.0, -3.0, 0.0, 5.0], [2.0, 0.0, 0.0, 6.0], [0.0, 0.0, 1.0, 7.0]];
     let pixdim = [1.0, 1.5, 2.0, 2.5, 1.0, 1.0, 1.0, 1.0];
     let plain = RawNifti { rows, pixdim, ..RawNifti::new([5, 4, 2], 2, vec![0; 40]) };
@@ -106,7 +108,7 @@ fn itk_has_a_rule_of_its_own_for_the_grid() {
         let quaternion = [0.0, 0.0, 0.0, 3.0, -4.0, 0.0];
         RawNifti { sform_code, qform_code, quaternion, ..plain.clone() }
     };
-    // Read by SimpleITK 2.5 (ITK 5.4): directions of the chosen form, sizes of pixdim.
+    // Expected grids as read by SimpleITK 2.5 (ITK 5.4): directions of the chosen form, sizes of pixdim.
     let by_sform = AffineTransform {
         matrix: Matrix3::new(0.0, -2.0, 0.0, 1.5, 0.0, 0.0, 0.0, 0.0, 2.5),
         translation: Vector3::new(5.0, 6.0, 7.0),

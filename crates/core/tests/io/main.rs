@@ -1,4 +1,5 @@
-//! File formats: files written are read back, files of other programs are understood, damaged files are refused.
+//! Tests of file formats: files that were written are read back, files of other programs are read, damaged files are
+//! refused.
 
 mod bad_nifti;
 mod composites;

@@ -1,4 +1,4 @@
-//! Volumes and label maps through NIfTI files, against files built by hand.
+//! Tests of volumes and label maps in NIfTI files, against files built byte by byte.
 
 use crate::support::{RawNifti, grids, gzip, save};
 use antsreg_core::io::nifti::{
@@ -8,8 +8,8 @@ use antsreg_core::io::nifti::{
 use antsreg_core::{Grid, LabelVolume, Volume};
 use nalgebra::{Matrix3, Matrix4, Rotation3, UnitQuaternion};
 
-/// Rounding: NIfTI stores the voxel-to-world map in single precision, 2⁻²⁴ of about 100 mm, with a few such numbers
-/// added.
+/// Tolerance, mm: NIfTI stores the voxel-to-world map in single precision (2⁻²⁴ of about 100 mm), and a few such
+/// numbers are added.
 const HEADER_MM: f64 = 2e-5;
 
 fn largest_difference(a: &Grid, b: &Grid) -> f64 {
@@ -55,7 +55,8 @@ fn qform_says_the_same_as_sform() {
 #[test]
 fn every_type_in_both_byte_orders() {
     let folder = tempfile::tempdir().unwrap();
-    // Code, whether signed, bytes of each of the values (0, 1, 100, and −3 or 3).
+    // One case for each voxel type: NIfTI's code, whether the type is signed, and the bytes of the values 0, 1, 100,
+    // and −3 or 3.
     macro_rules! case {
         ($code:literal, $type:ty, $last:expr) => {{
             let values: [$type; 8] =
@@ -71,7 +72,7 @@ fn every_type_in_both_byte_orders() {
                 // Gzip is recognised by its magic bytes, not by the name.
                 let packed = save(folder.path(), "b.nii", &gzip(&raw.bytes()));
                 assert_eq!(read_volume(&packed).unwrap().voxels, expected, "type {}", $code);
-                // Slope and intercept.
+                // The header has a slope and an intercept.
                 let scaled = RawNifti { slope_intercept: [0.5, -2.0], ..raw };
                 let path = save(folder.path(), "c.nii", &scaled.bytes());
                 assert_eq!(read_volume(&path).unwrap().voxels, expected.map(|value| value * 0.5 - 2.0));
@@ -130,17 +131,17 @@ fn sform_before_qform_before_voxel_sizes() {
     raw.sform_code = 0;
     let mut qform = (rotation.matrix() * Matrix3::from_diagonal(&[2.0, 3.0, -4.0].into())).to_homogeneous();
     qform.fixed_view_mut::<3, 1>(0, 3).copy_from_slice(&[10.0, 20.0, 30.0]);
-    // The quaternion is single precision.
+    // Tolerance: the quaternion is stored in single precision.
     assert!((world(&raw) - qform).amax() < 1e-5, "{} {qform}", world(&raw));
     raw.pixdim[0] = 0.0;
     qform.column_mut(2).neg_mut();
     assert!((world(&raw) - qform).amax() < 1e-5, "qfac 0 means 1");
 
-    // As read by ITK 5.4.
+    // Expected axes as ITK 5.4 reads them.
     raw.qform_code = 0;
     assert!((world(&raw) - Matrix4::from_diagonal(&[-2.0, -3.0, 4.0, 1.0].into())).amax() < 1e-12);
 
-    // Micrometres.
+    // Unit code 3 means micrometres.
     raw.units = 3;
     assert!((world(&raw) - Matrix4::from_diagonal(&[-2e-3, -3e-3, 4e-3, 1.0].into())).amax() < 1e-12);
 }
@@ -158,7 +159,7 @@ fn a_series_of_one_volume_is_a_volume() {
 #[test]
 fn a_series_comes_back_volume_by_volume() {
     let folder = tempfile::tempdir().unwrap();
-    // More values than a piece of 2¹⁸, so that pieces end within volumes.
+    // The series has more values than a piece of 2¹⁸, so that pieces end within volumes.
     let grid = Grid::axis_aligned([70, 65, 61], [3.0, 3.0, 3.5]);
     let volume = |n: usize| Volume {
         voxels: (0..grid.len()).map(|at| (n * 1000 + at % 997) as f32).collect(),
@@ -174,13 +175,13 @@ fn a_series_comes_back_volume_by_volume() {
         assert!(read_volume(&path).unwrap_err().to_string().contains("holds 3 volumes"));
     }
     let bytes = std::fs::read(folder.path().join("a.nii")).unwrap();
-    // Bytes of the standard: pixdim[4] at 92, xyzt_units at 123, toffset at 136.
+    // Offsets of the standard in the header: pixdim[4] at byte 92, xyzt_units at 123, toffset at 136.
     assert_eq!(bytes[92..96], 2.25f32.to_le_bytes());
     assert_eq!(bytes[123], 2 | 8);
     assert_eq!(bytes[136..140], 0.5f32.to_le_bytes());
     let last = 352 + 4 * (3 * grid.len() - 1);
     assert_eq!(bytes[last..], (2000.0 + ((grid.len() - 1) % 997) as f32).to_le_bytes());
-    // A single volume is a series of one; vectors are no series, nor is a truncated file.
+    // A file of one volume is a series of one. A vector image and a truncated file are refused.
     let one = RawNifti::new([2, 2, 2], 2, (0..8).collect());
     assert_eq!(read_series(&save(folder.path(), "b.nii", &one.bytes())).unwrap().volumes.len(), 1);
     let vectors = RawNifti { dim: [5, 2, 2, 2, 1, 3, 1, 1], ..RawNifti::new([2, 2, 2], 2, vec![0; 24]) };
@@ -255,7 +256,7 @@ fn labels_take_the_smallest_type_that_holds_them() {
 
 #[test]
 fn large_volumes_come_back_whole() {
-    // More values than one piece of the compressor and one block of the reader.
+    // The data is longer than one piece of the compressor and one block of the reader.
     let folder = tempfile::tempdir().unwrap();
     let grid = Grid::axis_aligned([101, 83, 67], [1.0, 0.9, 1.1]);
     let voxels = (0..grid.len() as u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 8) as f32).collect();

@@ -1,4 +1,4 @@
-//! Files of several volumes with every meaning and type.
+//! Tests of files with several volumes, of every meaning and type.
 
 use antsreg_core::io::nifti::{GridRule, Planes, PlanesFile, PlanesReader, Stored, Timing, inspect};
 use antsreg_core::io::{Error, ErrorKind, fsl};
@@ -66,13 +66,13 @@ fn values_are_stored_as_a_cast_stores_them() {
 fn a_grid_of_cubes_begins_where_fsl_counts_from() {
     let mut reference = Grid::axis_aligned([91, 109, 91], [2.0; 3]);
     reference.origin = Point3::new(-90.0, -126.0, -72.0);
-    // The first coordinate is counted from the right here, so the last voxels coincide.
+    // In this grid FSL counts the first coordinate from the right, so the last voxels of both grids coincide.
     let coarse = fsl::isotropic(&reference, 3.0);
     assert_eq!((coarse.shape, coarse.origin), ([60, 72, 60], Point3::new(-90.0 + 180.0 - 177.0, -126.0, -72.0)));
     reference.direction[(0, 0)] = -1.0;
     assert_eq!(fsl::isotropic(&reference, 3.0).origin, reference.origin);
     assert_eq!(fsl::isotropic(&reference, 2.0), reference);
-    // A matrix has the same meaning for both grids.
+    // FSL's identity matrix maps both grids to the reference by the same world map.
     let map = |grid: &Grid| fsl::to_world(&Matrix4::identity(), grid, &reference).unwrap();
     let apart = map(&reference).to_homogeneous() - map(&fsl::isotropic(&reference, 5.0)).to_homogeneous();
     assert!(apart.amax() < 1e-9, "{apart}");

@@ -1,4 +1,4 @@
-//! NIfTI files built byte by byte from the standard, independently of the code under test.
+//! Builds NIfTI files byte by byte from the standard, independently of the code under test.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 
 use antsreg_core::Grid;
 
-/// A file: fields that tests vary; all other bytes are zero.
+/// The fields of a NIfTI file that tests vary. All other bytes are zero.
 #[derive(Clone)]
 pub struct RawNifti {
     pub big_endian: bool,
@@ -19,11 +19,11 @@ pub struct RawNifti {
     pub intent: i16,
     pub qform_code: i16,
     pub sform_code: i16,
-    /// b, c, d, x, y, z.
+    /// Quaternion and offset of the qform: b, c, d, x, y, z.
     pub quaternion: [f32; 6],
     pub rows: [[f32; 4]; 3],
     pub magic: [u8; 4],
-    /// The voxels, already in the file's byte order.
+    /// The voxels as bytes, in the byte order of the file.
     pub data: Vec<u8>,
 }
 
@@ -48,7 +48,7 @@ impl RawNifti {
         }
     }
 
-    /// The bytes of the file.
+    /// The whole file as bytes.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = vec![0; 352];
         let mut put = |at: usize, little: &[u8]| {
@@ -101,7 +101,7 @@ pub fn grids() -> Vec<(&'static str, Grid)> {
     ]
 }
 
-/// Gzips `bytes`.
+/// Compresses `bytes` by gzip.
 pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     use std::io::Write;
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());

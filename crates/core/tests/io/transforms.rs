@@ -22,7 +22,7 @@ fn difference(a: &AffineTransform, b: &AffineTransform) -> f64 {
     (a.to_homogeneous() - b.to_homogeneous()).amax()
 }
 
-/// The transform applied in ITK's LPS world.
+/// Applies the transform to a point in ITK's LPS coordinates.
 fn apply_lps(affine: &AffineTransform, [x, y, z]: [f64; 3]) -> [f64; 3] {
     let image = affine.apply(&Point3::new(-x, -y, z));
     [-image.x, -image.y, image.z]
@@ -31,7 +31,7 @@ fn apply_lps(affine: &AffineTransform, [x, y, z]: [f64; 3]) -> [f64; 3] {
 /// Points (LPS mm) that were mapped by ITK 5.4 through antspyx 0.6.3.
 const POINTS: [[f64; 3]; 2] = [[10.0, -20.0, 30.0], [-5.5, 40.25, -60.0]];
 
-/// antspyx returns coordinates and takes parameters in single precision.
+/// Tolerance, mm: antspyx returns coordinates and takes parameters in single precision.
 const SINGLE_MM: f64 = 2e-5;
 
 fn assert_maps_as_itk(name: &str, affine: &AffineTransform, images: [[f64; 3]; 2]) {
@@ -112,7 +112,7 @@ fn affines_come_back_whatever_the_centre() {
         for centre in [Point3::origin(), Point3::new(3.0, -80.0, 120.0)] {
             itk::write_affine(&path, &sample(), centre).unwrap();
             let back = itk::read_affine(&path).unwrap();
-            // Rounding of the translation, which is converted to and from the centre.
+            // Tolerance: rounding of the translation, which is converted to and from the centre.
             assert!(difference(&back, &sample()) < 1e-12, "{name}");
         }
     }
@@ -146,9 +146,9 @@ fn matlab_records_in_both_precisions_and_byte_orders() {
         itk::read_affine(&path).unwrap()
     };
     for (code, big, single) in [(0, false, false), (10, false, true), (1000, true, false), (1010, true, true)] {
-        // y = A(x − c) + c + t in LPS at x = c is c + t.
+        // The map is y = A(x − c) + c + t in LPS; at x = c the result is c + t.
         assert_eq!(apply_lps(&write(code, big, single), fixed), [11.0, -18.0, 34.0], "type {code}");
-        // One mm along the first axis: the first column of A.
+        // A step of 1 mm along the first axis adds the first column of A.
         assert_eq!(apply_lps(&write(code, big, single), [2.0, 2.0, 4.0]), [12.5, -18.0, 34.125], "type {code}");
     }
 }
@@ -174,7 +174,7 @@ fn affine_files_that_cannot_be_used() {
     assert_eq!(refusal(&[]), "the file is empty");
     for length in 1..good.len() {
         let text = refusal(&good[..length]);
-        // A file that ends exactly between the records lacks the centre.
+        // The file ends after the first record, so the record with the centre is missing.
         let expected = if length == 143 { "fixed parameters: expected 3 numbers, found 0" } else { "truncated" };
         assert!(text.starts_with(expected), "{length}: {text}");
     }
@@ -214,7 +214,7 @@ fn warps_come_back_on_every_grid() {
             itk::write_warp(&path, &field).unwrap();
             let back = itk::read_warp(&path).unwrap();
             assert_eq!(back.vectors, field.vectors, "{name}");
-            // The header is single precision.
+            // Tolerance: the header stores single precision.
             assert!(back.grid.matches(&field.grid, 1e-4), "{name}");
             assert_eq!(itk::read_transforms(&path).unwrap(), [Transform::Displacement(back)]);
         }
@@ -298,8 +298,8 @@ fn fsl_matrices_come_back_between_all_grids() {
 
 #[test]
 fn fsl_counts_the_first_axis_from_the_left() {
-    // The identity matrix maps equal scaled millimetres to each other: index × size, counted from the far end of the
-    // first axis if the volume's axes are right-handed.
+    // FSL's identity matrix maps equal scaled millimetres to each other. A scaled millimetre coordinate is index ×
+    // size, and the first axis is counted from its far end if the volume's axes are right-handed.
     let grid = |shape: [usize; 3], spacing: [f64; 3], x: f64| Grid {
         origin: Point3::new(5.0, 6.0, 7.0),
         direction: Matrix3::from_diagonal(&Vector3::new(x, 1.0, 1.0)),

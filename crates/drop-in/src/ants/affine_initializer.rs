@@ -1,4 +1,5 @@
-//! `antsAffineInitializer`: an affine map as the start of other registrations, out of the search of the linear stage.
+//! The command `antsAffineInitializer`: finds an affine map as the start of other registrations, by the search of the
+//! linear stage.
 
 use antsreg_console::{CliError, Refusal};
 use antsreg_register::linear::{Cost, Dof};

@@ -1,4 +1,4 @@
-//! `antsAI`: a start for other registrations, out of the search of the linear stage.
+//! The command `antsAI`: finds a start for other registrations by the search of the linear stage.
 
 use std::path::PathBuf;
 

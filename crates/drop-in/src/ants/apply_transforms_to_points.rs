@@ -1,4 +1,4 @@
-//! `antsApplyTransformsToPoints`: a table of points through a chain of transforms.
+//! The command `antsApplyTransformsToPoints`: maps a table of points through a chain of transforms.
 
 use std::path::PathBuf;
 
@@ -69,7 +69,7 @@ pub fn read(words: &[String]) -> Result<(), Refusal> {
     transform_files(&words::parse(words, FLAGS)?).map(drop)
 }
 
-/// The name of a table of points.
+/// The path of a table of points, given with this flag.
 fn table(flag: &str, value: Option<&Value>) -> Result<PathBuf, Refusal> {
     let value = value.ok_or_else(|| Refusal::new(format!("--{flag}"), "is missing: the name of a .csv file"))?;
     let path = PathBuf::from(&value.text);

@@ -1,4 +1,4 @@
-//! `ImageMath`: of its many operations those that pipelines of registrations call.
+//! The command `ImageMath`: only those operations that registration pipelines use.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! How images are read between voxels, as ANTs' commands name it: `BSpline[3]`, `Gaussian[1x1x2,1.5]`.
+//! Interpolations in the notation of ANTs' commands: `BSpline[3]`, `Gaussian[1x1x2,1.5]`.
 
 use antsreg_console::Refusal;
 use antsreg_kernels::apply::{SplineOrder, Window};
@@ -17,10 +17,10 @@ const PLAIN: &[(&str, Reading)] = &[
     ("BlackmanWindowedSinc", Reading::Sinc(Window::Blackman)),
 ];
 
-/// Reads the value of an interpolation flag; names are understood in any case.
+/// Reads the value of an interpolation flag; upper and lower case are treated alike.
 ///
 /// # Errors
-/// A name that ANTs does not have; parameters that are not understood or not served.
+/// A name that ANTs does not have; parameters that are not understood or not supported.
 pub fn reading(value: &Value) -> Result<Reading, Refusal> {
     let refuse = |why: &str| Err(Refusal::new(format!("interpolation {}", value.text), why));
     if let Some((_, reading)) = PLAIN.iter().find(|(name, _)| value.is(name)) {
@@ -54,12 +54,13 @@ pub fn reading(value: &Value) -> Result<Reading, Refusal> {
     }
 }
 
-/// One number for all axes, or one an axis; where their count fits neither, the first holds, as in ANTs.
+/// Reads one number for all axes, or one number for each axis. If the count is wrong, the first number is used for
+/// all, as in ANTs.
 fn sigma(text: &str) -> Option<Sigma> {
     let numbers = text.split('x').map(str::parse).collect::<Result<Vec<f64>, _>>().ok()?;
     let sigma = match numbers[..] {
         [x, y, z] => [x, y, z],
-        // Two sizes are given for slices; the third axis is one voxel deep.
+        // For slices two sizes are given. The third axis has only one voxel, so its value has no effect.
         [x, y] => [x, y, x],
         [first, ..] => [first; 3],
         [] => return None,

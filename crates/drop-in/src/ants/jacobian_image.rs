@@ -1,4 +1,4 @@
-//! `CreateJacobianDeterminantImage`: the determinants of a displacement field.
+//! The command `CreateJacobianDeterminantImage`: computes the Jacobian determinants of a displacement field.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ CreateJacobianDeterminantImage DIMENSION FIELD OUTPUT [LOGARITHM=0] [GEOMETRIC=0
 Served by antsreg-gpu. The determinants are those of differences between voxels, whatever GEOMETRIC says.
 ";
 
-/// Least determinant whose logarithm is taken. Smaller determinants, as those of folds, get the logarithm of this value.
+/// Smallest determinant for the logarithm. Smaller determinants, such as those of folds, are replaced by this value.
 const LEAST: f32 = 0.001;
 
 /// Runs `CreateJacobianDeterminantImage`.

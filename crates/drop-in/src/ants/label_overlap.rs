@@ -1,4 +1,4 @@
-//! `LabelOverlapMeasures`: how well two label maps agree.
+//! The command `LabelOverlapMeasures`: measures the agreement of two label maps.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Masks as ANTs takes them: they lie in space, whatever their grid.
+//! Masks in the convention of ANTs: a mask may have any grid, because its position in space counts.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use antsreg_study as study;
 /// Reads a mask and resamples it on the grid of its image: 1 where the mask is above ½, else 0.
 ///
 /// # Errors
-/// A file that cannot be read; a mask that is empty there.
+/// A file that cannot be read; a mask without any voxel on that grid.
 pub fn read(path: &Path, grid: &Grid) -> Result<Volume, CliError> {
     let mut mask = GridRule::Itk.read_volume(path)?;
     mask.voxels.iter_mut().for_each(|value| *value = if *value > 0.5 { 1.0 } else { 0.0 });

@@ -33,7 +33,7 @@ fn dimension(word: &str) -> Result<u8, Refusal> {
     }
 }
 
-/// Refuses volumes where slices are meant, and slices where volumes are.
+/// Checks that all images are slices, or all are volumes, as the command says.
 fn check_dimension<'a>(slices: bool, images: impl IntoIterator<Item = (&'a Path, &'a Grid)>) -> Result<(), Refusal> {
     match images.into_iter().find(|(_, grid)| grid.is_slice() != slices) {
         None => Ok(()),

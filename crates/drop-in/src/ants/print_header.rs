@@ -1,4 +1,4 @@
-//! `PrintHeader`: where the voxels of an image lie, in ITK's world.
+//! The command `PrintHeader`: prints the grid of an image in ITK's coordinates.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     let Some([path, what @ ..]) = positional(&call.arguments, 1..=2, USAGE)? else { return Ok(()) };
     let header = GridRule::Itk.inspect(Path::new(path))?;
     let grid = &header.grid;
-    // The third axis of a slice does not count as an axis.
+    // The third axis of a two-dimensional file is not printed.
     let axes = if grid.is_slice() && header.dim[0] == 2 { 2 } else { 3 };
     let flip = Matrix3::from_diagonal(&Vector3::new(-1.0, -1.0, 1.0));
     let (origin, direction) = (flip * grid.origin.coords, flip * grid.direction);

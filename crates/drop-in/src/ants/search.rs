@@ -1,5 +1,5 @@
-//! An affine map as the start of other registrations, out of the search of the linear stage: what `antsAffineInitializer` and
-//! `antsAI` are asked for.
+//! Finds an affine map as the start of other registrations, by the search of the linear stage.
+//! `antsAffineInitializer` and `antsAI` use this module.
 
 use std::path::{Path, PathBuf};
 
@@ -30,7 +30,7 @@ pub struct Request {
     pub dof: Dof,
     /// The cost function that is minimised.
     pub cost: Cost,
-    /// Rotations from the headers' axes that are looked at, ± degrees.
+    /// Rotations that are searched about the axes of the headers, ± degrees.
     pub range_degrees: f64,
     /// Whether the search also starts from aligned principal axes.
     pub principal_axes: bool,

@@ -1,4 +1,5 @@
-//! `antsRegistrationSyN.sh` and `antsRegistrationSyNQuick.sh` without a shell: their options as those of `antsRegistration`.
+//! The scripts `antsRegistrationSyN.sh` and `antsRegistrationSyNQuick.sh` without a shell: their options are
+//! converted to those of `antsRegistration`.
 
 use antsreg_console::{CliError, Refusal, output::print};
 use antsreg_core::io::nifti::GridRule;
@@ -13,15 +14,15 @@ Served by antsreg-gpu: -d 2|3  -f FIXED  -m MOVING  -o PREFIX  -t t|r|a|s|sr|so 
 -f and -m, several times, are further pairs for SyN. -i and -x may be given several times, as in ANTs' scripts.
 ";
 
-/// Voxels along an axis beyond which a volume begins at a coarser level.
+/// Number of voxels along an axis from which on a volume starts at a coarser level.
 const LARGE_AXIS: usize = 256;
 
 /// The two scripts that this module serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Script {
-    /// `antsRegistrationSyN.sh`: down to full resolution, by cross-correlation.
+    /// `antsRegistrationSyN.sh`: with a full-resolution level, by cross-correlation.
     Full,
-    /// `antsRegistrationSyNQuick.sh`: nothing at full resolution, by mutual information.
+    /// `antsRegistrationSyNQuick.sh`: without iterations at full resolution, by mutual information.
     Quick,
 }
 
@@ -75,7 +76,7 @@ fn run_script(call: &Call, script: Script) -> Result<(), CliError> {
     pool.install(|| registration::run(&call))
 }
 
-/// Reads the arguments of `antsRegistrationSyN.sh` alone, and those of `antsRegistration` that they become.
+/// Parses the arguments of `antsRegistrationSyN.sh` without running the script.
 ///
 /// # Errors
 /// A refusal.
@@ -131,7 +132,8 @@ fn parse(words: &[String], script: Script) -> Result<Options, Refusal> {
             "-j" => options.match_histograms = value,
             "-y" => options.reproducible = value == "1",
             "-z" => options.collapse = value,
-            // The distance of splines, which no transform here has; the seed of a sampling that is not random here.
+            // `-s` is the distance of splines, which no supported transform has; `-e` is a random seed, and nothing
+            // is random here.
             "-s" | "-e" => {}
             _ => return Err(Refusal::new(flag, "is no option of this script")),
         }

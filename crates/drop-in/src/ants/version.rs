@@ -1,4 +1,4 @@
-//! `--version` of ANTs' commands, as nipype and scripts read it.
+//! The flag `--version` of ANTs' commands, whose output nipype and scripts read.
 
 use antsreg_console::{CliError, output::print};
 
@@ -8,7 +8,7 @@ const ANTS: &str = "2.6.5";
 /// Prints the version.
 ///
 /// # Errors
-/// Standard output that is full.
+/// Standard output is closed or full.
 pub fn print_version() -> Result<(), CliError> {
     let own = env!("CARGO_PKG_VERSION");
     print(&format!("ANTs Version: {ANTS}-antsreg-gpu-{own}\nCompiled: by antsreg-gpu {own}, not by ANTs\n"))

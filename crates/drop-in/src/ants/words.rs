@@ -1,7 +1,8 @@
 //! The grammar of ANTs' command lines: flags with values such as `CC[fixed.nii.gz,moving.nii.gz,1,4]`.
 //!
-//! A group in brackets may be split over several arguments, and has none of their spaces. A flag takes all values that follow
-//! it; without any it has the value 1.
+//! A group in brackets may be split over several arguments; spaces inside it are removed. A flag takes all values
+//! that follow
+//! it. A flag without values has the value 1.
 
 use std::ops::RangeInclusive;
 
@@ -74,8 +75,9 @@ pub const fn long(long: &'static str) -> Flag {
 /// The flags that every command of ANTs has.
 const OF_ALL: &[Flag] = &[long("version"), flag('h', "short-help"), long("help")];
 
-/// Reads the command line of a command with these flags, beside those that every command has; answers what asks for the usage or the
-/// version, and then gives nothing.
+/// Reads the command line of a command with these flags and the flags that all commands have. If usage or version is
+/// requested, prints it
+/// and returns `None`.
 ///
 /// # Errors
 /// Those of the grammar.
@@ -92,7 +94,7 @@ pub fn read(arguments: &[String], flags: &'static [Flag], usage: &str) -> Result
     Ok(None)
 }
 
-/// The arguments of a command that has no flags; answers what asks for the usage, and then gives nothing.
+/// The arguments of a command without flags. If the usage is requested, prints it and returns `None`.
 ///
 /// # Errors
 /// More or fewer arguments than the command has.
@@ -141,7 +143,7 @@ pub fn switch(option: &str, text: &str) -> Result<bool, Refusal> {
 /// Splits a command line into flags and their values.
 ///
 /// # Errors
-/// A flag that the command does not have; a word that belongs to none; a bracket that is not closed.
+/// A flag that the command does not have; a word that belongs to no flag; a bracket that is not closed.
 pub fn parse(arguments: &[String], flags: &'static [Flag]) -> Result<Vec<Given>, Refusal> {
     let mut all: Vec<Given> = Vec::new();
     for word in regrouped(arguments)? {

@@ -1,4 +1,4 @@
-//! `convert_xfm`: FSL's matrices inverted and multiplied.
+//! The command `convert_xfm`: inverts and multiplies FSL's matrices.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,5 @@
-//! Names of images as FSL's commands take them: without their extensions, which `FSLOUTPUTTYPE` gives to outputs.
+//! Names of images in the convention of FSL's commands: without extensions. `FSLOUTPUTTYPE` determines the extension
+//! of outputs.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +11,7 @@ const OUTPUT_TYPE: &str = "FSLOUTPUTTYPE";
 /// Extensions of image files, in the order in which they are tried.
 const EXTENSIONS: [&str; 6] = [".nii.gz", ".nii", ".hdr.gz", ".hdr", ".img.gz", ".img"];
 
-/// The file of an image that is read: of this name, or of this name and an extension.
+/// The path of an input image: the name itself, or the name with an extension.
 ///
 /// # Errors
 /// No such image.
@@ -23,10 +24,10 @@ pub fn input(option: &str, name: &str) -> Result<PathBuf, Refusal> {
     })
 }
 
-/// The file of an image that is written: this name, its extension replaced by that of the environment's format.
+/// The path of an output image: the name, with the extension of the format in `FSLOUTPUTTYPE`.
 ///
 /// # Errors
-/// A format that is not served.
+/// A format that is not supported.
 pub fn output(name: &str) -> Result<PathBuf, Refusal> {
     output_as(name, std::env::var(OUTPUT_TYPE).ok().as_deref())
 }

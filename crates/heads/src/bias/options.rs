@@ -10,9 +10,9 @@ use super::Error;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mesh {
-    /// One element for each begun distance of this length, mm.
+    /// Length of a mesh element, mm. The last element of an axis may extend beyond the image.
     DistanceMm(f64),
-    /// This number of elements along each axis of the image.
+    /// Number of mesh elements along each axis of the image.
     Elements([usize; 3]),
 }
 
@@ -20,7 +20,7 @@ pub enum Mesh {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
-    /// The field is found on every so manieth voxel along each axis.
+    /// Step between the voxels from which the field is estimated, along each axis.
     pub shrink: usize,
     /// Most iterations of each level, coarsest first. Each level has twice as many mesh elements along each axis as the one
     /// before.
@@ -52,29 +52,29 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Shrink factors.
+    /// Allowed shrink factors.
     pub const SHRINK: RangeInclusive<usize> = 1..=64;
-    /// Levels.
+    /// Allowed numbers of levels.
     pub const LEVELS: RangeInclusive<usize> = 1..=8;
-    /// Iterations of a level.
+    /// Allowed numbers of iterations of a level.
     pub const ITERATIONS: RangeInclusive<usize> = 0..=100_000;
-    /// Thresholds of the change.
+    /// Allowed thresholds of the change.
     pub const THRESHOLD: RangeInclusive<f64> = 0.0..=1.0;
-    /// Lengths of a mesh element, mm.
+    /// Allowed lengths of a mesh element, mm.
     pub const DISTANCE_MM: RangeInclusive<f64> = 1.0..=1e5;
-    /// Mesh elements along an axis.
+    /// Allowed numbers of mesh elements along an axis.
     pub const ELEMENTS: RangeInclusive<usize> = 1..=128;
-    /// Bins of the histogram.
+    /// Allowed numbers of histogram bins.
     pub const BINS: RangeInclusive<usize> = 8..=65_536;
-    /// Widths of the Gaussian.
+    /// Allowed widths of the Gaussian.
     pub const FWHM: RangeInclusive<f64> = 1e-3..=10.0;
-    /// Noise of the Wiener filter.
+    /// Allowed noise terms of the Wiener filter.
     pub const NOISE: RangeInclusive<f64> = 1e-9..=1e3;
 
     /// Checks that every option is within its range.
     ///
     /// # Errors
-    /// [`Error::Range`] names the first option that is not.
+    /// [`Error::Range`] names the first option out of its range.
     pub fn check(&self) -> Result<(), Error> {
         within("shrink factor", Self::SHRINK, self.shrink)?;
         within("number of levels", Self::LEVELS, self.iterations.len())?;

@@ -1,4 +1,5 @@
-//! The sharpening of Sled et al. 1998: what each intensity was before the field blurred the histogram.
+//! The histogram sharpening of Sled et al. 1998: it estimates the intensities before the bias field blurred the
+//! histogram.
 
 use std::f64::consts::{LN_2, PI};
 use std::sync::Arc;
@@ -18,10 +19,11 @@ pub struct Sharpener {
 }
 
 impl Sharpener {
-    /// By the options' bins, width and noise.
+    /// Makes a sharpener with the bins, the width and the noise term of the options.
     pub fn new(options: &Options) -> Sharpener {
         let Options { bins, fwhm, noise, .. } = *options;
-        // Twice as many places as bins at least: what is blurred beyond the ends must not come back at the others.
+        // The length is at least twice the number of bins, so that values blurred beyond one end do not reappear at
+        // the other end.
         let length = 2 * bins.next_power_of_two();
         let mut planner = FftPlanner::new();
         Sharpener {
@@ -33,8 +35,8 @@ impl Sharpener {
         }
     }
 
-    /// E[u | v] at the middle of each bin: the expected logarithm before the blur of a voxel whose logarithm is `low` + bin ·
-    /// `width` after it. `counts` are those of the bins, in any unit.
+    /// E[u | v] at the middle of each bin: the expected logarithm before the blur, for a voxel whose blurred
+    /// logarithm is `low` + bin · `width`. `counts` are the counts of the bins, in any unit.
     pub fn expectation(&self, counts: &[f64], low: f64, width: f64) -> Vec<f64> {
         let length = self.forward.len();
         let margin = (length - self.bins) / 2;
@@ -55,7 +57,8 @@ impl Sharpener {
         expected.skip(margin).take(self.bins).collect()
     }
 
-    /// The transform of the Gaussian, whose width is given in logarithms, on bins of this width.
+    /// The Fourier transform of the Gaussian for bins of this width. The width of the Gaussian is given in
+    /// logarithms.
     fn blur(&self, width: f64) -> Vec<f64> {
         let length = self.forward.len();
         let fwhm = self.fwhm / width;

@@ -1,142 +1,326 @@
-//! The template's brain on the grid of an image: by an affine registration of the heads, one of what is near the brain, and a
-//! deformable one of it.
+//! Aligns the template's brain with an image: an affine registration of the whole heads, then an affine and a
+//! deformable registration of the region near the brain.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use antsreg_core::compare::Comparison;
-use antsreg_core::{AffineTransform, Volume};
-use antsreg_kernels::apply;
+use antsreg_core::{AffineTransform, Grid, Volume};
+use antsreg_kernels::Backend;
 use antsreg_register::linear::{self, Search, Start};
+use antsreg_register::resample::{Kernel, Sampler};
 use antsreg_register::syn::{self, Metric};
-use antsreg_register::{Device, Interpolation, Options, Preset, Progress, Side, Stage, WarpedImages, register};
+use antsreg_register::{
+    self as register, Continuation, Device, Grids, Image, OnDevice, Options, Preset, Progress, Side, Stage,
+    WarpsOnDevice, register_and,
+};
+use nalgebra::Point3;
+use rayon::prelude::*;
 
+use super::doubt::Doubt;
 use super::window::Window;
-use super::{Contrast, Error, Template};
+use super::{Contrast, Error, Template, shading};
 
-/// Where the template's brain lies in an image.
+/// The template's brain on the grid of an image.
 pub struct Aligned {
-    /// The contrast of the template that the image is most alike.
+    /// The contrast of the template that is most similar to the image.
     pub contrast: Contrast,
     /// The part of the image around the brain.
     pub window: Window,
-    /// The share of each voxel in the window that is the template's brain.
+    /// This part of the image, without its shading.
+    pub image: Arc<Volume>,
+    /// The share of template brain at each voxel of this part.
     pub prior: Volume,
-    /// The affine of the template's points to those of the image, RAS mm.
+    /// Maps points of the template to points of the image, RAS mm.
     pub affine: AffineTransform,
-    /// The correlation of the image with the template near the brain, without a sign, after the registration.
+    /// Absolute correlation of the image with the template near the brain after the registration.
     pub correlation: f64,
+    /// The share of the template's brain that lies inside the image.
+    pub held: f64,
 }
 
-/// Images at least so alike are compared by their local correlation, others by mutual information.
+/// Smallest absolute correlation of images that are compared by local correlation; below it, mutual information is
+/// used.
 const ALIKE: f64 = 0.2;
-/// A contrast by which an image is at least so alike is taken without trying the others.
-const SURE: f64 = 0.5;
-/// Volumes of heads over that of the template that are plausible.
+/// Smallest absolute correlation at which a contrast is accepted without trying the others.
+const SURE: f64 = 0.4;
+/// Plausible volumes of a head, as a share of the template head's volume.
 const SIZES: RangeInclusive<f64> = 0.4..=1.7;
-/// The finest level of the registration of the heads as wholes, mm: that of what is near the brain is finer.
+/// Finest level of the registration of the whole heads, mm. The region near the brain is registered on finer levels.
 const WHOLE_MM: f64 = 4.0;
 
-/// What is looked at around the brain, mm: the deformation moves its edge, and the surroundings tell its intensities.
+/// Width of the region around the brain that is registered, mm. The deformation moves the edge of the brain, and the
+/// surroundings are needed for their intensities.
 const MARGIN_MM: f64 = 25.0;
 
-/// Registers an image to the template and brings its brain back.
+/// Width of the strip along a border that cuts the brain, which does not count in the deformable registration, mm:
+/// the correlation windows there have no voxels on one side.
+const CUT_MM: f64 = 8.0;
+
+/// Registers an image to the template, and resamples the template's brain on the image's grid.
 pub fn align(
     image: &Arc<Volume>,
     template: &Template,
     device: &Device,
     progress: &mut dyn Progress,
 ) -> Result<Aligned, Error> {
-    let moving = Side::new(image.clone());
-    let Placed { contrast, head, affine, similarity, .. } = place(&moving, template, device, progress)?;
-    let near = linear::Options { search: Search::None, ..Preset::Fast.linear() };
+    let moving = Side::new(image.clone()).on(device)?;
+    let candidates = place(&moving, template, device, progress)?;
+    drop(moving);
+    let (mut best, mut failed): (Option<Near>, _) = (None, Error::Nowhere);
+    for placed in candidates {
+        match near(image, &placed, template, device, progress) {
+            Ok(found) => best = best.into_iter().chain([found]).max_by(Near::compare),
+            Err(stopped @ Error::Register(register::Error::Stopped)) => return Err(stopped),
+            Err(error) => failed = error,
+        }
+    }
+    let Some(Near { number, affine, similarity, window, moving, .. }) = best else { return Err(failed) };
+    let (contrast, head) = &template.heads()[number];
     let metric = if similarity >= ALIKE { Metric::Cc } else { Metric::Mattes };
-    let deformable = syn::Options {
-        channels: vec![syn::Channel { metric, ..syn::Channel::default() }],
-        ..Preset::Fast.syn_for(head.grid.shape)
+    let options =
+        Options { start: Start::Transform(affine), stages: vec![deformable(metric, template)], ..options() };
+    let held = share_inside(template, &image.grid, &affine);
+    let mask = match held < Doubt::LEAST_INSIDE {
+        true => Arc::new(away_from_border(template.near(), &image.grid, &affine)),
+        false => template.near().clone(),
     };
-    let options = Options {
-        start: Start::Transform(affine),
-        stages: vec![Stage::Linear(near), Stage::Deformable(deformable)],
-        inverse_warp: true,
-        ..options()
-    };
-    let fixed = Side::new(head.clone()).with_mask(template.near().clone());
-    let found = register(&fixed, &moving, &options, device, progress)?;
-    let window = Window::around(&image.grid, template.brain(), &found.affine, MARGIN_MM).ok_or(Error::Nowhere)?;
-    let onto = window.grid(&image.grid);
-    let prior = apply::resample(template.brain(), &onto, &found.backward, apply::Interpolation::Linear, 0.0);
-    let correlation = found.warped.as_ref().map_or(0.0, |warped| correlation(head, warped, template));
-    Ok(Aligned { contrast, window, prior, affine: found.affine, correlation })
+    let fixed = Side::new(head.clone()).with_mask(mask);
+    let then = BringBack { template, head, image: &moving.image };
+    let (prior, correlation) = register_and(&fixed, &moving, &options, device, progress, then)?;
+    let image = moving.image.volume()?.clone();
+    let prior = Volume { grid: image.grid.clone(), voxels: prior };
+    Ok(Aligned { contrast: *contrast, window, image, prior, affine, correlation, held })
 }
 
-/// An affine registration of an image to the template.
-struct Placed<'a> {
-    /// A contrast of the template, and the head in it.
-    contrast: Contrast,
-    head: &'a Arc<Volume>,
+/// An affine registration of the whole heads.
+#[derive(Clone, Copy)]
+struct Placed {
+    /// Index of the template contrast that is most similar to the registered image.
+    number: usize,
     /// Maps points of the template to points of the image, RAS mm.
     affine: AffineTransform,
-    /// The correlation with that head near the brain, without a sign.
+    /// Absolute correlation with the head of this contrast near the brain.
     similarity: f64,
-    /// Whether the head has a plausible size.
-    plausible: bool,
 }
 
-impl Placed<'_> {
-    fn is_sure(&self) -> bool {
-        self.plausible && self.similarity >= SURE
+impl Placed {
+    /// Makes the result with the most similar contrast; `None` if there is no contrast.
+    fn of((affine, similarities): (AffineTransform, Vec<f64>)) -> Option<Placed> {
+        let (number, similarity) = similarities.into_iter().enumerate().max_by(|a, b| a.1.total_cmp(&b.1))?;
+        Some(Placed { number, affine, similarity })
+    }
+
+    fn is_plausible(&self) -> bool {
+        SIZES.contains(&self.affine.matrix.determinant())
     }
 }
 
-/// Registers the heads as wholes: to one contrast after the other until one result is plausible and alike. Returns it with the
-/// contrast that the image is then most alike.
+/// Registers the heads as wholes: to one contrast after the other until one result is plausible and alike, and returned alone. If
+/// none is, all results are returned: what is near the brain tells them apart.
 ///
 /// The correlation ratio asks that equal intensities of one image are equal in the other. For some pairs of contrasts (T1 and
 /// FLAIR) a small part of the head can fulfil that better than the whole one.
-fn place<'a>(
+fn place(
     moving: &Side,
-    template: &'a Template,
+    template: &Template,
     device: &Device,
     progress: &mut dyn Progress,
-) -> Result<Placed<'a>, Error> {
-    let options = Options {
-        start: Start::CentreOfMass,
-        stages: vec![Stage::Linear(linear::Options { finest_mm: WHOLE_MM, ..Preset::Fast.linear() })],
-        ..options()
-    };
-    let better = |a: &Placed, b: &Placed| a.plausible.cmp(&b.plausible).then(a.similarity.total_cmp(&b.similarity));
-    let mut best: Option<Placed> = None;
+) -> Result<Vec<Placed>, Error> {
+    let options = Options { start: Start::CentreOfMass, stages: vec![whole()], ..options() };
+    let mut all = Vec::new();
     for (_, fixed) in template.heads() {
-        let found = register(&Side::new(fixed.clone()), moving, &options, device, progress)?;
-        let warped = found.warped.as_ref().ok_or(Error::Nowhere)?;
-        let placed = template.heads().iter().map(|(contrast, head)| Placed {
-            contrast: *contrast,
-            head,
-            affine: found.affine,
-            similarity: correlation(head, warped, template),
-            plausible: SIZES.contains(&found.affine.matrix.determinant()),
-        });
-        best = best.into_iter().chain(placed).max_by(better);
-        if best.as_ref().is_some_and(Placed::is_sure) {
-            break;
+        let then = Compare { template, image: &moving.image };
+        let found = register_and(&Side::new(fixed.clone()), moving, &options, device, progress, then)?;
+        let Some(placed) = Placed::of(found) else { continue };
+        if placed.is_plausible() && placed.similarity >= SURE {
+            return Ok(vec![placed]);
         }
+        all.push(placed);
     }
-    best.ok_or(Error::Nowhere)
+    Ok(all)
 }
 
-/// What both registrations return: transforms, and the warped image.
+/// An affine registration of the region near the brain.
+struct Near {
+    /// Index of the template contrast that is most similar to the registered image.
+    number: usize,
+    /// Maps points of the template to points of the image, RAS mm.
+    affine: AffineTransform,
+    /// Absolute correlation with the head of this contrast near the brain.
+    similarity: f64,
+    /// Whether the head has a plausible size.
+    plausible: bool,
+    /// The part of the image around the brain.
+    window: Window,
+    /// This part, without its shading.
+    moving: Side,
+}
+
+impl Near {
+    fn compare(a: &Near, b: &Near) -> std::cmp::Ordering {
+        a.plausible.cmp(&b.plausible).then(a.similarity.total_cmp(&b.similarity))
+    }
+}
+
+/// Registers the part of an image around the brain, after removal of its shading; starts from a registration of the
+/// whole heads.
+fn near(
+    image: &Volume,
+    placed: &Placed,
+    template: &Template,
+    device: &Device,
+    progress: &mut dyn Progress,
+) -> Result<Near, Error> {
+    let window = Window::around(&image.grid, template.brain(), &placed.affine, MARGIN_MM).ok_or(Error::Nowhere)?;
+    let mut part = window.cut(image);
+    shading::remove(&mut part, template.deep(), &placed.affine)?;
+    let moving = Side::new(part).on(device)?;
+    let linear = linear::Options { search: Search::None, ..Preset::Fast.linear() };
+    let stages = vec![Stage::Linear(linear)];
+    let options = Options { start: Start::Transform(placed.affine), stages, ..options() };
+    let fixed = Side::new(template.heads()[placed.number].1.clone()).with_mask(template.near().clone());
+    let then = Compare { template, image: &moving.image };
+    let found = register_and(&fixed, &moving, &options, device, progress, then)?;
+    let placed = Placed::of(found).ok_or(Error::Nowhere)?;
+    let plausible = placed.is_plausible();
+    let Placed { number, affine, similarity } = placed;
+    Ok(Near { number, affine, similarity, plausible, window, moving })
+}
+
+/// The stage that registers the whole heads.
+fn whole() -> Stage {
+    Stage::Linear(linear::Options { finest_mm: WHOLE_MM, ..Preset::Fast.linear() })
+}
+
+/// The deformable stage for the region near the brain.
+fn deformable(metric: Metric, template: &Template) -> Stage {
+    let channels = vec![syn::Channel { metric, ..syn::Channel::default() }];
+    Stage::Deformable(syn::Options { channels, ..Preset::Fast.syn_for(template.head().grid.shape) })
+}
+
+/// GPU memory that the search for the brain in an image on this grid takes, bytes.
+pub fn device_bytes(template: &Template, image: &Grid) -> u64 {
+    /// Number of scalar volumes on the grid of the image: the image, a copy, the resampled brain, and the three
+    /// components of a warp.
+    const SCALARS: u64 = 6;
+    let grids =
+        Grids { images: [&template.head().grid, image], channels: [Vec::new(), Vec::new()], masked: [true, false] };
+    let options = Options { stages: vec![whole(), deformable(Metric::Cc, template)], ..options() };
+    options.device_bytes(&grids) + 4 * SCALARS * image.len() as u64
+}
+
+/// The options that all registrations share. Their results stay on the device.
 fn options() -> Options {
-    Options {
-        inverse_warp: false,
-        scores: false,
-        images: Some(WarpedImages { interpolation: Interpolation::Linear, warped: true, inverse_warped: false }),
-        ..Options::default()
+    Options { inverse_warp: false, scores: false, images: None, ..Options::default() }
+}
+
+/// The share of the template's brain that lies inside an image under an affine map from the template to the image.
+fn share_inside(template: &Template, image: &Grid, affine: &AffineTransform) -> f64 {
+    let brain = template.brain();
+    let [nx, ny, _] = brain.grid.shape;
+    let index = image.world_to_voxel().after(affine).after(&brain.grid.voxel_to_world());
+    let of_row = |(row, voxels): (usize, &[f32])| {
+        let inside = (0..nx).filter(|x| voxels[*x] > 0.5);
+        inside.fold([0_usize; 2], |[all, held], x| {
+            let voxel = Point3::new(x as f64, (row % ny) as f64, (row / ny) as f64);
+            [all + 1, held + usize::from(image.holds(&index.apply(&voxel)))]
+        })
+    };
+    let rows = brain.voxels.par_chunks(nx).enumerate().with_min_len(64);
+    let [all, held] = rows.map(of_row).reduce(|| [0; 2], |a, b| [a[0] + b[0], a[1] + b[1]]);
+    held as f64 / all.max(1) as f64
+}
+
+/// A mask of the template without the voxels that an affine maps to outside an image or near its border.
+fn away_from_border(mask: &Volume, image: &Grid, affine: &AffineTransform) -> Volume {
+    let [nx, ny, _] = mask.grid.shape;
+    let index = image.world_to_voxel().after(affine).after(&mask.grid.voxel_to_world());
+    let margin = image.spacing.map(|mm| CUT_MM / mm);
+    let mut mask = mask.clone();
+    mask.voxels.par_chunks_mut(nx).enumerate().with_min_len(64).for_each(|(row, voxels)| {
+        for (x, value) in voxels.iter_mut().enumerate() {
+            let at = index.apply(&Point3::new(x as f64, (row % ny) as f64, (row / ny) as f64));
+            let away =
+                |axis: usize| at[axis] >= margin[axis] && at[axis] <= image.shape[axis] as f64 - 1.0 - margin[axis];
+            *value = if (0..3).all(away) { *value } else { 0.0 };
+        }
+    });
+    mask
+}
+
+/// Compares the resampled image of a linear registration with the head in every contrast near the brain. Returns the
+/// affine and the absolute correlations, 0 where a correlation does not exist.
+struct Compare<'a> {
+    template: &'a Template,
+    image: &'a Image,
+}
+
+impl Continuation for Compare<'_> {
+    type Output = (AffineTransform, Vec<f64>);
+    type Error = Error;
+
+    fn run<B: Backend>(self, backend: &B, found: OnDevice<B>) -> Result<Self::Output, Error> {
+        let Compare { template, image } = self;
+        let grid = &template.head().grid;
+        let warped = warped(backend, image, grid, None, &found.affine)?;
+        let near = backend.upload(grid.shape, &template.near().voxels)?;
+        let compare = |(_, head): &(Contrast, Arc<Volume>)| correlation(backend, head, &warped, &near);
+        Ok((found.affine, template.heads().iter().map(compare).collect::<Result<_, Error>>()?))
     }
 }
 
-/// The correlation with a head of the template near the brain, without a sign; 0 where there is none.
-fn correlation(head: &Volume, warped: &Volume, template: &Template) -> f64 {
-    let found = Comparison::between(head, warped, Some(template.near())).map(|compared| compared.correlation.abs());
-    found.ok().filter(|correlation| correlation.is_finite()).unwrap_or(0.0)
+/// Resamples the template's brain on the grid of an image, and computes the absolute correlation of the image with
+/// the head near the brain.
+struct BringBack<'a> {
+    template: &'a Template,
+    head: &'a Volume,
+    image: &'a Image,
+}
+
+impl Continuation for BringBack<'_> {
+    type Output = (Vec<f32>, f64);
+    type Error = Error;
+
+    fn run<B: Backend>(self, backend: &B, found: OnDevice<B>) -> Result<Self::Output, Error> {
+        let BringBack { template, head, image } = self;
+        let OnDevice { affine, warps: Some(WarpsOnDevice { warps, .. }), .. } = found else {
+            return Err(Error::Nowhere);
+        };
+        let (grid, onto) = (&head.grid, image.grid());
+        let warped = warped(backend, image, grid, Some(&warps.warp), &affine)?;
+        let near = backend.upload(grid.shape, &template.near().voxels)?;
+        let correlation = correlation(backend, head, &warped, &near)?;
+        drop((warped, near));
+        let back = affine.inverse().ok_or(Error::Nowhere)?;
+        // The inverse warp on the grid of the image, in voxels of that grid.
+        let map = grid.world_to_voxel().after(&back).after(&onto.voxel_to_world());
+        let to_voxels = onto.world_to_voxel().after(&affine).after(&grid.voxel_to_world()).matrix;
+        let mut field = backend.field(onto.shape)?;
+        backend.resize_field(&warps.inverse_warp, &map, &to_voxels, &mut field)?;
+        let mut prior = backend.image(onto.shape)?;
+        let brain = Sampler::new(backend, template.brain(), Kernel::Linear)?;
+        brain.read(backend, onto, Some(&field), &back, &mut prior)?;
+        Ok((backend.download(&prior)?, correlation))
+    }
+}
+
+/// Resamples an image through a warp, in voxels of a grid, and an affine map on that grid.
+fn warped<B: Backend>(
+    backend: &B,
+    image: &Image,
+    grid: &Grid,
+    warp: Option<&B::Field>,
+    affine: &AffineTransform,
+) -> Result<B::Image, Error> {
+    let voxels = image.input(backend)?.load(backend)?;
+    let mut out = backend.image(grid.shape)?;
+    Sampler::of(backend, voxels, image.grid(), Kernel::Linear)?.read(backend, grid, warp, affine, &mut out)?;
+    Ok(out)
+}
+
+/// Absolute correlation of an image with a head inside a mask; 0 if it does not exist.
+fn correlation<B: Backend>(backend: &B, head: &Volume, image: &B::Image, near: &B::Image) -> Result<f64, Error> {
+    let head = backend.upload(head.grid.shape, &head.voxels)?;
+    let found = backend.correlation(&head, image, Some(near))?.abs();
+    Ok(if found.is_finite() { found } else { 0.0 })
 }

@@ -1,80 +1,92 @@
-//! Distances in mm to the nearest voxel of a set: the exact Euclidean transform of Felzenszwalb and Huttenlocher 2012.
+//! Computes distances in mm to the border of a set of voxels, up to a limit: the exact Euclidean transform, one axis
+//! after the other (Saito and Toriwaki 1994).
 
 use antsreg_core::Grid;
 use rayon::prelude::*;
 
-/// Lines that a thread does at a time: neighbours in memory.
-const LINES: usize = 64;
-
-/// The distance of each voxel's centre to the nearest centre of the set, mm; infinite where the set is empty.
-pub fn distance_mm(grid: &Grid, set: &[bool]) -> Vec<f32> {
-    let mut squares: Vec<f32> = set.par_iter().map(|inside| if *inside { 0.0 } else { f32::INFINITY }).collect();
-    // Each pass goes along the slowest axis and leaves it as the fastest: after three, the order is that of the start.
-    for axis in [2, 1, 0] {
-        squares = along_slowest(&squares, grid.shape[axis], grid.spacing[axis] as f32);
-    }
-    squares.into_par_iter().map(f32::sqrt).collect()
+/// The largest distances that are computed, mm. Voxels farther from the border get the limit.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Limit for voxels in the set.
+    pub inside_mm: f32,
+    /// Limit for voxels outside the set.
+    pub outside_mm: f32,
 }
 
-/// The distance to the edge of a set, mm: positive inside. The edge lies halfway between voxels on either side.
-pub fn signed_distance_mm(grid: &Grid, set: &[bool]) -> Vec<f32> {
-    let half = grid.spacing.min() as f32 / 2.0;
-    let outside: Vec<bool> = set.iter().map(|inside| !inside).collect();
-    let (to_set, to_rest) = (distance_mm(grid, set), distance_mm(grid, &outside));
-    set.iter()
-        .zip(to_set.into_iter().zip(to_rest))
-        .map(|(inside, (out, within))| if *inside { within - half } else { half - out })
-        .collect()
-}
-
-/// For every line of voxels along the slowest axis: the least of the squares plus the squared distance along the line. The axis
-/// is the fastest of the result.
-fn along_slowest(squares: &[f32], length: usize, spacing: f32) -> Vec<f32> {
-    let lines = squares.len() / length;
-    let mut all = vec![0.0; squares.len()];
-    all.par_chunks_mut(length * LINES).enumerate().for_each(|(block, block_out)| {
-        let mut values = vec![0.0; length];
-        let (mut tops, mut from) = (Vec::with_capacity(length), Vec::with_capacity(length));
-        for (n, out) in block_out.chunks_mut(length).enumerate() {
-            let line = block * LINES + n;
-            values.iter_mut().enumerate().for_each(|(at, value)| *value = squares[at * lines + line]);
-            lower_envelope(&values, spacing, (&mut tops, &mut from), out);
-        }
+/// Signed distances: for each voxel of a set, the distance of its centre to the nearest centre outside, mm; for other
+/// voxels, minus the distance to the nearest centre of the set.
+pub fn signed_distance_mm(grid: &Grid, set: &[bool], limits: Limits) -> Vec<f32> {
+    let [nx, ny, nz] = grid.shape;
+    let steps = [0, 1, 2].map(|axis| grid.spacing[axis] as f32);
+    let squares = [limits.outside_mm, limits.inside_mm].map(|mm| mm * mm);
+    let mut first = vec![0.0; set.len()];
+    first.par_chunks_mut(nx).zip(set.par_chunks(nx)).with_min_len(64).for_each(|(out, set)| {
+        out.iter_mut().zip(set).for_each(|(out, inside)| *out = squares[usize::from(*inside)]);
+        sweep(out.iter_mut().zip(set), steps[0]);
+        sweep(out.iter_mut().zip(set).rev(), steps[0]);
+        out.iter_mut().zip(set).filter(|(_, inside)| !**inside).for_each(|(out, _)| *out = -*out);
     });
-    all
+    let mut second = vec![0.0; set.len()];
+    across_rows(&first, &mut second, nx, [1, ny], steps[1]);
+    across_rows(&second, &mut first, nx, [ny, nz], steps[2]);
+    first.par_iter_mut().for_each(|square| *square = square.abs().sqrt().copysign(*square));
+    first
 }
 
-/// The lower envelope of the parabolas over the voxels of a line. `tops` are the voxels whose parabolas it has, `from` where
-/// each of these begins, mm.
-fn lower_envelope(values: &[f32], spacing: f32, (tops, from): (&mut Vec<usize>, &mut Vec<f32>), out: &mut [f32]) {
-    tops.clear();
-    from.clear();
-    for n in (0..values.len()).filter(|n| values[*n].is_finite()) {
-        let mut begins = f32::NEG_INFINITY;
-        while let Some(&top) = tops.last() {
-            let (a, b) = (top as f32 * spacing, n as f32 * spacing);
-            begins = ((values[n] + b * b) - (values[top] + a * a)) / (2.0 * (b - a));
-            if begins > from[tops.len() - 1] {
+/// Lowers each squared distance to that of the last voxel before it on the other side of the border.
+fn sweep<'a>(row: impl Iterator<Item = (&'a mut f32, &'a bool)>, step: f32) {
+    // Numbers of voxels since the last voxel outside and since the last voxel of the set.
+    let mut since = [f32::INFINITY; 2];
+    for (square, inside) in row {
+        since = since.map(|count| count + 1.0);
+        since[usize::from(*inside)] = 0.0;
+        let mm = since[usize::from(!*inside)] * step;
+        *square = square.min(mm * mm);
+    }
+}
+
+/// The squared distances, with the sign of the side, after one more axis. Rows of `width` voxels that follow each other along
+/// the axis are `stride` rows apart, `length` of them.
+fn across_rows(squares: &[f32], out: &mut [f32], width: usize, [stride, length]: [usize; 2], step: f32) {
+    out.par_chunks_mut(width).enumerate().with_min_len(16).for_each_init(Vec::new, |sides, (row, out)| {
+        let at = row / stride % length;
+        let line = row - at * stride;
+        let along = |place: usize| &squares[(line + place * stride) * width..][..width];
+        sides.clear();
+        sides.extend(along(at).iter().map(|square| 1.0_f32.copysign(*square)));
+        out.iter_mut().zip(along(at)).for_each(|(out, square)| *out = square.abs());
+        let mut largest = maximum(out);
+        for apart in 1..=at.max(length - 1 - at) {
+            let mm = apart as f32 * step;
+            if mm * mm >= largest {
                 break;
             }
-            tops.pop();
-            from.pop();
-            begins = f32::NEG_INFINITY;
+            let before = at.checked_sub(apart);
+            for place in before.into_iter().chain((at + apart < length).then_some(at + apart)) {
+                lower(out, along(place), sides, mm * mm);
+            }
+            largest = maximum(out);
         }
-        tops.push(n);
-        from.push(begins);
+        out.iter_mut().zip(&*sides).for_each(|(out, side)| *out *= side);
+    });
+}
+
+/// Lowers squared distances to those through a row whose squared distance is `apart`. The border lies between voxels of
+/// different sides: there nothing is to be added.
+fn lower(out: &mut [f32], row: &[f32], sides: &[f32], apart: f32) {
+    for ((out, square), side) in out.iter_mut().zip(row).zip(sides) {
+        let beyond = square * side;
+        let through = if beyond > 0.0 { beyond + apart } else { apart };
+        *out = if through < *out { through } else { *out };
     }
-    let mut at = 0;
-    for (n, out) in out.iter_mut().enumerate() {
-        let place = n as f32 * spacing;
-        while at + 1 < tops.len() && from[at + 1] < place {
-            at += 1;
-        }
-        *out = tops.get(at).map_or(f32::INFINITY, |top| {
-            let apart = place - *top as f32 * spacing;
-            values[*top] + apart * apart
-        });
-    }
+}
+
+/// The largest value, at least 0. Eight values are compared at a time, so that the compiler uses vector instructions.
+fn maximum(values: &[f32]) -> f32 {
+    let greater = |a: f32, b: f32| if b > a { b } else { a };
+    let (eights, rest) = values.as_chunks::<8>();
+    let largest = eights.iter().fold([0.0; 8], |most, eight| std::array::from_fn(|n| greater(most[n], eight[n])));
+    largest.iter().chain(rest).copied().fold(0.0, greater)
 }
 
 #[cfg(test)]
@@ -84,13 +96,22 @@ mod tests {
     #[test]
     fn distances_are_those_of_a_search_among_all() {
         let grid = Grid::axis_aligned([7, 6, 5], [1.0, 1.5, 3.0]);
-        let set: Vec<bool> = (0..grid.len()).map(|n| (n * 31) % 37 == 5).collect();
         let place = |n: usize| [(n % 7) as f32, (n / 7 % 6) as f32 * 1.5, (n / 42) as f32 * 3.0];
-        for (n, found) in distance_mm(&grid, &set).into_iter().enumerate() {
-            let to = |m: usize| place(n).iter().zip(place(m)).map(|(a, b)| (a - b) * (a - b)).sum::<f32>().sqrt();
-            let expected = (0..grid.len()).filter(|m| set[*m]).map(to).fold(f32::INFINITY, f32::min);
-            assert!((found - expected).abs() < 1e-4, "{n}: {found} and {expected}");
+        for (far, limits) in [
+            (100.0, Limits { inside_mm: 100.0, outside_mm: 100.0 }),
+            (2.0, Limits { inside_mm: 2.0, outside_mm: 2.5 }),
+        ] {
+            let set: Vec<bool> = (0..grid.len()).map(|n| (n * 31) % 37 < 9 || n % 7 > 4).collect();
+            for (n, found) in signed_distance_mm(&grid, &set, limits).into_iter().enumerate() {
+                let to = |m: usize| place(n).iter().zip(place(m)).map(|(a, b)| (a - b) * (a - b)).sum::<f32>().sqrt();
+                let others = (0..grid.len()).filter(|m| set[*m] != set[n]);
+                let expected = others.map(to).fold(f32::INFINITY, f32::min);
+                let expected = if set[n] { expected.min(limits.inside_mm) } else { -expected.min(limits.outside_mm) };
+                assert!((found - expected).abs() < 1e-4, "{n}: {found} and {expected}, at most {far}");
+            }
         }
-        assert!(distance_mm(&grid, &vec![false; grid.len()]).iter().all(|mm| mm.is_infinite()));
+        let limits = Limits { inside_mm: 5.0, outside_mm: 7.0 };
+        assert!(signed_distance_mm(&grid, &vec![false; grid.len()], limits).iter().all(|mm| *mm == -7.0));
+        assert!(signed_distance_mm(&grid, &vec![true; grid.len()], limits).iter().all(|mm| *mm == 5.0));
     }
 }

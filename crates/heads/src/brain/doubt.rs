@@ -1,4 +1,4 @@
-//! Doubts about a mask of a brain.
+//! Warnings about the mask of a brain.
 
 use std::fmt::{Display, Formatter};
 use std::ops::RangeInclusive;
@@ -10,48 +10,48 @@ use serde::{Deserialize, Serialize};
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Doubt {
-    /// A volume that brains of adults hardly have.
+    /// The volume is unusual for an adult brain.
     Volume {
-        /// cm³.
+        /// Volume of the mask, cm³.
         cm3: f64,
     },
-    /// A surface that is too large for the volume: the mask has leaks or holes.
+    /// The surface is too large for the volume: the mask has leaks or holes.
     Surface {
-        /// The surface over that of a ball of the same volume.
+        /// Ratio of the surface to that of a ball with the same volume.
         ratio: f64,
     },
-    /// An image that is little like the template.
+    /// The image differs much from the template.
     Unlike {
-        /// The correlation after registration, without a sign.
+        /// Absolute correlation with the template after registration.
         correlation: f64,
     },
-    /// An edge by intensities far from the one of the registration.
+    /// The edge found from the intensities is far from that of the registration.
     Disagreement {
-        /// Overlap of the two masks (Dice).
+        /// Overlap (Dice) of the two masks.
         dice: f64,
     },
-    /// A part of the template's brain that lies outside the image.
+    /// Part of the template's brain lies outside the image.
     CutOff {
-        /// The share of the template's brain inside the image.
+        /// Share of the template's brain inside the image.
         share: f64,
     },
 }
 
 impl Doubt {
-    /// Volumes of brains of adults with the fluid around them, cm³.
+    /// Usual volumes of adult brains with the surrounding fluid, cm³.
     pub const VOLUMES_CM3: RangeInclusive<f64> = 800.0..=2300.0;
-    /// The largest surface over that of a ball of the same volume that smooth masks of brains have.
+    /// Largest usual ratio of the surface of a smooth brain mask to that of a ball with the same volume.
     pub const MOST_SURFACE: f64 = 2.0;
-    /// The correlation that heads have with the template after registration, at least.
+    /// Smallest usual correlation of a head with the template after registration.
     pub const LEAST_CORRELATION: f64 = 0.3;
-    /// The overlap (Dice) of the refined mask with the template's as registered, at least.
+    /// Smallest usual overlap (Dice) of the refined mask with the registered mask of the template.
     pub const LEAST_AGREEMENT: f64 = 0.9;
-    /// The share of the template's brain that lies in an image of a whole brain, at least.
+    /// Smallest share of the template's brain inside an image of a whole brain.
     pub const LEAST_INSIDE: f64 = 0.97;
 
-    /// The doubts that these figures raise. `inside` is the share of the template's brain that lies in the image.
+    /// The warnings that follow from these figures. `inside` is the share of the template's brain inside the image.
     pub(super) fn all(cm3: f64, surface: f64, correlation: f64, agreement: f64, inside: f64) -> Vec<Doubt> {
-        // What lies outside the image is not in the volume of the mask.
+        // The volume of the mask lacks the part of the brain outside the image, so it is scaled.
         let whole_cm3 = cm3 / inside.max(1e-3);
         let raised = [
             (!Self::VOLUMES_CM3.contains(&whole_cm3)).then_some(Doubt::Volume { cm3 }),

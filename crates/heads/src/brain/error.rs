@@ -1,4 +1,4 @@
-//! Why no brain is found.
+//! Errors of brain extraction.
 
 use antsreg_kernels as kernels;
 use antsreg_register as register;
@@ -7,7 +7,7 @@ use antsreg_register as register;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// An image of two dimensions.
+    /// The image has two dimensions.
     #[error("a slice of {0:?} voxels, expected a volume: brains are found in volumes only")]
     Slice([usize; 3]),
     /// The head and the mask of a template have different numbers of voxels.
@@ -33,7 +33,7 @@ pub enum Error {
     /// An operation on a volume failed.
     #[error(transparent)]
     Kernels(#[from] kernels::Error),
-    /// The brain of the template lies nowhere in the image.
+    /// The brain of the template lies completely outside the image.
     #[error("nothing of the template's brain lies in the image after registration; is it an image of a head?")]
     Nowhere,
 }

@@ -1,4 +1,4 @@
-//! Heads and brains told apart, by one image alone.
+//! Tells images of heads from images of brains.
 
 use antsreg_core::Volume;
 use antsreg_core::intensity::quantiles;
@@ -6,30 +6,43 @@ use serde::{Deserialize, Serialize};
 
 use super::regions::{fill_holes, keep_largest};
 
-/// What an image shows.
+/// Content of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// A head with its skull.
     Head,
-    /// A brain, with nothing around it.
+    /// A brain without anything around it.
     Brain,
-    /// Neither can be told: a slice, a small part of a head, an object of another size.
+    /// Unclear: a slice, a small part of a head, or an object of another size.
     Unclear,
 }
 
-/// Spacing at which the image is looked at, mm.
+/// Voxel size at which the image is examined, mm.
 const SPACING_MM: f64 = 4.0;
-/// A voxel is part of the object above this share of the range from the darkest to bright voxels.
+/// Object threshold, as a share of the range from the darkest to the bright voxels.
 const OBJECT_SHARE: f32 = 0.1;
-/// The quantile of the voxels above the darkest one that is bright.
+/// Quantile of the voxels above the darkest value that counts as bright.
 const BRIGHT: f64 = 0.98;
-/// Heads, their inside filled, are larger than this, cm³: scanned heads have 2400 to 4700.
+/// Smallest volume of a head with its inside filled, cm³. Scanned heads have 2400 to 4700 cm³.
 const LEAST_HEAD_CM3: f64 = 2200.0;
-/// Volumes of brains, cm³: extracted brains of adults have 1350 to 1900.
+/// Volumes of brains, cm³. Extracted brains of adults have 1350 to 1900 cm³.
 const BRAINS_CM3: std::ops::RangeInclusive<f64> = 600.0..=2100.0;
-/// The least share of voxels that have exactly the darkest value around a brain: what was removed is constant.
+/// Smallest share of voxels that have exactly the darkest value around an extracted brain, because removed voxels are
+/// constant.
 const LEAST_CONSTANT: f64 = 0.25;
+
+/// The mask of an image that shows a brain alone, on its grid: 1 at voxels above the darkest value, which marks
+/// removed voxels, and in enclosed holes; only the largest connected part is kept.
+pub fn mask_of_brain(image: &Volume) -> Volume {
+    let shape = image.grid.shape;
+    let darkest = image.voxels.iter().copied().fold(f32::INFINITY, f32::min);
+    let mut inside: Vec<bool> = image.voxels.iter().map(|value| *value > darkest).collect();
+    keep_largest(shape, &mut inside);
+    fill_holes(shape, &mut inside);
+    let voxels = inside.into_iter().map(|inside| if inside { 1.0 } else { 0.0 }).collect();
+    Volume { grid: image.grid.clone(), voxels }
+}
 
 /// Tells heads from brains by the volume of the largest object with its inside filled, and by the constant background that is
 /// around an extracted brain.
@@ -51,7 +64,7 @@ pub fn kind(image: &Volume) -> Kind {
     let constant = 1.0 - above.len() as f64 / voxels.len() as f64;
     let threshold = darkest + OBJECT_SHARE * (bright - darkest);
     let mut object: Vec<bool> = voxels.iter().map(|value| *value > threshold).collect();
-    // A scalp that is closed has the brain inside, though dark bone parts the two.
+    // A closed scalp contains the brain, although dark bone separates the two.
     fill_holes(shape, &mut object);
     keep_largest(shape, &mut object);
     let voxel_cm3 = image.grid.spacing.product() * steps.iter().product::<usize>() as f64 / 1000.0;

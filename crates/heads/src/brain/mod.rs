@@ -9,12 +9,14 @@ mod kind;
 mod packed;
 mod refine;
 mod regions;
+mod shading;
 mod surface;
 mod template;
 mod window;
 
+pub use align::device_bytes;
 pub use doubt::Doubt;
 pub use error::Error;
 pub use extract::{Extraction, extract, without_skull};
-pub use kind::{Kind, kind};
+pub use kind::{Kind, kind, mask_of_brain};
 pub use template::{Contrast, Template};

@@ -1,4 +1,5 @@
-//! The built-in volumes: bytes less a prediction by their neighbours, deflated (`template/make.py` writes them).
+//! Unpacks the built-in volumes: bytes minus a prediction from their neighbours, deflated. `template/make.py` writes
+//! them.
 
 use std::io::Read;
 
@@ -7,7 +8,7 @@ use flate2::read::ZlibDecoder;
 
 use super::Error;
 
-/// Unpacks a volume of bytes on a grid, each divided by `unit`.
+/// Unpacks a volume of bytes on a grid and divides each value by `unit`.
 ///
 /// # Errors
 /// [`Error::Damaged`]: bytes that are not deflated, or too few or too many of them.
@@ -18,7 +19,7 @@ pub fn unpack(packed: &[u8], grid: Grid, unit: f32) -> Result<Volume, Error> {
         return Err(Error::Damaged(format!("{} voxels, expected {}", differences.len(), grid.len())));
     }
     let [nx, ny, nz] = grid.shape;
-    // One plane of zeros before the first index of each axis.
+    // A plane of zeros is added before the first index of each axis, for the prediction.
     let (row, slice) = (nx + 1, (nx + 1) * (ny + 1));
     let mut padded = vec![0_i32; slice * (nz + 1)];
     let mut voxels = Vec::with_capacity(grid.len());
@@ -40,7 +41,7 @@ mod tests {
     fn other_bytes_are_refused() {
         let grid = Grid::axis_aligned([2, 2, 2], [1.0; 3]);
         assert!(matches!(unpack(b"not deflated", grid.clone(), 1.0), Err(Error::Damaged(_))));
-        // Eight zeros, deflated.
+        // These bytes are eight zeros, deflated.
         let zeros = [0x78, 0xda, 0x63, 0x60, 0x80, 0x00, 0x00, 0x00, 0x08, 0x00, 0x01];
         assert_eq!(unpack(&zeros, grid.clone(), 1.0).expect("eight bytes").voxels, [0.0; 8]);
         let larger = Grid::axis_aligned([3, 2, 2], [1.0; 3]);

@@ -1,107 +1,148 @@
-//! The edge of a brain moved to where intensities change.
+//! Moves the edge of a registered brain to the place where intensities change.
 
-use antsreg_core::Volume;
 use antsreg_core::intensity::quantiles;
-use antsreg_kernels::{Backend, Cpu};
+use antsreg_core::{Grid, Volume};
+use antsreg_kernels::{self as kernels, Backend};
+use antsreg_register::{Device, Task};
+use rayon::prelude::*;
 
 use super::Error;
-use super::distance::{distance_mm, signed_distance_mm};
+use super::distance::{Limits, signed_distance_mm};
 use super::regions::{fill_holes, keep_largest};
 
-/// How far the edge may move, mm.
+/// Largest distance by which the edge may move, mm.
 const BAND_MM: f32 = 6.0;
-/// How far the registration's edge is off, as a standard deviation, mm: of images that are alike, and of those that are not.
+/// Standard deviation of the error of the registered edge, mm: for images similar to the template, and for dissimilar
+/// images.
 const EDGE_MM: [f32; 2] = [0.5, 2.0];
-/// What the correlation lacks to 1 where images are not alike.
+/// Difference between the correlation and 1 at which an image counts as dissimilar.
 const UNLIKE: f64 = 0.1;
-/// How far the edge of a brain lies outside the registration's, mm: the fluid at its surface is thinner in a mean of heads.
-const OUTWARD_MM: f32 = 0.7;
-/// What says how bright brain is: voxels so deep inside the edge, mm.
+/// Distance of the true edge outside the registered edge, mm: in a mean of heads the fluid at the surface is thinner.
+const OUTWARD_MM: f32 = 0.9;
+/// Smallest depth inside the edge of the voxels that define the intensities of brain, mm.
 const INSIDE_MM: f32 = 3.0;
-/// What says how bright the rest is: voxels so far outside, mm.
+/// Distances outside the edge of the voxels that define the intensities of other tissue, mm.
 const OUTSIDE_MM: std::ops::RangeInclusive<f32> = 3.0..=12.0;
-/// Bins of intensities.
+/// Largest distance outside the edge of the voxels that define the range of intensities, mm.
+const AROUND_MM: f32 = 15.0;
+/// Number of intensity bins.
 const BINS: usize = 64;
-/// Standard deviation of their smoothing, bins.
+/// Standard deviation of the smoothing of the histograms, bins.
 const BINS_SIGMA: f64 = 1.5;
-/// Shares below this are not told from zero.
+/// Share that is added to each bin, so that the ratio of two empty bins is 1.
 const LEAST_SHARE: f64 = 1e-4;
-/// The most that one voxel's intensity says, as the logarithm of odds.
+/// Largest absolute log-odds that the intensity of one voxel contributes.
 const MOST_ODDS: f64 = 2.0;
-/// How much intensities count beside the registration.
+/// Weight of the intensities relative to the registered edge.
 const INTENSITY_WEIGHT: f32 = 1.0;
-/// Standard deviation of the smoothing of what intensities say, mm.
+/// Standard deviation of the smoothing of the intensities' log-odds, mm.
 const SMOOTH_MM: f64 = 1.5;
-/// Bridges thinner than twice this are cut, mm.
+/// Radius of the opening, mm: bridges thinner than twice this radius are removed.
 const OPENING_MM: f32 = 2.0;
-/// What is put back around what is left, mm, beside a voxel: corners are farther away than faces.
+/// Distance from the remaining region, in addition to one voxel, up to which voxels of the set are restored, mm:
+/// corners are farther away than faces.
 const BACK_MM: f32 = 2.5;
 
-/// The most that a voxel outside the brain is given as its probability.
+/// Largest probability of a voxel outside the brain.
 const BELOW_HALF: f32 = 0.49;
 
-/// Whether each voxel is brain, and how probable that is, by the image and by a brain that was registered to it with this
-/// correlation. The more alike the images are, the less the intensities move the edge.
-pub fn refine(image: &Volume, registered: &[bool], correlation: f64) -> Result<(Vec<bool>, Vec<f32>), Error> {
+/// Decides for each voxel whether it is brain, and how probable that is, from the image and a registered brain. The
+/// higher the correlation of the registration, the less the intensities move the edge.
+pub fn refine(
+    image: &Volume,
+    registered: &[bool],
+    correlation: f64,
+    device: &Device,
+) -> Result<(Vec<bool>, Vec<f32>), Error> {
     let unlike = ((1.0 - correlation) / UNLIKE).clamp(0.0, 1.0) as f32;
     let [least_mm, most_mm] = EDGE_MM;
     let edge_mm = least_mm + unlike * (most_mm - least_mm);
     let grid = &image.grid;
-    let depth = signed_distance_mm(grid, registered);
-    let odds = smooth(image, odds(image, &depth))?;
-    // Twice the depth over the deviation: the logarithm of the odds of a logistic edge, nearly.
-    let score: Vec<f32> = depth
-        .iter()
-        .zip(&odds)
-        .map(|(mm, odds)| (mm + unlike * OUTWARD_MM) / edge_mm + INTENSITY_WEIGHT * odds)
-        .collect();
-    let inside: Vec<bool> =
-        depth.iter().zip(&score).map(|(mm, score)| *mm > BAND_MM || (*mm >= -BAND_MM && *score > 0.0)).collect();
-    let mut kept: Vec<bool> = signed_distance_mm(grid, &inside).into_iter().map(|mm| mm > OPENING_MM).collect();
-    keep_largest(grid.shape, &mut kept);
-    let near = distance_mm(grid, &kept);
-    let back = BACK_MM + grid.spacing.min() as f32;
-    let mut brain: Vec<bool> = near.into_iter().zip(&inside).map(|(mm, inside)| *inside && mm <= back).collect();
+    let depth = depth_mm(grid, registered);
+    let sigma_voxels = [0, 1, 2].map(|axis| SMOOTH_MM / grid.spacing[axis]);
+    let odds = device.run(Smooth { shape: grid.shape, voxels: &odds(image, &depth), sigma_voxels })?;
+    // Twice the depth divided by the deviation is about the log-odds of a logistic edge.
+    let score = |(mm, odds): (&f32, &f32)| (mm + unlike * OUTWARD_MM) / edge_mm + INTENSITY_WEIGHT * odds;
+    let mut score: Vec<f32> = depth.par_iter().zip(&odds).map(score).collect();
+    let is_inside = |(mm, score): (&f32, &f32)| *mm > BAND_MM || (*mm >= -BAND_MM && *score > 0.0);
+    let inside: Vec<bool> = depth.par_iter().zip(&score).map(is_inside).collect();
+    let mut brain = opened(grid, &inside);
     fill_holes(grid.shape, &mut brain);
-    let probability = |((score, mm), brain): ((&f32, &f32), &bool)| {
-        let share = 1.0 / (1.0 + (-score).exp());
-        // What the shape says goes before what a voxel says.
-        match (mm.abs() > BAND_MM, brain) {
+    score.par_iter_mut().zip(&depth).zip(&brain).for_each(|((score, mm), brain)| {
+        // The shape of the region takes precedence over the score of a single voxel.
+        *score = match (mm.abs() > BAND_MM, brain) {
             (true, _) => f32::from(u8::from(*brain)),
-            (false, true) => share.max(0.5),
-            (false, false) => share.min(BELOW_HALF),
+            (false, true) => share(*score).max(0.5),
+            (false, false) => share(*score).min(BELOW_HALF),
         }
-    };
-    let probabilities = score.iter().zip(&depth).zip(&brain).map(probability).collect();
-    Ok((brain, probabilities))
+    });
+    Ok((brain, score))
 }
 
-/// What each voxel's intensity says: the logarithm of how much more frequent it is inside than outside.
+/// The probability with the given log-odds.
+fn share(odds: f32) -> f32 {
+    1.0 / (1.0 + (-odds).exp())
+}
+
+/// Signed distance to the edge of a set, mm; positive inside. The edge lies halfway between voxels on either side.
+/// Distances beyond the limits that are used are cut off.
+fn depth_mm(grid: &Grid, set: &[bool]) -> Vec<f32> {
+    let half = grid.spacing.min() as f32 / 2.0;
+    let limits = Limits { inside_mm: BAND_MM + 2.0 * half, outside_mm: AROUND_MM + 2.0 * half };
+    let mut depth = signed_distance_mm(grid, set, limits);
+    depth.par_iter_mut().for_each(|mm| *mm -= half.copysign(*mm));
+    depth
+}
+
+/// Returns the largest region without thin bridges, with the voxels of the set around it.
+fn opened(grid: &Grid, set: &[bool]) -> Vec<bool> {
+    let voxel = grid.spacing.min() as f32;
+    let least = OPENING_MM + voxel / 2.0;
+    let depth = signed_distance_mm(grid, set, Limits { inside_mm: least + voxel, outside_mm: voxel });
+    let mut kept: Vec<bool> = depth.into_par_iter().map(|mm| mm > least).collect();
+    keep_largest(grid.shape, &mut kept);
+    let back = BACK_MM + voxel;
+    let near = signed_distance_mm(grid, &kept, Limits { inside_mm: voxel, outside_mm: back + voxel });
+    near.into_par_iter().zip(set).map(|(mm, inside)| *inside && mm >= -back).collect()
+}
+
+/// The log-odds of brain by each voxel's intensity: the logarithm of its frequency inside divided by that outside.
 fn odds(image: &Volume, depth: &[f32]) -> Vec<f32> {
-    let around: Vec<f32> =
-        image.voxels.iter().zip(depth).filter(|(_, mm)| **mm > -15.0).map(|(value, _)| *value).collect();
+    let around = image.voxels.par_iter().zip(depth).filter(|(_, mm)| **mm > -AROUND_MM).map(|(value, _)| *value);
+    let around: Vec<f32> = around.collect();
     let Some((low, high)) = quantiles(&around, 0.002, 0.998).filter(|(low, high)| low < high) else {
         return vec![0.0; depth.len()];
     };
     let bin = |value: f32| (((value - low) / (high - low) * BINS as f32).max(0.0) as usize).min(BINS - 1);
-    let histogram = |counts: &dyn Fn(f32) -> bool| {
-        let mut shares = vec![0.0; BINS];
-        let counted = image.voxels.iter().zip(depth).filter(|(_, mm)| counts(**mm));
-        counted.for_each(|(value, _)| shares[bin(*value)] += 1.0);
+    // Counts inside and outside. They are whole numbers, so the order of addition does not matter.
+    let count = |mut counts: [[u64; BINS]; 2], (value, mm): (&f32, &f32)| {
+        if *mm > INSIDE_MM {
+            counts[0][bin(*value)] += 1;
+        } else if OUTSIDE_MM.contains(&-mm) {
+            counts[1][bin(*value)] += 1;
+        }
+        counts
+    };
+    let add = |mut a: [[u64; BINS]; 2], b: [[u64; BINS]; 2]| {
+        a.iter_mut().flatten().zip(b.iter().flatten()).for_each(|(a, b)| *a += b);
+        a
+    };
+    let none = || [[0; BINS]; 2];
+    let counts = image.voxels.par_iter().zip(depth).with_min_len(1 << 16).fold(none, count).reduce(none, add);
+    let [within, without] = counts.map(|counts| {
+        let shares = counts.map(|count| count as f64);
         let all = shares.iter().sum::<f64>().max(1.0);
         smoothed(&shares).into_iter().map(|share| share / all).collect::<Vec<f64>>()
-    };
-    let within = histogram(&|mm| mm > INSIDE_MM);
-    let without = histogram(&|mm| OUTSIDE_MM.contains(&-mm));
+    });
     let table: Vec<f32> = within
         .iter()
         .zip(&without)
         .map(|(a, b)| ((a + LEAST_SHARE) / (b + LEAST_SHARE)).ln().clamp(-MOST_ODDS, MOST_ODDS) as f32)
         .collect();
-    image.voxels.iter().map(|value| table[bin(*value)]).collect()
+    image.voxels.par_iter().map(|value| table[bin(*value)]).collect()
 }
 
-/// A histogram under a Gaussian; beyond its ends it continues with its last bins.
+/// Smooths a histogram by a Gaussian; beyond its ends the histogram continues with its last bins.
 fn smoothed(shares: &[f64]) -> Vec<f64> {
     let weight = |n: i64| (-((n * n) as f64) / (2.0 * BINS_SIGMA * BINS_SIGMA)).exp();
     let reach = (4.0 * BINS_SIGMA) as i64;
@@ -112,12 +153,19 @@ fn smoothed(shares: &[f64]) -> Vec<f64> {
     (0..=last).map(at).collect()
 }
 
-/// A volume on the grid of an image, smoothed.
-fn smooth(image: &Volume, voxels: Vec<f32>) -> Result<Vec<f32>, Error> {
-    let sigma = [0, 1, 2].map(|axis| SMOOTH_MM / image.grid.spacing[axis]);
-    let smoothed = || {
-        let volume = Cpu.upload(image.grid.shape, &voxels)?;
-        Cpu.download(&Cpu.smooth(&volume, sigma)?)
-    };
-    smoothed().map_err(Error::Kernels)
+/// Smooths a volume by a Gaussian.
+struct Smooth<'a> {
+    shape: [usize; 3],
+    voxels: &'a [f32],
+    sigma_voxels: [f64; 3],
+}
+
+impl Task for Smooth<'_> {
+    type Output = Vec<f32>;
+    type Error = kernels::Error;
+
+    fn run<B: Backend>(self, backend: &B) -> Result<Vec<f32>, kernels::Error> {
+        let volume = backend.upload(self.shape, self.voxels)?;
+        backend.download(&backend.smooth(&volume, self.sigma_voxels)?)
+    }
 }

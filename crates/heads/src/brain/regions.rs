@@ -1,66 +1,123 @@
-//! Connected regions of a set of voxels.
+//! Connected regions of a set of voxels, by runs of voxels along rows.
 
-/// Leaves the largest region that is connected through faces.
-pub fn keep_largest(shape: [usize; 3], set: &mut [bool]) {
-    let mut region = vec![0_u32; set.len()];
-    let (mut number, mut best) = (0, (0, 0));
-    let mut stack = Vec::new();
-    for first in 0..set.len() {
-        if !set[first] || region[first] != 0 {
-            continue;
-        }
-        number += 1;
-        let mut size = 0;
-        region[first] = number;
-        stack.push(first);
-        while let Some(at) = stack.pop() {
-            size += 1;
-            neighbours(shape, at, |next| {
-                if set[next] && region[next] == 0 {
-                    region[next] = number;
-                    stack.push(next);
-                }
-            });
-        }
-        if size > best.0 {
-            best = (size, number);
-        }
-    }
-    set.iter_mut().zip(region).for_each(|(inside, region)| *inside = region == best.1 && best.0 > 0);
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+/// The runs of voxels of a set along rows, each with its region. Runs that touch through faces belong to one region.
+struct Regions {
+    shape: [usize; 3],
+    /// Voxels of each run, in the order of the volume.
+    runs: Vec<Range<usize>>,
+    /// For each run, an earlier run of the same region, or the run itself.
+    before: Vec<usize>,
 }
 
-/// Adds what is not connected to the border of the volume through faces.
-pub fn fill_holes(shape: [usize; 3], set: &mut [bool]) {
-    let mut outside = vec![false; set.len()];
-    let mut stack = Vec::new();
-    for at in 0..set.len() {
-        let place = [at % shape[0], at / shape[0] % shape[1], at / shape[0] / shape[1]];
-        if !set[at] && place.iter().zip(shape).any(|(n, size)| *n == 0 || n + 1 == size) {
-            outside[at] = true;
-            stack.push(at);
-        }
-    }
-    while let Some(at) = stack.pop() {
-        neighbours(shape, at, |next| {
-            if !set[next] && !outside[next] {
-                outside[next] = true;
-                stack.push(next);
+impl Regions {
+    /// Finds the regions of the voxels whose membership of the set equals `wanted`.
+    fn of(shape: [usize; 3], set: &[bool], wanted: bool) -> Regions {
+        let [nx, ny, nz] = shape;
+        let of_slice = |z: usize| {
+            let mut runs = Vec::new();
+            // The number of runs up to the end of each row.
+            let mut ends = Vec::with_capacity(ny);
+            for row in z * ny..(z + 1) * ny {
+                runs_of_row(&set[row * nx..(row + 1) * nx], wanted, |run| {
+                    runs.push(row * nx + run.start..row * nx + run.end);
+                });
+                ends.push(runs.len());
             }
-        });
+            (runs, ends)
+        };
+        let slices: Vec<(Vec<Range<usize>>, Vec<usize>)> = (0..nz).into_par_iter().map(of_slice).collect();
+        let mut runs = Vec::with_capacity(slices.iter().map(|(runs, _)| runs.len()).sum());
+        let mut ends = vec![0];
+        for (of_slice, its_ends) in slices {
+            ends.extend(its_ends.into_iter().map(|end| runs.len() + end));
+            runs.extend(of_slice);
+        }
+        let mut regions = Regions { shape, before: (0..runs.len()).collect(), runs };
+        for row in 0..ny * nz {
+            if row % ny > 0 {
+                regions.join(ends[row]..ends[row + 1], ends[row - 1]..ends[row], nx);
+            }
+            if row >= ny {
+                regions.join(ends[row]..ends[row + 1], ends[row - ny]..ends[row - ny + 1], nx * ny);
+            }
+        }
+        regions
     }
-    set.iter_mut().zip(outside).for_each(|(inside, outside)| *inside = !outside);
+
+    /// Joins the runs of a row with those of an earlier row, whose voxels lie `apart` in memory.
+    fn join(&mut self, row: Range<usize>, earlier: Range<usize>, apart: usize) {
+        let (mut a, mut b) = (row.start, earlier.start);
+        while a < row.end && b < earlier.end {
+            let (this, other) = (&self.runs[a], self.runs[b].start + apart..self.runs[b].end + apart);
+            let (a_ends_first, touch) = (this.end < other.end, this.start < other.end && other.start < this.end);
+            if touch {
+                let (first, second) = (self.first(a), self.first(b));
+                self.before[first.max(second)] = first.min(second);
+            }
+            if a_ends_first { a += 1 } else { b += 1 }
+        }
+    }
+
+    /// The first run of the region that contains a run.
+    fn first(&mut self, mut run: usize) -> usize {
+        while self.before[run] != run {
+            self.before[run] = self.before[self.before[run]];
+            run = self.before[run];
+        }
+        run
+    }
+
+    /// For each run, the first run of its region.
+    fn firsts(&mut self) -> Vec<usize> {
+        (0..self.runs.len()).map(|run| self.first(run)).collect()
+    }
+
+    /// Whether a run touches the border of the volume.
+    fn at_border(&self, run: usize) -> bool {
+        let [nx, ny, nz] = self.shape;
+        let Range { start, end } = self.runs[run];
+        let (y, z) = (start / nx % ny, start / (nx * ny));
+        start % nx == 0 || end % nx == 0 || y == 0 || y + 1 == ny || z == 0 || z + 1 == nz
+    }
 }
 
-fn neighbours(shape: [usize; 3], at: usize, mut visit: impl FnMut(usize)) {
-    let place = [at % shape[0], at / shape[0] % shape[1], at / shape[0] / shape[1]];
-    let strides = [1, shape[0], shape[0] * shape[1]];
-    for axis in 0..3 {
-        if place[axis] > 0 {
-            visit(at - strides[axis]);
-        }
-        if place[axis] + 1 < shape[axis] {
-            visit(at + strides[axis]);
-        }
+/// Calls `found` with each run of wanted voxels of a row.
+fn runs_of_row(row: &[bool], wanted: bool, mut found: impl FnMut(Range<usize>)) {
+    let mut at = 0;
+    while let Some(start) = row[at..].iter().position(|inside| *inside == wanted) {
+        let start = at + start;
+        let length = row[start..].iter().position(|inside| *inside != wanted);
+        at = length.map_or(row.len(), |length| start + length);
+        found(start..at);
+    }
+}
+
+/// Keeps only the largest region that is connected through faces; of equally large regions, the first.
+pub fn keep_largest(shape: [usize; 3], set: &mut [bool]) {
+    let mut regions = Regions::of(shape, set, true);
+    let firsts = regions.firsts();
+    let mut sizes = vec![0; firsts.len()];
+    regions.runs.iter().zip(&firsts).for_each(|(run, first)| sizes[*first] += run.len());
+    let best = (0..sizes.len()).rev().max_by_key(|run| sizes[*run]);
+    for (run, _) in regions.runs.into_iter().zip(firsts).filter(|(_, first)| Some(*first) != best) {
+        set[run].fill(false);
+    }
+}
+
+/// Adds to the set the voxels outside it that are not connected to the border of the volume through faces.
+pub fn fill_holes(shape: [usize; 3], set: &mut [bool]) {
+    let mut regions = Regions::of(shape, set, false);
+    let firsts = regions.firsts();
+    let mut open = vec![false; firsts.len()];
+    for (run, first) in firsts.iter().enumerate() {
+        open[*first] |= regions.at_border(run);
+    }
+    for (run, _) in regions.runs.into_iter().zip(firsts).filter(|(_, first)| !open[*first]) {
+        set[run].fill(true);
     }
 }
 
@@ -77,7 +134,7 @@ mod tests {
             set[at(x, y, z)] = true;
         }
         set[at(3, 3, 3)] = false;
-        // A voxel that touches at an edge alone.
+        // This voxel touches the cube only at an edge, so it is another region.
         set[at(6, 6, 3)] = true;
         let mut found = set.clone();
         keep_largest(shape, &mut found);
@@ -88,5 +145,58 @@ mod tests {
         let mut none = vec![false; 9 * 7 * 7];
         keep_largest(shape, &mut none);
         assert!(none.iter().all(|inside| !inside));
+    }
+
+    /// The voxels that are connected through faces to a voxel of the same kind, by a flood.
+    fn flood(shape: [usize; 3], set: &[bool], from: usize, reached: &mut [bool]) {
+        let strides = [1, shape[0], shape[0] * shape[1]];
+        let mut left = vec![from];
+        reached[from] = true;
+        while let Some(at) = left.pop() {
+            for axis in 0..3 {
+                let place = at / strides[axis] % shape[axis];
+                let next =
+                    [(place > 0).then(|| at - strides[axis]), (place + 1 < shape[axis]).then(|| at + strides[axis])];
+                for next in next.into_iter().flatten().filter(|next| set[*next] == set[from]) {
+                    if !std::mem::replace(&mut reached[next], true) {
+                        left.push(next);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn regions_are_those_of_a_flood() {
+        let shape = [11, 6, 8];
+        let count = |set: &[bool]| set.iter().filter(|inside| **inside).count();
+        for seed in 1..40_u64 {
+            let mut state = seed;
+            let mut next = || {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                state >> 40
+            };
+            let set: Vec<bool> = (0..11 * 6 * 8).map(|_| next() % 100 < 20 + 2 * seed).collect();
+            let mut best = vec![false; set.len()];
+            let mut open = set.clone();
+            for at in 0..set.len() {
+                let mut reached = vec![false; set.len()];
+                flood(shape, &set, at, &mut reached);
+                let place = [at % 11, at / 11 % 6, at / 66];
+                let border = place.iter().zip(shape).any(|(n, size)| *n == 0 || n + 1 == size);
+                if set[at] && count(&reached) > count(&best) {
+                    best = reached;
+                } else if !set[at] && border {
+                    open.iter_mut().zip(reached).for_each(|(open, reached)| *open |= reached);
+                }
+            }
+            let (mut kept, mut filled) = (set.clone(), set.clone());
+            keep_largest(shape, &mut kept);
+            assert_eq!(kept, best, "{seed}");
+            fill_holes(shape, &mut filled);
+            // Voxels reached from the border stay outside; voxels of the set were in `open` from the start.
+            let expected: Vec<bool> = set.iter().zip(&open).map(|(inside, open)| *inside || !open).collect();
+            assert_eq!(filled, expected, "{seed}");
+        }
     }
 }

@@ -1,23 +1,31 @@
 //! The surface of a set of voxels.
 
 use antsreg_core::Grid;
+use rayon::prelude::*;
 
-/// The surface of a set over the surface of a ball of its volume; 0 for an empty set.
+/// Ratio of the surface of a set to that of a ball with the same volume; 0 for an empty set.
 ///
-/// The surface is two thirds of the area of the faces between voxels in and out of the set: faces of voxels that approximate a
-/// ball have 3/2 of its area. The border of the grid is no surface.
+/// The surface is two thirds of the area of the faces between voxels in and out of the set: faces of voxels that
+/// approximate a
+/// ball have 3/2 of its area. The border of the grid does not count as surface.
 pub fn surface_ratio(grid: &Grid, set: &[bool]) -> f64 {
     let spacing = grid.spacing;
     let voxel_mm3 = spacing.product();
-    let mut stride = 1;
-    let mut area_mm2 = 0.0;
-    for axis in 0..3 {
-        let length = grid.shape[axis];
-        let faces = (0..set.len()).filter(|at| at / stride % length + 1 < length && set[*at] != set[*at + stride]);
-        area_mm2 += faces.count() as f64 * voxel_mm3 / spacing[axis];
-        stride *= length;
-    }
-    let volume_mm3 = set.iter().filter(|inside| **inside).count() as f64 * voxel_mm3;
+    let [nx, ny, nz] = grid.shape;
+    let differ = |a: &[bool], b: &[bool]| a.iter().zip(b).filter(|(a, b)| a != b).count();
+    // For each row: its faces along the axis, those to the next row and to the same row of the next slice, and its
+    // number of voxels.
+    let of_row = |row: usize| {
+        let at = |row: usize| &set[row * nx..(row + 1) * nx];
+        let this = at(row);
+        let to_next = if row % ny + 1 < ny { differ(this, at(row + 1)) } else { 0 };
+        let to_slice = if row / ny + 1 < nz { differ(this, at(row + ny)) } else { 0 };
+        [differ(this, &this[1..]), to_next, to_slice, this.iter().filter(|inside| **inside).count()]
+    };
+    let add = |a: [usize; 4], b: [usize; 4]| std::array::from_fn(|n| a[n] + b[n]);
+    let [x, y, z, voxels] = (0..ny * nz).into_par_iter().with_min_len(64).map(of_row).reduce(|| [0; 4], add);
+    let area_mm2: f64 = [x, y, z].iter().zip(&spacing).map(|(faces, mm)| *faces as f64 * voxel_mm3 / mm).sum();
+    let volume_mm3 = voxels as f64 * voxel_mm3;
     let ball_mm2 = (36.0 * std::f64::consts::PI * volume_mm3 * volume_mm3).cbrt();
     if ball_mm2 > 0.0 { area_mm2 / 1.5 / ball_mm2 } else { 0.0 }
 }
@@ -26,7 +34,7 @@ pub fn surface_ratio(grid: &Grid, set: &[bool]) -> f64 {
 mod tests {
     use super::*;
 
-    /// Voxels whose centres fulfil a condition, by their place in mm from the middle.
+    /// Makes the set of voxels whose centres fulfil a condition on their position relative to the middle, mm.
     fn set(grid: &Grid, inside: impl Fn([f64; 3]) -> bool) -> Vec<bool> {
         let [nx, ny, nz] = grid.shape;
         let mm = |n: usize, axis: usize| (n as f64 - (grid.shape[axis] as f64 - 1.0) / 2.0) * grid.spacing[axis];

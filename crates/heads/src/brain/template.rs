@@ -1,14 +1,15 @@
-//! A head whose brain is known.
+//! A template: a head whose brain is known.
 
 use std::fmt::{Display, Formatter};
 use std::sync::Arc;
 
 use antsreg_core::{Grid, Volume};
 use nalgebra::Point3;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::Error;
-use super::distance::distance_mm;
+use super::distance::{Limits, signed_distance_mm};
 use super::packed::unpack;
 
 /// The contrast of a head's image.
@@ -19,9 +20,9 @@ pub enum Contrast {
     T1,
     /// T2-weighted.
     T2,
-    /// Proton density, to which FLAIR is most alike.
+    /// Proton density, which is the contrast most similar to FLAIR.
     Pd,
-    /// That of a template which is not built in.
+    /// The contrast of a template that is not built in.
     Given,
 }
 
@@ -39,20 +40,26 @@ impl Display for Contrast {
 /// A head, in one contrast or more on one grid, and its brain.
 #[derive(Debug, Clone)]
 pub struct Template {
-    /// Never empty.
+    /// The contrasts of the head; never empty.
     heads: Vec<(Contrast, Arc<Volume>)>,
     brain: Arc<Volume>,
     near: Arc<Volume>,
+    deep: Arc<Volume>,
 }
 
-/// What is near the brain, mm: its coverings, and the inner table of the skull.
+/// Distance from the brain of the region near it, mm. The region contains the meninges and the inner table of the
+/// skull.
 const NEAR_MM: f32 = 12.0;
+
+/// Depth of the voxels of the template's brain that are assumed to be brain in an image after registration of the
+/// whole heads, mm.
+const DEEP_MM: f32 = 6.0;
 
 /// The grid of the built-in template: voxels, their size in mm, the centre of the first one in MNI space (RAS mm).
 const SHAPE: [usize; 3] = [97, 115, 97];
 const SPACING_MM: f64 = 2.0;
 const ORIGIN: [f64; 3] = [-96.5, -132.5, -78.5];
-/// Parts of which the built-in shares of brain are counted.
+/// Number of steps in which the built-in shares of brain are stored.
 const SHARES: f32 = 16.0;
 const T1: &[u8] = include_bytes!("../../template/head_t1.bin");
 const T2: &[u8] = include_bytes!("../../template/head_t2.bin");
@@ -78,8 +85,9 @@ impl Template {
             };
             Ok((contrast, Arc::new(unpack(packed, grid.clone(), 1.0)?)))
         };
-        let heads = contrasts.into_iter().map(head).collect::<Result<_, Error>>()?;
-        Ok(Template::of(heads, unpack(BRAIN, grid.clone(), SHARES)?))
+        let heads = || contrasts.into_par_iter().map(head).collect::<Result<_, Error>>();
+        let (heads, brain) = rayon::join(heads, || unpack(BRAIN, grid.clone(), SHARES));
+        Ok(Template::of(heads?, brain?))
     }
 
     /// A head, and the mask of its brain (above 0.5) or the share of each voxel that is brain, on one grid.
@@ -117,11 +125,21 @@ impl Template {
         &self.near
     }
 
+    /// 1 in the brain more than 6 mm from its edge, else 0, on the grid of the head.
+    pub(super) fn deep(&self) -> &Arc<Volume> {
+        &self.deep
+    }
+
     fn of(heads: Vec<(Contrast, Arc<Volume>)>, brain: Volume) -> Template {
         let inside: Vec<bool> = brain.voxels.iter().map(|share| *share > 0.5).collect();
-        let distance = distance_mm(&brain.grid, &inside);
-        let voxels = distance.into_iter().map(|mm| if mm <= NEAR_MM { 1.0 } else { 0.0 }).collect();
-        let near = Volume { grid: brain.grid.clone(), voxels };
-        Template { heads, brain: Arc::new(brain), near: Arc::new(near) }
+        // One mm more than the distances that are used.
+        let limits = Limits { inside_mm: DEEP_MM + 1.0, outside_mm: NEAR_MM + 1.0 };
+        let depth = signed_distance_mm(&brain.grid, &inside, limits);
+        let beyond = |least: f32| {
+            let voxels = depth.iter().map(|mm| if *mm >= least { 1.0 } else { 0.0 }).collect();
+            Arc::new(Volume { grid: brain.grid.clone(), voxels })
+        };
+        let (near, deep) = (beyond(-NEAR_MM), beyond(DEEP_MM));
+        Template { heads, brain: Arc::new(brain), near, deep }
     }
 }

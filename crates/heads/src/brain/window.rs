@@ -13,18 +13,23 @@ pub struct Window {
 }
 
 impl Window {
-    /// The voxels of a grid around the brain (above 0.5) of a template, whose points an affine maps to those of the grid, and at
-    /// most `margin_mm` from its box. `None` where no voxel is.
+    /// The box of voxels that contains the brain (above 0.5) of a template, mapped to the grid by an affine, with a
+    /// margin of `margin_mm`. `None` if the box contains no voxel.
     pub fn around(grid: &Grid, brain: &Volume, affine: &AffineTransform, margin_mm: f64) -> Option<Window> {
         let [nx, ny, _] = brain.grid.shape;
         let index = grid.world_to_voxel().after(affine).after(&brain.grid.voxel_to_world());
         let none = (Vector3::repeat(f64::INFINITY), Vector3::repeat(f64::NEG_INFINITY));
-        let inside = brain.voxels.iter().enumerate().filter(|(_, share)| **share > 0.5);
-        let (low, high) = inside.fold(none, |(low, high), (n, _)| {
-            let voxel = Point3::new((n % nx) as f64, (n / nx % ny) as f64, (n / nx / ny) as f64);
-            let at = index.apply(&voxel).coords;
-            (low.inf(&at), high.sup(&at))
-        });
+        // For each row, the first and the last voxel: mapped voxels of a row lie between the images of its ends.
+        let of_row = |(row, voxels): (usize, &[f32])| {
+            let inside = |share: &f32| *share > 0.5;
+            let ends = [voxels.iter().position(inside), voxels.iter().rposition(inside)];
+            ends.into_iter().flatten().fold(none, |(low, high), x| {
+                let at = index.apply(&Point3::new(x as f64, (row % ny) as f64, (row / ny) as f64)).coords;
+                (low.inf(&at), high.sup(&at))
+            })
+        };
+        let rows = brain.voxels.par_chunks(nx).enumerate().with_min_len(64);
+        let (low, high) = rows.map(of_row).reduce(|| none, |a, b| (a.0.inf(&b.0), a.1.sup(&b.1)));
         let margin = grid.spacing.map(|mm| margin_mm / mm);
         let (low, high) = ((low - margin).map(f64::floor), (high + margin).map(f64::ceil));
         let holds = |axis: usize| low[axis] < grid.shape[axis] as f64 && high[axis] >= 0.0 && low[axis] <= high[axis];
@@ -36,7 +41,7 @@ impl Window {
         Some(Window { whole: grid.shape, low, shape })
     }
 
-    /// The part of a volume in this window.
+    /// Returns the part of a volume in this window.
     pub fn cut(&self, volume: &Volume) -> Volume {
         let (width, rows) = (self.shape[0], self.shape[1]);
         let mut voxels = vec![0.0; self.shape.iter().product()];
@@ -47,24 +52,28 @@ impl Window {
         Volume { grid: self.grid(&volume.grid), voxels }
     }
 
-    /// The grid of the part of a grid in this window.
-    pub fn grid(&self, whole: &Grid) -> Grid {
+    /// The grid of the voxels of this window, which is a part of the grid `whole`.
+    fn grid(&self, whole: &Grid) -> Grid {
         let low = Point3::from(Vector3::from(self.low.map(|n| n as f64)));
         Grid { shape: self.shape, origin: whole.voxel_to_world().apply(&low), ..whole.clone() }
     }
 
-    /// A volume on the whole grid from its part in this window; 0 elsewhere.
+    /// Returns a volume on the whole grid, with the values of its part in this window and 0 elsewhere.
     pub fn paste(&self, part: &[f32], whole: &Grid) -> Volume {
         let (width, rows) = (self.shape[0], self.shape[1]);
         let mut volume = Volume::filled(whole.clone(), 0.0);
-        for (row, part) in part.chunks(width).enumerate() {
-            let first = self.first(row % rows, row / rows);
-            volume.voxels[first..first + width].copy_from_slice(part);
-        }
+        let slice = self.whole[0] * self.whole[1];
+        let slices = volume.voxels.par_chunks_mut(slice).skip(self.low[2]).zip(part.par_chunks(width * rows));
+        slices.for_each(|(slice, part)| {
+            for (y, part) in part.chunks(width).enumerate() {
+                let first = (self.low[1] + y) * self.whole[0] + self.low[0];
+                slice[first..first + width].copy_from_slice(part);
+            }
+        });
         volume
     }
 
-    /// The index in the whole of the first voxel of a row of the window.
+    /// The index of the first voxel of a row of the window in the whole volume.
     fn first(&self, y: usize, z: usize) -> usize {
         ((self.low[2] + z) * self.whole[1] + self.low[1] + y) * self.whole[0] + self.low[0]
     }
@@ -81,7 +90,7 @@ mod tests {
         let image = Volume { grid: grid.clone(), voxels };
         let mut brain = Volume::filled(Grid::axis_aligned([3, 3, 3], [2.0; 3]), 0.0);
         brain.voxels[13] = 1.0;
-        // The voxel of the brain, at 2 mm, comes to 5 mm: with the margin from 3.1 to 6.9 mm.
+        // The voxel of the brain, at 2 mm, is mapped to 5 mm: with the margin the window reaches from 3.1 to 6.9 mm.
         let affine = AffineTransform { translation: Vector3::repeat(3.0), ..AffineTransform::identity() };
         let window = Window::around(&grid, &brain, &affine, 1.9).expect("within the grid");
         assert_eq!((window.low, window.shape), ([3, 1, 1], [5, 4, 3]));

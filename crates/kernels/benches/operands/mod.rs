@@ -13,7 +13,7 @@ pub fn noise(seed: u32, count: usize) -> Vec<f32> {
     std::iter::repeat_with(next).take(count).collect()
 }
 
-/// Noise smoothed with a standard deviation of a voxel.
+/// Noise smoothed with a standard deviation of one voxel.
 pub fn brain<B: Backend>(backend: &B, shape: [usize; 3], seed: u32) -> Result<B::Image, Error> {
     backend.smooth(&backend.upload(shape, &noise(seed, shape.iter().product()))?, [1.0; 3])
 }
@@ -32,7 +32,7 @@ pub fn field<B: Backend>(backend: &B, shape: [usize; 3], seed: u32) -> Result<B:
     Ok(field)
 }
 
-/// A turn by some degrees and a shift of some voxels.
+/// A map that rotates by some degrees and shifts by some voxels.
 pub fn turn() -> AffineTransform {
     AffineTransform {
         matrix: nalgebra::Rotation3::from_euler_angles(0.05, -0.04, 0.1).into_inner(),

@@ -22,7 +22,8 @@ impl BSpline {
         spline::value(self.shape, &self.coefficients, index)
     }
 
-    /// The derivatives along the axes, for each voxel, at such an index.
+    /// The derivatives of the value along the three axes, per voxel, at a fractional voxel index that lies at most
+    /// half a voxel outside.
     pub fn gradient(&self, index: [f64; 3]) -> [f32; 3] {
         spline::gradient(self.shape, &self.coefficients, index)
     }
@@ -43,7 +44,7 @@ mod tests {
     use crate::apply::test_scenes::{chains, noise_volume, oblique_grid, slow_indices};
     use crate::apply::{Interpolation, resample};
 
-    /// The centred cubic B-spline.
+    /// The centred cubic B-spline function.
     fn beta(x: f64) -> f64 {
         match x.abs() {
             x if x < 1.0 => 2.0 / 3.0 - x * x + x * x * x / 2.0,
@@ -90,7 +91,8 @@ mod tests {
                         let weight = |n: usize| w[0][n % nx] * w[1][n / nx % ny] * w[2][n / (nx * ny)];
                         moving.voxels.iter().enumerate().map(|(n, v)| weight(n) * f64::from(*v)).sum()
                     });
-                    // Single precision: three recursions with coefficients up to about 10⁴, and 64 products.
+                    // Tolerance: three recursions with coefficients up to about 10⁴, and 64 products, in single
+                    // precision.
                     assert!((expected - f64::from(*found)).abs() < 2e-2, "{found}, expected {expected}");
                 }
             }

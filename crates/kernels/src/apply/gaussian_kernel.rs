@@ -10,7 +10,7 @@ const PER_UNIT: f64 = 640.0;
 /// Masses of a Gaussian over the voxels along each axis of an image, cut off at `alpha` standard deviations.
 pub struct GaussianWeights {
     pub shape: [usize; 3],
-    /// 1/(√2·sigma), sigma in voxels.
+    /// The factor 1/(√2·sigma) for each axis, sigma in voxels.
     scale: [f64; 3],
     cutoff_voxels: [f64; 3],
     erf: Vec<f64>,
@@ -38,7 +38,7 @@ impl GaussianWeights {
     /// The range of voxels along one axis that lie within the cutoff distance of `index`.
     #[inline]
     fn reach(&self, axis: usize, index: f64) -> std::ops::Range<usize> {
-        // In cells: voxel j extends from j to j + 1.
+        // Voxel j extends from j to j + 1 in these coordinates.
         let cell = index + 0.5;
         let first = (cell - self.cutoff_voxels[axis]).floor().max(0.0) as usize;
         first..((cell + self.cutoff_voxels[axis]).ceil() as usize).min(self.shape[axis])
@@ -121,7 +121,8 @@ mod tests {
                 let total: f64 = (0..315).map(weight).sum();
                 (0..315).map(|n| weight(n) * f64::from(moving.voxels[n])).sum::<f64>() / total
             });
-            // The tabulated error function has an error of 3e-7, for masses of about 0.2 and values up to 1000.
+            // Tolerance: the tabulated error function has an error of 3e-7, for masses of about 0.2 and values up to
+            // 1000.
             assert!((expected - f64::from(*found)).abs() < 1e-2, "{found}, expected {expected}");
         }
     }

@@ -29,7 +29,7 @@ impl Sample for GaussianVote<'_> {
                 });
             });
         });
-        // Of equal votes, the first.
+        // If several labels have the same vote, the first is taken.
         let most = votes.into_iter().reduce(|best, next| if next.1 > best.1 { next } else { best });
         most.map_or(0.0, |(label, _)| label)
     }

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 /// derivative 0 along an axis of one voxel.
 pub fn jacobian(field: &DisplacementField) -> Volume {
     let [nx, ny, nz] = field.grid.shape;
-    // ∂u/∂x = ∂u/∂index · ∂index/∂x.
+    // Chain rule: ∂u/∂x = ∂u/∂index · ∂index/∂x.
     let index_per_mm = field.grid.world_to_voxel().matrix;
     let mut voxels = vec![0.0; field.grid.len()];
     voxels.par_chunks_exact_mut(nx).enumerate().with_min_len(16).for_each(|(row, out)| {
@@ -109,7 +109,7 @@ mod tests {
             }
             let expected = (Matrix3::identity() + slope).determinant();
             for found in jacobian(&field).voxels {
-                // Vectors of about 10 mm in single precision, over steps of 0.8 mm.
+                // Tolerance: vectors of about 10 mm in single precision, over steps of 0.8 mm.
                 assert!((f64::from(found) - expected).abs() < 1e-5, "{found}, expected {expected}");
             }
         }

@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn generic_label_is_the_largest_interpolated_indicator() {
         for shape in [[9, 7, 5], [1, 8, 3]] {
-            // Labels −1, 0, 1, 2: labels may be negative.
+            // The noise has the labels −1, 0, 1 and 2, because labels may be negative.
             let labels = noise_labels(oblique_grid(shape, 1), 4.0, 7);
             let onto = oblique_grid([7, 5, 9], 2);
             for chain in chains(&onto) {

@@ -13,7 +13,7 @@ const POINTS_PER_TASK: usize = 4096;
 /// The map from an output voxel through a chain to a (fractional) voxel of the input.
 pub struct Path<'a> {
     shape: [usize; 3],
-    /// Output voxel → world, with any affines that precede the first field.
+    /// The map from output voxels to the world, with any affines that precede the first field.
     start: AffineTransform,
     /// The displacement field of the first step, if the field lies on the grid of the output.
     on_output: Option<&'a DisplacementField>,
@@ -31,7 +31,8 @@ impl<'a> Path<'a> {
         Path::to(onto, chain, &input.world_to_voxel())
     }
 
-    /// From the voxels of `onto` through the chain to `to_input`, which maps points of the input's world.
+    /// Makes the path of points from the voxels of `onto` through the chain to `to_input`, a map of points of the
+    /// input's world.
     pub fn to(onto: &Grid, chain: &'a TransformChain, to_input: &AffineTransform) -> Path<'a> {
         let tolerance_mm = SAME_GRID_VOXELS * onto.spacing.min();
         let mut start = onto.voxel_to_world();
@@ -55,7 +56,7 @@ impl<'a> Path<'a> {
         Path { shape: onto.shape, start, on_output, rest }
     }
 
-    /// The input indices of output row (·, j, k), `row` = k·ny + j.
+    /// Computes the input indices of the output row (·, j, k), whose number is `row` = k·ny + j.
     pub fn row(&self, row: usize, indices: &mut [[f64; 3]]) {
         let [nx, ny, _] = self.shape;
         let (j, k) = ((row % ny) as f64, (row / ny) as f64);
@@ -94,7 +95,7 @@ fn push_affine(legs: &mut Vec<Leg>, affine: &AffineTransform) {
 }
 
 /// Maps points of the output (fixed) space, RAS mm, to the input (moving) space. The first step of the chain acts
-/// first.
+/// first on a point.
 pub fn apply_points(points: &[Point3<f64>], chain: &TransformChain) -> Vec<Point3<f64>> {
     let mut legs = Vec::new();
     for step in &chain.steps {
@@ -119,7 +120,7 @@ mod tests {
         let points: Vec<_> = (0..onto.len()).map(|n| world(&onto, n)).collect();
         for chain in chains(&onto) {
             for (point, moved) in points.iter().zip(apply_points(&points, &chain)) {
-                // Merging affines changes the order of the arithmetic.
+                // Tolerance: merging affines changes the order of the arithmetic.
                 assert!((chain.apply(point) - moved).norm() < 1e-12);
             }
         }

@@ -23,7 +23,7 @@ use super::{
 pub enum Interpolation {
     /// Trilinear.
     Linear,
-    /// Nearest voxel; half-way, the upper one.
+    /// Nearest voxel; half-way between two voxels, the voxel with the higher index.
     Nearest,
     /// Cubic B-spline through the voxels; may overshoot at edges.
     BSpline,
@@ -93,7 +93,7 @@ pub fn resample(
     Volume { grid: onto.clone(), voxels }
 }
 
-/// One value per voxel of `onto`, row by row.
+/// Computes one value for each voxel of `onto`, row by row.
 pub(super) fn fill<S: Sample>(
     path: &Path,
     onto: &Grid,
@@ -138,7 +138,7 @@ mod tests {
                         inside += 1;
                         tent_weights(shape, index).zip(&moving.voxels).map(|(w, v)| w * f64::from(*v)).sum()
                     });
-                    // Values up to 1000 in single precision, with three roundings.
+                    // Tolerance: values up to 1000 in single precision, with three roundings.
                     assert!((expected - f64::from(*found)).abs() < 1e-3, "chain {n}: {found}, expected {expected}");
                 }
                 assert!(inside > 2, "chain {n} only reaches {inside} voxels of {shape:?}");
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn ties_of_nearest_go_up_whatever_the_rounding() {
-        // 0.1 has no exact binary form: indices are a rounding error above or below one half.
+        // 0.1 has no exact binary form, so indices are slightly above or below one half.
         let moving = noise_volume(Grid::axis_aligned([12, 1, 1], [0.1, 1.0, 1.0]), 7);
         let mut onto = moving.grid.clone();
         onto.shape[0] = 11;

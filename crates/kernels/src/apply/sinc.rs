@@ -3,22 +3,22 @@
 
 use super::resample::Sample;
 
-/// The window of a windowed sinc.
+/// The window function of a windowed sinc interpolation, of radius r.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Window {
-    /// cos(πx/2r).
+    /// The window cos(πx/2r).
     Cosine,
-    /// 0.54 + 0.46·cos(πx/r).
+    /// The window 0.54 + 0.46·cos(πx/r).
     Hamming,
-    /// 1 − x²/r².
+    /// The window 1 − x²/r².
     Welch,
-    /// sinc(x/r).
+    /// The window sinc(x/r).
     Lanczos,
-    /// 0.42 + 0.5·cos(πx/r) + 0.08·cos(2πx/r).
+    /// The window 0.42 + 0.5·cos(πx/r) + 0.08·cos(2πx/r).
     Blackman,
 }
 
-/// Voxels on each side, as in `antsApplyTransforms`.
+/// Number of voxels on each side that contribute, as in `antsApplyTransforms`.
 const RADIUS: usize = 3;
 const TAPS: usize = 2 * RADIUS;
 /// Number of fractions of a voxel for which the weights are tabulated. Linear interpolation between them has an error
@@ -39,7 +39,7 @@ impl Window {
     }
 }
 
-/// sin(πx)/(πx).
+/// The function sin(πx)/(πx).
 fn sinc(x: f64) -> f64 {
     let turn = std::f64::consts::PI * x;
     if turn == 0.0 { 1.0 } else { turn.sin() / turn }
@@ -156,7 +156,7 @@ mod tests {
                         };
                         moving.voxels.iter().enumerate().map(|(n, v)| weight(n) * f64::from(*v)).sum()
                     });
-                    // Each tabulated weight has an error of 4e-7; values up to 1000.
+                    // Tolerance: each tabulated weight has an error of 4e-7, for values up to 1000.
                     assert!((expected - f64::from(*found)).abs() < 5e-3, "{window:?}: {found}, expected {expected}");
                 }
             }
@@ -167,7 +167,7 @@ mod tests {
     fn every_window_is_one_in_the_middle_and_small_at_the_radius() {
         for window in ALL {
             assert!((window.at(0.0) - 1.0).abs() < 1e-12, "{window:?}");
-            // The Hamming window ends at 0.08.
+            // The Hamming window is 0.08 at its ends.
             assert!(window.at(RADIUS as f64).abs() < 0.081, "{window:?}");
         }
     }
@@ -179,7 +179,7 @@ mod tests {
         for (n, value) in moving.voxels.iter().enumerate() {
             assert_eq!(sampler.at([(n % 5) as f64, (n / 5 % 4) as f64, (n / 20) as f64]), *value);
         }
-        // An index a rounding error below a voxel is that voxel.
+        // An index that is below a voxel by a rounding error counts as that voxel.
         assert!((sampler.at([-1e-17, 1.0, 1.0]) - moving.voxels[25]).abs() < 1e-3);
     }
 }

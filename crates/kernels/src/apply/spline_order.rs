@@ -9,9 +9,9 @@ use super::resample::Sample;
 pub struct SplineOrder(u8);
 
 impl SplineOrder {
-    /// The highest order.
+    /// The highest supported order.
     pub const HIGHEST: u8 = 5;
-    /// Cubic.
+    /// The order of a cubic spline.
     pub const CUBIC: SplineOrder = SplineOrder(3);
 
     /// The given order; `None` above [`HIGHEST`](Self::HIGHEST).
@@ -70,7 +70,7 @@ impl SplineOfOrder {
     }
 }
 
-/// Most contributing voxels along an axis.
+/// Largest number of voxels along an axis that contribute to a value.
 const TAPS: usize = SplineOrder::HIGHEST as usize + 1;
 
 impl Sample for SplineOfOrder {
@@ -197,7 +197,7 @@ mod tests {
                     let weight = |n: usize| w[0][n % 9] * w[1][n / 9 % 7] * w[2][n / 63];
                     moving.voxels.iter().enumerate().map(|(n, v)| weight(n) * f64::from(*v)).sum()
                 });
-                // Single precision, values up to about 1000.
+                // Tolerance: single precision, for values up to about 1000.
                 assert!((expected - f64::from(*found)).abs() < 1e-3, "order {order}: {found}, expected {expected}");
             }
             assert!(inside > 50);

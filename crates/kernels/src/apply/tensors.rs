@@ -8,9 +8,10 @@ use rayon::prelude::*;
 
 use super::turns::Turns;
 
-/// A tensor with all components below this counts as zero; eigenvalues are raised to this.
+/// Smallest component and eigenvalue: a tensor with all components below it counts as zero, and smaller eigenvalues
+/// are raised to it.
 const LEAST: f64 = 1e-12;
-/// Row and column of each component.
+/// Row and column of each of the six components.
 const PLACES: [(usize, usize); 6] = [(0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2)];
 
 /// Reorients every vector, resampled through a chain, by the chain's local rotation.

@@ -22,7 +22,7 @@ pub struct Turns<'a> {
 }
 
 impl<'a> Turns<'a> {
-    /// For a moving grid with the direction matrix `from`.
+    /// Prepares the rotations for a moving grid with the direction matrix `from`.
     pub fn new(onto: &'a Grid, chain: &'a TransformChain, from: &Matrix3<f64>) -> Turns<'a> {
         let mut turns = Turns { onto, chain, from: *from, everywhere: None };
         turns.everywhere = chain.affine().map(|_| turns.inverses(0));
@@ -60,7 +60,7 @@ impl<'a> Turns<'a> {
         }
     }
 
-    /// The inverse derivative of each step; the identity where there is none.
+    /// The inverse derivative of each step; the identity if the derivative is singular.
     fn inverses(&self, voxel: usize) -> Vec<Matrix3<f64>> {
         let [nx, ny, _] = self.onto.shape;
         let index = Point3::new((voxel % nx) as f64, (voxel / nx % ny) as f64, (voxel / (nx * ny)) as f64);
@@ -81,7 +81,8 @@ impl<'a> Turns<'a> {
 fn rotation(matrix: &Matrix3<f64>) -> Matrix3<f64> {
     let svd = matrix.svd(true, true);
     let (Some(mut u), Some(v_t)) = (svd.u, svd.v_t) else { return Matrix3::identity() };
-    // The nearest orthogonal matrix of a fold mirrors; singular values are in descending order.
+    // The orthogonal matrix nearest to a fold is a reflection, so the axis of the smallest singular value (the last
+    // one) is reversed.
     if (u * v_t).determinant() < 0.0 {
         u.column_mut(2).neg_mut();
     }
@@ -156,10 +157,10 @@ mod tests {
             (turns.vector(middle, vector), turns.tensor(middle, tensor))
         };
         let (expected, found) = (turn(&by_map), turn(&by_field));
-        // Vectors of about 10 mm in single precision, over steps of 0.8 mm.
+        // Tolerance: vectors of about 10 mm in single precision, over steps of 0.8 mm.
         assert!((expected.0 - found.0).amax() < 1e-4, "{}, expected {}", found.0, expected.0);
         assert!((expected.1 - found.1).amax() < 1e-4, "{}, expected {}", found.1, expected.1);
-        // Lengths and eigenvalues are preserved.
+        // A rotation preserves lengths and eigenvalues.
         assert!((expected.0.norm() - vector.norm()).abs() < 1e-12);
         let [before, after] = [tensor, expected.1].map(|tensor| (tensor.trace(), tensor.determinant()));
         assert!((before.0 - after.0).abs() < 1e-9 && (before.1 - after.1).abs() < 1e-9);
@@ -172,7 +173,7 @@ mod tests {
         let shear = |row: usize, column: usize| {
             let mut matrix = Matrix3::identity();
             matrix[(row, column)] = 0.6;
-            // The middle of the field stays where it is, so that all steps meet the field.
+            // The steps keep the middle of the field in place, so that all steps reach the field.
             let centre = grid.centre().coords;
             AffineTransform { matrix, translation: centre - matrix * centre }
         };
@@ -182,13 +183,13 @@ mod tests {
         let vector = Vector3::new(1.0, -2.0, 0.5);
         let found = Turns::new(&onto, &chain, &Matrix3::identity()).vector(onto.len() / 2, vector);
         let inverse = |step: &AffineTransform| Matrix3::identity() * 2.0 - step.matrix;
-        // The polar factor by Higham's iteration: the mean of a matrix and its inverse transposed.
+        // The polar factor by Higham's iteration: the mean of a matrix and of its inverse transposed.
         let mut polar = inverse(&steps[2]) * inverse(&steps[1]) * inverse(&steps[0]);
         for _ in 0..30 {
             polar = (polar + polar.try_inverse().expect("it has one").transpose()) * 0.5;
         }
         let expected = onto.direction.transpose() * polar * vector;
-        // Fields hold single precision.
+        // Tolerance: fields are stored in single precision.
         assert!((found - expected).amax() < 1e-4, "{found}, expected {expected}");
         let one_by_one = steps.iter().fold(vector, |vector, step| rotation(&inverse(step)) * vector);
         assert!((onto.direction.transpose() * one_by_one - expected).amax() > 0.01, "the case tells nothing");
@@ -211,7 +212,7 @@ mod tests {
         assert!(fold.determinant() < 0.0);
         let turned = rotation(&fold);
         assert!((turned.determinant() - 1.0).abs() < 1e-12, "{turned}");
-        // No rotation nearby is nearer.
+        // Small rotations of the result must increase the distance to the matrix.
         let apart = |rotation: Matrix3<f64>| (rotation - fold).norm();
         for axis in [Vector3::x_axis(), Vector3::y_axis(), Vector3::z_axis()] {
             for angle in [-0.05, 0.05] {

@@ -9,12 +9,12 @@ use nalgebra::Matrix3;
 
 use super::{
     CcWorkspace, Cpu, Field, FixedBins, Image, MiWorkspace, Relaxation, contrast, correlation_ratio,
-    cross_correlation, field, gradient, intensity, invert, jacobian, joint_histogram, mattes, mix, moments, relax,
-    resample, scores, sinc, smooth, spline,
+    cross_correlation, field, fit_sums, gradient, intensity, invert, jacobian, joint_histogram, mattes, mix, moments,
+    relax, resample, scores, sinc, smooth, spline,
 };
 use crate::{
-    Backend, CcParameters, CcScores, Contrast, ContrastRule, Entropies, Error, InverseConsistency, InversionLimits,
-    JointParameters, Lent, MiParameters, Moments, Place, RelaxRound, Sampling,
+    Backend, CcParameters, CcScores, Contrast, ContrastRule, Entropies, Error, FitRule, FitSums, InverseConsistency,
+    InversionLimits, JointParameters, Lent, MiParameters, Moments, Place, RelaxRound, Sampling,
 };
 
 /// Samples of costs that one thread computes in one call of a caller that must be able to stop: some hundredths of a
@@ -204,6 +204,16 @@ impl Backend for Cpu {
         maps: &[AffineTransform],
     ) -> Result<Vec<Contrast>, Error> {
         contrast::contrast(points, moving, rule, maps)
+    }
+
+    fn fit_sums(
+        &self,
+        points: &Image,
+        volumes: &[&Image],
+        rule: &FitRule,
+        at: &[(usize, AffineTransform)],
+    ) -> Result<Vec<FitSums>, Error> {
+        fit_sums::fit_sums(points, volumes, rule, at)
     }
 
     fn cc_workspace(&self, shape: [usize; 3]) -> Result<CcWorkspace, Error> {

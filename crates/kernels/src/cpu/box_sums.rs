@@ -5,7 +5,7 @@
 
 use super::blocks;
 
-/// Rows of a tile. With its margins, all planes of a tile stay in the second-level cache.
+/// Number of rows of a tile. With its margins, all planes of a tile stay in the second-level cache.
 const TILE: usize = 32;
 
 /// Buffers of the box sums that one thread needs for one slab of slices.
@@ -65,7 +65,7 @@ impl BoxSums {
                             add_rows(width, |d| &padded[d..d + nx], target);
                         }
                     }
-                    // Along y.
+                    // The sums along x are now added along y.
                     for q in 0..Q {
                         for r in 0..rows {
                             let along_x = &self.along_x[(q * (TILE + 2 * radius) + r) * nx..];
@@ -76,7 +76,7 @@ impl BoxSums {
                 } else {
                     slot.fill(0.0);
                 }
-                // Along z, once the window of slice k − radius is complete.
+                // The sums are added along z when the window of slice k − radius is complete.
                 let Some(middle) = k.checked_sub(radius).filter(|middle| range.contains(middle)) else {
                     continue;
                 };
@@ -93,7 +93,7 @@ impl BoxSums {
     }
 }
 
-/// target = row(0) + row(1) + … + row(count − 1).
+/// Computes target = row(0) + row(1) + … + row(count − 1).
 #[inline(always)]
 fn add_rows<'a>(count: usize, row: impl Fn(usize) -> &'a [f32], target: &mut [f32]) {
     match target.len() {
@@ -103,7 +103,7 @@ fn add_rows<'a>(count: usize, row: impl Fn(usize) -> &'a [f32], target: &mut [f3
     }
 }
 
-/// As [`add_rows`], for `LANES` values at a time.
+/// Does what [`add_rows`] does, for `LANES` values at a time.
 #[inline(always)]
 fn add_rows_by<'a, const LANES: usize>(count: usize, row: impl Fn(usize) -> &'a [f32], target: &mut [f32]) {
     for from in blocks(target.len(), LANES) {

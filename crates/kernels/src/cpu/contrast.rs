@@ -6,10 +6,10 @@ use rayon::prelude::*;
 use super::image::Image;
 use crate::{Contrast, ContrastRule, Error};
 
-/// Points of a chunk.
+/// Number of points of a chunk.
 const CHUNK: usize = 2048;
 
-/// See [`Backend::contrast`](crate::Backend::contrast).
+/// Computes [`Backend::contrast`](crate::Backend::contrast).
 pub(super) fn contrast(
     points: &Image,
     moving: &Image,
@@ -58,7 +58,7 @@ fn piece(
     for n in range {
         let (inner, outer) = (mapped(0, n), mapped(3, n));
         let weight = rows[6][n] * ramp(inner, moving.shape) * ramp(outer, moving.shape);
-        // Of a positive weight, both sides lie within cells.
+        // If the weight is positive, both sides lie within cells of the image.
         if weight.is_nan() || weight <= 0.0 {
             continue;
         }
@@ -75,17 +75,17 @@ fn piece(
     sums
 }
 
-/// Distance from the border in voxels along each axis, at most 1, multiplied; 0 outside.
+/// The product over the axes of the distance from the border, at most 1 voxel each; 0 outside the image.
 fn ramp(at: [f32; 3], shape: [usize; 3]) -> f32 {
     let along = |axis: usize| {
         let distance = at[axis].min((shape[axis] as f32 - 1.0) - at[axis]);
         if distance >= 0.0 { distance.min(1.0) } else { 0.0 }
     };
-    // A minimum takes the number beside a NaN.
+    // The minimum of a number and NaN is the number, so NaN is tested separately.
     if at.iter().any(|index| index.is_nan()) { 0.0 } else { along(0) * along(1) * along(2) }
 }
 
-/// Trilinear, at a point inside the volume and not at its border.
+/// The trilinear value at a point inside the volume, not at its border.
 fn value(image: &Image, at: [f32; 3]) -> f32 {
     let [nx, ny, _] = image.shape;
     let low = at.map(|index| index as usize);

@@ -5,8 +5,8 @@ use super::field::{Field, on_edge};
 use super::invert::{cross, dot};
 use crate::relax::{AIM_ABOVE, UNFOLDED_BY};
 
-/// The edges of the cells that meet at a voxel: to the neighbours below and above along each axis. At the border both
-/// are the only edge there is; along an axis of one voxel both are the unit vector of the axis.
+/// The edges of the cells that meet at a voxel: to the neighbours below and above along each axis. At the border
+/// there is only one edge, which is stored twice; along an axis of one voxel both are the unit vector of the axis.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Edges([[[f32; 3]; 2]; 3]);
 
@@ -30,8 +30,8 @@ impl Edges {
         }))
     }
 
-    /// The smallest determinant over the cells that meet at the voxel: of one edge along each axis, on either side.
-    /// NaN if any determinant is NaN.
+    /// The smallest determinant over the cells that meet at the voxel. Each cell has one edge along each axis, on
+    /// either side. NaN if any determinant is NaN.
     #[inline(always)]
     pub(super) fn smallest(&self) -> f32 {
         let Edges([a, b, c]) = self;
@@ -90,7 +90,7 @@ impl Moves<'_> {
     fn add(&mut self, at: [usize; 3], neighbour: Option<(usize, usize)>) {
         let shape = self.field.shape;
         let Edges(edges) = Edges::at(self.field, at);
-        // Whether there is an edge, and whether the voxel at its other end may be moved.
+        // Tests whether there is an edge, and whether the voxel at its other end may be moved.
         let there = |axis: usize, side: usize| match side {
             0 => at[axis] > 0,
             _ => at[axis] + 1 < shape[axis] || shape[axis] == 1,

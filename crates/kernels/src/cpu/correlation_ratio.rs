@@ -38,7 +38,7 @@ pub struct FixedBins {
     pub(super) extents: Option<Vec<[u32; 2]>>,
 }
 
-/// See [`Backend::bin_fixed`](crate::Backend::bin_fixed).
+/// Computes [`Backend::bin_fixed`](crate::Backend::bin_fixed).
 pub(super) fn bin_fixed(
     fixed: &Image,
     weight: Option<&Image>,
@@ -65,7 +65,7 @@ pub(super) fn extent(row: &[f32]) -> [u32; 2] {
     }
 }
 
-/// See [`Backend::correlation_ratio`](crate::Backend::correlation_ratio).
+/// Computes [`Backend::correlation_ratio`](crate::Backend::correlation_ratio).
 pub(super) fn costs(
     fixed: &FixedBins,
     moving: &Image,
@@ -83,7 +83,8 @@ pub(super) fn costs(
     let slabs = fixed.shape[2].div_ceil(slab_slices);
     let count = fixed_to_moving.len();
     let backdrop = moving.backdrop();
-    // Neighbouring tasks read the same slab and about the same part of the moving image while both are in the cache.
+    // The tasks are ordered so that neighbouring tasks read the same slab, and about the same part of the moving
+    // image, while both are in the cache.
     let pieces: Vec<Vec<Moments>> = (0..slabs * count)
         .into_par_iter()
         .map_init(
@@ -99,7 +100,7 @@ pub(super) fn costs(
     Ok((0..count).map(|transform| cost(fixed.bins, pieces_of(transform).map(|task| &pieces[task]))).collect())
 }
 
-/// Σ_b n_b·var_b / (n·var) of the summed moments.
+/// The cost Σ_b n_b·var_b / (n·var) from the summed moments.
 fn cost<'a>(bins: usize, pieces: impl Iterator<Item = &'a Vec<Moments>>) -> f64 {
     let mut sums = vec![Moments::default(); bins];
     for piece in pieces {
@@ -121,7 +122,7 @@ fn cost<'a>(bins: usize, pieces: impl Iterator<Item = &'a Vec<Moments>>) -> f64 
     if total > 1e-9 * all[2] { (within / total).clamp(0.0, 1.0) } else { 1.0 }
 }
 
-/// Σw(y − ȳ)² (n times the variance) from Σw, Σwy and Σwy².
+/// The sum Σw(y − ȳ)², which is n times the variance, from Σw, Σwy and Σwy².
 fn deviation([n, y, yy]: &Moments) -> f64 {
     if *n > 0.0 { (yy - y * y / n).max(0.0) } else { 0.0 }
 }

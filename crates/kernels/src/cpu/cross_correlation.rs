@@ -14,7 +14,7 @@ use super::{slab, widest};
 use crate::{CcDerivative, CcParameters, CcScores};
 use window::{Sums, Terms};
 
-/// Buffers of [`Backend::cc_update`](crate::Backend::cc_update).
+/// The buffers for [`Backend::cc_update`](crate::Backend::cc_update).
 #[derive(Debug)]
 pub struct CcWorkspace {
     /// Number of slices (along z) of each slab; `slabs` has the buffers of each slab.
@@ -86,7 +86,7 @@ pub(super) fn update(
     scores(&workspace.energies)
 }
 
-/// Scores from the sums of all slices.
+/// Computes the scores from the sums of all slices.
 fn scores(slices: &[Sums]) -> CcScores {
     let Sums { value, count, weight } = slices.iter().copied().sum();
     CcScores {

@@ -18,8 +18,8 @@ pub struct Field {
     components: Vec<f32>,
 }
 
-/// A vector is read as four floats, and two neighbours along x as seven, so the memory extends beyond the last
-/// vector.
+/// Number of floats after the last vector. A vector is read as four floats, and two neighbours along x as seven, so
+/// reads extend beyond the last vector.
 const PADDING: usize = 4;
 
 impl Field {
@@ -75,8 +75,8 @@ pub(super) struct FieldSampler<'a> {
 }
 
 impl FieldSampler<'_> {
-    /// Trilinear interpolation, clamped to the border. Here and below, the fourth lane has no meaning: the processor
-    /// works on four lanes.
+    /// Trilinear interpolation, clamped to the border. The fourth lane of the result has no meaning: vectors have
+    /// three components, but the processor works on four lanes.
     #[inline(always)]
     pub(super) fn at(&self, point: f32x4) -> f32x4 {
         let (near, t) = self.cell.locate(point);
@@ -84,7 +84,7 @@ impl FieldSampler<'_> {
         let [_, sy, sz] = self.strides;
         let near = 3 * near;
         let far = near + sz;
-        // Along an axis of one voxel t is 0, so the next value in memory does not matter.
+        // Along an axis of one voxel t is 0, so the next value in memory has no effect.
         let along_x = |at: usize| {
             let four = |at: usize| f32x4::from(&self.components[at..at + 4]);
             lerp(four(at), four(at + 3), tx)
@@ -94,7 +94,7 @@ impl FieldSampler<'_> {
         lerp(c0, c1, tz)
     }
 
-    /// ∂u/∂x, ∂u/∂y, ∂u/∂z of the trilinear interpolation in the cell of the point.
+    /// The derivatives ∂u/∂x, ∂u/∂y and ∂u/∂z of the trilinear interpolation in the cell of the point.
     pub(super) fn derivative(&self, point: f32x4) -> [f32x4; 3] {
         let (near, t) = self.cell.locate(point);
         let [tx, ty, tz, _] = t.to_array();
@@ -115,7 +115,7 @@ fn lerp(a: f32x4, b: f32x4, t: f32) -> f32x4 {
     a + f32x4::splat(t) * (b - a)
 }
 
-/// A vector or a point in the first three lanes.
+/// Puts a vector or a point into the first three lanes.
 #[inline(always)]
 pub(super) fn lanes([x, y, z]: [f32; 3]) -> f32x4 {
     f32x4::new([x, y, z, 0.0])
@@ -127,7 +127,7 @@ pub(super) fn vector(lanes: f32x4) -> [f32; 3] {
     [x, y, z]
 }
 
-/// out(x) = first(x) + scale·then(x + first(x)).
+/// Computes out(x) = first(x) + scale·then(x + first(x)).
 pub(super) fn compose(first: &Field, then: &Field, scale: f32, out: &mut Field) {
     let [nx, ny, nz] = first.shape;
     let sampler = then.sampler();
@@ -169,7 +169,7 @@ fn max_norm(field: &Field) -> f32 {
     squared.reduce(|| 0.0, f32::max).sqrt()
 }
 
-/// out(x) = matrix·field(m(x)).
+/// Computes out(x) = matrix·field(m(x)).
 pub(super) fn resize(field: &Field, out_to_field: &AffineTransform, matrix: &Matrix3<f64>, out: &mut Field) {
     let [nx, ny, nz] = out.shape;
     let sampler = field.sampler();

@@ -88,7 +88,7 @@ impl Factors {
     }
 }
 
-/// √Σ(∂image/∂x)², with distances in units of the finest spacing.
+/// The gradient magnitude √Σ(∂image/∂x)², with distances in units of the finest spacing.
 pub(super) fn magnitude(image: &Image, spacing: [f64; 3]) -> Image {
     let [nx, ny, _] = image.shape;
     let finest = spacing.into_iter().fold(f64::INFINITY, f64::min);

@@ -19,7 +19,7 @@ pub struct Image {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Voxels {
     values: Vec<f32>,
-    /// Computed when first needed, dropped when values are written.
+    /// The backdrop, computed when first needed and dropped when values are written.
     backdrop: OnceLock<Arc<Backdrop>>,
 }
 
@@ -76,7 +76,7 @@ impl<'a> Sampler<'a> {
         Sampler { voxels: &image.voxels, strides: strides(image.shape), cell: Cell::new(image.shape), outside }
     }
 
-    /// Trilinear.
+    /// The trilinear value at a fractional voxel index.
     #[inline(always)]
     pub(super) fn linear(&self, point: [f32; 3]) -> f32 {
         if !self.cell.contains(point) {
@@ -96,7 +96,8 @@ impl<'a> Sampler<'a> {
         c0 + tz * (c1 - c0)
     }
 
-    /// Index of the voxel nearest to a coordinate; half-way between two voxels, the voxel of higher index.
+    /// The value of the voxel nearest to a point; half-way between two voxels, that of the voxel with the higher
+    /// index.
     #[inline(always)]
     pub(super) fn nearest(&self, point: [f32; 3]) -> f32 {
         if !self.cell.contains(point) {
@@ -142,7 +143,7 @@ impl Cell {
     /// point clamped to the volume.
     #[inline(always)]
     pub(super) fn locate(&self, point: f32x4) -> (usize, f32x4) {
-        // NaN becomes 0.
+        // NaN becomes 0 here.
         let clamped = point.fast_max(f32x4::ZERO).fast_min(self.top);
         let low = clamped.fast_min(self.last).fast_trunc_int();
         let [i, j, k, _] = low.to_array().map(|index| index as usize);

@@ -86,8 +86,8 @@ fn squared_length(lanes: f32x4) -> f32 {
     x + y + z
 }
 
-/// (I + ∂u/∂x)⁻¹·residual by Cramer's rule, limited to the length of one voxel, because another cell has another
-/// derivative. Half the residual where the derivative is nearly singular.
+/// The Newton step (I + ∂u/∂x)⁻¹·residual by Cramer's rule. It is limited to the length of one voxel, because another
+/// cell has another derivative. If the derivative is nearly singular, half the residual is taken.
 fn newton(derivative: [[f32; 3]; 3], residual: [f32; 3]) -> [f32; 3] {
     let column = |axis: usize| {
         let mut column = derivative[axis];
@@ -119,7 +119,7 @@ pub(super) fn squared_residual_at(sampler: &FieldSampler, inverse: &Field, at: [
     squared_residual(sampler, at.map(|n| n as f32), inverse.vectors()[inverse.index(at)])
 }
 
-/// ‖u(x + v) + v‖² at a point.
+/// The squared residual ‖u(x + v) + v‖² at a point.
 #[inline(always)]
 pub(super) fn squared_residual(sampler: &FieldSampler, point: [f32; 3], v: [f32; 3]) -> f32 {
     let v = lanes(v);

@@ -5,7 +5,8 @@ use rayon::prelude::*;
 use super::field::Field;
 use super::image::Image;
 
-/// det(I + ∂u/∂x): central differences, one-sided at the border; an axis of one voxel has no derivative.
+/// The determinants det(I + ∂u/∂x) at all voxels: central differences, one-sided at the border; an axis of one voxel
+/// has no derivative.
 pub(super) fn determinant(field: &Field, out: &mut Image) {
     let [nx, ny, _] = field.shape;
     out.voxels.par_chunks_mut(nx).enumerate().for_each(|(row, voxels)| {

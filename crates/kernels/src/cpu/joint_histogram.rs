@@ -16,11 +16,11 @@ use super::image::Image;
 use super::samples::{Block, Operands, Samples};
 use crate::{Entropies, Error, JointParameters, JointSampling};
 
-/// Least number of fixed voxels in a piece of work: many more than the cells of a histogram, which must be added at
-/// the end.
+/// Smallest number of fixed voxels in a piece of work: many more than the cells of a histogram, because the
+/// histograms of all pieces are added at the end.
 const LEAST_SAMPLES: usize = 1 << 15;
 
-/// See [`Cpu::joint_histogram`](crate::Cpu::joint_histogram).
+/// Computes [`Cpu::joint_histogram`](crate::Cpu::joint_histogram).
 pub(super) fn histogram(
     fixed: &FixedBins,
     moving: &Image,
@@ -38,7 +38,7 @@ pub(super) fn histogram(
     Ok(joint.histogram(fixed_to_moving, rayon::current_num_threads()))
 }
 
-/// See [`Backend::joint_entropies`](crate::Backend::joint_entropies).
+/// Computes [`Backend::joint_entropies`](crate::Backend::joint_entropies).
 pub(super) fn entropies(
     fixed: &FixedBins,
     moving: &Image,
@@ -74,7 +74,7 @@ fn of_counts(counts: &[u64], moving_bins: usize) -> Entropies {
     }
     let moving_sum: f64 = moving.into_iter().map(term).sum();
     let units = total as f64;
-    // −Σ p·ln p with p = n/N is ln N − Σ n·ln n / N.
+    // With p = n/N, −Σ p·ln p is ln N − Σ n·ln n / N.
     let entropy = |sum: f64| if total > 0 { (units.ln() - sum / units).max(0.0) } else { 0.0 };
     Entropies {
         weight: units / f64::from(JointParameters::UNIT),
@@ -84,7 +84,7 @@ fn of_counts(counts: &[u64], moving_bins: usize) -> Entropies {
     }
 }
 
-/// n·ln n.
+/// The term n·ln n of an entropy.
 fn term(count: u64) -> f64 {
     let count = count as f64;
     if count > 0.0 { count * count.ln() } else { 0.0 }
@@ -184,7 +184,7 @@ impl<'a> Joint<'a> {
         }
     }
 
-    /// Adds the eight voxels around each sample of a block.
+    /// Adds the eight voxels around each sample of a block to the histogram.
     #[inline(always)]
     fn spread(&self, block: &Block, counts: &mut [u64]) {
         let top = (self.bins - 1) as f32;
@@ -210,13 +210,13 @@ impl<'a> Joint<'a> {
     }
 }
 
-/// A weight of at most 1, in integer units.
+/// Converts a weight of at most 1 to integer units.
 #[inline(always)]
 fn units(weight: f32) -> u32 {
     units_of(weight * JointParameters::UNIT as f32)
 }
 
-/// Rounds to the nearest integer.
+/// Rounds an amount to the nearest integer unit.
 #[inline(always)]
 fn units_of(amount: f32) -> u32 {
     whole((amount + 0.5).floor())

@@ -1,10 +1,10 @@
-//! Reading and writing eight values of a row at once.
+//! Reads and writes eight values of a row at once.
 
 use wide::f32x8;
 
 pub(super) const LANES: usize = 8;
 
-/// The eight values from `from` on, with zeros beyond the end.
+/// Reads the eight values from `from` on, with zeros beyond the end.
 #[inline(always)]
 pub(super) fn load(row: &[f32], from: usize) -> f32x8 {
     let rest = &row[from..];

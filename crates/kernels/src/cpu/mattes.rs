@@ -9,7 +9,7 @@ use super::slab;
 use crate::MiParameters;
 use crate::mattes::{Binning, UNIT};
 
-/// Buffers of [`Backend::mi_update`](crate::Backend::mi_update).
+/// The buffers for [`Backend::mi_update`](crate::Backend::mi_update).
 #[derive(Debug)]
 pub struct MiWorkspace {
     pub(super) bins: usize,
@@ -60,7 +60,7 @@ impl Place {
         [first, UNIT - first - third - fourth, third, fourth]
     }
 
-    /// Σ of the weights' derivatives times the logarithms at the four bins.
+    /// The sum of the weights' derivatives times the logarithms, over the four bins.
     #[inline(always)]
     fn slope(&self, logarithms: &[f32]) -> f32 {
         let (t, s) = (self.t, 1.0 - self.t);
@@ -123,7 +123,7 @@ impl Pair<'_> {
         [self.binnings[0].place(self.fixed[voxel]), self.binnings[1].place(self.moving[voxel])]
     }
 
-    /// Both histograms.
+    /// Computes both histograms.
     fn histograms(&self) -> Vec<u64> {
         let (bins, voxels) = (self.bins, self.fixed.len());
         let piece = self.shape[0] * self.shape[1] * slab(self.shape[2]);

@@ -11,6 +11,7 @@ mod corners;
 mod correlation_ratio;
 mod cross_correlation;
 mod field;
+mod fit_sums;
 mod gradient;
 mod image;
 mod intensity;

@@ -81,7 +81,7 @@ impl Marks {
     }
 }
 
-/// See [`Backend::relax`](crate::Backend::relax).
+/// Runs a round of [`Backend::relax`](crate::Backend::relax).
 pub(super) fn relax(pair: [&mut Field; 2], round: &RelaxRound, relaxation: &mut Relaxation) -> [usize; 2] {
     let [there, back] = pair;
     [half(there, back, 0, round, relaxation), half(back, there, 1, round, relaxation)]
@@ -175,12 +175,12 @@ fn follow(
     }
 }
 
-/// In what way a voxel is beyond the limits.
+/// How a voxel exceeds the limits.
 #[derive(Debug, Clone, Copy)]
 enum Beyond {
     Folds,
-    /// The field deviates from the inverse of the other field, and is blended with the smoothed field with this
-    /// share.
+    /// The field deviates from the inverse of the other field, and is blended with the smoothed field. The number is
+    /// the share of the smoothed field.
     Misses(f32),
 }
 
@@ -235,7 +235,7 @@ fn spread(
                 for i in x.clone() {
                     let offset = [i.abs_diff(centre[0]), j.abs_diff(centre[1]), k.abs_diff(centre[2])];
                     let share = match strength {
-                        // A corner's edges lead only to neighbours along the axes.
+                        // The edges of a corner lead only to neighbours along the axes.
                         UNFOLDED => {
                             if offset.iter().sum::<usize>() <= 1 {
                                 UNFOLDED

@@ -8,7 +8,7 @@ use super::image::{Image, Sampler};
 use super::{slab, widest};
 use crate::Sampling;
 
-/// out(x) = image(m(x)), trilinear.
+/// Computes out(x) = image(m(x)), trilinear.
 pub(super) fn affine(image: &Image, out_to_image: &AffineTransform, outside: f32, out: &mut Image) {
     let [nx, ny, nz] = out.shape;
     let sampler = Sampler::new(image, outside);
@@ -28,7 +28,7 @@ pub(super) fn affine(image: &Image, out_to_image: &AffineTransform, outside: f32
     });
 }
 
-/// out(x) = image(m(x + u(x))).
+/// Computes out(x) = image(m(x + u(x))).
 pub(super) fn warp(
     image: &Image,
     field: &Field,
@@ -43,7 +43,7 @@ pub(super) fn warp(
     }
 }
 
-/// out(x) = read(m(x + u(x))).
+/// Computes out(x) = read(m(x + u(x))), with any function `read`.
 pub(super) fn warp_by(
     field: &Field,
     grid_to_image: &AffineTransform,

@@ -143,7 +143,7 @@ impl<'a> Samples<'a> {
     }
 }
 
-/// The map in single precision, row by row.
+/// Converts the map to single precision, row by row.
 fn single(map: &AffineTransform) -> [[f32; 4]; 3] {
     std::array::from_fn(|row| {
         std::array::from_fn(|column| match column {
@@ -153,7 +153,7 @@ fn single(map: &AffineTransform) -> [[f32; 4]; 3] {
     })
 }
 
-/// The cell of a voxel of a row, clamped to the image.
+/// The cell of the moving image that contains a voxel of a row, clamped to the image.
 #[inline(always)]
 fn cell_of(row: &SingleRow, x: usize, shape: [usize; 3]) -> [i32; 3] {
     std::array::from_fn(|axis| {
@@ -181,7 +181,7 @@ fn locate(row: &SingleRow, first: usize, count: usize, shape: [usize; 3], per_ed
             for lane in 0..LANES {
                 let position = row.step[axis].mul_add(start + lane as f32, row.base[axis]);
                 let distance = position.min(last - position);
-                // Without a ramp, 0·∞ at the border is NaN, and `min` turns it into 1.
+                // Without a ramp, 0·∞ at the border gives NaN, which `min` turns into 1.
                 weight[lane] *= if distance >= 0.0 { (distance * per_edge[axis]).min(1.0) } else { 0.0 };
                 let clamped = position.max(0.0).min(last);
                 let cell = cell(clamped, shape[axis]);

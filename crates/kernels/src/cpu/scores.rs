@@ -26,7 +26,7 @@ impl Statistics {
         Statistics {
             counted: self.counted + 1,
             sum: self.sum + f64::from(value),
-            // NaN is never taken as minimum or maximum, but is counted as not positive.
+            // NaN is never taken as minimum or maximum, but counts as not positive.
             low: self.low.min(value),
             high: self.high.max(value),
             not_positive: self.not_positive + u64::from(value <= 0.0 || value.is_nan()),
@@ -54,7 +54,8 @@ impl Statistics {
         }
     }
 
-    /// Statistics over the voxels inside the mask; `with` adds a voxel. Summed row by row, then the rows in order.
+    /// Computes statistics over the voxels inside the mask; `with` adds a voxel. Values are summed within rows, and
+    /// then over the rows in order.
     fn of(
         [nx, ny, nz]: [usize; 3],
         mask: Option<&Image>,
@@ -68,21 +69,21 @@ impl Statistics {
     }
 }
 
-/// The determinants det(I + ∂u/∂x), and the smallest at the corners of each voxel.
+/// The statistics of the determinants det(I + ∂u/∂x), and of the smallest determinant at the corners of each voxel.
 pub(super) fn jacobian_summary(field: &Field, mask: Option<&Image>) -> JacobianSummary {
     let with =
         |found: Statistics, at| found.and(determinant_at(field, at)).and_corner(Edges::at(field, at).smallest());
     Statistics::of(field.shape, mask, with).jacobian_summary()
 }
 
-/// The distances ‖u(x) + v(x + u(x))‖; u is `first`, v is `then`.
+/// The statistics of the distances ‖u(x) + v(x + u(x))‖; u is `first`, v is `then`.
 pub(super) fn inverse_consistency(first: &Field, then: &Field, mask: Option<&Image>) -> InverseConsistency {
     let then = then.sampler();
     let with = |found: Statistics, at| found.and(squared_residual_at(&then, first, at).sqrt());
     Statistics::of(first.shape, mask, with).inverse_consistency()
 }
 
-/// Pearson's correlation, summed row by row, then the rows in order.
+/// Pearson's correlation of two images. Values are summed within rows, and then over the rows in order.
 pub(super) fn correlation(first: &Image, second: &Image, mask: Option<&Image>) -> f64 {
     let nx = first.shape[0];
     let rows = first.voxels.par_chunks(nx).zip(second.voxels.par_chunks(nx)).enumerate().map(|(row, (a, b))| {

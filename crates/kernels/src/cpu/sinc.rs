@@ -7,7 +7,7 @@ use super::image::{Cell, Image};
 use super::resample::warp_by;
 use crate::apply::{Window, WindowedSinc};
 
-/// out(x) = image(m(x + u(x))).
+/// Computes out(x) = image(m(x + u(x))) by windowed sinc interpolation.
 pub(super) fn warp(image: &Image, field: &Field, grid_to_image: &AffineTransform, out: &mut Image) {
     let cell = Cell::new(image.shape);
     let sampler = WindowedSinc::new(image.shape, &image.voxels, Window::Lanczos);

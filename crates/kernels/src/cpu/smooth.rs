@@ -25,8 +25,8 @@ pub(super) fn field(field: &mut Field, variance_voxels: f64, scratch: &mut Field
         return;
     }
     let shape = field.shape;
-    // The blend needs the unsmoothed field, which the passes overwrite. So small a variance is not used in a hot
-    // loop.
+    // The blend needs the unsmoothed field, which the passes overwrite, so it is copied. Such small variances do not
+    // occur in a hot loop.
     let blend = (variance_voxels < 0.5).then(|| (field.clone(), (variance_voxels / 0.5) as f32));
     let kernel = gaussian::kernel(variance_voxels);
     let kernels = std::array::from_fn(|axis| if shape[axis] > 1 { kernel.clone() } else { vec![1.0] });
@@ -61,7 +61,7 @@ fn separable(voxels: &mut [f32], out: &mut [f32], width: usize, shape: [usize; 3
     let row = nx * width;
     let slice = row * ny;
     let slices = slab(nz);
-    // x into `out`, y back into `voxels`, slice by slice, so that a slice stays in the cache.
+    // x is smoothed into `out` and y back into `voxels`, slice by slice, so that a slice stays in the cache.
     let margin = width * (kernels[0].len() - 1);
     let padded = || vec![0.0; row + 2 * margin];
     voxels.par_chunks_mut(slice).zip(out.par_chunks_mut(slice)).for_each_init(padded, |padded, (voxels, out)| {
@@ -81,7 +81,7 @@ fn separable(voxels: &mut [f32], out: &mut [f32], width: usize, shape: [usize; 3
             },
         );
     });
-    // z: all slices of one row before the next row, so that the rows needed stay in the cache.
+    // z is smoothed row by row, over all slices of a row, so that the rows needed stay in the cache.
     let voxels = &*voxels;
     out.par_chunks_mut(slice * slices).enumerate().for_each(|(chunk, out)| {
         widest(
@@ -100,7 +100,7 @@ fn separable(voxels: &mut [f32], out: &mut [f32], width: usize, shape: [usize; 3
     });
 }
 
-/// A row with its first and last voxel (`width` floats) repeated over the margins.
+/// Copies a row and repeats its first and last voxel (`width` floats) over the margins.
 #[inline(always)]
 fn pad(row: &[f32], width: usize, margin: usize, padded: &mut [f32]) {
     let (before, rest) = padded.split_at_mut(margin);
@@ -110,7 +110,7 @@ fn pad(row: &[f32], width: usize, margin: usize, padded: &mut [f32]) {
     after.chunks_exact_mut(width).for_each(|voxel| voxel.copy_from_slice(&row[row.len() - width..]));
 }
 
-/// target = w₀·a₀ + Σ_k w_k·(a_k + b_k), where `taps(k)` gives (a_k, b_k).
+/// Computes target = w₀·a₀ + Σ_k w_k·(a_k + b_k), where `taps(k)` gives (a_k, b_k).
 #[inline(always)]
 fn weighted_sum<'a>(weights: &[f32], taps: impl Fn(usize) -> (&'a [f32], &'a [f32]), target: &mut [f32]) {
     match target.len() {
@@ -121,7 +121,7 @@ fn weighted_sum<'a>(weights: &[f32], taps: impl Fn(usize) -> (&'a [f32], &'a [f3
     }
 }
 
-/// As [`weighted_sum`], for `LANES` values at a time.
+/// Does what [`weighted_sum`] does, for `LANES` values at a time.
 #[inline(always)]
 fn weighted_sum_by<'a, const LANES: usize>(
     weights: &[f32],

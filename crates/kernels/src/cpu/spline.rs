@@ -7,12 +7,12 @@ use super::image::{Cell, Image};
 use super::resample::warp_by;
 use crate::spline;
 
-/// See [`Backend::spline_coefficients`](crate::Backend::spline_coefficients).
+/// Computes [`Backend::spline_coefficients`](crate::Backend::spline_coefficients).
 pub(super) fn coefficients(image: &Image) -> Image {
     Image { shape: image.shape, voxels: spline::coefficients(image.shape, &image.voxels).into() }
 }
 
-/// out(x) = spline(m(x + u(x))).
+/// Computes out(x) = spline(m(x + u(x))).
 pub(super) fn warp(coefficients: &Image, field: &Field, grid_to_image: &AffineTransform, out: &mut Image) {
     let Image { shape, voxels } = coefficients;
     let cell = Cell::new(*shape);

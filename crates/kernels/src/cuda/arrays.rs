@@ -26,10 +26,10 @@ enum Object {
 
 // SAFETY: driver handles may be used from any thread.
 unsafe impl Send for Array {}
-// SAFETY: as above.
+// SAFETY: driver handles may be used from any thread.
 unsafe impl Sync for Array {}
 
-/// Value of a texture between voxel centres.
+/// How a texture is read between voxel centres.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Filter {
     /// The value of the voxel that contains the point.
@@ -122,7 +122,7 @@ impl Array {
     /// A surface object of the array.
     pub(super) fn surface(&mut self) -> Result<u64, Error> {
         let mut object = 0;
-        // SAFETY: as above.
+        // SAFETY: the description is valid; the array outlives the object (both are dropped with self).
         check("surface", unsafe { sys::cuSurfObjectCreate(&mut object, &self.resource()) })?;
         self.objects.push(Object::Surface(object));
         Ok(object)
@@ -131,7 +131,7 @@ impl Array {
 
 impl Drop for Array {
     fn drop(&mut self) {
-        // This may be called on any thread, whose current context is kept.
+        // This may be called on any thread, so the thread's current context is saved and restored.
         let _kept = KeptContext::new();
         // Arrays are not freed in stream order, so work that reads this array must be done before.
         if self.device.synchronize("drop 3D array").is_err() {

@@ -7,8 +7,8 @@ use nalgebra::Matrix3;
 
 use super::{CcPending, CcWorkspace, Cuda, Field, FixedBins, Image, MiWorkspace, Relaxation};
 use crate::{
-    Backend, CcParameters, CcScores, Contrast, ContrastRule, Entropies, Error, InverseConsistency, InversionLimits,
-    JointParameters, Lent, MiParameters, Moments, Place, RelaxRound, Sampling,
+    Backend, CcParameters, CcScores, Contrast, ContrastRule, Cpu, Entropies, Error, FitRule, FitSums,
+    InverseConsistency, InversionLimits, JointParameters, Lent, MiParameters, Moments, Place, RelaxRound, Sampling,
 };
 
 impl Backend for Cuda {
@@ -200,6 +200,19 @@ impl Backend for Cuda {
         maps: &[AffineTransform],
     ) -> Result<Vec<Contrast>, Error> {
         self.contrast_of(points, moving, rule, maps)
+    }
+
+    fn fit_sums(
+        &self,
+        points: &Image,
+        volumes: &[&Image],
+        rule: &FitRule,
+        at: &[(usize, AffineTransform)],
+    ) -> Result<Vec<FitSums>, Error> {
+        // By the CPU: there is no kernel.
+        let in_main_memory = |image: &Image| Cpu.upload(image.shape, &self.download(image)?);
+        let volumes = volumes.iter().copied().map(in_main_memory).collect::<Result<Vec<_>, Error>>()?;
+        Cpu.fit_sums(&in_main_memory(points)?, &volumes.iter().collect::<Vec<_>>(), rule, at)
     }
 
     fn cc_workspace(&self, shape: [usize; 3]) -> Result<CcWorkspace, Error> {

@@ -27,15 +27,15 @@ pub struct FixedBins {
     pub(super) bricks: Option<FixedBricks>,
 }
 
-/// Edge of a brick in voxels, and bricks of a warp's run, as in `cu/bin_fixed.cu`.
+/// Edge of a brick in voxels, and number of bricks in a run of a warp, as in `cu/bin_fixed.cu`.
 const BRICK: usize = 8;
 const BRICKS_PER_WARP: usize = 4;
 
-/// A warp keeps one counter per bin in 48 KiB of shared memory.
+/// Largest number of bins: a warp keeps one counter per bin in 48 KiB of shared memory.
 const MOST_BINS: usize = 48 * 1024 / size_of::<u32>();
 
-/// Voxels of a segment: long enough to hide the start and reduction of a block, short enough that all bins together
-/// fill the device.
+/// Number of voxels of a segment: enough to hide the start and reduction of a block, few enough that all bins
+/// together fill the device.
 fn segment_length(counted: usize, multiprocessors: u32) -> usize {
     (counted / (16 * multiprocessors as usize)).next_multiple_of(128).clamp(512, 8192)
 }

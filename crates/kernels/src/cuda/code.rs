@@ -14,37 +14,47 @@ pub(super) const MACHINE: (u32, u32) = (9, 0);
 pub struct Code {
     /// Name of the file in `cu/`, without extension.
     pub name: &'static str,
-    /// The complete PTX.
-    pub ptx: Ptx,
+    /// The complete PTX, UTF-8 text.
+    pub ptx: Embedded,
     /// Machine code for compute capability 9.0.
-    pub cubin: &'static [u8],
+    pub cubin: Embedded,
     /// Names of the kernels that are looked up.
     pub kernels: &'static [&'static str],
 }
 
-/// The embedded PTX of a source file.
+/// A file that the program embeds.
 #[derive(Debug, Clone, Copy)]
-pub enum Ptx {
-    /// The text itself.
-    Text(&'static str),
-    /// The text as a zlib stream.
+pub enum Embedded {
+    /// The bytes of the file.
+    Plain(&'static [u8]),
+    /// The bytes of the file as a zlib stream.
     Compressed(&'static [u8]),
 }
 
-impl Ptx {
-    /// The text. Fails with [`Error::BadCode`] if the embedded bytes are no zlib stream of UTF-8 text.
-    pub fn text(&self) -> Result<Cow<'static, str>, Error> {
+impl Embedded {
+    /// The bytes of the file. Fails with [`Error::BadCode`] if the embedded bytes are no zlib stream.
+    pub fn bytes(&self) -> Result<Cow<'static, [u8]>, Error> {
         match self {
-            Ptx::Text(text) => Ok(Cow::Borrowed(text)),
-            Ptx::Compressed(bytes) => {
-                let mut text = String::new();
-                flate2::read::ZlibDecoder::new(*bytes)
-                    .read_to_string(&mut text)
-                    .map_err(|reason| Error::BadCode { reason: reason.to_string() })?;
-                Ok(Cow::Owned(text))
+            Embedded::Plain(bytes) => Ok(Cow::Borrowed(bytes)),
+            Embedded::Compressed(stream) => {
+                let mut bytes = Vec::new();
+                flate2::read::ZlibDecoder::new(*stream).read_to_end(&mut bytes).map_err(bad_code)?;
+                Ok(Cow::Owned(bytes))
             }
         }
     }
+
+    /// The text of the file. Fails with [`Error::BadCode`] if the bytes are no zlib stream, or the file is not UTF-8.
+    pub fn text(&self) -> Result<Cow<'static, str>, Error> {
+        match self.bytes()? {
+            Cow::Borrowed(bytes) => Ok(Cow::Borrowed(std::str::from_utf8(bytes).map_err(bad_code)?)),
+            Cow::Owned(bytes) => Ok(Cow::Owned(String::from_utf8(bytes).map_err(bad_code)?)),
+        }
+    }
+}
+
+fn bad_code(reason: impl std::fmt::Display) -> Error {
+    Error::BadCode { reason: reason.to_string() }
 }
 
 /// Makes the `Code` of a file of `cu/`: its compiled code and the names of its kernels.
@@ -52,8 +62,18 @@ macro_rules! code {
     ($file:expr, $kernels:expr) => {
         $crate::cuda::code::Code {
             name: $file,
-            ptx: $crate::cuda::code::Ptx::Compressed(include_bytes!(concat!(env!("OUT_DIR"), "/", $file, ".ptx.z"))),
-            cubin: include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/cu/", $file, ".sm_90.cubin")),
+            ptx: $crate::cuda::code::Embedded::Compressed(include_bytes!(concat!(
+                env!("OUT_DIR"),
+                "/",
+                $file,
+                ".ptx.z"
+            ))),
+            cubin: $crate::cuda::code::Embedded::Compressed(include_bytes!(concat!(
+                env!("OUT_DIR"),
+                "/",
+                $file,
+                ".sm_90.cubin.z"
+            ))),
             kernels: $kernels,
         }
     };
@@ -91,7 +111,8 @@ mod tests {
 
     #[test]
     fn only_kernels_that_are_looked_up_are_compiled() {
-        let code = |kernels| Code { name: "", ptx: Ptx::Text(TEXT), cubin: &[], kernels };
+        let code =
+            |kernels| Code { name: "", ptx: Embedded::Plain(TEXT.as_bytes()), cubin: Embedded::Plain(&[]), kernels };
         let second =
             ".version 8.0\n.func f(\n)\n{\n\tret;\n}\n.shared .b8 s[4];\n.visible .entry second(\n)\n{\n\tret;\n}\n";
         let first = TEXT.split_inclusive('\n').take(13).chain([".shared .b8 s[4];\n"]).collect::<String>();
@@ -102,7 +123,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_stream_is_refused() {
-        assert!(matches!(Ptx::Compressed(b"no stream").text(), Err(Error::BadCode { .. })));
+    fn what_is_no_stream_or_no_text_is_refused() {
+        let is_bad = |embedded: Embedded| matches!(embedded.text(), Err(Error::BadCode { .. }));
+        assert!(is_bad(Embedded::Compressed(b"no stream")) && is_bad(Embedded::Plain(b"\xff")));
+        // One byte 0xff as a zlib stream.
+        let no_text = Embedded::Compressed(&[0x78, 0x9c, 0xfb, 0x0f, 0x00, 0x01, 0x00, 0x01, 0x00]);
+        assert_eq!(no_text.bytes().ok().as_deref(), Some(&[0xff][..]));
+        assert!(is_bad(no_text));
     }
 }

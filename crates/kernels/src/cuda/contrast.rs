@@ -9,7 +9,7 @@ use super::launch::{Argument, Launch, Size, arguments};
 use super::samples::{MOST_TRANSFORMS, grown, uploaded};
 use crate::{Contrast, ContrastRule, Error};
 
-/// `Rule` of `cu/contrast.cu`.
+/// The structure `Rule` of `cu/contrast.cu`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Rule {
@@ -19,14 +19,14 @@ struct Rule {
 }
 impl Argument for Rule {}
 
-/// Points of a block, as in `cu/contrast.cu`.
+/// Number of points of a block, as in `cu/contrast.cu`.
 const RUN: usize = 2048;
 
-/// Device memory of a batch, reused from call to call.
+/// Device memory for a batch, reused from call to call.
 #[derive(Default)]
 pub(super) struct ContrastBuffers {
     maps: Option<Buffer<[f32; 12]>>,
-    /// Three floats for each block and transform.
+    /// Sums: three floats for each block and transform.
     sums: Option<Buffer<f32>>,
 }
 

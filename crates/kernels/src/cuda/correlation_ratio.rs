@@ -21,7 +21,7 @@ const THREADS: u32 = 128;
 #[derive(Default)]
 pub(super) struct BatchBuffers {
     maps: Option<Buffer<[f32; 12]>>,
-    /// Four floats for each segment and transform.
+    /// Sums: four floats for each segment and transform.
     sums: Option<Buffer<f32>>,
     pub(super) costs: Option<Buffer<f64>>,
     /// For each transform: three sums for each bin, then one number of the transform.
@@ -38,13 +38,15 @@ impl Cuda {
         fixed_to_moving: &[AffineTransform],
     ) -> Result<Vec<f64>, Error> {
         Error::check_shapes("correlation_ratio", moving.shape, moving_weight.map(|weight| weight.shape))?;
-        // In a volume one voxel thin every voxel is at the border; without fixed voxels there is nothing to compare.
+        // In a volume with an axis of one voxel, every voxel is at the border. Without fixed voxels there is nothing
+        // to compare.
         let sampled = Sampled::of(fixed.shape, moving.shape, edge_voxels, fixed_to_moving);
         let Some(sampled) = sampled.filter(|_| fixed.segment_count > 0) else {
             return Ok(vec![1.0; fixed_to_moving.len()]);
         };
         let filtered = self.filtered.load(Ordering::Relaxed);
-        // A slice is sampled as a volume of two equal slices, which only a texture contains; bricks read the image itself.
+        // A slice is sampled as a volume of two equal slices. Only a texture contains this volume; bricks read the
+        // image itself.
         let volume = sampled.shape == moving.shape;
         if let (Some(bricks), None, true) = (&fixed.bricks, moving_weight, volume) {
             let batch = Batch { shape: fixed.shape, bins: fixed.bins, fixed: bricks, moving, edge_voxels, filtered };
@@ -53,7 +55,7 @@ impl Cuda {
         self.by_segments(fixed, moving, moving_weight, edge_voxels, filtered, &sampled)
     }
 
-    /// The costs if no voxel has a weight.
+    /// Computes the costs if no voxel has a weight.
     fn by_bricks(&self, fixed: &FixedBins, batch: &Batch<'_>, sampled: &Sampled<'_>) -> Result<Vec<f64>, Error> {
         let mut costs = Vec::with_capacity(sampled.maps.len());
         for transforms in sampled.maps.chunks(MOST_TRANSFORMS) {
@@ -116,7 +118,8 @@ impl Cuda {
             grid: [fixed.segment_count as u32, transforms as u32, 1],
             block: [THREADS, 1, 1],
             shared: 0,
-            // The list of fixed voxels once per transform; the moving image once, because it stays in the cache.
+            // The list of fixed voxels is read once per transform, the moving image only once, because it stays in
+            // the cache.
             bytes: 4 * (fixed.counted * transforms + moving_voxels) as u64,
         };
         let (sorted, segments) = (fixed.sorted.pointer(), fixed.segments.pointer());

@@ -14,7 +14,7 @@ use super::module::Kernel;
 use super::pending::Pending;
 use crate::{CcDerivative, CcParameters, CcScores, Error};
 
-/// Buffers of [`Backend::cc_update`](crate::Backend::cc_update), allocated when first needed.
+/// The buffers for [`Backend::cc_update`](crate::Backend::cc_update), allocated when first needed.
 pub struct CcWorkspace {
     shape: [usize; 3],
     /// The five terms of the exact derivative for each window, one plane each.
@@ -55,7 +55,7 @@ impl CcPending {
     }
 }
 
-/// `Pair` of `cu/cross_correlation.cuh`.
+/// The structure `Pair` of `cu/cross_correlation.cuh`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pair {
@@ -91,7 +91,7 @@ impl Pair {
     }
 }
 
-/// Columns of a tile along x and y, one thread each, as in `cu/box_sums.cuh`.
+/// Number of columns of a tile along x and y, with one thread each, as in `cu/box_sums.cuh`.
 const TILE: [usize; 2] = [32, 8];
 
 impl Cuda {
@@ -159,7 +159,7 @@ impl Cuda {
                 pending.under_way()?;
                 let kernel = compiled(CcKernel::Exact)?;
                 let (launch, depth) = self.tiles(kernel, shape, parameters.radius, (2 + 5 + 6) * 4 * voxels)?;
-                // SAFETY: as above.
+                // SAFETY: `f` and `m` are fields of this shape, and `windows` holds five planes of terms.
                 unsafe { self.launch(launch, arguments![pair, depth, windows, f, m])? };
             }
         }

@@ -42,7 +42,7 @@ pub struct Memory {
     pub total: u64,
 }
 
-/// The oldest compute capability that the kernels are compiled for.
+/// The oldest compute capability for which the kernels are compiled.
 const OLDEST: (u32, u32) = (7, 0);
 
 /// Context and stream of a device. Buffers, kernels and textures hold a reference, so this is dropped last.
@@ -72,7 +72,7 @@ pub const VISIBLE_DEVICES: &str = "CUDA_VISIBLE_DEVICES";
 /// The driver takes 0.1 s longer to start for each visible device. A program that knows how many devices it can use
 /// may set the variable before it starts a thread. A library must not: the environment belongs to the whole process.
 pub fn first_visible(now: Option<&str>, count: usize) -> Option<String> {
-    /// More devices than any machine has.
+    /// A number larger than that of the devices of any machine.
     const MOST: usize = 64;
     if count > MOST {
         return None;
@@ -162,7 +162,7 @@ impl Device {
         let device = CudaDevice::get_device(index as u32).map_err(|error| driver_error("cuDeviceGet", error))?;
         let context = Context::new(device).map_err(|error| driver_error("context", error))?;
         CurrentContext::set_current(&context).map_err(|error| driver_error("context", error))?;
-        // Not NON_BLOCKING: cust drops that flag.
+        // The flag NON_BLOCKING is not set, because cust drops it.
         let stream = Stream::new(StreamFlags::DEFAULT, None).map_err(|error| driver_error("stream", error))?;
         let pooled = keep_freed_memory(device.as_raw());
         let sums = SpareSums::default();

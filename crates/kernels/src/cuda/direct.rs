@@ -16,17 +16,17 @@ pub struct DirectCc {
     _arrays: Vec<Array>,
 }
 
-/// `Surfaces` of `cu/cc_direct.cu`: means of both images, A, B, C.
+/// The structure `Surfaces` of `cu/cc_direct.cu`: means of both images, A, B, C.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Surfaces([u64; 5]);
 impl Argument for Surfaces {}
 
-/// Block size as in the paper.
+/// Number of threads of a block, as in the paper.
 const BLOCK: [u32; 3] = [8, 8, 1];
 
 impl Cuda {
-    /// Surfaces for images of this shape.
+    /// Makes the surfaces for images of this shape.
     pub fn direct_cc(&self, shape: [usize; 3]) -> Result<DirectCc, Error> {
         let mut arrays = Vec::new();
         let mut surfaces = [0; 5];
@@ -40,8 +40,8 @@ impl Cuda {
 }
 
 impl DirectCc {
-    /// [`Backend::cc_update`](crate::Backend::cc_update) with the derivative of the window's centre and without
-    /// masks.
+    /// Computes [`Backend::cc_update`](crate::Backend::cc_update) with the derivative of the window's centre and
+    /// without masks.
     pub fn update(
         &self,
         cuda: &Cuda,

@@ -130,7 +130,7 @@ impl Cuda {
         use sys::CUfunction_attribute::{
             CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
         };
-        /// Shared memory that a block can have without this call, bytes.
+        /// Shared memory that a block can have without this request, bytes.
         const USUAL: usize = 48 << 10;
         let (mut own, most) = (0, self.most_shared()?);
         // SAFETY: `own` is valid for writing, the function belongs to a loaded module.
@@ -156,7 +156,7 @@ impl Cuda {
         Ok(kernel.resident_with_shared(threads, shared)? * self.info().multiprocessors as usize)
     }
 
-    /// A new timer.
+    /// Makes a timer.
     pub fn timer(&self) -> Result<Timer<'_>, Error> {
         self.device.bind("timer")?;
         let event = || Event::new(EventFlags::DEFAULT).map_err(timing_error);
@@ -180,7 +180,7 @@ impl Cuda {
         let Grid { blocks, threads, shared } = grid;
         let launch = Launch { kernel, grid: blocks, block: threads, shared, bytes: 0 };
         let mut addresses: Vec<*mut c_void> = arguments.iter().map(|argument| argument.address()).collect();
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.launch(launch, &mut addresses) }
     }
 }

@@ -29,9 +29,9 @@ pub(super) fn plane(shape: [usize; 3]) -> usize {
     (shape.iter().product::<usize>() + 1).next_multiple_of(64)
 }
 
-/// Most voxels of a plane: kernels use 32-bit byte offsets.
+/// Largest number of voxels of a plane: kernels use 32-bit byte offsets.
 const MOST_VOXELS: usize = (1 << 30) - 64;
-/// Longest axis: kernels find the voxel of a coordinate by adding 2²³ to it.
+/// Largest number of voxels along an axis: kernels find the voxel of a coordinate by adding 2²³ to it.
 const LONGEST: usize = 1 << 22;
 
 /// Allocates `count` planes of this shape, zero or not initialised.
@@ -79,12 +79,12 @@ impl Field {
         12 * self.len() as u64
     }
 
-    /// Address for reading.
+    /// The address of the first plane for reading.
     pub(super) fn read(&self) -> u64 {
         self.components.pointer() + (12 * self.number * plane(self.shape)) as u64
     }
 
-    /// Address for writing.
+    /// The address of the first plane for writing.
     pub(super) fn write(&mut self) -> u64 {
         self.read()
     }
@@ -192,7 +192,7 @@ impl Cuda {
 
     /// A launch of threads that process several slices each, and their number of slices.
     fn walk<'a>(&self, kernel: &'a Kernel, field: &Field, sides: usize) -> (Launch<'a>, i32) {
-        /// More slices per thread leave too few threads.
+        /// Largest number of slices per thread. With more slices there would be too few threads.
         const MOST_SLICES: usize = 8;
         let slices = self.slices_of_threads(sides * field.len(), MOST_SLICES);
         let launch = Launch::over_blocks(kernel, field.shape, [32, 8, 1], slices, 3 * field.bytes());
@@ -211,7 +211,7 @@ impl Cuda {
         let found = fields.iter().chain(&updates).map(|field| field.shape).chain(out.iter().map(|out| out.shape));
         Error::check_shapes("advance_both", first.shape, found)?;
         let mut scratch = self.scratch();
-        // Threads of four voxels each.
+        // Each thread processes four voxels.
         let blocks = (first.len().div_ceil(4 * 256) as u32).min(8 * self.device.info.multiprocessors / N as u32);
         scratch.reserve(&self.device, N * blocks as usize)?;
         let launch = Launch::of_blocks(&self.kernels.max_norm.max_norm, blocks, 256, first.bytes());

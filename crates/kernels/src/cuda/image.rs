@@ -14,9 +14,10 @@ use crate::Error;
 pub struct Image {
     pub(super) shape: [usize; 3],
     voxels: Buffer<f32>,
-    /// Created when an operation first reads the image as a texture; out of date after the image has been written.
+    /// The texture, created when an operation first reads the image as a texture. It is out of date after the image
+    /// has been written.
     texture: Mutex<Option<Texture>>,
-    /// Where the image is zero. Computed when first needed, dropped when the image is written.
+    /// The regions where the image is zero, computed when first needed and dropped when the image is written.
     backdrop: Mutex<Option<Arc<Backdrop>>>,
 }
 
@@ -57,12 +58,12 @@ impl Image {
         self.shape.iter().product()
     }
 
-    /// Address for reading.
+    /// The address of the voxels for reading.
     pub(super) fn read(&self) -> u64 {
         self.voxels.pointer()
     }
 
-    /// Address for writing.
+    /// The address of the voxels for writing.
     pub(super) fn write(&mut self) -> u64 {
         if let Some(texture) = self.texture.get_mut().unwrap_or_else(PoisonError::into_inner) {
             texture.current = false;

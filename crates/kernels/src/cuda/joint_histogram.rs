@@ -11,7 +11,7 @@ use super::sampled::Sampled;
 use super::samples::{MOST_TRANSFORMS, Moving, grown, uploaded};
 use crate::{Entropies, Error, JointParameters, JointSampling};
 
-/// `Joint` of `cu/joint_histogram.cu`.
+/// The structure `Joint` of `cu/joint_histogram.cu`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Joint {
@@ -29,7 +29,7 @@ const THREADS: u32 = 128;
 /// blocks share a multiprocessor.
 const ROW_BYTES: usize = 16 << 10;
 
-/// Device memory for rows and histograms. A larger batch is done in parts.
+/// Device memory for rows and histograms, bytes. A larger batch is divided into parts.
 const BATCH_BYTES: usize = 32 << 20;
 
 /// Device memory of a batch, reused from call to call.
@@ -73,7 +73,8 @@ impl Cuda {
         Error::check_joint_bins(fixed.bins, parameters.bins)?;
         let cells = fixed.bins * parameters.bins;
         let maps = std::slice::from_ref(fixed_to_moving);
-        // In a volume one voxel thin every voxel is at the border; without fixed voxels there is nothing to compare.
+        // In a volume with an axis of one voxel, every voxel is at the border. Without fixed voxels there is nothing
+        // to compare.
         let sampled = Sampled::of(fixed.shape, moving.shape, edge_voxels, maps);
         let Some(sampled) = sampled.filter(|_| fixed.segment_count > 0) else {
             return Ok(vec![0; cells]);
@@ -158,7 +159,8 @@ impl Cuda {
             grid: [segments as u32, transforms as u32, 1],
             block: [THREADS, 1, 1],
             shared: joint.shared_bytes(),
-            // The list of fixed voxels once per transform; the moving image once, because it stays in the cache.
+            // The list of fixed voxels is read once per transform, the moving image only once, because it stays in
+            // the cache.
             bytes: 4 * (fixed.counted * transforms + moving_voxels) as u64,
         };
         let (sorted, table) = (fixed.sorted.pointer(), fixed.segments.pointer());

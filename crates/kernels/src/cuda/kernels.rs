@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn every_kernel_stands_in_its_files() {
         for Code { name, ptx, cubin, kernels } in groups() {
-            let ptx = ptx.text().expect("text");
+            let (ptx, cubin) = (ptx.text().expect("text"), cubin.bytes().expect("bytes"));
             for kernel in *kernels {
                 let section = format!("\0.text.{kernel}\0");
                 assert!(ptx.contains(&format!(".entry {kernel}(")), "{kernel} is not in {name}.ptx");
@@ -218,11 +218,13 @@ mod tests {
     }
 
     #[test]
-    fn the_embedded_ptx_is_the_committed_one() {
+    fn the_embedded_code_is_the_committed_one() {
         for (name, code) in all_code() {
-            let file = format!("{}/cu/{name}.ptx", env!("CARGO_MANIFEST_DIR"));
-            let committed = std::fs::read_to_string(&file).expect("the committed PTX");
-            assert!(code.ptx.text().expect("text") == committed, "{file} is not what is embedded");
+            for (embedded, extension) in [(code.ptx, "ptx"), (code.cubin, "sm_90.cubin")] {
+                let file = format!("{}/cu/{name}.{extension}", env!("CARGO_MANIFEST_DIR"));
+                let committed = std::fs::read(&file).expect("the committed code");
+                assert!(embedded.bytes().expect("bytes") == committed, "{file} is not what is embedded");
+            }
         }
     }
 

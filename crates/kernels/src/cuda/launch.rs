@@ -65,7 +65,7 @@ impl<'a> Launch<'a> {
     }
 }
 
-/// `Shape` of `cu/volume.cuh`: voxels along each axis, and derived numbers.
+/// The structure `Shape` of `cu/volume.cuh`: voxels along each axis, and derived numbers.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
@@ -99,12 +99,12 @@ impl Shape {
     }
 }
 
-/// `Vector` of `cu/points.cuh`.
+/// The structure `Vector` of `cu/points.cuh`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Vector(pub(super) [f32; 3]);
 
-/// `Size` of `cu/points.cuh`.
+/// The structure `Size` of `cu/points.cuh`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Size([i32; 3]);
@@ -115,7 +115,7 @@ impl Size {
     }
 }
 
-/// `Affine` of `cu/volume.cuh`: row-major 3×4, in double and in single precision.
+/// The structure `Affine` of `cu/volume.cuh`: row-major 3×4, in double and in single precision.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Affine([f64; 12], [f32; 12]);
@@ -135,8 +135,8 @@ pub(super) fn elements(map: &AffineTransform) -> [f64; 12] {
     })
 }
 
-/// A value passed to a kernel as it is: a number, an address, or a `#[repr(C)]` struct of these with the layout of
-/// the kernel's parameter.
+/// A value that is passed unchanged to a kernel: a number, an address, or a `#[repr(C)]` struct of these with the
+/// layout of the kernel's parameter.
 pub trait Argument {
     /// Address of the value on the host. The driver copies the value at launch.
     fn address(&self) -> *mut c_void {
@@ -152,18 +152,18 @@ impl Argument for Shape {}
 impl Argument for Vector {}
 impl Argument for Size {}
 impl Argument for Affine {}
-/// As a struct of two floats.
+/// Two floats, passed as a structure.
 impl Argument for [f32; 2] {}
-/// As a `Sides` of `cu/volume.cuh`.
+/// Two addresses, passed as the structure `Sides` of `cu/volume.cuh`.
 impl Argument for [u64; 2] {}
 
-/// `Sides` of `cu/volume.cuh`: the addresses of one or two operands; a single address is repeated.
+/// The structure `Sides` of `cu/volume.cuh`: the addresses of one or two operands; a single address is repeated.
 pub(super) fn sides<T, const N: usize>(operands: [T; N], address: impl FnMut(T) -> u64) -> [u64; 2] {
     let addresses = operands.map(address);
     [addresses[0], addresses[N - 1]]
 }
 
-/// The addresses of local variables, in the order of the kernel's parameters.
+/// Collects the addresses of local variables, in the order of the kernel's parameters.
 macro_rules! arguments {
     ($($argument:ident),+ $(,)?) => { &mut [$($crate::cuda::launch::Argument::address(&$argument)),+] };
 }

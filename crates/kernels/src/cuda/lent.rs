@@ -1,5 +1,5 @@
-//! Memory shared with other libraries of the process, such as PyTorch: their arrays copied into images, results lent to
-//! them. All use the device's primary context, so that an address means the same to all.
+//! Memory shared with other libraries of the process, such as PyTorch: their arrays are copied into images, and
+//! results are lent to them. All use the device's primary context, so that an address has the same meaning for all.
 
 use std::sync::Arc;
 
@@ -16,13 +16,14 @@ use crate::{Error, Lent, Place};
 /// A buffer lent to other libraries, which may still be reading from the buffer when this value is dropped.
 struct Shared<T: Plain> {
     device: Arc<Device>,
-    /// `None` only while this is dropped.
+    /// The buffer; `None` only while this value is dropped.
     memory: Option<Buffer<T>>,
 }
 
 impl<T: Plain> Drop for Shared<T> {
     fn drop(&mut self) {
-        // The library that used the memory last may drop it on any thread, where another device may be current.
+        // The library that used the memory last may drop this value on any thread, where another device may be
+        // current.
         let _kept = KeptContext::new();
         // Work on streams that this crate does not know may still read the memory. If it cannot be waited for, the memory
         // is not freed.

@@ -13,7 +13,7 @@ pub(super) struct Mark {
 
 // SAFETY: a driver handle, valid from any thread.
 unsafe impl Send for Mark {}
-// SAFETY: as above.
+// SAFETY: a driver handle, valid from any thread.
 unsafe impl Sync for Mark {}
 
 impl Mark {

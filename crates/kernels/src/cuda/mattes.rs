@@ -11,10 +11,10 @@ use crate::{Error, MiParameters};
 
 impl Argument for Binning {}
 
-/// Buffers of [`Backend::mi_update`](crate::Backend::mi_update).
+/// The buffers for [`Backend::mi_update`](crate::Backend::mi_update).
 pub struct MiWorkspace {
     bins: usize,
-    /// The moving side's histogram, then the fixed side's.
+    /// The histogram of the moving side, then that of the fixed side.
     counts: Buffer<u64>,
     /// Scaled logarithms of both histograms.
     logarithms: Buffer<f32>,
@@ -23,7 +23,7 @@ pub struct MiWorkspace {
 /// Shared memory that every device offers to a block, bytes.
 const SHARED_BYTES: usize = 48 << 10;
 
-/// Threads of a counting block.
+/// Number of threads of a counting block.
 const COUNTING: usize = 1024;
 
 impl Cuda {

@@ -48,7 +48,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use bins::FixedBins;
-pub use code::{Code, Ptx};
+pub use code::{Code, Embedded};
 pub use cross_correlation::{CcPending, CcWorkspace};
 pub use device::{DeviceInfo, KeptContext, Memory, VISIBLE_DEVICES, first_visible};
 pub use direct::DirectCc;

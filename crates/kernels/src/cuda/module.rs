@@ -19,7 +19,7 @@ pub struct Kernel {
 
 // SAFETY: a driver handle, valid from any thread while its module is loaded.
 unsafe impl Send for Kernel {}
-// SAFETY: as above.
+// SAFETY: a driver handle, valid from any thread while its module is loaded.
 unsafe impl Sync for Kernel {}
 
 impl Kernel {
@@ -60,7 +60,8 @@ impl Loaded {
     /// Loads the machine code if there is any for this chip and the driver accepts its format, otherwise the PTX.
     pub(super) fn new(code: &Code, device: &Arc<Device>) -> Result<Loaded, Error> {
         device.bind(code.name)?;
-        let ready = device.takes_machine_code.then(|| Module::from_cubin(code.cubin, &[]).ok()).flatten();
+        let machine_code = device.takes_machine_code.then(|| code.cubin.bytes()).transpose()?;
+        let ready = machine_code.and_then(|bytes| Module::from_cubin(bytes, &[]).ok());
         let module = match ready {
             Some(module) => module,
             None => {

@@ -11,7 +11,7 @@ use super::samples::{MOST_TRANSFORMS, Moving, grown, uploaded};
 use crate::operands::range_scale;
 use crate::{Error, Moments};
 
-/// `Ranges` of `cu/moments.cu`.
+/// The structure `Ranges` of `cu/moments.cu`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Ranges {
@@ -22,7 +22,7 @@ struct Ranges {
 }
 impl Argument for Ranges {}
 
-/// Edge of a brick in voxels, and voxels of a block, as in `cu/moments.cu`.
+/// Edge of a brick in voxels, and number of voxels of a block, as in `cu/moments.cu`.
 const BRICK: usize = 8;
 const RUN: usize = 4096;
 
@@ -30,7 +30,7 @@ const RUN: usize = 4096;
 #[derive(Default)]
 pub(super) struct MomentBuffers {
     maps: Option<Buffer<[f32; 12]>>,
-    /// Eight floats for each block and transform.
+    /// Sums: eight floats for each block and transform.
     sums: Option<Buffer<f32>>,
     totals: Option<Buffer<f64>>,
 }

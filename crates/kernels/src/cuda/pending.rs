@@ -80,7 +80,7 @@ pub(super) struct SpareSums(Mutex<Vec<Spare>>);
 
 // SAFETY: plain memory and driver handles behind a lock.
 unsafe impl Send for SpareSums {}
-// SAFETY: as above.
+// SAFETY: plain memory and driver handles behind a lock.
 unsafe impl Sync for SpareSums {}
 
 impl SpareSums {

@@ -13,17 +13,17 @@ use crate::Error;
 /// Times and counts of all launches of one kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KernelTime {
-    /// The kernel.
+    /// Name of the kernel.
     pub name: &'static str,
     /// Number of launches.
     pub launches: usize,
     /// Total time on the device, seconds.
     pub seconds: f64,
-    /// The shortest launch, seconds.
+    /// Time of the shortest launch, seconds.
     pub fastest: f64,
-    /// The median launch, seconds.
+    /// Median time of a launch, seconds.
     pub median: f64,
-    /// Total number of bytes that the launches must move at least.
+    /// Smallest number of bytes that all launches together must move.
     pub bytes: u64,
 }
 
@@ -68,7 +68,7 @@ impl Profile {
         }
     }
 
-    /// Sums by kernel. The stream must be idle.
+    /// Sums the times by kernel. The stream must be idle.
     pub(super) fn finish(&mut self) -> Result<Vec<KernelTime>, Error> {
         self.on = false;
         let mut kernels: BTreeMap<&'static str, (Vec<f64>, u64)> = BTreeMap::new();
@@ -94,7 +94,7 @@ impl Profile {
     }
 }
 
-/// The fastest of a few copies between two buffers far larger than any cache.
+/// Copy bandwidth: the fastest of a few copies between two buffers that are far larger than any cache.
 pub(super) fn copy_bandwidth(device: &Arc<Device>) -> Result<f64, Error> {
     const WORDS: usize = 1 << 27;
     let wrap = |error| driver_error("copy bandwidth", error);

@@ -12,21 +12,21 @@ use super::launch::{Argument, Launch, Size, Vector, arguments};
 use super::samples::{grown, per_edge};
 use crate::Error;
 
-/// Voxels of a brick along each axis and bricks of a run, as in `cu/bricks.cuh`; most bricks of a block, as in the
-/// kernels.
+/// Number of voxels of a brick along each axis and of bricks of a run, as in `cu/bricks.cuh`; largest number of
+/// bricks of a block, as in the kernels.
 const BRICK: [usize; 3] = [8, 8, 4];
 const RUN: usize = 8;
 const MOST_BRICKS: usize = 120;
-/// Moving voxels of a cell along each axis.
+/// Number of moving voxels of a cell along each axis.
 const CELL: usize = 2;
 /// Threads of a block.
 const THREADS: u32 = 256;
-/// Most bins: more would leave few blocks on a multiprocessor.
+/// Largest number of bins. With more bins, few blocks would fit on a multiprocessor.
 const MOST_BINS: usize = 1024;
 /// Approximate number of waves of blocks for a batch.
 const WAVES: usize = 2;
 
-/// `Binning` of `cu/binning.cuh`.
+/// The structure `Binning` of `cu/binning.cuh`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Binning {
@@ -36,7 +36,7 @@ pub(super) struct Binning {
 }
 impl Argument for Binning {}
 
-/// `Operands` of `cu/correlation_ratio_bricks.cu`.
+/// The structure `Operands` of `cu/correlation_ratio_bricks.cu`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Operands {
@@ -56,7 +56,7 @@ struct Operands {
 }
 impl Argument for Operands {}
 
-/// Fixed bins in bricks.
+/// The bins of the fixed voxels, brick by brick.
 pub(super) struct FixedBricks {
     placed: Buffer<u16>,
     /// Number of voxels of each bin.
@@ -65,11 +65,11 @@ pub(super) struct FixedBricks {
     hot: usize,
 }
 
-/// Distance from the voxels of a moving image that are not zero.
+/// Distances from the voxels of a moving image that are not zero.
 pub(super) struct Backdrop {
     /// For each cell, the distance in cells to the nearest cell with a voxel that is not zero.
     distance: Buffer<u16>,
-    /// The bits of the largest magnitude.
+    /// The bits of the largest absolute value.
     largest: Buffer<u32>,
 }
 
@@ -95,7 +95,7 @@ fn unit(bricks: usize, blocks: usize) -> f32 {
 }
 
 impl FixedBricks {
-    /// Bricks of an image without weights; `None` if there are too many bins.
+    /// Sorts an image without weights into bricks; `None` if there are too many bins.
     pub(super) fn of(
         cuda: &Cuda,
         fixed: &Image,
@@ -158,7 +158,7 @@ pub(super) struct Batch<'b> {
 }
 
 impl Batch<'_> {
-    /// The costs under maps on the device. NaN for a cost that the integer sums cannot represent accurately.
+    /// Computes the costs under maps on the device. A cost that the integer sums cannot represent accurately is NaN.
     pub(super) fn costs(
         &self,
         cuda: &Cuda,
@@ -202,7 +202,7 @@ impl Batch<'_> {
             grid: [blocks as u32, transforms as u32, 1],
             block: [THREADS, 1, 1],
             shared: 12 * self.bins as u32,
-            // The fixed bins once per transform; the moving image once, because it stays in the cache.
+            // The fixed bins are read once per transform, the moving image only once, because it stays in the cache.
             bytes: (2 * self.shape.iter().product::<usize>() * transforms + 4 * self.moving.len()) as u64,
         };
         // SAFETY: the blocks of a transform share its bricks, at most `MOST_BRICKS` each; shared memory has three words a bin,

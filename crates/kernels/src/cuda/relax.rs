@@ -27,7 +27,7 @@ pub struct Relaxation {
     counts: Buffer<u32>,
 }
 
-/// `Round` of `cu/relax.cu`.
+/// The structure `Round` of `cu/relax.cu`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Round {

@@ -8,10 +8,10 @@ use super::image::Image;
 use super::launch::{Affine, Argument, Launch, Shape, arguments};
 use crate::{Error, Sampling};
 
-/// Most slices per thread, as in `cu/warp.cu`.
+/// Largest number of slices per thread, as in `cu/warp.cu`.
 const MOST_SLICES: usize = 2;
 
-/// `Warp` of `cu/warp.cu`.
+/// The structure `Warp` of `cu/warp.cu`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Warp {

@@ -1,5 +1,5 @@
-//! Slices as volumes for the kernels of the linear stage's costs, which interpolate between two voxels along every
-//! axis.
+//! Treats slices as volumes in the kernels for the costs of the linear stage, which interpolate between two voxels
+//! along every axis.
 
 use std::borrow::Cow;
 
@@ -7,8 +7,8 @@ use antsreg_core::AffineTransform;
 
 use crate::slices::{is_slice, within_slice};
 
-/// The shape under which the moving image is sampled, and the maps to it. A slice is sampled as two equal slices, any
-/// other image as it is.
+/// The shape under which the moving image is sampled, and the maps to it. A slice is sampled as two equal slices;
+/// other images are sampled unchanged.
 pub(crate) struct Sampled<'m> {
     /// Shape of the moving image. A texture repeats a slice to give the second slice.
     pub shape: [usize; 3],
@@ -17,7 +17,7 @@ pub(crate) struct Sampled<'m> {
 }
 
 impl<'m> Sampled<'m> {
-    /// How to sample the moving image; `None` if it is one voxel thin and no slice.
+    /// How the moving image is sampled; `None` if it has an axis of one voxel but is not a slice.
     pub(crate) fn of(
         fixed_shape: [usize; 3],
         moving_shape: [usize; 3],

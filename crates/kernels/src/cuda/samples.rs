@@ -14,7 +14,7 @@ use crate::Error;
 /// Largest number of transforms in one launch: CUDA's limit for the second dimension of the grid.
 pub(super) const MOST_TRANSFORMS: usize = 65_535;
 
-/// `Moving` of `cu/samples.cuh`.
+/// The structure `Moving` of `cu/samples.cuh`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Moving {
@@ -27,7 +27,7 @@ pub(super) struct Moving {
 impl Argument for Moving {}
 
 impl Moving {
-    /// `shape` is that of [`Sampled`](super::sampled::Sampled): textures repeat a slice.
+    /// Makes the operands. `shape` is that of [`Sampled`](super::sampled::Sampled), because textures repeat a slice.
     pub(super) fn new(
         cuda: &Cuda,
         moving: &Image,
@@ -52,12 +52,12 @@ impl Moving {
     }
 }
 
-/// 1 / width of the ramp at the moving image's border.
+/// The reciprocal of the width of the ramp at the moving image's border.
 pub(super) fn per_edge(edge_voxels: [f64; 3]) -> Vector {
     Vector(edge_voxels.map(|edge| (1.0 / edge) as f32))
 }
 
-/// `Map` of `cu/points.cuh`.
+/// The structure `Map` of `cu/points.cuh`.
 pub(super) fn map(transform: &AffineTransform) -> [f32; 12] {
     elements(transform).map(|element| element as f32)
 }
@@ -73,7 +73,7 @@ pub(super) fn uploaded(
     Ok(buffer.pointer())
 }
 
-/// The buffer, replaced by a larger one if it has fewer than `len` elements.
+/// Returns the buffer, replaced by a larger one if it has fewer than `len` elements.
 pub(super) fn grown<'b, T: Plain>(
     buffer: &'b mut Option<Buffer<T>>,
     len: usize,

@@ -36,7 +36,7 @@ impl Cuda {
         let bytes = images * 4 * first.len() as u64;
         let launch = Launch::of_blocks(&self.kernels.correlation.correlation, blocks, 256, bytes);
         let mut scratch = self.scratch();
-        // 48 bytes a block.
+        // Each block writes 48 bytes.
         scratch.reserve(&self.device, 3 * blocks as usize)?;
         let (a, b, shape) = (first.read(), second.read(), Shape::of(first.shape));
         let mask = mask.map_or(0, Image::read);
@@ -60,14 +60,14 @@ impl Cuda {
         other: Option<&Field>,
         mask: Option<&Image>,
     ) -> Result<Statistics, Error> {
-        /// More slices per thread leave too few threads.
+        /// Largest number of slices per thread. With more slices there would be too few threads.
         const MOST_SLICES: usize = 8;
         let slices = self.slices_of_threads(field.len(), MOST_SLICES);
         let fields = 1 + u64::from(other.is_some());
         let bytes = fields * field.bytes() + mask.map_or(0, |mask| 4 * mask.len() as u64);
         let launch = Launch::over_blocks(kernel, field.shape, [32, 8, 1], slices, bytes);
         let mut scratch = self.scratch();
-        // 32 bytes a block.
+        // Each block writes 32 bytes.
         scratch.reserve(&self.device, 2 * launch.blocks())?;
         let (u, shape) = (field.read(), Shape::of(field.shape));
         let mask = mask.map_or(0, Image::read);

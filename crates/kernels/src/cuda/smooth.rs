@@ -18,7 +18,7 @@ struct Fused<'a> {
 /// Largest number of threads of a smoothing block, with one thread per column of a tile and its margins.
 const MOST_THREADS: usize = 192;
 
-/// `Weights` of `cu/smooth.cuh`: half kernels, zero beyond their end.
+/// The structure `Weights` of `cu/smooth.cuh`: half kernels, zero beyond their end.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Weights([[f32; 16]; 3]);
@@ -83,7 +83,7 @@ impl Cuda {
             Some(kernel) => unsafe { self.smooth_fused(kernel, image.read(), out.write(), planes, &plan)? },
             None => {
                 let mut between = image.duplicate()?;
-                // SAFETY: as above.
+                // SAFETY: `between` and `out` have this shape and do not overlap.
                 unsafe { self.smooth_by_axis(between.write(), out.write(), planes, &plan)? }
             }
         }
@@ -100,7 +100,8 @@ impl Cuda {
         Ok(())
     }
 
-    /// As [`smooth_vectors`](Cuda::smooth_vectors), for two fields; in one launch if their planes are adjacent.
+    /// Smooths two fields as [`smooth_vectors`](Cuda::smooth_vectors) does, in one launch if their planes are
+    /// adjacent.
     pub(super) fn smooth_both_vectors(
         &self,
         fields: [&mut Field; 2],
@@ -141,12 +142,12 @@ impl Cuda {
         plan.blend = if variance_voxels < 0.5 { (variance_voxels / 0.5) as f32 } else { 1.0 };
         plan.clear_border = true;
         match self.fused(plan.radius)? {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             Some(kernel) => unsafe {
                 self.smooth_fused(kernel, from, to, planes, &plan)?;
                 self.blend(from, to, planes, &plan)
             },
-            // Variances with kernels this wide are not blended. SAFETY: as above.
+            // SAFETY: guaranteed by the caller. Variances with kernels this wide are not blended.
             None => unsafe { self.smooth_by_axis(from, to, planes, &plan) },
         }
     }
@@ -178,7 +179,8 @@ impl Cuda {
         plan: &Plan,
     ) -> Result<(), Error> {
         let [nx, ny, nz] = planes.shape;
-        // The narrowest tiles for their number. Along x a thread smooths as many voxels as a tile has rows.
+        // The number of tiles is fixed, so the narrowest tiles are taken. Along x a thread smooths as many voxels as
+        // a tile has rows.
         let columns = nx.div_ceil(MOST_THREADS - 2 * reach);
         let width = nx.div_ceil(columns);
         let threads = (width + 2 * reach).max(width.next_multiple_of(rows)).next_multiple_of(32) as u32;

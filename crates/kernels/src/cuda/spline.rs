@@ -8,7 +8,7 @@ use super::image::Image;
 use super::launch::{Affine, Launch, Shape, arguments};
 use crate::Error;
 
-/// Rows that a warp of `spline_rows` processes, and warps of a block, as in `cu/spline.cu`.
+/// Number of rows that a warp of `spline_rows` processes, and number of warps of a block, as in `cu/spline.cu`.
 const ROWS: usize = 32;
 const WARPS: usize = 4;
 /// Threads of a block of `spline_lines`.

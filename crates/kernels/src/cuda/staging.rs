@@ -42,8 +42,9 @@ impl Staging {
     /// Smallest transfer that uses staging, bytes: smaller transfers are faster without it.
     pub(super) const WORTH: usize = PIECE / 2;
 
-    /// The device's context must be current. The memory of `sums` is allocated together with that of the lanes,
-    /// because each allocation of page-locked memory takes the driver a long time, whatever its size.
+    /// Allocates the memory. The device's context must be current. The memory of `sums` is allocated together with
+    /// that of the lanes, because each allocation of page-locked memory takes the driver a long time, whatever its
+    /// size.
     pub(super) fn new(sums: &SpareSums) -> Result<Staging, Error> {
         let mut memory: *mut c_void = std::ptr::null_mut();
         // SAFETY: `memory` is valid for writing.

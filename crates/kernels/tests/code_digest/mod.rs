@@ -1,14 +1,15 @@
-//! The digest of a crate's compiled kernels.
+//! Computes the digest of a crate's compiled kernels.
 
 use antsreg_kernels::cuda::Code;
 use sha2::{Digest, Sha256};
 
-/// SHA-256 over names, PTX and machine code, in the given order, which is that of the names.
+/// The SHA-256 digest of names, PTX and machine code, in the given order, which is that of the names.
 pub fn digest<'a>(code: impl IntoIterator<Item = &'a Code>) -> String {
     let mut hash = Sha256::new();
     for code in code {
-        let ptx = code.ptx.text().expect("the embedded PTX is text");
-        for part in [code.name.as_bytes(), ptx.as_bytes(), code.cubin] {
+        let [ptx, cubin] =
+            [code.ptx, code.cubin].map(|file| file.bytes().expect("the embedded code can be unpacked"));
+        for part in [code.name.as_bytes(), &ptx, &cubin] {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }

@@ -61,7 +61,7 @@ fn fields_are_rounded_in_millimetres() {
         let (exact, found) = (in_mm(&field, None), in_mm(&field, Some(step as f32)));
         let nearest = |value: &f32| (f64::from(*value) / step).round_ties_even() * step;
         assert!(found.as_flattened().iter().copied().map(f64::from).eq(exact.as_flattened().iter().map(nearest)));
-        // In voxels, and back in mm, where nothing is left to be rounded.
+        // The field is rounded in voxels; downloaded in mm, there is nothing left to be rounded.
         let rounded = Cpu.round_field(&field, [&there, &back], step as f32).unwrap();
         let expected = found.iter().flat_map(|mm| {
             let voxels = to_mm.try_inverse().unwrap() * nalgebra::Vector3::from(mm.map(f64::from));
@@ -105,12 +105,12 @@ fn updates_are_measured_and_added() {
         let (first, other) = (scene::rough_field(shape, 2.5, 8), scene::rough_field(shape, 0.4, 9));
         let square: f64 = first.iter().flatten().map(|c| f64::from(*c).powi(2)).sum();
         let mut field = uploaded(shape, &first);
-        // Both sums are in double precision.
+        // Tolerance: both sums are in double precision.
         assert!((Cpu.magnitude(&field).unwrap() / square.sqrt() - 1.0).abs() < 1e-12, "shape {shape:?}");
         Cpu.add_scaled(&mut field, &uploaded(shape, &other), -1.7).unwrap();
         let expected = first.iter().flatten().zip(other.iter().flatten());
         let expected = expected.map(|(a, b)| f64::from(*a) - 1.7 * f64::from(*b));
-        // The scale, the product and the sum are rounded to single precision.
+        // Tolerance: the scale, the product and the sum are rounded to single precision.
         assert!(worst(downloaded(&field).as_flattened(), expected) < 1e-6, "shape {shape:?}");
     }
     assert_eq!(Cpu.magnitude(&Cpu.field(SHAPES[0]).unwrap()).unwrap(), 0.0);
@@ -161,7 +161,8 @@ fn advancing_by_nothing_changes_nothing() {
 fn invert_finds_the_inverse_even_where_space_is_stretched() {
     let limits = InversionLimits { steps: 20, tolerance_voxels: 0.01, untouched_voxels: 0.0 };
     for shape in SHAPES {
-        // 0.4: small derivatives. 0.6: derivatives above 1, where plain fixed-point iteration diverges.
+        // A steepness of 0.4 has small derivatives; with 0.6, derivatives exceed 1 and plain fixed-point iteration
+        // diverges.
         for steepness in [0.4, 0.6] {
             let field = uploaded(shape, &scene::smooth_field(shape, steepness));
             let mut jacobian = Cpu.image(shape).unwrap();
@@ -220,7 +221,7 @@ fn on_its_own_grid_a_field_is_multiplied_by_the_matrix_and_by_nothing_else() {
         }
         let matrix = Matrix3::new(0.75, 0.4, -0.2, 0.1, 0.25, 0.3, -0.3, 0.5, 0.125);
         let expected = vectors.iter().flat_map(|u| <[f64; 3]>::from(matrix * Vector3::from(u.map(f64::from))));
-        // Sums of three products of up to 3 in single precision.
+        // Tolerance: sums of three products of up to 3 in single precision.
         assert!(worst(turned(&matrix).as_flattened(), expected) < 2e-6, "shape {shape:?}");
     }
 }
@@ -237,7 +238,7 @@ fn jacobian_is_the_determinant_of_the_derivatives() {
             let derivative = Matrix3::from_fn(|row, column| rows[row][column]);
             (Matrix3::identity() + derivative).determinant()
         });
-        // Products of three single-precision numbers of at most 2.
+        // Tolerance: products of three single-precision numbers of at most 2.
         assert!(worst(&Cpu.download(&out).unwrap(), expected) < 1e-5, "shape {shape:?}");
     }
 }

@@ -16,7 +16,7 @@ fn smooth_is_the_convolution() {
         let smoothed = Cpu.smooth(&Cpu.upload(shape, &voxels).unwrap(), sigmas).unwrap();
         let double: Vec<f64> = voxels.iter().copied().map(f64::from).collect();
         let expected = naive::smooth(&double, shape, sigmas.map(|s| s * s));
-        // Weighted sums of at most 25 values of at most 1, three times.
+        // Tolerance: weighted sums of at most 25 values of at most 1, three times.
         assert!(worst(&Cpu.download(&smoothed).unwrap(), expected) < 2e-6, "shape {shape:?}");
     }
 }
@@ -31,7 +31,7 @@ fn gradient_magnitude_is_per_finest_spacing() {
                 let gradient = naive::gradient(&image, shape, voxel);
                 (0..3).map(|axis| (gradient[axis] * shares[axis]).powi(2)).sum::<f64>().sqrt()
             });
-            // Differences of single-precision values of at most 1.
+            // Tolerance: differences of single-precision values of at most 1.
             assert!(worst(&Cpu.download(&found).unwrap(), expected) < 1e-6, "shape {shape:?}, spacing {spacing:?}");
         }
     }

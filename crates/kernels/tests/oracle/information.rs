@@ -1,4 +1,4 @@
-//! Mutual information: value and derivative.
+//! Tests of mutual information: its value and derivative.
 
 use antsreg_kernels::{Backend, Cpu, Error, MiParameters};
 
@@ -17,7 +17,7 @@ struct Found {
     updates: [Vec<[f32; 3]>; 2],
 }
 
-/// The cubic B-spline.
+/// The cubic B-spline function.
 fn spline(u: f64) -> f64 {
     match u.abs() {
         u if u < 1.0 => 2.0 / 3.0 - u * u + u.powi(3) / 2.0,
@@ -153,7 +153,8 @@ fn each_update_is_the_derivative_of_its_sides_information() {
                 for axis in 0..3 {
                     let per_slope = gradient[axis] / case.parameters.spacing[axis].powi(2);
                     let (found, expected) = (f64::from(update[axis]), slope * per_slope);
-                    // A bin with a small part of one voxel: its logarithm is not linear, and its count is rounded.
+                    // Tolerance: if a bin contains only a small part of one voxel, its logarithm is not linear, and
+                    // its count is rounded.
                     let allowed = 0.01 * scale * per_slope.abs();
                     assert!((found - expected).abs() <= allowed, "{found} for {expected}, {voxel:?}, side {side}");
                     compared += 1;

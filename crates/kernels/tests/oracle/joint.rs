@@ -1,4 +1,4 @@
-//! Joint histograms and entropies against their definition.
+//! Tests of joint histograms and entropies against their definition.
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{Backend, Cpu, Entropies, Error, JointParameters, JointSampling};
@@ -43,7 +43,7 @@ fn maps() -> Vec<AffineTransform> {
     maps
 }
 
-/// The histogram by the trait's documentation.
+/// The expected histogram, computed from the documentation of the trait.
 fn expected(
     pair: &Pair,
     weighted: [bool; 2],
@@ -86,7 +86,7 @@ fn entropy(counts: impl IntoIterator<Item = f64>) -> f64 {
     -counts.iter().filter(|n| **n > 0.0).map(|n| n / total * (n / total).ln()).sum::<f64>()
 }
 
-/// The entropies by the trait's documentation.
+/// The expected entropies, computed from the documentation of the trait.
 fn entropies(counts: &[f64], bins: usize) -> [f64; 3] {
     let rows = counts.chunks_exact(bins).map(|row| row.iter().sum());
     let columns = (0..bins).map(|column| counts.iter().skip(column).step_by(bins).sum());
@@ -140,11 +140,11 @@ fn histograms_and_entropies_are_what_their_definition_says() {
                 assert!(off <= allowed, "{off} of {total}: {sampling:?} {bins} {weighted:?} {edge:?}");
                 let own = entropies(counts, bins);
                 for (found, own) in [found.fixed, found.moving, found.joint].into_iter().zip(own) {
-                    // The same histogram, with sums of doubles in another order.
+                    // The same histogram gives the same entropies, with sums of doubles in another order.
                     let own = if total > 0.0 { own } else { 0.0 };
                     assert!((found - own).abs() < 1e-11, "{found} for {own}");
                 }
-                // The roundings of the parts cancel.
+                // The roundings of the parts cancel, so the tolerance of the total is smaller.
                 assert!((found.weight - total).abs() <= 3e-4 * total + 0.01, "{} for {total}", found.weight);
             }
             assert_eq!(found.last().map(|found| (found.weight, found.joint)), Some((0.0, 0.0)));
@@ -171,7 +171,7 @@ fn an_image_tells_all_about_itself_and_nothing_about_noise() {
         assert!((same.mutual_information() - same.fixed).abs() < 1e-12 && same.fixed > 2.0, "{same:?}");
         assert!((same.normalised_mutual_information() - 2.0).abs() < 1e-12, "{same:?}");
         let other = of(&noise);
-        // 7·7 degrees of freedom over twice 32 736 samples are 7.5e-4.
+        // Tolerance: 7·7 degrees of freedom over twice 32 736 samples give 7.5e-4.
         assert!(other.mutual_information() < 2e-3, "{other:?}");
         assert!((other.normalised_mutual_information() - 1.0).abs() < 1e-3, "{other:?}");
     }
@@ -206,7 +206,7 @@ fn backdrop_counts_as_if_it_were_read() {
         let [empty, read] = [&moving, &marked]
             .map(|moving| Cpu.joint_histogram(&fixed, moving, None, [2.0; 3], &parameters, &map).unwrap());
         assert!(empty.iter().sum::<u64>() > 1 << 30);
-        // At the marked corner the weight of the ramp is zero.
+        // At the marked corner the weight of the ramp is zero, so the results are equal.
         assert_eq!(empty, read);
     }
 }

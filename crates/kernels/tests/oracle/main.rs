@@ -4,6 +4,7 @@
 mod calls;
 mod contrast;
 mod fields;
+mod fit_sums;
 mod images;
 mod information;
 mod joint;

@@ -126,11 +126,11 @@ fn value_and_updates_are_those_of_the_definition() {
                 } else {
                     [0.0; 2]
                 };
-                // A and B are differences of single-precision sums; the noise keeps them away from zero.
+                // Tolerance: A and B are differences of single-precision sums; the noise keeps them away from zero.
                 (0..2).for_each(|side| check(&case, side, &found.updates[side], voxel, slopes[side], 2e-3));
             }
         }
-        // Single-precision window sums, averaged over the volume.
+        // Tolerance: single-precision window sums, averaged over the volume.
         let expected = -sum / f64::max(count, 1.0);
         assert!((found.energy - expected).abs() < 1e-4, "{} for {expected}", found.energy);
         let expected = if weights > 0.0 { sum / weights } else { 0.0 };
@@ -167,7 +167,7 @@ fn the_exact_update_is_the_derivative_of_the_value() {
                     double[side][at] -= delta;
                     value
                 };
-                // A window that is constant except for the changed voxel: there the value is not differentiable.
+                // The value is not differentiable if a window is constant except for the changed voxel.
                 let slope = (value(step) - value(-step)) / (2.0 * step);
                 let bend = (value(step) - 2.0 * value(0.0) + value(-step)) / (step * step);
                 if bend.abs() * step > 0.05 * (slope.abs() + 1.0) {
@@ -199,7 +199,7 @@ fn whatever_its_contrast_an_image_agrees_with_itself_and_with_its_negative() {
         };
         for gain in [1.0, 0.3, -1.0] {
             let found = found(gain, 1e-2);
-            // Rounding of sums, relative to their differences where there is little structure.
+            // Tolerance: rounding of sums, relative to their differences where there is little structure.
             assert!((found.agreement - 1.0).abs() < 1e-4, "{} at gain {gain}", found.agreement);
             assert!(found.energy > -0.9, "the noise should show in the energy, {}", found.energy);
         }

@@ -1,4 +1,4 @@
-//! Moments of pairs of values against their definition.
+//! Tests of the moments of pairs of values against their definition.
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{Backend, Cpu, Moments};

@@ -93,7 +93,7 @@ pub struct CrossCorrelation<'a> {
     pub noise_variance: f64,
 }
 
-/// A, B, C and the deviations of the centre from the means.
+/// The window's A, B and C, and the deviations of the centre from the means.
 pub struct Window {
     pub a: f64,
     pub b: f64,
@@ -159,7 +159,7 @@ impl CrossCorrelation<'_> {
 pub struct Sample {
     /// Index of the fixed voxel.
     pub at: usize,
-    /// Its image in the moving volume.
+    /// The image of the fixed voxel in the moving volume.
     pub point: [f64; 3],
     pub weight: f64,
 }

@@ -1,4 +1,4 @@
-//! Relaxation of two fields, against a naive implementation on whole volumes in double precision.
+//! Tests of the relaxation of two fields against a naive implementation on whole volumes in double precision.
 
 use antsreg_kernels::{Backend, Cpu, InversionLimits, RelaxLimits, RelaxRound};
 
@@ -13,7 +13,7 @@ const SHAPE: [usize; 3] = SHAPES[0];
 const PLACE: [usize; 3] = [18, 20, 11];
 const ANYTHING: RelaxLimits =
     RelaxLimits { smallest_jacobian: f32::NEG_INFINITY, largest_residual_voxels: f32::INFINITY };
-/// No inversion step.
+/// Inversion limits with which no inversion step is made.
 const STAY: InversionLimits = InversionLimits { steps: 0, tolerance_voxels: 0.0, untouched_voxels: 0.0 };
 const FREE: [[f32; 3]; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
 const FOLLOW: InversionLimits = InversionLimits { steps: 50, tolerance_voxels: 0.005, untouched_voxels: 0.2 };
@@ -30,7 +30,7 @@ fn downloaded(field: &Field) -> Vectors {
     Cpu.download_field(field).unwrap()
 }
 
-/// A smooth field and its inverse.
+/// A smooth test field and its inverse.
 fn pair() -> (Vectors, Vectors) {
     let vectors = scene::smooth_field(SHAPE, 0.3);
     let mut inverse = Cpu.field(SHAPE).unwrap();
@@ -44,7 +44,7 @@ fn determinants(field: &Field) -> Vec<f64> {
     naive::smallest_at_corners(&downloaded(field), SHAPE)
 }
 
-/// ‖v(x + u(x)) + u(x)‖ at each voxel.
+/// The residuals ‖v(x + u(x)) + u(x)‖ at each voxel.
 fn residuals(u: &[[f32; 3]], v: &[[f32; 3]]) -> Vec<f64> {
     let at = |(voxel, u): ([usize; 3], &[f32; 3])| {
         let v = field_at(v, SHAPE, displaced(voxel, *u));
@@ -87,7 +87,7 @@ fn what_folds_is_smoothed_and_nothing_else() {
         let beyond = Cpu.relax([&mut there, &mut back], &round, &mut relaxation).unwrap();
         assert_eq!(beyond, [places.len(), 0]);
         let found: Vec<f32> = downloaded(&there).iter().map(|v| v[0]).collect();
-        // Sums of up to 17³ products in single precision.
+        // Tolerance: sums of up to 17³ products in single precision.
         assert!(worst(&found, smoothed_around(&pulls, &vectors, variance_voxels, reach_voxels)) < 2e-6);
         assert!(downloaded(&back).iter().all(|v| *v == [0.0; 3]));
     }
@@ -99,7 +99,7 @@ fn what_folds_is_moved_by_what_its_corners_want() {
     for (shape, allowed) in [(SHAPES[0], FREE), (SHAPES[0], held), ([19, 17, 1], FREE)] {
         let mut vectors = scene::rough_field(shape, 0.7, 31);
         for (voxel, v) in voxels(shape).zip(&mut vectors) {
-            // As in a registration: no displacement at the border, nor out of a slice.
+            // As in a registration, there is no displacement at the border, nor out of the plane of a slice.
             if (0..3).any(|axis| shape[axis] > 1 && (voxel[axis] == 0 || voxel[axis] + 1 == shape[axis])) {
                 *v = [0.0; 3];
             }
@@ -108,7 +108,7 @@ fn what_folds_is_moved_by_what_its_corners_want() {
             }
         }
         let smallest = naive::smallest_at_corners(&vectors, shape);
-        // Rounding could decide either way for a determinant this close to the limit.
+        // Determinants this close to the limit are avoided, because rounding could decide either way.
         let limit = 0.05;
         assert!(smallest.iter().all(|found| (found - limit).abs() > 1e-6));
         let expected = naive::unfolded(&vectors, shape, limit, allowed);
@@ -147,7 +147,7 @@ fn where_the_inverse_misses_a_little_the_field_is_made_its_inverse() {
     assert_eq!(Cpu.relax([&mut there, &mut back], &round, &mut relaxation).unwrap(), [1, 0]);
     assert_eq!(downloaded(&back), inverse);
     let mut found = downloaded(&there);
-    // Steps end at a residual of 0.005 voxel.
+    // Tolerance: the steps end at a residual of 0.005 voxel.
     assert!(residuals(&found, &inverse)[index(SHAPE, PLACE)] < 0.006);
     found[index(SHAPE, PLACE)] = vectors[index(SHAPE, PLACE)];
     assert_eq!(found, vectors, "elsewhere nothing changed");
@@ -167,7 +167,7 @@ fn where_the_inverse_misses_much_the_field_is_smoothed_by_how_much() {
         let pull = (0.5 * (missed / f64::from(largest_residual_voxels) - 1.0) + 0.05).min(1.0);
         assert_eq!(pull < 0.5, gently, "{pull}");
         let found: Vec<f32> = downloaded(&there).iter().map(|v| v[0]).collect();
-        // The residual is rounded to single precision, and so is the share.
+        // Tolerance: the residual and the share are rounded to single precision.
         assert!(worst(&found, smoothed_around(&[(PLACE, pull)], &vectors, 1.0, 1)) < 2e-6);
     }
 }
@@ -175,7 +175,7 @@ fn where_the_inverse_misses_much_the_field_is_smoothed_by_how_much() {
 #[test]
 fn the_other_field_follows_where_it_must() {
     let (mut vectors, _) = pair();
-    // Steep enough to be smoothed, but still invertible.
+    // The change is steep enough to be smoothed, but still invertible.
     vectors[index(SHAPE, PLACE)][0] += 1.2;
     let mut there = uploaded(&vectors);
     let mut back = Cpu.field(SHAPE).unwrap();
@@ -194,7 +194,7 @@ fn the_other_field_follows_where_it_must() {
     assert!((1..100).contains(&moved), "{moved} voxels moved");
 }
 
-/// Two rough fields, far from inverse to each other.
+/// Two rough test fields that are far from inverse to each other.
 fn rough() -> [Field; 2] {
     let mut field = uploaded(&scene::rough_field(SHAPE, 9.0, 5));
     let [mut other, mut scratch] = Cpu.field_pair(SHAPE).unwrap();

@@ -6,7 +6,8 @@ use nalgebra::{Matrix3, Rotation3, Vector3};
 /// Shapes that reveal swapped axes, remainders of vector loops, more than one tile, and a slice.
 pub const SHAPES: [[usize; 3]; 4] = [[37, 41, 23], [70, 9, 5], [5, 67, 3], [33, 18, 1]];
 
-/// A small deterministic generator of pseudo-random numbers: tests need the same numbers everywhere, not good ones.
+/// A small deterministic generator of pseudo-random numbers. Tests need the same numbers everywhere; their quality is
+/// not important.
 pub struct Random(u64);
 
 impl Random {
@@ -14,7 +15,7 @@ impl Random {
         Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
-    /// Uniform in 0…1.
+    /// The next number, uniform from 0 to 1.
     pub fn next(&mut self) -> f64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -22,7 +23,7 @@ impl Random {
         (self.0 >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Uniform in −1…1.
+    /// The next number, uniform from −1 to 1.
     pub fn signed(&mut self) -> f64 {
         2.0 * self.next() - 1.0
     }
@@ -33,7 +34,7 @@ pub fn voxels([nx, ny, nz]: [usize; 3]) -> impl Iterator<Item = [usize; 3]> {
     (0..nz).flat_map(move |k| (0..ny).flat_map(move |j| (0..nx).map(move |i| [i, j, k])))
 }
 
-/// Waves, a dark corner of exact zeros, and a little noise: 0…1.
+/// Test image with values from 0 to 1: waves, a dark corner of exact zeros, and a little noise.
 pub fn image(shape: [usize; 3], seed: u64) -> Vec<f32> {
     let mut random = Random::new(seed);
     let waves: Vec<[f64; 4]> = (0..6).map(|_| std::array::from_fn(|_| random.signed())).collect();
@@ -55,7 +56,7 @@ pub fn weight(shape: [usize; 3], seed: u64) -> Vec<f32> {
     (0..shape.iter().product()).map(|_| (1.6 * random.next() - 0.3).clamp(0.0, 1.0) as f32).collect()
 }
 
-/// Uniform noise with this amplitude, which moves points near the border out of the volume.
+/// Test field: uniform noise with this amplitude, which moves points near the border out of the volume.
 pub fn rough_field(shape: [usize; 3], amplitude: f64, seed: u64) -> Vec<[f32; 3]> {
     let mut random = Random::new(seed);
     voxels(shape).map(|_| std::array::from_fn(|_| (amplitude * random.signed()) as f32)).collect()

@@ -8,10 +8,10 @@ use super::scene::{self, SHAPES, voxels};
 
 /// Tolerance: coordinates in single precision, and trilinear interpolation of vectors of up to 3 voxels.
 const INTERPOLATION: f64 = 1e-4;
-/// Products of three single-precision numbers of at most 3.
+/// Tolerance: products of three single-precision numbers of at most 3.
 const DETERMINANTS: f64 = 1e-5;
 
-/// No mask, a mask with values around ½, and a mask without voxels.
+/// The test masks: no mask, a mask with values around ½, and a mask without voxels.
 fn masks(shape: [usize; 3]) -> [Option<Vec<f32>>; 3] {
     let mut weight = scene::weight(shape, 40);
     weight[1] = 0.5;
@@ -60,7 +60,7 @@ fn inverse_consistency_is_the_distance_after_both() {
 #[test]
 fn jacobian_summary_is_of_the_determinants_of_the_derivatives() {
     for shape in SHAPES {
-        // Steep enough to fold at some voxels.
+        // The field is steep enough to fold at some voxels.
         let vectors = scene::rough_field(shape, 0.8, 12);
         let components: [Vec<f32>; 3] = std::array::from_fn(|c| vectors.iter().map(|v| v[c]).collect());
         let field = Cpu.upload_field(shape, &vectors).unwrap();
@@ -116,8 +116,8 @@ fn what_is_no_number_counts_as_folded() {
     assert!(found.folded == 60 && found.minimum.is_nan() && found.maximum.is_nan());
 }
 
-/// Fields that are zero at their border have the same scores in voxels and in world space, on oblique grids with
-/// unequal spacing.
+/// Tests that fields which are zero at their border have the same scores in voxels and in world space, on oblique
+/// grids with unequal spacing.
 #[test]
 fn scores_are_those_of_world_space() {
     let grid = Grid {
@@ -149,7 +149,7 @@ fn scores_are_those_of_world_space() {
         assert_eq!((found.voxels, found.folded), (expected.voxels, expected.folded));
         let pairs =
             [(found.minimum, expected.minimum), (found.maximum, expected.maximum), (found.mean, expected.mean)];
-        // Vectors of up to 3 mm in single precision, over steps of 0.7 mm.
+        // Tolerance: vectors of up to 3 mm in single precision, over steps of 0.7 mm.
         assert!(pairs.iter().all(|(found, expected)| agree(*found, *expected, 1e-5)), "{pairs:?}");
     }
 }
@@ -157,7 +157,7 @@ fn scores_are_those_of_world_space() {
 #[test]
 fn correlation_is_pearsons() {
     for shape in SHAPES {
-        // Far from zero, where sums of squares lose digits.
+        // The values are far from zero, where sums of squares lose digits.
         let values = [(50, 0.0), (51, 300.0)].map(|(seed, shift)| {
             scene::image(shape, seed).into_iter().map(|value| 10.0 * value + shift).collect::<Vec<f32>>()
         });
@@ -173,7 +173,7 @@ fn correlation_is_pearsons() {
             let squares = |values: &[f64], mean: f64| values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
             let expected = products / (squares(&a, means[0]) * squares(&b, means[1])).sqrt();
             let found = Cpu.correlation(&first, &second, image.as_ref()).unwrap();
-            // A mean 100 times the deviation leaves 12 of 16 digits.
+            // Tolerance: with a mean of 100 times the deviation, 12 of 16 digits are left.
             assert!(agree(found, expected, 1e-10), "shape {shape:?}: {found}, expected {expected}");
             let alike = Cpu.correlation(&second, &second, image.as_ref()).unwrap();
             assert!(agree(alike, if a.is_empty() { f64::NAN } else { 1.0 }, 1e-10), "{alike}");

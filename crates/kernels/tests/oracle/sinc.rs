@@ -5,7 +5,7 @@ use antsreg_kernels::{Backend, Cpu};
 use super::scene::{self, SHAPES, voxels};
 use super::warped::Warped;
 
-/// sin(πx)/(πx), 1 on its voxel and 0 on all others.
+/// The function sin(πx)/(πx): 1 at its own voxel and 0 at all others.
 fn sinc(x: f64) -> f64 {
     if x == 0.0 { 1.0 } else { (std::f64::consts::PI * x).sin() / (std::f64::consts::PI * x) }
 }
@@ -24,7 +24,7 @@ fn warp_sinc_is_the_sum_over_all_voxels_within_the_radius() {
         let warp = |warped: &Warped, out: &mut _| {
             Cpu.warp_sinc(&uploaded, &warped.field, &warped.map, out).unwrap();
         };
-        // Coordinates up to 70 are good to 4e-6 voxel, tabulated weights to 4e-7; values reach 1.
+        // Tolerance: coordinates up to 70 have errors of 4e-6 voxel, tabulated weights of 4e-7; values reach 1.
         warped.check(shape, 5e-5, warp, |point| {
             let weights: [Vec<f64>; 3] =
                 std::array::from_fn(|axis| (0..shape[axis]).map(|n| kernel(point[axis] - n as f64)).collect());

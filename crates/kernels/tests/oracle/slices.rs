@@ -1,4 +1,4 @@
-//! Slices, against two-dimensional definitions: bilinear samples, four neighbours, ramps along two axes.
+//! Tests of slices against two-dimensional definitions: bilinear samples, four neighbours, ramps along two axes.
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{Backend, Cpu, JointParameters, JointSampling};
@@ -8,7 +8,7 @@ use super::scene::{self, Random};
 
 const FIXED: [usize; 3] = [67, 41, 1];
 const MOVING: [usize; 3] = [53, 61, 1];
-/// Ramps along two axes; none across the slice.
+/// Width of the ramps: along two axes, none across the slice.
 const EDGE: [f64; 3] = [2.0, 3.5, 0.0];
 const FIXED_BINS: usize = 9;
 const RANGE: (f32, f32) = (0.1, 0.9);
@@ -27,7 +27,7 @@ fn scene() -> Scene {
     }
 }
 
-/// Turned, stretched and sheared in the plane, partly outside.
+/// Maps within the plane, with rotation, stretch and shear; part of the slice is mapped outside.
 fn plane_maps() -> Vec<(Matrix2<f64>, Vector2<f64>)> {
     (0..8)
         .map(|n| {
@@ -97,7 +97,7 @@ fn fixed_bin(scene: &Scene, pixel: usize) -> usize {
     at.clamp(0.0, FIXED_BINS as f64 - 1.0) as usize
 }
 
-/// 1 − η.
+/// The cost 1 − η, computed from its definition.
 fn correlation_ratio(scene: &Scene, weighted: [bool; 2], map: &(Matrix2<f64>, Vector2<f64>)) -> f64 {
     let mut bins = vec![[0.0; 3]; FIXED_BINS];
     for (pixel, at, weight) in samples(scene, weighted, map) {
@@ -132,7 +132,7 @@ fn histogram(
                 counts[row + low as usize + 1] += weight * (position - low);
             }
             JointSampling::PartialVolume => {
-                // Sun 2010, equations 12 to 15.
+                // The weights follow equations 12 to 15 of Sun 2010.
                 for (pixel, part) in around(at) {
                     let bin = (bins as f64 * share(f64::from(scene.moving[pixel]))).floor().clamp(0.0, top);
                     counts[row + bin as usize] += weight * part;
@@ -165,7 +165,8 @@ fn costs_of_slices_are_those_of_two_dimensions() {
         let costs = Cpu.correlation_ratio(&sorted, &moving, given[1], EDGE, &maps).unwrap();
         for (map, cost) in plane_maps.iter().zip(&costs) {
             let expected = correlation_ratio(&scene, weighted, map);
-            // Positions in single precision are off by 1e-5 pixel, values by that times a gradient of up to 1.
+            // Tolerance: positions in single precision have errors of 1e-5 pixel, values that times a gradient of up
+            // to 1.
             assert!((cost - expected).abs() < 5e-5, "{cost} for {expected}: {weighted:?} {map:?}");
         }
         assert_eq!(costs[plane_maps.len()..], [1.0, 1.0], "off the slice");

@@ -6,10 +6,10 @@ use super::scene::{self, SHAPES, voxels};
 use super::warped::Warped;
 use super::worst;
 
-/// Axes of one and two voxels, and of more than those that the first coefficient depends on.
+/// Shapes with axes of one and two voxels, and with axes longer than the range that the first coefficient depends on.
 const THIN: [[usize; 3]; 5] = [[1, 9, 2], [2, 1, 40], [40, 2, 1], [7, 1, 1], [1, 1, 1]];
 
-/// The centred cubic B-spline.
+/// The centred cubic B-spline function.
 fn beta(x: f64) -> f64 {
     match x.abs() {
         x if x < 1.0 => 2.0 / 3.0 - x * x + x * x * x / 2.0,
@@ -72,7 +72,8 @@ fn coefficients_are_those_of_the_spline_through_the_voxels() {
     for shape in SHAPES.into_iter().chain(THIN) {
         let image = scene::image(shape, 5);
         let found = Cpu.spline_coefficients(&Cpu.upload(shape, &image).unwrap()).unwrap();
-        // Coefficients up to 27 times as large as the values, of at most 1, through three recursions.
+        // Tolerance: coefficients up to 27 times as large as the values, which are at most 1, through three
+        // recursions.
         let worst = worst(&Cpu.download(&found).unwrap(), coefficients(&image, shape));
         assert!(worst < 2e-5, "{worst} in shape {shape:?}");
     }
@@ -88,7 +89,7 @@ fn warp_spline_goes_through_the_field_first() {
         let warp = |warped: &Warped, out: &mut _| {
             Cpu.warp_spline(&found, &warped.field, &warped.map, out).unwrap();
         };
-        // Coordinates up to 70 are good to 4e-6 voxel, coefficients to 2e-5.
+        // Tolerance: coordinates up to 70 have errors of 4e-6 voxel, coefficients of 2e-5.
         warped.check(shape, 5e-5, warp, |point| spline(&exact, shape, point));
     }
 }
@@ -101,7 +102,7 @@ fn voxels_keep_their_values() {
         let mut out = Cpu.image(shape).unwrap();
         Cpu.warp_spline(&found, &Cpu.field(shape).unwrap(), &antsreg_core::AffineTransform::identity(), &mut out)
             .unwrap();
-        // Error of the coefficients.
+        // Tolerance: the error of the coefficients.
         let worst = worst(&Cpu.download(&out).unwrap(), image.into_iter().map(f64::from));
         assert!(worst < 1e-5, "{worst} in shape {shape:?}");
     }

@@ -2,7 +2,7 @@ use antsreg_kernels::{Backend, CcDerivative, CcParameters, Cpu, JointParameters,
 
 use super::scene;
 
-/// Results of all operations that compute sums or divide work into slabs, as bits.
+/// The bits of the results of all operations that compute sums or divide work into slabs.
 fn bits(threads: usize) -> Vec<u32> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     pool.install(|| {

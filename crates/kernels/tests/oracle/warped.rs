@@ -1,4 +1,4 @@
-//! Resampling through a displacement field and an oblique map, point by point, for any interpolation.
+//! Checks resampling through a displacement field and an oblique map, point by point, for any interpolation.
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{Backend, Cpu};
@@ -35,7 +35,8 @@ impl Warped {
         let (mut compared, mut inside) = (0, 0);
         for ((voxel, found), u) in voxels(GRID).zip(Cpu.download(&out).unwrap()).zip(&self.vectors) {
             let point = apply(&self.map, displaced(voxel, *u));
-            // Where rounding decides which voxel is nearest, or where the image ends, both answers are right.
+            // Points are skipped where rounding decides which voxel is nearest, or whether the point is inside the
+            // image.
             if point.iter().any(|p| ((p - 0.5) - (p - 0.5).round()).abs() < 1e-4) {
                 continue;
             }

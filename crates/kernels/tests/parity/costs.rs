@@ -2,8 +2,8 @@
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{
-    Backend, CcDerivative, CcParameters, CcScores, Contrast, ContrastRule, Error, JointParameters, JointSampling,
-    MiParameters, Moments,
+    Backend, CcDerivative, CcParameters, CcScores, Contrast, ContrastRule, Error, FitRule, JointParameters,
+    JointSampling, MiParameters, Moments,
 };
 
 use crate::inspected::Inspected;
@@ -18,6 +18,8 @@ const ENERGY: (f64, &str) = (1e-4, "window sums in another order, averaged");
 const MOMENTS: (f64, &str) = (5e-5, "coordinates and products in single precision");
 /// Coordinates have errors of about 1e-5 voxel; a contrast is a difference, and is multiplied by the slope.
 const CONTRAST: (f64, &str) = (3e-4, "coordinates, quotients and hyperbolic tangents in single precision");
+/// Values have equal bits; some sums of a few products are made in single precision.
+const FITS: (f64, &str) = (2e-6, "sums of products in another order");
 /// Histograms have equal bits; the logarithms of the two libraries may differ.
 const LOGARITHMS: (f64, &str) = (1e-6, "logarithms of two libraries, rounded to single precision");
 /// In addition, sums of up to a few thousand samples in single precision.
@@ -156,6 +158,35 @@ pub fn contrast<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<
         for (part, get) in parts {
             out.values(format!("contrast of {count} points, {part}"), CONTRAST, found.iter().map(get).collect());
         }
+    }
+    Ok(())
+}
+
+pub fn fit_sums<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
+    let backend = out.backend;
+    let volumes: Vec<B::Image> = (0..3)
+        .map(|seed| {
+            backend.spline_coefficients(&backend.upload(world.other_shape, &World::image(world.other_shape, seed))?)
+        })
+        .collect::<Result<_, Error>>()?;
+    let volumes: Vec<&B::Image> = volumes.iter().collect();
+    let at: Vec<(usize, AffineTransform)> =
+        maps(|n| world.map(0.02 * n - 0.3)).into_iter().enumerate().map(|(n, map)| (n * 7 % 3, map)).collect();
+    for (count, functions, margin) in [(5000, 8, [1, 0, 0]), (2048, 64, [0; 3]), (33, 0, [0; 3]), (0, 2, [0; 3])] {
+        let mut noise = Noise(31);
+        let mut rows: Vec<f32> = Vec::new();
+        for axis in 0..3 {
+            let far = world.shape[axis] as f64 - 1.0;
+            rows.extend((0..count).map(|_| ((0.5 + 0.5 * noise.next()) * far) as f32));
+        }
+        rows.extend((0..count * functions).map(|_| noise.next() as f32));
+        let points = backend.upload([count, 3 + functions, 1], &rows)?;
+        let found = backend.fit_sums(&points, &volumes, &FitRule { margin, origin: 0.4, scale: 3.0 }, &at)?;
+        let name = format!("fit_sums of {count} points, {functions} functions");
+        out.values(name.clone() + ", inside", EXACT, found.iter().map(|fit| fit.inside).collect());
+        out.values(name.clone() + ", squares", FITS, found.iter().map(|fit| fit.square).collect());
+        out.values(name.clone() + ", values", FITS, found.iter().flat_map(|fit| fit.with_value.clone()).collect());
+        out.values(name + ", outside", FITS, found.into_iter().flat_map(|fit| fit.outside).collect());
     }
     Ok(())
 }

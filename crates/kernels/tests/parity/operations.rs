@@ -75,6 +75,7 @@ pub fn run<B: Inspected>(backend: &B, world: &World) -> Result<Vec<Outcome>, Err
     costs::joint_histograms(&mut out, world)?;
     costs::moments(&mut out, world)?;
     costs::contrast(&mut out, world)?;
+    costs::fit_sums(&mut out, world)?;
     costs::slices(&mut out, world)?;
     costs::cross_correlation(&mut out, world)?;
     costs::mutual_information(&mut out, world)?;

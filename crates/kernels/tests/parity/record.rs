@@ -63,7 +63,7 @@ pub fn json(summary: &Summary, digest: &str) -> String {
     )
 }
 
-/// UTC, year-month-day (the civil calendar from a count of days).
+/// The date (UTC) as year-month-day, computed from a count of days.
 fn today() -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let days = seconds / 86_400 + 719_468;

@@ -1,5 +1,5 @@
-//! Operands of the operations: images with structure, noise, plateaus and empty parts; fields; maps that leave the
-//! volume.
+//! Test operands of the operations: images with structure, noise, plateaus and empty parts; fields; maps that leave
+//! the volume.
 
 use antsreg_core::AffineTransform;
 use nalgebra::{Matrix3, Rotation3, Vector3};
@@ -13,7 +13,7 @@ pub struct World {
 }
 
 impl World {
-    /// Odd and even sizes, around the tile sizes of the kernels, thin volumes, anisotropic spacings.
+    /// Operands with odd and even sizes, around the tile sizes of the kernels, thin volumes, anisotropic spacings.
     pub fn all() -> Vec<World> {
         let world = |name, shape, other_shape, spacing| World { name, shape, other_shape, spacing };
         vec![
@@ -34,7 +34,7 @@ impl World {
         World::all().into_iter().filter(|world| ["odd", "flat", "a slice", "tiny"].contains(&world.name)).collect()
     }
 
-    /// An image of 0…1: waves, noise, a plateau at 1 and an empty corner.
+    /// A test image with values from 0 to 1: waves, noise, a plateau at 1 and an empty corner.
     pub fn image(shape: [usize; 3], seed: u32) -> Vec<f32> {
         let mut noise = Noise(seed);
         let phase = f64::from(seed);
@@ -46,7 +46,7 @@ impl World {
         })
     }
 
-    /// The same image within a ball in the middle, of a third of the largest size, with `background` around it.
+    /// The test image within a ball in the middle, of a third of the largest size, with `background` around it.
     pub fn island(shape: [usize; 3], seed: u32, background: f32) -> Vec<f32> {
         let radius = shape.iter().copied().max().unwrap_or(0) as f64 / 6.0;
         let middle = shape.map(|n| (n as f64 - 1.0) / 2.0);
@@ -58,7 +58,7 @@ impl World {
         World::image(shape, seed).into_iter().zip(inside).map(value).collect()
     }
 
-    /// A volume of weights 0…1 with an empty part; half of the weights exceed 0.5.
+    /// Test weights from 0 to 1 with an empty part; half of them exceed 0.5.
     pub fn mask(shape: [usize; 3], seed: u32) -> Vec<f32> {
         let phase = f64::from(seed);
         voxels(shape, |[x, y, z]| (0.6 + (0.2 * x + phase).sin() * (0.17 * y + 0.2 * z).cos()).clamp(0.0, 1.0) as f32)
@@ -90,7 +90,7 @@ impl World {
         map
     }
 
-    /// A map of `shape` to `other_shape` with rotation, scale and shift, partly outside.
+    /// A map from `shape` to `other_shape` with rotation, scale and shift, which is partly outside.
     pub fn map(&self, angle: f64) -> AffineTransform {
         let turn = Rotation3::from_euler_angles(angle, -0.7 * angle, 1.3 * angle).into_inner();
         let scale = Vector3::from_fn(|axis, _| self.other_shape[axis] as f64 / self.shape[axis] as f64);
@@ -117,7 +117,7 @@ fn voxels<T>([nx, ny, nz]: [usize; 3], mut value: impl FnMut([f64; 3]) -> T) -> 
 pub struct Noise(pub u32);
 
 impl Noise {
-    /// The next number, −1…1.
+    /// The next number, from −1 to 1.
     pub fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         f64::from(self.0 >> 8) / f64::from(1 << 23) - 1.0

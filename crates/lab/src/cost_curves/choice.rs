@@ -7,7 +7,7 @@ use clap::ValueEnum;
 /// A cost, as named on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum CostChoice {
-    /// Correlation ratio: one modality or two
+    /// Correlation ratio, for images of one modality or of two
     Cr,
     /// Mutual information: any two modalities
     Mi,

@@ -35,7 +35,7 @@ impl Line {
         if self.turns { format!("turn about {axis}, degrees") } else { format!("shift along {axis}, mm") }
     }
 
-    /// The transform at each value.
+    /// The transform for each value of the parameter.
     pub fn transforms(&self, centre: &Point3<f64>) -> impl Iterator<Item = AffineTransform> {
         self.at.iter().map(|at| {
             let mut along = Vector3::zeros();
@@ -72,7 +72,7 @@ fn lowest(line: &Line, costs: &[f64]) -> f64 {
     line.at.get(best).copied().unwrap_or(0.0)
 }
 
-/// A row for each line and curve.
+/// A table with a row for each line and curve.
 pub fn summary(lines: &[Line], curves: &[Curve]) -> Vec<Vec<String>> {
     let header = ["Parameter", "Cost", "Minima", "Lowest at", "Roughness"].map(String::from).to_vec();
     let rows = lines.iter().enumerate().flat_map(|(number, line)| {
@@ -90,7 +90,7 @@ pub fn summary(lines: &[Line], curves: &[Curve]) -> Vec<Vec<String>> {
     std::iter::once(header).chain(rows).collect()
 }
 
-/// A row for each point of each line, a column for each curve.
+/// A CSV table with a row for each point of each line and a column for each curve.
 pub fn csv(lines: &[Line], curves: &[Curve]) -> String {
     let names: Vec<&str> = curves.iter().map(|curve| curve.name.as_str()).collect();
     let mut text = format!("parameter,value,{}\n", names.join(","));
@@ -131,7 +131,8 @@ mod tests {
     fn curves_are_counted_and_measured() {
         assert_eq!(minima(&[3.0, 1.0, 2.0, 0.5, 4.0]), 2);
         assert_eq!(minima(&[3.0, 2.0, 1.0]), 0);
-        // A straight line has second difference 0; a single peak of 1 on a range of 4 has 2 of 4.
+        // A straight line has second difference 0. A single peak of 1 on a curve with range 4 has second difference 2
+        // of 4.
         assert!(roughness(&[0.0, 1.0, 2.0, 3.0]) < 1e-12);
         assert!((roughness(&[0.0, 1.0, 3.0, 3.0, 4.0]) - 0.5).abs() < 1e-12);
         assert_eq!(scaled(&[2.0, 2.0]), [0.0, 0.0]);

@@ -13,11 +13,12 @@ use crate::error::Error;
 /// Weighting distances, voxels.
 const EDGES: [f64; 11] = [0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 24.0, 34.0, 44.0, 54.0, 64.0];
 const BINS: usize = 256;
-/// First and last step of a matrix element. The step of a translation is larger by the factor below.
+/// First and last step of a matrix element, between which the step is halved. Steps of translations are larger by the
+/// factor below.
 const STEPS: [f64; 2] = [0.02, 0.0002];
 const LEVER_VOXELS: f64 = 60.0;
 
-/// Figure 19.
+/// Measures Figure 19 of Li 2015.
 pub fn li_accuracy(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     let (Some([fixed, moving]), Some(brain)) = (&setup.images, &setup.brain) else {
         return Err(Error::NoBrain { figure: "li-accuracy" });
@@ -34,7 +35,8 @@ pub fn li_accuracy(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
         &mut (),
     )?;
     let start = moving.grid.world_to_voxel().after(&start.transform.after(&fixed.grid.voxel_to_world()));
-    // Two curves: over the whole overlap, as in the paper, and where the fixed image is brain.
+    // Two curves are measured: over the whole overlap, as in the paper, and over the part where the fixed image is
+    // brain.
     let mut points = [Vec::new(), Vec::new()];
     for edge in EDGES {
         let found = minimise(setup.cuda, brain, edge, start)?;

@@ -1,4 +1,4 @@
-//! The figures of the papers.
+//! Measures the figures of the papers.
 
 use crate::schemes::{CrScheme, MiScheme, Order, Pair, Settings};
 
@@ -35,7 +35,7 @@ fn pair<'s>(setup: &Setup<'_>, subject: &'s Subject, how: How, edge: f64, bins: 
     setup.histograms.pair(&subject.fixed, subject.values(how, edge), bins)
 }
 
-/// A curve in microseconds. A scheme that does not fit on the device leaves a gap.
+/// A curve of times in microseconds. If a scheme does not fit on the device, the curve has a gap.
 fn curve<X: Copy>(
     name: impl Into<String>,
     positions: &[X],
@@ -58,7 +58,7 @@ fn number(n: usize) -> f64 {
 const PRINTED: Settings =
     Settings { blocks: Some(1024), threads: 256, segment: 768, order: Order::Intensity, shared: 48 << 10 };
 
-/// The number of blocks that Li uses, or the scheme's own default.
+/// Settings with the number of blocks that Li uses, or the scheme's own default.
 fn settings(scheme: CrScheme) -> Settings {
     if OURS.contains(&scheme) { Settings { blocks: None, ..PRINTED } } else { PRINTED }
 }
@@ -69,7 +69,7 @@ fn quick() -> Vec<CrScheme> {
     LI.into_iter().filter(|scheme| *scheme != CrScheme::GlobalMerge).chain(own).collect()
 }
 
-/// Figures 6 to 8.
+/// Measures Figures 6 to 8 of Li 2015: time as a function of the number of blocks.
 pub fn li_blocks(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     let pair = pair(setup, brain(setup, "li-blocks")?, How::Filtered, 0.0, 256)?;
     let time = |scheme, blocks: Option<usize>| setup.time_cr(&pair, scheme, &Settings { blocks, ..PRINTED });
@@ -77,7 +77,7 @@ pub fn li_blocks(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     for scheme in LI {
         curves.push(curve(scheme.name(), &BLOCKS, number, |blocks| time(scheme, Some(blocks)))?);
     }
-    // These schemes choose their number of blocks themselves.
+    // These schemes choose their number of blocks themselves, so they are measured once.
     let own = time(CrScheme::ConflictFree, None)?;
     curves.push(curve("conflict_free", &BLOCKS, number, |_| Ok(own))?);
     for scheme in OURS {
@@ -87,7 +87,7 @@ pub fn li_blocks(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     Ok(vec![Figure { name: "li-blocks", title, x: "blocks", y: "µs", log: [true, true], curves }])
 }
 
-/// Figures 9 to 11.
+/// Measures Figures 9 to 11 of Li 2015: time as a function of the threads of a block.
 pub fn li_threads(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     let pair = pair(setup, brain(setup, "li-threads")?, How::Filtered, 0.0, 256)?;
     let mut curves = Vec::new();
@@ -104,7 +104,7 @@ pub fn li_threads(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     Ok(vec![Figure { name: "li-threads", title, x: "threads a block", y: "µs", log: [true, true], curves }])
 }
 
-/// Figures 12 to 14.
+/// Measures Figures 12 to 14 of Li 2015: time as a function of the number of bins.
 pub fn li_bins(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     let all: Vec<CrScheme> = LI.into_iter().chain([CrScheme::ConflictFree]).chain(OURS).collect();
     let mut curves: Vec<Curve> =
@@ -121,7 +121,7 @@ pub fn li_bins(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     Ok(vec![Figure { name: "li-bins", title, x: "bins", y: "µs", log: [true, true], curves }])
 }
 
-/// Figure 17.
+/// Measures Figure 17 of Li 2015: time as a function of the length of segments.
 pub fn li_segment(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     let pair = pair(setup, brain(setup, "li-segment")?, How::Filtered, 0.0, 256)?;
     let mut curves = Vec::new();
@@ -141,7 +141,7 @@ pub fn li_segment(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     }])
 }
 
-/// Figure 18.
+/// Measures Figure 18 of Li 2015: time as a function of the weighting distance.
 pub fn li_weighting(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     let all = quick();
     let mut curves: Vec<Curve> =
@@ -165,7 +165,7 @@ pub fn li_weighting(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     }])
 }
 
-/// Times over the numbers of bins that Brosch and Shams compare.
+/// Measures times for the numbers of bins that Brosch and Shams compare.
 fn over_bins(
     setup: &Setup<'_>,
     subject: &Subject,
@@ -185,7 +185,7 @@ fn over_bins(
     Ok(curves)
 }
 
-/// Figure 2 of Brosch.
+/// Measures Figure 2 of Brosch 2009.
 pub fn brosch_bins(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     let schemes = [
         (MiScheme::WarpShadows, "Shams, method 1"),
@@ -199,7 +199,7 @@ pub fn brosch_bins(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     Ok(vec![Figure { name: "brosch-bins", title, x: "bins of either image", y: "µs", log: [false, true], curves }])
 }
 
-/// Figure 7 of Shams.
+/// Measures Figure 7 of Shams 2010.
 pub fn shams_bins(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     let schemes = [
         (MiScheme::WarpShadows, "method 1"),
@@ -232,7 +232,7 @@ pub fn shams_bins(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     Ok(figures)
 }
 
-/// Figures of times as functions of the share of voxels that fall into one bin.
+/// Measures times as functions of the share of voxels that fall into one bin.
 pub fn distribution(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     let cr = quick();
     let named = |name: &str| Curve { name: name.into(), points: Vec::new() };

@@ -4,19 +4,19 @@ use crate::schemes::{CrScheme, CrSums};
 
 use super::subject::{How, Subject};
 
-/// Tolerance of a coordinate, voxels: coordinates are rounded at about 1e-5.
+/// Tolerance of coordinates, voxels. Their rounding error is about 1e-5.
 const COORDINATES: f64 = 1e-4;
-/// Rounding of a sampled value, in units of the moving image's range.
+/// Tolerance of sampled values, in units of the moving image's range.
 const VALUES: f64 = 5e-5;
 
 /// Histograms in double precision.
 pub struct Reference {
     bins: usize,
-    /// Σw, Σw·y, Σw·y², a row each.
+    /// The sums Σw, Σw·y and Σw·y² of each bin, one row each.
     sums: [Vec<f64>; 3],
     counts: Vec<f64>,
-    /// For each bin, the voxels so near to a border between bins, or to the border of the image, that rounding may
-    /// put them on either side.
+    /// For each bin, the number of voxels that are so near to a border between bins, or to the border of the image,
+    /// that rounding may put them on either side.
     doubtful: Vec<f64>,
     doubtful_inside: Vec<f64>,
     /// Largest magnitude of a moving value.
@@ -77,7 +77,7 @@ impl Reference {
             self.sums.iter().zip([&found.weight, &found.sum, &found.square]).zip([0, 1, 2])
         {
             let allowed = (0..self.bins).map(|bin| self.allowed(scheme, power, bin));
-            // The cost needs only the total of the squares, so the last scheme computes only that.
+            // The cost needs only the total of the squares, so the last scheme computes no other sum of squares.
             let expected: Vec<(f64, f64)> = match (scheme, found.len()) {
                 (CrScheme::Skipping, 1) => vec![(expected.iter().sum(), allowed.sum())],
                 _ => expected.iter().copied().zip(allowed).collect(),
@@ -95,19 +95,21 @@ impl Reference {
     /// The tolerance of the sum of a power of the values in a bin.
     fn allowed(&self, scheme: CrScheme, power: i32, bin: usize) -> f64 {
         let (voxels, expected) = (self.sums[0][bin], self.sums[power as usize][bin]);
-        // Adding n terms of one sign in single precision may lose n halves of the last bit. With a sum per block or
-        // thread, each sum has some thousand terms.
+        // The addition of n terms of one sign in single precision may lose n halves of the last bit. Each sum of a
+        // block or thread has some thousand terms.
         let terms = if scheme == CrScheme::GlobalAtomic { voxels } else { voxels.min(20_000.0) };
         let rounding = (terms + 100.0) * f64::from(f32::EPSILON) / 2.0 * expected.abs();
         let sampling = if self.given { 0.0 } else { voxels * 2.0 * VALUES * self.largest.powi(power) };
         let border = self.doubtful_inside[bin] * self.largest.powi(power);
-        // Values are rounded to units of 2⁻¹⁶ of the range: an error of at most three half units for each voxel.
+        // Values are rounded to units of 2⁻¹⁶ of the range, which adds an error of at most three half units for each
+        // voxel.
         let in_units = matches!(scheme, CrScheme::Slabs | CrScheme::Skipping);
         let units = if in_units { voxels * 1.5 / 65536.0 * self.largest.powi(power) } else { 0.0 };
         rounding + sampling + border + units
     }
 
-    /// The share of voxels that are counted elsewhere than here, and whether all of them are near a border.
+    /// The share of voxels that are counted in another bin than expected, and whether all of these voxels are near a
+    /// border.
     pub fn compare_counts(&self, found: &[u32]) -> (f64, bool) {
         if found.len() != self.bins * self.bins {
             return (1.0, false);

@@ -14,7 +14,7 @@ pub struct Setup<'a> {
     pub brain: Option<Subject>,
     /// The fixed and the moving image of the brain.
     pub images: Option<[Volume; 2]>,
-    /// Bytes a second of a copy within device memory.
+    /// Copy bandwidth within device memory, bytes per second.
     pub bandwidth: f64,
 }
 
@@ -35,7 +35,7 @@ impl<'a> Setup<'a> {
         Ok(Setup { cuda, histograms, brain, images, bandwidth })
     }
 
-    /// Shape of the brain image, for synthetic data of the same size.
+    /// Shape of the brain image, which synthetic data also gets.
     pub fn shape(&self) -> Option<[usize; 3]> {
         self.brain.as_ref().map(|brain| brain.fixed.shape())
     }
@@ -45,7 +45,8 @@ impl<'a> Setup<'a> {
         timed(|| self.histograms.correlation_ratio(pair, scheme, settings))
     }
 
-    /// Time of a joint histogram's scheme, seconds. The adaptive scheme gets the histogram of an earlier evaluation.
+    /// Time of a scheme for joint histograms, seconds. The adaptive scheme gets the histogram of an earlier
+    /// evaluation.
     pub fn time_joint(&self, pair: &Pair<'_>, scheme: MiScheme, settings: &Settings) -> Result<Option<f64>, Error> {
         let previous = self.previous(pair)?;
         timed(|| self.histograms.joint(pair, scheme, settings, Some(&previous)))
@@ -64,7 +65,7 @@ impl<'a> Setup<'a> {
         plan.run().and_then(|()| plan.joint())
     }
 
-    /// The joint histogram that an earlier evaluation would have left.
+    /// The joint histogram of a previous evaluation, which the adaptive scheme needs.
     fn previous(&self, pair: &Pair<'_>) -> Result<Vec<u32>, Error> {
         let mut plan = self.histograms.joint(pair, MiScheme::GlobalAtomic, &Settings::default(), None)?;
         plan.run().and_then(|()| plan.joint())

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 /// Shape of synthetic data when no image is given.
 const SHAPE: [usize; 3] = [160, 208, 168];
 
-/// Turn between fixed and moving, radians about x, y and z.
+/// Rotation between the fixed and the moving image, radians about x, y and z.
 const TURN: [f64; 3] = [0.06, -0.04, 0.08];
 
 /// A fixed volume, a moving volume, and the transform between them.
@@ -51,19 +51,19 @@ impl Subject {
         Subject::new("brain", fixed.grid.shape, fixed.voxels.clone(), moving.grid.shape, moving.voxels.clone(), map)
     }
 
-    /// Independent values, uniform over 0…1.
+    /// Independent random values, uniform from 0 to 1.
     pub fn uniform(shape: Option<[usize; 3]>) -> Result<Subject, Error> {
         Subject::synthetic("uniform", shape, |noise, _| noise)
     }
 
-    /// One constant value.
+    /// Both images have one constant value.
     pub fn degenerate(shape: Option<[usize; 3]>) -> Result<Subject, Error> {
         Subject::synthetic("degenerate", shape, |_, _| 0.6)
     }
 
     /// Uniform values, except for a share of the voxels that are 0 in both images.
     pub fn with_share(shape: Option<[usize; 3]>, share: f64) -> Result<Subject, Error> {
-        // The choice depends on the voxel's position alone, so that both images agree.
+        // Whether a voxel is 0 depends only on its position, so both images agree.
         Subject::synthetic("share", shape, |noise, place| if f64::from(place) < share { 0.0 } else { noise })
     }
 
@@ -84,7 +84,7 @@ impl Subject {
         let map = AffineTransform { matrix: turn, translation: middle - turn * middle };
         let given = moving.clone();
         let mut subject = Subject::new(name, shape, fixed, shape, moving, map)?;
-        // Interpolated values are no longer uniform, so the values are given instead.
+        // Interpolated values would not be uniform, so the values are given instead.
         subject.given = given;
         Ok(subject)
     }
@@ -160,7 +160,7 @@ pub struct Sample {
 struct Noise(u32);
 
 impl Noise {
-    /// The next number, 0…1.
+    /// The next number, from 0 to 1.
     fn next(&mut self) -> f32 {
         self.0 = self.0.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         (self.0 >> 8) as f32 / (1 << 24) as f32

@@ -19,13 +19,13 @@ pub struct Row {
     /// Speed relative to `conflict_free` as in the paper, for the correlation ratio with 256 bins on the same data
     /// and sampling.
     speedup: Option<f64>,
-    /// Bytes that must be read, per second, as a share of the copy bandwidth.
+    /// Bandwidth of the bytes that must be read, as a share of the copy bandwidth.
     of_copying: f64,
     deviation: f64,
     agrees: bool,
 }
 
-/// Segment length and threads: the lengths that Li's Figure 17 found best on three devices.
+/// Segment length and threads for which Li 2015 (Figure 17) found the shortest times on three devices.
 const PRINTED: [(usize, usize); 4] = [(512, 128), (512, 256), (768, 256), (1280, 256)];
 
 /// The schemes of the correlation ratio with their settings: those of Li's Table 4 where given, scaled to this
@@ -53,7 +53,7 @@ fn cr_schemes() -> Vec<(String, CrScheme, Settings)> {
     schemes
 }
 
-/// Settings of a joint histogram's scheme that suit this device.
+/// Settings of a scheme for joint histograms that suit this device.
 pub fn mi_settings(setup: &Setup<'_>, scheme: MiScheme) -> Settings {
     let usual = Settings { blocks: None, ..Settings::default() };
     let most = setup.histograms.most_shared();
@@ -100,7 +100,7 @@ fn measure_on(setup: &Setup<'_>, subject: &Subject, rows: &mut Vec<Row>) -> Resu
 fn measure_sums(setup: &Setup<'_>, subject: &Subject, how: How, rows: &mut Vec<Row>) -> Result<f64, Error> {
     let first = rows.len();
     let pair = setup.histograms.pair(&subject.fixed, subject.values(how, 0.0), 256)?;
-    // Compared with exact interpolation: eight-bit weights would hide all other errors.
+    // The reference uses exact interpolation, because eight-bit weights would hide all other errors.
     let exact = setup.histograms.pair(&subject.fixed, subject.values(How::Exact, 0.0), 256);
     let exact = exact?;
     let reference = Reference::new(subject, How::Exact, 256);
@@ -161,7 +161,7 @@ fn measure_joint(
     Ok(())
 }
 
-/// Bytes that must be read at least: two for each fixed bin, four for each moving value.
+/// Smallest number of bytes that must be read: two for each fixed bin, four for each moving value.
 fn bytes(subject: &Subject, how: How) -> f64 {
     let fixed = subject.fixed.values().len();
     (2 * fixed + 4 * if how == How::Given { fixed } else { subject.moving.len() }) as f64
@@ -197,7 +197,7 @@ pub fn csv(rows: &[Row]) -> String {
     shown(rows).into_iter().map(line).collect()
 }
 
-/// Seconds → microseconds, rounded for figures.
+/// Converts seconds to microseconds, rounded for figures.
 pub fn microseconds(seconds: f64) -> f64 {
     rounded(seconds * 1e6).parse().unwrap_or(seconds * 1e6)
 }

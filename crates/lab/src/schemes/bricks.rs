@@ -16,12 +16,12 @@ const RUN: usize = 8;
 const NOT_COUNTED: u16 = u16::MAX;
 /// Moving voxels of a cell along each axis.
 const CELL: usize = 2;
-/// Largest distance that is stored, cells. Larger distances are stored as this.
+/// Largest stored distance, cells. Larger distances are replaced by it.
 const FAR: u16 = 16;
 /// Number of voxels that are sampled to find the most frequent value.
 const POLL: usize = 4096;
 
-/// `Bricks` of `cu/brick.cuh`.
+/// The structure `Bricks` of `cu/brick.cuh`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BrickTables {
@@ -130,7 +130,7 @@ mod tests {
         let placed = in_bricks(shape, &bins);
         assert_eq!(placed.len(), 3 * 2 * 2 * BRICK_VOXELS);
         let mut found: Vec<u16> = placed.iter().copied().filter(|bin| *bin != NOT_COUNTED).collect();
-        // Lane 9 of the second brick, step 3: x 8 + 1, y 1 + 4, z 1.
+        // Lane 9 of the second brick, step 3, has x 8 + 1, y 1 + 4 and z 1.
         assert_eq!(placed[BRICK_VOXELS + 9 * 8 + 3], (19 * 9 + 5 * 19 + 9) as u16);
         found.sort_unstable();
         assert_eq!(found, bins);

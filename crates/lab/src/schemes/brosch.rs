@@ -13,24 +13,25 @@ pub struct CostModel {
     pub shared_collision: f64,
     /// Cost c_gc of one collision in global memory.
     pub global_collision: f64,
-    /// Threads that share a counter of level 1; the paper's warp has 32. Each level halves them.
+    /// Number of threads that share a counter of level 1. A warp of the paper has 32 threads; each further level
+    /// halves the number.
     pub sharing: f64,
-    /// n_T: all threads.
+    /// Number of all threads, n_T.
     pub threads: f64,
     /// Whether a counter's byte also holds the number of the thread that wrote it last: b_max = 2^(l+2), as printed. If not,
     /// b_max = 2⁸ at every level.
     pub tagged: bool,
 }
 
-/// The highest level: 32 counters.
+/// The highest level, which has 32 counters.
 const MOST_LEVEL: u32 = 6;
 
-/// Expected collisions a voxel: E[c] / n with n threads, of which each picks the bin with probability p (eqs. 6 to 8).
+/// Expected collisions per voxel, E[c] / n, for n threads that each pick the bin with probability p (eqs. 6 to 8).
 fn collisions(threads: f64, probability: f64) -> f64 {
     (threads * probability + (1.0 - probability).powf(threads) - 1.0) / threads
 }
 
-/// Counters of a level, a byte each: b_i = 2^(l−1).
+/// Number of counters of a level, one byte each: b_i = 2^(l−1).
 fn bytes(level: u32) -> u32 {
     1 << level >> 1
 }
@@ -75,8 +76,8 @@ impl CostModel {
     }
 }
 
-/// The table for the kernel (level in the upper 8 bits, offset of the first byte below), and the bytes of shared
-/// memory used.
+/// The table for the kernel (the level in the upper 8 bits, the offset of the first byte in the lower bits), and the
+/// bytes of shared memory used.
 pub(super) fn table(levels: &[u32]) -> (Vec<u32>, usize) {
     let mut next = 0;
     let entries = levels.iter().map(|level| {
@@ -97,7 +98,8 @@ struct Offer {
 
 impl Ord for Offer {
     fn cmp(&self, other: &Offer) -> Ordering {
-        // Of equal benefits the first bin is taken, so that the result depends on the histogram alone.
+        // If several bins have the same benefit, the first one is taken, so that the result depends only on the
+        // histogram.
         self.benefit.total_cmp(&other.benefit).then(other.bin.cmp(&self.bin))
     }
 }
@@ -126,7 +128,7 @@ mod tests {
         tagged: true,
     };
 
-    /// Eq. 8, written as a sum.
+    /// The expected number of collisions by eq. 8, computed as a sum.
     fn expected_collisions(n: u32, p: f64) -> f64 {
         let mut choose = 1.0;
         (1..=n)

@@ -5,24 +5,24 @@
 pub enum CrScheme {
     /// Li 2015, 3.2: all threads add atomically to one table of sums in global memory, in single precision.
     GlobalAtomic,
-    /// As `GlobalAtomic`, in double precision.
+    /// The scheme `GlobalAtomic` in double precision.
     GlobalAtomicDouble,
     /// Li 2015, 3.3: each thread has its own table of sums in global memory.
     GlobalMerge,
     /// Li 2015, 3.4: a copy for each block in shared memory, which it adds to global memory by atomics.
     SharedAtomic,
-    /// Li 2015, 3.4: as `SharedAtomic`, but the blocks' copies are merged afterwards.
+    /// Li 2015, 3.4: the scheme `SharedAtomic`, except that the blocks' copies are merged afterwards.
     SharedMerge,
     /// Li 2015, 3.5: a copy for each warp in shared memory.
     SharedWarp,
     /// Li 2015, 3.6: fixed voxels sorted beforehand, one block for each segment of one bin.
     ConflictFree,
-    /// Voxels in the volume's order, sorted within tiles in shared memory.
+    /// Voxels in the order of the volume, sorted within tiles in shared memory.
     Tiled,
-    /// Voxels in the volume's order, integer sums in shared memory, the sums of the fullest bin in registers.
+    /// Voxels in the order of the volume, integer sums in shared memory, the sums of the fullest bin in registers.
     Slabs,
-    /// Voxels in bricks, without bricks that meet only the moving image's background. Integer sums, and only those
-    /// that the cost needs.
+    /// Voxels in bricks, leaving out bricks that meet only the background of the moving image. Integer sums, and only
+    /// those that the cost needs.
     Skipping,
 }
 
@@ -72,20 +72,20 @@ pub enum MiScheme {
     WarpShadows,
     /// Shams 2007, method 2: a copy for each thread in global memory, with packed counters in shared memory.
     ThreadShadows,
-    /// Shams 2010: chunks sorted and counted by a bitonic network.
+    /// Shams 2010: chunks are sorted and counted by a bitonic network.
     SortCount,
-    /// Brosch 2009: counters in shared memory sized by an earlier histogram.
+    /// Brosch 2009: counters in shared memory, whose sizes come from an earlier histogram.
     Adaptive,
-    /// Sun 2010: a column for each thread, rows added up afterwards.
+    /// Sun 2010: each thread has a column, and the rows are summed afterwards.
     Columns,
     /// Fixed voxels are sorted by bin beforehand, so that a block of threads fills one row of the histogram.
     Rows,
-    /// A whole histogram of 32-bit counters for each block in shared memory, voxels in the volume's order.
+    /// Each block has a whole histogram of 32-bit counters in shared memory; voxels in the order of the volume.
     Slabs32,
-    /// As `Slabs32`, with 16-bit counters.
+    /// The scheme `Slabs32` with 16-bit counters.
     Slabs16,
-    /// As `Slabs16`, in bricks. The counters of the moving image's background are computed from the others, and
-    /// bricks that meet only background are left out.
+    /// The scheme `Slabs16` with voxels in bricks. The counters of the moving image's background are computed from
+    /// the others, and bricks that meet only background are left out.
     Skipping,
 }
 

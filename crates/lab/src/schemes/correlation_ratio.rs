@@ -1,4 +1,4 @@
-//! The schemes for Σw, Σw·y and Σw·y² of each fixed bin.
+//! The schemes for the sums of the correlation ratio: Σw, Σw·y and Σw·y² of each fixed bin.
 
 use super::choice::{CrScheme, Settings};
 use super::draft::Draft;
@@ -8,23 +8,23 @@ use super::tiles::{TILE_VOXELS, Tiles};
 use super::{Histograms, bricks, segments};
 use crate::Error;
 
-/// Threads of a block of `cr_tiled`.
+/// Number of threads of a block of `cr_tiled`.
 const TILED_THREADS: usize = 256;
 
-/// Threads of a block of `cr_slabs`.
+/// Number of threads of a block of `cr_slabs`.
 const SLABS_THREADS: usize = 256;
 
-/// Threads of a block of `cr_bricks`.
+/// Number of threads of a block of `cr_bricks`.
 const BRICKS_THREADS: usize = 512;
 
-/// Most voxels of a block of `cr_bricks`: each voxel adds at most 2¹⁶ to a sum of 31 bits.
+/// Largest number of voxels of a block of `cr_bricks`: each voxel adds at most 2¹⁶ to a sum of 31 bits.
 const BRICKS_MOST_VOXELS: usize = (1 << 15) - (1 << 11);
 
 /// Number of slices that rows are first merged into, so that many multiprocessors share the work.
 const SLICES: usize = 32;
 
 impl Histograms<'_> {
-    /// Prepares a scheme for a pair.
+    /// Prepares a scheme of the correlation ratio for a pair.
     pub fn correlation_ratio<'p>(
         &'p self,
         pair: &'p Pair<'_>,
@@ -32,7 +32,7 @@ impl Histograms<'_> {
         settings: &Settings,
     ) -> Result<Plan<'p>, Error> {
         let mut draft = Draft::new(self, pair, settings)?;
-        // Three sums of four bytes for each bin.
+        // A bin has three sums of four bytes.
         let row = 12 * pair.bins;
         let result = match scheme {
             CrScheme::GlobalAtomic => draft.adding("cr_global_atomic", 0)?,
@@ -70,7 +70,7 @@ impl Draft<'_> {
         Ok(sums)
     }
 
-    /// Schemes with a row for each block or thread, merged afterwards.
+    /// Prepares a scheme with a row of sums for each block or thread; the rows are merged afterwards.
     fn merging(&mut self, name: &'static str, shared: usize) -> Result<Slot, Error> {
         let (kernel, threads) = (self.kernel(name)?, self.settings.threads);
         let blocks = self.blocks(kernel, threads, shared)?;

@@ -28,7 +28,7 @@ impl<'p> Draft<'p> {
         Ok(Draft { histograms, pair, settings: *settings, plan: histograms.plan(pair.bins)? })
     }
 
-    /// The most shared memory a block can have, bytes.
+    /// Largest shared memory of a block, bytes.
     pub(super) fn most_shared(&self) -> usize {
         self.histograms.most_shared
     }
@@ -37,7 +37,8 @@ impl<'p> Draft<'p> {
         Ok(self.histograms.kernels.get(name)?)
     }
 
-    /// The kernel of this list that fits the source of the moving values: given, exact or filtered.
+    /// Chooses the kernel for the source of the moving values: given values, exact interpolation, or filtered by the
+    /// texture unit.
     pub(super) fn kernel_for_source(&self, [given, exact, filtered]: [&'static str; 3]) -> Result<&'p Kernel, Error> {
         self.kernel(match self.pair.source {
             Source::Given => given,
@@ -65,7 +66,7 @@ impl<'p> Draft<'p> {
         self.blocks_of_parts(kernel, threads, shared, 1)
     }
 
-    /// As [`Draft::blocks`], for a histogram in several parts with blocks of their own.
+    /// The number of blocks as in [`Draft::blocks`], for a histogram in several parts with their own blocks.
     pub(super) fn blocks_of_parts(
         &self,
         kernel: &Kernel,
@@ -77,7 +78,7 @@ impl<'p> Draft<'p> {
         Ok(self.settings.blocks.unwrap_or(resident.max(1)))
     }
 
-    /// Allocates this number of elements, not initialised.
+    /// Allocates memory for this number of elements without initialising it.
     pub(super) fn uninitialised<T: Plain>(&mut self, len: usize) -> Result<Slot, Error>
     where
         Memory: From<Buffer<T>>,
@@ -85,7 +86,7 @@ impl<'p> Draft<'p> {
         Ok(self.plan.keep(self.histograms.cuda.uninitialised::<T>(len)?))
     }
 
-    /// Allocates this number of elements, set to zero.
+    /// Allocates memory for this number of elements and sets it to zero.
     pub(super) fn zeroed<T: Plain>(&mut self, len: usize) -> Result<Slot, Error>
     where
         Memory: From<Buffer<T>>,
@@ -101,7 +102,7 @@ impl<'p> Draft<'p> {
         Ok(self.plan.keep(self.histograms.cuda.holding(values)?))
     }
 
-    /// Address of a slot, as a kernel's argument.
+    /// The address of a slot as a kernel argument.
     pub(super) fn at(&self, slot: Slot) -> Value {
         Value::Address(self.plan.pointer(slot))
     }
@@ -112,7 +113,7 @@ impl<'p> Draft<'p> {
     /// As for [`Plan::launch`].
     pub(super) unsafe fn launch<const N: usize>(&mut self, kernel: &'p Kernel, grid: Grid, values: [Value; N]) {
         let values = std::iter::once(Value::Pair(self.pair.operands)).chain(values).collect();
-        // SAFETY: the caller's promise; the pair keeps what its operands point to.
+        // SAFETY: guaranteed by the caller; the pair keeps the memory of its operands.
         unsafe { self.plan.launch(kernel, grid, values) };
     }
 
@@ -131,7 +132,7 @@ impl<'p> Draft<'p> {
         let mut values = vec![self.at(rows), Value::Unsigned(count as u32), Value::Unsigned(width as u32)];
         values.extend(more);
         values.push(self.at(to));
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.plan.launch(kernel, grid, values) };
     }
 

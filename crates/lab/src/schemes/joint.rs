@@ -8,19 +8,20 @@ use super::plan::{Grid, Plan, Slot, Value};
 use super::{Histograms, bricks, segments};
 use crate::Error;
 
-/// Most device memory for copies of a histogram for threads or blocks, bytes. Fewer threads or blocks run if their
-/// copies would need more.
+/// Largest device memory for the copies of a histogram of threads or blocks, bytes. If the copies would need more,
+/// fewer threads or blocks run.
 const MOST_SHADOWS: usize = 2 << 30;
 
-/// Most voxels of a block of `mi_bricks`: limited by its 16-bit counters and by the length of its list of bricks.
+/// Largest number of voxels of a block of `mi_bricks`, limited by its 16-bit counters and by the length of its list
+/// of bricks.
 const BRICKS_MOST_VOXELS: usize = (1 << 16) - (1 << 11);
 
-/// Number of voxels of a brick. Each thread checks one brick.
+/// Number of voxels of a brick. One thread checks a brick.
 const VOXELS_A_THREAD: usize = 256;
 
 impl Histograms<'_> {
-    /// Prepares a scheme for a pair. `previous`: counts of an earlier, similar histogram. From them the adaptive
-    /// scheme chooses its counters, and tiled schemes keep the fullest bin in registers.
+    /// Prepares a scheme of joint histograms for a pair. `previous` is an earlier, similar histogram. From it the
+    /// adaptive scheme chooses its counters, and tiled schemes the bin that they keep in registers.
     pub fn joint<'p>(
         &'p self,
         pair: &'p Pair<'_>,
@@ -50,9 +51,9 @@ impl Histograms<'_> {
 /// A histogram divided into parts of rows that fit in shared memory. The kernel reads the volume once for each part.
 struct Parts {
     count: usize,
-    /// Rows of a part.
+    /// Number of rows of the histogram in each part.
     rows: usize,
-    /// Bytes of a part.
+    /// Size of a part, bytes.
     shared: usize,
     threads: usize,
 }
@@ -63,8 +64,8 @@ impl Parts {
         let count = bins.div_ceil((most / row).clamp(1, bins));
         let rows = bins.div_ceil(count);
         let shared = (rows * row).next_multiple_of(4);
-        // If a histogram fills half of the shared memory, one block runs on a multiprocessor, so it gets more
-        // threads.
+        // If a histogram fills half of the shared memory, only one block runs on a multiprocessor, so the block gets
+        // more threads.
         let threads = if 2 * shared > most { 1024 } else { settings.threads.next_multiple_of(32) };
         Parts { count, rows, shared, threads }
     }
@@ -142,7 +143,7 @@ impl Draft<'_> {
 
     fn adaptive(&mut self, joint: Slot, previous: Option<&[u32]>) -> Result<(), Error> {
         let (kernel, threads) = (self.kernel("mi_adaptive")?, self.settings.threads);
-        // Costs relative to each other, as the latencies on current devices: global updates cost the most.
+        // Relative costs, from the latencies on current devices: global updates cost the most.
         let model = CostModel {
             global_update: 8.0,
             shared_collision: 1.0,
@@ -209,7 +210,7 @@ impl Draft<'_> {
         self.plan.clear(joint);
         let values = [
             Value::Signed(parts.rows as i32),
-            // Without an earlier histogram there is no fullest bin: `i32::MAX` is no bin.
+            // Without an earlier histogram the fullest bin is unknown: `i32::MAX` is not a bin.
             Value::Signed(fullest.map_or(i32::MAX, |bin| bin as i32)),
             self.at(joint),
         ];
@@ -221,7 +222,7 @@ impl Draft<'_> {
     fn skipping_joint(&mut self, joint: Slot) -> Result<(), Error> {
         let kernel = self.kernel_for_source(["mi_bricks_given", "mi_bricks_exact", "mi_bricks_filtered"])?;
         let (pair, bins) = (self.pair, self.pair.bins);
-        // The kernel's list of bricks is in shared memory as well.
+        // The kernel's list of bricks is also in shared memory, which reduces the memory for the histogram.
         let parts = Parts::of(bins, 2 * bins, self.most_shared() - (2 << 10), &self.settings);
         let wanted = self.blocks_of_parts(kernel, parts.threads, parts.shared, parts.count)?;
         let most_voxels = BRICKS_MOST_VOXELS.min(parts.threads * VOXELS_A_THREAD);

@@ -1,7 +1,7 @@
 //! The compiled code of the schemes, from `cu/`, and its kernels by name.
 
 use antsreg_kernels::cuda::extension::{Kernel, Module};
-use antsreg_kernels::cuda::{Code, Ptx};
+use antsreg_kernels::cuda::{Code, Embedded};
 use antsreg_kernels::{Cuda, Error};
 
 /// Makes the `Code` of a file of `cu/`: its compiled code and the names of its kernels.
@@ -9,8 +9,8 @@ macro_rules! scheme {
     ($file:literal, [$($kernel:ident),+ $(,)?]) => {
         Code {
             name: $file,
-            ptx: Ptx::Text(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/cu/", $file, ".ptx"))),
-            cubin: include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/cu/", $file, ".sm_90.cubin")),
+            ptx: Embedded::Plain(include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/cu/", $file, ".ptx"))),
+            cubin: Embedded::Plain(include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/cu/", $file, ".sm_90.cubin"))),
             kernels: &[$(stringify!($kernel)),+],
         }
     };
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn every_kernel_stands_in_its_files() {
         for Code { name, ptx, cubin, kernels } in CODE {
-            let ptx = ptx.text().expect("text");
+            let (ptx, cubin) = (ptx.text().expect("text"), cubin.bytes().expect("bytes"));
             assert!(ptx.contains(".target sm_70\n"), "{name}.ptx has another target");
             for kernel in kernels {
                 let section = format!("\0.text.{kernel}\0");

@@ -2,12 +2,12 @@
 
 use antsreg_core::AffineTransform;
 
-/// `Vector` of the header `points.cuh`.
+/// The structure `Vector` of the header `points.cuh`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Vector(pub(super) [f32; 3]);
 
-/// `Size` of the header `points.cuh`: voxels along each axis.
+/// The structure `Size` of the header `points.cuh`: voxels along each axis.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Size([i32; 3]);
@@ -18,7 +18,7 @@ impl Size {
     }
 }
 
-/// `Map` of the header `points.cuh`: the rows of an affine map, the translation last in each.
+/// The structure `Map` of the header `points.cuh`: the rows of an affine map, each with the translation last.
 pub(super) fn map(transform: &AffineTransform) -> [f32; 12] {
     std::array::from_fn(|element| match (element / 4, element % 4) {
         (row, 3) => transform.translation[row] as f32,

@@ -29,25 +29,26 @@ pub use plan::Plan;
 use crate::Error;
 use kernels::Kernels;
 
-/// Allowed numbers of bins of an image.
+/// Allowed numbers of bins for an image.
 pub const BINS: std::ops::RangeInclusive<usize> = 2..=1024;
 
 /// The schemes' kernels, loaded on a device.
 pub struct Histograms<'a> {
     cuda: &'a Cuda,
     kernels: Kernels,
-    /// The most shared memory a block can have, bytes.
+    /// Largest shared memory of a block, bytes.
     most_shared: usize,
 }
 
-/// Σw, Σw·y, Σw·y² of the moving values y in each fixed bin.
+/// The sums Σw, Σw·y and Σw·y² of the moving values y in each fixed bin.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CrSums {
-    /// Σw.
+    /// The sums of the weights, Σw.
     pub weight: Vec<f64>,
-    /// Σw·y.
+    /// The sums of the weighted values, Σw·y.
     pub sum: Vec<f64>,
-    /// Σw·y². A scheme that computes only what the cost needs has one sum over all bins.
+    /// The sums of the weighted squares, Σw·y². A scheme that computes only what the cost needs has one sum over all
+    /// bins.
     pub square: Vec<f64>,
 }
 
@@ -57,7 +58,7 @@ impl<'a> Histograms<'a> {
         Ok(Histograms { cuda, kernels: Kernels::load(cuda)?, most_shared: cuda.most_shared()? })
     }
 
-    /// The most shared memory a block can have on this device, bytes.
+    /// Largest shared memory of a block on this device, bytes.
     pub fn most_shared(&self) -> usize {
         self.most_shared
     }

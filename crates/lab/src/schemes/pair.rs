@@ -14,7 +14,7 @@ use super::layout::{self, Size, Vector};
 use super::{Histograms, check_bins, segments};
 use crate::Error;
 
-/// `Pair` of `cu/pair.cuh`.
+/// The structure `Pair` of `cu/pair.cuh`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Operands {
@@ -48,10 +48,10 @@ pub struct FixedVolume {
 }
 
 impl FixedVolume {
-    /// A volume, x fastest.
+    /// Makes a fixed volume from its values, x fastest.
     ///
     /// # Errors
-    /// An error if the number of values differs from the number of voxels of the shape.
+    /// The number of values differs from the number of voxels of the shape.
     pub fn new(shape: [usize; 3], values: Vec<f32>) -> Result<FixedVolume, Error> {
         let expected = shape.iter().product();
         if values.len() != expected {
@@ -65,7 +65,7 @@ impl FixedVolume {
         self.shape
     }
 
-    /// Its values.
+    /// The values of the voxels.
     pub fn values(&self) -> &[f32] {
         &self.values
     }
@@ -102,7 +102,7 @@ fn bin_of(value: f32, low: f32, scale: f32, bins: usize) -> u16 {
 pub enum Values<'v> {
     /// One value for each fixed voxel.
     Given(&'v [f32]),
-    /// Sampled from a volume by trilinear interpolation.
+    /// Values sampled from a volume by trilinear interpolation.
     Sampled {
         /// Voxels along each axis, at least two.
         shape: [usize; 3],
@@ -127,7 +127,7 @@ pub struct Pair<'f> {
     pub(super) operands: Operands,
     /// Reciprocal of the range of the moving values; 0 if all moving values are equal.
     pub(super) per_range: f32,
-    /// Cells where the moving image has only its background value.
+    /// The cells where the moving image has only its background value.
     pub(super) emptiness: Emptiness,
     sorted: Mutex<HashMap<Order, Sorted>>,
     _fixed: Buffer<u16>,

@@ -8,7 +8,7 @@ use super::pair::{Operands, Sorted};
 use super::{CrSums, Histograms};
 use crate::Error;
 
-/// `Tiles` of `cu/cr_tiled.cu`.
+/// The structure `Tiles` of `cu/cr_tiled.cu`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TileTables {
@@ -67,7 +67,7 @@ macro_rules! memory_from {
 memory_from!(Words: u32, Halves: u16, Singles: f32, Doubles: f64);
 
 impl Memory {
-    /// Its address.
+    /// The address of the memory.
     pub(super) fn pointer(&self) -> u64 {
         match self {
             Memory::Words(buffer) => buffer.pointer(),
@@ -89,7 +89,7 @@ impl Memory {
     }
 }
 
-/// Number of a piece of a plan's memory.
+/// Index of a piece of memory in a plan.
 pub(super) type Slot = usize;
 
 enum Step<'p> {
@@ -128,7 +128,7 @@ impl Grid {
 }
 
 impl Histograms<'_> {
-    /// A plan without steps.
+    /// Makes a plan without steps.
     pub(super) fn plan(&self, bins: usize) -> Result<Plan<'_>, Error> {
         let hold = self.kernels.get("hold")?;
         Ok(Plan { cuda: self.cuda, hold, memory: Vec::new(), steps: Vec::new(), result: 0, bins })
@@ -136,7 +136,7 @@ impl Histograms<'_> {
 }
 
 impl<'p> Plan<'p> {
-    /// Keeps memory for the life of the plan.
+    /// Keeps memory as long as the plan exists.
     pub(super) fn keep(&mut self, memory: impl Into<Memory>) -> Slot {
         self.memory.push(memory.into());
         self.memory.len() - 1
@@ -186,7 +186,7 @@ impl<'p> Plan<'p> {
                 }
                 Step::Launch { kernel, grid, values } => {
                     let arguments: Vec<&dyn Argument> = values.iter().map(Value::argument).collect();
-                    // SAFETY: promised when the step was added.
+                    // SAFETY: guaranteed when the step was added.
                     unsafe { self.cuda.launch_kernel(kernel, *grid, &arguments)? };
                 }
             }
@@ -194,8 +194,7 @@ impl<'p> Plan<'p> {
         Ok(())
     }
 
-    /// Median time of a run on the device, seconds: all steps. Inputs stay in the caches where earlier runs left
-    /// them.
+    /// Median time of a run of all steps on the device, seconds. Inputs may be in the caches from earlier runs.
     pub fn time(&mut self) -> Result<f64, Error> {
         self.run()?;
         let first = self.timed(1)?;
@@ -213,7 +212,8 @@ impl<'p> Plan<'p> {
     /// Mean time of `runs` runs in sequence.
     fn timed(&mut self, runs: usize) -> Result<f64, Error> {
         let timer = self.cuda.timer()?;
-        // The device waits until the host has queued everything, so that the time of launching is not measured.
+        // A kernel keeps the device busy until the host has queued all launches, so that their overhead is not
+        // measured.
         let cycles = (runs * self.steps.len() * 100_000).min(50_000_000) as u32;
         let one_thread = extension::Grid { blocks: [1; 3], threads: [1; 3], shared: 0 };
         // SAFETY: the kernel takes a number and touches no memory.
@@ -225,7 +225,7 @@ impl<'p> Plan<'p> {
         Ok(timer.stop()? / runs as f64)
     }
 
-    /// The counts of the last run; empty if this is no plan of a joint histogram.
+    /// The counts of the last run; empty if the plan is not for a joint histogram.
     pub fn joint(&self) -> Result<Vec<u32>, Error> {
         match &self.memory[self.result] {
             Memory::Words(counts) => Ok(counts.download(counts.len())?),
@@ -233,7 +233,7 @@ impl<'p> Plan<'p> {
         }
     }
 
-    /// The sums of the last run; empty if this is no plan of the correlation ratio.
+    /// The sums of the last run; empty if the plan is not for the correlation ratio.
     pub fn sums(&self) -> Result<CrSums, Error> {
         let all = match &self.memory[self.result] {
             Memory::Singles(sums) => sums.download(sums.len())?.into_iter().map(f64::from).collect(),

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::choice::Order;
 
-/// Voxel indices sorted in this order.
+/// Voxel indices sorted in the given order.
 pub(super) fn sorted(shape: [usize; 3], values: &[f32], bins: &[u16], order: Order) -> Vec<u32> {
     match order {
         Order::Intensity => {
@@ -40,7 +40,7 @@ fn bricks(shape: [usize; 3]) -> Vec<u32> {
     voxels
 }
 
-/// First voxel of each segment, with the end of the last one, and the bin of each segment (Listing 4).
+/// The first voxel of each segment, the end of the last segment, and the bin of each segment (Listing 4).
 pub(super) struct Segments {
     pub(super) starts: Vec<u32>,
     pub(super) bins: Vec<u32>,
@@ -64,7 +64,7 @@ impl Segments {
     }
 }
 
-/// Slices of a slab, as in `cu/slab.cuh`.
+/// Number of slices of a slab, as in `cu/slab.cuh`.
 const SLAB: usize = 4;
 
 /// Number of slabs for blocks of this many threads.

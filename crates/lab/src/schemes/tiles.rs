@@ -2,9 +2,9 @@
 
 use rayon::prelude::*;
 
-/// Voxels of a tile along each axis, as in `cu/tile.cuh`.
+/// Number of voxels of a tile along each axis, as in `cu/tile.cuh`.
 pub(super) const TILE: [usize; 3] = [32, 8, 8];
-/// Voxels of a tile.
+/// Number of voxels of a tile.
 pub(super) const TILE_VOXELS: usize = TILE[0] * TILE[1] * TILE[2];
 /// Largest number of voxels that one thread adds up in sequence.
 const PIECE: usize = 16;

@@ -1,5 +1,5 @@
-//! Cases of histograms, and what each must give: sums and counts in double precision, and how far single precision may be
-//! from them.
+//! Test cases of histograms with the expected sums and counts in double precision, and the tolerances for single
+//! precision.
 
 use antsreg_core::AffineTransform;
 use antsreg_lab::schemes::{CrScheme, CrSums, Settings, Values};
@@ -89,7 +89,7 @@ impl Case {
         }
     }
 
-    /// Weight and value of each fixed voxel, and how far its place is inside the moving volume.
+    /// Weight and value at each fixed voxel, and the distance of its position from the border of the moving volume.
     fn samples(&self) -> Vec<Sample> {
         let [nx, ny, _] = self.shape;
         let voxel = |at: usize| [at % nx, at / nx % ny, at / nx / ny];
@@ -135,9 +135,9 @@ struct Sample {
 
 /// Coordinates are rounded at about 1e-5 voxel.
 const COORDINATES: f64 = 1e-4;
-/// A value's rounding, times a gradient of up to 2 a voxel.
+/// Tolerance of values: rounding of coordinates, times a gradient of up to 2 per voxel.
 const VALUES: f64 = 4e-5;
-/// Weights of eight bits: each axis is off by up to 1/512 of the difference between neighbours.
+/// Tolerance of weights of eight bits: on each axis an error of up to 1/512 of the difference between neighbours.
 const FILTER: f64 = 6e-3;
 
 /// The range of values that bins divide evenly.
@@ -148,7 +148,7 @@ pub struct Bins {
 }
 
 impl Bins {
-    /// Between the least and the greatest of the values.
+    /// The range between the smallest and the largest value.
     pub fn of(values: &[f32], bins: usize) -> Bins {
         let low = values.iter().copied().fold(f32::INFINITY, f32::min);
         let high = values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
@@ -156,7 +156,7 @@ impl Bins {
         Bins { low: f64::from(low), range: f64::from(high - low), bins }
     }
 
-    /// The bin in double precision, and the other one if the value is too near a border to tell.
+    /// The bin in double precision, and also the neighbouring bin if the value is closer to the border than `doubt`.
     pub fn find(&self, value: f64, doubt: f64) -> (usize, Option<usize>) {
         if self.range <= 0.0 {
             return (0, None);
@@ -170,10 +170,10 @@ impl Bins {
     }
 }
 
-/// Everything the schemes are compared with.
+/// The expected results with which all schemes are compared.
 pub struct Oracle {
     sums: CrSums,
-    /// Voxels of each bin of the fixed volume, and how many of them meet a moving value.
+    /// Number of voxels in each bin of the fixed volume, and how many of them lie inside the moving image.
     voxels: Vec<usize>,
     counted: Vec<f64>,
     joint: Vec<f64>,
@@ -225,14 +225,14 @@ impl Oracle {
         oracle
     }
 
-    /// The longest chain of additions in single precision through which a term of a bin's sum goes. A block takes voxels
-    /// at a fixed stride; adding zero is exact, so that no chain is longer than the terms of the bin.
+    /// Length of the longest chain of additions in single precision for a bin. A block takes voxels at a fixed
+    /// stride. Adding zero is exact, so no chain is longer than the number of the bin's terms.
     fn additions(&self, bin: usize, scheme: CrScheme, settings: &Settings, blocks: usize) -> f64 {
         let voxels: usize = self.voxels.iter().sum();
         let each = voxels.div_ceil(blocks * settings.threads);
         let chain = match scheme {
             CrScheme::GlobalAtomic => voxels,
-            // Sums in double precision, or in whole units.
+            // These schemes add in double precision or in integers.
             CrScheme::GlobalAtomicDouble | CrScheme::Slabs | CrScheme::Skipping => 0,
             CrScheme::GlobalMerge => each,
             CrScheme::SharedAtomic => each * settings.threads + blocks,
@@ -242,7 +242,7 @@ impl Oracle {
                 let halvings = settings.threads.ilog2() as usize;
                 settings.segment.div_ceil(settings.threads) + halvings + self.voxels[bin] / settings.segment + 1
             }
-            // Pieces of 16 of the 2048 voxels of a tile, and the tiles of a block; small volumes have few of them.
+            // A tile has 2048 voxels in pieces of 16, and a block takes several tiles; small volumes have few tiles.
             CrScheme::Tiled => 16 + 2048 / 16 + voxels.div_ceil(2048 * blocks).max(64),
         };
         self.counted[bin].min(chain as f64)
@@ -260,7 +260,7 @@ impl Oracle {
         for (expected, found) in expected.into_iter().zip([&found.weight, &found.sum, &found.square]) {
             let bins = || expected.iter().enumerate();
             let allowed = |(bin, expected)| self.allowed(case, (scheme, settings), blocks, bin, expected);
-            // The cost needs the squares' total only.
+            // The cost needs only the total of the squares.
             let wanted: Vec<(f64, f64)> = match (scheme, found.len()) {
                 (CrScheme::Skipping, 1) => vec![(expected.iter().sum(), bins().map(allowed).sum())],
                 _ => expected.iter().copied().zip(bins().map(allowed)).collect(),
@@ -278,7 +278,7 @@ impl Oracle {
         None
     }
 
-    /// By how much a sum of a bin may differ.
+    /// Tolerance of the sum of a bin.
     fn allowed(
         &self,
         case: &Case,
@@ -287,16 +287,16 @@ impl Oracle {
         bin: usize,
         expected: &f64,
     ) -> f64 {
-        // Each addition of a chain loses up to half of the sum's last bit, and in the same direction where all terms are
-        // equal: of terms of one sign, in whichever order, at most chain · 2⁻²⁴ of the sum. The products and what turns units
-        // into values are a few roundings more.
+        // Each addition of a chain loses up to half of the sum's last bit. If all terms are equal, the losses have
+        // the same direction. For terms of one sign in any order the error is at most chain · 2⁻²⁴ of the sum. The
+        // products and the conversion from units add a few roundings.
         let roundings = self.additions(bin, scheme, settings, blocks) + 8.0;
         let rounding = roundings * f64::from(f32::EPSILON) / 2.0 * expected;
         let values = if case.filtered { FILTER } else { VALUES };
         // Weights are as exact as coordinates, relative to a ramp of at least two voxels.
         let sampling = self.counted[bin] * (2.0 * values + 3.0 * COORDINATES) + self.doubtful_inside[bin];
         let sampling = if case.map.is_none() { 0.0 } else { sampling };
-        // Weights and values in units of 2⁻¹⁶, each rounded: up to three halves of a unit a voxel.
+        // Weights and values are rounded to units of 2⁻¹⁶: up to three half units for each voxel.
         let in_units = matches!(scheme, CrScheme::Slabs | CrScheme::Skipping);
         let units = if in_units { self.voxels[bin] as f64 * 1.5 / 65536.0 } else { 0.0 };
         rounding + sampling + units

@@ -1,5 +1,5 @@
-//! Every histogram scheme against one oracle in double precision, in single precision, through the texture unit, and of
-//! values that are given: structure, uniform noise, and all voxels in one bin.
+//! Tests every histogram scheme against one reference in double precision: with single precision, with the texture
+//! unit, and with given values; for structured data, uniform noise, and all voxels in one bin.
 
 use antsreg_kernels::{Cuda, Error as DeviceError};
 use antsreg_lab::Error;
@@ -42,7 +42,8 @@ pub fn check(cuda: &Cuda, worlds: &[World], summary: &mut Summary) -> Result<(),
                         });
                         note(scheme.name(), 3 * case.bins, difference);
                     }
-                    // Many bins for every warp: refused, as the paper's curves end.
+                    // With this many bins, a copy for each warp does not fit into shared memory. The scheme refuses, as
+                    // in the paper.
                     Err(Error::Device(DeviceError::SharedMemory { .. })) => {}
                     Err(error) => return Err(error),
                 }
@@ -95,7 +96,7 @@ fn cr_settings() -> Vec<(CrScheme, Settings)> {
     all
 }
 
-/// The last: whether a second histogram is made by the first.
+/// Settings for joint histograms; the last value says whether a second histogram is computed from the first.
 fn mi_settings() -> Vec<(MiScheme, Settings, bool)> {
     let usual = Settings { blocks: Some(16), threads: 128, ..Settings::default() };
     let mut all: Vec<_> = MiScheme::ALL.map(|scheme| (scheme, usual, scheme == MiScheme::Adaptive)).into();

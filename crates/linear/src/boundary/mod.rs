@@ -16,8 +16,8 @@ use crate::Error;
 pub(crate) use refine::refine;
 pub(crate) use surface::Surface;
 
-/// How the contrasts of all points become one cost. q is the contrast of a point in %: 100·(outside − inside) over their mean;
-/// t = tanh(slope·(q − offset)).
+/// How the contrasts of all points become one cost. The contrast q of a point is in %: 100·(outside − inside) divided
+/// by their mean; t = tanh(slope·(q − offset)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
@@ -48,15 +48,15 @@ impl fmt::Display for BoundaryKind {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Boundary {
-    /// How contrasts become a cost.
+    /// How the contrasts of the points become a cost.
     pub kind: BoundaryKind,
     /// Slope for each % of contrast: negative where the outside of white matter is brighter.
     pub slope: f64,
-    /// The contrast that counts as none, %.
+    /// Contrast at which a point contributes nothing, %.
     pub offset: f64,
     /// Distance of the samples from the border of the white matter, mm.
     pub distance_mm: f64,
-    /// Whether the start is improved as it is, without a search by another cost before.
+    /// Whether the start is improved directly, without a search by another cost first.
     pub from_start: bool,
 }
 
@@ -69,7 +69,8 @@ impl Default for Boundary {
 impl Boundary {
     /// Allowed distances of the samples, mm.
     pub const DISTANCE_MM: std::ops::RangeInclusive<f64> = 0.1..=10.0;
-    /// A result farther from its start is refused, mm: the root of the mean squared distance over a sphere of 80 mm.
+    /// Largest distance of an accepted result from its start, mm: the root of the mean squared distance over a sphere
+    /// of 80 mm.
     pub const FARTHEST_MM: f64 = 10.0;
 
     /// Checks that all values are in range.
@@ -85,16 +86,16 @@ impl Boundary {
     }
 }
 
-/// What boundary-based registration did.
+/// Statistics of a boundary-based registration.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BoundaryOutcome {
-    /// The costs at its start and of its result, 0 to 1. Points that do not count have 0.5.
+    /// The costs at the start and of the result, 0 to 1. Points that do not count contribute 0.5.
     pub costs: [f64; 2],
-    /// Distance of its result from its start, mm: the root of the mean squared distance over a sphere of 80 mm.
+    /// Distance of the result from the start, mm: the root of the mean squared distance over a sphere of 80 mm.
     pub moved_mm: f64,
-    /// Share of the points, by area, that lie in the moving image and in signal, at the start and in the result.
+    /// Share of the points, by area, that lie in the moving image and have signal, at the start and in the result.
     pub counted: [f64; 2],
-    /// Whether the result was taken. If not, the transform is the start.
+    /// Whether the result was accepted. If not, the transform is that of the start.
     pub taken: bool,
 }

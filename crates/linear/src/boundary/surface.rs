@@ -1,4 +1,4 @@
-//! The border of the white matter: points with an area, and the places on both sides of each.
+//! The border of the white matter: points with an area, and the sampling positions on both sides of each point.
 
 use antsreg_core::{Grid, Volume};
 use antsreg_kernels::{Backend, ContrastRule, Cpu};
@@ -6,47 +6,48 @@ use nalgebra::{Point3, Vector3};
 
 use crate::Error;
 
-/// Standard deviation of the smoothing before the border is looked for, mm, and a voxel along axes with longer ones: the steps of a
-/// mask have no direction.
+/// Standard deviation of the smoothing before the border is found, mm; one voxel along axes with longer voxels.
+/// Without smoothing, the steps of a mask would have no direction.
 const SMOOTHING_MM: f64 = 1.0;
-/// The value at the border; white matter is above.
+/// The value at the border. Values in the white matter are larger.
 const BORDER: f32 = 0.5;
-/// Points, at most. More are thinned out evenly.
+/// Largest number of points. If there are more, they are thinned out evenly.
 const MOST: usize = 60_000;
-/// Points, at least: fewer do not determine a transform.
+/// Smallest number of points: fewer points do not determine a transform.
 const LEAST: usize = 500;
-/// The coarse steps of the search use every eighth point.
+/// Step between the points that the coarse steps of the search use.
 const FEW: usize = 8;
 
 /// A point on the border.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct SurfacePoint {
-    /// Where it lies, RAS mm.
+    /// Position of the point, RAS mm.
     pub place: Point3<f64>,
-    /// Away from the white matter, of length 1.
+    /// Unit normal, pointing away from the white matter.
     pub normal: Vector3<f64>,
-    /// The area it stands for, mm².
+    /// Area that the point represents, mm².
     pub area: f64,
 }
 
 /// The border on a device.
 pub(crate) struct Surface<B: Backend> {
-    /// All points, and some of them for the search's coarse steps.
+    /// All points; and a subset for the coarse steps of the search.
     pub all: Samples<B>,
     pub few: Samples<B>,
 }
 
-/// Points as [`Backend::contrast`] takes them, RAS mm.
+/// Points in the form that [`Backend::contrast`] takes, RAS mm.
 pub(crate) struct Samples<B: Backend> {
     pub points: B::Image,
     /// Number of points.
     pub count: usize,
-    /// The sum of their areas.
+    /// Sum of the areas of the points, mm².
     pub area: f64,
 }
 
 impl<B: Backend> Surface<B> {
-    /// The border of the white matter: voxels above 0.5, or shares of white matter. It has a grid of its own in the fixed world.
+    /// Finds the border of the white matter, which is given as a mask (above 0.5) or as shares of white matter, on
+    /// its own grid in the fixed world.
     pub fn new(backend: &B, white_matter: &Volume, distance_mm: f64) -> Result<Surface<B>, Error> {
         let points = border(white_matter)?;
         let thinned = |most: usize| -> Vec<SurfacePoint> {
@@ -79,8 +80,9 @@ impl<B: Backend> Samples<B> {
 
 /// The points where the border crosses a line between neighbouring voxels.
 ///
-/// A piece of border with normal n (along the grid's axes) crosses |n_a|/(h_b·h_c) lines along axis a for each mm², h being the
-/// spacing along the other axes. So a point stands for one over the sum of these.
+/// A piece of border with normal n (in the grid's axes) crosses |n_a|/(h_b·h_c) lines along axis a per mm², where h_b
+/// and h_c are
+/// the spacings along the other axes. So a point represents one divided by the sum of these numbers.
 pub(super) fn border(white_matter: &Volume) -> Result<Vec<SurfacePoint>, Error> {
     let grid = &white_matter.grid;
     let shape = grid.shape;
@@ -126,7 +128,7 @@ pub(super) fn border(white_matter: &Volume) -> Result<Vec<SurfacePoint>, Error> 
     }
 }
 
-/// Central differences along the grid's axes, for each mm.
+/// The gradient by central differences along the grid's axes, per mm.
 fn gradient(values: &[f32], step: [usize; 3], grid: &Grid, at: usize) -> Vector3<f64> {
     Vector3::from_fn(|axis, _| {
         f64::from(values[at + step[axis]] - values[at - step[axis]]) / (2.0 * grid.spacing[axis])
@@ -139,7 +141,7 @@ mod tests {
 
     use super::*;
 
-    /// A ball of white matter on an oblique grid of uneven spacing.
+    /// A test ball of white matter on an oblique grid with unequal spacing.
     fn ball(radius: f64) -> (Volume, Point3<f64>) {
         let direction = Rotation3::from_euler_angles(0.3, -0.2, 0.5).into_inner();
         let spacing = Vector3::new(1.0, 1.2, 1.5);
@@ -161,9 +163,9 @@ mod tests {
         let mut aligned = 0.0;
         for point in &points {
             let from_centre = point.place - centre;
-            // A mask of voxels of 1.5 mm.
+            // The mask has voxels of 1.5 mm, which limits the accuracy.
             assert!((from_centre.norm() - 25.0).abs() < 0.6, "{}", from_centre.norm());
-            // Where many voxels of the mask end in one plane, the normal is up to 30° off.
+            // Where many voxels of the mask end in one plane, the normal deviates by up to 30°.
             let cosine = point.normal.dot(&from_centre.normalize());
             assert!(cosine > 0.85, "{cosine} at {point:?}");
             aligned += cosine;

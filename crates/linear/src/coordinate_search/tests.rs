@@ -1,4 +1,4 @@
-//! Many starts in lockstep on a known function.
+//! Tests of many searches in lockstep on a known function.
 
 use super::*;
 use crate::Dof;

@@ -1,4 +1,4 @@
-//! Steepest descent on known functions.
+//! Tests of steepest descent on known functions.
 
 use super::*;
 use crate::Dof;

@@ -1,4 +1,4 @@
-//! The grids of the levels.
+//! Tests of the grids of the levels.
 
 use nalgebra::Rotation3;
 

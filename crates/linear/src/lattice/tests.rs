@@ -1,4 +1,4 @@
-//! Points, interpolation and minima.
+//! Tests of lattice points, interpolation and minima.
 
 use super::*;
 

@@ -1,10 +1,10 @@
-//! Line searches on functions whose minima are known.
+//! Tests of line searches on functions with known minima.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Runs a search; the best probe and the number of evaluations.
+/// Runs a search; returns the best probe and the number of evaluations.
 fn minimise(function: impl Fn(f64) -> f64, cost: Option<f64>, opening: f64) -> (Probe, usize) {
     let mut search = LineSearch::new(cost, opening);
     let mut evaluations = 0;

@@ -121,7 +121,7 @@ fn choices_are_typed_by_that_name() {
         "Steepest descent",
     ]);
     assert_typed::<Cost>(&[
-        "Correlation ratio: one modality or two",
+        "Correlation ratio, for images of one modality or of two",
         "Mutual information: any two modalities",
         "Normalised mutual information: any two, of differing fields of view",
         "Normalised correlation: one modality",

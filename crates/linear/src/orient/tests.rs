@@ -1,4 +1,4 @@
-//! The lattice of angles.
+//! Tests of the lattice of angles.
 
 use super::*;
 

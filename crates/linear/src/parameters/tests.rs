@@ -1,4 +1,4 @@
-//! Conversion between parameters and transforms, both ways.
+//! Tests of the conversion between parameters and transforms, in both directions.
 
 use nalgebra::Unit;
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ fn frame() -> Frame {
     Frame::new(&start, axes, Point3::new(10.0, 20.0, -30.0), false).expect("an invertible start")
 }
 
-/// Slices with oblique axes.
+/// A test frame for slices with oblique axes.
 fn slices() -> Frame {
     let axes = Rotation3::from_euler_angles(-0.2, 0.4, 0.1).into_inner();
     let start = AffineTransform { matrix: Matrix3::identity(), translation: Vector3::new(5.0, 6.0, 7.0) };
@@ -144,7 +144,7 @@ fn translations_keep_the_linear_part_of_the_start() {
         let reached = frame.transform(&frame.translation_to(&target)).expect("a transform");
         let miss = (reached.apply(&target) - centre).norm();
         assert!(if slices { miss > 5.0 } else { miss < 1e-9 }, "{miss} mm");
-        // Other models with the same parameters give the same transform.
+        // With another model, the same parameters give the same transform.
         let other = frame.of(Dof::Rigid6).transform(&moved).expect("a transform");
         assert!((other.to_homogeneous() - transform.to_homogeneous()).amax() < 1e-9);
         let headers = frame.transform(&frame.headers().expect("parameters")).expect("a transform");

@@ -1,11 +1,11 @@
-//! Centres and axes of bodies with known pose.
+//! Tests of the centres and axes of bodies with known poses.
 
 use antsreg_core::Grid;
 use nalgebra::Rotation3;
 
 use super::*;
 
-/// A rotated ellipsoid with half axes of 20, 35 and 50 mm, about a centre.
+/// A rotated test ellipsoid about a centre, with half axes of 20, 35 and 50 mm.
 fn ellipsoid(rotation: &Matrix3<f64>, centre: Point3<f64>) -> Volume {
     let mut grid = Grid::axis_aligned([41, 39, 43], [3.0, 3.3, 2.9]);
     let middle = grid.centre();
@@ -33,7 +33,7 @@ fn centre_and_axes_of_an_ellipsoid() {
         assert!(cosine > 0.9995, "axis {axis}: {cosine}");
     }
     assert!((pose.axes.determinant() - 1.0).abs() < 1e-9);
-    // Standard deviation of a uniform solid ellipsoid along a half axis r: r/√5.
+    // The standard deviation of a uniform solid ellipsoid along a half axis r is r/√5.
     let expected = Vector3::new(20.0, 35.0, 50.0) / 5.0f64.sqrt();
     assert!(pose.extent.component_div(&expected).add_scalar(-1.0).amax() < 0.1, "{}", pose.extent);
 }

@@ -31,7 +31,7 @@ impl Memory {
         self.distance(a, b) < 1.0
     }
 
-    /// The cost at the nearest point that is closer than the resolution.
+    /// The known cost at the nearest point that is closer than the resolution; `None` if there is no such point.
     pub fn cost_near(&self, point: &Parameters) -> Option<f64> {
         let distances = self.points.iter().map(|known| (self.distance(&known.parameters, point), known.cost));
         let nearest = distances.min_by(|a, b| a.0.total_cmp(&b.0))?;

@@ -1,10 +1,10 @@
-//! Powell's method on known functions, and the points that it must not evaluate again.
+//! Tests of Powell's method on known functions, and of the points that must not be evaluated again.
 
 use super::*;
 use crate::Dof;
 use crate::parameters::{IDENTITY, directions};
 
-/// 0.05° in radians, 0.02 mm, 0.0005 of scale and of skew.
+/// The resolution of each parameter: 0.05° in radians, 0.02 mm, 0.0005 of scale and skew.
 const RESOLUTION: [f64; 4] = [8.726_646_259_971_648e-4, 0.02, 0.0005, 0.0005];
 
 const TARGET: Parameters = [0.1, -0.2, 0.05, 12.0, -7.0, 3.0, 1.1, 0.9, 1.05, 0.02, -0.01, 0.03];
@@ -22,7 +22,7 @@ fn distance(a: &Parameters, b: &Parameters, mm: f64) -> f64 {
     (0..12).map(|i| (a[i] - b[i]).abs() / (RESOLUTION[i / 3] * mm)).fold(0.0, f64::max)
 }
 
-/// The result, and all points evaluated.
+/// Runs a search; returns its result and all evaluated points.
 fn run(start: Parameters, dof: Dof, mm: f64, cost: impl Fn(&Parameters) -> f64) -> (Candidate, Vec<Parameters>) {
     let mut evaluated = Vec::new();
     let found = minimise(&[start], &directions(dof, mm), mm, |batch| {
@@ -34,7 +34,7 @@ fn run(start: Parameters, dof: Dof, mm: f64, cost: impl Fn(&Parameters) -> f64) 
 
 #[test]
 fn no_two_evaluated_points_are_closer_than_the_resolution() {
-    // A rough minimum, where a search without memory would evaluate the same points again and again.
+    // A function with many small minima, on which a search without memory would evaluate the same points again.
     let rough = |parameters: &Parameters| valley(parameters) + 1e-5 * (300.0 * parameters[3]).sin();
     for (dof, mm) in [(Dof::Rigid6, 1.0), (Dof::Affine12, 1.0), (Dof::Affine12, 4.0)] {
         let (found, evaluated) = run(IDENTITY, dof, mm, rough);
@@ -54,7 +54,7 @@ fn no_two_evaluated_points_are_closer_than_the_resolution() {
 #[test]
 fn follows_an_oblique_valley_to_its_bottom() {
     let (found, evaluated) = run(IDENTITY, Dof::Affine12, 1.0, valley);
-    // Within two tolerances along the flat valley, where a tolerance changes the cost by 5e-7.
+    // Tolerance: two tolerances along the flat valley, where one tolerance changes the cost by 5e-7.
     assert!(found.cost - 0.1 < 5e-5, "{} after {} evaluations", found.cost - 0.1, evaluated.len());
     let (swept, by_coordinates) = {
         let mut evaluations = 0;

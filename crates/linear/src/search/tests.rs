@@ -1,4 +1,4 @@
-//! The schedule.
+//! Tests of the schedule of levels.
 
 use super::*;
 

@@ -5,7 +5,7 @@ use antsreg_core::{AffineTransform, Volume};
 use antsreg_kernels::{Cpu, JointSampling};
 use antsreg_linear::{Cost, Dof, Error, Fixed, Options, Search, Start, register};
 
-/// A tenth of a voxel, as for the correlation ratio. A joint histogram of so few voxels is less smooth.
+/// Tolerance: a tenth of a voxel, as for the correlation ratio. A joint histogram of so few voxels is less smooth.
 const TOLERANCE_MM: f64 = 0.4;
 const ROUGH_TOLERANCE_MM: f64 = 0.8;
 
@@ -17,7 +17,7 @@ fn align(moving: &Volume, options: &Options, start: Start) -> AffineTransform {
     register(&Cpu, &fixed(), moving, None, None, options, start, &mut ()).expect("a registration").transform
 }
 
-/// Another contrast: inverted and not linear.
+/// Changes the contrast of an image: inverted and not linear.
 fn another_modality(mut volume: Volume) -> Volume {
     volume.voxels.iter_mut().for_each(|value| *value = 500.0 + 400.0 * (*value / 700.0).cos());
     volume
@@ -47,7 +47,7 @@ fn information_finds_another_modality() {
         let error = error_mm(&align(&moving, &options(cost, JointSampling::Trilinear), Start::CentreOfMass), &truth);
         assert!(error < ROUGH_TOLERANCE_MM, "{error} mm by {cost:?}");
     }
-    // If intensities of the images never agree, the least-squares cost is lowest without overlap.
+    // If the intensities of the images never agree, the least-squares cost is lowest without overlap.
     let squares = options(Cost::LeastSquares, JointSampling::Trilinear);
     let refused = register(&Cpu, &fixed(), &moving, None, None, &squares, Start::CentreOfMass, &mut ());
     assert!(matches!(refused, Err(Error::NoOverlap)), "{refused:?}");
@@ -77,7 +77,7 @@ fn costs_are_those_of_the_search() {
         let transforms = [found.transform, truth, affine([14.0, -3.0, 5.0], [1.0; 3], [6.0, -4.0, 12.0]), far];
         let side = Fixed::new(&Cpu, &fixed(), None, &options).expect("a fixed side");
         let costs = side.costs(&Cpu, &moving, None, 4.0, &transforms).expect("costs");
-        // Voxels of 4 mm, so the finest level is 4 mm.
+        // The voxels have 4 mm, so the finest level is 4 mm.
         assert!((costs[0] - found.cost).abs() < 1e-9, "{} and {} by {cost:?}", costs[0], found.cost);
         assert!(costs[0] <= costs[1] + 1e-9 && costs[1] + 0.02 < costs[2], "{costs:?} by {cost:?}");
         assert_eq!(costs[3], 1.0, "{cost:?}");

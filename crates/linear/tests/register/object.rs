@@ -3,7 +3,7 @@
 use antsreg_core::{AffineTransform, Grid, Volume};
 use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 
-/// Gaussian blobs: centre (mm), width (mm), height. Not symmetric.
+/// Gaussian blobs without symmetry: centre (mm), width (mm), height.
 const BLOBS: [([f64; 3], f64, f64); 9] = [
     ([0.0, 0.0, 0.0], 30.0, 1.0),
     ([24.0, 34.0, 10.0], 13.0, 1.0),
@@ -16,7 +16,7 @@ const BLOBS: [([f64; 3], f64, f64); 9] = [
     ([-4.0, 58.0, 4.0], 10.0, 0.9),
 ];
 
-/// Intensity of the object at a point of its own space, mm.
+/// Intensity of the object at a point in its own coordinates, mm.
 pub fn object(at: &Point3<f64>) -> f64 {
     let blobs = BLOBS.iter().map(|(centre, width, height)| {
         height * (-(at - Point3::from(*centre)).norm_squared() / (2.0 * width * width)).exp()
@@ -29,7 +29,7 @@ pub fn landmarks() -> Vec<Point3<f64>> {
     BLOBS.iter().map(|(centre, _, _)| Point3::from(*centre)).collect()
 }
 
-/// A grid that contains the object, slightly rotated and off its centre.
+/// A grid that contains the object, slightly rotated and not centred.
 pub fn fixed_grid() -> Grid {
     let mut grid = Grid::axis_aligned([37, 45, 34], [4.0; 3]);
     grid.origin = Point3::new(-70.0, -86.0, -64.0);
@@ -54,7 +54,7 @@ pub fn fixed() -> Volume {
     sampled(fixed_grid(), &AffineTransform::identity())
 }
 
-/// A rotation about the origin by angles in degrees, after scales, then a translation.
+/// An affine map: scales, then a rotation about the origin by angles in degrees, then a translation.
 pub fn affine(degrees: [f64; 3], scales: [f64; 3], shift: [f64; 3]) -> AffineTransform {
     let [x, y, z] = degrees.map(f64::to_radians);
     let rotation = Rotation3::from_euler_angles(x, y, z).into_inner();

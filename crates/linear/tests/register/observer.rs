@@ -1,4 +1,4 @@
-//! Reports to an observer, and registrations that an observer stops.
+//! Tests of the reports to an observer, and of registrations that an observer stops.
 
 use std::ops::ControlFlow;
 
@@ -39,7 +39,7 @@ impl Observer for Breaking {
     }
 }
 
-/// Few voxels and few angles, so that many registrations take little time.
+/// Images with few voxels, for which many registrations take little time.
 fn images() -> [Volume; 2] {
     let mut grid = fixed_grid();
     grid.shape = [18, 22, 17];

@@ -1,4 +1,4 @@
-//! A prepared fixed side, used for many registrations.
+//! Tests of a prepared fixed side that is used for many registrations.
 
 use antsreg_core::Volume;
 use antsreg_kernels::Cpu;

@@ -1,4 +1,4 @@
-//! Known transforms are recovered.
+//! Tests that known transforms are recovered.
 
 use crate::object::{affine, error_mm, fixed, fixed_grid, sampled};
 use antsreg_core::{AffineTransform, Grid, Volume};
@@ -6,7 +6,7 @@ use antsreg_kernels::Cpu;
 use antsreg_linear::{AngleSearch, Dof, Fixed, Optimiser, Options, Outcome, Search, Start, register};
 use nalgebra::{Matrix3, Point3, Vector3};
 
-/// A tenth of a voxel: trilinear interpolation of 4 mm voxels moves the optimum by that much.
+/// Tolerance: a tenth of a voxel, by which trilinear interpolation of 4 mm voxels moves the optimum.
 const TOLERANCE_MM: f64 = 0.4;
 
 fn align(fixed: &Volume, moving: &Volume, options: &Options) -> Outcome {
@@ -144,7 +144,7 @@ fn begins_at_the_start() {
     let centre = fixed.centre_of_mass().expect("a centre");
     let miss = (start.apply(&centre) - truth.apply(&centre)).norm();
     assert!(miss < 4.0, "{miss} mm from {start:?}");
-    // About z alone and without principal axes, so that only the range differs.
+    // The search is only about z and without principal axes, so that the two runs differ only in the range.
     let about_z = |range| {
         let angles =
             AngleSearch { range_degrees: [0.0, 0.0, range], principal_axes: false, ..AngleSearch::default() };
@@ -193,7 +193,7 @@ fn every_optimiser_gets_there() {
         (Optimiser::Powell, Dof::Rigid6, turned, TOLERANCE_MM),
         (Optimiser::Descent, Dof::Rigid6, turned, TOLERANCE_MM),
         (Optimiser::Powell, Dof::Affine12, sheared, TOLERANCE_MM),
-        // Steepest descent over twelve parameters ends before the bottom of its valley.
+        // With twelve parameters, steepest descent ends before the minimum of its valley.
         (Optimiser::Descent, Dof::Affine12, sheared, 1.0),
     ] {
         let moving = sampled(grid.clone(), &truth);

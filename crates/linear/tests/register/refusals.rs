@@ -1,4 +1,4 @@
-//! Invalid input is refused, with the reason.
+//! Tests that invalid input is refused with the reason.
 
 use crate::object::fixed;
 use antsreg_core::{AffineTransform, Grid, Volume};

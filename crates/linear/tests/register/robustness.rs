@@ -1,4 +1,4 @@
-//! Objects whose outline determines the scales well but the orientation badly.
+//! Tests with objects whose outline determines the scales well but the orientation badly.
 
 use antsreg_core::{AffineTransform, Grid, Volume};
 use antsreg_kernels::Cpu;
@@ -14,7 +14,7 @@ fn grid() -> Grid {
     grid
 }
 
-/// A solid ellipsoid with little inner structure, moved by `fixed_to_moving`.
+/// A solid test ellipsoid with little inner structure, moved by `fixed_to_moving`.
 fn ellipsoid(radii: [f64; 3], fixed_to_moving: &AffineTransform) -> Volume {
     let back = fixed_to_moving.inverse().expect("an invertible transform");
     let grid = grid();
@@ -49,7 +49,7 @@ fn finds_unequal_scales_of_what_is_nearly_an_ellipsoid() {
         let found = register(&Cpu, &fixed, &moving, None, None, &Options::default(), Start::CentreOfMass, &mut ())
             .expect("a result");
         let error = error_mm(&found.transform, &truth);
-        // A tenth of a voxel. Wrong orientations have errors of centimetres.
+        // Tolerance: a tenth of a voxel. Wrong orientations have errors of centimetres.
         assert!(error < 0.4, "{error} mm for {scales:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Registration of slices.
+//! Tests of the registration of slices.
 
 use antsreg_core::{AffineTransform, Grid, Volume};
 use antsreg_kernels::{Cpu, JointSampling};
@@ -7,7 +7,7 @@ use nalgebra::{Matrix3, Point3, Vector3};
 
 use crate::object::{affine, fixed, object};
 
-/// A tenth of a voxel, as for volumes.
+/// Tolerance: a tenth of a voxel, as for volumes.
 const TOLERANCE_MM: f64 = 0.2;
 
 /// A slice through the object at z = 6 mm of its own space, resampled through `fixed_to_moving` on `grid`. The plane
@@ -68,7 +68,7 @@ fn finds_every_turn_in_the_plane() {
         let found = align(&fixed, &moving, &options(Dof::Rigid6)).expect("a result");
         let error = error_mm(&found, &truth);
         assert!(error < TOLERANCE_MM, "{error} mm for {degrees}°");
-        // Rigid in the plane, identity along z.
+        // The result is rigid in the plane and the identity along z.
         assert!((found.matrix.determinant() - 1.0).abs() < 1e-9);
         assert_eq!(found.matrix.row(2).into_owned(), Matrix3::identity().row(2).into_owned());
     }
@@ -140,7 +140,7 @@ fn weights_of_slices_count() {
     let mut fixed = slice(grid([0.0, 0.0], 0.0), &AffineTransform::identity());
     let mut moving = slice(grid([0.0, 0.0], 0.0), &truth);
     let mut weight = Volume::filled(fixed.grid.clone(), 1.0);
-    // A bright bar below the object that moves in the opposite direction.
+    // A bright bar below the object moves in the opposite direction.
     for (row, [of_fixed, of_moving]) in [(6, [true, false]), (7, [true, false]), (10, [false, true])] {
         for i in 0..100 {
             fixed.voxels[row * 100 + i] += if of_fixed { 1500.0 } else { 0.0 };

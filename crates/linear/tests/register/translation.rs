@@ -1,4 +1,4 @@
-//! Registration with a translation model.
+//! Tests of the registration with a translation model.
 
 use antsreg_core::{AffineTransform, Grid, Volume};
 use antsreg_kernels::{Cpu, JointSampling};
@@ -9,7 +9,7 @@ use crate::object::{self, affine, error_mm, sampled};
 use crate::slices;
 use crate::weights::{mask, with_bar};
 
-/// 1/40 of a voxel. No cost had an error above 0.01 mm.
+/// Tolerance: 1/40 of a voxel. No cost had an error above 0.01 mm.
 const TOLERANCE_MM: f64 = 0.05;
 
 /// Voxels of 2 mm, so that the finest level is 2 mm.
@@ -19,7 +19,7 @@ fn fixed_grid() -> Grid {
     grid
 }
 
-/// Another spacing, oblique axes, and a centre other than the object's.
+/// The moving grid has another spacing, oblique axes, and a centre other than the object's.
 fn moving_grid(truth: &AffineTransform) -> Grid {
     let mut grid = Grid::axis_aligned([80, 84, 79], [1.9, 2.2, 1.8]);
     grid.direction = affine([5.0, -3.0, 8.0], [1.0; 3], [0.0; 3]).matrix;
@@ -104,7 +104,7 @@ fn other_shifts_than_the_start_are_tried() {
     for start in [Start::CentreOfMass, Start::Headers] {
         let searching = translating(Cost::CorrelationRatio);
         let searched = error(&searching, start);
-        // Voxels of 4 mm. After blurring, the ball extends into the fixed field of view.
+        // The voxels have 4 mm. After blurring, the ball extends into the fixed field of view.
         assert!(searched < 0.2, "{searched} mm from {start:?}");
         let refined = error(&Options { search: Search::None, ..searching }, start);
         assert!(refined > 50.0, "{refined} mm from {start:?} without a search, which is then not tested");

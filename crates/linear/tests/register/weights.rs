@@ -1,4 +1,4 @@
-//! Weights select the voxels that count.
+//! Tests that weights select the voxels that count.
 
 use crate::object::{affine, error_mm, fixed, fixed_grid, sampled};
 use antsreg_core::Volume;
@@ -6,7 +6,7 @@ use antsreg_kernels::Cpu;
 use antsreg_linear::{Dof, Options, Search, Start, register};
 use nalgebra::Point3;
 
-/// A bright bar that moves in the opposite direction to the object.
+/// Adds a bright bar to a volume, which moves in the opposite direction to the object.
 pub fn with_bar(mut volume: Volume, at_y: f64) -> Volume {
     for_each(&mut volume, |at, value| {
         if (at.y - at_y).abs() < 12.0 && at.z < -46.0 {
@@ -16,7 +16,7 @@ pub fn with_bar(mut volume: Volume, at_y: f64) -> Volume {
     volume
 }
 
-/// 1 where the object is, 0 at the bar.
+/// A mask: 1 in the object, 0 in the bar.
 pub fn mask(volume: &Volume) -> Volume {
     let mut mask = volume.clone();
     for_each(&mut mask, |at, value| *value = if at.z < -38.0 { 0.0 } else { 1.0 });
@@ -48,7 +48,7 @@ fn what_has_no_weight_does_not_pull() {
     let (by_fixed, by_moving) = (error(Some(&fixed_mask), None), error(None, Some(&moving_mask)));
     let by_both = error(Some(&fixed_mask), Some(&moving_mask));
     assert!(pulled > 5.0, "the bars pull by {pulled} mm only");
-    // A tenth of a voxel. If one side is masked, the other side's bar has no counterpart.
+    // Tolerance: a tenth of a voxel. If one side is masked, the bar of the other side has no counterpart.
     assert!(by_fixed.max(by_moving).max(by_both) < 0.4, "{by_fixed}, {by_moving}, {by_both} mm");
 }
 

@@ -13,7 +13,7 @@ fn image(shape: [usize; 3], spacing: [f64; 3], turn: f64) -> Volume {
     Volume { grid, voxels }
 }
 
-/// Displacements in voxels: waves that are zero at the border, in the plane of a slice.
+/// Test displacements in voxels: waves that are zero at the border. On a slice they stay in its plane.
 fn waves(grid: &Grid, phase: f32) -> Vec<[f32; 3]> {
     let [nx, ny, nz] = grid.shape;
     let inner = |at: usize, n: usize| n == 1 || (at > 0 && at + 1 < n);
@@ -39,7 +39,7 @@ fn a_backend_gives_the_cpus_images() {
 #[test]
 fn a_backend_gives_the_cpus_slices() {
     let (fixed, moving) = (image([34, 20, 1], [1.0, 1.4, 3.0], 0.2), image([28, 22, 1], [1.2, 1.3, 2.0], 0.2));
-    // All points stay in the plane of the slice.
+    // The affine keeps all points in the plane of the slice.
     let plane = fixed.grid.direction;
     let turn = plane * Rotation3::from_euler_angles(0.0, 0.0, 0.1).matrix() * plane.transpose();
     let affine = AffineTransform { matrix: turn, translation: plane * Vector3::new(0.7, -1.9, 0.0) };
@@ -83,7 +83,7 @@ fn check(fixed: &Volume, moving: &Volume, affine: AffineTransform, initial: Vect
             for (found, expected) in volumes(found).iter().zip(&volumes(expected)) {
                 assert_eq!(found.grid, expected.grid);
                 assert!(expected.voxels.iter().filter(|value| **value != 0.0).count() > 100);
-                // Tolerance: coordinates in single precision, neighbouring voxels that differ by up to 100.
+                // Tolerance: coordinates in single precision, and neighbouring voxels that differ by up to 100.
                 let worst = found.voxels.iter().zip(&expected.voxels).map(|(a, b)| (a - b).abs());
                 let worst = worst.fold(0.0, f32::max);
                 assert!(worst < 2e-3, "{worst} by {how:?}");

@@ -1,14 +1,14 @@
-//! All subjects through reading, registering and writing, at the same time.
+//! Runs a batch: all subjects are read, registered and written at the same time.
 
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use antsreg_core::report::{Observer, Report};
-use antsreg_pool::{BackgroundThreads, DeviceWorkers, StageThreads, Target, Worker};
+use antsreg_pool::{BackgroundThreads, DeviceWorkers, StageThreads, Worker};
 use antsreg_register::{Computed, Description, Options, Progress};
 
-use super::Steps;
+use super::{FixedSide, Steps};
 use crate::Error;
 use crate::pair::{Context, FixedInputs, Inputs, Names, PairFiles, Record, Seconds, write_with};
 
@@ -60,15 +60,15 @@ pub struct Batch<'a> {
     pub command_line: &'a [String],
 }
 
-/// Follows a batch, from several threads.
+/// Receives the progress of a batch. Several threads call its methods.
 pub trait BatchProgress: Sync {
     /// Reports a warning about a subject's files, before the subject is registered.
     fn warning(&self, subject: &str, text: &str);
     /// Reports an iteration of a subject's registration.
     fn iteration(&self, subject: &str, report: &Report);
-    /// A subject is done, the `ended`th of all.
+    /// A subject is done. `ended` is the number of subjects that have ended so far, this one included.
     fn done(&self, ended: usize, subject: &str, record: &Record);
-    /// A subject failed, the `ended`th of all.
+    /// A subject failed. `ended` is the number of subjects that have ended so far, this one included.
     fn failed(&self, ended: usize, subject: &str, error: &Error);
 }
 
@@ -88,12 +88,14 @@ struct Registered<T> {
     device: Description,
 }
 
-/// Registers all jobs and fills in their rows: job `n` belongs to the row of the place that it comes with. Returns the share
-/// of the workers' time in which they computed.
+/// Registers all jobs and fills in their rows: `jobs` holds, for each job, the index of its row. Returns the share of
+/// the
+/// workers' time in which they computed.
 ///
 /// # Errors
-/// A thread that cannot be started; a device that cannot be used. A subject that fails is told to `progress` and noted in its
-/// row.
+/// A thread that cannot be started; a device that cannot be used. The failure of a subject is reported to `progress`
+/// and in the
+/// row of the subject.
 pub fn run<S: Steps>(
     batch: &Batch,
     steps: &S,
@@ -104,10 +106,11 @@ pub fn run<S: Steps>(
     rows: &mut [Row],
 ) -> Result<f64, Error> {
     let began = Instant::now();
-    // A GPU's worker must not wait for long tasks of the pool that its own short ones run in.
+    // Files are written by other threads than those of the computation: a GPU's worker must not wait for long tasks
+    // of its own thread pool.
     let background =
         if workers.are_gpus() { BackgroundThreads::new(batch.threads)? } else { BackgroundThreads::shared() };
-    let target = Target::new(batch.fixed.side.clone(), batch.options.clone());
+    let fixed = FixedSide::new(batch.fixed, batch.options);
     let computing = Mutex::new(0.0);
     let read = |(place, job): (usize, Job)| {
         let began = Instant::now();
@@ -121,7 +124,7 @@ pub fn run<S: Steps>(
     };
     let compute = |worker: &mut Worker, Passing { place, job, seconds, what }: Passing<(Inputs, S::Read)>| {
         let began = Instant::now();
-        let what = what.and_then(|read| register(worker, steps, &target, &job, read, progress));
+        let what = what.and_then(|read| register(worker, batch, steps, &fixed, &job, read, progress));
         *computing.lock().unwrap_or_else(PoisonError::into_inner) += began.elapsed().as_secs_f64();
         Passing { place, job, seconds, what }
     };
@@ -151,15 +154,16 @@ pub fn run<S: Steps>(
 /// The part of a registration that needs the device.
 fn register<S: Steps>(
     worker: &mut Worker,
+    batch: &Batch,
     steps: &S,
-    target: &Arc<Target>,
+    fixed: &FixedSide,
     job: &Job,
     (mut inputs, read): (Inputs, S::Read),
     progress: &dyn BatchProgress,
 ) -> Result<Registered<S::Prepared>, Error> {
     let mut observer = Subject { progress, name: &job.name };
-    let prepared = steps.prepare(worker, &target.options, job, &mut inputs, read)?;
-    let computed = worker.register(target, &inputs.moving, &mut observer);
+    let prepared = steps.prepare(worker, batch.options, fixed, job, &mut inputs, read)?;
+    let computed = worker.register(fixed.target(&inputs), &inputs.moving, &mut observer);
     let computed = computed.map_err(|error| inputs.blame(&job.files, error))?;
     Ok(Registered { inputs, prepared, computed, device: worker.description().clone() })
 }

@@ -1,12 +1,15 @@
-//! Many subjects registered to one fixed image: resumable, on many devices, each subject's files as for one registration.
+//! Registers many subjects to one fixed image, on many devices. A batch can be continued after a stop. The files of
+//! each subject are those of a single registration.
 
 mod course;
+mod fixed;
 mod page;
 mod resume;
 mod steps;
 mod summary;
 
 pub use course::{Batch, BatchProgress, Job, Row, Status, run};
+pub use fixed::FixedSide;
 pub use page::{page, page_name, summary_name};
 pub use resume::finished;
 pub use steps::{Alone, Steps};

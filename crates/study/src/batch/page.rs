@@ -1,4 +1,4 @@
-//! The page of a batch: all subjects in a table, with small pictures and links to the page of each.
+//! The page of a batch: a table of all subjects, with small pictures and links to the pages of the subjects.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::Error;
 use crate::pair::Record;
 use crate::words::{self, stem};
 
-/// Number of bytes at the start of a page within which its small picture lies.
+/// Length of the beginning of a page that contains the small picture, bytes.
 const HEAD_BYTES: u64 = 64 << 10;
 
 /// A measure: its name, description, decimals, outlier rule, and its value in a record.
@@ -21,7 +21,10 @@ const FIGURES: [Figure; 9] = [
     ("correlation", "Correlation with the fixed image after registration.", 4, Worse::Low, |record| {
         record.similarity.correlation
     }),
-    ("brain, cm³", "Volume of the brain.", 0, Worse::Low, |record| Some(record.head.as_ref()?.brain_cm3)),
+    ("brain, cm³", "Volume of the brain.", 0, Worse::Low, |record| {
+        let extracted = record.brains[1].as_ref().map(|brain| brain.volume_cm3);
+        record.head.as_ref().map(|head| head.brain_cm3).or(extracted)
+    }),
     ("mean Dice", "Overlap of the labels, mean over labels.", 4, Worse::Low, |record| {
         Some(record.overlap.as_ref()?.mean_dice)
     }),
@@ -43,8 +46,9 @@ const FIGURES: [Figure; 9] = [
     ("seconds", "Time from reading to writing.", 2, Worse::High, |record| Some(record.seconds.total)),
 ];
 
-/// Makes the page of all subjects, which lies in `folder`, as HTML. `fixed` is the image that they were brought to, `summary`
-/// their table.
+/// Makes the HTML page of all subjects in `folder`. `fixed` is the image that the subjects were registered to,
+/// `summary`
+/// the path of their table.
 ///
 /// # Errors
 /// A page that cannot be made.
@@ -97,7 +101,7 @@ fn member(folder: &Path, row: &Row, figures: &[&Figure]) -> Member {
     }
 }
 
-/// The small picture in a subject's page; a page without one is linked all the same.
+/// The small picture in the page of a subject; `None` if there is no picture. The page is linked in either case.
 fn thumbnail(page: &Path) -> Option<String> {
     let mut head = Vec::new();
     std::fs::File::open(page).ok()?.take(HEAD_BYTES).read_to_end(&mut head).ok()?;
@@ -137,12 +141,12 @@ fn facts(fixed: &Path, summary: &Path, command_line: &[String], rows: &[Row]) ->
     }
 }
 
-/// The name of the table of a batch.
+/// The path of the summary table of a batch.
 pub fn summary_name(folder: &Path) -> PathBuf {
     folder.join("summary.csv")
 }
 
-/// The name of the page of a batch.
+/// The path of the page of a batch.
 pub fn page_name(folder: &Path) -> PathBuf {
     folder.join("report.html")
 }

@@ -1,16 +1,17 @@
-//! Whether a subject is done already: its files are whole, and were made from the same files by the same parameters.
+//! Decides whether a subject is done already: its files must be complete and made from the same inputs by the same
+//! parameters.
 
 use std::path::Path;
 
 use crate::FileIdentity;
 use crate::pair::{FixedInputs, Names, PairFiles, Parameters, Record};
 
-/// The record of a subject that need not be done again; `None` on any doubt.
+/// The record of a subject that is done already; `None` if anything is missing or has changed.
 pub fn finished(files: &PairFiles, names: &Names, fixed: &FixedInputs, parameters: &Parameters) -> Option<Record> {
     let record: Record = serde_json::from_slice(&std::fs::read(&names.record).ok()?).ok()?;
     let moving: Vec<&Path> = files.moving_inputs();
     let now = [fixed.identities_of(files), FileIdentity::of_all(moving)].concat();
-    // Parameters from a file have been converted to text and back; so the current ones are converted too.
+    // The stored parameters have been converted to JSON and back, so the current parameters are converted too.
     let parameters = serde_json::to_value(parameters).ok()?;
     let recorded = serde_json::to_value(&record.parameters).ok()?;
     let expected: Vec<&Path> = names.all();

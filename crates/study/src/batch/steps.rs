@@ -3,7 +3,7 @@
 use antsreg_pool::Worker;
 use antsreg_register::{Options, Registration};
 
-use super::Job;
+use super::{FixedSide, Job};
 use crate::Error;
 use crate::pair::{FixedInputs, Further, Inputs};
 
@@ -20,14 +20,15 @@ pub trait Steps: Sync {
     /// A file that cannot be read or does not fit the fixed side.
     fn read(&self, fixed: FixedInputs, job: &Job) -> Result<(Inputs, Self::Read), Error>;
 
-    /// Prepares the moving side for the registration with these `options`, on the device of a worker.
+    /// Prepares the sides for the registration with these `options`, on the device of a worker.
     ///
     /// # Errors
-    /// A moving side that cannot be prepared.
+    /// A side that cannot be prepared.
     fn prepare(
         &self,
         worker: &mut Worker,
         options: &Options,
+        fixed: &FixedSide,
         job: &Job,
         inputs: &mut Inputs,
         read: Self::Read,
@@ -61,12 +62,13 @@ impl Steps for Alone {
     fn prepare(
         &self,
         worker: &mut Worker,
-        options: &Options,
+        _: &Options,
+        fixed: &FixedSide,
         job: &Job,
         inputs: &mut Inputs,
         (): (),
     ) -> Result<(), Error> {
-        inputs.extract_moving_brain(&job.files, worker, options)
+        fixed.extract_brains(worker, job, inputs)
     }
 
     fn finish<'a>(&'a self, _: &'a Job, _: &mut Inputs, _: &mut Registration, (): ()) -> Result<Further<'a>, Error> {

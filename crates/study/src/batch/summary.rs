@@ -1,4 +1,4 @@
-//! `summary.csv`: a row for each subject.
+//! The table `summary.csv` of a batch, with a row for each subject.
 
 use std::path::{Path, PathBuf};
 
@@ -94,13 +94,15 @@ fn cells(row: &Row) -> Vec<String> {
     cells
 }
 
-/// The text, after an apostrophe where spreadsheets would take it for a formula: a reason begins with the name of a file.
+/// Puts an apostrophe before a text that spreadsheets would read as a formula. A reason for a failure begins with the
+/// name of a file, which may have any first character.
 fn no_formula(text: &str) -> String {
     let quote = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { "'" } else { "" };
     format!("{quote}{text}")
 }
 
-/// The last energy of each level, coarsest first; the levels that were undone; warnings; the device.
+/// The texts of a record for the table: the last energy of each level, coarsest first; the levels that were undone;
+/// warnings; the device.
 fn texts(record: &Record) -> [String; 4] {
     let levels = record.syn.as_ref().map(|syn| syn.levels.as_slice());
     let energies = levels.unwrap_or_default().iter().filter_map(|level| level.energies.last());

@@ -8,6 +8,7 @@ use antsreg_core::io::outputs::{self, Outputs, write_file};
 use antsreg_core::overlap::Overlap;
 use antsreg_kernels::apply::{self, LabelInterpolation};
 
+use super::page::of_carried;
 use crate::pair::Format;
 use crate::transforms::{self, TransformFile};
 use crate::{Error, inputs};
@@ -31,6 +32,10 @@ pub struct Carrying {
     pub prefix: String,
     /// Format of the label map.
     pub format: Format,
+    /// Path of the page to judge the result by, if one is wanted.
+    pub page: Option<PathBuf>,
+    /// The command line, for the page.
+    pub command_line: Vec<String>,
 }
 
 /// The result of resampling a label map.
@@ -44,17 +49,18 @@ pub struct Carried {
     pub paths: Vec<PathBuf>,
 }
 
-/// Resamples the labels and writes `PREFIXLabels`; with true labels also `PREFIXoverlap.csv`.
+/// Resamples the labels and writes `PREFIXLabels`; with true labels also `PREFIXoverlap.csv`, and the page if one is wanted.
 ///
 /// # Errors
 /// Files that cannot be read or written, or do not fit each other; outputs that are inputs.
 pub fn carry(of: &Carrying) -> Result<Carried, Error> {
-    let Carrying { labels, transforms: files, onto, truth, label_list, interpolation, prefix, format } = of;
+    let Carrying { labels, transforms: files, onto, truth, label_list, interpolation, prefix, format, page, .. } = of;
     let name = PathBuf::from(format!("{prefix}Labels.{}", format.extension()));
     let csv = PathBuf::from(format!("{prefix}overlap.csv"));
     check_outputs(of, &name, &csv)?;
     let labels = inputs::labels(labels)?;
-    let grid = inputs::any_image(onto)?.grid;
+    let reference = inputs::any_image(onto)?;
+    let grid = reference.grid.clone();
     let target = truth.as_deref().map(|truth| inputs::labels_of(truth, onto, &grid)).transpose()?;
     let list = match (label_list, truth, &target) {
         (Some(list), Some(path), Some(target)) => Some(inputs::label_list_of(list, path, target)?),
@@ -70,6 +76,11 @@ pub fn carry(of: &Carrying) -> Result<Carried, Error> {
     if let Some(overlap) = &overlap {
         outputs.write(&csv, |path| Ok::<_, Error>(write_file(path, overlap.to_csv().as_bytes())?))?;
     }
+    if let Some(page) = page {
+        let told = warnings.iter().map(ToString::to_string).collect();
+        let html = of_carried(of, &reference, &carried, overlap.as_ref(), told, &[&name])?;
+        outputs.write(page, |path| Ok::<_, Error>(write_file(path, html.as_bytes())?))?;
+    }
     Ok(Carried { warnings, overlap, paths: outputs.commit()? })
 }
 
@@ -78,5 +89,8 @@ fn check_outputs(of: &Carrying, name: &Path, csv: &Path) -> Result<(), Error> {
     let list = of.label_list.as_deref().and_then(inputs::label_list_file);
     let images = [Some(of.onto.as_path()), Some(of.labels.as_path()), of.truth.as_deref(), list];
     let transforms = of.transforms.iter().map(|file| file.path.as_path());
-    Ok(outputs::check([name, csv], images.into_iter().flatten().chain(transforms))?)
+    Ok(outputs::check(
+        [name, csv].into_iter().chain(of.page.as_deref()),
+        images.into_iter().flatten().chain(transforms),
+    )?)
 }

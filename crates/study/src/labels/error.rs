@@ -18,7 +18,7 @@ pub enum AtlasesError {
         images[1].display()
     )]
     Twice {
-        /// The name.
+        /// The name that is refused.
         name: String,
         /// Paths of the images of both atlases.
         images: [PathBuf; 2],

@@ -11,10 +11,12 @@ use antsreg_core::io::outputs::{Outputs, write_file};
 use antsreg_core::overlap::Overlap;
 
 use super::atlas::Atlas;
+use super::brains;
 use super::error::AtlasesError;
 use super::fusion::Fusion;
 use super::load::{LoadedAtlas, load, usable};
 use super::options::LabelOptions;
+use super::page::of_scores;
 use super::plot;
 use super::progress::LabelsProgress;
 use super::propagate::{Propagated, Propagation, Target};
@@ -43,7 +45,7 @@ pub struct Scored {
 /// with majority vote in the options, the defaults.
 ///
 /// The files appear together at the end: `PREFIXNAME_Labels` and `PREFIXNAME_MajorityLabels` of each image, and
-/// `PREFIXjaccard.csv`, `PREFIXsummary.csv`, `PREFIXjaccard.svg`, `PREFIXrecord.json`.
+/// `PREFIXjaccard.csv`, `PREFIXsummary.csv`, `PREFIXjaccard.svg`, `PREFIXrecord.json`, and the page if one is wanted.
 ///
 /// # Errors
 /// As for [`label_target`](super::label_target); fewer than two atlases.
@@ -62,7 +64,12 @@ pub fn leave_one_out(study: &AtlasStudy, progress: &dyn LabelsProgress) -> Resul
     check_count(loaded.len())?;
     let seconds = Seconds { read: began.elapsed().as_secs_f64(), ..Seconds::default() };
     let grids: Vec<&Grid> = loaded.iter().map(|atlas| atlas.side.grid()).collect();
-    let propagation = Propagation::new(study.options, study.devices, false, &loaded, &grids, progress)?;
+    let mut propagation = Propagation::new(study.options, study.devices, false, &loaded, &grids, progress)?;
+    let part = Instant::now();
+    let all = (atlases.len(), study.keep_going);
+    let loaded = brains::of_atlases(&mut propagation, loaded, all, progress)?;
+    check_count(loaded.len())?;
+    let seconds = Seconds { register: part.elapsed().as_secs_f64(), ..seconds };
     let mut run = LeaveOneOut {
         study,
         fusion: Fusion::Joint(joint),
@@ -86,6 +93,12 @@ pub fn leave_one_out(study: &AtlasStudy, progress: &dyn LabelsProgress) -> Resul
         return Err(AtlasesError::NoneLeft { of: atlases.len() }.into());
     }
     write_scores(study, &targets, &mut outputs)?;
+    if let Some(page) = study.page {
+        let written = [study.file("summary.csv"), study.file("record.json")];
+        let written = written.each_ref().map(PathBuf::as_path);
+        let html = of_scores(&atlases, &loaded, &targets, &written, study.command_line)?;
+        outputs.write(page, |path| Ok::<_, Error>(write_file(path, html.as_bytes())?))?;
+    }
     seconds.total = began.elapsed().as_secs_f64();
     let parameters = LabelOptions { fusion, ..study.options.clone() };
     let record = Record::new(study, parameters, label_list, records, seconds, &propagation);
@@ -118,7 +131,8 @@ impl LeaveOneOut<'_> {
         others: &[&LoadedAtlas],
         progress: &dyn LabelsProgress,
     ) -> Result<(), Error> {
-        let target = Target { name: left.name.clone(), path: left.path.clone(), side: left.side.clone() };
+        let LoadedAtlas { name, path, side, skull, .. } = left;
+        let target = Target { name: name.clone(), path: path.clone(), side: side.clone(), skull: skull.clone() };
         let began = Instant::now();
         let brought = self.propagation.run(&target, others, progress)?;
         let brought = match usable(brought, others.len(), self.study.keep_going, progress) {
@@ -179,7 +193,7 @@ fn check_count(found: usize) -> Result<(), AtlasesError> {
     if found < 2 { Err(AtlasesError::TooFew { found }) } else { Ok(()) }
 }
 
-/// Every file that will be written.
+/// The paths of all files that will be written.
 fn planned(study: &AtlasStudy, atlases: &[Atlas]) -> Vec<PathBuf> {
     let mut planned: Vec<PathBuf> =
         ["jaccard.csv", "summary.csv", "jaccard.svg", "record.json"].map(|rest| study.file(rest)).to_vec();

@@ -10,9 +10,10 @@ use rayon::prelude::*;
 use super::atlas::Atlas;
 use super::error::AtlasesError;
 use super::progress::LabelsProgress;
+use crate::skulls::Skull;
 use crate::{Error, inputs};
 
-/// An atlas that was read.
+/// An atlas whose files have been read.
 #[derive(Debug)]
 pub(super) struct LoadedAtlas {
     /// Name of the atlas.
@@ -21,12 +22,14 @@ pub(super) struct LoadedAtlas {
     pub path: PathBuf,
     /// The image, with the mask if the atlas has a mask.
     pub side: Side,
+    /// The whole head, where its brain is registered.
+    pub skull: Option<Skull>,
     /// Its labels, on the grid of the image.
     pub labels: LabelVolume,
 }
 
 impl LoadedAtlas {
-    /// Reads image, labels and mask; removes the shading of the image if it is to be `corrected`.
+    /// Reads image, labels and mask; removes the shading of the image if `corrected`.
     fn read(atlas: &Atlas, corrected: bool) -> Result<LoadedAtlas, Error> {
         let read = || {
             let image = inputs::prepared_image(&atlas.image, corrected)?;
@@ -34,13 +37,14 @@ impl LoadedAtlas {
             let mask = atlas.mask.as_deref().map(|mask| inputs::mask(mask, &atlas.image, &image.grid)).transpose()?;
             let mask = mask.map_or(Mask::None, |mask| Mask::All(Arc::new(mask)));
             let side = Side { mask, ..Side::new(image) };
-            Ok(LoadedAtlas { name: atlas.name.clone(), path: atlas.image.clone(), side, labels })
+            Ok(LoadedAtlas { name: atlas.name.clone(), path: atlas.image.clone(), side, skull: None, labels })
         };
         read().map_err(|error: Error| error.of_atlas(&atlas.name))
     }
 }
 
-/// Reads all atlases, `corrected` for shading or not. An atlas that cannot be used is an error; with `keep_going` it is left out.
+/// Reads all atlases, and removes the shading of their images if `corrected`. An atlas that cannot be used is an
+/// error; with `keep_going` it is left out.
 ///
 /// # Errors
 /// An atlas that cannot be used; no usable atlas.
@@ -54,7 +58,7 @@ pub(super) fn load(
     usable(read, atlases.len(), keep_going, progress)
 }
 
-/// The results of `of` atlases. With `keep_going` failed ones are left out.
+/// Returns the results that succeeded, of `of` atlases. With `keep_going` failed atlases are left out.
 ///
 /// # Errors
 /// The first failure, without `keep_going`; no result at all.

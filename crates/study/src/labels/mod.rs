@@ -4,12 +4,14 @@
 //! An *atlas* is an image with a label map. A *target* is the image that gets labels.
 
 mod atlas;
+mod brains;
 mod carry;
 mod error;
 mod fusion;
 mod leave_one_out;
 mod load;
 mod options;
+mod page;
 mod plot;
 mod progress;
 mod propagate;

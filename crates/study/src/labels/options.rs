@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fusion::Fusion;
 use crate::pair::StartFile;
+use crate::skulls::BrainChoice;
 
 /// How atlases are registered to a target and fused.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -18,6 +19,10 @@ pub struct LabelOptions {
     /// Whether the images of the target and of the atlases are bias corrected before their registration.
     #[serde(default)]
     pub bias: bool,
+    /// Of which images the brain is extracted before they are registered and compared: the target is the fixed image, and the
+    /// atlases are the moving ones.
+    #[serde(default)]
+    pub brain: BrainChoice,
     /// Interpolation of the labels.
     pub interpolation: LabelInterpolation,
     /// The method of fusion.
@@ -30,6 +35,7 @@ impl Default for LabelOptions {
             recipe: Recipe::new(Preset::default()),
             start: StartFile::default(),
             bias: false,
+            brain: BrainChoice::default(),
             interpolation: LabelInterpolation::default(),
             fusion: Fusion::default(),
         }

@@ -161,7 +161,7 @@ mod tests {
     fn labels_are_in_the_order_of_joint_fusion() {
         let means = means(&[target("s"), target("t")]);
         let order: Vec<i32> = means.iter().map(|(label, _)| *label).collect();
-        // No map has label 4.
+        // No label map contains label 4.
         assert_eq!(order, [2, 1, 3]);
         assert_eq!(means[0].1, [0.5, 1.0, 0.5]);
     }
@@ -172,7 +172,7 @@ mod tests {
         for word in ["first", "second", "majority", "joint", "best single atlas", "</svg>"] {
             assert!(svg.contains(word), "{word}");
         }
-        // Three labels exist, each with a dot for three methods; three more dots are in the legend.
+        // There are three labels, each with a dot for three methods, and three more dots in the legend.
         assert_eq!(svg.matches("<circle").count(), 3 * 3 + 3);
     }
 }

@@ -4,15 +4,18 @@ use antsreg_pool::DeviceNote;
 use antsreg_register::Warning;
 
 use crate::Error;
+use crate::skulls::ExtractedRecord;
 
 /// Observer of the labelling of targets by atlases.
 pub trait LabelsProgress: Sync {
     /// A device is ready, or is left out.
     fn device(&self, note: &DeviceNote);
-    /// An atlas is the target itself, so the result will be the atlas's own labels.
+    /// An atlas has the same image as the target, so the result will be the atlas's own labels.
     fn is_target(&self, atlas: &str);
     /// An atlas cannot be used, and is left out.
     fn left_out(&self, error: &Error);
+    /// The brain of a target or an atlas was extracted, and is registered in the place of the head.
+    fn brain(&self, image: &str, brain: &ExtractedRecord);
     /// A target is left out, because no atlas could be registered to the target.
     fn target_left_out(&self, target: &str);
     /// A warning about the registration of an atlas to a target.

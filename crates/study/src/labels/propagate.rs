@@ -12,14 +12,17 @@ use antsreg_register::{
     self as register, Computed, Description, DeviceChoice, Grids, Recipe, Registration, Side, Warning,
 };
 
+use super::brains::Head;
 use super::load::LoadedAtlas;
 use super::options::LabelOptions;
 use super::progress::{LabelsProgress, Registered};
 use crate::pair::{StartFile, check_in_plane, name_files};
+use crate::skulls::{ExtractedRecord, Skull};
 use crate::transforms::check_of_volumes;
 use crate::{Error, inputs};
 
-/// The atlases are in memory already, and resampling takes less time than registration.
+/// Threads for reading and writing. The atlases are in memory already, and resampling takes less time than
+/// registration.
 const THREADS: StageThreads = StageThreads { readers: 1, writers: 2 };
 
 /// The image that gets labels.
@@ -31,6 +34,8 @@ pub(super) struct Target {
     pub path: PathBuf,
     /// The target's image, with its mask if there is a mask.
     pub side: Side,
+    /// The whole head, where its brain is registered.
+    pub skull: Option<Skull>,
 }
 
 /// An atlas on the grid of the target.
@@ -38,12 +43,16 @@ pub(super) struct Target {
 pub(super) struct Propagated {
     /// Name of the atlas.
     pub name: String,
-    /// The atlas's image on the target's grid.
+    /// The atlas's image on the target's grid, as it was registered.
     pub image: Volume,
+    /// The whole head on the target's grid, where the brain of the atlas was registered and the head is to be shown.
+    pub head: Option<Volume>,
     /// The atlas's labels on the target's grid.
     pub labels: LabelVolume,
     /// Correlation of the atlas's image with the target's image, inside the target's mask.
     pub correlation: Option<f64>,
+    /// The brain of the atlas's image, if it was registered in the place of the whole head.
+    pub brain: Option<ExtractedRecord>,
     /// Target → atlas, RAS mm.
     pub affine: AffineTransform,
     /// The warp (displacement before the affine) and its inverse, RAS mm on the grid of the target, if they are kept.
@@ -97,11 +106,46 @@ impl<'a> Propagation<'a> {
         Ok(Propagation { options, start, keep_warps, workers })
     }
 
-    /// The devices, each listed once.
+    /// The devices that register, each listed once.
     pub fn devices(&self) -> Vec<Description> {
         let mut devices = self.workers.devices();
         devices.dedup();
         devices
+    }
+
+    /// The options of registration and fusion.
+    pub fn options(&self) -> &'a LabelOptions {
+        self.options
+    }
+
+    /// Extracts the brains of heads on the devices. `done` gets the number that comes with each, its name and its brain.
+    ///
+    /// # Errors
+    /// A thread that cannot be started; levels that do not match.
+    pub fn extract_brains<'h>(
+        &mut self,
+        heads: Vec<(usize, Head<'h>)>,
+        mut done: impl FnMut(usize, &str, Result<ExtractedRecord, Error>),
+    ) -> Result<(), Error> {
+        let jobs = heads.into_iter().map(|(number, head)| Ok((number, self.registration(head.side.grid())?, head)));
+        let extract = |worker: &mut Worker, (number, options, head): (usize, register::Options, Head<'h>)| {
+            let Head { name, path, side, skull, .. } = head;
+            let found = Skull::remove_on(worker, &options, path, side);
+            let found = found.map(|found| skull.insert(found).record.clone());
+            (number, name, found)
+        };
+        let jobs = jobs.collect::<Result<Vec<_>, Error>>()?;
+        self.workers.run(
+            jobs,
+            THREADS,
+            |job| job,
+            extract,
+            |done| done,
+            |(number, name, found)| {
+                done(number, name, found);
+            },
+        )?;
+        Ok(())
     }
 
     /// The registration of an atlas to a target on this grid.
@@ -125,7 +169,7 @@ impl<'a> Propagation<'a> {
     ) -> Result<Vec<Result<Propagated, Error>>, Error> {
         let options = self.registration(target.side.grid())?;
         self.check(target, atlases, &options)?;
-        let (start, interpolation) = (&self.options.start, self.options.interpolation);
+        let (start, interpolation, shown) = (&self.options.start, self.options.interpolation, self.keep_warps);
         let mut results: Vec<Option<Result<Propagated, Error>>> = atlases.iter().map(|_| None).collect();
         let mut jobs = Vec::new();
         for (number, atlas) in atlases.iter().enumerate() {
@@ -146,7 +190,7 @@ impl<'a> Propagation<'a> {
         let bring = |(number, computed, seconds): (usize, Result<Computed, Error>, f64)| {
             let atlas = atlases[number];
             let found = computed.and_then(|found| Ok(found.finish([&target.side, &atlas.side], &options)?));
-            let brought = found.and_then(|found| bring(target, atlas, found, interpolation));
+            let brought = found.and_then(|found| bring(target, atlas, found, interpolation, shown));
             (number, brought.map_err(|error| error.of_atlas(&atlas.name)), seconds)
         };
         let mut done = 0;
@@ -212,10 +256,13 @@ fn bring(
     atlas: &LoadedAtlas,
     found: Registration,
     interpolation: apply::LabelInterpolation,
+    shown: bool,
 ) -> Result<(Propagated, Vec<Warning>), Error> {
     let Registration { affine, forward, backward, warnings, .. } = found;
     let Target { side, .. } = target;
     let image = apply::resample(atlas.side.image.volume()?, side.grid(), &forward, apply::Interpolation::Linear, 0.0);
+    let head = atlas.skull.as_ref().filter(|_| shown);
+    let head = head.map(|skull| skull.resampled(side.grid(), &forward, register::Interpolation::Linear));
     let labels = apply::resample_labels(&atlas.labels, side.grid(), &forward, interpolation);
     let mask = side.mask.of_stage(0).map(AsRef::as_ref);
     let correlation = Comparison::between(side.image.volume()?, &image, mask)?.correlation;
@@ -223,5 +270,7 @@ fn bring(
     let inverse = backward.into_displacement();
     let warps = inverse.and_then(|inverse| Some([forward.into_displacement()?, inverse]));
     let correlation = correlation.is_finite().then_some(correlation);
-    Ok((Propagated { name: atlas.name.clone(), image, labels, correlation, affine, warps }, warnings))
+    let brain = atlas.skull.as_ref().map(|skull| skull.record.clone());
+    let name = atlas.name.clone();
+    Ok((Propagated { name, image, head, labels, correlation, brain, affine, warps }, warnings))
 }

@@ -11,6 +11,7 @@ use super::options::LabelOptions;
 use super::propagate::{Propagated, Propagation, Target};
 use super::study::AtlasStudy;
 use crate::Error;
+use crate::skulls::ExtractedRecord;
 
 /// The JSON record of a labelling.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -44,6 +45,9 @@ pub struct TargetRecord {
     pub options: register::Options,
     /// The atlases.
     pub atlases: Vec<AtlasRecord>,
+    /// The brain of the image, if it was registered in the place of the whole head.
+    #[serde(default)]
+    pub brain: Option<ExtractedRecord>,
     /// Voxels on which the atlases disagree.
     pub undecided_voxels: usize,
     /// Mean Jaccard index over the labels; `None` if the true labels are not known.
@@ -63,6 +67,9 @@ pub struct AtlasRecord {
     pub used: bool,
     /// Correlation of the atlas's image with the target's image after registration.
     pub correlation: Option<f64>,
+    /// The brain of the atlas's image, if it was registered in the place of the whole head.
+    #[serde(default)]
+    pub brain: Option<ExtractedRecord>,
     /// Affine, target → atlas, RAS mm, row by row.
     pub affine_ras: Option<[[f64; 4]; 3]>,
 }
@@ -122,6 +129,7 @@ impl TargetRecord {
             path: target.path.clone(),
             options: propagation.registration(target.side.grid())?,
             atlases: Vec::new(),
+            brain: target.skull.as_ref().map(|skull| skull.record.clone()),
             undecided_voxels: 0,
             mean_jaccard: None,
         })
@@ -142,6 +150,7 @@ impl AtlasRecord {
             labels: atlas.labels.clone(),
             used: found.is_some(),
             correlation: found.and_then(|found| found.correlation),
+            brain: found.and_then(|found| found.brain.clone()),
             affine_ras: found.map(rows),
         }
     }

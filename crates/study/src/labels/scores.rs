@@ -79,7 +79,7 @@ fn as_csv(rows: Vec<Vec<String>>) -> Result<String, csv::Error> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     rows.iter().try_for_each(|row| writer.write_record(row))?;
     let bytes = writer.into_inner().map_err(|error| error.into_error())?;
-    // The bytes are UTF-8: only strings were written.
+    // The bytes are valid UTF-8, because only strings were written.
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -143,7 +143,7 @@ Mean,,0.583333,0.000000,1.000000
         let csv = per_label_csv(&targets).expect("a table");
         assert_eq!(csv.lines().count(), 1 + 4 * 2);
         assert!(csv.contains("t,a,1,0.666667,0.800000\nt,a,2,0.500000,0.666667\nt,majority,1,0.000000"), "{csv}");
-        // A name with a comma and quotes.
+        // The name contains a comma and quotes, which CSV must escape.
         let named = TargetScores { name: "a, \"b\"".into(), ..targets[0].clone() };
         assert!(summary_csv(&[named]).expect("a table").contains("\n\"a, \"\"b\"\"\",a,0.58"));
     }

@@ -29,6 +29,8 @@ pub struct AtlasStudy<'a> {
     pub format: Format,
     /// Number of threads, for the record.
     pub threads: usize,
+    /// Path of the page to judge the result by, if one is wanted.
+    pub page: Option<&'a Path>,
     /// The command line, for the record.
     pub command_line: &'a [String],
 }
@@ -70,6 +72,7 @@ impl AtlasStudy<'_> {
         let list = self.label_list.and_then(inputs::label_list_file);
         let files = atlases.iter().flat_map(Atlas::files);
         let inputs = files.chain(tables).chain(start).chain(list).chain(others.iter().copied());
+        let outputs = outputs.iter().map(PathBuf::as_path).chain(self.page);
         Ok(outputs::check(outputs, inputs)?)
     }
 }

@@ -10,7 +10,9 @@ use antsreg_core::overlap::Overlap;
 use antsreg_register::Side;
 
 use super::atlas::Atlas;
+use super::brains;
 use super::load::{LoadedAtlas, load, usable};
+use super::page::OfTarget;
 use super::progress::LabelsProgress;
 use super::propagate::{Propagated, Propagation, Target};
 use super::record::{AtlasRecord, Record, Seconds, TargetRecord};
@@ -46,7 +48,7 @@ pub struct Labelled {
 }
 
 /// Registers every atlas to the target, fuses their labels and writes them. The files appear together at the end:
-/// `PREFIXLabels`, `PREFIXrecord.json`, with true labels `PREFIXoverlap.csv`, and the optional outputs.
+/// `PREFIXLabels`, `PREFIXrecord.json`, with true labels `PREFIXoverlap.csv`, and the optional outputs, a page among them.
 ///
 /// # Errors
 /// Files that cannot be read or written, or do not fit each other; outputs that are inputs; options out of range; an
@@ -69,14 +71,18 @@ pub fn label_target(
     let label_list = study.labels_that_count()?;
     let loaded = load(&atlases, study.options.bias, study.keep_going, progress)?;
     if files.posteriors {
-        // The labels, and so the names of the posteriors, are known only now.
+        // The output names are checked again here, because the labels, and so the names of the posterior maps, are
+        // known only now.
         check_outputs(study, files, &atlases, labels_of(&loaded).map(|label| posterior(study, label)).collect())?;
     }
     let mut seconds = Seconds { read: began.elapsed().as_secs_f64(), ..Seconds::default() };
-    let target = Target { name: stem(&files.image), path: files.image.clone(), side: Side::new(image) };
+    let name = stem(&files.image);
+    let mut target = Target { name, path: files.image.clone(), side: Side::new(image), skull: None };
     let (grids, warps) = ([target.side.grid()], files.keep_transforms);
     let mut propagation = Propagation::new(study.options, study.devices, warps, &loaded, &grids, progress)?;
     let part = Instant::now();
+    let all = (atlases.len(), study.keep_going);
+    let loaded = brains::of_target(&mut propagation, &mut target, loaded, all, progress)?;
     let brought = propagation.run(&target, &loaded.iter().collect::<Vec<_>>(), progress)?;
     // The atlases are freed before the fusion, because the fusion needs much memory.
     drop(loaded);
@@ -105,13 +111,29 @@ pub fn label_target(
         outputs.write(&study.file("overlap.csv"), |path| Ok::<_, Error>(write_file(path, csv.as_bytes())?))?;
     }
     seconds.outputs = part.elapsed().as_secs_f64();
-    seconds.total = began.elapsed().as_secs_f64();
     let record = TargetRecord {
         atlases: atlases.iter().map(|atlas| AtlasRecord::new(atlas, &brought)).collect(),
         undecided_voxels: fused.undecided(),
         mean_jaccard: overlap.as_ref().map(mean_jaccard),
         ..TargetRecord::new(&target, &propagation)?
     };
+    if let Some(page) = study.page {
+        let image = match &target.skull {
+            Some(skull) => &skull.head,
+            None => target.side.image.volume()?,
+        };
+        let of = OfTarget {
+            image,
+            atlases: &brought,
+            labels: &fused.labels,
+            record: &record,
+            overlap: overlap.as_ref(),
+            written: &[&study.volume("Labels"), &study.file("record.json")],
+            command_line: study.command_line,
+        };
+        outputs.write(page, |path| Ok::<_, Error>(write_file(path, of.page()?.as_bytes())?))?;
+    }
+    seconds.total = began.elapsed().as_secs_f64();
     let record = Record::new(study, study.options.clone(), label_list, vec![record], seconds, &propagation);
     outputs.write(&study.file("record.json"), |path| record.write(path))?;
     Ok(Labelled { overlap, paths: outputs.commit()?, used: brought.len(), of: atlases.len() })
@@ -161,6 +183,7 @@ fn write_atlas(study: &AtlasStudy, atlas: &Propagated, target: &Target, outputs:
     for (rest, warp) in ["1Warp", "1InverseWarp"].iter().zip(atlas.warps.iter().flatten()) {
         outputs.write(&study.volume(&name(rest)), |path| Ok::<_, Error>(itk::write_warp(path, warp)?))?;
     }
-    outputs.write(&study.volume(&name("Warped")), |path| Ok::<_, Error>(nifti::write_volume(path, &atlas.image)?))?;
+    let image = atlas.head.as_ref().unwrap_or(&atlas.image);
+    outputs.write(&study.volume(&name("Warped")), |path| Ok::<_, Error>(nifti::write_volume(path, image)?))?;
     outputs.write(&study.volume(&name("Labels")), |path| Ok::<_, Error>(nifti::write_labels(path, &atlas.labels)?))
 }

@@ -35,6 +35,8 @@ pub struct Names {
     pub record: Option<PathBuf>,
     /// The corrected series.
     pub corrected: Option<PathBuf>,
+    /// The page to judge the correction by.
+    pub page: Option<PathBuf>,
     /// The folder of FSL's matrices, one file for each volume.
     pub matrices: Option<PathBuf>,
 }
@@ -56,8 +58,8 @@ impl Names {
 
     /// All files but FSL's matrices.
     pub fn files(&self) -> Vec<&Path> {
-        let Names { transforms, table, mean, variance, deviation, record, corrected, .. } = self;
-        let all = [transforms, table, mean, variance, deviation, record, corrected];
+        let Names { transforms, table, mean, variance, deviation, record, corrected, page, matrices: _ } = self;
+        let all = [transforms, table, mean, variance, deviation, record, corrected, page];
         all.into_iter().flatten().map(PathBuf::as_path).collect()
     }
 }

@@ -1,6 +1,11 @@
 //! Motion correction from a file of a series to files: transforms, a table of the motion, a mean image, the corrected series.
 
+mod correct;
+mod feed;
 mod files;
+mod outcome;
+mod page;
+mod pass;
 mod quality;
 mod reference;
 mod run;
@@ -9,6 +14,7 @@ mod table;
 
 pub use antsreg_motion::{Cost, Options, Parameters, parameters, rms_deviation};
 pub use files::{MotionFiles, Names};
+pub use outcome::Motion;
 pub use reference::ReferenceVolume;
-pub use run::{Corrected, Found, Progress, Task, find, run};
+pub use run::{Corrected, Found, InMemory, Opened, Progress, Task, run};
 pub use table::Row;

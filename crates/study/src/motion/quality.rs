@@ -2,11 +2,15 @@
 
 use antsreg_core::Volume;
 use antsreg_core::intensity;
+use rayon::prelude::*;
 
 /// The share of the way from the 2nd to the 98th percentile above which a voxel of the reference belongs to the head.
 const HEAD: f32 = 0.2;
-/// Largest number of voxels whose intensities over time are stored.
+/// Largest number of voxels whose intensities over time are stored, and of these intensities.
 const MOST_COURSES: usize = 20_000;
+const MOST_VALUES: usize = 1 << 24;
+/// Voxels that one thread adds up.
+const PIECE: usize = 1 << 14;
 
 /// DVARS of a series (Power et al. 2012): the root of the mean squared change of the head's voxels from volume to volume; and as
 /// a multiple of what is expected of a series that only has noise (Nichols 2013, "Notes on creating a standardized version of
@@ -25,47 +29,62 @@ pub(super) struct Quality {
 }
 
 impl Quality {
-    /// Starts the measures of a series on the grid of `reference`.
-    pub fn new(reference: &Volume) -> Quality {
+    /// Starts the measures of a series of `volumes` volumes on the grid of `reference`.
+    pub fn new(reference: &Volume, volumes: usize) -> Quality {
         let (low, high) = intensity::quantiles(&reference.voxels, 0.02, 0.98).unwrap_or((0.0, 0.0));
         let threshold = low + HEAD * (high - low);
         let head: Vec<usize> = (0..reference.voxels.len()).filter(|n| reference.voxels[*n] > threshold).collect();
-        let every = head.len().div_ceil(MOST_COURSES).max(1);
+        let most = MOST_COURSES.min(MOST_VALUES / volumes.max(1)).max(1);
+        let every = head.len().div_ceil(most).max(1);
         Quality { head, before: None, every, courses: Vec::new(), dvars: Vec::new() }
     }
 
     /// Adds the next corrected volume.
     pub fn add(&mut self, volume: &Volume) {
-        let values: Vec<f32> = self.head.iter().map(|n| volume.voxels[*n]).collect();
+        let values: Vec<f32> = self.head.par_iter().with_min_len(PIECE).map(|n| volume.voxels[*n]).collect();
         if let Some(before) = &self.before {
-            let sum: f64 = values.iter().zip(before).map(|(now, before)| f64::from(now - before).powi(2)).sum();
+            let changes = values.par_chunks(PIECE).zip(before.par_chunks(PIECE)).map(|(now, before)| {
+                now.iter().zip(before).map(|(now, before)| f64::from(now - before).powi(2)).sum::<f64>()
+            });
+            // The pieces are added in their order.
+            let sum: f64 = changes.collect::<Vec<f64>>().iter().sum();
             self.dvars.push((sum / values.len().max(1) as f64).sqrt());
         }
         self.courses.extend(values.iter().step_by(self.every));
         self.before = Some(values);
     }
 
-    /// DVARS and standardised DVARS of each volume; the first has none.
-    pub fn finish(self) -> Vec<Option<[f64; 2]>> {
-        let expected = self.expected_change();
+    /// The intensities of some voxels of the head over time: a row for each voxel, in the order of the voxels.
+    pub fn courses(&self) -> Vec<Vec<f32>> {
+        /// Voxels that are read together: a volume's values lie next to each other.
+        const TOGETHER: usize = 64;
+        let kept = self.head.len().div_ceil(self.every);
+        let mut courses: Vec<Vec<f32>> = vec![Vec::new(); kept];
+        courses.par_chunks_mut(TOGETHER).enumerate().for_each(|(chunk, courses)| {
+            for volume in self.courses.chunks_exact(kept) {
+                courses.iter_mut().zip(&volume[chunk * TOGETHER..]).for_each(|(course, value)| course.push(*value));
+            }
+        });
+        courses
+    }
+
+    /// DVARS and standardised DVARS of each volume; the first has none. `courses` are those of [`courses`](Quality::courses).
+    pub fn finish(&self, courses: &[Vec<f32>]) -> Vec<Option<[f64; 2]>> {
+        let expected = expected_change(courses);
         let standard = |dvars: f64| if expected > 0.0 { dvars / expected } else { 0.0 };
         std::iter::once(None).chain(self.dvars.iter().map(|dvars| Some([*dvars, standard(*dvars)]))).collect()
     }
+}
 
-    /// The mean over the voxels of the standard deviation of the change from volume to volume that the voxel's robust standard
-    /// deviation and its correlation with the volume before let expect.
-    fn expected_change(&self) -> f64 {
-        let kept = self.head.len().div_ceil(self.every);
-        let volumes = self.dvars.len() + 1;
-        if kept == 0 {
-            return 0.0;
-        }
-        let of_voxel = |voxel: usize| {
-            let course: Vec<f64> = (0..volumes).map(|n| f64::from(self.courses[n * kept + voxel])).collect();
-            robust_deviation(&course) * (2.0 * (1.0 - lag_one_correlation(&course))).max(0.0).sqrt()
-        };
-        (0..kept).map(of_voxel).sum::<f64>() / kept as f64
-    }
+/// The mean over the voxels of the standard deviation of the change from volume to volume that the voxel's robust standard
+/// deviation and its correlation with the volume before let expect.
+fn expected_change(courses: &[Vec<f32>]) -> f64 {
+    let of_voxel = |course: &Vec<f32>| {
+        let course: Vec<f64> = course.iter().copied().map(f64::from).collect();
+        robust_deviation(&course) * (2.0 * (1.0 - lag_one_correlation(&course))).max(0.0).sqrt()
+    };
+    let changes: Vec<f64> = courses.par_iter().map(of_voxel).collect();
+    changes.iter().sum::<f64>() / courses.len().max(1) as f64
 }
 
 /// The distance of the quartiles, as a standard deviation of normal values.
@@ -102,7 +121,7 @@ mod tests {
         let head = |n: usize| n % 20 >= 5;
         let reference =
             Volume { voxels: (0..8000).map(|n| if head(n) { 100.0 } else { 0.0 }).collect(), grid: grid.clone() };
-        let mut quality = Quality::new(&reference);
+        let mut quality = Quality::new(&reference, 60);
         for t in 0..60 {
             let jump = if t == 30 { 20.0 } else { 0.0 };
             let voxels = (0..8000)
@@ -113,7 +132,7 @@ mod tests {
                 .collect();
             quality.add(&Volume { grid: grid.clone(), voxels });
         }
-        let found = quality.finish();
+        let found = quality.finish(&quality.courses());
         assert_eq!(found.len(), 60);
         assert_eq!(found[0], None);
         let [dvars, standard] = found[10].unwrap();

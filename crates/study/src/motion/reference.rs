@@ -1,4 +1,4 @@
-//! The volume that the volumes of a series are aligned to.
+//! The reference volume, to which all volumes of a series are aligned.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -6,15 +6,15 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The volume that the volumes of a series are aligned to.
+/// The reference volume, to which all volumes of a series are aligned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReferenceVolume {
     /// The volume in the middle of the series.
     Middle,
-    /// The mean of the series, after all volumes were aligned to the one in the middle.
+    /// The mean of the series, after a first pass has aligned all volumes to the volume in the middle.
     Mean,
-    /// A volume of the series, counted from 0.
+    /// A volume of the series, with its number counted from 0.
     Volume(usize),
     /// An image in another file.
     File(PathBuf),
@@ -43,7 +43,7 @@ impl FromStr for ReferenceVolume {
     }
 }
 
-/// Writes the reference as the user types it.
+/// Writes the reference in the form in which the user gives it.
 impl fmt::Display for ReferenceVolume {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

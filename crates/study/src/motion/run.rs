@@ -3,22 +3,21 @@
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
-use antsreg_core::io::nifti::{self, Planes, PlanesFile, SeriesReader, Stored};
-use antsreg_core::io::outputs::{Outputs, write_file};
-use antsreg_core::io::{ErrorKind, fsl, itk};
-use antsreg_core::{AffineTransform, Grid, Transform, TransformChain, Volume, memory};
-use antsreg_kernels::apply;
-use antsreg_motion::{BATCH, Options, Reference, Series};
-use nalgebra::Point3;
-use rayon::prelude::*;
-use serde::Serialize;
+use antsreg_core::Volume;
+use antsreg_core::io::nifti::{Planes, PlanesFile, Stored, Timing};
+use antsreg_core::io::outputs::Outputs;
+use antsreg_motion::Options;
+use antsreg_register::Device;
+use crossbeam_channel::Receiver;
 
-use super::quality::Quality;
-use super::sums::Sums;
+use super::feed::Feed;
+use super::outcome::Motion;
+use super::pass::{Pass, Passed, Write};
 use super::table::{self, Row};
-use super::{MotionFiles, ReferenceVolume};
+use super::{MotionFiles, Names, ReferenceVolume};
 use crate::apply::Reading;
 use crate::{Error, inputs};
 
@@ -52,16 +51,8 @@ pub struct Progress {
 pub struct Found {
     /// The output files written so far; more files may be added.
     pub outputs: Outputs,
-    /// From points of the reference to points of each volume, RAS mm.
-    pub transforms: Vec<AffineTransform>,
-    /// The motion parameters of each volume.
-    pub rows: Vec<Row>,
-    /// The centre of rotations, in the reference, RAS mm.
-    pub centre: Point3<f64>,
-    /// The grids of the reference and of the volumes.
-    pub grids: [Grid; 2],
-    /// Volumes that could not be aligned, counted from 0, and why.
-    pub failed: Vec<(usize, String)>,
+    /// What was found.
+    pub motion: Motion,
 }
 
 /// A series that was corrected.
@@ -81,277 +72,166 @@ impl Found {
     /// # Errors
     /// A file that cannot be renamed.
     pub fn commit(self) -> Result<Corrected, Error> {
-        Ok(Corrected { paths: self.outputs.commit()?, rows: self.rows, failed: self.failed })
+        let Motion { rows, failed, .. } = self.motion;
+        Ok(Corrected { paths: self.outputs.commit()?, rows, failed })
     }
-}
-
-/// The JSON record of a correction.
-#[derive(Debug, Serialize)]
-struct Record<'a> {
-    version: &'static str,
-    command_line: &'a [String],
-    input: &'a std::path::Path,
-    reference: &'a ReferenceVolume,
-    options: &'a Options,
-    volumes: usize,
-    failed: &'a [(usize, String)],
-    centre_ras_mm: [f64; 3],
-    mean_framewise_displacement_mm: f64,
-    seconds: f64,
 }
 
 /// Aligns every volume of a series to the reference and writes what was asked for. The observer may stop it.
 ///
 /// # Errors
 /// A file that is no series, is damaged or cannot be written; a volume that cannot be aligned, unless such volumes are left
-/// out; too little memory; an observer that breaks.
-pub fn run(task: &Task, observer: &mut dyn FnMut(Progress) -> ControlFlow<()>) -> Result<Corrected, Error> {
-    find(task, observer)?.commit()
+/// out; too little memory; an observer that breaks; a device that fails.
+pub fn run(
+    task: &Task,
+    device: &Device,
+    observer: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<Corrected, Error> {
+    Opened::new(task)?.find(device, observer)?.commit()
 }
 
-/// As [`run`], with files that do not have their names yet, so that others can be added.
-///
-/// # Errors
-/// Those of [`run`].
-pub fn find(task: &Task, observer: &mut dyn FnMut(Progress) -> ControlFlow<()>) -> Result<Found, Error> {
-    let began = Instant::now();
-    let Task { files, options, .. } = task;
-    files.check()?;
-    let mut passes = Passes::open(task, observer)?;
-    let reference_image = passes.reference()?;
-    let reference = prepared(task, &reference_image)?;
-    let mut pass = passes.begin(&reference, &reference_image)?;
-    let names = &files.names;
-    let mut outputs = Outputs::new();
-    if let Some(path) = &names.corrected {
-        let grid = reference_image.grid.clone();
-        let planes = Planes::Series(pass.reader.timing());
-        let file = PlanesFile { grid: &grid, count: pass.count, planes, stored: Stored::Float32 };
-        let count = pass.count;
-        let mut ready = VecDeque::new();
-        outputs.write(path, |path| {
-            file.write(path, |index| {
-                if ready.is_empty() {
-                    ready.extend(pass.next_batch()?);
-                }
-                ready.pop_front().ok_or(Error::NoVolume { path: files.input.clone(), index, count })
-            })
-        })?;
-    } else {
-        while !pass.next_batch()?.is_empty() {}
-    }
-    let Pass { transforms, failed, sums, quality, .. } = pass;
-    let rows = table::rows(&transforms, &reference.centre(), &quality.finish());
-    let grids = [reference_image.grid.clone(), passes.first.grid.clone()];
-    if let Some(path) = &names.transforms {
-        outputs.write(path, |path| Ok::<_, Error>(itk::write_affines(path, &transforms, reference.centre())?))?;
-    }
-    if let Some(path) = &names.table {
-        outputs.write(path, |path| table::write(path, &rows))?;
-    }
-    let images =
-        [(&names.mean, Sums::mean as Image), (&names.variance, Sums::variance), (&names.deviation, Sums::deviation)];
-    for (name, image) in images {
-        if let Some(path) = name {
-            let image = image(&sums, &grids[0]);
-            outputs.write(path, |path| Ok::<_, Error>(nifti::write_volume(path, &image)?))?;
-        }
-    }
-    if let Some(folder) = &names.matrices {
-        for (n, transform) in transforms.iter().enumerate() {
-            let name = folder.join(format!("MAT_{n:04}"));
-            outputs.write(&name, |path| Ok::<_, Error>(fsl::write_matrix(path, transform, &grids[0], &grids[1])?))?;
-        }
-    }
-    if let Some(path) = &names.record {
-        let displacements = rows.iter().filter_map(|row| row.since_before).map(|[displacement, _]| displacement);
-        let record = Record {
-            version: env!("CARGO_PKG_VERSION"),
-            command_line: &task.command_line,
-            input: &files.input,
-            reference: &files.reference,
-            options,
-            volumes: transforms.len(),
-            failed: &failed,
-            centre_ras_mm: reference.centre().coords.into(),
-            mean_framewise_displacement_mm: displacements.sum::<f64>() / (rows.len().max(2) - 1) as f64,
-            seconds: began.elapsed().as_secs_f64(),
-        };
-        outputs.write(path, |temporary| {
-            let text =
-                serde_json::to_string_pretty(&record).map_err(|source| Error::Json { path: path.clone(), source })?;
-            Ok::<_, Error>(write_file(temporary, (text + "\n").as_bytes())?)
-        })?;
-    }
-    Ok(Found { outputs, transforms, rows, centre: reference.centre(), grids, failed })
+/// A series in memory.
+#[derive(Debug, Clone)]
+pub struct InMemory {
+    /// The volumes, all on one grid.
+    pub volumes: Vec<Arc<Volume>>,
+    /// Times at which they were acquired.
+    pub timing: Timing,
 }
 
-/// A function that makes an image on a grid from the sums over the corrected volumes.
-type Image = fn(&Sums, &Grid) -> Volume;
-
-fn prepared(task: &Task, image: &Volume) -> Result<Reference, Error> {
-    let path = task.files.reference.file().unwrap_or(&task.files.input);
-    Reference::new(image, &task.options).map_err(|source| Error::MotionReference { path: path.into(), source })
-}
-
-/// One or two passes over the series, which align all volumes.
-struct Passes<'a> {
+/// A series whose files were checked, and whose reference was read. No device is needed until then.
+pub struct Opened<'a> {
     task: &'a Task,
-    observer: &'a mut dyn FnMut(Progress) -> ControlFlow<()>,
-    /// The first volume; all volumes have its grid.
-    first: Volume,
-    /// Volumes of the series.
-    count: usize,
-    /// Number of volumes aligned in all passes so far, and the expected total.
-    progress: Progress,
+    feed: Feed,
+    /// The volume to which the volumes are aligned first.
+    reference: Volume,
+    began: Instant,
 }
 
-impl<'a> Passes<'a> {
-    fn open(task: &'a Task, observer: &'a mut dyn FnMut(Progress) -> ControlFlow<()>) -> Result<Passes<'a>, Error> {
-        let path = &task.files.input;
-        let mut reader = SeriesReader::open(path)?;
-        let count = reader.count();
-        if count < 2 {
-            return Err(Error::OtherKind { path: path.clone(), expected: "a series of volumes", found: [count, 1] });
+impl<'a> Opened<'a> {
+    /// Checks the names, opens the series and reads the reference.
+    ///
+    /// # Errors
+    /// Names that cannot be written; a file that is no series or is damaged; a volume that the series does not have; too
+    /// little memory.
+    pub fn new(task: &'a Task) -> Result<Opened<'a>, Error> {
+        Opened::of(task, None, None)
+    }
+
+    /// As [`Opened::new`], of a series or a reference that is in memory. The names of their files in the task are what messages
+    /// call them.
+    ///
+    /// # Errors
+    /// Those of [`Opened::new`].
+    pub fn of(task: &'a Task, series: Option<&InMemory>, reference: Option<Volume>) -> Result<Opened<'a>, Error> {
+        let began = Instant::now();
+        task.files.check()?;
+        let mut feed = Feed::of(task, series)?;
+        if let Some(reference) = reference {
+            return Ok(Opened { task, feed, reference, began });
         }
-        // A batch as read, smoothed on two levels with the splines of both, and as corrected; sums and courses.
-        let bytes = (reader.grid().len() * size_of::<f32>()) as u64 * (BATCH as u64 * 5 + 16);
-        memory::check(bytes)
-            .map_err(|shortage| antsreg_core::io::Error { path: path.clone(), kind: shortage.into() })?;
-        let zeros = Volume::filled(reader.grid().clone(), 0.0);
-        let first = match reader.next_volume() {
-            Err(error) if task.keep_going && is_not_finite(&error) => zeros,
-            read => read?.unwrap_or(zeros),
+        let middle = feed.count() / 2;
+        let mut of_series = |index: usize| -> Result<Volume, Error> {
+            let entry = feed.get(index)?;
+            match entry.damage {
+                Some(count) => Err(task.no_reference(antsreg_motion::Error::NotFinite { count })),
+                None => Ok(Volume::clone(&entry.volume)),
+            }
         };
-        let of = if task.files.reference == ReferenceVolume::Mean { 2 * count } else { count };
-        Ok(Passes { task, observer, first, count, progress: Progress { aligned: 0, of } })
+        let reference = match &task.files.reference {
+            ReferenceVolume::File(path) => inputs::any_image(path)?,
+            ReferenceVolume::Volume(index) => of_series(*index)?,
+            ReferenceVolume::Middle | ReferenceVolume::Mean => of_series(middle)?,
+        };
+        Ok(Opened { task, feed, reference, began })
     }
 
-    /// The volume to which all volumes are aligned.
-    fn reference(&mut self) -> Result<Volume, Error> {
-        let path = &self.task.files.input;
-        let of_series = |index: usize| -> Result<Volume, Error> {
-            let mut reader = SeriesReader::open(path)?;
-            for _ in 0..index {
-                reader.skip_volume()?;
-            }
-            reader.next_volume()?.ok_or(Error::NoVolume { path: path.clone(), index, count: self.count })
-        };
-        match &self.task.files.reference {
-            ReferenceVolume::File(path) => inputs::any_image(path),
-            ReferenceVolume::Middle => of_series(self.count / 2),
-            ReferenceVolume::Volume(index) => of_series(*index),
-            ReferenceVolume::Mean => {
-                let middle = of_series(self.count / 2)?;
-                let reference = prepared(self.task, &middle)?;
-                let mut pass = self.begin(&reference, &middle)?;
-                while !pass.next_batch()?.is_empty() {}
-                Ok(pass.sums.mean(&middle.grid))
-            }
+    /// Aligns all volumes and writes the files, which do not have their names yet, so that others can be added.
+    ///
+    /// # Errors
+    /// Those of [`run`].
+    pub fn find(
+        self,
+        device: &Device,
+        observer: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Found, Error> {
+        let Opened { task, mut feed, mut reference, began } = self;
+        let (count, grid) = (feed.count(), feed.grid().clone());
+        let mean = task.files.reference == ReferenceVolume::Mean;
+        let mut progress = Progress { aligned: 0, of: if mean { 2 * count } else { count } };
+        if mean {
+            let (feed, progress) = (&mut feed, &mut progress);
+            let pass = Pass { task, feed, reference: &reference, observer, progress, write: None };
+            let sums = device.run(pass)?.sums;
+            reference = sums.mean(&reference.grid);
         }
-    }
-
-    /// Begins a pass over the series.
-    fn begin<'b>(&'b mut self, reference: &'b Reference, image: &'b Volume) -> Result<Pass<'b>, Error> {
-        let names = &self.task.files.names;
-        let squares = names.variance.is_some() || names.deviation.is_some();
-        Ok(Pass {
-            task: self.task,
-            reader: SeriesReader::open(&self.task.files.input)?,
-            count: self.count,
-            image,
-            series: Series::new(reference),
-            transforms: Vec::new(),
-            failed: Vec::new(),
-            sums: Sums::new(image.voxels.len(), squares),
-            quality: Quality::new(image),
-            observer: self.observer,
-            progress: &mut self.progress,
-        })
-    }
-}
-
-/// One pass over the series, a batch at a time.
-struct Pass<'a> {
-    task: &'a Task,
-    reader: SeriesReader,
-    /// Volumes of the series.
-    count: usize,
-    image: &'a Volume,
-    series: Series<'a>,
-    transforms: Vec<AffineTransform>,
-    failed: Vec<(usize, String)>,
-    /// Sums over the corrected volumes.
-    sums: Sums,
-    quality: Quality,
-    observer: &'a mut dyn FnMut(Progress) -> ControlFlow<()>,
-    progress: &'a mut Progress,
-}
-
-impl Pass<'_> {
-    /// Reads, aligns and corrects the next volumes; none after the last.
-    fn next_batch(&mut self) -> Result<Vec<Volume>, Error> {
-        let first = self.transforms.len();
-        let volumes: Vec<Volume> =
-            (first..self.count.min(first + BATCH)).map(|index| self.read(index)).collect::<Result<_, _>>()?;
-        let aligned = self.series.align(&volumes);
-        for (n, aligned) in aligned.into_iter().enumerate() {
-            let index = first + n;
-            let before = self.transforms.last().copied().unwrap_or_else(AffineTransform::identity);
-            let transform = match aligned {
-                Ok(aligned) => aligned.transform,
-                Err(source) if self.task.keep_going => {
-                    if !self.failed.iter().any(|(failed, _)| *failed == index) {
-                        self.failed.push((index, source.to_string()));
+        let mut outputs = Outputs::new();
+        let timing = feed.timing();
+        let onto = reference.grid.clone();
+        let write = |outputs: &mut Outputs, batches: Receiver<Vec<Volume>>| {
+            let Some(path) = &task.files.names.corrected else { return Ok(()) };
+            let file = PlanesFile { grid: &onto, count, planes: Planes::Series(timing), stored: Stored::Float32 };
+            let mut ready = VecDeque::new();
+            outputs.write(path, |path| {
+                file.write(path, |index| {
+                    if ready.is_empty() {
+                        ready.extend(batches.recv().unwrap_or_default());
                     }
-                    before
-                }
-                Err(source) => {
-                    let path = self.task.files.input.clone();
-                    return Err(Error::MotionVolume { path, index, source });
-                }
-            };
-            self.transforms.push(transform);
-        }
-        let onto = &self.image.grid;
-        let corrected: Vec<Volume> = volumes
-            .par_iter()
-            .zip(&self.transforms[first..])
-            .map(|(volume, transform)| {
-                let chain = TransformChain::from(vec![Transform::Affine(*transform)]);
-                apply::resample(volume, onto, &chain, self.task.reading.on(&volume.grid), 0.0)
+                    ready.pop_front().ok_or_else(|| Error::NoVolume { path: task.files.input.clone(), index, count })
+                })
             })
-            .collect();
-        for moved in &corrected {
-            self.sums.add(&moved.voxels);
-            self.quality.add(moved);
-        }
-        self.progress.aligned += volumes.len();
-        match (self.observer)(*self.progress) {
-            ControlFlow::Continue(()) => Ok(corrected),
-            ControlFlow::Break(()) => Err(antsreg_register::Error::Stopped.into()),
-        }
-    }
-
-    /// The next volume; zeros for one that is not finite, where such volumes are left out.
-    fn read(&mut self, index: usize) -> Result<Volume, Error> {
-        match self.reader.next_volume() {
-            Err(error) if self.task.keep_going && is_not_finite(&error) => {
-                self.failed.push((index, error.to_string()));
-                Ok(Volume::filled(self.reader.grid().clone(), 0.0))
-            }
-            Err(antsreg_core::io::Error { kind: ErrorKind::NotFinite { count, .. }, .. }) => {
-                let source = antsreg_motion::Error::NotFinite { count };
-                Err(Error::MotionVolume { path: self.task.files.input.clone(), index, source })
-            }
-            read => {
-                let path = &self.task.files.input;
-                read?.ok_or_else(|| Error::NoVolume { path: path.clone(), index, count: self.count })
-            }
-        }
+        };
+        let wanted = task.files.names.corrected.is_some();
+        let write = wanted.then_some((&mut outputs, &write as Write<'_>));
+        let passed = device.run(Pass {
+            task,
+            feed: &mut feed,
+            reference: &reference,
+            observer,
+            progress: &mut progress,
+            write,
+        })?;
+        let Passed { transforms, failed, sums, sums_before, quality, centre } = passed;
+        let courses = quality.courses();
+        let motion = Motion {
+            rows: table::rows(&transforms, &centre, &quality.finish(&courses)),
+            transforms,
+            centre,
+            grids: [reference.grid, grid],
+            failed,
+            device: device.description().clone(),
+            seconds: began.elapsed().as_secs_f64(),
+            timing,
+            sums: [sums_before, sums],
+            courses,
+        };
+        motion.write(task, &task.files.names, &mut outputs)?;
+        Ok(Found { outputs, motion })
     }
 }
 
-fn is_not_finite(error: &antsreg_core::io::Error) -> bool {
-    matches!(error.kind, ErrorKind::NotFinite { .. })
+impl Task {
+    /// Writes files of a series whose motion was found by this task, the corrected series included, which is read again.
+    ///
+    /// # Errors
+    /// A file that cannot be read or written.
+    pub fn save(&self, motion: &Motion, series: Option<&InMemory>, names: &Names) -> Result<Vec<PathBuf>, Error> {
+        let files = MotionFiles { names: names.clone(), ..self.files.clone() };
+        files.check()?;
+        motion.save(self, names, &mut Feed::of(self, series)?)
+    }
+
+    /// A corrected volume, counted from 0, of a series whose motion was found by this task.
+    ///
+    /// # Errors
+    /// A file that cannot be read; an index that the series does not have.
+    pub fn corrected(&self, motion: &Motion, series: Option<&InMemory>, index: usize) -> Result<Volume, Error> {
+        motion.corrected(self, index, &Feed::of(self, series)?.get(index)?.volume)
+    }
+
+    /// The error of a reference that cannot be used.
+    pub(super) fn no_reference(&self, source: antsreg_motion::Error) -> Error {
+        let path = self.files.reference.file().unwrap_or(&self.files.input);
+        Error::MotionReference { path: path.into(), source }
+    }
 }

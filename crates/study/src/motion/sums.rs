@@ -1,8 +1,13 @@
 //! Images of all corrected volumes together.
 
 use antsreg_core::{Grid, Volume};
+use rayon::prelude::*;
+
+/// Voxels that one thread adds up.
+const PIECE: usize = 1 << 14;
 
 /// Sums over the volumes, voxel by voxel.
+#[derive(Debug, Clone)]
 pub(super) struct Sums {
     count: usize,
     sum: Vec<f64>,
@@ -21,11 +26,13 @@ impl Sums {
         let before = self.count as f64;
         self.count += 1;
         if before > 0.0 {
-            for ((square, sum), value) in self.squares.iter_mut().zip(&self.sum).zip(voxels) {
+            let squares = self.squares.par_iter_mut().with_min_len(PIECE);
+            squares.zip(&self.sum).zip(voxels).for_each(|((square, sum), value)| {
                 *square += (f64::from(*value) - sum / before).powi(2) * before / (before + 1.0);
-            }
+            });
         }
-        self.sum.iter_mut().zip(voxels).for_each(|(sum, value)| *sum += f64::from(*value));
+        let sums = self.sum.par_iter_mut().with_min_len(PIECE);
+        sums.zip(voxels).for_each(|(sum, value)| *sum += f64::from(*value));
     }
 
     /// The mean, on the grid of the reference.

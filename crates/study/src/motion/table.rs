@@ -1,4 +1,4 @@
-//! The table of the motion.
+//! The table of the motion parameters (TSV).
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use nalgebra::Point3;
 
 use crate::Error;
 
-/// The columns, by BIDS' and fMRIPrep's names.
+/// Names of the columns, as in BIDS and fMRIPrep.
 const COLUMNS: [&str; 10] = [
     "trans_x",
     "trans_y",
@@ -28,13 +28,13 @@ const COLUMNS: [&str; 10] = [
 pub struct Row {
     /// Translation of the reference's centre, RAS mm, then rotations about x, y and z, radians.
     pub parameters: [f64; 6],
-    /// Framewise displacement and root mean squared deviation since the volume before, mm.
+    /// Framewise displacement and root mean squared deviation from the volume before, mm.
     pub since_before: Option<[f64; 2]>,
-    /// DVARS in units of the intensities, and as a multiple of what noise alone lets expect.
+    /// DVARS in units of the intensities, and standardised DVARS: the ratio to the value expected for noise alone.
     pub dvars: Option<[f64; 2]>,
 }
 
-/// The rows of a series: `transforms` from the reference to each volume, RAS mm, about a centre.
+/// Computes the rows of a series from `transforms` (reference → volume, RAS mm); rotations are about `centre`.
 pub(super) fn rows(transforms: &[AffineTransform], centre: &Point3<f64>, dvars: &[Option<[f64; 2]>]) -> Vec<Row> {
     let motions: Vec<_> = transforms.iter().map(|transform| parameters(transform, centre)).collect();
     let row = |n: usize| {
@@ -49,7 +49,7 @@ pub(super) fn rows(transforms: &[AffineTransform], centre: &Point3<f64>, dvars: 
     (0..transforms.len()).map(row).collect()
 }
 
-/// Writes the table: columns between tabs, `n/a` where a volume has no value.
+/// Writes the table with tabs between the columns, and `n/a` where a volume has no value.
 pub(super) fn write(path: &Path, rows: &[Row]) -> Result<(), Error> {
     let mut text = COLUMNS.join("\t") + "\n";
     for row in rows {

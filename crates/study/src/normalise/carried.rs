@@ -1,4 +1,4 @@
-//! Further images of a head, with the rigid transforms that bring them to the scan.
+//! Further images of a head, and the rigid transforms between them and the scan.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,13 +33,13 @@ impl Carried {
     }
 }
 
-/// A rigid registration by normalised mutual information, from where the headers place the images.
+/// The options of a rigid registration by normalised mutual information. It starts from the positions in the headers.
 fn options(scan: &Side) -> Result<Options, Error> {
     let recipe = Recipe { start: Start::Headers, images: None, ..Recipe::new(Preset::Multimodal) };
     Ok(recipe.options(scan.grid().shape)?)
 }
 
-/// Finds where an image lies on a scan: the map of the scan's points to those of the image, RAS mm.
+/// Aligns a further image with a scan. Returns the rigid map from points of the scan to points of the image, RAS mm.
 ///
 /// # Errors
 /// Images that do not overlap; a device that fails.

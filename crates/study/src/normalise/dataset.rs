@@ -8,18 +8,18 @@ use serde_json::json;
 use super::listing::Scan;
 use crate::Error;
 
-/// The version of BIDS whose names are used.
+/// The version of BIDS that the names follow.
 const BIDS: &str = "1.9.0";
 
 /// Patterns of files whose names BIDS does not define.
 const IGNORED: &str = "*.html\nlogs/\nsummary.csv\n*_xfm.*\n";
 
-/// The folder of a dataset of derivatives.
+/// A dataset of derivatives in a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dataset {
-    /// The folder.
+    /// Path of the folder.
     pub folder: PathBuf,
-    /// The BIDS dataset of the scans; `None` if the scans are from several datasets or none.
+    /// The BIDS dataset of the scans; `None` if the scans come from several datasets or from none.
     raw: Option<PathBuf>,
 }
 

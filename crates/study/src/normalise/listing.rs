@@ -13,7 +13,7 @@ const USUAL: [&str; 2] = ["T2w", "FLAIR"];
 /// A scan of a head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scan {
-    /// The name of the subject; of the scan, if the subject has several scans.
+    /// The name of the subject, or of the scan if the subject has several scans.
     pub name: String,
     /// Path of the image.
     pub image: PathBuf,
@@ -25,9 +25,11 @@ pub struct Scan {
     pub root: Option<PathBuf>,
 }
 
-/// The scans of each source, in order: BIDS folders, tables (`.csv`), or images, further ones of the same head joined by
-/// commas. `also` are the further images' suffixes in BIDS folders, and columns in tables; without any, T2w and FLAIR of
-/// BIDS folders where they are there.
+/// Lists the scans of each source, in order. A source is a BIDS folder, a table (`.csv`), or an image; further images
+/// of the same
+/// head are joined to it by commas. `also` holds the suffixes of further images in BIDS folders, and their columns in
+/// tables. If
+/// `also` is empty, T2w and FLAIR images of BIDS folders are taken.
 ///
 /// # Errors
 /// Those of [`subjects::list`].

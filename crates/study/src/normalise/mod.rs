@@ -1,5 +1,6 @@
-//! Raw scans of heads brought to a template: shading removed, the brain found, registered, and written under the names that
-//! BIDS gives derivatives. It is a [`batch`](crate::batch) with [`Normalising`] as its steps.
+//! Brings raw scans of heads to a template: removes the shading, finds the brain, registers it, and writes the
+//! results under the names that BIDS defines for derivatives. A normalisation is a [`batch`](crate::batch) with
+//! [`Normalising`] as its steps.
 
 mod carried;
 mod dataset;

@@ -1,4 +1,4 @@
-//! Names of BIDS: a scan's taken apart, and those of its derivatives.
+//! BIDS names: parses the name of a scan and makes the names of its derivatives.
 
 use std::path::{Path, PathBuf};
 
@@ -9,24 +9,24 @@ use crate::words::stem;
 const SUFFIXES: [&str; 11] =
     ["T1w", "T2w", "FLAIR", "PDw", "PDT2", "T2starw", "inplaneT1", "inplaneT2", "angio", "UNIT1", "T1map"];
 
-/// The suffix of a scan whose name has none.
+/// The suffix for a scan whose name has no suffix.
 const USUAL: &str = "T1w";
 
-/// Entities that say how an image was derived: derivatives get their own.
+/// Entities that say how an image was derived. They are removed, because derivatives get their own.
 const DERIVED: [&str; 9] = ["space", "split", "recording", "res", "den", "label", "desc", "from", "to"];
 
-/// The name of a scan as BIDS has it: entities in their order, and the suffix.
+/// The name of a scan in BIDS: entities in order, and the suffix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BidsName {
-    /// Keys and labels, the subject's first.
+    /// Keys and labels of the entities, beginning with the subject.
     entities: Vec<[String; 2]>,
     /// The kind of image, such as `T1w`.
     pub suffix: String,
 }
 
 impl BidsName {
-    /// The name of the scan of a subject. A name that does not begin as BIDS has it becomes the subject's label, without the
-    /// characters that labels cannot have.
+    /// The BIDS name of the scan of a subject. If the name is not a BIDS name, its letters and digits become the
+    /// label of the subject.
     pub fn of(subject: &str, image: &Path) -> BidsName {
         let suffix = suffix_of(image).unwrap_or(USUAL).to_owned();
         if !subject.starts_with("sub-") {
@@ -40,13 +40,13 @@ impl BidsName {
         BidsName { entities: subject.split('_').filter_map(entity).collect(), suffix }
     }
 
-    /// The entities, joined.
+    /// The entities joined by underscores.
     pub fn entities(&self) -> String {
         let joined: Vec<String> = self.entities.iter().map(|[key, value]| format!("{key}-{value}")).collect();
         joined.join("_")
     }
 
-    /// The folder of the scan's derivatives below that of the dataset.
+    /// The folder of the scan's derivatives, relative to the folder of the dataset.
     pub fn folder(&self) -> PathBuf {
         let of = |wanted: &str| self.entities.iter().find(|[key, _]| key == wanted);
         let levels = ["sub", "ses"].into_iter().filter_map(of).map(|[key, value]| format!("{key}-{value}"));
@@ -54,29 +54,29 @@ impl BidsName {
     }
 }
 
-/// The suffix of an image's name, if it is one of BIDS in upper or lower case.
+/// The suffix in the name of an image, if BIDS defines it; upper and lower case are treated alike.
 pub fn suffix_of(image: &Path) -> Option<&'static str> {
     let stem = stem(image);
     let last = stem.rsplit('_').next()?;
     SUFFIXES.into_iter().find(|suffix| suffix.eq_ignore_ascii_case(last))
 }
 
-/// A text as the label of an entity: letters and digits only.
+/// Reduces a text to letters and digits, which a label of an entity may contain.
 pub fn label(text: &str) -> String {
     let label: String = text.chars().filter(char::is_ascii_alphanumeric).collect();
     if label.is_empty() { "unnamed".into() } else { label }
 }
 
-/// The place of a scan's derivatives.
+/// Where the derivatives of a scan are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
-    /// In the BIDS dataset in this folder, with names after BIDS.
+    /// In the BIDS dataset in this folder, under BIDS names.
     Dataset(PathBuf),
     /// Files whose names begin with this prefix.
     Prefix(String),
 }
 
-/// The derivatives of a scan, and their names.
+/// The names of a scan's derivatives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Derivatives {
     place: Place,
@@ -85,7 +85,7 @@ pub struct Derivatives {
 }
 
 impl Derivatives {
-    /// The derivatives of a scan in a template's space.
+    /// Makes the names of a scan's derivatives in the space of a template.
     pub fn new(place: Place, name: BidsName, space: &str) -> Derivatives {
         Derivatives { place, name, space: space.into() }
     }
@@ -95,7 +95,7 @@ impl Derivatives {
         &self.name.suffix
     }
 
-    /// The start of all names but those of the page and the record, folder included.
+    /// The common start of all names except those of the page and the record; the folder is included.
     pub fn start(&self) -> String {
         match &self.place {
             Place::Dataset(folder) => {
@@ -113,37 +113,37 @@ impl Derivatives {
         }
     }
 
-    /// An image of the head, its shading removed, with this suffix, on the grid of the scan.
+    /// Path of an image of the head without shading, with this suffix, on the grid of the scan.
     pub fn image(&self, suffix: &str) -> PathBuf {
         self.file(&format!("desc-preproc_{suffix}.nii.gz"))
     }
 
-    /// The image with this suffix on the grid of the template.
+    /// Path of the image with this suffix on the grid of the template.
     pub fn image_in_space(&self, suffix: &str) -> PathBuf {
         self.file(&format!("space-{}_desc-preproc_{suffix}.nii.gz", self.space))
     }
 
-    /// The mask of the brain on the grid of the scan.
+    /// Path of the brain mask on the grid of the scan.
     pub fn mask(&self) -> PathBuf {
         self.file("desc-brain_mask.nii.gz")
     }
 
-    /// The mask of the brain on the grid of the template.
+    /// Path of the brain mask on the grid of the template.
     pub fn mask_in_space(&self) -> PathBuf {
         self.file(&format!("space-{}_desc-brain_mask.nii.gz", self.space))
     }
 
-    /// File of the transform that brings images of the scan to the template.
+    /// Path of the transform for images from the scan to the template.
     pub fn to_space(&self) -> PathBuf {
         self.transform(&self.name.suffix, &self.space, "h5")
     }
 
-    /// File of the transform that brings images of the template to the scan.
+    /// Path of the transform for images from the template to the scan.
     pub fn from_space(&self) -> PathBuf {
         self.transform(&self.space, &self.name.suffix, "h5")
     }
 
-    /// File of the rigid transform that brings a further image of the head to the scan.
+    /// Path of the rigid transform for a further image of the head to the scan.
     pub fn to_scan(&self, suffix: &str) -> PathBuf {
         self.transform(suffix, &self.name.suffix, "txt")
     }
@@ -169,7 +169,7 @@ impl Derivatives {
         image.with_file_name(stem(image) + ".json")
     }
 
-    /// The names of a registration's outputs, with further images of these suffixes; with a page or without.
+    /// The names of a registration's outputs, with further images of these suffixes, and with a page if `page`.
     pub fn names(&self, carried: &[String], page: bool) -> Names {
         let own = [self.image(&self.name.suffix), self.mask(), self.mask_in_space()];
         let others = carried.iter().flat_map(|suffix| [self.image(suffix), self.image_in_space(suffix)]);

@@ -1,4 +1,4 @@
-//! A request as plain data, and the batch that it amounts to.
+//! The request of a normalisation as plain data, and the batch made from it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,64 +12,66 @@ use super::steps::{Normalising, Task};
 use super::{Dataset, Shard};
 use crate::batch::Job;
 use crate::bias::Corrected;
-use crate::pair::{BrainChoice, FixedInputs, Format, Labels, PairFiles, StartFile, Writing};
+use crate::pair::{FixedInputs, Format, Labels, PairFiles, StartFile, Writing};
+use crate::skulls::BrainChoice;
 use crate::subjects;
 use crate::{Error, brain};
 
-/// Where derivatives go.
+/// Where the derivatives are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// Into a dataset as BIDS wants it.
+    /// Into a BIDS dataset in this folder.
     Dataset(PathBuf),
-    /// Those of one scan beside each other, under names that begin so.
+    /// Beside each other, for one scan, under names that begin with this prefix.
     Prefix(String),
 }
 
-/// What is asked for.
+/// The request of a normalisation.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The scans, all of them.
+    /// All scans, of which a shard may be processed.
     pub scans: Vec<Scan>,
-    /// The share of them that is done; `None` for all.
+    /// The shard to process; `None` for all scans.
     pub shard: Option<Shard>,
-    /// Where derivatives go.
+    /// Where the derivatives are written.
     pub output: Output,
-    /// The space that heads are brought to.
+    /// The template space.
     pub space: Space,
-    /// Whether shading is removed.
+    /// Whether the shading is removed from the scans.
     pub bias: bool,
-    /// The registration of the brains.
+    /// The recipe of the registration of the brains.
     pub recipe: Recipe,
-    /// Where it starts.
+    /// The start of the registration.
     pub start: StartFile,
-    /// How images are read between voxels.
+    /// Interpolation of the images.
     pub interpolation: Interpolation,
-    /// Whether pages are made.
+    /// Whether pages are written.
     pub page: bool,
 }
 
-/// The batch that a request amounts to.
+/// The batch made from a request.
 #[derive(Debug)]
 pub struct Normalisation {
-    /// The files that all scans share, with empty names for those of a scan.
+    /// The files that all scans share. Fields for the files of a scan are empty.
     pub shared: PairFiles,
-    /// The registration.
+    /// The recipe of the registration.
     pub recipe: Recipe,
-    /// Each scan.
+    /// The jobs, one for each scan.
     pub jobs: Vec<Job>,
-    /// What is done with it beside its registration.
+    /// The work for each scan in addition to its registration.
     pub steps: Normalising,
-    /// The dataset that is written, if it is one.
+    /// The dataset to write; `None` if the files begin with a prefix.
     pub dataset: Option<Dataset>,
-    /// The space.
+    /// The template space.
     space: Space,
 }
 
 impl Request {
-    /// The batch.
+    /// Makes the batch of a request.
     ///
     /// # Errors
-    /// Several scans for one prefix; scans whose derivatives would have the same names; a program whose template is damaged.
+    /// Several scans for one prefix; scans whose derivatives would have the same names; the built-in template is
+    /// damaged.
     pub fn plan(&self) -> Result<Normalisation, Error> {
         let (place, dataset) = match &self.output {
             Output::Dataset(folder) => (Place::Dataset(folder.clone()), Some(Dataset::of(folder, &self.scans))),
@@ -127,7 +129,7 @@ impl Request {
             bias: if self.bias { Corrected::Moving } else { Corrected::None },
             labels: Labels::default(),
             start: self.start.clone(),
-            brain: BrainChoice::None,
+            brain: BrainChoice::Both,
             prefix,
             writing: Writing { format: Format::NiiGz, composite: true, ..Writing::default() },
             report: None,
@@ -136,7 +138,7 @@ impl Request {
 }
 
 impl Normalisation {
-    /// Reads the fixed side: the template's brain.
+    /// Reads the fixed side of the registrations: the brain of the template.
     ///
     /// # Errors
     /// Files that cannot be read or do not fit each other.
@@ -148,7 +150,7 @@ impl Normalisation {
         Ok(fixed)
     }
 
-    /// Folders that must exist before anything is written.
+    /// The folders that must exist before anything is written.
     pub fn folders(&self) -> Vec<PathBuf> {
         let of_jobs = self.steps.tasks.values().flat_map(|task| task.derivatives.folders());
         self.dataset.iter().map(|dataset| dataset.folder.clone()).chain(of_jobs).collect()

@@ -1,8 +1,8 @@
-//! A share of the scans, for engines that run several commands.
+//! A shard of the scans, for workflow engines that run several commands.
 
 use std::str::FromStr;
 
-/// A share of the scans: the kth of n.
+/// A shard of the scans: the kth of n equal shares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
     number: usize,
@@ -10,7 +10,7 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// Whether the scan at index `place` of the list belongs to this share.
+    /// Whether the scan at the index `place` of the list belongs to this shard.
     pub fn has(self, place: usize) -> bool {
         place % self.of == self.number - 1
     }

@@ -11,15 +11,16 @@ use super::space::Space;
 const BUILT_IN: &str =
     "https://templateflow.s3.amazonaws.com/tpl-MNI152NLin2009cAsym/tpl-MNI152NLin2009cAsym_res-02_T1w.nii.gz";
 
-/// A file of a scan as metadata name it: by its place in the BIDS dataset that it is from.
+/// The name of a file in metadata: its path relative to the BIDS dataset that contains it.
 pub fn source(scan: &Scan, file: &Path) -> String {
     let below = scan.root.as_deref().and_then(|root| file.strip_prefix(root).ok());
     below.map_or_else(|| file.display().to_string(), |below| format!("bids:raw:{}", below.display()))
 }
 
-/// Of an image of the head, made of these sources; on the grid of the template if a space is given.
-pub fn image(sources: &[String], space: Option<&Space>) -> Value {
-    with_reference(json!({ "Sources": sources, "SkullStripped": false }), space)
+/// Of an image of the head, made of these sources; on the grid of the template if a space is given. `stripped`: it shows a brain
+/// alone.
+pub fn image(sources: &[String], space: Option<&Space>, stripped: bool) -> Value {
+    with_reference(json!({ "Sources": sources, "SkullStripped": stripped }), space)
 }
 
 /// The sidecar of a brain mask.

@@ -1,4 +1,4 @@
-//! The space that heads are brought to.
+//! The template space of a normalisation.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,26 +10,28 @@ use super::names::label;
 use crate::words::stem;
 use crate::{Error, FileIdentity, brain, inputs};
 
-/// The name of the built-in template's space in BIDS.
+/// The BIDS name of the built-in template's space.
 const BUILT_IN: &str = "MNI152NLin2009cAsym";
 
-/// The space that heads are brought to: a template's brain.
+/// The space that heads are brought to: a template, whose brain is what they are registered to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Space {
     /// Name of the space in file names: letters and digits.
     pub name: String,
-    /// The template, and the mask of its brain; `None` for the built-in one. Without a mask it is a brain already.
+    /// The template, and the mask of its brain; `None` for the built-in one. Without a mask the brain of a head is extracted when
+    /// the first scan is registered.
     pub template: Option<(PathBuf, Option<PathBuf>)>,
 }
 
 impl Space {
-    /// The space of a template, or of the built-in one; `name` is what it is called, or else what the file is.
+    /// The space of the template in a file, or of the built-in template. `name` is the name of the space; by default
+    /// it is made from the name of the file.
     pub fn new(template: Option<PathBuf>, mask: Option<PathBuf>, name: Option<String>) -> Space {
         let usual = template.as_deref().map_or(BUILT_IN.into(), |template| label(&stem(template)));
         Space { name: name.unwrap_or(usual), template: template.map(|template| (template, mask)) }
     }
 
-    /// What the fixed image is called in records and messages: its file, or the space.
+    /// What the fixed image is called in records and messages: the path of its file, or the name of the space.
     pub fn path(&self) -> PathBuf {
         self.template.as_ref().map_or_else(|| self.name.clone().into(), |(template, _)| template.clone())
     }
@@ -39,7 +41,7 @@ impl Space {
         self.template.as_ref()?.1.as_deref()
     }
 
-    /// The template's brain, 0 elsewhere, and the files as they were when they were read.
+    /// The template, its brain alone where it has a mask, and the files as they were when they were read.
     ///
     /// # Errors
     /// Files that cannot be read or do not fit each other.

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use antsreg_core::io::outputs::{Writing, write_file};
 use antsreg_core::io::{itk, nifti};
 use antsreg_core::{LabelVolume, Transform, TransformChain, Volume};
-use antsreg_heads::brain::{Template, without_skull};
+use antsreg_heads::brain::{Template, device_bytes, mask_of_brain, without_skull};
 use antsreg_kernels::apply::{self, LabelInterpolation};
 use antsreg_pool::Worker;
-use antsreg_register::{Grids, Interpolation, Options, Registration, Side};
+use antsreg_register::{Interpolation, Options, Registration, Side};
 use serde_json::Value;
 
 use super::carried::{Carried, align};
@@ -18,8 +18,9 @@ use super::listing::Scan;
 use super::names::Derivatives;
 use super::sidecar::{self, source};
 use super::space::Space;
-use crate::batch::{Job, Steps};
-use crate::pair::{BrainRecord, FixedInputs, Further, HeadRecord, Inputs};
+use crate::batch::{FixedSide, Job, Steps};
+use crate::brain::BrainRecord;
+use crate::pair::{FixedInputs, Further, HeadRecord, Inputs};
 use crate::{Error, brain, inputs};
 
 /// A scan with the names of its derivatives.
@@ -74,19 +75,26 @@ impl Steps for Normalising {
     fn prepare(
         &self,
         worker: &mut Worker,
-        options: &Options,
+        _: &Options,
+        fixed: &FixedSide,
         job: &Job,
         inputs: &mut Inputs,
         further: Vec<Arc<Volume>>,
     ) -> Result<Prepared, Error> {
+        // A scan or a template that shows a brain alone, or has a mask, stays as it is.
+        let [of_template, of_scan] = job.files.brain.sides(inputs.sides())?;
+        if of_template {
+            fixed.extract_own(worker, job, inputs)?;
+        }
         let head = inputs.moving.image.volume()?.clone();
         let given = inputs.moving.mask.of_stage(0).cloned();
         let mut warnings = Vec::new();
+        let is_given = given.is_some();
         let (mask, found) = match given {
             Some(mask) => (mask, None),
+            None if !of_scan => (Arc::new(mask_of_brain(&head)), None),
             None => {
-                let side = Side::new(self.template.head().clone());
-                let bytes = options.device_bytes(&Grids::of([&side, &inputs.moving]));
+                let bytes = device_bytes(&self.template, &head.grid);
                 let find = |device: &_| brain::find(&job.files.moving, &head, &self.template, device, &mut ());
                 let found = worker.with_device(bytes, find)?;
                 warnings.extend(found.doubts.iter().map(ToString::to_string));
@@ -104,6 +112,7 @@ impl Steps for Normalising {
         let record = HeadRecord {
             brain_cm3: inside as f64 * head.grid.spacing.product() / 1000.0,
             found,
+            without_skull: !of_scan && !is_given,
             carried: carried.iter().map(Carried::record).collect(),
         };
         Ok(Prepared { head, mask, record, warnings, carried })
@@ -133,9 +142,9 @@ impl Steps for Normalising {
         let mut files = Files::default();
         let of_scan = [source(scan, &scan.image)];
         let space = Some(&self.space);
-        let suffix = derivatives.suffix();
-        files.image(derivatives.image(suffix), sidecar::image(&of_scan, None), Some(volume(head.clone())));
-        files.image(derivatives.image_in_space(suffix), sidecar::image(&of_scan, space), None);
+        let (suffix, stripped) = (derivatives.suffix(), record.without_skull);
+        files.image(derivatives.image(suffix), sidecar::image(&of_scan, None, stripped), Some(volume(head.clone())));
+        files.image(derivatives.image_in_space(suffix), sidecar::image(&of_scan, space, stripped), None);
         files.image(derivatives.mask(), sidecar::mask(&of_scan, None), Some(labels(mask)));
         files.image(derivatives.mask_in_space(), sidecar::mask(&of_scan, space), Some(labels(in_space)));
         for Carried { path, suffix, image, rigid } in carried {
@@ -145,9 +154,13 @@ impl Steps for Normalising {
             let mut chain = found.forward.clone();
             chain.steps.extend(to_image.steps);
             let on_template = onto(&image, &chain, &grid);
-            files.image(derivatives.image(&suffix), sidecar::image(&sources, None), Some(volume(Arc::new(on_scan))));
+            files.image(
+                derivatives.image(&suffix),
+                sidecar::image(&sources, None, false),
+                Some(volume(Arc::new(on_scan))),
+            );
             let in_space = Some(volume(Arc::new(on_template)));
-            files.image(derivatives.image_in_space(&suffix), sidecar::image(&sources, space), in_space);
+            files.image(derivatives.image_in_space(&suffix), sidecar::image(&sources, space, false), in_space);
             let write = Box::new(move |path: &Path| Ok(itk::write_affine(path, &rigid, centre)?));
             files.0.push((derivatives.to_scan(&suffix), write));
         }

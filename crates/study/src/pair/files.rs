@@ -1,4 +1,4 @@
-//! The files of one registration: read and written, under ANTs' names.
+//! The files of one registration: inputs and outputs, under ANTs' names.
 
 use std::path::{Path, PathBuf};
 
@@ -8,57 +8,58 @@ use antsreg_register::Model;
 use antsreg_register::linear::Start;
 use serde::{Deserialize, Serialize};
 
-use super::skulls::BrainChoice;
 use crate::bias::Corrected;
+use crate::skulls::BrainChoice;
 use crate::transforms::{TransformFile, read_affine};
 use crate::{Error, inputs};
 
-/// What the name of a page is after the prefix, unless another is given.
+/// The end of the name of a page after the prefix, unless another name is given.
 const REPORT: &str = "report.html";
 
 /// The files of one registration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairFiles {
-    /// The image that stays.
+    /// Path of the fixed image.
     pub fixed: PathBuf,
-    /// The image that is brought to it.
+    /// Path of the moving image.
     pub moving: PathBuf,
     /// Further channels of both sides.
     pub channels: Vec<ChannelFiles>,
-    /// Fixed voxels that count.
+    /// Path of the mask of the fixed image.
     pub fixed_mask: Option<PathBuf>,
     /// White matter of the fixed image, for boundary-based registration.
     pub white_matter: Option<PathBuf>,
-    /// Moving voxels that count.
+    /// Path of the mask of the moving image.
     pub moving_mask: Option<PathBuf>,
-    /// Further images of the moving side that take no part in the registration and are brought along.
+    /// Paths of further images of the moving side, which are not used in the registration but are resampled with its
+    /// result.
     pub carried: Vec<PathBuf>,
     /// Which images are corrected for shading before they are registered.
     pub bias: Corrected,
     /// Label maps.
     pub labels: Labels,
-    /// Where the registration starts.
+    /// The start of the registration.
     pub start: StartFile,
-    /// Of which sides the brain is extracted and registered.
+    /// Of which images the brain is extracted and registered.
     pub brain: BrainChoice,
     /// Start of all output names, folder included.
     pub prefix: String,
-    /// Which images and warps are written, and how.
+    /// Which images and warps are written, and in which form.
     pub writing: Writing,
-    /// The page to judge the result by, if one is wanted.
+    /// Path of the report page; `None` for no page.
     pub report: Option<PathBuf>,
 }
 
 /// A further channel of both sides.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChannelFiles {
-    /// Image aligned with the fixed one.
+    /// Path of an image that is aligned with the fixed image.
     pub fixed: PathBuf,
-    /// Image aligned with the moving one.
+    /// Path of an image that is aligned with the moving image.
     pub moving: PathBuf,
 }
 
-/// Label maps that go along with a registration.
+/// Label maps of both sides of a registration.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Labels {
     /// Label map of the fixed image, against which the warped labels are scored.
@@ -67,25 +68,25 @@ pub struct Labels {
     pub moving: Option<PathBuf>,
     /// Labels that count in the overlap: a file of numbers, or numbers such as `1,2,5`.
     pub list: Option<String>,
-    /// How the moving labels are resampled.
+    /// Interpolation of the moving labels.
     pub interpolation: LabelInterpolation,
 }
 
-/// Where a registration starts, by a file if one was given.
+/// The start of a registration, which may be in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StartFile {
-    /// Centres of mass on each other.
+    /// The centres of mass are aligned.
     #[default]
     CentreOfMass,
-    /// World coordinates as the headers say.
+    /// The world coordinates of the headers are used unchanged.
     Headers,
-    /// An affine in a file.
+    /// An affine map in a file.
     File(TransformFile),
 }
 
 impl StartFile {
-    /// The start of a registration that is not told one.
+    /// The default start of a registration with this model.
     pub fn usual(model: Model) -> StartFile {
         match model.usual_start() {
             Start::Headers => StartFile::Headers,
@@ -93,10 +94,10 @@ impl StartFile {
         }
     }
 
-    /// The start itself.
+    /// Reads the start.
     ///
     /// # Errors
-    /// A file that cannot be read or holds no affine.
+    /// A file that cannot be read or holds no affine map.
     pub fn read(&self) -> Result<Start, Error> {
         Ok(match self {
             StartFile::CentreOfMass => Start::CentreOfMass,
@@ -116,7 +117,7 @@ impl std::fmt::Display for StartFile {
     }
 }
 
-/// Which images and warps are written, and how.
+/// Which images and warps are written, and in which form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Writing {
     /// Format of images and warps.
@@ -125,7 +126,7 @@ pub struct Writing {
     pub warped: bool,
     /// Whether the inverse warp and the inversely warped image are written.
     pub inverse: bool,
-    /// Whether the transforms of each direction are written as one composite, instead of affine and warps.
+    /// Whether all transforms of a direction are written as one composite file, instead of affine and warps.
     #[serde(default)]
     pub composite: bool,
 }
@@ -161,14 +162,14 @@ impl Format {
     }
 }
 
-/// Names of the outputs; `None` for those that are not written.
+/// Paths of the outputs; `None` for those that are not written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Names {
-    /// Affine, fixed → moving.
+    /// The affine map, fixed → moving.
     pub affine: Option<PathBuf>,
-    /// Displacement before the affine.
+    /// The warp: the displacement before the affine.
     pub warp: Option<PathBuf>,
-    /// Its inverse.
+    /// The inverse of the warp.
     pub inverse_warp: Option<PathBuf>,
     /// All transforms, fixed → moving, in one file.
     pub composite: Option<PathBuf>,
@@ -180,18 +181,18 @@ pub struct Names {
     pub inverse_warped: Option<PathBuf>,
     /// The moving labels on the fixed grid.
     pub labels: Option<PathBuf>,
-    /// Overlap per label.
+    /// The table of overlap for each label.
     pub overlap: Option<PathBuf>,
-    /// Files of what is done beside the registration.
+    /// Files that are written in addition to those of the registration.
     pub further: Vec<PathBuf>,
-    /// The page to judge the result by.
+    /// The report page.
     pub report: Option<PathBuf>,
-    /// The record.
+    /// The JSON record.
     pub record: PathBuf,
 }
 
 impl Names {
-    /// The names of a registration, with or without a deformable stage.
+    /// The names of the outputs of a registration, with or without a deformable stage.
     pub fn new(files: &PairFiles, deformable: bool) -> Names {
         let name = |rest: &str| PathBuf::from(format!("{}{rest}", files.prefix));
         let extension = files.writing.format.extension();
@@ -214,7 +215,7 @@ impl Names {
         }
     }
 
-    /// Every name, in the order in which they are written.
+    /// All output names, in the order of writing.
     pub fn all(&self) -> Vec<&Path> {
         let transforms = [&self.affine, &self.warp, &self.inverse_warp, &self.composite, &self.inverse_composite];
         let others = [&self.warped, &self.inverse_warped, &self.labels, &self.overlap];
@@ -222,7 +223,7 @@ impl Names {
         optional.map(PathBuf::as_path).chain([self.record.as_path()]).collect()
     }
 
-    /// Files of an earlier run under the same prefix that these outputs do not replace.
+    /// Existing files of an earlier run with the same prefix that this run does not replace.
     pub fn left_over(&self, prefix: &str) -> Vec<PathBuf> {
         let volumes = ["1Warp", "1InverseWarp", "Warped", "InverseWarped", "Labels"];
         let names = volumes.iter().flat_map(|name| [format!("{name}.nii.gz"), format!("{name}.nii")]);
@@ -232,7 +233,7 @@ impl Names {
         paths.filter(|path| !written.contains(&path.as_path()) && path.exists()).collect()
     }
 
-    /// Refuses outputs that cannot be written, or that are inputs.
+    /// Checks that the outputs can be written and are no inputs.
     ///
     /// # Errors
     /// The first output that is refused.
@@ -242,17 +243,17 @@ impl Names {
 }
 
 impl PairFiles {
-    /// The name of the page of a prefix, unless another is given.
+    /// The default name of the page for a prefix.
     pub fn usual_report(prefix: &str) -> PathBuf {
         format!("{prefix}{REPORT}").into()
     }
 
-    /// Every file that is read.
+    /// Paths of all inputs.
     pub fn inputs(&self) -> Vec<&Path> {
         [self.fixed_inputs(), self.moving_inputs()].concat()
     }
 
-    /// Every file of the fixed side; the start and a list of labels count to it.
+    /// Paths of the inputs of the fixed side, including the start and a list of labels.
     pub fn fixed_inputs(&self) -> Vec<&Path> {
         let start = match &self.start {
             StartFile::File(file) => Some(&file.path),
@@ -264,7 +265,7 @@ impl PairFiles {
         images.chain(optional.into_iter().flatten()).map(PathBuf::as_path).chain(list).collect()
     }
 
-    /// Every file of the moving side.
+    /// Paths of the inputs of the moving side.
     pub fn moving_inputs(&self) -> Vec<&Path> {
         let optional = [self.moving_mask.as_ref(), self.labels.moving.as_ref()];
         let images = std::iter::once(&self.moving).chain(self.channels.iter().map(|files| &files.moving));

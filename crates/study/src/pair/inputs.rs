@@ -11,11 +11,11 @@ use antsreg_report::Reference;
 use nalgebra::Point3;
 
 use super::files::{PairFiles, StartFile};
-use super::skulls::Skull;
+use crate::skulls::Skull;
 use crate::transforms::check_of_volumes;
 use crate::{Error, FileIdentity, geometry, inputs};
 
-/// The fixed side of any number of registrations, and their start.
+/// The fixed images and masks of any number of registrations, and the transform from which these start.
 #[derive(Debug, Clone)]
 pub struct FixedInputs {
     /// The images and the mask.
@@ -24,9 +24,9 @@ pub struct FixedInputs {
     pub labels: Option<Arc<LabelVolume>>,
     /// Labels that count in the overlap.
     pub label_list: Option<Vec<i32>>,
-    /// The start.
+    /// The initial transform.
     pub start: Start,
-    /// What the start was read from.
+    /// The file from which the initial transform was read.
     pub start_file: StartFile,
     /// The files, as they were when they were read.
     pub identities: Vec<FileIdentity>,

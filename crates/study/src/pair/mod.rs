@@ -1,23 +1,22 @@
 //! One registration from files to files: read, registered, written.
 
+mod brains;
 mod files;
 mod head;
 mod inputs;
 mod overlap;
 mod page;
 mod record;
-mod skulls;
 mod volumes;
 mod write;
 
 pub use files::{ChannelFiles, Format, Labels, Names, PairFiles, StartFile, Writing};
-pub use head::{BrainRecord, CarriedRecord, HeadRecord};
+pub use head::{CarriedRecord, HeadRecord};
 pub use inputs::{FixedInputs, Inputs};
 pub(crate) use inputs::{check_in_plane, name_files};
 pub use record::{
     Consistency, DeviceMemory, ImageRecord, InputsRecord, JacobianRecord, JacobianSummary, LinearLevel, LinearRecord,
     OverlapRecord, Parameters, Record, Seconds, SynLevel, SynRecord,
 };
-pub use skulls::{BrainChoice, ExtractedRecord, Skull};
 pub use volumes::{Masks, Named, SideVolumes};
 pub use write::{Context, Further, Written, record, write, write_report, write_with};

@@ -1,4 +1,4 @@
-//! Labels resampled by a registration, and scored.
+//! Labels resampled by a registration, and their scores.
 
 use antsreg_core::TransformChain;
 use antsreg_core::io::nifti;
@@ -10,7 +10,7 @@ use super::files::{Names, PairFiles};
 use super::inputs::Inputs;
 use crate::Error;
 
-/// Resamples the moving labels onto the fixed grid and writes them; scores them where there are fixed labels.
+/// Resamples the moving labels on the fixed grid and writes them. Computes the overlap if there are fixed labels.
 pub(super) fn write(
     files: &PairFiles,
     names: &Names,

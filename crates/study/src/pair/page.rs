@@ -1,4 +1,4 @@
-//! The page of one registration: its pictures, and its record in words.
+//! The page of one registration: its pictures, and the contents of its record as text.
 
 use std::path::Path;
 
@@ -16,10 +16,10 @@ use super::record::{ImageRecord, Record};
 use crate::Error;
 use crate::words::{self, stem};
 
-/// What the fixed image, the moving image at the start and under the result are called.
+/// Names on the page of the fixed image, of the moving image at the start, and of the warped moving image.
 const NAMES: [&str; 3] = ["Fixed", "Before", "After"];
 
-/// Draws a registration. The fixed side is drawn once for all registrations to it.
+/// Draws the pictures of a registration. The fixed side is drawn once for all registrations to it.
 pub fn pictures(files: &PairFiles, inputs: &Inputs, found: &Registration) -> Result<Pictures, Error> {
     let side = &inputs.fixed.side;
     let drawn = &inputs.fixed.drawn;
@@ -43,7 +43,7 @@ pub fn pictures(files: &PairFiles, inputs: &Inputs, found: &Registration) -> Res
     Ok(compare(reference, &compared)?)
 }
 
-/// The page, as HTML.
+/// Makes the page as HTML.
 pub fn page(record: &Record, found: &Registration, pictures: &Pictures) -> Result<String, Error> {
     let facts = facts(record);
     let charts = charts(found, pictures)?;
@@ -51,7 +51,7 @@ pub fn page(record: &Record, found: &Registration, pictures: &Pictures) -> Resul
     Ok(comparison_page(&page)?.html)
 }
 
-/// Histograms, and the energies of the levels.
+/// The charts of the page: histograms, and the energies of the levels.
 fn charts(found: &Registration, pictures: &Pictures) -> Result<Vec<Chart>, Error> {
     let mut charts = vec![Chart {
         title: "Intensities".into(),
@@ -103,7 +103,7 @@ fn cost_curve(outcome: &linear::Outcome, n: usize) -> Curve {
     Curve { name: format!("stage {n}"), points, marks: true }
 }
 
-/// The record in words.
+/// The contents of the record as text.
 fn facts(record: &Record) -> Facts {
     let Record { inputs, similarity, .. } = record;
     let mut highlights = Vec::new();
@@ -176,6 +176,12 @@ fn sections(record: &Record) -> Vec<Section> {
             brain.map(|brain| ("overlap with the template's brain", four(brain.agreement))),
         ],
     );
+    let extracted = ["fixed image", "moving image"].into_iter().zip(&record.brains);
+    let extracted = extracted.map(|(side, brain)| {
+        let brain = brain.as_ref()?;
+        Some((side, format!("{:.0} cm³, found by {}", brain.volume_cm3, brain.found.contrast)))
+    });
+    section("Brains registered in the place of heads", extracted.collect());
     let jacobian = jacobian.as_ref();
     section(
         "Deformation",
@@ -208,7 +214,7 @@ fn sections(record: &Record) -> Vec<Section> {
     sections
 }
 
-/// A level of the deformable stage in words.
+/// Describes a level of the deformable stage.
 fn level(level: &super::SynLevel) -> String {
     let end = match (level.undone, level.converged) {
         (true, _) => ", undone",
@@ -218,7 +224,7 @@ fn level(level: &super::SynLevel) -> String {
     format!("÷ {}: {} iterations{end}", level.shrink, level.iterations)
 }
 
-/// What was read and written.
+/// The list of all files that were read and written.
 fn files(record: &Record) -> Vec<File> {
     let inputs = &record.inputs;
     let file = |role: &str, path: &Path, detail: String| File {
@@ -255,7 +261,7 @@ fn files(record: &Record) -> Vec<File> {
     files
 }
 
-/// A number of bytes as text, with a unit.
+/// A number of bytes as text, with its unit.
 fn size(bytes: u64) -> String {
     match bytes as f64 {
         bytes if bytes < 1e3 => format!("{bytes} bytes"),
@@ -264,12 +270,12 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// The affine and all parameters.
+/// The affine and all parameters as text.
 fn details(record: &Record) -> Vec<[String; 2]> {
     let row = |row: &[f64; 4]| row.map(|value| format!("{value:>14.8}")).join(" ");
     let affine = record.affine_ras.iter().map(row).collect::<Vec<_>>().join("\n");
     let mut details = vec![["Affine, fixed → moving, RAS mm".into(), affine]];
-    // Numbers and names only: they can be written as JSON.
+    // The parameters contain only numbers and names, so writing them as JSON cannot fail.
     details.extend(serde_json::to_string_pretty(&record.parameters).ok().map(|json| ["All parameters".into(), json]));
     details
 }

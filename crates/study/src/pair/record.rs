@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use super::files::{PairFiles, StartFile, Writing};
 use super::head::HeadRecord;
 use super::inputs::FixedInputs;
-use super::skulls::{BrainChoice, ExtractedRecord};
 use crate::bias::Corrected;
+use crate::skulls::{BrainChoice, ExtractedRecord};
 use crate::{FileIdentity, WrittenFile, geometry};
 
 /// The whole record.
@@ -70,8 +70,8 @@ pub struct Record {
     pub files_read: Vec<FileIdentity>,
     /// The files that were written, but for this one.
     pub files_written: Vec<WrittenFile>,
-    /// What the displacements of the warps are multiples of; `None` where they are as they were computed: if that was asked for,
-    /// and where a warp would fold.
+    /// Step to whose multiples the displacements of the warps are rounded, mm; `None` if rounding was turned off,
+    /// or if it would fold a warp.
     #[serde(default)]
     pub displacements_rounded_to_mm: Option<f64>,
     /// The brains that were extracted of the fixed and the moving image, and registered in place of the whole heads.
@@ -87,7 +87,7 @@ pub struct Parameters {
     pub bias: Corrected,
     /// The registration.
     pub options: Options,
-    /// Where the start was read from.
+    /// The file from which the initial transform was read.
     pub start: StartFile,
     /// Which files were written, and how.
     pub writing: Writing,

@@ -1,4 +1,4 @@
-//! Inputs of a registration that are in memory already, checked as those of files are.
+//! Inputs of a registration that are in memory already. They are checked as inputs from files are.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use super::StartFile;
 use super::inputs::{FixedInputs, Inputs, check_aligned, check_in_plane};
 use crate::{Error, inputs};
 
-/// An image, and what messages and records call it: its file, or words such as "the fixed image".
+/// An image with its name in messages and records: the path of its file, or words such as "the fixed image".
 #[derive(Debug, Clone)]
 pub struct Named {
-    /// The name.
+    /// The name in messages and records.
     pub name: PathBuf,
     /// The image.
     pub image: Image,
 }
 
-/// The masks of one side of a registration: voxels that count are above 0.5.
+/// The masks of one side of a registration. Voxels above 0.5 count.
 #[derive(Debug, Clone)]
 pub enum Masks {
     /// All voxels count.
@@ -37,15 +37,16 @@ pub struct SideVolumes {
     pub image: Named,
     /// Further images of the same person.
     pub channels: Vec<Named>,
-    /// Voxels that count.
+    /// The masks of the side.
     pub masks: Masks,
 }
 
 impl SideVolumes {
-    /// The side, checked: images with contrast, channels where the first image lies, a mask on its grid.
+    /// Checks the volumes and makes the side: images must have contrast, further channels must overlap with the first
+    /// image, a mask must lie on its grid.
     ///
     /// # Errors
-    /// A volume that is refused, by its name.
+    /// The name of a volume that is refused.
     pub fn check(&self) -> Result<Side, Error> {
         let Named { name, image } = &self.image;
         self.image.check_contrast()?;
@@ -75,7 +76,7 @@ impl SideVolumes {
 }
 
 impl Named {
-    /// Refuses an image without contrast.
+    /// Checks that the image has contrast.
     fn check_contrast(&self) -> Result<(), Error> {
         match self.image.range() {
             Some((least, most)) => inputs::check_range(least, most, &self.name),
@@ -85,7 +86,8 @@ impl Named {
 }
 
 impl FixedInputs {
-    /// A side that was checked, a start and what messages and records call it. No file is known of them.
+    /// Makes the fixed side of a registration from a checked side and a start; `start_file` describes the start in
+    /// messages and records. No file identities are recorded.
     pub fn of_side(side: Side, start: Start, start_file: StartFile) -> FixedInputs {
         FixedInputs {
             side,
@@ -100,11 +102,12 @@ impl FixedInputs {
 }
 
 impl Inputs {
-    /// Sides that were checked, of images of these names, with a start and what messages and records call it. No file is
-    /// known of them.
+    /// Makes the inputs of a registration from checked sides; `names` are the names of the images and `start_file`
+    /// describes the start
+    /// in messages and records. No file identities are recorded.
     ///
     /// # Errors
-    /// A slice beside a volume; slices that the start would move out of their plane.
+    /// A slice with a volume; slices that the start would move out of their plane.
     pub fn of_sides(
         [fixed, moving]: [Side; 2],
         names: [&Path; 2],

@@ -1,4 +1,4 @@
-//! From a result to files: transforms, images, labels, scores and the record.
+//! Writes the result of a registration: transforms, images, labels, scores and the record.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -18,24 +18,24 @@ use super::record::{
     DeviceMemory, ImageRecord, InputsRecord, JacobianRecord, LinearRecord, OverlapRecord, Parameters, Record,
     Seconds, SynRecord,
 };
-use super::skulls::{self, Skull};
+use crate::skulls::Skull;
 use crate::{Error, WrittenFile};
 
-/// The files that were written, and what they say.
+/// The files that were written, and their contents as data.
 #[derive(Debug)]
 pub struct Written {
-    /// The record, as it stands in its file.
+    /// The record, as written to its file.
     pub record: Record,
-    /// Overlap of the labels, if there were any to score.
+    /// Overlap of the labels; `None` if there were no labels to score.
     pub overlap: Option<Overlap>,
-    /// The files.
+    /// Paths of the files.
     pub paths: Vec<PathBuf>,
 }
 
-/// How a registration was run, for its record.
+/// How a registration was run. This information goes into the record.
 #[derive(Debug, Clone)]
 pub struct Context<'a> {
-    /// Files read and written.
+    /// The input and output files.
     pub files: &'a PairFiles,
     /// Names of the outputs.
     pub names: &'a Names,
@@ -45,29 +45,30 @@ pub struct Context<'a> {
     pub options: &'a Options,
     /// The device that computed.
     pub device: &'a Description,
-    /// Threads that computed.
+    /// Number of threads that computed.
     pub threads: usize,
     /// The command line, for the record.
     pub command_line: &'a [String],
-    /// Memory of the GPU, if it was one.
+    /// Memory of the GPU; `None` on the CPU.
     pub device_memory: Option<DeviceMemory>,
-    /// Times of its kernels, if they were measured.
+    /// Times of the GPU's kernels, if they were measured.
     pub profile: Option<serde_json::Value>,
 }
 
-/// What is written and recorded beside a registration's own results.
+/// Files and records that are written in addition to those of the registration.
 #[derive(Default)]
 pub struct Further<'a> {
-    /// Files, under the names that [`Names::further`] has.
+    /// The files, under the names in [`Names::further`].
     pub files: Vec<(PathBuf, WritingFile<'a, Error>)>,
-    /// What was done with the moving head.
+    /// The work on the moving head.
     pub head: Option<HeadRecord>,
-    /// Doubts about that, in words.
+    /// Warnings about that work, as text.
     pub warnings: Vec<String>,
 }
 
-/// Writes everything; the files appear at the end, together. `seconds` are those before the registration; `total` gives,
-/// from the seconds of all parts, those of the whole.
+/// Writes all outputs. The files appear together at the end. `seconds` are the times before the registration; `total`
+/// computes
+/// the total time from the times of all parts.
 ///
 /// # Errors
 /// A file that cannot be written.
@@ -80,7 +81,7 @@ pub fn write(
     write_with(of, found, seconds, total, Further::default())
 }
 
-/// [`write()`], with further files in the same set.
+/// Writes all outputs as [`write()`] does, with further files in the same set.
 ///
 /// # Errors
 /// A file that cannot be written.
@@ -95,7 +96,7 @@ pub fn write_with(
     seconds.add(found);
     let began = Instant::now();
     let mut outputs = Outputs::new();
-    // Drawing uses the threads that compressing leaves idle.
+    // The pictures are drawn on the threads that compression leaves idle.
     let (pictures, volumes) = rayon::join(
         || of.names.report.is_some().then(|| page::pictures(of.files, of.inputs, found)).transpose(),
         || write_volumes(of, found, files, &mut outputs),
@@ -122,7 +123,7 @@ pub fn write_with(
     Ok(Written { record, overlap, paths })
 }
 
-/// Writes the page of a registration alone; `seconds` are those of the whole.
+/// Writes only the page of a registration; `seconds` are the times of the whole run.
 ///
 /// # Errors
 /// A page that cannot be made or written.
@@ -132,13 +133,14 @@ pub fn write_report(of: &Context, found: &Registration, seconds: Seconds, path: 
     Ok(write_file(path, html.as_bytes())?)
 }
 
-/// The files of a set, and their sizes.
+/// The files of a set with their sizes.
 fn written(outputs: &Outputs) -> Result<Vec<WrittenFile>, Error> {
     let files = outputs.written()?;
     Ok(files.into_iter().map(|(path, bytes)| WrittenFile { path, bytes }).collect())
 }
 
-/// Writes transforms, images and `further` files, all at once: each is encoded by many threads, but goes into its file by one.
+/// Writes transforms, images and `further` files in parallel. Each file is compressed by many threads, but written by
+/// one.
 fn write_volumes<'a>(
     of: &'a Context,
     found: &'a Registration,
@@ -146,7 +148,8 @@ fn write_volumes<'a>(
     outputs: &mut Outputs,
 ) -> Result<(), Error> {
     let Context { names, inputs, .. } = of;
-    // ITK has two-dimensional transforms for slices across z; slices of another plane mean something in space only.
+    // ITK has two-dimensional transforms for slices across z only. Slices in other planes get three-dimensional
+    // transforms.
     let planar = inputs.sides().iter().all(|side| side.grid().is_slice_across_z());
     let (affine, centre) = (&found.affine, inputs.fixed.centre()?);
     let heads = heads(of, found);
@@ -183,12 +186,12 @@ fn write_volumes<'a>(
     outputs.write_all(all)
 }
 
-/// The warped and the inversely warped image of whole heads, where their brains were registered.
+/// The warped and the inversely warped image of the whole heads, if their brains were registered.
 fn heads(of: &Context, found: &Registration) -> [Option<Volume>; 2] {
     let Some(wanted) = of.options.images else { return [None, None] };
     let [fixed, moving] = of.inputs.sides().map(|side| side.grid());
     let resampled = |skull: &Option<Skull>, onto, chain| {
-        skull.as_ref().map(|skull| skulls::resampled(skull, onto, chain, wanted.interpolation))
+        skull.as_ref().map(|skull| skull.resampled(onto, chain, wanted.interpolation))
     };
     let [of_fixed, of_moving] = &of.inputs.skulls;
     [
@@ -197,7 +200,7 @@ fn heads(of: &Context, found: &Registration) -> [Option<Volume>; 2] {
     ]
 }
 
-/// The record of a registration, before any file is written.
+/// Makes the record of a registration, before any file is written.
 pub fn record(of: &Context, found: &Registration, overlap: Option<&Overlap>, seconds: Seconds) -> Record {
     let Context { files, names, inputs, .. } = of;
     let matrix = found.affine.to_homogeneous();

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use super::{Error, Subject};
 use crate::words::stem;
 
-/// The images `sub-*/anat/*_SUFFIX.nii[.gz]` and `sub-*/ses-*/anat/…` of a BIDS folder, sorted by name. Each image
-/// with the first suffix is a subject, named as its file without the suffix. Its other channels are in the same
-/// folder. For a missing channel the expected name is used, so that reading the subject reports it.
+/// Lists the images `sub-*/anat/*_SUFFIX.nii[.gz]` and `sub-*/ses-*/anat/…` of a BIDS folder, sorted by name. Each
+/// image with the first suffix is a subject with the name of its file without the suffix. Its other channels are in
+/// the same folder. For a missing channel the expected name is used, so that reading the subject reports it.
 pub fn read(folder: &Path, suffixes: &[String]) -> Result<Vec<Subject>, Error> {
     let mut subjects = Vec::new();
     for subject in entries(folder, "sub-")? {
@@ -37,8 +37,8 @@ pub fn beside(image: &Path, suffix: &str) -> Option<PathBuf> {
     among(&files, name, suffix)
 }
 
-/// The image of this name and suffix among those of a folder; with several acquisitions names have further parts, so the only
-/// one with the suffix counts too.
+/// Finds the image with this name and suffix among the files of a folder. With several acquisitions names have
+/// further parts; if only one file has the suffix, that file is taken.
 fn among(files: &[PathBuf], name: &str, suffix: &str) -> Option<PathBuf> {
     let of_suffix = || files.iter().filter(|file| is_image(file) && without(file, suffix).is_some());
     let own = of_suffix().find(|file| without(file, suffix).as_deref() == Some(name));

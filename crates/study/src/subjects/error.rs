@@ -20,7 +20,7 @@ pub enum Error {
     MissingColumn {
         /// Path of the table.
         path: PathBuf,
-        /// The column.
+        /// Name of the column.
         column: String,
         /// The columns found.
         found: String,
@@ -30,7 +30,7 @@ pub enum Error {
     UnknownColumn {
         /// Path of the table.
         path: PathBuf,
-        /// The column.
+        /// Name of the column.
         column: String,
         /// The known columns.
         known: String,
@@ -42,13 +42,13 @@ pub enum Error {
         path: PathBuf,
         /// The line, counted from 1.
         line: u64,
-        /// The column.
+        /// Name of the column.
         column: String,
     },
     /// A table or folder without any subject.
     #[error("{}: no subject was found, expected {expected}", path.display())]
     NoneFound {
-        /// The table or folder.
+        /// Path of the table or folder.
         path: PathBuf,
         /// What the table or folder should contain.
         expected: String,
@@ -64,7 +64,7 @@ pub enum Error {
     /// A name that cannot be the start of a file name.
     #[error("the subject of {} is called `{name}`, and names of files begin so; give another name", image.display())]
     Name {
-        /// The name.
+        /// The name that is refused.
         name: String,
         /// The subject's image.
         image: PathBuf,
@@ -72,7 +72,7 @@ pub enum Error {
     /// A name with line ends, escapes or other control characters.
     #[error("the subject of {image:?} is called {name:?}, with control characters; give another name")]
     ControlCharacter {
-        /// The name.
+        /// The name that is refused.
         name: String,
         /// The subject's image.
         image: PathBuf,
@@ -83,7 +83,7 @@ pub enum Error {
          name", image.display()
     )]
     Formula {
-        /// The name.
+        /// The name that is refused.
         name: String,
         /// The subject's image.
         image: PathBuf,
@@ -103,9 +103,9 @@ pub enum Error {
     /// Two columns of a table have the same name.
     #[error("{}: there are two columns `{column}`; rename or remove one", path.display())]
     DuplicateColumn {
-        /// The table.
+        /// Path of the table.
         path: PathBuf,
-        /// The column.
+        /// Name of the column.
         column: String,
     },
     /// A row that looks like a comment.
@@ -114,7 +114,7 @@ pub enum Error {
          or quote a name that begins so", path.display()
     )]
     Comment {
-        /// The table.
+        /// Path of the table.
         path: PathBuf,
         /// The line, counted from 1.
         line: u64,
@@ -122,7 +122,7 @@ pub enum Error {
     /// A row whose number of cells differs from the number of columns.
     #[error("{}: line {line}: expected {expected} cells, one a column, found {found}", path.display())]
     Cells {
-        /// The table.
+        /// Path of the table.
         path: PathBuf,
         /// The line, counted from 1.
         line: u64,
@@ -134,7 +134,7 @@ pub enum Error {
     /// A malformed table.
     #[error("{}: {source}", path.display())]
     Table {
-        /// The table.
+        /// Path of the table.
         path: PathBuf,
         /// The error, with the line of the table.
         source: csv::Error,
@@ -142,13 +142,13 @@ pub enum Error {
     /// A pipe or a device instead of a file.
     #[error("{}: is a pipe or a device, expected a file", path.display())]
     NotAFile {
-        /// The name.
+        /// The path.
         path: PathBuf,
     },
     /// A file too large for a table.
     #[error("{}: {found} bytes, expected a table of at most {largest}; is it the right file?", path.display())]
     TooLarge {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Most bytes allowed.
         largest: u64,
@@ -158,7 +158,7 @@ pub enum Error {
     /// A table or folder that cannot be read.
     #[error("{}: {source}", path.display())]
     Read {
-        /// The table or folder.
+        /// Path of the table or folder.
         path: PathBuf,
         /// The error of the file system.
         source: std::io::Error,

@@ -18,7 +18,7 @@ const LARGEST: u64 = 64 << 20;
 /// misspelt.
 pub fn read(path: &Path, channels: &[String]) -> Result<Vec<Subject>, Error> {
     let text = contents(path)?;
-    // Spreadsheets write a byte order mark at the start.
+    // Spreadsheet programs write a byte order mark at the start of a file.
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text);
     let wrap = |source| Error::Table { path: path.into(), source };
     let mut reader = ReaderBuilder::new().trim(Trim::All).flexible(true).from_reader(text);

@@ -66,16 +66,16 @@ struct Seconds {
 }
 
 impl Prepared {
-    /// Reads all subjects, plans the template and makes the first template. Writes nothing.
+    /// Reads all subjects, plans the template, extracts brains where the plan says so, and makes the first template. Writes nothing.
     ///
     /// # Errors
     /// Options or names out of range; a folder that cannot be used; too few subjects that can be read; too little
     /// memory for the template.
-    pub fn new(request: &Request) -> Result<Prepared, Error> {
+    pub fn new(request: &Request, progress: &mut dyn TemplateProgress) -> Result<Prepared, Error> {
         let (plan, images) = plan::make(request)?;
         let session = Session::new(plan, &request.folder);
-        session.keep(images);
-        let first = start::make(&session)?;
+        let heads = session.keep(images);
+        let first = start::make(&session, heads, progress)?;
         // The recipe is checked for this template before anything is written.
         registrations::options(&session, session.plan.last_pass)?;
         Ok(Prepared { session, first })
@@ -146,7 +146,7 @@ fn build(
     let mut seconds = Seconds { ready: run.ready_seconds, ..Seconds::default() };
     let background = background(&workers, run.threads)?;
     let notes = workers.notes();
-    // Each task writes several files in parallel.
+    // Each task writes several files in parallel, so fewer tasks than threads are started.
     let threads = run.threads.div_ceil(4);
     let devices = WriteQueue::with(threads, session.included.len(), background, |queue| {
         let first = first.map(|first| {

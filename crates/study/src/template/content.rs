@@ -49,11 +49,11 @@ impl Content<'_> {
 pub fn write_all(layout: &Layout, files: &[(&Path, Content)]) -> Result<Vec<FileRecord>, Error> {
     let write = |(path, content): &(&Path, Content)| content.write(path, layout.relative(path));
     if files.iter().any(|(path, _)| path.extension().is_some_and(|extension| extension == "gz")) {
-        // Each file is compressed by all threads of this pool.
+        // All threads of this pool compress each file.
         return files.par_iter().map(write).collect();
     }
-    // Separate threads: a thread of a pool that waits for the other files could start another step, and this step
-    // would not be recorded before that one is done.
+    // The files are written on separate threads. A thread of a pool that waits for the other files could start
+    // another step, and this step would then not be recorded before that step is done.
     std::thread::scope(|scope| {
         let writing: Vec<_> =
             files.iter().map(|file| digest::spawn(scope, "writing files", || write(file))).collect();

@@ -39,7 +39,7 @@ pub enum Error {
          first"
     )]
     BadName {
-        /// The name.
+        /// The name that is refused.
         name: String,
     },
     /// Two output files would have the same name.
@@ -51,7 +51,7 @@ pub enum Error {
     /// There is no subject with this name.
     #[error("there is no subject called {name}; there are {}", there.join(", "))]
     NoSubject {
-        /// The name.
+        /// The name that is refused.
         name: String,
         /// The names of all subjects.
         there: Vec<String>,
@@ -98,7 +98,7 @@ pub enum Error {
     /// The folder contains a template of other subjects or options.
     #[error("{}: holds a template made with another {}", folder.display(), differing.join(", "))]
     Changed {
-        /// The folder.
+        /// Path of the folder.
         folder: PathBuf,
         /// Names of the data that differ, such as options or subjects.
         differing: Vec<String>,
@@ -109,7 +109,7 @@ pub enum Error {
         path.display()
     )]
     PlanFormat {
-        /// The plan.
+        /// Path of the plan.
         path: PathBuf,
         /// Version of the program that made the plan.
         version: String,
@@ -121,13 +121,13 @@ pub enum Error {
     /// A file with the name of the plan that is no plan.
     #[error("{}: is not the plan of a template", path.display())]
     NotAPlan {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
     /// The data of a plan do not match the digest in the plan: the file was edited.
     #[error("{}: the plan was changed after it was made: another {}", path.display(), differing.join(", "))]
     PlanChanged {
-        /// The plan.
+        /// Path of the plan.
         path: PathBuf,
         /// Names of the data that differ.
         differing: Vec<String>,
@@ -135,7 +135,7 @@ pub enum Error {
     /// A folder with other files.
     #[error("{}: expected a new or empty folder, or that of a template; found {} and no plan", folder.display(), found.display())]
     Foreign {
-        /// The folder.
+        /// Path of the folder.
         folder: PathBuf,
         /// One of the files that do not belong to a template.
         found: PathBuf,
@@ -145,7 +145,7 @@ pub enum Error {
         "{}: an input in {}, where the outputs go; expected inputs in other folders", input.display(), folder.display()
     )]
     InputAmongOutputs {
-        /// The input.
+        /// Path of the input.
         input: PathBuf,
         /// The folder of the template.
         folder: PathBuf,
@@ -153,13 +153,13 @@ pub enum Error {
     /// Another process is using the folder.
     #[error("{}: another process is building this template", folder.display())]
     Busy {
-        /// The folder.
+        /// Path of the folder.
         folder: PathBuf,
     },
     /// The lock of the folder cannot be created.
     #[error("{}: could not be made: {source}", path.display())]
     Lock {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The error of the file system.
         source: std::io::Error,
@@ -187,9 +187,9 @@ pub enum Error {
     /// A subject that could not be registered.
     #[error("pass {pass}, subject {subject}: {reason}")]
     Subject {
-        /// The pass.
+        /// Number of the pass.
         pass: usize,
-        /// The subject.
+        /// Name of the subject.
         subject: String,
         /// The error of the registration.
         reason: Box<crate::Error>,

@@ -43,6 +43,8 @@ pub struct FinalPass<'a> {
 pub struct FinalSubject {
     /// The subject's transforms, and the images on the template's grid.
     pub contribution: Arc<Contribution>,
+    /// The whole head on the template's grid, image by image, for a subject whose brain was registered.
+    pub heads: Option<Vec<Volume>>,
     /// The subject's labels on the template's grid; `None` for a subject without labels.
     pub labels: Option<LabelVolume>,
     /// Statistics of the subject.
@@ -85,8 +87,9 @@ impl FinalSubject {
         inverse_warp: &DisplacementField,
     ) -> Result<impl FnOnce() -> Result<Manifest, Error> + Send + use<'a>, Error> {
         let files = session.layout.subject(&session.subject(subject).name, session.extension());
-        let FinalSubject { contribution, labels, results, centre, planar } = self;
+        let FinalSubject { contribution, heads, labels, results, centre, planar } = self;
         let Contribution { affine, warp, warped, .. } = contribution.as_ref();
+        let warped = heads.as_ref().unwrap_or(warped);
         match planar {
             true => itk::write_affine_of_slices(&files.affine, affine, *centre)?,
             false => itk::write_affine(&files.affine, affine, *centre)?,
@@ -127,10 +130,14 @@ impl FinalPass<'_> {
         Ok(Ok(ToMove { contribution, images: session.images(subject)? }))
     }
 
-    /// The final results of a subject from an earlier run; `None` if the subject's files do not exist.
+    /// The final results of a subject from an earlier run; `None` if the subject's files do not exist, and for a subject whose files
+    /// show more than was averaged, its whole head.
     fn done_before(&self, subject: usize) -> Result<Option<FinalSubject>, Error> {
         let FinalPass { session, pass, last } = self;
         let planned = session.subject(subject);
+        if planned.brain {
+            return Ok(None);
+        }
         let files = session.layout.subject(&planned.name, session.extension());
         let Some(manifest) = stage(session, *pass, subject)?.done()? else { return Ok(None) };
         let results = results_of(&manifest, files.manifest.clone())?;
@@ -148,7 +155,8 @@ impl FinalPass<'_> {
         let labels = planned.labels.as_ref().map(|_| nifti::read_labels(&files.labels)).transpose()?;
         // The files are not written again, so the form of the affine does not matter.
         let (centre, planar) = (last.reference.centre, false);
-        Ok(Some(FinalSubject { contribution: Arc::new(contribution), labels, results, centre, planar }))
+        let contribution = Arc::new(contribution);
+        Ok(Some(FinalSubject { contribution, heads: None, labels, results, centre, planar }))
     }
 
     /// Resamples a subject's labels on the final template, and computes its statistics.
@@ -172,6 +180,13 @@ impl FinalPass<'_> {
                 Some(apply::resample_labels(&labels, grid, &chain, apply::LabelInterpolation::GenericLabel))
             }
         };
+        let whole = match planned.brain {
+            true => Some(self.session.whole_images(subject)?),
+            false => None,
+        };
+        let interpolation = self.session.plan.options.interpolation;
+        let onto = |image: &Arc<Volume>| apply::resample(image, grid, &chain, interpolation.into(), 0.0);
+        let heads = whole.map(|images| images.iter().map(onto).collect());
         let warp = chain.into_displacement().unwrap_or_else(|| DisplacementField::zeros(grid.clone()));
         let results = SubjectResults {
             correlation: correlation(&reference.images[0], &warped[0], &reference.mask)?,
@@ -182,7 +197,8 @@ impl FinalPass<'_> {
         let slices = [grid, &images[0].grid].iter().all(|grid| grid.is_slice_across_z());
         let planar = slices && itk::stays_in_plane(&affine);
         let contribution = Arc::new(Contribution { affine, warp: Some(warp), warped, brightness });
-        let final_subject = FinalSubject { contribution, labels, results, centre: reference.centre, planar };
+        let centre = reference.centre;
+        let final_subject = FinalSubject { contribution, heads, labels, results, centre, planar };
         Ok(Finished { final_subject: Arc::new(final_subject), to_write: Some(inverse_warp) })
     }
 }

@@ -35,7 +35,7 @@ pub struct AverageFiles {
     pub warp: PathBuf,
     /// The mean stretch.
     pub stretch: PathBuf,
-    /// The manifest.
+    /// Path of the manifest.
     pub manifest: PathBuf,
 }
 
@@ -46,7 +46,7 @@ pub struct TemplateFiles {
     pub images: Vec<PathBuf>,
     /// The shape update, new template → average; no file before the first pass.
     pub shape: PathBuf,
-    /// The manifest.
+    /// Path of the manifest.
     pub manifest: PathBuf,
 }
 
@@ -63,7 +63,7 @@ pub struct SubjectFiles {
     pub warped: Vec<PathBuf>,
     /// Path of the subject's labels on the template's grid.
     pub labels: PathBuf,
-    /// The manifest.
+    /// Path of the manifest.
     pub manifest: PathBuf,
 }
 
@@ -130,6 +130,11 @@ impl Layout {
     /// Folder of the first template.
     pub fn start(&self) -> PathBuf {
         self.root.join("start")
+    }
+
+    /// The mask of the brain of a subject whose brain is registered in the place of its head.
+    pub fn brain(&self, subject: &str) -> PathBuf {
+        self.start().join(format!("brain_{subject}.nii.gz"))
     }
 
     /// Folder of the subjects' final files.

@@ -60,7 +60,7 @@ impl<'a> Stage<'a> {
         let path = self.layout.manifest(&self.step);
         let manifest: Manifest = match read(&path) {
             Ok(manifest) => manifest,
-            // Without a manifest of the expected form, the step is done again.
+            // If the manifest is missing or has another form, the step is run again.
             Err(Error::Read { source, .. }) if is_missing(&source) => return Ok(None),
             Err(Error::Json { .. }) => return Ok(None),
             Err(error) => return Err(error),
@@ -121,13 +121,14 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// Whether there is no file that could be read: none of this name, a folder, or other bytes than text.
+/// Whether the error means that no readable manifest exists: there is no such file, it is a folder, or its bytes are
+/// not text.
 fn is_missing(source: &std::io::Error) -> bool {
     use std::io::ErrorKind::{InvalidData, IsADirectory, NotADirectory, NotFound};
     matches!(source.kind(), NotFound | NotADirectory | IsADirectory | InvalidData)
 }
 
-/// The figures of a manifest at `path`.
+/// The statistics in a manifest at `path`.
 ///
 /// # Errors
 /// Statistics of another kind.
@@ -135,10 +136,10 @@ pub fn results_of<T: DeserializeOwned>(manifest: &Manifest, path: PathBuf) -> Re
     serde_json::from_value(manifest.results.clone()).map_err(|source| Error::Json { path, source })
 }
 
-/// Reads JSON.
+/// Reads data from a JSON file.
 ///
 /// # Errors
-/// A file that cannot be read or holds something else.
+/// A file that cannot be read or contains other data.
 pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
     let text = std::fs::read_to_string(path).map_err(|source| Error::Read { path: path.into(), source })?;
     serde_json::from_str(&text).map_err(|source| Error::Json { path: path.into(), source })
@@ -212,7 +213,8 @@ mod tests {
         let written = Written::new(b"12345");
         std::fs::write(written.output(), "12045").expect("a file");
         assert!(!written.is_done());
-        // The same bytes in another file: the digest is compared, and from then on the identity is known.
+        // The other file has the same bytes. Its digest is compared once, and its identity is stored for later
+        // checks.
         let other = written.folder.path().join("b.nii");
         std::fs::write(&other, "12345").expect("a file");
         std::fs::rename(&other, written.output()).expect("renamed");

@@ -33,7 +33,7 @@ pub fn fit(subjects: usize, reference: &Reference, warps: bool) -> bool {
 }
 
 impl Means {
-    /// The means of contributions that are all in memory.
+    /// Computes the means of contributions that are all in memory.
     ///
     /// # Errors
     /// Images on different grids.
@@ -195,7 +195,8 @@ mod tests {
         for averaging in [Averaging::Mean, Averaging::Trimmed] {
             let whole: Vec<&Contribution> = all.iter().map(Arc::as_ref).collect();
             let expected = Means::of(averaging, &reference, &whole).expect("one grid");
-            // Contribution from which on the end is near; whether memory suffices; contributions left for the end.
+            // Each case: the contribution from which on the end is near, whether memory suffices, and the number of
+            // contributions left for the end.
             for (near, memory, left) in
                 [(100, true, 3), (SEVERAL + 2, true, SEVERAL + 3), (2, true, 15), (2, false, 0)]
             {

@@ -10,6 +10,7 @@
 //! (`register_one`, `average`, `update`, `finish`); `build` runs all of them, `one_step` a single one.
 
 mod average;
+mod brains;
 mod build;
 mod chart;
 mod content;

@@ -23,7 +23,7 @@ pub enum Outcome<T> {
     DoneBefore,
     /// The step is not needed: the template stopped moving after this pass.
     NotNeeded {
-        /// The pass.
+        /// Number of the pass.
         after: usize,
     },
     /// The subject is left out, for this reason.
@@ -131,7 +131,7 @@ impl Session {
         WriteQueue::with(writers, writers, background, |queue| finish::run(self, workers, None, queue, progress))
     }
 
-    /// One worker on this device.
+    /// Opens one worker on this device.
     fn one_worker(&self, device: DeviceChoice, progress: &mut dyn TemplateProgress) -> Result<DeviceWorkers, Error> {
         let (devices, note) = registrations::suitable_devices(&self.plan.recipe, &Devices::One(device));
         note.iter().for_each(|note| progress.device(note));

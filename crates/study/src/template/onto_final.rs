@@ -69,8 +69,8 @@ impl Moving<'_> {
 
 impl DeviceBytes for Moving<'_> {
     fn device_bytes(&self) -> u64 {
-        /// Fields on the device: the joined transforms; the joined transforms with another affine; the result and its
-        /// inverse; one in the layout of main memory.
+        /// Number of fields on the device: the joined transforms; the joined transforms with another affine; the
+        /// result and its inverse; one in the layout of main memory.
         const FIELDS: usize = 7;
         let resampling = self.resampling();
         let voxels = resampling.grid.len();

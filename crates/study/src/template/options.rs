@@ -7,6 +7,7 @@ use antsreg_register::Interpolation;
 use serde::{Deserialize, Serialize};
 
 use super::Error;
+use crate::skulls::BrainChoice;
 
 /// Options of a template.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -28,6 +29,10 @@ pub struct TemplateOptions {
     /// Whether the subjects' images are bias corrected after reading.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub bias: bool,
+    /// Of which images the brain is extracted before they are registered and averaged: subjects are the moving images, and the
+    /// images that the template starts from are the fixed ones.
+    #[serde(skip_serializing_if = "BrainChoice::is_auto")]
+    pub brain: BrainChoice,
     /// The kind of average of the subjects' values at a voxel.
     pub average: Averaging,
     /// Interpolation of the subjects' images.
@@ -43,6 +48,7 @@ impl Default for TemplateOptions {
             stop_below_voxels: 0.02,
             margin_mm: 10.0,
             bias: false,
+            brain: BrainChoice::default(),
             average: Averaging::Mean,
             interpolation: Interpolation::Sinc,
         }
@@ -54,7 +60,7 @@ impl TemplateOptions {
     pub const PASSES: RangeInclusive<usize> = 1..=1000;
     /// Allowed steps towards the mean shape, shares of the mean warp.
     pub const SHAPE_STEP: RangeInclusive<f64> = 0.0..=1.0;
-    /// Allowed limits of movement, voxels.
+    /// Allowed values of the largest movement of the template at which passes stop, voxels.
     pub const STOP_BELOW_VOXELS: RangeInclusive<f64> = 0.0..=100.0;
     /// Allowed margins, mm.
     pub const MARGIN_MM: RangeInclusive<f64> = 0.0..=200.0;

@@ -125,10 +125,10 @@ pub fn run<'a>(
     Ok(Pass::Done(Box::new(done)))
 }
 
-/// Whether a step that was looked for is done.
+/// Whether the step whose result was searched for is done.
 ///
 /// # Errors
-/// Whatever else than [`TemplateError::NotYet`] kept it from being found.
+/// Every error except [`TemplateError::NotYet`].
 fn is_done<T>(found: Result<T, Error>) -> Result<bool, Error> {
     match found {
         Ok(_) => Ok(true),

@@ -51,6 +51,9 @@ pub struct Plan {
     pub last_pass: usize,
     /// The template before all passes.
     pub start: StartFrom,
+    /// Whether the brains of the images to start from are taken in the place of whole heads.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub start_brain: bool,
     /// The registration of subjects. The deformable stage has one channel for each channel of the template.
     pub recipe: Recipe,
     /// Options of the template.

@@ -4,11 +4,14 @@ use antsreg_pool::DeviceNote;
 
 use super::finish::FinishResults;
 use super::update::TemplateResults;
+use crate::skulls::ExtractedRecord;
 
 /// Observer of the building of a template. Methods are called from one thread at a time.
 pub trait TemplateProgress {
     /// A device is ready, or is not used.
     fn device(&mut self, note: &DeviceNote);
+    /// The brain of a subject, or of the images to start from, was extracted and is registered in the place of the head.
+    fn brain(&mut self, subject: &str, brain: &ExtractedRecord);
     /// A subject has been registered and resampled on the template's grid.
     fn registered(&mut self, registered: &Registered);
     /// A pass was done by an earlier run.
@@ -22,7 +25,7 @@ pub trait TemplateProgress {
 /// A subject that was registered in a pass.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Registered<'a> {
-    /// The pass.
+    /// Number of the pass.
     pub pass: usize,
     /// Number of this pass's subjects that are registered, the current subject included.
     pub done: usize,

@@ -73,7 +73,7 @@ pub fn compute(
         reference,
         images,
         place: session.layout.registration(pass, &session.subject(subject).name).affine,
-        // Other programs' templates are compared with the affine average, so it uses the interpolation that they use.
+        // The affine average is compared with the templates of other programs, so it uses their interpolation.
         interpolation: match session.is_affine(pass) {
             true => Interpolation::Linear,
             false => session.plan.options.interpolation,
@@ -102,8 +102,8 @@ impl Bringing<'_> {
 
 impl DeviceBytes for Bringing<'_> {
     fn device_bytes(&self) -> u64 {
-        /// Fields on the device: the warp before another affine, the field that is added to it, and one in the layout
-        /// of main memory.
+        /// Number of fields on the device: the warp before another affine, the field that is added to it, and one in
+        /// the layout of main memory.
         const FIELDS: usize = 3;
         let resampling = self.resampling();
         4 * (3 * FIELDS * resampling.grid.len() + resampling.scalars()) as u64

@@ -10,6 +10,7 @@ use super::pictures::Drawn;
 use super::session::Session;
 use super::update::TemplateResults;
 use crate::Error;
+use crate::skulls::ExtractedRecord;
 
 /// The statistics of every pass up to the last.
 ///
@@ -56,7 +57,7 @@ pub fn write(
         decimals,
         worse,
     };
-    let facts = facts(session, passes, subjects.len(), mean);
+    let facts = facts(session, passes, subjects.len(), mean)?;
     let page = GroupPage {
         facts: &facts,
         member: "subject",
@@ -72,7 +73,7 @@ pub fn write(
 }
 
 /// The texts and figures of the report.
-fn facts(session: &Session, passes: &[TemplateResults], subjects: usize, mean: f64) -> Facts {
+fn facts(session: &Session, passes: &[TemplateResults], subjects: usize, mean: f64) -> Result<Facts, Error> {
     let mut highlights = vec![
         [passes.len().to_string(), "passes".into()],
         [format!("{mean:.4} voxels"), "mean of all final warps in the foreground".into()],
@@ -94,15 +95,27 @@ fn facts(session: &Session, passes: &[TemplateResults], subjects: usize, mean: f
         );
         Section { title: format!("Pass {}", pass.pass), rows }
     };
-    Facts {
+    let brains = session.brains()?;
+    let mut sections: Vec<Section> = passes.iter().map(section).collect();
+    if !brains.is_empty() {
+        let row = |(name, brain): (&String, &ExtractedRecord)| {
+            [name.clone(), format!("{:.0} cm³, found by {}", brain.volume_cm3, brain.found.contrast)]
+        };
+        let rows = brains.iter().map(row).collect();
+        sections.insert(0, Section { title: "Brains extracted of heads, and averaged".into(), rows });
+    }
+    let left_out = session.plan.left_out().into_iter().map(|who| format!("Left out: {who}"));
+    let doubts =
+        brains.iter().flat_map(|(who, brain)| brain.doubts.iter().map(move |doubt| format!("{who}: {doubt}")));
+    Ok(Facts {
         title: format!("Atlas of {subjects} subjects"),
         subtitle: "A template, and every subject on it".into(),
         highlights,
-        warnings: session.plan.left_out().into_iter().map(|who| format!("Left out: {who}")).collect(),
-        sections: passes.iter().map(section).collect(),
+        warnings: left_out.chain(doubts).collect(),
+        sections,
         program: format!("antsreg-gpu {}", env!("CARGO_PKG_VERSION")),
         ..Facts::default()
-    }
+    })
 }
 
 /// The figures of every pass as CSV.

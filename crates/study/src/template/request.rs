@@ -45,8 +45,8 @@ pub enum StartImage {
 }
 
 impl Request {
-    /// Checks options and names, before anything is read, and gives the names of the subjects: each is one registration of a
-    /// pass, for engines that run the steps as jobs.
+    /// Checks options and names before anything is read, and returns the names of the subjects. A workflow engine
+    /// runs one registration in each pass for each name.
     ///
     /// # Errors
     /// Options out of range; names that outputs cannot have.
@@ -55,7 +55,7 @@ impl Request {
         Ok(self.listing.subjects.iter().map(|subject| subject.name.as_str()).collect())
     }
 
-    /// Every file that is read.
+    /// Paths of all input files.
     pub fn inputs(&self) -> impl Iterator<Item = &Path> {
         let start: &[PathBuf] = match &self.start {
             StartImage::Images(files) => files,

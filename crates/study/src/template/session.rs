@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use antsreg_core::Grid;
 use antsreg_core::io::nifti;
+use antsreg_core::{Grid, Volume};
 
 use super::digest::FileRecord;
 use super::layout::Layout;
@@ -15,7 +15,7 @@ use super::plan::{Channels, Plan, PlannedSubject, SubjectImages, read_channels};
 use super::reference::Reference;
 use super::step::Step;
 use super::update::TemplateResults;
-use super::{Error as TemplateError, verify};
+use super::{Error as TemplateError, brains, verify};
 use crate::Error;
 
 /// Most voxels of subjects' images that are kept in memory. Further images are read again in every pass.
@@ -34,6 +34,8 @@ pub struct Session {
     /// Whether the subjects' files may have changed since the plan was made.
     planned_before: bool,
     images: Vec<OnceLock<Arc<Channels>>>,
+    /// Masks of brains that this run has found, for the subjects whose brain is registered.
+    masks: Vec<OnceLock<Arc<Volume>>>,
     kept_voxels: Mutex<usize>,
     /// Manifests that were found to be up to date.
     done: Mutex<BTreeMap<Step, Arc<Manifest>>>,
@@ -59,6 +61,7 @@ impl Session {
             pictures: Pictures::default(),
             planned_before: false,
             images: plan.subjects.iter().map(|_| OnceLock::new()).collect(),
+            masks: plan.subjects.iter().map(|_| OnceLock::new()).collect(),
             kept_voxels: Mutex::default(),
             done: Mutex::default(),
             grid: OnceLock::new(),
@@ -71,13 +74,22 @@ impl Session {
         &self.plan
     }
 
-    /// Keeps images that were read while planning.
-    pub(super) fn keep(&self, images: SubjectImages) {
-        for (subject, images) in images.into_iter().enumerate() {
-            if let Some(images) = images {
-                self.kept(subject, Arc::new(images));
-            }
+    /// Keeps images that were read while planning, but for heads whose brains are registered: [`keep_brain`](Session::keep_brain).
+    /// Returns these.
+    pub(super) fn keep(&self, images: SubjectImages) -> Vec<(usize, Channels)> {
+        let read = images.into_iter().enumerate().filter_map(|(subject, images)| Some((subject, images?)));
+        let (heads, others): (Vec<_>, Vec<_>) = read.partition(|(subject, _)| self.subject(*subject).brain);
+        for (subject, images) in others {
+            self.kept(subject, Arc::new(images));
         }
+        heads
+    }
+
+    /// Keeps the brain of a subject whose mask was found.
+    pub(super) fn keep_brain(&self, subject: usize, images: Channels, mask: Arc<Volume>) {
+        // Found once.
+        let _ = self.masks[subject].set(mask);
+        self.kept(subject, Arc::new(images));
     }
 
     fn kept(&self, subject: usize, images: Arc<Channels>) -> Arc<Channels> {
@@ -103,15 +115,30 @@ impl Session {
         })
     }
 
-    /// A subject's images.
+    /// A subject's images as they are registered: of a head beside brains its brain.
     pub(super) fn images(&self, subject: usize) -> Result<Arc<Channels>, Error> {
         if let Some(images) = self.images[subject].get() {
             return Ok(images.clone());
         }
+        let mut images = self.whole_images(subject)?;
+        if self.subject(subject).brain {
+            images = match self.masks[subject].get() {
+                Some(mask) => brains::masked(images, mask),
+                None => {
+                    self.template(None)?;
+                    brains::masked(images, &nifti::read_volume(&self.layout.brain(&self.subject(subject).name))?)
+                }
+            };
+        }
+        Ok(self.kept(subject, Arc::new(images)))
+    }
+
+    /// A subject's images, read: of a head beside brains the whole head.
+    pub(super) fn whole_images(&self, subject: usize) -> Result<Channels, Error> {
         let files = &self.subject(subject).images;
         self.check_inputs(files)?;
         let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
-        Ok(self.kept(subject, Arc::new(read_channels(&paths, self.plan.options.bias)?)))
+        read_channels(&paths, self.plan.options.bias)
     }
 
     /// Checks that inputs have not changed since the plan was made.
@@ -168,7 +195,11 @@ impl Session {
     pub(super) fn register_stage(&self, pass: usize, subject: usize) -> Result<Stage<'_>, Error> {
         let template = self.template(self.before(pass))?;
         let subject = self.subject(subject);
-        let inputs = [images_of(&template), subject.images.clone()].concat();
+        let mut inputs = [images_of(&template), subject.images.clone()].concat();
+        if subject.brain {
+            let mask = self.layout.relative(&self.layout.brain(&subject.name));
+            inputs.extend(self.template(None)?.outputs.iter().filter(|file| file.path == mask).cloned());
+        }
         Ok(self.stage(Step::Register { pass, subject: subject.name.clone() }, inputs))
     }
 

@@ -5,38 +5,60 @@ use std::sync::Arc;
 
 use antsreg_cohort::template::grid_around;
 use antsreg_core::io::{nifti, outputs};
-use antsreg_core::{Grid, TransformChain, Volume};
+use antsreg_core::{Grid, LabelVolume, TransformChain, Volume};
 use antsreg_kernels::apply;
 
 use super::Error as TemplateError;
+use super::brains::{self, Brains};
 use super::content::{Content, write_all};
 use super::manifest::Manifest;
 use super::pictures::Drawn;
-use super::plan::{StartFrom, read_channels};
+use super::plan::{Channels, StartFrom, read_channels};
+use super::progress::TemplateProgress;
 use super::reference::Reference;
 use super::session::Session;
+use crate::skulls::ExtractedRecord;
 use crate::{Error, memory};
 
 /// The first template, not yet written.
 pub struct First {
+    /// The brains that were found, by the name of the subject, with their masks, `None` for images that no step reads again.
+    brains: Vec<(String, Option<LabelVolume>, ExtractedRecord)>,
     /// The template with the values that reading its files will give.
     pub reference: Arc<Reference>,
     /// The template's grid before the header of its file rounds it.
     grid: Grid,
 }
 
-/// Makes the first template, unless its files exist. Writes nothing, because opening a device may still fail.
+/// Makes the first template, unless its files exist; extracts the brains of the `heads` among the subjects that the plan names.
+/// Writes nothing, because opening a device may still fail.
 ///
 /// # Errors
-/// Images that cannot be read; too little memory for the template.
-pub fn make(session: &Session) -> Result<Option<First>, Error> {
+/// Images that cannot be read; a head whose brain cannot be found; too little memory for the template.
+pub fn make(
+    session: &Session,
+    heads: Vec<(usize, Channels)>,
+    progress: &mut dyn TemplateProgress,
+) -> Result<Option<First>, Error> {
     if session.start_stage().done()?.is_some() {
         return Ok(None);
+    }
+    let mut found = Vec::new();
+    for (subject, images) in heads {
+        let planned = session.subject(subject);
+        let (images, skull) = brains::extract(&planned.name, &planned.images[0].path, images, progress)?;
+        found.push((planned.name.clone(), Some(brains::as_labels(&skull.mask)), skull.record));
+        session.keep_brain(subject, images, skull.mask);
     }
     let mut images: Vec<Volume> = match &session.plan.start {
         StartFrom::Images(files) => {
             let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
-            let images = read_channels(&paths, false)?;
+            let mut images = read_channels(&paths, false)?;
+            if session.plan.start_brain {
+                let (brain, skull) = brains::extract(brains::START, &paths[0], images, progress)?;
+                found.push((brains::START.into(), None, skull.record));
+                images = brain;
+            }
             check_size(&images[0].grid, images.len())?;
             images.into_iter().map(Arc::unwrap_or_clone).collect()
         }
@@ -53,7 +75,7 @@ pub fn make(session: &Session) -> Result<Option<First>, Error> {
     let grid = images[0].grid.clone();
     let stored = session.set_grid(nifti::stored_grid(&session.layout.template(None).images[0], &grid)?);
     images.iter_mut().for_each(|image| image.grid = stored.clone());
-    Ok(Some(First { reference: Arc::new(Reference::new(images)), grid }))
+    Ok(Some(First { reference: Arc::new(Reference::new(images)), grid, brains: found }))
 }
 
 /// Checks that there is enough memory for the template before memory is allocated: a wide margin around an image with
@@ -65,8 +87,8 @@ fn check_size(grid: &Grid, channels: usize) -> Result<(), TemplateError> {
 fn check_size_within(grid: &Grid, channels: usize, available: Option<u64>) -> Result<(), TemplateError> {
     /// Bytes of a scalar.
     const SCALAR: f64 = 4.0;
-    /// Scalars per voxel in memory at the same time, without those of the channels: a subject's warp, the mean warp
-    /// and the shape update.
+    /// Number of scalars per voxel that are in memory at the same time, without those of the channels: a subject's
+    /// warp, the mean warp and the shape update.
     const FIELDS: usize = 3 * 3;
     // The number of voxels may overflow an integer.
     let voxels: f64 = grid.shape.iter().map(|voxels| *voxels as f64).product();
@@ -93,10 +115,16 @@ pub fn write<'a>(
     let files = session.layout.template(None);
     let unrounded = |image: &Arc<Volume>| Volume { grid: first.grid.clone(), voxels: image.voxels.clone() };
     let images: Vec<Volume> = first.reference.images.iter().map(unrounded).collect();
-    let outputs: Vec<_> = files.images.iter().map(PathBuf::as_path).zip(images.iter().map(Content::Image)).collect();
+    let mut outputs: Vec<_> =
+        files.images.iter().map(PathBuf::as_path).zip(images.iter().map(Content::Image)).collect();
+    let masks = first.brains.iter().filter_map(|(name, mask, _)| Some((session.layout.brain(name), mask.as_ref()?)));
+    let masks: Vec<(PathBuf, &LabelVolume)> = masks.collect();
+    outputs.extend(masks.iter().map(|(path, mask)| (path.as_path(), Content::Labels(mask))));
     session.draw(Drawn::Template(None), &images[0])?;
     let written = write_all(&session.layout, &outputs)?;
-    Ok(move || session.start_stage().finish(None, written, ()))
+    let brains = first.brains.iter().map(|(name, _, brain)| (name.clone(), brain.clone())).collect();
+    let found = session.has_brains().then_some(Brains { brains });
+    Ok(move || session.start_stage().finish(None, written, found))
 }
 
 #[cfg(test)]
@@ -106,7 +134,7 @@ mod tests {
     #[test]
     fn a_template_that_does_not_fit_into_memory_is_refused() {
         let check = |shape, available| check_size_within(&Grid::axis_aligned(shape, [1.0; 3]), 2, Some(available));
-        // 15 scalars of 4 bytes per voxel.
+        // The template takes 15 scalars of 4 bytes per voxel.
         assert!(check([100, 100, 100], 60_000_000).is_ok());
         let message = check([100, 100, 100], 59_999_999).expect_err("refused").to_string();
         assert!(message.contains("100 × 100 × 100 voxels") && message.contains("60 MB"), "{message}");

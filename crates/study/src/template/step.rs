@@ -9,19 +9,19 @@ pub enum Step {
     Start,
     /// Registers a subject to the template of the pass before.
     Register {
-        /// The pass.
+        /// Number of the pass.
         pass: usize,
         /// The subject's name.
         subject: String,
     },
     /// Averages the subjects of a pass.
     Average {
-        /// The pass.
+        /// Number of the pass.
         pass: usize,
     },
     /// Moves the average of a pass to the mean shape, which gives the template of this pass.
     Update {
-        /// The pass.
+        /// Number of the pass.
         pass: usize,
     },
     /// Writes a subject's transforms to the final template, and the subject's images on its grid.

@@ -28,7 +28,7 @@ const TIMES: usize = 4;
 /// Statistics of a template.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TemplateResults {
-    /// The pass.
+    /// Number of the pass.
     pub pass: usize,
     /// Mean distance between the foreground's points of the template before and of this one, voxels.
     pub moved_mean_voxels: f64,
@@ -70,7 +70,8 @@ impl Shaping<'_> {
 
 impl DeviceBytes for Shaping<'_> {
     fn device_bytes(&self) -> u64 {
-        /// Fields on the device: the mean warp, the current and the next shape, and one in the layout of main memory.
+        /// Number of fields on the device: the mean warp, the current and the next shape, and one in the layout of
+        /// main memory.
         const FIELDS: usize = 4;
         let resampling = self.resampling();
         4 * (3 * FIELDS * resampling.grid.len() + resampling.scalars()) as u64

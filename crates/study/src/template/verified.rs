@@ -12,10 +12,10 @@ use super::digest::FileRecord;
 use super::layout::Layout;
 use crate::{Error, FileIdentity};
 
-/// Whether all files that a manifest records are there and have the digests in it.
+/// Whether all files that a manifest records exist and have the recorded digests.
 ///
 /// # Errors
-/// A file that is there and cannot be read.
+/// An existing file that cannot be read.
 pub fn are_unchanged(layout: &Layout, manifest: &Path, records: &[FileRecord]) -> Result<bool, Error> {
     let known = read(&layout.identities(manifest));
     let mut compared = false;
@@ -40,7 +40,7 @@ pub fn are_unchanged(layout: &Layout, manifest: &Path, records: &[FileRecord]) -
 pub fn remember(layout: &Layout, manifest: &Path, records: &[FileRecord]) {
     let paths: Vec<_> = records.iter().map(|record| layout.root().join(&record.path)).collect();
     let place = layout.identities(manifest);
-    // This may fail: without the identities, the digests are compared again.
+    // An error here is ignored: without stored identities, the digests are compared again.
     if let (Some(folder), Ok(text)) =
         (place.parent(), serde_json::to_vec(&FileIdentity::of_all(paths.iter().map(|path| path.as_path()))))
         && outputs::make_folder(folder).is_ok()

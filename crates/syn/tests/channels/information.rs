@@ -39,7 +39,7 @@ fn a_warp_is_found_across_contrasts_without_folds() {
     let mattes = run(&fixed, &moving, &options(Metric::Mattes));
     let found = residual(&mattes.warp);
     assert!(found < 0.2 * still, "{found} of {still} mm");
-    // At the coarsest level, smoothing leaves only the edge of the ball.
+    // The finest level is tested. At the coarsest level, smoothing leaves only the edge of the ball.
     let finest = mattes.iterations.levels.last().map(|level| level.energies.clone()).unwrap_or_default();
     assert!(finest.last() < finest.first(), "the energy should fall: {finest:?}");
     let correlated = residual(&run(&fixed, &moving, &options(Metric::Cc)).warp);
@@ -66,7 +66,7 @@ fn it_treats_both_sides_alike() {
         let distances = a.vectors.iter().zip(&b.vectors).map(|(a, b)| (Vector3::from(*a) - Vector3::from(*b)).norm());
         distances.map(f64::from).sum::<f64>() / a.vectors.len() as f64
     };
-    // Equal except for rounding.
+    // Registrations in both directions are equal except for rounding.
     let asymmetry = apart(&forward.warp, &backward.inverse_warp);
     assert!(asymmetry < 0.02, "{asymmetry} mm");
     assert!(apart(&forward.warp, &forward.inverse_warp) > 0.1, "something should have moved");

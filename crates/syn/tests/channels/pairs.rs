@@ -81,7 +81,7 @@ fn each_half_of_the_brain_may_come_from_another_channel() {
 #[test]
 fn edges_act_as_a_channel_of_gradients() {
     let [fixed, moving] = pair(&grid());
-    // Not smoothed and not clipped, so that the edges of the given images are the edges of the level.
+    // The level neither smooths nor clips, so the edges computed from the given images are the edges of the level.
     let unchanged = |weights| Options {
         levels: vec![Level { shrink: 1, sigma_voxels: 0.0, iterations: 5, reinvert_every: 1 }],
         winsorise: None,
@@ -122,8 +122,8 @@ fn a_channel_may_lie_on_a_grid_of_its_own() {
     let other = Grid { origin: other.origin + (centre - other.centre()), ..other };
     let [fixed_there, moving_there] = pair(&other);
     let noises = [noise(&onto, 1), noise(&onto, 2)];
-    // All information is in the images on the other grid; the warp lies on the grid of the first image, which is
-    // noise.
+    // All information is in the images of the second pair, which lie on another grid. The warp lies on the grid of
+    // the first image, which is noise.
     let outcome = run(&[[&noises[0], &noises[1]], [&fixed_there, &moving_there]], &options(&[1.0, 10.0]))
         .expect("it registers");
     assert_eq!(outcome.warp.grid, onto);

@@ -1,4 +1,4 @@
-//! The error of a warp, against the known displacement of the brain.
+//! Measures the error of a warp against the known displacement of the brain.
 
 use antsreg_core::{DisplacementField, Grid};
 use nalgebra::{Point3, Vector3};
@@ -23,7 +23,7 @@ pub fn residual(warp: &DisplacementField) -> f64 {
     sum / count
 }
 
-/// The same distance for a zero warp.
+/// Mean distance between a zero warp and the known displacement inside the brain, mm.
 pub fn residual_of_nothing(grid: &Grid) -> f64 {
     residual(&DisplacementField { grid: grid.clone(), vectors: vec![[0.0; 3]; grid.len()] })
 }

@@ -15,7 +15,8 @@ pub fn grid() -> Grid {
     }
 }
 
-/// A ball with smooth structure inside and zeros outside, at a point of world mm relative to the centre of the grid.
+/// Test image: a ball with smooth structure inside and zeros outside. `p` is in world mm relative to the centre of
+/// the grid.
 pub fn brain(p: Vector3<f64>) -> f32 {
     let r = p.norm() / 18.0;
     let structure = (0.9 * p.x).sin() * (0.7 * p.y + 0.4).cos() + (0.8 * p.z + 0.3 * p.x).sin();

@@ -14,7 +14,7 @@ use antsreg_kernels::Cpu;
 use antsreg_syn::{Fields, Fixed, Iterations, Options, Warps};
 use nalgebra::Vector3;
 
-/// Levels from (shrink factor, smoothing, iterations).
+/// Makes levels from (shrink factor, smoothing, iterations).
 fn levels(levels: &[(usize, f64, usize)]) -> Vec<Level> {
     let level = |&(shrink, sigma_voxels, iterations)| Level { shrink, sigma_voxels, iterations, reinvert_every: 1 };
     levels.iter().map(level).collect()
@@ -42,7 +42,7 @@ fn downloaded(warps: &Warps<Cpu>) -> [DisplacementField; 2] {
     [warps.download_warp(&Cpu), warps.download_inverse_warp(&Cpu)].map(|warp| warp.expect("finite numbers"))
 }
 
-/// The largest length of the differences, mm.
+/// The largest length of the differences of two fields, mm.
 fn apart(a: &DisplacementField, b: &DisplacementField) -> f32 {
     let lengths = a.vectors.iter().zip(&b.vectors).map(|(a, b)| (Vector3::from(*a) - Vector3::from(*b)).norm());
     lengths.fold(0.0, f32::max)

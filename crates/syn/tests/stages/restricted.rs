@@ -1,4 +1,4 @@
-//! Weights on the world components of updates.
+//! Tests of weights on the world components of updates.
 
 use antsreg_core::{DisplacementField, Grid, Volume};
 use antsreg_syn::{Channel, Metric, Options};
@@ -35,7 +35,7 @@ fn held(field: &DisplacementField) -> f32 {
     field.vectors.iter().fold(0.0, |most, u| f32::max(most, u[HELD].abs()))
 }
 
-/// Mean distance from the known displacement: of the warp, and of a zero warp, mm.
+/// Mean distance from the known displacement, mm: of the warp, and of a zero warp.
 fn residuals(warp: &DisplacementField) -> [f64; 2] {
     let (map, centre) = (warp.grid.voxel_to_world(), warp.grid.centre());
     let [nx, ny, _] = warp.grid.shape;
@@ -61,9 +61,9 @@ fn grid(direction: Matrix3<f64>) -> Grid {
 fn along_the_world_axes_a_held_component_stays_exactly_zero() {
     let turned = [
         Matrix3::identity(),
-        // Axes reversed.
+        // The first two voxel axes are reversed.
         Matrix3::from_diagonal(&Vector3::new(-1.0, -1.0, 1.0)),
-        // Voxel axes along world z, −x and y.
+        // The voxel axes run along world z, −x and y.
         Matrix3::new(0.0, -1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0),
     ];
     for direction in turned {
@@ -102,7 +102,7 @@ fn it_stays_zero_through_all_that_a_stage_may_do() {
 fn on_an_oblique_grid_a_held_component_stays_zero_but_for_rounding() {
     let oblique = Grid { shape: [40, 44, 36], ..scene::grid() };
     let [warp, inverse_warp] = run(&oblique, &options());
-    // Rounding: displacements of a few voxels in single precision, after about fifty iterations.
+    // Tolerance: rounding of displacements of a few voxels in single precision, after about fifty iterations.
     let [held_there, held_back] = [held(&warp), held(&inverse_warp)];
     assert!(held_there < 1e-4 && held_back < 1e-4, "{held_there} and {held_back} mm");
     let [left, still] = residuals(&warp);

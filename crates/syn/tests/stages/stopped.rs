@@ -1,4 +1,4 @@
-//! Observers that stop a registration.
+//! Tests of observers that stop a registration.
 
 use std::ops::ControlFlow;
 
@@ -10,7 +10,7 @@ use antsreg_syn::{Channel, Error, Options, Outcome, register};
 use crate::levels;
 use crate::scene::{self, brain, displacement, sampled};
 
-/// An observer that stops at the call with this number, of any method.
+/// An observer that stops the run at the call with this number, counted over both methods.
 struct StopsAt {
     call: usize,
     calls: usize,

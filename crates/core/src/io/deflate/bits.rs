@@ -1,8 +1,8 @@
-//! A stream of bits in the order of deflate, the lowest of each byte first.
+//! A stream of bits in the order of deflate: the lowest bit of each byte comes first.
 
 use super::codes::Code;
 
-/// A sequence of codes, joined to one number of at most 56 bits.
+/// Several codes, joined to one number of at most 56 bits.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Joined {
     pub bits: u64,
@@ -28,7 +28,7 @@ impl Joined {
 pub(super) struct Bits<'a> {
     /// Output buffer, which is overwritten from its start.
     bytes: &'a mut Vec<u8>,
-    /// Whole bytes written.
+    /// Number of complete bytes written.
     at: usize,
     /// Bits that fill no byte yet, at most 7, and their number.
     waiting: u64,
@@ -36,7 +36,8 @@ pub(super) struct Bits<'a> {
 }
 
 impl<'a> Bits<'a> {
-    /// With room for a piece of this number of bytes, as a rule. What is in the memory given is overwritten.
+    /// Starts a bit stream in the buffer `memory`, which is enlarged to hold `bytes` bytes. The old contents of the
+    /// buffer are overwritten.
     pub fn with_room_for(bytes: usize, memory: &'a mut Vec<u8>) -> Bits<'a> {
         let room = bytes + bytes / 64 + 1024;
         if memory.len() < room {
@@ -65,7 +66,8 @@ impl<'a> Bits<'a> {
         self.count &= 7;
     }
 
-    /// All bytes; an empty block that is not compressed ends those that others follow, at the border of a byte.
+    /// Ends the stream at a byte boundary and returns its bytes. Unless the piece is the last one, an empty
+    /// uncompressed block is written at the end.
     pub fn end(mut self, last: bool) -> Vec<u8> {
         if !last {
             self.push_bits(0, 3);

@@ -2,7 +2,7 @@
 
 /// Largest number of cells in a run: deflate's longest match has 258 bytes.
 const LONGEST_RUN: usize = 64;
-/// Farthest that a match of three bytes takes less room than its bytes; cells.
+/// Largest distance, in cells, at which a match of three bytes takes less room than the three bytes themselves.
 pub(super) const NEAR: usize = 256;
 /// Size of the table of last places, which is indexed by the hash of three bytes.
 const PLACES: usize = 1 << 12;
@@ -14,13 +14,14 @@ pub(super) struct Step(u16);
 impl Step {
     const RUN: u16 = 1 << 15;
 
-    /// Number of cells, each the same as the one before; `None` for a step of one cell.
+    /// Number of cells in a run, in which each cell equals the cell before; `None` for a step of one cell.
     #[inline(always)]
     pub fn run(self) -> Option<usize> {
         (self.0 >= Step::RUN).then(|| usize::from(self.0 - Step::RUN))
     }
 
-    /// Of one cell: how many cells before it another one has the same first three bytes, at most [`NEAR`]; 0 where none has.
+    /// For a step of one cell: the distance, in cells, to the nearest earlier cell with the same first three bytes,
+    /// at most [`NEAR`]; 0 if there is no such cell.
     #[inline(always)]
     pub fn distance(self) -> usize {
         self.0.into()
@@ -31,7 +32,7 @@ impl Step {
 pub(super) struct Finder<'a> {
     cells: &'a [[u8; 4]],
     at: usize,
-    /// The last place of each hash.
+    /// For each hash: the index of the last cell with this hash.
     places: Vec<u32>,
     /// For each of the next cells: the step that encodes this cell alone.
     single: Vec<Step>,
@@ -77,7 +78,8 @@ impl<'a> Finder<'a> {
         self.at = end;
     }
 
-    /// Finds the distances of all cells up to `end`, without a branch for any of them, as no processor would foresee it.
+    /// Finds the distances of all cells up to `end`. The loop has no branches, because the processor could not
+    /// predict them.
     fn look_back(&mut self, end: usize) {
         let Finder { cells, places, single, .. } = self;
         let places: &mut [u32; PLACES] = places.as_mut_slice().try_into().expect("as many as there are hashes");
@@ -87,7 +89,7 @@ impl<'a> Finder<'a> {
             let hash = ((cell << 8).wrapping_mul(0x9e37_79b1) >> 20) as usize % PLACES;
             let before = std::mem::replace(&mut places[hash], at as u32) as usize;
             let (distance, differs) = (at - before, u32::from_le_bytes(cells[before]) ^ cell);
-            // Of the first cell the distance is 0, which is none.
+            // The first cell has the distance 0, which means that no earlier cell matches.
             let near = (differs << 8 == 0) & (distance <= NEAR);
             Step(u16::from(near) * distance as u16)
         }));

@@ -1,14 +1,15 @@
-//! Prefix codes of limited length (RFC 1951, 3.2.2), from how often each symbol occurs.
+//! Prefix codes of limited length (RFC 1951, 3.2.2), computed from the counts of the symbols.
 
-/// A symbol's code, its first bit lowest, and its length; length 0 for symbols without one.
+/// The code of a symbol, with its first bit in the lowest position, and the length of the code in bits; length 0 for
+/// a symbol without a code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Code {
     pub bits: u16,
     pub length: u8,
 }
 
-/// A code for every symbol that occurs, none longer than `longest`. At least two symbols are to occur, and at most
-/// 2^`longest`; `longest` is at most 15.
+/// Computes a code for every symbol that occurs, with at most `longest` bits. At least two symbols must occur, and at
+/// most 2^`longest`; `longest` is at most 15.
 pub(super) fn codes<const N: usize>(counts: &[u32; N], longest: usize) -> [Code; N] {
     let mut symbols: Vec<usize> = (0..N).filter(|&symbol| counts[symbol] > 0).collect();
     symbols.sort_by_key(|&symbol| counts[symbol]);
@@ -33,10 +34,11 @@ pub(super) fn codes<const N: usize>(counts: &[u32; N], longest: usize) -> [Code;
     })
 }
 
-/// How many leaves Huffman's tree has at each depth; `weights` are sorted, the smallest first.
+/// Number of leaves of Huffman's tree at each depth. `weights` are sorted, smallest first.
 fn depths(weights: Vec<u32>) -> Vec<usize> {
     let leaves = weights.len();
-    // Nodes in the order in which they are made: leaves, then pairs, both from light to heavy.
+    // The nodes in the order in which they are made: first the leaves, then the pairs, each from the smallest to the
+    // largest weight.
     let mut weights: Vec<u64> = weights.into_iter().map(u64::from).collect();
     let mut parents = vec![0; 2 * leaves - 1];
     let (mut leaf, mut pair) = (0, leaves);
@@ -63,8 +65,8 @@ fn depths(weights: Vec<u32>) -> Vec<usize> {
     found
 }
 
-/// The same numbers with no leaf deeper than `longest`: those that were are put there, and as many leaves above are made pairs
-/// as it takes until there is a code for each.
+/// Changes the numbers of leaves so that no leaf is deeper than `longest`. Deeper leaves are moved up to depth
+/// `longest`; then leaves of smaller depths are replaced by pairs until every symbol has a code (Kraft's inequality).
 fn limited(depths: &[usize], longest: usize) -> Vec<usize> {
     let mut found = vec![0; longest + 1];
     for (depth, count) in depths.iter().enumerate() {
@@ -72,7 +74,7 @@ fn limited(depths: &[usize], longest: usize) -> Vec<usize> {
     }
     let taken = |found: &[usize]| (1..=longest).map(|length| found[length] << (longest - length)).sum::<usize>();
     for _ in (1 << longest)..taken(&found) {
-        // One of the deepest goes beside a leaf from above, which is made a pair for that.
+        // A leaf of a smaller depth becomes a pair: this leaf and one of the deepest leaves.
         let above = (1..longest).rev().find(|&length| found[length] > 0).unwrap_or(0);
         found[longest] -= 1;
         found[above] -= 1;
@@ -98,7 +100,7 @@ mod tests {
 
     #[test]
     fn no_code_is_too_long_and_each_is_told_from_all_others() {
-        // Fibonacci's numbers make the deepest tree there is.
+        // Weights that are Fibonacci numbers give the deepest possible tree.
         let mut counts = [1u32; 16];
         for n in 2..16 {
             counts[n] = counts[n - 1] + counts[n - 2];

@@ -1,9 +1,14 @@
-//! Deflating numbers in single precision (RFC 1951).
+//! Deflate compression (RFC 1951) of arrays of single-precision numbers.
 //!
-//! Of a number in a warp that was rounded, the fourth byte is like that of the number before, the first is zero, and the second
-//! has few values. So three bytes are looked for, from the fourth byte of one number to the second of the next, and only at the
-//! last place where they were; the third byte is a literal. Equal numbers in a row are a run. Nothing else is looked for: a search
-//! takes most of the time of general compressors, which take two to three times as long for warps of the same size.
+//! In a rounded warp, the fourth byte of a number is similar to that of the number before, the first byte is zero,
+//! and the
+//! second byte has few values. So the compressor searches for repeats of three bytes: the fourth byte of one number
+//! and the
+//! first two bytes of the next number. It looks only at the last place where the three bytes occurred. The third byte
+//! of a
+//! number is written as a literal. Equal numbers in sequence are written as a run. General compressors also search
+//! for other
+//! repeats, and need two to three times as long for warps of the same compressed size.
 
 mod bits;
 mod cells;
@@ -13,19 +18,20 @@ use bits::{Bits, Joined};
 use cells::{Finder, NEAR, Step};
 use codes::{Code, codes};
 
-/// No longer code, so that four literals and the bits that are left of the last byte fit into 64 bits.
+/// Longest code, bits. Four literals and the unfinished bits of the last byte then fit into 64 bits.
 const LONGEST: usize = 14;
-/// Literals, the end of a block, and lengths of matches.
+/// Number of symbols: literals, the end of a block, and lengths of matches.
 const SYMBOLS: usize = 286;
 const END: usize = 256;
 const DISTANCES: usize = 30;
-/// Numbers under one set of codes: codes suit fewer better, and each set takes some 170 bytes.
+/// Quantity of numbers that share one set of codes. Codes fit fewer numbers better, but each set takes some 170
+/// bytes.
 const BLOCK: usize = 1 << 14;
 
-/// Deflates a piece. It ends at the border of a byte, by an empty block unless it is the last one. `memory` is worked in, and may
-/// be used for the next piece again.
+/// Compresses a piece. The output ends at a byte boundary; an empty block is added there unless the piece is the last
+/// one. `memory` is a scratch buffer, which can be reused for the next piece.
 pub(super) fn piece(bytes: &[u8], last: bool, memory: &mut Vec<u8>) -> Vec<u8> {
-    // From the fourth byte of a number on.
+    // Cells begin at the fourth byte of a number.
     let (mut before, others) = bytes.split_at(bytes.len().min(3));
     let (cells, rest) = others.as_chunks::<4>();
     let mut finder = Finder::new(cells);
@@ -59,7 +65,7 @@ fn block(out: &mut Bits, cells: &[[u8; 4]], steps: &[Step], around: [&[u8]; 2], 
         joined.add(distances[symbol], extra, bits);
         joined
     };
-    // Matches of three bytes are the most frequent: their codes are put together once for each distance.
+    // Matches of three bytes are the most frequent, so their joined codes are computed once for each distance.
     let near: [Joined; NEAR + 1] =
         std::array::from_fn(|cells| if cells > 0 { matched(3, cells) } else { Joined::default() });
     around[0].iter().for_each(|&byte| out.push(Joined::of(code(byte))));
@@ -84,30 +90,31 @@ fn block(out: &mut Bits, cells: &[[u8; 4]], steps: &[Step], around: [&[u8]; 2], 
     out.push(Joined::of(symbols[END]));
 }
 
-/// The symbol of a match's length, 3 to 256, and the bits that follow it (RFC 1951, 3.2.5).
+/// The symbol of a match length, 3 to 256, and the extra bits that follow the symbol (RFC 1951, 3.2.5).
 fn of_length(length: usize) -> (usize, u64, u32) {
     if length <= 10 {
         return (254 + length, 0, 0);
     }
-    // Four symbols for each power of two.
+    // Each power of two has four symbols.
     let above = length - 3;
     let bits = above.ilog2() - 2;
     (257 + 4 * bits as usize + (above >> bits), (above & ((1 << bits) - 1)) as u64, bits)
 }
 
-/// The symbol of a distance, 4 to 32768, and the bits that follow it (RFC 1951, 3.2.5).
+/// The symbol of a match distance, 4 to 32768, and the extra bits that follow the symbol (RFC 1951, 3.2.5).
 fn of_distance(distance: usize) -> (usize, u64, u32) {
-    // Two symbols for each power of two.
+    // Each power of two has two symbols.
     let above = distance - 1;
     let bits = above.ilog2() - 1;
     (2 * bits as usize + (above >> bits), (above & ((1 << bits) - 1)) as u64, bits)
 }
 
-/// How often each symbol occurs. The end does, and two of each kind at least, without which there would be no code.
+/// Counts how often each symbol occurs. The end of the block is counted, and at least two symbols of each kind,
+/// because a code needs two symbols.
 fn counts(cells: &[[u8; 4]], steps: &[Step], around: [&[u8]; 2]) -> ([u32; SYMBOLS], [u32; DISTANCES]) {
-    // A table for each byte of a cell: additions to one need not wait for each other.
+    // Each byte of a cell has its own table, so that the processor can add to the four tables in parallel.
     let mut of_bytes = [[0u32; 256]; 4];
-    // Single cells by their distance.
+    // Numbers of single cells, by the distance of their match.
     let mut near = [0; NEAR + 1];
     let (mut symbols, mut distances) = ([0; SYMBOLS], [0; DISTANCES]);
     let mut left = cells;
@@ -139,10 +146,11 @@ fn counts(cells: &[[u8; 4]], steps: &[Step], around: [&[u8]; 2]) -> ([u32; SYMBO
     (symbols, distances)
 }
 
-/// The header of a block with its own codes (RFC 1951, 3.2.7). Each length of a code takes four bits.
+/// Writes the header of a block with its own codes (RFC 1951, 3.2.7). The length of each code takes four bits.
 fn header(out: &mut Bits, symbols: &[Code; SYMBOLS], distances: &[Code; DISTANCES], last: bool) {
     out.push_bits(u64::from(last) | 0b10 << 1, 3);
-    // How many lengths there are: of literals and matches, of distances, of lengths.
+    // The numbers of code lengths that follow: for literals and matches, for distances, and for the lengths
+    // themselves.
     out.push_bits((SYMBOLS - 257) as u64, 5);
     out.push_bits((DISTANCES - 1) as u64, 5);
     out.push_bits(19 - 4, 4);

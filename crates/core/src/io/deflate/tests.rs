@@ -1,6 +1,6 @@
 use std::io::Read;
 
-/// Numbers that look like a displacement: zeros around something smooth, rounded to a grid or not.
+/// Numbers like those of a displacement field: smooth values between zeros, rounded to multiples of `step` if given.
 fn smooth(count: usize, step: Option<f32>) -> Vec<u8> {
     let value = |at: usize| {
         let x = at as f32 / count as f32 - 0.5;
@@ -37,15 +37,15 @@ fn what_was_deflated_comes_back() {
     let one_byte = |byte, length| vec![byte; length];
     let mut cases = vec![Vec::new(), vec![7], noise(4), noise(1003), noise(1 << 18), smooth(100_001, None)];
     cases.extend([smooth(100_001, Some(1.0 / 1024.0)), one_byte(9, 5000)]);
-    // Runs of zeros of every length around the longest match and its multiples, at every place in a cell.
+    // Runs of zeros whose lengths are near the longest match and its multiples, at every position within a cell.
     for words in (1..70).chain([128, 129, 130, 193, 194]) {
         cases.push([noise(8 + words % 4), one_byte(0, 4 * words), noise(9)].concat());
     }
-    // What comes again after as many cells as a match may reach back, and a few more.
+    // Sequences that repeat at the largest allowed distance and slightly beyond it.
     for cells in [1, 2, 255, 256, 257, 1023, 1024, 1025, 8192] {
         cases.push(noise(4 * cells).repeat(3));
     }
-    // Counts that ask for longer codes than there are.
+    // Counts for which Huffman codes would be longer than allowed.
     cases.push((0..24u8).flat_map(|byte| vec![byte; (1.6f64.powi(i32::from(byte)) * 4.0) as usize]).collect());
     for (n, case) in cases.iter().enumerate() {
         assert_eq!(inflated(&piece(case, true)), *case, "case {n}, {} bytes", case.len());
@@ -56,7 +56,7 @@ fn what_was_deflated_comes_back() {
 
 #[test]
 fn the_size_is_near_to_what_the_bytes_hold() {
-    // Bits of information in bytes taken one by one, which no code of single bytes undercuts.
+    // Entropy of the bytes, bits: the smallest size that a code of single bytes can reach.
     let entropy = |bytes: &[u8]| {
         let mut counts = [0u32; 256];
         bytes.iter().for_each(|&byte| counts[usize::from(byte)] += 1);
@@ -64,7 +64,7 @@ fn the_size_is_near_to_what_the_bytes_hold() {
         -counts.iter().filter(|count| **count > 0).map(|count| share(count) * share(count).log2()).sum::<f64>()
     };
     let size = |bytes: &[u8]| piece(bytes, true).len() as f64;
-    // Codes of all blocks take half a hundredth.
+    // The code tables of all blocks add at most half a percent.
     let random = noise(1 << 18);
     assert!(size(&random) < 1.006 * random.len() as f64, "{}", size(&random));
     let [exact, rounded] = [None, Some(1.0 / 1024.0)].map(|step| smooth(1 << 18, step));

@@ -1,4 +1,4 @@
-//! Files of many affine transforms: one for each volume of a series, as ITK's text files hold them one after the other.
+//! Text files with several ITK affine transforms in sequence: one for each volume of a series.
 
 use std::io::Write;
 use std::path::Path;
@@ -14,10 +14,10 @@ use crate::AffineTransform;
 /// Largest file read, bytes: a transform takes some 300, and a series has at most 32767 volumes.
 const LARGEST: u64 = 1 << 24;
 
-/// Reads the affine maps of a text file, fixed → moving, RAS mm, in their order.
+/// Reads the affine maps of a text file, fixed → moving, RAS mm, in the order of the file.
 ///
 /// # Errors
-/// A file that is no text of ITK's, longer than 16 MiB, or holds anything but affine maps.
+/// The file is not an ITK text file, is longer than 16 MiB, or holds a transform that is not affine.
 pub fn read_affines(path: &Path) -> Result<Vec<AffineTransform>, Error> {
     let wrap = |kind| Error::new(path, kind);
     let text = small::read_text(path, "a list of ITK transforms", LARGEST)?;
@@ -32,7 +32,7 @@ pub fn read_affines(path: &Path) -> Result<Vec<AffineTransform>, Error> {
 /// Writes affine maps, fixed → moving, RAS mm, about `centre` (RAS mm), as a text file of ITK (`.txt` or `.tfm`).
 ///
 /// # Errors
-/// Another extension; a folder that is missing or full.
+/// The extension is another one; the folder does not exist or the disk is full.
 pub fn write_affines(path: &Path, all: &[AffineTransform], centre: Point3<f64>) -> Result<(), Error> {
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
     if !matches!(extension.as_deref(), Some("txt" | "tfm")) {

@@ -26,7 +26,7 @@ const LARGEST_RATIO: usize = 1032;
 /// Reads the parts of a composite transform, in the order in which they act on a point.
 pub(super) fn read(path: &Path) -> Result<Vec<Transform>, Error> {
     let wrap = |kind| Error::new(path, kind);
-    // Not memory-mapped: if another program shortened the file, this process would be killed.
+    // The file is read, not memory-mapped: if another program shortened a mapped file, this process would be killed.
     memory::check(std::fs::metadata(path).map_err(|error| wrap(error.into()))?.len()).map_err(|e| wrap(e.into()))?;
     parse(read_bytes(path, "a composite transform", u64::MAX)?).map_err(wrap)
 }
@@ -67,8 +67,9 @@ fn step(group: &Group, kind: String) -> Result<Transform, ErrorKind> {
     Ok(Transform::Affine(kinds::to_world(&stored)?))
 }
 
-/// Interleaved LPS vectors on the grid of the fixed parameters: size, origin, spacing, direction row by row, each in
-/// this number of dimensions. A two-dimensional field lies in the plane z = 0.
+/// The displacement field of the numbers in a composite: interleaved LPS vectors on the grid of the fixed parameters
+/// (size, origin, spacing, direction row by row, each in this number of dimensions). A two-dimensional field lies in
+/// the plane z = 0.
 fn displacement(dimensions: usize, parameters: &[f64], fixed: &[f64]) -> Result<DisplacementField, ErrorKind> {
     kinds::expect_count("fixed parameters", dimensions * (3 + dimensions), fixed)?;
     kinds::check_finite("fixed parameters", fixed)?;
@@ -110,7 +111,7 @@ fn dataset(group: &Group, names: [&str; 2]) -> Result<Dataset, ErrorKind> {
 /// The numbers of a dataset, in file order. `antsRegistration --float 1` and ANTsPy write single precision.
 fn numbers(dataset: &Dataset) -> Result<Vec<f64>, ErrorKind> {
     let count = dataset.num_elements()?;
-    // Three copies: as read, in double precision, and as a list.
+    // The data is in memory three times: as read, in double precision, and as a list.
     memory::check(count.saturating_mul(3 * size_of::<f64>() as u64))?;
     let numbers: ArrayD<f64> = match dataset.dtype() {
         Datatype::FloatingPoint { size: 4, .. } => dataset.read_array::<f32>()?.mapv(f64::from),

@@ -101,7 +101,7 @@ fn encode(parts: &[CompositePart], centre: Point3<f64>, dimensions: Dimensions) 
         CompositePart::Affine(_) => 0,
         CompositePart::Field(field) => (dimensions.count() * field.vectors.len() * size_of::<f32>()) as u64,
     });
-    // Three copies: as given to the writer, in the writer's plan, and in the file.
+    // The data is in memory three times: as given to the writer, in the writer's plan, and in the file.
     memory::check(3 * of_fields.sum::<u64>())?;
     let n = dimensions.count();
     let mut file = Hdf5Builder::new().dataset(kind(0, format!("CompositeTransform_double_{n}_{n}"))?);
@@ -145,8 +145,8 @@ fn affine_group(
     ])
 }
 
-/// Interleaved LPS vectors, and the grid: size, origin, spacing, direction row by row, each in this number of
-/// dimensions.
+/// Writes a displacement field: interleaved LPS vectors, and the grid (size, origin, spacing, direction row by row),
+/// in this number of dimensions.
 fn field_group(
     group: usize,
     field: &DisplacementField,
@@ -180,7 +180,7 @@ fn field_group(
     ])
 }
 
-/// The bytes of all vectors in sequence, all components of a vector together; computed on all threads.
+/// The bytes of all vectors, the components of each vector together; computed on all threads.
 fn interleaved<const N: usize>(
     field: &DisplacementField,
     components: impl Fn([f32; 3]) -> [f32; N] + Sync + Send,

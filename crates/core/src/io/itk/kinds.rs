@@ -12,10 +12,10 @@ use crate::AffineTransform;
 /// The supported kinds, for messages.
 const EXPECTED: &str = "an affine, rigid, similarity or translation transform of two or three dimensions";
 
-/// End of the names of two-dimensional transforms.
+/// Ending of the names of two-dimensional transforms.
 pub(super) const OF_SLICES: &str = "_2_2";
 
-/// The map in RAS mm of a stored transform.
+/// The map in RAS mm of an ITK transform as stored in a file.
 pub(super) fn to_world(stored: &Stored) -> Result<AffineTransform, ErrorKind> {
     let unknown = || ErrorKind::TransformType { expected: EXPECTED, found: stored.name.clone() };
     let in_plane = stored.name.ends_with(OF_SLICES);
@@ -62,7 +62,7 @@ pub(super) fn to_world(stored: &Stored) -> Result<AffineTransform, ErrorKind> {
     };
     let centre = match (kind, stored.fixed_parameters.as_slice()) {
         ("TranslationTransform" | "IdentityTransform", _) => Vector3::zeros(),
-        // The fourth number gives the order of rotations.
+        // The fourth fixed parameter selects the order of the rotations.
         ("Euler3DTransform", [x, y, z, _]) => Vector3::new(*x, *y, *z),
         (_, centre) => {
             expect_count("fixed parameters", 3, centre)?;
@@ -70,7 +70,7 @@ pub(super) fn to_world(stored: &Stored) -> Result<AffineTransform, ErrorKind> {
         }
     };
     let world = flip(&AffineTransform { matrix, translation: translation + centre - matrix * centre });
-    // Finite numbers can give a matrix that is not finite: a quaternion of zero length, or products that overflow.
+    // Finite parameters can give a matrix that is not finite: a quaternion of zero length, or products that overflow.
     check_finite("matrix", world.to_homogeneous().as_slice())?;
     Ok(world)
 }
@@ -87,12 +87,13 @@ pub(super) fn from_world(affine: &AffineTransform, centre: Point3<f64>) -> Store
     }
 }
 
-/// A map of RAS mm as ITK's affine transform of two dimensions about `centre` (RAS mm), if it is one.
+/// A map of RAS mm as ITK's two-dimensional affine transform about `centre` (RAS mm); `None` if the map leaves the
+/// plane.
 pub(super) fn from_world_of_slices(affine: &AffineTransform, centre: Point3<f64>) -> Option<Stored> {
     planar::from_lps(&flip(affine), &Point3::new(-centre.x, -centre.y, centre.z))
 }
 
-/// The same map in the other world, LPS for RAS or RAS for LPS.
+/// Converts a map from LPS to RAS coordinates, or from RAS to LPS.
 fn flip(map: &AffineTransform) -> AffineTransform {
     let flip = Matrix3::from_diagonal(&Vector3::new(-1.0, -1.0, 1.0));
     AffineTransform { matrix: flip * map.matrix * flip, translation: flip * map.translation }

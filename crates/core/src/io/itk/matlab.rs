@@ -3,7 +3,8 @@
 use super::super::{ErrorKind, foreign};
 use super::affine::Stored;
 
-/// Reads the two records of a transform: parameters, named after the transform, and fixed parameters.
+/// Parses the two records of a transform: the parameters, whose record has the name of the transform, and the fixed
+/// parameters.
 pub(super) fn parse(bytes: &[u8]) -> Result<Stored, ErrorKind> {
     let mut rest = bytes;
     let (name, parameters) = record(&mut rest, bytes)?;
@@ -46,8 +47,8 @@ fn record(rest: &mut &[u8], whole: &[u8]) -> Result<(String, Vec<f64>), ErrorKin
         let bytes = std::array::from_fn(|byte| head[4 * index + byte]);
         if big { i32::from_be_bytes(bytes) } else { i32::from_le_bytes(bytes) }
     };
-    // The type is 0 or 10, plus 1000 if the file is big-endian. Read in the wrong byte order it is never one of
-    // these.
+    // The type number of a record is 0 or 10, plus 1000 if the file is big-endian. Read in the wrong byte order, it
+    // is none of these.
     let (big, single) = match (number(false, 0), number(true, 0)) {
         (0, _) => (false, false),
         (10, _) => (false, true),

@@ -26,12 +26,12 @@ pub use composite_write::{CompositePart, Dimensions, write_composite, write_comp
 pub use warp::{read_warp, read_warp_by, write_warp, write_warp_as};
 
 /// Reads the transforms of a file: an affine map, a displacement field, or several of both from a composite. The kind
-/// is recognised by the contents. They are in the order in which they act on a point.
+/// of file is recognised by its contents. The transforms are returned in the order in which they act on a point.
 pub fn read_transforms(path: &Path) -> Result<Vec<Transform>, Error> {
     read_transforms_by(GridRule::default(), path)
 }
 
-/// As [`read_transforms`], with the grid of a field by `rule`.
+/// Reads transforms as [`read_transforms`] does, with the grid of a field by `rule`.
 pub fn read_transforms_by(rule: GridRule, path: &Path) -> Result<Vec<Transform>, Error> {
     let (start, _) = small::read_start(path, composite::SIGNATURE.len() as u64)?;
     if start == composite::SIGNATURE {

@@ -8,10 +8,10 @@ use super::affine::Stored;
 use super::kinds::expect_count;
 use crate::AffineTransform;
 
-/// Coefficients between the plane and the third axis of at most this are rounding.
+/// Largest coefficient between the plane and the third axis that counts as rounding.
 const ROUNDING: f64 = 1e-6;
 
-/// The map in LPS mm of a two-dimensional transform: its linear part, and its translation about the origin.
+/// The map in LPS mm of a stored two-dimensional transform: its linear part, and its translation about the origin.
 pub(super) fn to_lps(kind: &str, stored: &Stored) -> Result<Option<AffineTransform>, ErrorKind> {
     let p = stored.parameters.as_slice();
     let count = |expected| expect_count("parameters", expected, p);

@@ -9,8 +9,8 @@ use crate::{DisplacementField, Grid, Volume};
 /// Signs that convert an LPS vector to RAS, and back.
 const FLIP: [f32; 3] = [-1.0, -1.0, 1.0];
 
-/// NIfTI's code for displacement vectors. ITK reads such vectors as RAS, unlike plain vectors, and so does this
-/// reader. They are never written.
+/// NIfTI's intent code for displacement vectors. ITK reads vectors with this code as RAS, unlike vectors with the
+/// general code, and so does this reader. Files with this code are never written.
 const DISPLACEMENT_INTENT: i16 = 1006;
 
 /// Reads a displacement field and converts its vectors from LPS to RAS, mm.
@@ -18,7 +18,7 @@ pub fn read_warp(path: &Path) -> Result<DisplacementField, Error> {
     read_warp_by(GridRule::default(), path)
 }
 
-/// As [`read_warp`], with the grid by `rule`.
+/// Reads a field as [`read_warp`] does, with the grid by `rule`.
 pub fn read_warp_by(rule: GridRule, path: &Path) -> Result<DisplacementField, Error> {
     let Vectors { grid, mut vectors, intent } = nifti::read_vectors(rule, path)?;
     if intent != DISPLACEMENT_INTENT {
@@ -43,7 +43,7 @@ pub fn write_warp<'a>(to: impl Into<Target<'a>>, field: &DisplacementField) -> R
     nifti::write_vectors(to.into(), &field.grid, &field.vectors, factors)
 }
 
-/// Number of components: two for slices, with the first two axes of the world.
+/// Number of components of a vector on this grid: two for a slice, else three.
 fn axes(grid: &Grid) -> usize {
     if grid.is_slice_across_z() { 2 } else { 3 }
 }

@@ -1,4 +1,4 @@
-//! What a header says in two ways that disagree, so that another program may place the image elsewhere.
+//! Fields of a NIfTI header that contradict each other, so that another program may place the image elsewhere.
 
 use ::nifti::NiftiHeader;
 use nalgebra::{Point3, Vector3};
@@ -7,38 +7,39 @@ use super::grid_rule::SCANNER;
 use super::header;
 use crate::AffineTransform;
 
-/// A header that ITK, and so ANTs, reads differently.
+/// A header that ITK, and therefore ANTs, reads differently.
 ///
-/// ITK takes the voxel sizes from `pixdim` in any case, and turns an axis round whose size is negative (`NiftiImageIO`,
-/// `ImageFileReader`). Here the sform is taken as it is.
+/// ITK always takes the voxel sizes from `pixdim`, and reverses an axis whose size is negative (`NiftiImageIO`,
+/// `ImageFileReader`). This program takes the sform unchanged.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum HeaderDoubt {
-    /// Both forms are given and differ: here the sform is taken, by ITK the qform.
+    /// The header has an sform and a qform that differ: this program takes the sform, ITK the qform.
     FormsApart {
         /// Largest distance between a corner of the image by the sform and the same corner by the qform, mm.
         corners_mm: f64,
     },
-    /// The sform's steps are not the voxel sizes: here the steps are taken, by ITK the sizes along the sform's directions.
+    /// The voxel sizes of the sform differ from `pixdim`: this program takes the sizes of the sform, ITK those of
+    /// `pixdim` along the directions of the sform.
     OtherSizes {
         /// Voxel sizes by the sform, mm.
         sform_mm: [f64; 3],
         /// Voxel sizes by `pixdim`, as ITK takes them, mm.
         pixdim_mm: [f64; 3],
-        /// How far the corners of the image that lie farthest from the first voxel are apart by the two, mm.
+        /// Largest distance between the positions of a corner of the image by the two readings, mm.
         corners_mm: f64,
     },
-    /// Voxel sizes below zero: here their sign counts nothing, ITK turns these axes round.
+    /// A voxel size in `pixdim` is negative: this program ignores the sign, ITK reverses the axis.
     NegativeSizes {
         /// Voxel sizes by `pixdim`, mm.
         pixdim_mm: [f64; 3],
-        /// How far corners of the image lie apart by the two readings, mm.
+        /// Largest distance between the positions of a corner of the image by the two readings, mm.
         corners_mm: f64,
     },
 }
 
 impl HeaderDoubt {
-    /// How far corners of the image lie apart by the two readings, mm.
+    /// Largest distance between the positions of a corner of the image by the two readings, mm.
     pub fn corners_mm(&self) -> f64 {
         match self {
             HeaderDoubt::FormsApart { corners_mm }
@@ -48,10 +49,10 @@ impl HeaderDoubt {
     }
 }
 
-/// Headers hold numbers in single precision: readings that differ by less are the same, mm.
+/// Largest distance of two readings that counts as rounding, mm: headers store single-precision numbers.
 const ROUNDING_MM: f64 = 1e-3;
 
-/// The doubts about a header of a volume of this shape, of which only the first two axes count in a slice.
+/// The contradictions in the header of a volume of this shape. In a slice only the first two axes count.
 pub(super) fn of(header: &NiftiHeader, shape: [usize; 3]) -> Vec<HeaderDoubt> {
     let axes = if shape[2] == 1 { 2 } else { 3 };
     [forms_apart(header, shape), other_sizes(header, shape, axes), negative_sizes(header, shape, axes)]
@@ -61,8 +62,8 @@ pub(super) fn of(header: &NiftiHeader, shape: [usize; 3]) -> Vec<HeaderDoubt> {
         .collect()
 }
 
-/// Where both forms are given and ITK takes the other one, unless they agree: where the sform is not said to be the
-/// scanner's.
+/// The case where ITK takes the qform although there is an sform: the header has both, they differ, and the sform's
+/// code is not that of the scanner.
 fn forms_apart(header: &NiftiHeader, shape: [usize; 3]) -> Option<HeaderDoubt> {
     if header.qform_code <= 0 || header.sform_code <= SCANNER {
         return None;
@@ -100,7 +101,7 @@ fn negative_sizes(header: &NiftiHeader, shape: [usize; 3], axes: usize) -> Optio
     })
 }
 
-/// How far the last voxel moves when voxels become so much larger along axes at right angles.
+/// How far the last voxel moves if the voxel sizes change by `step` along orthogonal axes.
 fn reach(step: Vector3<f64>, shape: [usize; 3], axes: usize) -> f64 {
     (0..axes).map(|axis| (step[axis] * (shape[axis] - 1) as f64).powi(2)).sum::<f64>().sqrt()
 }

@@ -11,10 +11,10 @@ use super::header;
 use super::voxels::Encoding;
 use crate::{Grid, memory};
 
-/// Bytes converted at a time; a multiple of every voxel size.
+/// Number of bytes that are converted together; a multiple of every voxel size.
 const BLOCK: usize = 1 << 18;
 
-/// An open file.
+/// An open NIfTI file.
 pub(super) struct NiftiFile {
     /// The header as stored.
     pub header: NiftiHeader,
@@ -82,9 +82,9 @@ impl NiftiFile {
         Ok((self.volume_grid(extents)?, components))
     }
 
-    /// The grid of the first three dimensions.
+    /// The grid of the first three dimensions of the header.
     pub fn volume_grid(&self, extents: [u64; 7]) -> Result<Grid, ErrorKind> {
-        // At most 32767 along each axis.
+        // NIfTI dimensions are at most 32767.
         let shape = [0, 1, 2].map(|axis| extents[axis] as usize);
         // A slice is a two-dimensional image. A single row or column is not.
         if shape[..2].contains(&1) {
@@ -137,7 +137,7 @@ impl NiftiFile {
         Ok(values)
     }
 
-    /// Memory for `count` values.
+    /// Allocates memory for `count` values.
     pub fn room_for<T>(&self, count: u64) -> Result<Vec<T>, Error> {
         memory::room_for(count).map_err(|shortage| Error::new(&self.path, shortage))
     }
@@ -148,14 +148,14 @@ impl NiftiFile {
     }
 }
 
-/// The two files of an image whose header and voxels are separate.
+/// The paths of the header file and the voxel file of an image that is stored in two files.
 struct Pair {
     header: PathBuf,
     image: PathBuf,
 }
 
 impl Pair {
-    /// The pair that `path` belongs to by its name; `x.img` or `x.img.gz`, whichever exists.
+    /// The two files to which `path` belongs by its name. The voxel file is `x.img` or `x.img.gz`, whichever exists.
     fn of(path: &Path) -> Option<Pair> {
         let name = path.file_name()?.to_str()?;
         let (stem, packed) = name.strip_suffix(".gz").map_or((name, false), |stem| (stem, true));

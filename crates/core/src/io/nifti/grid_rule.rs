@@ -7,28 +7,29 @@ use super::super::ErrorKind;
 use super::header;
 use crate::{AffineTransform, Grid, GridError};
 
-/// Thickness below which a voxel counts as having no thickness, in the header's unit.
+/// Voxel size below which a voxel counts as having no thickness, in the header's unit.
 const LEAST_THICKNESS: f64 = 1e-6;
 
 /// NIfTI's code for scanner space.
 pub(super) const SCANNER: i16 = 1;
 
-/// The rule that gives the grid of a header.
+/// The rule by which the grid is read from a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GridRule {
     /// The sform if its code is positive, else the qform, else the voxel sizes alone.
     #[default]
     Sform,
-    /// The rule of ITK, and so of ANTs (`NiftiImageIO` and `ImageFileReader` of ITK 5.4).
+    /// The rule of ITK, and therefore of ANTs (`NiftiImageIO` and `ImageFileReader` of ITK 5.4).
     ///
-    /// The sform if its code is that of the scanner or the qform has none, and its axes are orthogonal; else the
+    /// ITK takes the sform if its axes are orthogonal, and either its code is that of the scanner or the qform has no
+    /// code; else the
     /// qform. The voxel sizes are always those of `pixdim`, and an axis with a negative size is reversed.
     Itk,
 }
 
 impl GridRule {
-    /// The grid of a header.
+    /// Computes the grid of a header for an image of this shape.
     pub(super) fn grid(self, header: &NiftiHeader, shape: [usize; 3]) -> Result<Grid, ErrorKind> {
         let (sform, qform) = (header.sform_code > 0, header.qform_code > 0);
         match self {
@@ -49,20 +50,20 @@ impl GridRule {
     }
 }
 
-/// A header's map with steps of the sizes in `pixdim` along its directions, reversed where a size is negative. An
-/// invalid size counts as 1, as in ITK.
+/// A map with the directions of the given map and the voxel sizes of `pixdim`. An axis with a negative size is
+/// reversed. An invalid size counts as 1, as in ITK.
 fn by_sizes(header: &NiftiHeader, map: AffineTransform) -> AffineTransform {
     let step = Vector3::from_fn(|axis, _| {
         let size = f64::from(header.pixdim[axis + 1]);
         let length = map.matrix.column(axis).norm();
         let size = if size != 0.0 && size.is_finite() { size } else { 1.0 };
-        // An axis without direction gives a singular grid, which is refused there.
+        // An axis of length 0 gives a singular grid, which `in_mm` refuses.
         if length > 0.0 { size / length } else { 0.0 }
     });
     AffineTransform { matrix: map.matrix * Matrix3::from_diagonal(&step), translation: map.translation }
 }
 
-/// The grid of a map in the header's unit.
+/// Computes the grid from a map in the header's unit.
 fn in_mm(header: &NiftiHeader, shape: [usize; 3], mut map: AffineTransform) -> Result<Grid, ErrorKind> {
     let to_mm = header::unit_mm(header);
     if shape[2] == 1 && map.matrix.column(2).norm() < LEAST_THICKNESS {

@@ -6,7 +6,7 @@ use nalgebra::{Matrix3, Matrix4, Quaternion, Rotation3, UnitQuaternion, Vector3}
 use super::super::{ErrorKind, foreign};
 use crate::{AffineTransform, Grid};
 
-/// Length of a header with the four bytes that say whether extensions follow.
+/// Length of a header and of the four bytes after it that announce extensions.
 pub(super) const WITH_EXTENDER: usize = 352;
 /// Length of a header.
 pub(super) const LENGTH: usize = 348;
@@ -31,7 +31,8 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<NiftiHeader>, ErrorKind> {
         return Err(not_nifti(format!("magic \"{}\" instead of \"n+1\\0\"", magic.escape_ascii())));
     }
     let header = NiftiHeader::from_reader(bytes).map_err(|error| not_nifti(error.to_string()))?;
-    // The crate determines the byte order from dim[0]; if then the size is wrong, the size is reported.
+    // The NIfTI crate determines the byte order from dim[0]. If the header size is wrong in this order, the size is
+    // reported.
     if header.sizeof_hdr != LENGTH as i32 {
         return Err(ErrorKind::Dimensions { dim: dimensions(&header).map(i16::swap_bytes) });
     }
@@ -50,7 +51,7 @@ pub(super) fn voxel_offset(header: &NiftiHeader) -> Result<u64, ErrorKind> {
     }
 }
 
-/// `dim`, signed as in the standard.
+/// The field `dim`, as signed numbers.
 pub(super) fn dimensions(header: &NiftiHeader) -> [i16; 8] {
     header.dim.map(|n| n as i16)
 }
@@ -86,7 +87,7 @@ pub(super) fn sizes(header: &NiftiHeader) -> Vector3<f64> {
     Vector3::from_fn(|axis, _| f64::from(header.pixdim[axis + 1]).abs())
 }
 
-/// The header's unit in mm.
+/// Length of the header's unit, mm.
 pub(super) fn unit_mm(header: &NiftiHeader) -> f64 {
     match header.xyzt_units & 7 {
         1 => 1e3,
@@ -107,8 +108,8 @@ pub(super) fn sizes_alone(header: &NiftiHeader) -> AffineTransform {
 pub(super) fn qform(header: &NiftiHeader) -> Result<AffineTransform, ErrorKind> {
     let mut spacing = sizes(header);
     let [b, c, d] = [header.quatern_b, header.quatern_c, header.quatern_d].map(f64::from);
-    // A remainder this small is rounding of b, c and d: the rotation is by 180°, as for LPS grids. NIfTI's own
-    // library has the same rule.
+    // A remainder this small is rounding of b, c and d: the rotation is by 180°, as for grids in LPS order. NIfTI's
+    // own library uses the same limit.
     let remainder = 1.0 - (b * b + c * c + d * d);
     if remainder < -1e-3 {
         return Err(ErrorKind::Quaternion(1.0 - remainder));
@@ -132,7 +133,8 @@ pub(super) fn for_grid(grid: &Grid, datatype: NiftiType, axes: Option<usize>) ->
         return Err(ErrorKind::TooLarge { shape });
     }
     let [nx, ny, nz] = shape.map(|n| n as u16);
-    // For slices with three dimensions in the header, ITK loses the axes when it reads two dimensions.
+    // ITK loses the axes of a slice if its header has three dimensions and the file is read as a two-dimensional
+    // image.
     let dimensions = if grid.is_slice_across_z() { 2 } else { 3 };
     let reflected = grid.direction.determinant() < 0.0;
     let mut rotation = grid.direction;

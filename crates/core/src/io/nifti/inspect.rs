@@ -11,10 +11,10 @@ use super::grid_rule::GridRule;
 use super::header;
 use crate::Grid;
 
-/// The relevant parts of the header of a NIfTI file.
+/// The main fields of the header of a NIfTI file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Inspection {
-    /// `dim`: number of dimensions, then their extents.
+    /// The field `dim`: number of dimensions, then the size along each.
     pub dim: [i16; 8],
     /// Type of the stored values, such as "Int16".
     pub datatype: String,
@@ -22,31 +22,32 @@ pub struct Inspection {
     pub big_endian: bool,
     /// (slope, intercept) applied to stored values, if any.
     pub scaling: Option<(f64, f64)>,
-    /// Space of the qform; 0 for none.
+    /// Code of the qform's space; 0 without qform.
     pub qform_code: i16,
-    /// Space of the sform; 0 for none.
+    /// Code of the sform's space; 0 without sform.
     pub sform_code: i16,
     /// Fields of the header that ITK, and therefore ANTs, interprets differently.
     pub doubts: Vec<HeaderDoubt>,
-    /// Meaning of the values; 0 for none, 1007 for vectors.
+    /// Code for the meaning of the values; 0 without, 1007 for vectors.
     pub intent_code: i16,
-    /// Free text.
+    /// The text of the field `descrip`.
     pub description: String,
     /// Grid of the first three dimensions.
     pub grid: Grid,
 }
 
-/// Reads only the header; files with several volumes are allowed.
+/// Reads the header of a file, but no voxels. Files with several volumes are allowed.
 ///
 /// # Errors
-/// A file that does not exist or is no NIfTI-1, or whose header has impossible dimensions, unknown voxels or no
-/// usable grid.
+/// The file does not exist or is not NIfTI-1; the header has impossible dimensions, an unknown voxel type or no
+/// usable
+/// grid.
 pub fn inspect(path: &Path) -> Result<Inspection, Error> {
     GridRule::default().inspect(path)
 }
 
 impl GridRule {
-    /// [`inspect`] with the grid by this rule.
+    /// Does what [`inspect`] does, with the grid by this rule.
     ///
     /// # Errors
     /// Those of [`inspect`].

@@ -47,7 +47,7 @@ impl PlanesReader {
         }
         let grid = file.volume_grid(extents).map_err(wrap)?;
         file.begin(count.saturating_mul(grid.len() as u64))?;
-        // At most 32767 along each axis.
+        // NIfTI dimensions are at most 32767.
         let counts = [extents[3] as usize, extents[4] as usize];
         Ok(PlanesReader { path: path.into(), file, grid, counts, left: counts[0] * counts[1] })
     }

@@ -19,7 +19,7 @@ pub fn read_volume(path: &Path) -> Result<Volume, Error> {
 }
 
 impl GridRule {
-    /// [`read_volume`] with this rule.
+    /// Does what [`read_volume`] does, with the grid by this rule.
     ///
     /// # Errors
     /// Those of [`read_volume`].
@@ -42,7 +42,7 @@ pub fn read_grid(path: &Path) -> Result<Grid, Error> {
 }
 
 impl GridRule {
-    /// [`read_grid`] with this rule.
+    /// Does what [`read_grid`] does, with the grid by this rule.
     ///
     /// # Errors
     /// Those of [`read_grid`].
@@ -63,7 +63,7 @@ pub fn read_labels(path: &Path) -> Result<LabelVolume, Error> {
 }
 
 impl GridRule {
-    /// [`read_labels`] with this rule.
+    /// Does what [`read_labels`] does, with the grid by this rule.
     ///
     /// # Errors
     /// Those of [`read_labels`].
@@ -77,7 +77,8 @@ impl GridRule {
             block.clear();
             encoding.append_f64(bytes, &mut block);
             out.extend(block.iter().map(|&value| value as i32));
-            // The conversion turns NaN into 0 and clamps to the range: the result then differs from the stored value.
+            // The conversion to an integer turns NaN into 0 and clamps large values; such a voxel then differs from
+            // the stored value.
             let start = out.len() - block.len();
             let is_label = |at: usize| f64::from(out[start + at]) == block[at];
             let wrong = (0..block.len()).filter(|&at| !is_label(at)).count();
@@ -94,7 +95,7 @@ impl GridRule {
     }
 }
 
-/// A vector image, as stored.
+/// A vector image as stored in a file.
 pub(crate) struct Vectors {
     /// The grid of the vectors.
     pub grid: Grid,

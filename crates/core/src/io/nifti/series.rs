@@ -35,6 +35,9 @@ pub struct Timing {
 }
 
 impl Timing {
+    /// NIfTI's code of seconds.
+    pub const SECONDS: u8 = 8;
+
     /// Reads start, step and unit of the time axis from a header.
     pub(super) fn of(header: &NiftiHeader) -> Timing {
         Timing { start: header.toffset, step: header.pixdim[4], unit: header.xyzt_units & UNIT_OF_TIME }

@@ -4,19 +4,19 @@ use ::nifti::{Endianness, NiftiType};
 
 use super::super::ErrorKind;
 
-/// Storage of voxels.
+/// How voxels are stored in a file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Encoding {
     /// NIfTI type of the stored values.
     pub datatype: NiftiType,
-    /// Its byte order.
+    /// Byte order of the stored values.
     pub endianness: Endianness,
-    /// Value = slope · stored + intercept.
+    /// Slope and intercept: value = slope · stored + intercept.
     pub scaling: Option<(f64, f64)>,
 }
 
 impl Encoding {
-    /// The storage of voxels according to a header. Complex numbers, colours and unknown types are errors.
+    /// The storage of voxels that a header describes. Complex numbers, colours and unknown types are errors.
     pub fn of(header: &::nifti::NiftiHeader) -> Result<Encoding, ErrorKind> {
         use NiftiType::*;
         let datatype =

@@ -29,8 +29,8 @@ pub fn write_volume<'a>(to: impl Into<Target<'a>>, volume: &Volume) -> Result<()
     write(to.into(), &volume.grid, Layout::Volume, &body)
 }
 
-/// Writes a label map in the smallest of uint8, int16 and int32 that can store its labels; otherwise as
-/// [`write_volume`].
+/// Writes a label map in the smallest of the types uint8, int16 and int32 that can store its labels. All else is as
+/// in [`write_volume`].
 pub fn write_labels<'a>(to: impl Into<Target<'a>>, labels: &LabelVolume) -> Result<(), Error> {
     let voxels = &labels.voxels;
     let lowest = voxels.iter().copied().min().unwrap_or(0);
@@ -58,8 +58,8 @@ pub fn write_labels<'a>(to: impl Into<Target<'a>>, labels: &LabelVolume) -> Resu
     write(to.into(), &labels.grid, Layout::Volume, &body)
 }
 
-/// Writes an image of vectors in single precision, one component after the other, each multiplied by its factor; as many as
-/// there are factors. `stored` makes the number that is written.
+/// Writes an image of vectors in single precision: all values of the first component, then all of the second, and so
+/// on. Each component is multiplied by its factor. `stored` converts a value to the number that is written.
 pub(crate) fn write_vectors(to: Target, grid: &Grid, vectors: &[[f32; 3]], factors: &[f32]) -> Result<(), Error> {
     let body = Body {
         datatype: NiftiType::Float32,
@@ -89,17 +89,17 @@ pub(super) fn is_gzipped(path: &Path) -> Result<bool, ErrorKind> {
 }
 
 pub(super) fn append(out: &mut Vec<u8>, values: impl ExactSizeIterator<Item = f32>) {
-    // The length is set first, then the values: growing the vector value by value would take three times as long.
+    // The buffer is enlarged first and then filled: appending the values one by one would take three times as long.
     let before = out.len();
     out.resize(before + values.len() * size_of::<f32>(), 0);
     let (bytes, _) = out[before..].as_chunks_mut();
     bytes.iter_mut().zip(values).for_each(|(bytes, value)| *bytes = value.to_le_bytes());
 }
 
-/// Appends the bytes of a range of values.
+/// A function that appends the bytes of a range of values.
 type Append<'a> = &'a (dyn Fn(Range<usize>, &mut Vec<u8>) + Sync);
 
-/// The values on the grid.
+/// What each voxel of the grid holds.
 #[derive(Clone, Copy)]
 enum Layout {
     /// One number per voxel.
@@ -108,7 +108,7 @@ enum Layout {
     Vectors(usize),
 }
 
-/// The data after the header.
+/// The data after the header, and how it is made.
 struct Body<'a> {
     datatype: NiftiType,
     /// Number of values (not voxels).

@@ -82,7 +82,8 @@ pub(super) fn write<E: From<Error>>(
     let File { header, each, count, stored } = file;
     let (each, count) = (*each, *count);
     let head = header::to_bytes(header);
-    // The error that stopped the writing; the closure can only return an error of the system.
+    // The error that stopped the writing. It is stored here, because the closure can return only errors of the
+    // system.
     let mut failed = None;
     let written = replace(to, |file| {
         let mut pieces = Pieces::start(file, gzipped, head, count * each, *stored)?;
@@ -108,7 +109,8 @@ pub(super) fn write<E: From<Error>>(
     }
 }
 
-/// The bytes of a file, divided into the same pieces however the volumes are passed, so that the file is the same.
+/// Divides the bytes of a file into pieces. The pieces are the same however the volumes are passed, so the compressed
+/// file is the same.
 struct Pieces<'w, 'f, 'a> {
     out: Out<'w, 'f, 'a>,
     /// Bytes of the header until they are written with the first values; empty afterwards.
@@ -139,7 +141,7 @@ impl<'w, 'f, 'a> Pieces<'w, 'f, 'a> {
         Ok(Pieces { out, head, waiting: Vec::new(), stored })
     }
 
-    /// Writes the unwritten values as far as they fill whole batches.
+    /// Writes those waiting values that fill whole batches.
     fn write_full_batches(&mut self) -> std::io::Result<()> {
         let batch = gzip::BATCH * PIECE;
         let full = self.waiting.len() / batch * batch;

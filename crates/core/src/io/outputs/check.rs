@@ -12,8 +12,8 @@ use crate::failpoint::{self, Operation};
 /// Files that this process is writing, each with a description.
 static PROTECTED: Mutex<Vec<(PathBuf, &'static str)>> = Mutex::new(Vec::new());
 
-/// Protects `path`, an existing file that the process is writing, from being replaced by an output. `what` names it
-/// in messages, for instance "the log".
+/// Protects `path`, an existing file that the process is writing, from replacement by an output. `what` names the
+/// file in messages, for instance "the log".
 pub fn protect(path: &Path, what: &'static str) {
     if let Ok(path) = path.canonicalize() {
         PROTECTED.lock().unwrap_or_else(PoisonError::into_inner).push((path, what));
@@ -73,7 +73,7 @@ fn check_no_input<T: AsRef<Path>, P: AsRef<Path>>(
     for target in targets {
         let target = target.as_ref();
         let Ok(existing) = target.canonicalize() else { continue };
-        // Only if an output exists, because there may be many inputs.
+        // Inputs are listed only if an output exists already, because there may be many inputs.
         known.extend(inputs.take().into_iter().flatten().filter_map(|input| input.as_ref().canonicalize().ok()));
         if known.contains(&existing) {
             return Err(OutputError::new(target, OutputErrorKind::IsInput));
@@ -104,12 +104,12 @@ pub(super) fn check_target(target: &Path) -> Result<&Path, OutputError> {
     }
 }
 
-/// The error of a folder in which no temporary file could be created.
+/// Makes the error for a folder in which no temporary file could be created.
 pub(super) fn folder_error(folder: &Path, source: std::io::Error) -> OutputError {
     OutputError::new(folder, OutputErrorKind::ClosedFolder(source))
 }
 
-/// Description of the use of this file, if the process is writing to the file at present.
+/// Description of what the process uses this file for, if the process is writing to it at present.
 fn in_use(target: &Path) -> Option<&'static str> {
     let protected = PROTECTED.lock().unwrap_or_else(PoisonError::into_inner);
     if protected.is_empty() {
@@ -119,7 +119,7 @@ fn in_use(target: &Path) -> Option<&'static str> {
     protected.iter().find(|(path, _)| *path == target).map(|(_, what)| *what)
 }
 
-/// Whether this is the name of an open file, such as /dev/stdout, wherever that leads.
+/// Whether the path is the name of an open file, such as /dev/stdout.
 fn is_stream(target: &Path) -> bool {
     std::fs::read_link(target).is_ok_and(|link| link.starts_with("/proc"))
 }

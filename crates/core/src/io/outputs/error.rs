@@ -30,10 +30,10 @@ pub enum OutputErrorKind {
     /// The path of the output file is that of an existing folder.
     #[error("is a folder, expected the name of a file to write")]
     IsFolder,
-    /// The name is that of a pipe or a device. A rename would replace it by a file.
+    /// The path is that of a pipe or a device, which a rename would replace by a file.
     #[error("is a pipe or a device, expected the name of a file to write")]
     IsDevice,
-    /// The file exists and is read-only. A rename would ignore that.
+    /// The file exists and is read-only. A rename would replace the file nevertheless.
     #[error("is write-protected; give another output name, or allow writing (chmod u+w)")]
     WriteProtected,
     /// The file is in use by this program; see [`super::protect`].
@@ -53,7 +53,7 @@ impl OutputError {
     }
 }
 
-/// An error that can name a file.
+/// An error in which the path of the file can be replaced.
 pub trait NamesPath {
     /// The same error, naming `path` instead of the temporary file.
     #[must_use]

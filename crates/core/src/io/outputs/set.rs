@@ -11,10 +11,11 @@ use super::temporary::{Temporary, give_names};
 /// A function that writes a file with the given name.
 pub type Writing<'a, E> = Box<dyn FnOnce(&Path) -> Result<(), E> + Send + 'a>;
 
-/// Output files that belong together: those of one command, or of one subject of many.
+/// Output files that belong together: those of one command, or of one subject.
 ///
-/// Each is written into a hidden folder beside its place. [`Outputs::commit`] moves all of them there; dropped before that,
-/// none of them remains. Several sets may be written at the same time.
+/// Each file is written into a hidden folder beside its final place. [`Outputs::commit`] moves all files to their
+/// places. If the
+/// set is dropped before that, all files are removed. Several sets may be written at the same time.
 ///
 /// ```
 /// use antsreg_core::io::{self, outputs::{Outputs, write_file}};
@@ -55,10 +56,10 @@ impl Outputs {
         write(&self.begin(target)?).map_err(|error| error.about(target))
     }
 
-    /// As [`Outputs::write`], for several files in parallel, on the threads of the current rayon pool.
+    /// Writes several outputs as [`Outputs::write`] does, in parallel on the threads of the current rayon pool.
     ///
     /// # Errors
-    /// As for [`Outputs::write`]; of several errors that of the first file.
+    /// Those of [`Outputs::write`]. If several files fail, the error of the first file is returned.
     pub fn write_all<E: From<OutputError> + NamesPath + Send>(
         &mut self,
         files: Vec<(&Path, Writing<'_, E>)>,
@@ -70,7 +71,7 @@ impl Outputs {
         written.collect::<Vec<_>>().into_iter().collect()
     }
 
-    /// The temporary name for the output `target`.
+    /// Makes the temporary name for the output `target`.
     fn begin(&mut self, target: &Path) -> Result<PathBuf, OutputError> {
         let folder = check_target(target)?;
         let hidden = match self.folders.iter().find(|(known, _)| known == folder) {

@@ -17,7 +17,7 @@ pub fn write_file(path: &Path, contents: &[u8]) -> Result<(), OutputError> {
     write_with(path, |file| file.write_all(contents))
 }
 
-/// As [`write_file`], with the contents written by a function.
+/// Writes a file as [`write_file`] does, with the contents written by a function.
 pub fn write_with(path: &Path, write: impl FnOnce(&mut File) -> std::io::Result<()>) -> Result<(), OutputError> {
     let folder = check_target(path)?;
     let (mut file, temporary) = Temporary::file_in(folder).map_err(|source| folder_error(folder, source))?;

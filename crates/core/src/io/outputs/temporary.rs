@@ -40,7 +40,7 @@ impl Temporary {
     pub fn file_in(folder: &Path) -> std::io::Result<(File, Temporary)> {
         let mut builder = tempfile::Builder::new();
         builder.prefix(".").suffix(".part");
-        // By default only the owner can read the file, for secrets. With these permissions the user's umask applies.
+        // By default only the owner may read a temporary file. With these permissions the user's umask applies.
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         failpoint::check(Operation::Create)?;
@@ -59,7 +59,7 @@ impl Temporary {
         Ok(Temporary { path })
     }
 
-    /// Its path.
+    /// Path of the temporary file or folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -91,21 +91,22 @@ impl Registry {
 /// Tries to remove a file or folder. Returns whether the path no longer exists.
 fn is_removed(path: &Path) -> bool {
     match std::fs::symlink_metadata(path) {
-        // Removing what is in a folder takes a file descriptor, of which none may be left.
+        // Removing a folder with its contents needs a file descriptor, and none may be left; an empty folder needs
+        // none.
         Ok(found) if found.is_dir() => std::fs::remove_dir(path).or_else(|_| std::fs::remove_dir_all(path)).is_ok(),
         Ok(_) => std::fs::remove_file(path).is_ok(),
         Err(error) => error.kind() == ErrorKind::NotFound,
     }
 }
 
-/// Renames temporary files to their outputs, replacing what was there. The lock is held throughout, so that an
-/// interruption comes before or after all of them. Where one cannot be renamed, those before it are undone.
+/// Renames temporary files to their outputs and replaces existing files. The registry is locked meanwhile, so that an
+/// interruption comes before or after all renames. If a rename fails, the earlier renames are undone.
 pub fn give_names<'a>(files: impl IntoIterator<Item = (&'a Path, &'a Path)>) -> Result<(), OutputError> {
     let mut registry = registry();
     let mut named: Vec<Named> = Vec::new();
     let mut files = files.into_iter().peekable();
     while let Some((temporary, target)) = files.next() {
-        // After the last file nothing can fail.
+        // The last rename needs no copy of the old file, because nothing can fail after it.
         let before = if files.peek().is_some() { keep(temporary, target) } else { Before::Lost };
         let renamed = failpoint::check(Operation::Rename).and_then(|()| std::fs::rename(temporary, target));
         if let Err(source) = renamed {
@@ -113,7 +114,7 @@ pub fn give_names<'a>(files: impl IntoIterator<Item = (&'a Path, &'a Path)>) -> 
             return Err(OutputError::new(target, OutputErrorKind::Write(source)));
         }
         named.push(Named { target, before });
-        // A file of a set that is renamed within its temporary folder is no output yet.
+        // A file of a set is first renamed within its temporary folder, and is not an output yet.
         let is_inside = registry.unfinished.iter().any(|folder| target.starts_with(folder));
         registry.named |= !is_inside;
     }
@@ -131,11 +132,13 @@ enum Before {
     Nothing,
     /// A file had the name before. It is kept under this second name.
     File(PathBuf),
-    /// The earlier file is not kept: the file system has no hard links, or nothing can fail any more.
+    /// The earlier file is lost: the file system has no hard links, or the rename was the last one, after which
+    /// nothing can fail.
     Lost,
 }
 
-/// Gives the file of an output, if there is one, a second name beside the temporary file, with whose folder it is removed.
+/// Gives the existing file `target` a second name in the folder of the temporary file. The second name is removed
+/// with that folder.
 fn keep(temporary: &Path, target: &Path) -> Before {
     let mut kept = temporary.as_os_str().to_owned();
     kept.push(".before");
@@ -157,12 +160,12 @@ impl Named<'_> {
     }
 }
 
-/// A guard: while it exists, no output of this process is given its final name.
+/// While this guard exists, no output of this process gets its final name.
 #[derive(Debug)]
 pub struct CommitsStopped(MutexGuard<'static, Registry>);
 
-/// Waits for the outputs that are being renamed and stops all others; for a program that is about to end because of
-/// an interruption. The caller keeps the result until the process ends.
+/// Waits for the renames in progress and prevents all later ones. Called by a program that is about to end because of
+/// an interruption; the caller keeps the result until the process ends.
 pub fn stop_commits() -> CommitsStopped {
     CommitsStopped(registry())
 }

@@ -1,4 +1,5 @@
-//! `antsApplyTransforms`: an image, or the transforms themselves, through a chain of transforms.
+//! The command `antsApplyTransforms`: resamples an image through a chain of transforms, or writes the transforms
+//! themselves.
 
 mod request;
 
@@ -108,7 +109,7 @@ fn affine(
         let why = "the transforms are not linear: a displacement field is among them";
         return Err(Refusal::new(format!("--output Linear[{}]", path.display()), why).into());
     };
-    // A chain holds no affine without an inverse, but a product may underflow.
+    // The affines of a chain have inverses, but the determinant of their product may underflow.
     let singular = || {
         study::Error::Chain(antsreg_core::ChainError::Singular {
             name: "the composed transform".into(),

@@ -43,7 +43,7 @@ pub struct Request {
     pub output: Option<Output>,
     /// The transforms as listed: a point of the reference goes through the first one first.
     pub transforms: Vec<TransformFile>,
-    /// How the image is read between voxels.
+    /// Interpolation of the input image.
     pub reading: Reading,
     /// Value of output voxels that lie outside the input image.
     pub outside: f32,
@@ -123,7 +123,7 @@ impl Request {
     /// Reads a command line.
     ///
     /// # Errors
-    /// A value that is not understood or not served.
+    /// A value that is not understood or not supported.
     pub fn read(given: &[Given]) -> Result<Request, Refusal> {
         let last = |flag: &'static str| words::last(given, flag);
         let path = |flag: &'static str| last(flag).map(|value| PathBuf::from(&value.text));
@@ -167,7 +167,7 @@ fn transform(value: &Value) -> Result<TransformFile, Refusal> {
     value.text.parse().map_err(|error| Refusal::new(format!("--transform {}", value.text), error))
 }
 
-/// How values are stored; as in ANTs, a name that is none of these means the default.
+/// The storage type of this name. As in ANTs, an unknown name means the default.
 fn stored(name: &str, default: Stored) -> Stored {
     match name.to_lowercase().as_str() {
         "char" => Stored::Int8,

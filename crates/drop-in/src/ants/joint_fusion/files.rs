@@ -1,4 +1,4 @@
-//! The atlases as files, and the files of a fusion.
+//! The input files of the atlases, and the output files of a fusion.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ impl Atlases {
 
     /// The image and label map of each atlas, as borrowed by the fusion.
     pub fn all(&self) -> Vec<Atlas<'_>> {
-        // Without label maps, one empty label map stands for those of all atlases.
+        // Without label maps, one empty label map is used for all atlases.
         self.images.iter().zip(self.labels.iter().cycle()).map(|(image, labels)| Atlas { image, labels }).collect()
     }
 
@@ -51,7 +51,7 @@ impl Atlases {
     }
 }
 
-/// A file name with a place for a number, such as `posterior%04d.nii.gz`.
+/// A file name with a placeholder for a number, such as `posterior%04d.nii.gz`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Numbered {
     before: String,
@@ -61,10 +61,10 @@ pub struct Numbered {
 }
 
 impl Numbered {
-    /// Reads a file name with a place for a number, such as `%02d`; `None` for a name without such a place.
+    /// Reads a file name with a placeholder such as `%02d`; `None` for a name without placeholder.
     ///
     /// # Errors
-    /// More than one place, or one of another form than `%d` and `%04d`.
+    /// More than one placeholder, or one of another form than `%d` and `%04d`.
     pub fn parse(text: &str) -> Result<Option<Numbered>, Refusal> {
         let Some((before, rest)) = text.split_once('%') else { return Ok(None) };
         let refuse = || Refusal::new(text, "expected one place for a number such as %d or %04d");
@@ -83,7 +83,7 @@ impl Numbered {
     }
 }
 
-/// The output files of a fusion; `None` for a file that was not asked for.
+/// The output files of a fusion; `None` for a file that was not requested.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FusedFiles {
     /// File of the fused label map.
@@ -95,7 +95,7 @@ pub struct FusedFiles {
 }
 
 impl FusedFiles {
-    /// All files but the posteriors, whose number is known once the labels are.
+    /// All output files except the posteriors, whose number is known only after the fusion.
     pub fn without_posteriors(&self) -> Vec<&Path> {
         self.labels.iter().chain(&self.intensities).map(PathBuf::as_path).collect()
     }
@@ -105,7 +105,7 @@ impl FusedFiles {
         self.posteriors.iter().flat_map(|name| labels.iter().map(|label| name.with(*label))).collect()
     }
 
-    /// Writes what was asked for; `labels` are those of the labels' file, `present` those with posteriors.
+    /// Writes the requested files. `labels` are the fused labels, `present` the labels that get a posterior map.
     ///
     /// # Errors
     /// Files that cannot be written.

@@ -1,4 +1,4 @@
-//! `antsJointFusion`: labels and intensities of several atlases, which lie on the target's grid, fused.
+//! The command `antsJointFusion`: fuses labels and intensities of several atlases that lie on the target's grid.
 
 mod files;
 mod request;
@@ -60,6 +60,6 @@ pub fn run(call: &Call) -> Result<(), CliError> {
 /// The voxels of a mask that are not 0. The mask lies on the target's grid.
 fn region(target: &Volume, mask: &Volume) -> Result<Vec<bool>, CliError> {
     same_grid("the target and the mask", &target.grid, &mask.grid)?;
-    // ANTs reads masks as whole numbers.
+    // ANTs truncates the values of a mask to integers.
     Ok(mask.voxels.iter().map(|value| value.trunc() != 0.0).collect())
 }

@@ -34,7 +34,7 @@ pub struct Request {
     pub target: PathBuf,
     /// The image of each atlas.
     pub images: Vec<PathBuf>,
-    /// The label map of each atlas; empty where only intensities are fused.
+    /// The label map of each atlas; empty if only intensities are fused.
     pub labels: Vec<PathBuf>,
     /// The mask of the voxels where labels are fused.
     pub mask: Option<PathBuf>,
@@ -42,7 +42,7 @@ pub struct Request {
     pub options: JointOptions,
     /// Names of the output files.
     pub output: FusedFiles,
-    /// Options of ANTs that this program replaces by its own methods, in words.
+    /// Descriptions of the options of ANTs that this program replaces by its own methods.
     pub replaced: Vec<String>,
 }
 
@@ -105,7 +105,8 @@ impl Request {
     }
 }
 
-/// The files of `-o FILE` or `-o [LABELS,INTENSITIES,POSTERIORS]`. Without label maps there are intensities alone.
+/// The output files of `-o FILE` or `-o [LABELS,INTENSITIES,POSTERIORS]`. Without label maps, FILE is the file of the
+/// intensities.
 fn output(value: &Value, has_labels: bool) -> Result<FusedFiles, Refusal> {
     if value.parameter(3).is_some() {
         let option = format!("--output {}", value.text);
@@ -121,7 +122,7 @@ fn output(value: &Value, has_labels: bool) -> Result<FusedFiles, Refusal> {
         return Ok(files);
     }
     let named = |place: usize| value.parameter(place);
-    // Each atlas has one image, so the fused intensities have the number 1.
+    // The name may contain a number; each atlas has one image, so the number of the fused intensities is 1.
     let intensities =
         named(1).map(|text| Ok(Numbered::parse(text)?.map_or_else(|| text.into(), |name| name.with(1))));
     files.intensities = intensities.transpose()?.map(|path: PathBuf| image_name(path)).transpose()?;
@@ -136,7 +137,7 @@ fn output(value: &Value, has_labels: bool) -> Result<FusedFiles, Refusal> {
     Ok(files)
 }
 
-/// The file of a flag that takes one image, since only one image of each atlas is supported.
+/// The path of a flag that allows one image, because only one image of each atlas is supported.
 fn alone(value: &Value) -> Result<PathBuf, Refusal> {
     match &value.parameters {
         Some(parameters) if parameters.len() > 1 => {

@@ -1,5 +1,5 @@
-//! `antsJointLabelFusion.sh` without a shell: every atlas is registered to the target by `antsRegistrationSyN.sh` or Quick,
-//! its labels follow, and all are fused as by `antsJointFusion`.
+//! The script `antsJointLabelFusion.sh` without a shell: each atlas is registered to the target as by
+//! `antsRegistrationSyN.sh` or Quick, its labels are resampled, and all labels are fused as by `antsJointFusion`.
 
 mod options;
 
@@ -28,9 +28,9 @@ about clusters, change nothing: atlases are registered one after the other, on t
 PREFIXNAME_N_WarpedLabels.nii.gz exists is not registered again.
 ";
 
-/// By `-x majorityvoting`, a label that at least this share of the atlases has is taken without a fusion.
+/// With `-x majorityvoting`: a voxel is not fused if at least this share of the atlases has the same label.
 const CERTAIN: f32 = 0.8;
-/// Ends of the names of the files that `-k 1` keeps of each atlas.
+/// Endings of the names of the files that `-k 1` keeps of each atlas.
 const OF_ATLAS: [&str; 6] = [
     "Warped.nii.gz",
     "InverseWarped.nii.gz",
@@ -78,14 +78,14 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     }
     files.commit()?;
     if !options.keep {
-        // A file that is not there needs no removal; one that cannot be removed does no harm.
+        // Errors are ignored: the file may not exist, and a file that cannot be removed does no harm.
         OF_ATLAS.iter().flat_map(|rest| named(rest)).for_each(|path| drop(std::fs::remove_file(path)));
     }
     call.tell(&Description::Cpu, &[]);
     Ok(())
 }
 
-/// Registers an atlas and brings its labels to the target, unless an earlier call has.
+/// Registers an atlas and resamples its labels on the target, unless an earlier call has written these files.
 fn register(call: &Call, options: &Options, atlas: usize) -> Result<(), CliError> {
     let done = options.atlas_prefix(atlas) + "WarpedLabels.nii.gz";
     if Path::new(&done).exists() {

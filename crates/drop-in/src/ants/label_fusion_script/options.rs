@@ -1,4 +1,4 @@
-//! The options of `antsJointLabelFusion.sh`, and the command lines and files that follow from them.
+//! The options of `antsJointLabelFusion.sh`, and the command lines and file names made from them.
 
 use std::path::{Path, PathBuf};
 
@@ -9,9 +9,9 @@ use crate::ants::joint_fusion::{FusedFiles, Numbered};
 /// The region of the target in which labels are fused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mask {
-    /// Voxels where no label has the votes of nearly all atlases.
+    /// Voxels for which no label has the votes of nearly all atlases.
     Uncertain,
-    /// Voxels where an atlas has a label.
+    /// Voxels for which an atlas has a label.
     AnyLabel,
     /// The whole target.
     None,
@@ -117,7 +117,7 @@ impl Options {
         format!("{}{base}_{atlas}_", self.prefix)
     }
 
-    /// The arguments that register an atlas to the target.
+    /// The command-line arguments that register an atlas to the target.
     pub fn registration(&self, atlas: usize) -> Vec<String> {
         let [target, image] = [&self.target, &self.images[atlas]].map(|path| path.display().to_string());
         let precision = if self.single { "f" } else { "d" };
@@ -134,7 +134,7 @@ impl Options {
         pairs.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value.to_owned()]).collect()
     }
 
-    /// The arguments that resample an atlas's label map on the grid of the target.
+    /// The command-line arguments that resample an atlas's label map on the grid of the target.
     pub fn carrying(&self, atlas: usize) -> Vec<String> {
         let prefix = self.atlas_prefix(atlas);
         let [target, labels] = [&self.target, &self.labels[atlas]].map(|path| path.display().to_string());

@@ -45,7 +45,7 @@ impl Starts {
         Ok(Starts { steps })
     }
 
-    /// The affine by which the stages begin: all that precedes the first field.
+    /// The affine at the start of the stages: the composition of all transforms before the first displacement field.
     pub fn affine(&self) -> AffineTransform {
         self.steps
             .iter()
@@ -59,7 +59,7 @@ impl Starts {
         (!steps.is_empty()).then(|| TransformChain::from(steps))
     }
 
-    /// The transforms from the first displacement field on, with its grid; `None` if all are affine.
+    /// The transforms from the first displacement field on, with the grid of that field; `None` if all are affine.
     pub fn rest(&self) -> Option<(&Grid, TransformChain)> {
         let place = self.steps.iter().position(|(step, _)| as_affine(step).is_none())?;
         let Transform::Displacement(field) = &self.steps[place].0 else { return None };
@@ -76,7 +76,7 @@ pub fn as_affine(transform: &Transform) -> Option<AffineTransform> {
     }
 }
 
-/// The translation that brings a point of the fixed image to that of the moving one.
+/// The translation from a landmark of the fixed image to that of the moving image.
 fn between(images: &[PathBuf; 2], landmark: Landmark) -> Result<AffineTransform, CliError> {
     let point = |path: &PathBuf| {
         Ok::<_, CliError>(match landmark {
@@ -96,7 +96,8 @@ fn between(images: &[PathBuf; 2], landmark: Landmark) -> Result<AffineTransform,
 pub struct Inputs {
     /// The images, masks and options of the registration.
     pub task: Task,
-    /// The first fixed and the first moving image as read; those of the task may have gone through initial transforms.
+    /// The first fixed and the first moving image as read. The images of the task may have been resampled through
+    /// initial transforms.
     pub originals: [Arc<Volume>; 2],
     /// The initial transforms, which precede the stages.
     pub starts: Starts,
@@ -164,7 +165,7 @@ fn carried(images: &[Arc<Volume>], mask: &Mask, onto: &Grid, chain: &TransformCh
     (images.iter().map(|image| carry(image, apply::Interpolation::Linear)).collect(), mask)
 }
 
-/// All input files, so that no output replaces an input.
+/// The paths of all input files, to check that no output replaces an input.
 pub fn files(request: &Request, plan: &Plan) -> Vec<PathBuf> {
     let starts = request.starts.iter().chain(&request.fixed_starts).flat_map(|start| match start {
         StartRequest::File(file) => vec![file.path.clone()],
@@ -174,7 +175,7 @@ pub fn files(request: &Request, plan: &Plan) -> Vec<PathBuf> {
     plan.pairs.iter().flatten().cloned().chain(masks).chain(starts).collect()
 }
 
-/// Refuses an inverse image where an initial transform has no inverse.
+/// Refuses the output of the inverse image if an initial transform has no inverse.
 ///
 /// # Errors
 /// A refusal.

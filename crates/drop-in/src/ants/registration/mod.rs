@@ -1,4 +1,5 @@
-//! `antsRegistration`: its stages run on the stages of this program, its outputs are named and numbered as ANTs does.
+//! The command `antsRegistration`: its stages are run by the stages of this program, and its outputs have the names
+//! and numbers of ANTs.
 
 mod flags;
 mod inputs;
@@ -56,7 +57,8 @@ pub fn run(call: &Call) -> Result<(), CliError> {
 /// A refusal.
 pub fn read(arguments: &[String]) -> Result<(), Refusal> {
     let request = read::request(&words::parse(arguments, flags::FLAGS)?)?;
-    // The plan needs the shape of the fixed image, which limits the levels; a usual shape stands for it here.
+    // The plan needs the shape of the fixed image, which limits the levels. No image is read here, so a typical shape
+    // is used.
     plan::plan(&request, &Grid::axis_aligned([182, 218, 182], [1.0; 3])).map(drop)
 }
 
@@ -68,7 +70,8 @@ fn register(call: &Call, request: &Request, plan: &Plan) -> Result<Description, 
         let files = Files::of(request, plan, &inputs.starts);
         files.check(&inputs::files(request, plan))?;
         if inputs.starts.rest().is_some() || !request.fixed_starts.is_empty() {
-            // Those of the stages would be of images that went through initial transforms already.
+            // The warped images are not computed by the stages, whose images may have been resampled through initial
+            // transforms.
             inputs.task.options.images = None;
         }
         Ok::<_, CliError>((inputs, files))
@@ -91,7 +94,7 @@ fn register(call: &Call, request: &Request, plan: &Plan) -> Result<Description, 
     Ok(done.device)
 }
 
-/// Writes what was found; without a registration the starts alone.
+/// Writes the results; without a registration only the initial transforms.
 fn write(
     request: &Request,
     plan: &Plan,

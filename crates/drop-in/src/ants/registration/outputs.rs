@@ -1,7 +1,10 @@
-//! The outputs of a registration, named and numbered as ANTs does.
+//! The outputs of a registration, named and numbered as in ANTs.
 //!
-//! ANTs keeps a list of transforms: the initial ones, the last of the command line first, then those of the stages. Collapsed,
-//! linear transforms in a row become one. An output's number is its place in that list.
+//! ANTs keeps a list of transforms: the initial transforms in reverse order of the command line, then the transforms
+//! of the
+//! stages. If the list is collapsed, successive linear transforms become one. The number in an output name is the
+//! position in
+//! that list.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -17,7 +20,7 @@ use super::inputs::{Starts, as_affine};
 use super::plan::Plan;
 use super::request::Request;
 
-/// An entry of the list of transforms that are written.
+/// An entry in the list of transforms that are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Entry {
     /// The initial transform at this position on the command line.
@@ -72,7 +75,7 @@ pub struct Found<'a> {
 }
 
 impl Files {
-    /// The output files that a request asks for.
+    /// The output files that a request specifies.
     pub fn of(request: &Request, plan: &Plan, starts: &Starts) -> Files {
         let output = &request.output;
         let file = |rest: String| PathBuf::from(format!("{}{rest}", output.prefix));
@@ -96,7 +99,7 @@ impl Files {
                 (false, Entry::Start(place)) => starts.steps[place].1.then_some("DerivedInitialMovingTranslation"),
                 (false, Entry::Warp) => None,
             };
-            // Beside a composite file, ANTs writes only those single transforms that it derived itself.
+            // With a composite file, ANTs writes only those single transforms that it has derived itself.
             let derived = name == Some("DerivedInitialMovingTranslation");
             if output.composite && !derived {
                 continue;
@@ -107,7 +110,8 @@ impl Files {
                     files.push((file(format!("{number}InverseWarp.nii.gz")), What::Warp { inverse: true }));
                 }
                 (Entry::Start(place), _) if !is_affine(&group[0]) => {
-                    // Not collapsed, initial transforms that were files are not written again.
+                    // If the list is not collapsed, initial transforms that were read from files are not written
+                    // again.
                     if request.collapse {
                         files.push((file(format!("{number}Warp.nii.gz")), What::Given(place)));
                     }
@@ -127,7 +131,7 @@ impl Files {
         Files(files)
     }
 
-    /// Refuses names that cannot be written, or that are those of inputs.
+    /// Checks that the outputs can be written and are no inputs.
     ///
     /// # Errors
     /// The first name that is refused.
@@ -208,7 +212,7 @@ impl<'a> Found<'a> {
         match entry {
             Entry::Start(place) => as_affine(&self.starts.steps[place].0).unwrap_or(identity),
             Entry::Linear(n) => {
-                // The map of this stage alone: the affine so far without the affine before the stage.
+                // The map of this stage alone: the composition after the stage without the composition before it.
                 let before = if n == 0 { self.starts.affine() } else { self.affines[n - 1] };
                 before.inverse().map_or(identity, |back| back.after(&self.affines[n]))
             }
@@ -216,7 +220,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// The affine of the stages, with the affine starts before the first field.
+    /// The affine of the stages composed with the affine starts before the first field.
     pub fn affine(&self) -> AffineTransform {
         self.affines.last().copied().unwrap_or_else(|| self.starts.affine())
     }

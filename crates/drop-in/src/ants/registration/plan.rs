@@ -1,4 +1,4 @@
-//! A request as stages of the libraries, and what of it is replaced.
+//! Converts a request to stages of the libraries, and lists which of its parts are replaced.
 
 use std::path::PathBuf;
 
@@ -12,9 +12,9 @@ use super::syn;
 
 /// The plan of a registration: a request of ANTs in options of this program.
 pub struct Plan {
-    /// Stages, and which results are wanted. The start is not known yet.
+    /// The stages and the requested results. The start is not known yet.
     pub options: Options,
-    /// Fixed and moving images; the first pair is that of linear stages.
+    /// Paths of fixed and moving images. Linear stages use the first pair.
     pub pairs: Vec<[PathBuf; 2]>,
     /// Masks of the stages of `options`: none, one pair for all, or one for each.
     pub masks: Vec<[Option<PathBuf>; 2]>,
@@ -22,7 +22,7 @@ pub struct Plan {
     pub linear: Vec<LinearStage>,
     /// Whether the request has a deformable stage.
     pub deformable: bool,
-    /// Options of ANTs that this program replaces by its own methods, in words.
+    /// Descriptions of the options of ANTs that this program replaces by its own methods.
     pub replaced: Vec<String>,
 }
 
@@ -30,14 +30,15 @@ pub struct Plan {
 pub struct LinearStage {
     /// Name of the transform in file names, if the outputs are not collapsed.
     pub name: &'static str,
-    /// The stage of the options that finds it; `None` where no level has an iteration, so that it stays the identity.
+    /// Index of the stage that computes the transform; `None` if no level has an iteration, so that the transform is
+    /// the identity.
     pub stage: Option<usize>,
 }
 
-/// Plans a request for images whose first fixed one has this grid.
+/// Plans a request for images whose first fixed image has this grid.
 ///
 /// # Errors
-/// Stages that do not go together, or are out of range.
+/// Stages that cannot be combined, or are out of range.
 pub fn plan(request: &Request, grid: &Grid) -> Result<Plan, Refusal> {
     let first_deformable = request.stages.iter().position(|stage| !stage.is_linear()).unwrap_or(request.stages.len());
     let (linear, deformable) = request.stages.split_at(first_deformable);
@@ -100,7 +101,8 @@ fn position(request: &Request, stage: &StageRequest) -> usize {
     request.stages.iter().position(|other| std::ptr::eq(other, stage)).unwrap_or(0)
 }
 
-/// Linear stages that become one: all of them where the outputs do not tell them apart, else each alone.
+/// The groups of linear stages that are run as one stage: all of them if the outputs do not separate them, else each
+/// alone.
 fn runs<'a>(linear: &'a [StageRequest], request: &Request) -> Vec<&'a [StageRequest]> {
     match request.collapse || request.per_stage || linear.is_empty() {
         true => Some(linear).filter(|run| !run.is_empty()).into_iter().collect(),
@@ -108,13 +110,14 @@ fn runs<'a>(linear: &'a [StageRequest], request: &Request) -> Vec<&'a [StageRequ
     }
 }
 
-/// Whether the start is a guess from positions alone, so that the first linear stage looks for the orientation too.
+/// Whether the start is only a guess from the positions of the images. Then the first linear stage also searches for
+/// the orientation.
 fn searches(request: &Request) -> bool {
     let guessed = |start: &StartRequest| matches!(start, StartRequest::Between(_, Landmark::Centre | Landmark::Mass));
     !request.starts.is_empty() && request.starts.iter().all(guessed)
 }
 
-/// The options of one linear stage that takes the place of `stages`.
+/// The options of one linear stage that replaces `stages`.
 fn linear_options(stages: &[&StageRequest], search: bool, grid: &Grid) -> linear::Options {
     let dofs = stages.iter().filter_map(|stage| match stage.transform {
         TransformRequest::Linear(dof) => Some(dof),
@@ -175,7 +178,7 @@ fn pairs(linear: &[StageRequest], deformable: &[StageRequest]) -> Result<Vec<[Pa
     Ok(pairs)
 }
 
-/// The images that the registration itself makes: those of an interpolation that every device has.
+/// The warped images that the registration computes. Other interpolations are computed afterwards.
 fn images(request: &Request) -> Option<WarpedImages> {
     use antsreg_kernels::apply;
     use antsreg_register::Interpolation;

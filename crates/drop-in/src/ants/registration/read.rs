@@ -1,4 +1,4 @@
-//! The whole command line of `antsRegistration`, read.
+//! Reads the command line of `antsRegistration`.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use crate::ants::words::{self, Given, Value, all, last};
 /// Reads a request from the flags of a command line.
 ///
 /// # Errors
-/// What is missing, not understood or not served.
+/// A flag that is missing, not understood or not supported.
 pub fn request(given: &[Given]) -> Result<Request, Refusal> {
     for refused in given.iter().filter(|given| REFUSED.contains(&given.flag)) {
         if refused.values.iter().any(|value| value.text != "0") {

@@ -15,13 +15,14 @@ pub struct Request {
     pub stages: Vec<StageRequest>,
     /// The initial moving transforms, as listed: a point goes through the first one first.
     pub starts: Vec<StartRequest>,
-    /// The initial fixed transforms, likewise: through them the stages see the fixed images; they are in no output.
+    /// The initial fixed transforms, in the order listed: a point goes through the first one first. The stages see
+    /// the fixed images through them; no output contains them.
     pub fixed_starts: Vec<StartRequest>,
     /// Masks of the fixed and moving image: none, one pair for all stages, or one pair for each stage.
     pub masks: Vec<[Option<PathBuf>; 2]>,
     /// Names of the output files.
     pub output: Output,
-    /// How the warped images are read between voxels.
+    /// Interpolation of the warped images.
     pub interpolation: apply::Interpolation,
     /// Lower and upper quantile (0 to 1) at which intensities are clipped; `None` for no clipping.
     pub winsorise: Option<(f64, f64)>,
@@ -29,7 +30,8 @@ pub struct Request {
     pub match_histograms: bool,
     /// Whether successive linear transforms are composed to one output, and likewise successive warps.
     pub collapse: bool,
-    /// Whether each linear stage goes on with the transform of the one before it, instead of adding its own.
+    /// Whether each linear stage starts from the transform of the stage before, instead of adding its own transform
+    /// to it.
     pub per_stage: bool,
     /// Whether images and warps are written in single precision.
     pub single: bool,
@@ -73,7 +75,7 @@ pub enum Landmark {
 /// A stage of a registration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StageRequest {
-    /// The transform as typed, for messages.
+    /// The transform as given on the command line, for messages.
     pub text: String,
     /// The type of transform, with its parameters.
     pub transform: TransformRequest,
@@ -85,7 +87,7 @@ pub struct StageRequest {
     pub sigmas_in_mm: bool,
     /// Slope of the energy below which a level has converged; a negative slope is never reached.
     pub threshold: f64,
-    /// Iterations over which the slope is measured.
+    /// Number of iterations over which the slope is measured.
     pub window: usize,
     /// Weights by which a linear stage's parameters, or the components of the updates of a warp, may change.
     pub restrict: Option<Vec<f64>>,

@@ -1,4 +1,4 @@
-//! The flags of stages, read: transform, metrics, convergence, shrink factors, sigmas.
+//! Reads the flags of the stages: transform, metrics, convergence, shrink factors, sigmas.
 
 use antsreg_console::Refusal;
 use antsreg_register::linear::Dof;
@@ -21,10 +21,11 @@ struct Group<'a> {
     seen: Vec<&'static str>,
 }
 
-/// Reads all stages. A flag that comes a second time begins a further stage; several metrics in a row are of one stage.
+/// Reads all stages. A flag that occurs a second time begins the next stage; several metrics in a row belong to one
+/// stage.
 ///
 /// # Errors
-/// A stage without one of its parts; values that are not understood or not served.
+/// A stage without a required flag; values that are not understood or not supported.
 pub fn read(given: &[Given], slices: bool) -> Result<Vec<StageRequest>, Refusal> {
     let mut groups: Vec<Group> = Vec::new();
     for (flag, value) in given.iter().flat_map(|given| given.values.iter().map(move |value| (given.flag, value))) {
@@ -173,7 +174,7 @@ fn metric(value: &Value) -> Result<MetricRequest, Refusal> {
     })
 }
 
-/// Iterations of each level, convergence threshold, and window of the convergence test in iterations.
+/// Reads iterations of each level, convergence threshold, and window of the convergence test in iterations.
 fn convergence(value: &Value) -> Result<(Vec<usize>, f64, usize), Refusal> {
     let option = || format!("--convergence {}", value.text);
     let iterations = value.parameter(0).unwrap_or(&value.name);

@@ -1,4 +1,4 @@
-//! The SyN stages of a request as options of the library.
+//! Converts the SyN stages of a request to options of the library.
 
 use std::path::PathBuf;
 
@@ -84,7 +84,7 @@ pub fn options(
         levels: stage.levels.iter().map(level).collect(),
         sigmas_mm: stage.sigmas_in_mm.then(|| stage.levels.iter().map(|level| level.sigma).collect()),
         convergence: match stage.threshold {
-            // A negative threshold is below any slope: a window that is never full switches the test off.
+            // A negative threshold is below every slope. A window that is never full switches the test off.
             threshold if threshold < 0.0 => Convergence { window: most.max(1) + 1, threshold: 0.0 },
             threshold => Convergence { window: stage.window.max(2), threshold },
         },
@@ -96,7 +96,8 @@ pub fn options(
     Ok(options)
 }
 
-/// Weights of the components of updates. The axes of ITK's world are those of this program's, some turned round.
+/// Weights for the components of updates. ITK's axes are the axes of this program with some signs changed, which does
+/// not affect weights.
 fn restriction(stage: &StageRequest) -> [f64; 3] {
     match stage.restrict.as_deref() {
         Some([x, y, z]) => [*x, *y, *z],

@@ -1,4 +1,4 @@
-//! `flirt`: a linear registration, or an image through a matrix.
+//! The command `flirt`: runs a linear registration, or resamples an image through a matrix.
 
 mod request;
 
@@ -49,7 +49,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     };
     let (affine, device) = match request.task {
         Asked::Register(ref options) => register(call, &request, start, options)?,
-        // A matrix that is to be applied is the identity in FSL's coordinates, unless it is given.
+        // If no matrix is given, the identity in FSL's coordinates is applied.
         _ => (start.or_else(|| fsl::to_world(&Matrix4::identity(), &fixed, &moving)), Description::Cpu),
     };
     let singular = || Refusal::new("-init", "the matrix is singular");
@@ -124,7 +124,7 @@ fn register(
     Ok((Some(done.found.affine), done.device))
 }
 
-/// The moving image, to be carried onto a grid in the type of its file or the one that was asked for.
+/// The resampling of the moving image on a grid, in the type of its file or the requested type.
 fn carrying(request: &Request, onto: Grid) -> Result<Carrying, CliError> {
     let reader = PlanesReader::open(GridRule::Sform, &request.moving)?;
     let stored = request.stored.unwrap_or(reader.stored());

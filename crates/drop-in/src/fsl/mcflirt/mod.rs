@@ -6,14 +6,14 @@ mod request;
 use std::ops::ControlFlow;
 
 use antsreg_console::{CliError, Refusal, output::print};
-use antsreg_register::Description;
-use antsreg_study::motion::{self, MotionFiles, Options, Task};
+use antsreg_register::Device;
+use antsreg_study::motion::{MotionFiles, Opened, Options, Task};
 
 use self::request::Request;
 use crate::call::Call;
 
 const USAGE: &str = "\
-mcflirt -in SERIES [-out SERIES] [-refvol N | -reffile IMAGE | -meanvol] [-dof 6|7|9|12] [-cost normcorr|leastsquares]
+mcflirt -in SERIES [-out SERIES] [-refvol N | -reffile IMAGE | -meanvol] [-dof 6|7|9|12] [-cost normcorr|leastsquares|corratio|normmi]
         [-mats] [-plots] [-rmsabs] [-rmsrel] [-stats] [-spline_final | -nn_final | -sinc_final] …
 
 Served by antsreg-gpu: its motion correction takes the place of MCFLIRT's.
@@ -37,13 +37,14 @@ pub fn run(call: &Call) -> Result<(), CliError> {
         command_line: Vec::new(),
     };
     let mut console = call.console(request.verbose)?;
-    let mut found = motion::find(&task, &mut |progress| {
+    let device = Device::cpu();
+    let mut found = Opened::new(&task)?.find(&device, &mut |progress| {
         console.note(format_args!("aligned {} of {} volumes", progress.aligned, progress.of));
         ControlFlow::Continue(())
     })?;
     outputs::write_tables(&request, &mut found)?;
     found.commit()?;
-    call.tell(&Description::Cpu, &request.replaced);
+    call.tell(device.description(), &request.replaced);
     Ok(())
 }
 

@@ -47,7 +47,8 @@ fn beside(request: &Request, suffix: &str) -> PathBuf {
 pub fn write_tables(request: &Request, found: &mut Found) -> Result<(), CliError> {
     let Asked { parameters, absolute, relative, .. } = request.asked;
     // The matrices of MCFLIRT map points of the volume to points of the reference.
-    let to_reference: Option<Vec<AffineTransform>> = found.transforms.iter().map(AffineTransform::inverse).collect();
+    let to_reference: Option<Vec<AffineTransform>> =
+        found.motion.transforms.iter().map(AffineTransform::inverse).collect();
     let singular = || Error { path: request.input.clone(), kind: ErrorKind::Singular };
     let to_reference = to_reference.ok_or_else(singular)?;
     let mut write = |suffix: &str, lines: Vec<String>| {
@@ -57,11 +58,15 @@ pub fn write_tables(request: &Request, found: &mut Found) -> Result<(), CliError
             .write(&beside(request, suffix), |path: &Path| Ok::<_, CliError>(write_file(path, text.as_bytes())?))
     };
     if parameters {
-        let lines = found.transforms.iter().map(|transform| line(transform, &found.grids, &found.centre));
+        let lines = found
+            .motion
+            .transforms
+            .iter()
+            .map(|transform| line(transform, &found.motion.grids, &found.motion.centre));
         write(".par", lines.collect::<Option<_>>().ok_or_else(singular)?)?;
     }
     let identity = AffineTransform::identity();
-    let from = |before: &AffineTransform, after: &AffineTransform| rms_deviation(before, after, &found.centre);
+    let from = |before: &AffineTransform, after: &AffineTransform| rms_deviation(before, after, &found.motion.centre);
     let pairs = to_reference.windows(2).map(|pair| from(&pair[0], &pair[1]));
     let tables = [
         (absolute, "abs", to_reference.iter().map(|one| from(&identity, one)).collect::<Vec<f64>>()),

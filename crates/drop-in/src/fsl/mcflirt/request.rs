@@ -152,10 +152,12 @@ fn cost(name: &str) -> Result<Cost, Refusal> {
     match name {
         "normcorr" => Ok(Cost::Ncc),
         "leastsquares" => Ok(Cost::Lsq),
-        "mutualinfo" | "woods" | "corratio" | "normmi" => {
-            Err(Refusal::not_served(format!("-cost {name}"), "use normcorr or leastsquares"))
+        "corratio" => Ok(Cost::Cr),
+        "normmi" => Ok(Cost::Nmi),
+        "mutualinfo" | "woods" => {
+            Err(Refusal::not_served(format!("-cost {name}"), "use normcorr, leastsquares, corratio or normmi"))
         }
-        _ => Err(Refusal::new(format!("-cost {name}"), "expected normcorr or leastsquares")),
+        _ => Err(Refusal::new(format!("-cost {name}"), "expected normcorr, leastsquares, corratio or normmi")),
     }
 }
 
@@ -195,7 +197,7 @@ mod tests {
 
     #[test]
     fn what_is_not_served_is_refused_by_name() {
-        for rest in ["-gdt", "-edge", "-init a.mat", "-cost normmi", "-dof 3", "-refvol -1", "-nosuch", "-out"] {
+        for rest in ["-gdt", "-edge", "-init a.mat", "-cost woods", "-dof 3", "-refvol -1", "-nosuch", "-out"] {
             let refusal = read(&format!("-in DIR/s {rest}")).expect_err(rest);
             let first = rest.split(' ').next().unwrap_or_default();
             assert!(refusal.option.starts_with(first), "{rest}: {refusal}");

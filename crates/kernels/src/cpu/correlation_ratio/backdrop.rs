@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::rows::Row;
 use crate::cpu::image::Image;
 
-/// Cells along each edge of a block.
+/// Number of cells along each edge of a block.
 const BLOCK: usize = 8;
 
 /// The parts of an image that have only one value, the value of its first voxel.
@@ -39,7 +39,7 @@ impl Backdrop {
                 for i in 0..blocks[0] {
                     before += u32::from(layer[i + j * blocks[0]]);
                     let corner = i + 1 + row * (j + 1) + plane * (k + 1);
-                    // All blocks of the layers below and of the rows before, and the blocks of this row.
+                    // The entry counts all blocks of the layers below, of the rows before, and of this row.
                     filled[corner] =
                         before + filled[corner - row] + filled[corner - plane] - filled[corner - row - plane];
                 }

@@ -7,13 +7,13 @@ use crate::cpu::image::Image;
 /// Number of samples that one step of a vectorised loop processes.
 pub(in crate::cpu) const LANES: usize = 16;
 
-/// 1.5·2²³: adding it to a small float rounds the float to an integer, which is then in the low bits.
+/// The number 1.5·2²³. Adding it to a small float rounds the float to an integer, which is then in the low bits.
 const ROUNDER: f32 = 12_582_912.0;
 
-/// The bits of that integer.
+/// Mask of the low bits that contain the integer.
 const INDEX_BITS: u32 = 0x3f_ffff;
 
-/// An integer-valued float of 0…2²² as an integer.
+/// Converts an integer-valued float from 0 to 2²² to an integer.
 #[inline(always)]
 pub(in crate::cpu) fn whole(number: f32) -> u32 {
     (number + ROUNDER).to_bits() & INDEX_BITS
@@ -106,7 +106,7 @@ impl Cells {
         }
     }
 
-    /// Trilinear values in the first `count` cells.
+    /// Computes the trilinear values in the first `count` cells.
     #[inline(always)]
     pub fn interpolate(&mut self, image: &Image, count: usize, values: &mut [[f32; LANES]; Cells::GROUPS]) {
         self.gather(image, count);

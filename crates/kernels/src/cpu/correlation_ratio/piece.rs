@@ -11,7 +11,7 @@ use super::cells::{Cells, LANES};
 use super::rows::Row;
 use crate::cpu::image::Image;
 
-/// Σw, Σwy, Σwy² of a bin.
+/// The sums Σw, Σwy and Σwy² of a bin.
 pub(super) type Moments = [f64; 3];
 
 /// The operands of one parallel task of the correlation ratio, and the sums for each bin that the task fills.
@@ -54,7 +54,7 @@ impl<'a> Piece<'a> {
         Piece { fixed, moving, moving_weight, edge_voxels, backdrop, table, scratch: Scratch::new() }
     }
 
-    /// The moments of each bin over the fixed voxels of `slices`.
+    /// Computes the moments of each bin over the fixed voxels of `slices`.
     pub fn moments(&mut self, slices: Range<usize>, fixed_to_moving: &AffineTransform) -> Vec<Moments> {
         self.table.fill([[0.0; 4]; 2]);
         let finite = fixed_to_moving.matrix.iter().chain(&fixed_to_moving.translation).all(|v| v.is_finite());
@@ -95,8 +95,8 @@ impl<'a> Piece<'a> {
         }
     }
 
-    /// The part of a row whose samples have weight 1. Where both images are backdrop, many samples are counted at
-    /// once.
+    /// Accumulates the part of a row whose samples have weight 1. Where both images are backdrop, many samples are
+    /// counted at once.
     #[inline(always)]
     fn inner(&mut self, number: usize, row: &Row, range: Range<usize>) {
         let mut pending = range.start;

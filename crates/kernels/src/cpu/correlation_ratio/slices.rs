@@ -1,4 +1,5 @@
-//! Slices: a slice is stacked twice to a volume of two voxels depth, which is then sampled like any other volume.
+//! Slices: a slice is stacked twice to a volume with a depth of two voxels, which is then sampled like any other
+//! volume.
 
 use antsreg_core::AffineTransform;
 
@@ -9,15 +10,15 @@ use crate::slices::{is_slice, within_slice};
 pub(in crate::cpu) struct Slices {
     /// The moving slice, stacked twice.
     pub moving: Image,
-    /// Its weight, stacked twice.
+    /// The weight of the moving slice, stacked twice.
     pub weight: Option<Image>,
     /// The maps. A map that leaves the slice is replaced by a map outside the volume.
     pub maps: Vec<AffineTransform>,
 }
 
 impl Slices {
-    /// `Some` if the moving image is one voxel deep and there is no edge along its depth. With an edge, no voxel of a
-    /// slice counts.
+    /// Prepares a slice; `None` if the moving image is deeper than one voxel, or has an edge along its depth. With an
+    /// edge, no voxel of a slice counts.
     pub fn of(
         fixed_shape: [usize; 3],
         moving: &Image,

@@ -1,4 +1,4 @@
-//! The correlation ratio against a naive implementation of its definition in double precision.
+//! Tests of the correlation ratio against a naive implementation of its definition in double precision.
 
 use antsreg_core::AffineTransform;
 use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
@@ -63,7 +63,7 @@ fn trilinear(shape: [usize; 3], values: &[f32], at: &Point3<f64>) -> f64 {
     sum
 }
 
-/// The formula of the trait's documentation, in two passes.
+/// The formula in the documentation of the trait, computed in two passes.
 fn oracle(pair: &Pair, weights: [bool; 2], edge: [f64; 3], map: &AffineTransform) -> f64 {
     let [nx, ny, _] = pair.fixed_shape;
     let mut samples: Vec<Vec<(f64, f64)>> = vec![Vec::new(); BINS];
@@ -131,7 +131,8 @@ fn is_what_its_definition_says() {
             let costs = compute(&pair, weights, edge, &maps);
             for (map, cost) in maps.iter().zip(costs) {
                 let expected = oracle(&pair, weights, edge, map);
-                // Rounding: positions in single precision have errors of 1e-6 voxel, values that times the gradient.
+                // Tolerance: positions in single precision have errors of 1e-6 voxel; the errors of values are that
+                // times the gradient.
                 assert!((cost - expected).abs() < 2e-5, "{cost} for {expected}: {weights:?} {edge:?} {map:?}");
             }
         }
@@ -186,7 +187,7 @@ fn backdrop_counts_as_if_it_were_read() {
             .collect();
         for (map, cost) in maps.iter().zip(compute(&pair, [false; 2], [1.0; 3], &maps)) {
             let expected = oracle(&pair, [false; 2], [1.0; 3], map);
-            // As above, times the steep edges of the ball.
+            // Tolerance: rounding of positions, times the steep edges of the ball.
             assert!((cost - expected).abs() < 1e-4, "{cost} for {expected}: {map:?}");
         }
     }
@@ -209,7 +210,7 @@ fn backdrop_covers_no_sample_near_anything_else() {
         covered += 1;
         for x in range {
             let at = Point3::from(row.start + x as f64 * row.step);
-            // The oracle's eight weights add up to 1, except for rounding.
+            // Tolerance: the oracle's eight weights add up to 1 except for rounding.
             assert!((trilinear(pair.moving_shape, &pair.moving, &at) - 1.5).abs() < 1e-9, "at {at}");
         }
     }
@@ -218,7 +219,7 @@ fn backdrop_covers_no_sample_near_anything_else() {
 
 #[test]
 fn is_smooth_while_voxels_enter_and_leave() {
-    // Blobs wide enough that their own second differences are small.
+    // The blobs are so wide that their own second differences are small.
     let shape = [41, 37, 39];
     let blobs = |shift: f64| -> Vec<f32> {
         (0..shape.iter().product::<usize>())
@@ -267,7 +268,7 @@ fn costs_one_where_nothing_overlaps_or_varies() {
 fn is_zero_for_an_image_and_itself() {
     let mut pair = pair();
     pair.moving_shape = pair.fixed_shape;
-    // One value per bin, so that the variance within a bin is 0.
+    // Each bin has only one value, so that the variance within a bin is 0.
     pair.fixed.iter_mut().for_each(|v| *v = 5.0 * (*v / 5.0).round().clamp(-2.0, 13.0));
     pair.moving.clone_from(&pair.fixed);
     pair.moving_weight.clone_from(&pair.fixed_weight);

@@ -2,21 +2,21 @@
 
 use wide::f32x8;
 
-/// A variance sum of at most this share of the sum of squares is rounding: single precision adds up to 11³ squares
-/// with a relative error of about 1e-6.
+/// Largest ratio of a variance sum to the sum of squares that counts as rounding: single precision adds up to 11³
+/// squares with a relative error of about 1e-6.
 const ROUNDING: f32 = 4e-6;
 
 /// A, B, C and means of eight windows.
 pub(super) struct Terms {
     pub(super) fixed_mean: f32x8,
     pub(super) moving_mean: f32x8,
-    /// 2C/(A·B); 0 for a window without variance.
+    /// The factor 2C/(A·B); 0 for a window without variance.
     pub(super) slope: f32x8,
-    /// C/A and C/B.
+    /// The ratios C/A and C/B.
     pub(super) on_fixed: f32x8,
     pub(super) on_moving: f32x8,
     pub(super) value: f32x8,
-    /// AB/((A+n)(B+n)): the share of the window's variance that is not noise.
+    /// The weight AB/((A+n)(B+n)): the share of the window's variance that is not noise.
     pub(super) weight: f32x8,
 }
 
@@ -44,8 +44,8 @@ impl Terms {
         }
     }
 
-    /// The five terms that the exact derivative sums over windows: P, P·C/A, P·C/B, and the terms without the images
-    /// for both sides.
+    /// The five terms that the exact derivative sums over windows: P, P·C/A, P·C/B, and for each side the term
+    /// without the images.
     #[inline(always)]
     pub(super) fn exact(&self) -> [f32x8; 5] {
         let (p_a, p_b) = (self.slope * self.on_fixed, self.slope * self.on_moving);

@@ -124,7 +124,7 @@ impl<'a, 'b> Round<'a, 'b> {
         let (mut waiting, mut following, mut done, mut failed) = (BTreeMap::new(), 0, 0, None);
         let mut take = |job: usize, found: Found| -> Result<(), Error> {
             done += 1;
-            // No reader has another subject, so the devices will wait for the sums.
+            // Every subject has been read, so from now on the devices would wait for the sums.
             let is_near_end = done + threads.readers > all;
             if let Some(pause) = pause.as_mut().filter(|_| is_near_end) {
                 pause.get_or_insert_with(|| queue.pause());

@@ -55,5 +55,6 @@ pub fn differing(one: &Fingerprint, other: &Fingerprint) -> Vec<String> {
 
 fn of_subject(subject: &PlannedSubject) -> String {
     let files = subject.images.iter().chain(&subject.labels).map(|file| file.sha256.as_str());
-    of_words([subject.name.as_str()].into_iter().chain(files))
+    let brain = subject.brain.then_some("brain");
+    of_words([subject.name.as_str()].into_iter().chain(files).chain(brain))
 }

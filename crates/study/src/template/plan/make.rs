@@ -8,13 +8,13 @@ use antsreg_register::{Model, Recipe};
 use rayon::prelude::*;
 
 use super::subject::{read_channels, records};
-use super::{FORMAT, PROGRAM, Plan, PlannedSubject, StartFrom, SubjectImages, fingerprint};
+use super::{Channels, FORMAT, PROGRAM, Plan, PlannedSubject, StartFrom, SubjectImages, fingerprint};
 use crate::Error;
 use crate::subjects::Listing;
 use crate::template::layout::Layout;
 use crate::template::options::check_range;
 use crate::template::request::{Request, StartImage};
-use crate::template::{Error as TemplateError, TemplateOptions, folder};
+use crate::template::{Error as TemplateError, TemplateOptions, brains, folder};
 
 /// Checks the request and reads all subjects. Returns the plan, and the images of the subjects in their order.
 ///
@@ -27,7 +27,7 @@ pub fn make(request: &Request) -> Result<(Plan, SubjectImages), Error> {
     folder::check(&request.folder, request.inputs())?;
     let read: Vec<_> =
         subjects.clone().into_par_iter().map(|subject| PlannedSubject::read(subject, options.bias)).collect();
-    let (subjects, images): (Vec<PlannedSubject>, SubjectImages) = read.into_iter().unzip();
+    let (mut subjects, images): (Vec<PlannedSubject>, SubjectImages) = read.into_iter().unzip();
     let included: Vec<&PlannedSubject> = subjects.iter().filter(|subject| subject.left_out.is_none()).collect();
     let found = included.len();
     if found < 2 {
@@ -41,7 +41,8 @@ pub fn make(request: &Request) -> Result<(Plan, SubjectImages), Error> {
     if options.average == Averaging::Trimmed && found < 4 {
         return Err(TemplateError::TooFewToTrim { found }.into());
     }
-    let start = start(&request.start, channels, &included)?;
+    let (start, start_images) = start(&request.start, channels, &included)?;
+    let start_brain = brains::choose(options.brain, &mut subjects, &images, start_images.as_ref());
     let mut plan = Plan {
         program: PROGRAM.into(),
         version: env!("CARGO_PKG_VERSION").into(),
@@ -52,6 +53,7 @@ pub fn make(request: &Request) -> Result<(Plan, SubjectImages), Error> {
         first_pass: usize::from(!matches!(start, StartFrom::AverageOnto(_))),
         last_pass: options.passes,
         start,
+        start_brain,
         recipe: recipe(request),
         options: options.clone(),
         image_format: request.format,
@@ -105,27 +107,35 @@ fn recipe(request: &Request) -> Recipe {
     Recipe { syn, inverse_warp: false, scores: false, images: None, ..recipe.clone() }
 }
 
-fn start(start: &StartImage, channels: &[String], included: &[&PlannedSubject]) -> Result<StartFrom, Error> {
+/// The start, and its images where it is in files of its own.
+fn start(
+    start: &StartImage,
+    channels: &[String],
+    included: &[&PlannedSubject],
+) -> Result<(StartFrom, Option<Channels>), Error> {
     match start {
-        StartImage::Average => Ok(StartFrom::AverageOnto(included[0].name.clone())),
+        StartImage::Average => Ok((StartFrom::AverageOnto(included[0].name.clone()), None)),
         StartImage::Subject(name) => match included.iter().any(|subject| subject.name == *name) {
-            true => Ok(StartFrom::Subject(name.clone())),
+            true => Ok((StartFrom::Subject(name.clone()), None)),
             false => {
                 let there = included.iter().map(|subject| subject.name.clone()).collect();
                 Err(TemplateError::NoSubject { name: name.clone(), there }.into())
             }
         },
-        StartImage::Images(files) => start_images(files, channels),
+        StartImage::Images(files) => {
+            let (start, images) = start_images(files, channels)?;
+            Ok((start, Some(images)))
+        }
     }
 }
 
-fn start_images(files: &[PathBuf], channels: &[String]) -> Result<StartFrom, Error> {
+fn start_images(files: &[PathBuf], channels: &[String]) -> Result<(StartFrom, Channels), Error> {
     if files.len() != channels.len() {
         let (expected, found) = (channels.len(), files.len());
         return Err(TemplateError::Count { what: "images of the template, one a channel", expected, found }.into());
     }
-    read_channels(files, false)?;
-    Ok(StartFrom::Images(records(files)?))
+    let images = read_channels(files, false)?;
+    Ok((StartFrom::Images(records(files)?), images))
 }
 
 #[cfg(test)]

@@ -20,6 +20,9 @@ pub struct PlannedSubject {
     pub images: Vec<FileRecord>,
     /// Record of the subject's label map.
     pub labels: Option<FileRecord>,
+    /// Whether the brain of the subject's head is registered in the place of the head.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub brain: bool,
     /// The reason if the subject is left out, else `None`.
     pub left_out: Option<String>,
 }
@@ -34,11 +37,13 @@ impl PlannedSubject {
     pub(super) fn read(subject: Subject, corrected: bool) -> (PlannedSubject, Option<Channels>) {
         let Subject { name, images, labels, .. } = subject;
         match read(&images, labels.as_deref(), corrected) {
-            Ok((images, labels, volumes)) => (PlannedSubject { name, images, labels, left_out: None }, Some(volumes)),
+            Ok((images, labels, volumes)) => {
+                (PlannedSubject { name, images, labels, brain: false, left_out: None }, Some(volumes))
+            }
             Err(error) => {
                 let unread = |path: PathBuf| FileRecord { path, bytes: 0, sha256: String::new() };
                 let (images, labels) = (images.into_iter().map(unread).collect(), labels.map(unread));
-                (PlannedSubject { name, images, labels, left_out: Some(error.to_string()) }, None)
+                (PlannedSubject { name, images, labels, brain: false, left_out: Some(error.to_string()) }, None)
             }
         }
     }

@@ -1,0 +1,69 @@
+//! Series, volume by volume: volumes are read and resampled while earlier ones are compressed and written.
+
+use std::path::Path;
+
+use antsreg_console::CliError;
+use antsreg_core::io::nifti::{self, SeriesReader};
+use antsreg_core::io::{self, ErrorKind};
+use antsreg_core::{AffineTransform, Grid, Transform, TransformChain, Volume};
+use antsreg_kernels::apply::{self, Interpolation};
+use crossbeam_channel::bounded;
+
+/// Resampled volumes that wait to be written, at most.
+pub const AHEAD: usize = 4;
+
+/// A series to resample.
+pub struct Series<'a> {
+    /// The name of its file.
+    pub input: &'a Path,
+    /// The output grid.
+    pub onto: &'a Grid,
+    /// From the output to the volumes.
+    pub chain: &'a TransformChain,
+    /// Interpolation of the volumes.
+    pub interpolation: Interpolation,
+    /// Value outside the volumes.
+    pub outside: f32,
+    /// The transform of each volume, with which its chain ends.
+    pub motion: Option<&'a [AffineTransform]>,
+}
+
+impl Series<'_> {
+    /// Resamples all volumes of the reader and writes them.
+    ///
+    /// # Errors
+    /// A file that is damaged or cannot be written.
+    pub fn write(&self, mut reader: SeriesReader, path: &Path) -> Result<(), CliError> {
+        let (count, timing) = (reader.count(), reader.timing());
+        let (send, resampled) = bounded(AHEAD);
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                let mut chain = self.chain.clone();
+                for index in 0..count {
+                    if let Some(motion) = self.motion {
+                        chain.steps.truncate(self.chain.steps.len());
+                        chain.steps.extend(TransformChain::from(vec![Transform::Affine(motion[index])]).steps);
+                    }
+                    let volume = reader.next_volume().and_then(|volume| volume.ok_or_else(|| self.too_few()));
+                    let resampled = volume.map(|volume| self.resampled(&volume, &chain));
+                    let failed = resampled.is_err();
+                    if send.send(resampled).is_err() || failed {
+                        return;
+                    }
+                }
+            });
+            nifti::write_series_by_volume(path, self.onto, count, timing, |_| {
+                Ok::<_, CliError>(resampled.recv().unwrap_or_else(|_| Err(self.too_few()))?)
+            })
+        })
+    }
+
+    fn resampled(&self, volume: &Volume, chain: &TransformChain) -> Volume {
+        apply::resample(volume, self.onto, chain, self.interpolation, self.outside)
+    }
+
+    /// Only if there are fewer volumes than the reader counted.
+    fn too_few(&self) -> io::Error {
+        io::Error { path: self.input.into(), kind: ErrorKind::Empty }
+    }
+}

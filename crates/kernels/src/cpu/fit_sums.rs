@@ -1,0 +1,97 @@
+//! The sums by which volumes are fitted by functions of a reference, in chunks of points that are added in order.
+
+use antsreg_core::AffineTransform;
+use rayon::prelude::*;
+
+use super::image::Image;
+use super::widest;
+use crate::{Error, FitRule, FitSums, spline};
+
+/// Points of a chunk.
+const CHUNK: usize = 2048;
+
+/// See [`Backend::fit_sums`](crate::Backend::fit_sums).
+pub(super) fn fit_sums(
+    points: &Image,
+    volumes: &[&Image],
+    rule: &FitRule,
+    at: &[(usize, AffineTransform)],
+) -> Result<Vec<FitSums>, Error> {
+    let (count, functions) = FitSums::check(points.shape, volumes.iter().map(|volume| volume.shape), at)?;
+    let (chunks, rows) = (count.div_ceil(CHUNK).max(1), FitSums::rows(functions));
+    let pieces: Vec<Vec<f64>> = (0..chunks * at.len())
+        .into_par_iter()
+        .map(|task| {
+            let ((volume, map), chunk) = (&at[task / chunks], task % chunks);
+            let range = chunk * CHUNK..((chunk + 1) * CHUNK).min(count);
+            widest(
+                #[inline(always)]
+                || piece(points, volumes[*volume], rule, map, range),
+            )
+        })
+        .collect();
+    let total = |pieces: &[Vec<f64>]| {
+        let sums: Vec<f64> = (0..rows).map(|row| pieces.iter().map(|piece| piece[row]).sum()).collect();
+        FitSums::of(&sums, functions)
+    };
+    Ok(pieces.chunks_exact(chunks).map(total).collect())
+}
+
+/// The rows of a range of points.
+#[inline(always)]
+fn piece(
+    points: &Image,
+    volume: &Image,
+    rule: &FitRule,
+    map: &AffineTransform,
+    range: std::ops::Range<usize>,
+) -> Vec<f64> {
+    let [count, all_rows, _] = points.shape;
+    let row = |n: usize| &points.voxels[n * count..][range.clone()];
+    let matrix: [[f32; 3]; 3] = std::array::from_fn(|i| std::array::from_fn(|j| map.matrix[(i, j)] as f32));
+    let shift: [f32; 3] = std::array::from_fn(|i| map.translation[i] as f32);
+    let margin = rule.margin.map(|n| n as f32);
+    let far: [f32; 3] = std::array::from_fn(|axis| (volume.shape[axis] as f32 - 1.0) - margin[axis]);
+    let [x, y, z] = [row(0), row(1), row(2)];
+    let mut outside = Vec::new();
+    let values: Vec<f32> = (0..range.len())
+        .map(|n| {
+            let at: [f32; 3] = std::array::from_fn(|i| {
+                let [a, b, c] = matrix[i];
+                a * x[n] + (b * y[n] + (c * z[n] + shift[i]))
+            });
+            if (0..3).all(|axis| at[axis] >= margin[axis] && at[axis] <= far[axis]) {
+                (spline::value(volume.shape, &volume.voxels, at.map(f64::from)) - rule.origin) * rule.scale
+            } else {
+                outside.push(n);
+                0.0
+            }
+        })
+        .collect();
+    let mut sums = vec![(range.len() - outside.len()) as f64, dot(&values, &values)];
+    let functions: Vec<&[f32]> = (3..all_rows).map(row).collect();
+    sums.extend(functions.iter().map(|function| dot(function, &values)));
+    for (n, first) in functions.iter().enumerate() {
+        for second in &functions[..=n] {
+            sums.push(outside.iter().map(|n| f64::from(first[*n]) * f64::from(second[*n])).sum());
+        }
+    }
+    sums
+}
+
+/// Σa·b: eight sums in single precision of 64 terms each, added up in double precision.
+#[inline(always)]
+fn dot(a: &[f32], b: &[f32]) -> f64 {
+    const LANES: usize = 8;
+    let of_run = |a: &[f32], b: &[f32]| -> f64 {
+        let mut sums = [0.0f32; LANES];
+        let (a, rest_a) = a.as_chunks::<LANES>();
+        let (b, rest_b) = b.as_chunks::<LANES>();
+        for (a, b) in a.iter().zip(b) {
+            (0..LANES).for_each(|lane| sums[lane] += a[lane] * b[lane]);
+        }
+        let rest: f32 = rest_a.iter().zip(rest_b).map(|(a, b)| a * b).sum();
+        sums.iter().map(|sum| f64::from(*sum)).sum::<f64>() + f64::from(rest)
+    };
+    a.chunks(64 * LANES).zip(b.chunks(64 * LANES)).map(|(a, b)| of_run(a, b)).sum()
+}

@@ -1,0 +1,107 @@
+//! The refinement of an alignment by normalised mutual information (Studholme et al. 1999).
+
+use antsreg_core::{AffineTransform, Volume};
+use antsreg_kernels::{Backend, JointParameters, JointSampling};
+
+use crate::{Aligned, Error, Reference};
+
+/// Bins of either image.
+const BINS: usize = 32;
+/// Quantiles of the intensities between which the bins lie.
+const SHARES: [f64; 2] = [0.001, 0.999];
+/// First and last distance of the finite differences, mm at 50 mm, and the factor after a round without gain.
+const FIRST_MM: f64 = 0.6;
+const LAST_MM: f64 = 0.1;
+const FINER: f64 = 0.5;
+/// Rounds at most.
+const ROUNDS: usize = 12;
+/// Lengths at which a step is tried.
+const LENGTHS: [f64; 3] = [1.0, 0.5, 0.25];
+
+/// The reference as the fixed side of joint histograms.
+pub(crate) struct Binned<B: Backend> {
+    bins: B::FixedBins,
+    voxel_to_world: AffineTransform,
+}
+
+impl<B: Backend> Binned<B> {
+    /// Bins the smoothed reference.
+    pub fn new(device: &B, smooth: &Volume) -> Result<Binned<B>, Error> {
+        let image = device.upload(smooth.grid.shape, &smooth.voxels)?;
+        let range = range(device, &image)?;
+        let bins = device.bin_fixed(&image, None, range, BINS)?;
+        Ok(Binned { bins, voxel_to_world: smooth.grid.voxel_to_world() })
+    }
+}
+
+/// A smoothed volume as the moving side of joint histograms.
+pub(crate) struct Moving<B: Backend> {
+    image: B::Image,
+    range: (f32, f32),
+}
+
+impl<B: Backend> Moving<B> {
+    /// Finds the range of the bins.
+    pub fn new(device: &B, image: B::Image) -> Result<Moving<B>, Error> {
+        let range = range(device, &image)?;
+        Ok(Moving { image, range })
+    }
+}
+
+fn range<B: Backend>(device: &B, image: &B::Image) -> Result<(f32, f32), Error> {
+    device.quantiles(image, SHARES[0], SHARES[1])?.low_high.ok_or(Error::Constant)
+}
+
+/// Moves the transform of a volume to a maximum of the normalised mutual information nearby; `world_to_voxel` is of the volume.
+/// Newton steps with finite differences along each parameter; where a step gains nothing, the differences become finer.
+pub(crate) fn refine<B: Backend>(
+    reference: &Reference<'_, B>,
+    fixed: &Binned<B>,
+    moving: &Moving<B>,
+    world_to_voxel: &AffineTransform,
+    found: Aligned,
+) -> Result<Aligned, Error> {
+    let count = reference.generators.len();
+    let parameters = JointParameters { sampling: JointSampling::Trilinear, bins: BINS, low_high: moving.range };
+    let mut transform = found.transform;
+    let costs = |transform: &AffineTransform, steps: &[Vec<f64>]| -> Result<Vec<f64>, Error> {
+        let place = |step: &Vec<f64>| {
+            world_to_voxel.after(transform).after(&reference.generators.map(step)).after(&fixed.voxel_to_world)
+        };
+        let maps: Vec<AffineTransform> = steps.iter().map(place).collect();
+        let all = reference.device.joint_entropies(&fixed.bins, &moving.image, None, [1.0; 3], &parameters, &maps)?;
+        Ok(all.iter().map(|entropies| 2.0 - entropies.normalised_mutual_information()).collect())
+    };
+    let mut distance = FIRST_MM;
+    let mut lowest = f64::INFINITY;
+    for _ in 0..ROUNDS {
+        let along = |axis: usize, step: f64| (0..count).map(|n| if n == axis { step } else { 0.0 }).collect();
+        let around: Vec<Vec<f64>> = [vec![0.0; count]]
+            .into_iter()
+            .chain((0..count).flat_map(|axis| [along(axis, distance), along(axis, -distance)]))
+            .collect();
+        let at = costs(&transform, &around)?;
+        lowest = at[0];
+        let newton: Vec<f64> = (0..count)
+            .map(|axis| {
+                let (up, down) = (at[1 + 2 * axis], at[2 + 2 * axis]);
+                let (slope, curvature) = ((up - down) / 2.0, up + down - 2.0 * at[0]);
+                let step = if curvature > 0.0 { -slope / curvature } else { -slope.signum() };
+                distance * step.clamp(-1.0, 1.0)
+            })
+            .collect();
+        let tried: Vec<Vec<f64>> =
+            LENGTHS.iter().map(|length| newton.iter().map(|step| step * length).collect()).collect();
+        let tried_costs = costs(&transform, &tried)?;
+        let best = (0..LENGTHS.len()).fold(0, |best, n| if tried_costs[n] < tried_costs[best] { n } else { best });
+        if tried_costs[best] < lowest {
+            lowest = tried_costs[best];
+            transform = transform.after(&reference.generators.map(&tried[best]));
+        } else if distance > LAST_MM {
+            distance *= FINER;
+        } else {
+            break;
+        }
+    }
+    Ok(Aligned { transform, cost: lowest, ..found })
+}

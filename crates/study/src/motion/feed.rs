@@ -1,0 +1,203 @@
+//! The volumes of a series as a motion correction reads them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use antsreg_core::io::ErrorKind;
+use antsreg_core::io::nifti::{SeriesReader, Timing};
+use antsreg_core::{Grid, Volume, memory};
+
+use super::{InMemory, Task};
+use crate::Error;
+
+/// Most bytes of volumes that stay in memory after they were read.
+const KEPT_BYTES: usize = 512 << 20;
+/// Bytes that the volumes of all batches in memory may take together, and volumes in memory for each volume of a batch: as
+/// read ahead, smoothed on two levels with the splines of both, and as corrected.
+const BATCH_BYTES: usize = 1 << 30;
+const COPIES: usize = 12;
+
+/// A volume as read.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    /// The volume; zeros where it is damaged.
+    pub volume: Arc<Volume>,
+    /// How many of its voxels are not finite, where such volumes are left out.
+    pub damage: Option<usize>,
+}
+
+/// Reads the volumes of a series. A series that is small enough is read once and stays in memory.
+pub(super) struct Feed {
+    path: PathBuf,
+    /// Whether volumes that are not finite are left out.
+    keep_going: bool,
+    /// `None` for a series in memory.
+    reader: Option<SeriesReader>,
+    grid: Grid,
+    timing: Timing,
+    count: usize,
+    /// Index of the volume that the reader is at.
+    next: usize,
+    /// The volumes read so far, from the first; `None` where the series is too large.
+    kept: Option<Vec<Entry>>,
+}
+
+impl Feed {
+    /// The series of a task, of at least two volumes: that in memory, or that of its file.
+    ///
+    /// # Errors
+    /// A file that is no series; volumes on different grids; too little memory.
+    pub fn of(task: &Task, series: Option<&InMemory>) -> Result<Feed, Error> {
+        let (path, keep_going) = (task.files.input.clone(), task.keep_going);
+        let expected = "a series of volumes";
+        let feed = match series.map(|series| (series, series.volumes.as_slice())) {
+            Some((_, [])) => return Err(Error::OtherKind { path, expected, found: [0, 1] }),
+            Some((series, all @ [first, ..])) => {
+                let grid = first.grid.clone();
+                if let Some(other) = all.iter().find(|volume| volume.grid.shape != grid.shape) {
+                    let [found, expected] = [other.grid.shape, grid.shape];
+                    let index = all.iter().position(|volume| Arc::ptr_eq(volume, other)).unwrap_or(0);
+                    let source = antsreg_motion::Error::Shape { found, expected };
+                    return Err(Error::MotionVolume { path, index, source });
+                }
+                let (reader, timing, count) = (None, series.timing, all.len());
+                let mut feed = Feed { path, keep_going, reader, grid, timing, count, next: 0, kept: None };
+                let entries = all.iter().map(|volume| feed.checked(volume)).collect::<Result<_, _>>()?;
+                feed.kept = Some(entries);
+                feed
+            }
+            None => {
+                let reader = SeriesReader::open(&path)?;
+                let (count, grid, timing) = (reader.count(), reader.grid().clone(), reader.timing());
+                let kept = stays(grid.len(), count).then(Vec::new);
+                Feed { path, keep_going, reader: Some(reader), grid, timing, count, next: 0, kept }
+            }
+        };
+        let (path, count) = (&feed.path, feed.count);
+        if count < 2 {
+            return Err(Error::OtherKind { path: path.clone(), expected, found: [count, 1] });
+        }
+        memory::check(bytes_held(feed.grid.len(), if feed.reader.is_some() { count } else { 0 }))
+            .map_err(|shortage| antsreg_core::io::Error { path: path.clone(), kind: shortage.into() })?;
+        Ok(feed)
+    }
+
+    /// A volume in memory, checked as those of files are.
+    fn checked(&mut self, volume: &Arc<Volume>) -> Result<Entry, Error> {
+        let index = self.next;
+        self.next += 1;
+        match volume.voxels.iter().filter(|value| !value.is_finite()).count() {
+            0 => Ok(Entry { volume: volume.clone(), damage: None }),
+            count => self.damaged(index, count),
+        }
+    }
+
+    /// A volume with voxels that are not finite.
+    fn damaged(&self, index: usize, count: usize) -> Result<Entry, Error> {
+        if !self.keep_going {
+            let source = antsreg_motion::Error::NotFinite { count };
+            return Err(Error::MotionVolume { path: self.path.clone(), index, source });
+        }
+        let zeros = Volume::filled(self.grid.clone(), 0.0);
+        Ok(Entry { volume: Arc::new(zeros), damage: Some(count) })
+    }
+
+    /// The grid of every volume.
+    pub fn grid(&self) -> &Grid {
+        &self.grid
+    }
+
+    /// Number of volumes.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Times at which the volumes were acquired.
+    pub fn timing(&self) -> Timing {
+        self.timing
+    }
+
+    /// Number of volumes that are aligned together; it depends on the size of the volumes alone.
+    pub fn batch(&self) -> usize {
+        batch(self.grid.len())
+    }
+
+    /// A volume. Volumes are read fastest in their order.
+    ///
+    /// # Errors
+    /// A damaged file; an index that the series does not have; a volume that is not finite, unless such volumes are left out.
+    pub fn get(&mut self, index: usize) -> Result<Entry, Error> {
+        if let Some(entry) = self.kept.as_ref().and_then(|kept| kept.get(index)) {
+            return Ok(entry.clone());
+        }
+        if index < self.next && self.reader.is_some() {
+            self.reader = Some(SeriesReader::open(&self.path)?);
+            self.next = 0;
+        }
+        while self.next < index.min(self.count) {
+            match self.reader.as_mut().filter(|_| self.kept.is_none()) {
+                Some(reader) => {
+                    reader.skip_volume()?;
+                    self.next += 1;
+                }
+                None => drop(self.read()?),
+            }
+        }
+        self.read()
+    }
+
+    /// Reads the next volume.
+    fn read(&mut self) -> Result<Entry, Error> {
+        let (index, count) = (self.next, self.count);
+        let read = self.reader.as_mut().map_or(Ok(None), SeriesReader::next_volume);
+        self.next += 1;
+        let entry = match read {
+            Err(antsreg_core::io::Error { kind: ErrorKind::NotFinite { count, .. }, .. }) => {
+                self.damaged(index, count)?
+            }
+            read => {
+                let none = || Error::NoVolume { path: self.path.clone(), index, count };
+                Entry { volume: Arc::new(read?.ok_or_else(none)?), damage: None }
+            }
+        };
+        if let Some(kept) = &mut self.kept {
+            kept.push(entry.clone());
+        }
+        Ok(entry)
+    }
+}
+
+/// Whether volumes of this many voxels stay in memory after they were read.
+fn stays(voxels: usize, count: usize) -> bool {
+    voxels.saturating_mul(count).saturating_mul(size_of::<f32>()) <= KEPT_BYTES
+}
+
+/// Number of volumes of this many voxels that are aligned together.
+fn batch(voxels: usize) -> usize {
+    let bytes = voxels.saturating_mul(size_of::<f32>() * COPIES).max(1);
+    (BATCH_BYTES / bytes).clamp(2, antsreg_motion::BATCH)
+}
+
+/// Bytes of all volumes that are in memory at once, for a series of `count` volumes that are read from a file; of sums and images
+/// on the grid of the reference too.
+fn bytes_held(voxels: usize, count: usize) -> u64 {
+    let read = if stays(voxels, count) { count } else { 0 };
+    (voxels.saturating_mul(size_of::<f32>()) as u64).saturating_mul((read + COPIES * batch(voxels) + 16) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn series_of_any_length_take_less_than_two_gigabytes() {
+        for [nx, ny, nz] in [[64, 64, 36], [91, 109, 91], [104, 90, 72], [145, 174, 145], [128, 128, 200]] {
+            for count in [2, 300, 5000, 32_000] {
+                let (voxels, held) = (nx * ny * nz, bytes_held(nx * ny * nz, count));
+                assert!(held <= 2 << 30, "{count} volumes of {voxels} voxels: {held} bytes");
+            }
+        }
+        // Of volumes as scanners make them, a batch fills a device.
+        assert_eq!(batch(64 * 64 * 36), antsreg_motion::BATCH);
+    }
+}

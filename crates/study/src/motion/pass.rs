@@ -1,0 +1,160 @@
+//! One pass over a series: all volumes are read, aligned and resampled, a batch at a time. Reading, computing and writing of
+//! different batches go on at the same time.
+
+use std::ops::ControlFlow;
+
+use antsreg_core::io::outputs::Outputs;
+use antsreg_core::{AffineTransform, Volume};
+use antsreg_kernels::Backend;
+use antsreg_motion::{Reference, Series};
+use crossbeam_channel::{Receiver, Sender, bounded};
+use nalgebra::Point3;
+
+use super::correct::Corrector;
+use super::feed::{Entry, Feed};
+use super::quality::Quality;
+use super::sums::Sums;
+use super::{Progress, Task};
+use crate::Error;
+
+/// Batches that wait for the next step, at most.
+const WAITING: usize = 1;
+
+/// The input of a pass.
+pub(super) struct Pass<'a> {
+    pub task: &'a Task,
+    pub feed: &'a mut Feed,
+    /// The volume to which all volumes are aligned.
+    pub reference: &'a Volume,
+    pub observer: &'a mut dyn FnMut(Progress) -> ControlFlow<()>,
+    /// Number of volumes aligned in all passes so far, and the expected total.
+    pub progress: &'a mut Progress,
+    /// Writes the corrected volumes, in their order; `None` where they are not written.
+    pub write: Option<(&'a mut Outputs, Write<'a>)>,
+}
+
+/// A function that writes a series from the batches that a channel gives.
+pub(super) type Write<'a> = &'a (dyn Fn(&mut Outputs, Receiver<Vec<Volume>>) -> Result<(), Error> + Sync);
+
+/// What a pass found.
+pub(super) struct Passed {
+    /// From points of the reference to points of each volume, RAS mm.
+    pub transforms: Vec<AffineTransform>,
+    /// Volumes that could not be aligned, counted from 0, and why.
+    pub failed: Vec<(usize, String)>,
+    /// Sums over the corrected volumes, and over the volumes as read.
+    pub sums: Sums,
+    pub sums_before: Sums,
+    pub quality: Quality,
+    /// The centre of rotations, in the reference, RAS mm.
+    pub centre: Point3<f64>,
+}
+
+impl antsreg_register::Task for Pass<'_> {
+    type Output = Passed;
+    type Error = Error;
+
+    fn run<B: Backend>(self, backend: &B) -> Result<Passed, Error> {
+        let Pass { task, feed, reference: image, observer, progress, write } = self;
+        let reference = Reference::new(backend, image, &task.options).map_err(|source| task.no_reference(source))?;
+        let names = &task.files.names;
+        let squares = names.variance.is_some() || names.deviation.is_some();
+        let mut state = State {
+            task,
+            series: Series::new(&reference),
+            corrector: Corrector::new(backend, &image.grid, task.reading)?,
+            passed: Passed {
+                transforms: Vec::new(),
+                failed: Vec::new(),
+                sums: Sums::new(image.voxels.len(), squares),
+                sums_before: Sums::new(feed.grid().len(), false),
+                quality: Quality::new(image, feed.count()),
+                centre: reference.centre(),
+            },
+        };
+        let (send, batches) = bounded(WAITING);
+        let (corrected, to_write) = bounded(WAITING);
+        std::thread::scope(|scope| {
+            scope.spawn(move || read(feed, &send));
+            let writer = write.map(|(outputs, write)| scope.spawn(move || write(outputs, to_write)));
+            let mut compute = || {
+                for batch in &batches {
+                    let volumes = state.process(&batch?)?;
+                    progress.aligned += volumes.len();
+                    if let ControlFlow::Break(()) = observer(*progress) {
+                        return Err(antsreg_register::Error::Stopped.into());
+                    }
+                    // Without a writer nobody receives them; nor after an error of it, which ends the pass.
+                    if corrected.send(volumes).is_err() && writer.is_some() {
+                        break;
+                    }
+                }
+                Ok(())
+            };
+            let computed = compute();
+            drop((corrected, batches));
+            let written = writer
+                .map_or(Ok(()), |writer| writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            computed.and(written)
+        })?;
+        Ok(state.passed)
+    }
+}
+
+/// Reads all volumes, a batch at a time, until nobody receives them.
+fn read(feed: &mut Feed, to: &Sender<Result<Vec<Entry>, Error>>) {
+    let (count, step) = (feed.count(), feed.batch());
+    for first in (0..count).step_by(step) {
+        let batch: Result<Vec<Entry>, Error> =
+            (first..count.min(first + step)).map(|index| feed.get(index)).collect();
+        let failed = batch.is_err();
+        if to.send(batch).is_err() || failed {
+            return;
+        }
+    }
+}
+
+/// The state of a pass between two batches.
+struct State<'a, B: Backend> {
+    task: &'a Task,
+    series: Series<'a, B>,
+    corrector: Corrector<'a, B>,
+    passed: Passed,
+}
+
+impl<B: Backend> State<'_, B> {
+    /// Aligns and resamples the next volumes; the corrected volumes.
+    fn process(&mut self, batch: &[Entry]) -> Result<Vec<Volume>, Error> {
+        let Passed { transforms, failed, sums, sums_before, quality, .. } = &mut self.passed;
+        let first = transforms.len();
+        let volumes: Vec<&Volume> = batch.iter().map(|entry| &*entry.volume).collect();
+        let aligned = self.series.align(&volumes).map_err(|source| self.task.of_volume(first, source))?;
+        for (n, aligned) in aligned.into_iter().enumerate() {
+            let before = transforms.last().copied().unwrap_or_else(AffineTransform::identity);
+            let transform = match aligned {
+                Ok(aligned) => aligned.transform,
+                Err(source) if self.task.keep_going => {
+                    let damage = batch[n].damage.map(|count| antsreg_motion::Error::NotFinite { count });
+                    failed.push((first + n, damage.unwrap_or(source).to_string()));
+                    before
+                }
+                Err(source) => return Err(self.task.of_volume(first + n, source)),
+            };
+            transforms.push(transform);
+        }
+        let corrected = self.corrector.correct(&volumes, &transforms[first..])?;
+        for (before, after) in volumes.iter().zip(&corrected) {
+            sums_before.add(&before.voxels);
+            sums.add(&after.voxels);
+            quality.add(after);
+        }
+        Ok(corrected)
+    }
+}
+
+impl Task {
+    /// An error of a volume.
+    fn of_volume(&self, index: usize, source: antsreg_motion::Error) -> Error {
+        Error::MotionVolume { path: self.files.input.clone(), index, source }
+    }
+}

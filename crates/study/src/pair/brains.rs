@@ -1,0 +1,48 @@
+//! The two sides of a registration prepared: brains in the place of heads.
+
+use std::sync::Arc;
+
+use antsreg_core::Volume;
+use antsreg_register::{Device, Progress};
+
+use super::files::PairFiles;
+use super::inputs::Inputs;
+use crate::skulls::Skull;
+use crate::{Error, brain};
+
+impl Inputs {
+    /// Extracts the brains of the sides that `files.brain` says, and leaves the heads to be shown.
+    ///
+    /// # Errors
+    /// A head whose brain cannot be found; a registration that was stopped.
+    pub fn extract_brains(
+        &mut self,
+        files: &PairFiles,
+        device: &Device,
+        progress: &mut dyn Progress,
+    ) -> Result<(), Error> {
+        let wanted = files.brain.sides(self.sides())?;
+        if wanted == [false; 2] {
+            return Ok(());
+        }
+        let template = brain::built_in_template(None)?;
+        let sides = [&mut self.fixed.side, &mut self.moving];
+        for (n, (side, path)) in sides.into_iter().zip([&files.fixed, &files.moving]).enumerate() {
+            if wanted[n] {
+                self.skulls[n] = Some(Skull::remove(path, side, &template, device, progress)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// The image that is shown of a side, 0 for the fixed one: the whole head where its brain was registered.
+    ///
+    /// # Errors
+    /// An image on a device that fails.
+    pub fn shown(&self, side: usize) -> Result<&Arc<Volume>, Error> {
+        match &self.skulls[side] {
+            Some(skull) => Ok(&skull.head),
+            None => Ok(self.sides()[side].image.volume()?),
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Heads beside brains: the brain of a head is extracted and registered in its place, and the whole head is shown. Whose brain
+//! is extracted is decided here, for one pair and for many images.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use antsreg_core::{Grid, TransformChain, Volume};
+use antsreg_heads::brain::{Doubt, Kind, Template, kind, without_skull};
+use antsreg_kernels::apply;
+use antsreg_pool::Worker;
+use antsreg_register::{Device, Grids, Options, Progress, Side};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::brain::BrainRecord;
+use crate::{Error, brain};
+
+/// Of which images the brain is extracted before they are registered. An image with a mask is left as it is: the mask says what
+/// counts. So is an image that shows a brain alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "lowercase")]
+pub enum BrainChoice {
+    /// Of a head beside a brain, unless a mask says what counts
+    #[default]
+    Auto,
+    /// Of none: images are registered as they are
+    None,
+    /// Of the fixed image
+    Fixed,
+    /// Of the moving image
+    Moving,
+    /// Of both images
+    Both,
+}
+
+/// The role of an image in the registrations of a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Other images are registered to it.
+    Fixed,
+    /// It is registered to others.
+    Moving,
+    /// Each in turn.
+    Either,
+}
+
+/// An image of a group that is registered to each other, of which the brain may be extracted.
+#[derive(Debug, Clone, Copy)]
+pub struct Candidate<'a> {
+    /// The role of the image.
+    pub role: Role,
+    /// The image.
+    pub image: &'a Volume,
+    /// Whether it has a mask.
+    pub masked: bool,
+}
+
+/// The brain that was extracted of a side, for records.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ExtractedRecord {
+    /// Its volume, cm³.
+    pub volume_cm3: f64,
+    /// How it was found.
+    #[serde(flatten)]
+    pub found: BrainRecord,
+    /// Doubts about the mask, in words.
+    pub doubts: Vec<String>,
+}
+
+/// A side whose brain was extracted.
+#[derive(Debug, Clone)]
+pub struct Skull {
+    /// The whole head, on the grid of the side.
+    pub head: Arc<Volume>,
+    /// 1 in the brain, else 0, on the same grid.
+    pub mask: Arc<Volume>,
+    /// Its brain.
+    pub record: ExtractedRecord,
+}
+
+impl BrainChoice {
+    /// Whether the choice is the default, `auto`.
+    pub fn is_auto(&self) -> bool {
+        *self == BrainChoice::Auto
+    }
+
+    /// Whether the brain of each image of a group is extracted. With [`Auto`](BrainChoice::Auto) those of all heads are, if the
+    /// group has a brain without a skull, too.
+    pub fn of_group(self, images: &[Candidate]) -> Vec<bool> {
+        let asked = |role| match self {
+            BrainChoice::None => false,
+            BrainChoice::Auto | BrainChoice::Both => true,
+            BrainChoice::Fixed => role != Role::Moving,
+            BrainChoice::Moving => role != Role::Fixed,
+        };
+        let kind_of = |of: &Candidate| (!of.masked && asked(of.role)).then(|| kind(of.image));
+        let kinds: Vec<Option<Kind>> = images.par_iter().map(kind_of).collect();
+        if self != BrainChoice::Auto {
+            return kinds.into_iter().map(|kind| kind.is_some_and(|kind| kind != Kind::Brain)).collect();
+        }
+        let beside_a_brain = kinds.contains(&Some(Kind::Brain));
+        kinds.into_iter().map(|kind| beside_a_brain && kind == Some(Kind::Head)).collect()
+    }
+
+    /// Whether the brains of the fixed and of the moving side are extracted.
+    ///
+    /// # Errors
+    /// An image on a device that fails.
+    pub fn sides(self, [fixed, moving]: [&Side; 2]) -> Result<[bool; 2], Error> {
+        let chosen = self.of_group(&[Candidate::of(Role::Fixed, fixed)?, Candidate::of(Role::Moving, moving)?]);
+        Ok([chosen[0], chosen[1]])
+    }
+}
+
+impl<'a> Candidate<'a> {
+    /// The image of a side.
+    ///
+    /// # Errors
+    /// An image on a device that fails.
+    pub fn of(role: Role, side: &'a Side) -> Result<Candidate<'a>, Error> {
+        Ok(Candidate { role, image: side.image.volume()?, masked: side.mask.is_some() })
+    }
+}
+
+impl Skull {
+    /// Replaces the images of a side by its brain, found on a device, and keeps the whole head. The `name` of the side is for
+    /// messages.
+    ///
+    /// # Errors
+    /// A head whose brain cannot be found; a registration that was stopped.
+    pub fn remove(
+        name: &Path,
+        side: &mut Side,
+        template: &Template,
+        device: &Device,
+        progress: &mut dyn Progress,
+    ) -> Result<Skull, Error> {
+        let head = side.image.volume()?.clone();
+        let found = brain::find(name, &head, template, device, progress)?;
+        let unmoved = TransformChain::new();
+        side.image = without_skull(&head, &found.mask).into();
+        for channel in &mut side.channels {
+            let volume = channel.volume()?;
+            let mask = apply::resample(&found.mask, &volume.grid, &unmoved, apply::Interpolation::Linear, 0.0);
+            *channel = without_skull(volume, &mask).into();
+        }
+        Ok(Skull { head, record: ExtractedRecord::from(&found), mask: Arc::new(found.mask) })
+    }
+
+    /// [`remove`](Skull::remove) on the device of a worker that registers with these `options`.
+    ///
+    /// # Errors
+    /// Those of [`remove`](Skull::remove); a GPU with too little memory.
+    pub fn remove_on(worker: &mut Worker, options: &Options, name: &Path, side: &mut Side) -> Result<Skull, Error> {
+        let template = brain::built_in_template(None)?;
+        let bytes = options.device_bytes(&Grids::of([&Side::new(template.head().clone()), side]));
+        worker.with_device(bytes, |device| Skull::remove(name, side, &template, device, &mut ()))
+    }
+
+    /// The whole head through the chain of a result onto a grid, as the image of its brain was.
+    pub fn resampled(
+        &self,
+        onto: &Grid,
+        chain: &TransformChain,
+        interpolation: antsreg_register::Interpolation,
+    ) -> Volume {
+        apply::resample(&self.head, onto, chain, interpolation.into(), 0.0)
+    }
+}
+
+impl From<&antsreg_heads::brain::Extraction> for ExtractedRecord {
+    fn from(found: &antsreg_heads::brain::Extraction) -> ExtractedRecord {
+        ExtractedRecord {
+            volume_cm3: found.volume_cm3,
+            found: BrainRecord::from(found),
+            doubts: found.doubts.iter().map(Doubt::to_string).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A ball of this radius in a cube of 200 mm, with a constant background.
+    fn ball(radius_mm: f64) -> Volume {
+        const SPACING: f64 = 4.0;
+        let grid = Grid::axis_aligned([50; 3], [SPACING; 3]);
+        let from_middle = |n: usize| (n as f64 - 24.5) * SPACING;
+        let inside = (0..grid.len()).map(|n| {
+            let at = [n % 50, n / 50 % 50, n / 2500].map(from_middle);
+            at.iter().map(|mm| mm * mm).sum::<f64>() < radius_mm * radius_mm
+        });
+        Volume { voxels: inside.map(|inside| if inside { 100.0 } else { 0.0 }).collect(), grid }
+    }
+
+    #[test]
+    fn heads_beside_brains_are_extracted_and_nothing_else() {
+        let [head, brain] = [ball(90.0), ball(70.0)];
+        let [fixed, moving] = [Role::Fixed, Role::Moving];
+        let of = |choice: BrainChoice, images: &[(Role, &Volume, bool)]| {
+            let candidate = |&(role, image, masked): &(_, _, _)| Candidate { role, image, masked };
+            choice.of_group(&images.iter().map(candidate).collect::<Vec<_>>())
+        };
+        let auto = |images: &[(Role, &Volume, bool)]| of(BrainChoice::Auto, images);
+        assert_eq!(auto(&[(fixed, &head, false), (moving, &brain, false)]), [true, false]);
+        assert_eq!(auto(&[(fixed, &brain, false), (moving, &head, false)]), [false, true]);
+        assert_eq!(auto(&[(fixed, &head, false), (moving, &head, false)]), [false, false]);
+        assert_eq!(auto(&[(fixed, &brain, false), (moving, &brain, false)]), [false, false]);
+        // Of several images, one without a skull is enough; those with a mask stay as they are.
+        let several = [(fixed, &head, false), (moving, &head, false), (moving, &brain, false), (moving, &head, true)];
+        assert_eq!(auto(&several), [true, true, false, false]);
+        assert_eq!(auto(&several[..2]), [false, false]);
+        assert_eq!(auto(&[(fixed, &brain, true), (moving, &head, false)]), [false, false]);
+        assert_eq!(of(BrainChoice::None, &several), [false; 4]);
+        assert_eq!(of(BrainChoice::Fixed, &several), [true, false, false, false]);
+        assert_eq!(of(BrainChoice::Moving, &several), [false, true, false, false]);
+        assert_eq!(of(BrainChoice::Both, &several), [true, true, false, false]);
+        assert_eq!(of(BrainChoice::Fixed, &[(Role::Either, &head, false)]), [true]);
+        assert_eq!(of(BrainChoice::Moving, &[(Role::Either, &head, false)]), [true]);
+    }
+}

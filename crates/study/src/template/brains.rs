@@ -1,0 +1,100 @@
+//! Brains of subjects that have skulls, where other subjects have none: found once, before the first template, and kept beside it.
+//! They are found on the processor, so that all steps use the same masks whatever devices they have.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use antsreg_core::{LabelVolume, Volume};
+use antsreg_heads::brain::without_skull;
+use antsreg_register::{Device, Side};
+use serde::{Deserialize, Serialize};
+
+use super::manifest::{Manifest, results_of};
+use super::plan::{Channels, PlannedSubject, SubjectImages};
+use super::progress::TemplateProgress;
+use super::session::Session;
+use crate::skulls::{BrainChoice, Candidate, ExtractedRecord, Role, Skull};
+use crate::{Error, brain};
+
+/// What the images that a template starts from are called where subjects are named by their names.
+pub const START: &str = "the images to start from";
+
+/// What the first step found, for its manifest.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Brains {
+    /// The brains of the subjects that are registered in the place of whole heads, by name.
+    pub brains: BTreeMap<String, ExtractedRecord>,
+}
+
+/// Decides whose brains are extracted: sets it in each subject, and returns it for the images that the template starts from.
+pub fn choose(
+    choice: BrainChoice,
+    subjects: &mut [PlannedSubject],
+    images: &SubjectImages,
+    start: Option<&Channels>,
+) -> bool {
+    let there = || subjects.iter().zip(images).filter_map(|(subject, images)| Some((subject, images.as_ref()?)));
+    let mut group: Vec<Candidate> = there().map(|(_, images)| candidate(Role::Moving, images)).collect();
+    group.extend(start.map(|images| candidate(Role::Fixed, images)));
+    let mut chosen = choice.of_group(&group).into_iter();
+    for (subject, _) in subjects.iter_mut().zip(images).filter(|(_, images)| images.is_some()) {
+        subject.brain = chosen.next().unwrap_or(false);
+    }
+    chosen.next().unwrap_or(false)
+}
+
+fn candidate(role: Role, images: &Channels) -> Candidate<'_> {
+    Candidate { role, image: &images[0], masked: false }
+}
+
+/// Extracts the brain of a subject or of the images to start from, called `name`, and leaves it in their place.
+///
+/// # Errors
+/// A head whose brain cannot be found.
+pub fn extract(
+    name: &str,
+    path: &Path,
+    images: Channels,
+    progress: &mut dyn TemplateProgress,
+) -> Result<(Channels, Skull), Error> {
+    let template = brain::built_in_template(None)?;
+    let mut images = images.into_iter();
+    let first = images.next().unwrap_or_else(|| template.head().clone());
+    let channels = images.map(Into::into).collect();
+    let mut side = Side { channels, ..Side::new(first) };
+    let skull = Skull::remove(path, &mut side, &template, &Device::cpu(), &mut ())?;
+    progress.brain(name, &skull.record);
+    let images = std::iter::once(&side.image).chain(&side.channels).map(|image| Ok(image.volume()?.clone()));
+    Ok((images.collect::<Result<Channels, Error>>()?, skull))
+}
+
+/// A mask as labels, which need little space in a file.
+pub fn as_labels(mask: &Volume) -> LabelVolume {
+    LabelVolume { grid: mask.grid.clone(), voxels: mask.voxels.iter().map(|v| i32::from(*v > 0.5)).collect() }
+}
+
+/// The images of a head with 0 outside a mask on their grid.
+pub fn masked(images: Channels, mask: &Volume) -> Channels {
+    images.into_iter().map(|image| Arc::new(without_skull(&image, mask))).collect()
+}
+
+impl Session {
+    /// The brains that the first step found.
+    ///
+    /// # Errors
+    /// The first step has not been done.
+    pub(super) fn brains(&self) -> Result<BTreeMap<String, ExtractedRecord>, Error> {
+        if !self.has_brains() {
+            return Ok(BTreeMap::new());
+        }
+        let manifest: Arc<Manifest> = self.template(None)?;
+        let found: Brains = results_of(&manifest, self.layout.template(None).manifest)?;
+        Ok(found.brains)
+    }
+
+    /// Whether the brain of any image is registered in the place of the whole head.
+    pub(super) fn has_brains(&self) -> bool {
+        self.plan.start_brain || self.included.iter().any(|&subject| self.subject(subject).brain)
+    }
+}

@@ -1,0 +1,197 @@
+"""Motion correction of series of volumes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Optional, Union
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _native
+from ._errors import InputError
+from ._images import ImageLike, SpatialImage, is_path, made, parts, path_of, read
+from ._options import _json
+
+#: Degrees of freedom by their number.
+_DOF = {3: "translation", 6: "rigid", 7: "similarity", 9: "scales", 12: "affine"}
+
+
+class Series:
+    """The motion of a series: where the head is in each volume, and the series without that motion."""
+
+    def __init__(self, native: _native.Series) -> None:
+        self._native = native
+        self._table = np.array(native.table).reshape(-1, 10)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    @property
+    def affines(self) -> NDArray[np.float64]:
+        """From points of the reference to points of each volume, N×4×4, RAS mm."""
+        return np.array(self._native.affines)
+
+    @property
+    def parameters(self) -> NDArray[np.float64]:
+        """N×6: translations of the reference's centre, RAS mm, then rotations about x, y and z, radians."""
+        return self._table[:, :6]
+
+    @property
+    def fd(self) -> NDArray[np.float64]:
+        """Framewise displacement of each volume since the one before, mm (Power et al. 2012); NaN for the first."""
+        return self._table[:, 6]
+
+    @property
+    def rmsd(self) -> NDArray[np.float64]:
+        """Root mean squared deviation since the volume before, over a sphere of 80 mm, mm; NaN for the first."""
+        return self._table[:, 7]
+
+    @property
+    def dvars(self) -> NDArray[np.float64]:
+        """Root mean squared change of the corrected intensities since the volume before; NaN for the first."""
+        return self._table[:, 8]
+
+    @property
+    def std_dvars(self) -> NDArray[np.float64]:
+        """DVARS as a multiple of what noise alone lets expect; NaN for the first."""
+        return self._table[:, 9]
+
+    @property
+    def failed(self) -> list[tuple[int, str]]:
+        """Volumes that could not be aligned, counted from 0, and why; they have the transform of the volume before."""
+        return self._native.failed
+
+    @property
+    def mean(self) -> SpatialImage:
+        """The mean of the corrected volumes, on the grid of the reference."""
+        image = self._native.mean()
+        return made(image.array, image.affine)
+
+    def corrected_volume(self, index: int) -> SpatialImage:
+        """One corrected volume, counted from 0."""
+        image = self._native.corrected(range(len(self))[index])
+        return made(image.array, image.affine)
+
+    @property
+    def corrected(self) -> SpatialImage:
+        """All corrected volumes, X×Y×Z×N, on the grid of the reference. They are computed when they are asked for."""
+        first = self._native.corrected(0)
+        voxels = np.empty((*first.array.shape, len(self)), dtype=np.float32, order="F")
+        for index in range(len(self)):
+            voxels[..., index] = self._native.corrected(index).array
+        return made(voxels, first.affine)
+
+    def save(
+        self,
+        prefix: Union[str, os.PathLike[str]],
+        *,
+        corrected: bool = True,
+        fsl: bool = False,
+        report: bool = False,
+    ) -> list[Path]:
+        """Writes the files of ``antsreg-gpu motion``.
+
+        Parameters
+        ----------
+        prefix : str
+            Start of all names, folder included: ``prefixmotion.tsv`` and so on.
+        corrected : bool
+            Whether the corrected series is written.
+        fsl : bool
+            Whether FSL's matrices are written, one file a volume.
+        report : bool
+            Whether a page to judge the result by is written.
+
+        Returns
+        -------
+        list of paths
+            The files that were written. They appear together.
+        """
+        return self._native.save(os.fspath(prefix), corrected, fsl, report)
+
+    def __repr__(self) -> str:
+        return f"Series({len(self)} volumes, mean framewise displacement {np.nanmean(self.fd):.3f} mm)"
+
+
+def register_series(
+    series: ImageLike,
+    reference: Union[str, int, ImageLike] = "middle",
+    *,
+    cost: str = "ncc",
+    dof: int = 6,
+    smoothing_sigmas_mm: tuple[float, ...] = (4.0, 2.0),
+    keep_going: bool = False,
+    progress: Union[None, bool, Callable[[int, int], object]] = None,
+) -> Series:
+    """Aligns every volume of a series to a reference, as the command ``antsreg-gpu motion``.
+
+    Parameters
+    ----------
+    series : image
+        A series of volumes: a path, a 4-D image of nibabel, or (array X×Y×Z×N, affine).
+    reference : str, int or image
+        ``"middle"``, ``"mean"`` (after a first pass), a volume's number counted from 0, or an image.
+    cost : str
+        ``"ncc"``, ``"lsq"``, ``"cr"`` or ``"nmi"``. For series whose contrast changes, such as diffusion, ``"cr"`` or
+        ``"nmi"``.
+    dof : int
+        Degrees of freedom of each volume: 3, 6, 7, 9 or 12.
+    smoothing_sigmas_mm : tuple of float
+        Standard deviations of the smoothing, mm, one a level, coarse to fine.
+    keep_going : bool
+        Whether a volume that cannot be aligned is left out, instead of an exception: see `Series.failed`.
+    progress : bool or function
+        True for a line on standard error, or a function of the number of aligned volumes and of all. An exception in it stops
+        the work.
+
+    Returns
+    -------
+    Series
+        The motion, and the corrected series on demand.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x, y, z = np.indices((16, 16, 12)) - 7.0
+    >>> ball = 100 * np.exp(-(x**2 / 12 + y**2 / 20 + z**2 / 8))
+    >>> volumes = np.stack([ball, np.roll(ball, 1, axis=0), ball], axis=-1)
+    >>> found = register_series((volumes, np.diag([3, 3, 3, 1])), reference=0, dof=3)
+    >>> found.parameters[1, :3].round(0) + 0.0
+    array([3., 0., 0.])
+    """
+    if dof not in _DOF:
+        raise InputError(f"dof: expected 3, 6, 7, 9 or 12, found {dof}")
+    options = {"cost": cost, "dof": _DOF[dof], "smoothing_sigmas_mm": [float(sigma) for sigma in smoothing_sigmas_mm]}
+    name, volumes, repetition = _volumes(series)
+    onto: Any = str(reference) if isinstance(reference, (str, int)) else reference
+    if is_path(onto):
+        onto = path_of(onto)
+    elif not isinstance(onto, str):
+        onto = read(onto, "the reference")
+    told = _line if progress is True else progress or None
+    return Series(_native.register_series(name, volumes, repetition, onto, _json(options), keep_going, told))
+
+
+def _volumes(series: ImageLike) -> tuple[str, Optional[list[_native.Image]], float]:
+    """The name of a series, its volumes if it is in memory, and the time from one to the next, seconds."""
+    if is_path(series):
+        return path_of(series), None, 0.0
+    array, affine, name = parts(series, "the series")
+    if array.ndim != 4:
+        raise InputError(f"{name}: expected a series of 4 axes, found {array.ndim}")
+    volumes = [
+        _native.Image.copy_volume(np.asarray(array[..., index], dtype=np.float32), affine, name)
+        for index in range(array.shape[3])
+    ]
+    zooms: tuple[float, ...] = getattr(getattr(series, "header", None), "get_zooms", tuple)()
+    return name, volumes, float(zooms[3]) if len(zooms) > 3 else 0.0
+
+
+def _line(aligned: int, of: int) -> None:
+    """Shows the progress on one line of standard error."""
+    sys.stderr.write(f"\raligned {aligned} of {of} volumes\033[K" + ("\n" if aligned == of else ""))
+    sys.stderr.flush()

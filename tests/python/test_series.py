@@ -1,0 +1,106 @@
+"""Motion correction of series, as the command does it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nibabel as nib
+import numpy as np
+import pytest
+from conftest import Pair, command
+from scipy import ndimage
+
+import antsreg_gpu
+
+#: Motions of five volumes: turns about z, degrees, and shifts, mm, of the reference's points; the volume in the middle is still.
+MOTIONS = ((1.0, (0.5, -0.2, 0.3)), (-4.0, (3.0, -2.0, 2.5)), (0.0, (0.0, 0.0, 0.0)), (0.3, (0.0, 0.4, -0.1)), (-1.0, (0, 0, 0)))
+
+
+def matrix(degrees: float, shift: tuple[float, float, float]) -> np.ndarray:
+    """Where points of the still head go."""
+    angle = np.radians(degrees)
+    found = np.eye(4)
+    found[:2, :2] = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+    found[:3, 3] = shift
+    return found
+
+
+@pytest.fixture(scope="module")
+def moving(pair: Pair, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A series of a moving head."""
+    image = nib.load(pair.fixed)
+    still = ndimage.gaussian_filter(image.get_fdata(), 0.7)
+    volumes = []
+    for motion in MOTIONS:
+        back = np.linalg.inv(image.affine) @ np.linalg.inv(matrix(*motion)) @ image.affine
+        volumes.append(ndimage.affine_transform(still, back[:3, :3], back[:3, 3], order=3))
+    path = tmp_path_factory.mktemp("series") / "s.nii.gz"
+    series = nib.Nifti1Image(np.stack(volumes, axis=-1).astype(np.float32), image.affine)
+    series.header.set_zooms((*image.header.get_zooms()[:3], 2.0))
+    nib.save(series, path)
+    return path
+
+
+def test_the_commands_bytes(moving: Path, tmp_path: Path) -> None:
+    command("motion", "-i", moving, "-o", tmp_path / "c")
+    found = antsreg_gpu.register_series(moving)
+    written = found.save(tmp_path / "p")
+    assert sorted(path.name for path in written) == sorted(
+        ["pmotion.txt", "pmotion.tsv", "pmean.nii.gz", "precord.json", "pcorrected.nii.gz"]
+    )
+    for name in ("motion.txt", "motion.tsv", "mean.nii.gz", "corrected.nii.gz"):
+        assert (tmp_path / f"c{name}").read_bytes() == (tmp_path / f"p{name}").read_bytes(), name
+
+
+def test_the_motion_is_found_in_files_and_arrays(moving: Path) -> None:
+    told: list[tuple[int, int]] = []
+    found = antsreg_gpu.register_series(moving, progress=lambda *both: told.append(both))
+    assert len(found) == 5 and told == [(5, 5)]
+    corner = np.array([40.0, -40.0, 40.0, 1.0])
+    for affine, motion in zip(found.affines, MOTIONS):
+        # A twentieth of a voxel of 6 mm.
+        assert np.linalg.norm((affine - matrix(*motion)) @ corner) < 0.3
+    assert np.isnan(found.fd[0]) and (found.fd[1:] > 0.1).all() and found.parameters.shape == (5, 6)
+    image = nib.load(moving)
+    others = (image, (image.get_fdata(), image.affine))
+    for other in others:
+        again = antsreg_gpu.register_series(other)
+        assert np.array_equal(again.affines, found.affines) and np.array_equal(again.dvars[1:], found.dvars[1:])
+    corrected = np.asarray(found.corrected.dataobj)
+    assert corrected.shape == image.shape
+    assert np.array_equal(corrected[..., 1], np.asarray(found.corrected_volume(1).dataobj))
+    before = image.get_fdata()
+    assert np.abs(corrected[..., 1] - before[..., 2]).mean() < 0.35 * np.abs(before[..., 1] - before[..., 2]).mean()
+    # Sums in double precision are rounded once.
+    assert np.allclose(found.mean.get_fdata(), corrected.mean(axis=-1), rtol=1e-5, atol=1e-3)
+
+
+def test_references_costs_and_damaged_volumes(moving: Path, pair: Pair, tmp_path: Path) -> None:
+    image = nib.load(moving)
+    first = antsreg_gpu.register_series(moving, 0)
+    assert np.allclose(first.affines[0], np.eye(4), atol=1e-3)
+    onto = antsreg_gpu.register_series(moving, nib.load(pair.fixed), cost="cr")
+    assert np.allclose(onto.affines[2], np.eye(4), atol=0.3)
+    voxels = image.get_fdata()
+    voxels[3, 3, 3, 1] = np.nan
+    with pytest.raises(antsreg_gpu.InputError, match="volume 1, counted from 0: 1 voxels are NaN"):
+        antsreg_gpu.register_series((voxels, image.affine))
+    some = antsreg_gpu.register_series((voxels, image.affine), keep_going=True)
+    assert [index for index, _ in some.failed] == [1] and np.array_equal(some.affines[1], some.affines[0])
+    pages = [path for path in some.save(tmp_path / "r", report=True) if path.suffix == ".html"]
+    assert "volume 1, counted from 0" in pages[0].read_text()
+
+
+def test_what_is_no_series_is_refused(moving: Path, pair: Pair) -> None:
+    with pytest.raises(antsreg_gpu.InputError, match="series"):
+        antsreg_gpu.register_series(pair.fixed)
+    with pytest.raises(antsreg_gpu.InputError, match="4 axes"):
+        antsreg_gpu.register_series(nib.load(pair.fixed))
+    with pytest.raises((antsreg_gpu.Error, ValueError)):
+        antsreg_gpu.register_series(moving, cost="woods")
+
+    def stop(_aligned: int, _of: int) -> None:
+        raise KeyError("enough")
+
+    with pytest.raises(KeyError, match="enough"):
+        antsreg_gpu.register_series(moving, progress=stop)
