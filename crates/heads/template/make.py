@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Make the built-in head out of MNI ICBM 152 2009c: T1, T2 and PD at 2 mm, and the share of each voxel that is brain.
+"""Make the files of the built-in template from MNI ICBM 152 2009c: T1, T2 and PD of the head at 2 mm, and its brain.
 
-make.py FOLDER: with mni2009c_2mm_T1.nii.gz, _T2, _PD, mni2009c_2mm_headmask.nii.gz and mni2009c_1mm_brainmask.nii.gz. Needs
-nibabel, numpy and scipy; writes beside this file what src/brain/packed.rs unpacks.
+Usage: make.py FOLDER. The folder contains mni2009c_2mm_T1.nii.gz, _T2, _PD, mni2009c_2mm_headmask.nii.gz and
+mni2009c_1mm_brainmask.nii.gz. The script needs nibabel, numpy and scipy. It writes the files that src/brain/packed.rs
+unpacks to the folder of this script.
 
-Each voxel is a byte, first axis fastest, from which a prediction by its seven neighbours with lower indices is subtracted,
-and all of them are deflated (zlib).
+Each voxel is stored as a byte, first axis fastest. A prediction from six neighbours with lower indices is subtracted from
+it, and the differences are compressed (zlib).
 """
 
 import sys
@@ -16,21 +17,21 @@ import nibabel as nib
 import numpy as np
 from scipy import ndimage
 
-#: Voxels of 2 mm kept around the head, where there is noise only.
+#: Number of voxels, 2 mm each, that are kept around the head. They contain only noise.
 MARGIN = 2
-#: The shares of brain are counted in this many parts.
+#: The share of a voxel that is brain is stored in steps of 1 / SHARES.
 SHARES = 16
 
 
 def onto(image: nib.Nifti1Image, grid: nib.Nifti1Image) -> np.ndarray:
-    """An image's voxels on another grid, by linear interpolation."""
+    """Resample an image on another grid by linear interpolation."""
     matrix = np.linalg.inv(image.affine) @ grid.affine
     voxels = np.asarray(image.dataobj, dtype=np.float32)
     return ndimage.affine_transform(voxels, matrix[:3, :3], matrix[:3, 3], output_shape=grid.shape, order=1)
 
 
 def pack(voxels: np.ndarray, name: str) -> None:
-    """Write the deflated differences of bytes from what their neighbours predict."""
+    """Write a volume of bytes as differences from a prediction by neighbouring voxels, compressed with zlib."""
     before = np.pad(voxels.astype(int), ((1, 0),) * 3)
     a, b, c = before[:-1, 1:, 1:], before[1:, :-1, 1:], before[1:, 1:, :-1]
     ab, ac, bc = before[:-1, :-1, 1:], before[:-1, 1:, :-1], before[1:, :-1, :-1]

@@ -1,9 +1,10 @@
-//! N4 against the formulas of the papers, written out voxel by voxel, and on shadings that are known.
+//! Tests of N4: comparison with the formulas of the papers, written out voxel by voxel, and with known shadings.
 
 use antsreg_core::{Grid, Volume};
 use antsreg_heads::bias::{self, Error, Mesh, Options};
 
-/// A volume of three tissues in a ball, shaded by `field`; and the field.
+/// Makes a volume of several tissues in a ball, shaded by the exponential of `field`. Returns the volume and the
+/// factors of the shading.
 fn shaded(shape: [usize; 3], field: impl Fn([f64; 3]) -> f64) -> (Volume, Volume) {
     let grid = Grid::axis_aligned(shape, [3.0, 3.0, 3.0]);
     let mut image = Volume::filled(grid.clone(), 0.0);
@@ -18,7 +19,7 @@ fn shaded(shape: [usize; 3], field: impl Fn([f64; 3]) -> f64) -> (Volume, Volume
                 let radius = place.iter().map(|c| c * c).sum::<f64>().sqrt();
                 let tissue =
                     ((place[0] * 23.0).sin() + (place[1] * 19.0).sin() + (place[2] * 21.0).sin()).round() * 30.0;
-                // A fixed pattern of noise: a bin of the histogram is never all of a tissue.
+                // A fixed pattern is added as noise, so that a tissue has more than one intensity.
                 let noise = ((at * 7919) % 101) as f64 / 25.0;
                 truth.voxels[at] = field(place).exp() as f32;
                 if radius < 1.0 {
@@ -31,7 +32,7 @@ fn shaded(shape: [usize; 3], field: impl Fn([f64; 3]) -> f64) -> (Volume, Volume
     (image, truth)
 }
 
-/// The standard deviation of the logarithm of the found over the true factor, in the foreground.
+/// Standard deviation, in the foreground, of the logarithm of the estimated factor divided by the true factor.
 fn left(image: &Volume, found: &Volume, truth: &Volume) -> f64 {
     let inside = image.voxels.iter().zip(&found.voxels).zip(&truth.voxels).filter(|((image, _), _)| **image > 0.0);
     let ratios: Vec<f64> = inside.map(|((_, found), truth)| f64::from(found / truth).ln()).collect();
@@ -39,7 +40,7 @@ fn left(image: &Volume, found: &Volume, truth: &Volume) -> f64 {
     (ratios.iter().map(|r| (r - mean) * (r - mean)).sum::<f64>() / ratios.len() as f64).sqrt()
 }
 
-/// Options for volumes of this size: every other voxel.
+/// Options for the small volumes of these tests: every second voxel is sampled.
 fn options() -> Options {
     Options { shrink: 2, ..Options::default() }
 }
@@ -67,8 +68,8 @@ fn slices_have_fields_too() {
     assert!(after < before / 3.0, "of {before} {after} is left");
 }
 
-/// One iteration in double precision, voxel by voxel and control point by control point, without any separation of axes:
-/// the factors of the field.
+/// Reference for one iteration of N4, in double precision, for each voxel and control point without separation of axes.
+/// Returns the factors of the field.
 fn one_iteration(
     image: &Volume,
     weights: &Volume,
@@ -126,7 +127,7 @@ fn one_iteration(
     (0..logs.len()).map(|voxel| (0..count).map(|p| weight(p, voxel) * lattice[p]).sum::<f64>().exp()).collect()
 }
 
-/// Sled's expectation by sums over a circle of places, instead of fast Fourier transforms.
+/// Reference for the expectation of Sled et al.: sums over a circular histogram, instead of fast Fourier transforms.
 fn expectation(counts: &[f64], low: f64, width: f64, fwhm: f64, noise: f64) -> Vec<f64> {
     let bins = counts.len();
     let length = 2 * bins.next_power_of_two();
@@ -140,7 +141,7 @@ fn expectation(counts: &[f64], low: f64, width: f64, fwhm: f64, noise: f64) -> V
         })
         .collect();
     let blur: Vec<f64> = (0..length).map(|k| (0..length).map(|n| gaussian[n] * angle(k, n).cos()).sum()).collect();
-    // An even filter of the circle is a kernel of cosines.
+    // The filters are real and even in frequency, so a kernel is a sum of cosines.
     let kernel = |gains: &dyn Fn(f64) -> f64| -> Vec<f64> {
         let gains: Vec<f64> = blur.iter().map(|b| gains(*b)).collect();
         (0..length).map(|n| (0..length).map(|k| gains[k] * angle(k, n).cos()).sum::<f64>() / length as f64).collect()
@@ -182,7 +183,8 @@ fn an_iteration_is_that_of_the_papers() {
         let found = field.on(&image.grid);
         let expected = one_iteration(&image, &weights, elements, 24, 0.3, options.noise);
         for (found, expected) in found.voxels.iter().zip(&expected) {
-            // Shares of the histogram are whole 65536ths, logarithms and factors of single precision.
+            // Tolerance: the library rounds histogram weights to 1/65536, and stores logarithms and factors in single
+            // precision.
             assert!((f64::from(*found) - expected).abs() < 2e-5, "{elements:?}: {found} and {expected}");
         }
     }

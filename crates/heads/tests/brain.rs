@@ -8,7 +8,8 @@ use antsreg_kernels::apply::{Interpolation, resample};
 use antsreg_register::Device;
 use nalgebra::{Point3, Rotation3, Vector3};
 
-/// A grid for a head with this spacing, mm; the origin of the world is the middle of its voxels.
+/// Makes a grid for a synthetic head with this voxel size, mm. The origin of world coordinates is the centre of the
+/// grid.
 fn head_grid(spacing: [f64; 3]) -> Grid {
     let shape = spacing.map(|mm| (240.0 / mm) as usize);
     let mut grid = Grid::axis_aligned(shape, spacing);
@@ -16,22 +17,22 @@ fn head_grid(spacing: [f64; 3]) -> Grid {
     grid
 }
 
-/// A map from points of the head to points of the synthetic head: a rotation about x, y and z in degrees, a scale, a
-/// shift in mm.
+/// Makes an affine from points of a head to points of the synthetic head: a rotation about x, y and z in degrees, a
+/// scale, and a shift in mm.
 fn placed(degrees: [f64; 3], scale: f64, shift: [f64; 3]) -> AffineTransform {
     let [x, y, z] = degrees.map(f64::to_radians);
     let rotation = Rotation3::from_euler_angles(x, y, z).into_inner();
     AffineTransform { matrix: rotation * scale, translation: shift.into() }
 }
 
-/// A synthetic head of ellipsoids around the origin, and its brain: grey and white matter, fluid, skull, scalp, and a
-/// neck.
+/// Makes a synthetic head of ellipsoids around the origin, and its brain mask. The head has grey and white matter,
+/// fluid, skull, scalp, and a neck.
 fn made(grid: &Grid, place: &AffineTransform) -> (Volume, Volume) {
     let map = place.after(&grid.voxel_to_world());
     let [nx, ny, _] = grid.shape;
     let at = |n: usize| {
         let p = map.apply(&Point3::new((n % nx) as f64, (n / nx % ny) as f64, (n / nx / ny) as f64));
-        // Radius of the ellipsoid around the brain through the point, as a share of the brain's own.
+        // Size of the ellipsoid through the point, relative to the ellipsoid of the brain.
         let radius = Vector3::new(p.x / 66.0, p.y / 84.0, p.z / 60.0).norm();
         let folds = (p.x / 13.0).sin() + (p.y / 17.0).sin() + (p.z / 11.0).sin();
         let value = match radius {
@@ -60,7 +61,8 @@ fn extract(head: Volume, template: &Template) -> Result<Extraction, Error> {
     brain::extract(&Arc::new(head), template, &Device::cpu(), &mut ())
 }
 
-/// The mean distance in mm between the images of points of a head of this size under two maps.
+/// Mean distance, in mm, between the points to which two affines map the same points: the corners of a cube about as
+/// large as a head.
 fn apart(a: &AffineTransform, b: &AffineTransform) -> f64 {
     let corners =
         (0..8).map(|n| Point3::from(Vector3::new(n & 1, n >> 1 & 1, n >> 2).map(|s| f64::from(s) * 100.0 - 50.0)));
@@ -75,11 +77,11 @@ fn the_brain_of_a_made_head_is_found_by_another_one() {
     let (head, truth) = made(&head_grid([3.0, 3.0, 4.0]), &place);
     let found = extract(head, &template).expect("a head");
     assert!(dice(&found.mask, &truth) > 0.95, "{}", dice(&found.mask, &truth));
-    // Ellipsoids hardly determine a rotation by a few degrees, so the tolerance is large.
+    // Registration of ellipsoids hardly determines a rotation by a few degrees, so the tolerance is large.
     assert!(apart(&found.head_to_template, &place) < 8.0, "{}", apart(&found.head_to_template, &place));
     assert_eq!(found.contrast, Contrast::Given);
     assert!(found.doubts.is_empty(), "{:?}", found.doubts);
-    // The probability is above one half exactly in the mask.
+    // The probability is at least one half exactly in the mask.
     for (mask, share) in found.mask.voxels.iter().zip(&found.probability.voxels) {
         assert!((0.0..=1.0).contains(share) && (*mask > 0.5) == (*share >= 0.5), "{mask} and {share}");
     }
@@ -92,8 +94,8 @@ fn the_built_in_head_is_one_head_in_three_contrasts() {
     assert_eq!(contrasts, [Contrast::T1, Contrast::T2, Contrast::Pd]);
     let cm3 = template.brain().voxels.iter().map(|share| f64::from(*share)).sum::<f64>() * 8.0 / 1000.0;
     assert!((1850.0..1950.0).contains(&cm3), "{cm3} cm³");
-    // At these points of the lateral ventricle and the white matter beside it, T1 is dark and bright, and T2 the
-    // reverse.
+    // In T1, the lateral ventricle (`fluid`) is darker than the white matter beside it; in T2, the ventricle is
+    // brighter.
     let at = |volume: &Volume, mm: [f64; 3]| {
         let index = volume.grid.world_to_voxel().apply(&Point3::from(mm)).map(|c| c.round() as usize);
         volume.voxels[(index.z * volume.grid.shape[1] + index.y) * volume.grid.shape[0] + index.x]
@@ -125,7 +127,7 @@ fn a_shaded_head_whose_bottom_is_cut_off_is_found() {
     let (head, mask) = made(&head_grid([4.0; 3]), &AffineTransform::identity());
     let template = Template::new(head, mask).expect("one grid");
     let mut grid = head_grid([3.0, 3.0, 4.0]);
-    // The brain ends at -60 mm.
+    // The bottom of the brain is at -60 mm, and the bottom of this grid at -38 mm.
     let count = grid.shape[2];
     grid.shape[2] = 40;
     grid.origin.z += 4.0 * (count - 40) as f64;
@@ -160,7 +162,7 @@ fn heads_and_brains_are_told_apart() {
         assert_eq!(kind(head), Kind::Head, "{contrast}");
         assert_eq!(kind(&without_skull(head, template.brain())), Kind::Brain, "{contrast}");
     }
-    // The images are a head whose background is noise, and the top of a brain.
+    // Expected: a head with noise in its background is a head, and the top of a brain is unclear.
     let (head, mask) = made(&head_grid([4.0, 2.0, 3.0]), &AffineTransform::identity());
     assert_eq!(kind(&head), Kind::Head);
     let mut top = without_skull(&head, &mask);

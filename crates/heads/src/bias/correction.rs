@@ -4,7 +4,7 @@ use antsreg_core::Volume;
 
 use super::BiasField;
 
-/// The image divided by its field. With a mask (above 0) only there; elsewhere the image stays as it is.
+/// Divides an image by its bias field. With a mask, only the voxels where the mask is above 0 change.
 pub fn correct(image: &Volume, field: &BiasField, mask: Option<&Volume>) -> Volume {
     let mut corrected = image.clone();
     field.divide(&mut corrected);
@@ -15,7 +15,8 @@ pub fn correct(image: &Volume, field: &BiasField, mask: Option<&Volume>) -> Volu
     corrected
 }
 
-/// Scales the voxels within a mask (above 0) so that they have the range of the original there.
+/// Rescales the corrected image linearly: its smallest and largest intensities inside a mask (above 0) become those of
+/// the original image. Voxels outside the mask do not change.
 pub fn rescale_as(original: &Volume, mask: &Volume, corrected: &mut Volume) {
     let range = |volume: &Volume| {
         let inside = volume.voxels.iter().zip(&mask.voxels).filter(|(_, mask)| **mask > 0.0);
@@ -29,7 +30,7 @@ pub fn rescale_as(original: &Volume, mask: &Volume, corrected: &mut Volume) {
     }
 }
 
-/// Makes a mask of the voxels above zero, which are the voxels with a logarithm.
+/// Makes a mask of the voxels with positive intensities. Only these intensities have a logarithm.
 pub fn foreground(image: &Volume) -> Volume {
     let voxels = image.voxels.iter().map(|value| if *value > 0.0 { 1.0 } else { 0.0 }).collect();
     Volume { grid: image.grid.clone(), voxels }

@@ -1,4 +1,4 @@
-//! Why no field is found.
+//! Errors of the estimation of a bias field.
 
 /// Why a bias field could not be found.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -7,28 +7,30 @@ pub enum Error {
     /// The value of an option lies outside its range.
     #[error("{what}: expected {expected}, found {found}")]
     Range {
-        /// The option.
+        /// Name of the option.
         what: &'static str,
         /// Allowed range of the option.
         expected: String,
         /// Value of the option.
         found: String,
     },
-    /// No voxel of the shrunken image counts.
+    /// No sampled voxel is finite, inside the mask and of a positive weight.
     #[error(
-        "no voxel counts in every {shrink}th along each axis; expected a mask with more voxels, or a smaller shrink factor"
+        "none of the sampled voxels (every {shrink}th along each axis) is finite, inside the mask and of a weight above 0; give a mask with more voxels or a smaller shrink factor"
     )]
     NoVoxels {
-        /// The shrink factor.
+        /// Shrink factor: distance between sampled voxels along each axis, in voxels.
         shrink: usize,
     },
-    /// All voxels that count are equally bright.
-    #[error("all {voxels} voxels that count are equally bright; expected an image with contrast there")]
+    /// All sampled voxels inside the mask have the same intensity.
+    #[error(
+        "all {voxels} sampled voxels inside the mask have the same intensity; expected an image with contrast inside the mask"
+    )]
     Constant {
-        /// Number of voxels that count.
+        /// Number of sampled voxels inside the mask.
         voxels: usize,
     },
-    /// The finest mesh has too many control points.
+    /// The finest B-spline mesh has too many control points.
     #[error(
         "the finest mesh has {found} control points, expected at most {most}; give a larger spline distance or fewer levels"
     )]
@@ -38,14 +40,14 @@ pub enum Error {
         /// Largest supported number of control points.
         most: usize,
     },
-    /// A mask or weights on another grid.
-    #[error("the {what} has {found:?} voxels, expected {expected:?} as the image")]
+    /// The shape of the mask, or of the image of weights, differs from the shape of the image.
+    #[error("the {what} has {found:?} voxels, expected {expected:?}, the shape of the image")]
     Shape {
-        /// Which volume.
+        /// Name of the volume with the wrong shape.
         what: &'static str,
-        /// Its shape.
+        /// Shape of this volume, in voxels.
         found: [usize; 3],
-        /// The image's.
+        /// Shape of the image, in voxels.
         expected: [usize; 3],
     },
 }

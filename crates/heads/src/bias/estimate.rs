@@ -1,4 +1,5 @@
-//! The iterations: sharpen, fit a spline to what remains, and begin again with what is left.
+//! Estimates a bias field by iterations. An iteration sharpens the histogram of the logarithms without the field of the
+//! last iteration, fits a B-spline to the difference that sharpening makes, and adds the B-spline to the field.
 
 use antsreg_core::Volume;
 use rayon::prelude::*;
@@ -10,25 +11,28 @@ use super::sharpen::Sharpener;
 use super::spline::Reach;
 use super::{BiasField, Error, Options};
 
-/// Control points of the finest mesh at most.
+/// Largest number of control points of the finest mesh.
 const MOST_POINTS: usize = 1 << 24;
-/// A histogram's share of one sample: shares are whole, so that their sums do not depend on their order.
+/// Weight of one sample in the histogram, divided between two bins. It is an integer, so that sums do not depend on the
+/// order of addition.
 const WHOLE: f64 = 65_536.0;
 
-/// How a level went.
+/// Iterations and convergence of one resolution level.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Course {
     /// Iterations.
     pub iterations: usize,
-    /// Coefficient of variation of the last change of the field.
+    /// Change of the field in the last iteration: coefficient of variation of the ratio of the field's factors before
+    /// and after the iteration.
     pub change: f64,
 }
 
-/// Finds the field of an image from the voxels within a mask (above 0), all of them without one; `weights` say how much each
-/// counts in the fit.
+/// Estimates the bias field of an image from the voxels inside a mask (above 0), or from all voxels if there is no
+/// mask. `weights` are the voxels' weights in the fit.
 ///
 /// # Errors
-/// Options beyond their ranges; volumes of other shapes; no voxel that counts, or no contrast among them.
+/// An option is out of its range; the mask or the weights have another shape than the image; no voxel can be used, or
+/// all used voxels have the same intensity.
 pub fn estimate(
     image: &Volume,
     mask: Option<&Volume>,
@@ -67,7 +71,7 @@ pub fn estimate(
     Ok(BiasField { axes: samples.axes, lattice: total, courses })
 }
 
-/// The histogram of the samples' logarithms: each is shared linearly by two bins.
+/// Histogram of the samples' logarithms. Each sample is divided linearly between the two nearest bins.
 struct Histogram {
     low: f64,
     width: f64,
@@ -106,23 +110,26 @@ impl Histogram {
     }
 }
 
-/// The bin at or below a value, not the last, and how far beyond it the value is, in bins.
+/// Returns the index of the bin whose centre is at or below a value, and the distance of the value from this centre, in
+/// bins. The index is never that of the last bin.
 fn place(value: f64, low: f64, width: f64, bins: usize) -> (usize, f64) {
     let at = ((value - low) / width).max(0.0);
     let bin = (at as usize).min(bins - 2);
     (bin, (at - bin as f64).min(1.0))
 }
 
-/// The approximation of one level's mesh, by Lee et al.: each sample asks of the control points that reach it for the values
-/// that would give it alone its value with least squares; each control point takes the mean of what is asked, weighted by the
-/// squares of its weights.
+/// B-spline approximation by Lee et al. on the mesh of one level. Each sample alone, by least squares, proposes a value
+/// for every control point that influences it. A control point becomes the mean of the proposed values, weighted by the
+/// samples' weights and the squares of the B-spline weights.
 struct Fit {
     elements: [usize; 3],
-    /// For each axis and each sample along the axis: the control points that reach the sample, with their weights.
+    /// For each axis and each sample along the axis: the control points that influence the sample, with their B-spline
+    /// weights.
     reaches: [Vec<Reach>; 3],
-    /// The same with the cubes of the weights, over the sum of their squares.
+    /// The entries of `reaches` with w³ / Σ w² instead of each weight w, for the numerators of the weighted means.
     asked: [Vec<Reach>; 3],
-    /// Σ weight · squares of the weights, of each control point.
+    /// Denominator of the weighted mean of each control point: the sum of the samples' weights times the squared
+    /// B-spline weights.
     squares: Vec<f64>,
 }
 
@@ -143,8 +150,9 @@ impl Fit {
         fit
     }
 
-    /// Σ over samples of a value times the product of three axes' weights, at each control point. Slices are summed on their
-    /// own and added in order.
+    /// Sums over the samples, at each control point, a value of the sample times the product of the three axes' weights
+    /// in `by`. Slices are summed separately and added in order, so that the number of threads does not change the
+    /// sums.
     fn sums(&self, samples: &Samples, by: &[Vec<Reach>; 3], value: impl Fn(usize) -> f64 + Sync) -> Vec<f64> {
         let [nx, ny, nz] = samples.shape();
         let [px, py, _] = Lattice::zeros(self.elements).points();
@@ -175,7 +183,7 @@ impl Fit {
         sums
     }
 
-    /// The lattice that approximates what the sharpened histogram leaves of each sample.
+    /// Fits a lattice to the residuals: each sample's logarithm without the field, minus its value after sharpening.
     fn to_residuals(&self, samples: &Samples, left: &[f32], histogram: &Histogram, expected: &[f64]) -> Lattice {
         let residual = |at: usize| {
             let found = f64::from(left[at]);
@@ -190,8 +198,8 @@ impl Fit {
         Lattice { elements: self.elements, values }
     }
 
-    /// Leaves of each sample its logarithm without the field, and returns the coefficient of variation of the change of the
-    /// field's factor.
+    /// Sets `left` to the samples' logarithms minus the field. Returns the coefficient of variation of the ratio of the
+    /// field's factors before and after the iteration.
     fn subtract(&self, samples: &Samples, field: &Lattice, left: &mut [f32]) -> f64 {
         let [nx, ny, _] = samples.shape();
         let slice = |(z, left): (usize, &mut [f32])| {

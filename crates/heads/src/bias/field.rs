@@ -1,4 +1,4 @@
-//! A bias field: a B-spline over the image, of which the factor at any voxel can be had.
+//! A bias field: the exponential of a B-spline over an image, evaluated at the image's voxels.
 
 use antsreg_core::{Grid, Volume};
 use rayon::prelude::*;
@@ -8,7 +8,8 @@ use super::lattice::{Lattice, value};
 use super::samples::Axis;
 use super::spline::Reach;
 
-/// The factor by which an image is shaded: the exponential of a B-spline.
+/// Bias field of an image: the factor by which the intensity of each voxel is shaded. It is the exponential of a
+/// B-spline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BiasField {
     pub(super) axes: [Axis; 3],
@@ -17,7 +18,7 @@ pub struct BiasField {
 }
 
 impl BiasField {
-    /// How each level went, coarsest first.
+    /// Iterations and convergence of each resolution level, coarsest level first.
     pub fn courses(&self) -> &[Course] {
         &self.courses
     }
@@ -38,7 +39,7 @@ impl BiasField {
         });
     }
 
-    /// Calls `act` with every row of voxels and the factors there.
+    /// Calls `act` with every row of an image and the factors of the field at the voxels of the row.
     fn each_row(&self, image: &mut Volume, act: impl Fn(&mut [f32], &[f32]) + Sync) {
         let reaches: [Vec<Reach>; 3] = std::array::from_fn(|n| {
             let axis = &self.axes[n];

@@ -1,33 +1,36 @@
-//! A mesh of control points in three dimensions: sums onto it, values of it, and the mesh of half the size.
+//! Lattice of the control points of a B-spline in three dimensions: evaluation, sums at the control points, and
+//! refinement to mesh elements of half the length.
 
 use super::spline::{self, Reach};
 
-/// Control points of a cubic B-spline over a box.
+/// Control points of a cubic B-spline over a box of voxels.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lattice {
-    /// Mesh elements along each axis.
+    /// Number of mesh elements along each axis.
     pub elements: [usize; 3],
-    /// Values of the control points, three more than elements along each axis, the first axis fastest.
+    /// Values of the control points, the first axis fastest. Each axis has three more control points than mesh
+    /// elements.
     pub values: Vec<f64>,
 }
 
 impl Lattice {
-    /// A lattice of zeros.
+    /// Makes a lattice whose control points are all 0.
     pub fn zeros(elements: [usize; 3]) -> Lattice {
         Lattice { elements, values: vec![0.0; Lattice::len(elements)] }
     }
 
-    /// Control points of a mesh.
+    /// Number of control points of a mesh with these numbers of elements along the axes.
     pub fn len(elements: [usize; 3]) -> usize {
         elements.map(spline::points).into_iter().product()
     }
 
-    /// Control points along each axis.
+    /// Number of control points along each axis.
     pub fn points(&self) -> [usize; 3] {
         self.elements.map(spline::points)
     }
 
-    /// The control points of the third axis combined: what is left of the lattice in the slice that they reach so.
+    /// Evaluates the spline along the third axis at the position of `reach`. The result is the two-dimensional lattice
+    /// of one slice.
     pub fn slice(&self, reach: &Reach) -> Plane {
         let [nx, ny, _] = self.points();
         let mut values = vec![0.0; nx * ny];
@@ -38,7 +41,7 @@ impl Lattice {
         Plane { width: nx, values }
     }
 
-    /// The same function on a mesh of twice as many elements along each axis.
+    /// Returns the same spline on a mesh with twice as many elements along each axis.
     pub fn refined(&self) -> Lattice {
         let mut lattice = self.clone();
         for axis in 0..3 {
@@ -60,7 +63,8 @@ impl Lattice {
                 let at = |n: usize| self.values[(block * old[axis] + n) * stride + inner];
                 for n in 0..new[axis] {
                     let half = n / 2;
-                    // Old control point n lies at n − 1 elements, new point n at (n − 1)/2.
+                    // In units of old mesh elements, old control point n lies at n − 1 and new control point n at (n −
+                    // 1)/2.
                     let value = match n % 2 {
                         0 => (at(half) + at(half + 1)) / 2.0,
                         _ => (at(half) + 6.0 * at(half + 1) + at(half + 2)) / 8.0,
@@ -73,7 +77,7 @@ impl Lattice {
     }
 }
 
-/// The control points of one slice: the mesh, combined along the third axis.
+/// Two-dimensional lattice of one slice: the spline, evaluated along the third axis.
 #[derive(Debug)]
 pub struct Plane {
     width: usize,
@@ -81,7 +85,8 @@ pub struct Plane {
 }
 
 impl Plane {
-    /// Combines the control points along the second axis to the control points of one row.
+    /// Evaluates the spline along the second axis at the position of `reach`, and writes the control points of this row
+    /// to `row`.
     pub fn row(&self, reach: &Reach, row: &mut Vec<f64>) {
         row.clear();
         row.resize(self.width, 0.0);
@@ -92,19 +97,21 @@ impl Plane {
     }
 }
 
-/// Evaluates the spline of a row's control points at a position.
+/// Evaluates the spline with the control points of one row at the position of `reach`.
 pub fn value(row: &[f64], reach: &Reach) -> f64 {
     let near = &row[reach.first..reach.first + 4];
     reach.weights.iter().zip(near).map(|(weight, value)| weight * value).sum()
 }
 
-/// Adds `value`, multiplied by the weights of `reach`, to the four control points that reach a position.
+/// Adds `value`, multiplied by the B-spline weights of `reach`, to the sums of the four control points that influence a
+/// position.
 pub fn spread(sums: &mut [f64], reach: &Reach, value: f64) {
     let near = &mut sums[reach.first..reach.first + 4];
     near.iter_mut().zip(&reach.weights).for_each(|(sum, weight)| *sum += weight * value);
 }
 
-/// Adds a row of sums, multiplied by the weights of `reach`, to the four rows that reach a position.
+/// Adds a row of sums, multiplied by the B-spline weights of `reach`, to the four rows of control points that influence
+/// a position.
 pub fn spread_row(sums: &mut [f64], reach: &Reach, row: &[f64]) {
     for (j, weight) in reach.weights.iter().enumerate() {
         let line = &mut sums[(reach.first + j) * row.len()..][..row.len()];

@@ -1,8 +1,10 @@
-//! N4: the slowly varying factor by which a coil shades an image, found and divided out.
+//! N4 bias correction: estimates the slowly varying factor by which a coil shades an image, and divides the image by
+//! it.
 //!
-//! Tustison et al. 2010 (IEEE TMI 29:1310), with the sharpening of Sled et al. 1998 (IEEE TMI 17:87) and the B-spline
-//! approximation of Lee, Wolberg and Shin 1997 (IEEE TVCG 3:228). On logarithms of intensities, the field is a sum: in turns
-//! the histogram is sharpened, which says what each intensity should have been, and a smooth spline is fitted to what remains.
+//! The method is that of Tustison et al. 2010 (IEEE TMI 29:1310), with the sharpening of Sled et al. 1998 (IEEE TMI
+//! 17:87) and the B-spline approximation of Lee, Wolberg and Shin 1997 (IEEE TVCG 3:228). In logarithms of intensities,
+//! the field is a term that is added. Two steps alternate: the histogram is sharpened, which estimates the intensities
+//! without the field, and a smooth spline is fitted to the difference.
 
 mod correction;
 mod error;

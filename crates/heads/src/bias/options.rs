@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::Error;
 
-/// The mesh of the coarsest level.
+/// The B-spline mesh of the coarsest level, by the length or the number of its elements.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mesh {
-    /// Length of a mesh element, mm. The last element of an axis may extend beyond the image.
+    /// Length of a mesh element, mm. The last mesh element of an axis may extend beyond the image.
     DistanceMm(f64),
     /// Number of mesh elements along each axis of the image.
     Elements([usize; 3]),
@@ -20,18 +20,19 @@ pub enum Mesh {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
-    /// Step between the voxels from which the field is estimated, along each axis.
+    /// Shrink factor: distance between the voxels from which the field is estimated, along each axis, in voxels.
     pub shrink: usize,
-    /// Most iterations of each level, coarsest first. Each level has twice as many mesh elements along each axis as the one
-    /// before.
+    /// Largest number of iterations of each level, coarsest level first. Each level has twice as many mesh elements
+    /// along each axis as the level before.
     pub iterations: Vec<usize>,
-    /// A level ends when the change of the field has this coefficient of variation, or less.
+    /// A level ends when the coefficient of variation of the field's change in an iteration is at most this threshold.
     pub threshold: f64,
     /// The mesh of the coarsest level.
     pub mesh: Mesh,
-    /// Bins of the histogram.
+    /// Number of bins of the histogram of log intensities.
     pub bins: usize,
-    /// Full width at half maximum of the Gaussian that is deconvolved from the histogram of the logarithms.
+    /// Full width at half maximum of the Gaussian that is deconvolved from the histogram, in units of the natural
+    /// logarithm.
     pub fwhm: f64,
     /// Noise term of the Wiener filter that deconvolves the Gaussian from the histogram.
     pub noise: f64,
@@ -58,7 +59,7 @@ impl Options {
     pub const LEVELS: RangeInclusive<usize> = 1..=8;
     /// Allowed numbers of iterations of a level.
     pub const ITERATIONS: RangeInclusive<usize> = 0..=100_000;
-    /// Allowed thresholds of the change.
+    /// Allowed thresholds of the field's change at which a level ends.
     pub const THRESHOLD: RangeInclusive<f64> = 0.0..=1.0;
     /// Allowed lengths of a mesh element, mm.
     pub const DISTANCE_MM: RangeInclusive<f64> = 1.0..=1e5;
@@ -66,7 +67,7 @@ impl Options {
     pub const ELEMENTS: RangeInclusive<usize> = 1..=128;
     /// Allowed numbers of histogram bins.
     pub const BINS: RangeInclusive<usize> = 8..=65_536;
-    /// Allowed widths of the Gaussian.
+    /// Allowed full widths at half maximum of the deconvolved Gaussian.
     pub const FWHM: RangeInclusive<f64> = 1e-3..=10.0;
     /// Allowed noise terms of the Wiener filter.
     pub const NOISE: RangeInclusive<f64> = 1e-9..=1e3;
@@ -78,17 +79,21 @@ impl Options {
     pub fn check(&self) -> Result<(), Error> {
         within("shrink factor", Self::SHRINK, self.shrink)?;
         within("number of levels", Self::LEVELS, self.iterations.len())?;
-        self.iterations.iter().try_for_each(|count| within("iterations of a level", Self::ITERATIONS, *count))?;
-        within("threshold of the change", Self::THRESHOLD, self.threshold)?;
+        self.iterations
+            .iter()
+            .try_for_each(|count| within("number of iterations of a level", Self::ITERATIONS, *count))?;
+        within("threshold of the field's change", Self::THRESHOLD, self.threshold)?;
         match self.mesh {
-            Mesh::DistanceMm(distance) => within("distance of the splines, mm", Self::DISTANCE_MM, distance)?,
+            Mesh::DistanceMm(distance) => within("length of a mesh element, mm", Self::DISTANCE_MM, distance)?,
             Mesh::Elements(elements) => {
-                elements.into_iter().try_for_each(|n| within("mesh elements along an axis", Self::ELEMENTS, n))?;
+                elements
+                    .into_iter()
+                    .try_for_each(|n| within("number of mesh elements along an axis", Self::ELEMENTS, n))?;
             }
         }
-        within("bins of the histogram", Self::BINS, self.bins)?;
-        within("width of the deconvolved Gaussian", Self::FWHM, self.fwhm)?;
-        within("noise of the Wiener filter", Self::NOISE, self.noise)
+        within("number of histogram bins", Self::BINS, self.bins)?;
+        within("full width at half maximum of the deconvolved Gaussian", Self::FWHM, self.fwhm)?;
+        within("noise term of the Wiener filter", Self::NOISE, self.noise)
     }
 }
 

@@ -1,25 +1,26 @@
-//! The voxels by which a field is found: every so manieth along each axis, padded as the splines want it.
+//! The voxels from which a bias field is estimated (samples): every n-th voxel along each axis of a box that the
+//! B-spline mesh covers.
 
 use antsreg_core::{Grid, Volume};
 
 use super::spline::{self, Reach};
 use super::{Error, Mesh, Options};
 
-/// Position of an axis of the image on the mesh of control points.
+/// One axis of an image, and its position in the B-spline mesh.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Axis {
-    /// Voxels of the image.
+    /// Number of voxels of the image along this axis.
     pub voxels: usize,
-    /// Voxels of the box that the mesh covers; at least the voxels of the image.
+    /// Number of voxels of the box that the mesh covers; at least the number of voxels of the image.
     pub padded: usize,
-    /// Voxels of the box before the first voxel of the image.
+    /// Number of voxels of the box before the first voxel of the image.
     pub before: usize,
-    /// Mesh elements of the coarsest level.
+    /// Number of mesh elements of the coarsest level along this axis.
     pub elements: usize,
 }
 
 impl Axis {
-    /// The axis of a grid under this mesh.
+    /// Places an axis of a grid in a mesh.
     pub fn of(grid: &Grid, axis: usize, mesh: Mesh) -> Axis {
         let voxels = grid.shape[axis];
         match mesh {
@@ -27,7 +28,7 @@ impl Axis {
             Mesh::DistanceMm(distance) => {
                 let extent = (voxels - 1) as f64 * grid.spacing[axis];
                 let elements = ((extent / distance).ceil() as usize).max(1);
-                // One voxel is all there is of an axis of slices.
+                // An axis of one voxel, the third axis of a slice, is not padded.
                 let further = if voxels == 1 { 0.0 } else { elements as f64 * distance - extent };
                 let padding = (further / grid.spacing[axis] + 0.5) as usize;
                 Axis { voxels, padded: voxels + padding, before: padding / 2, elements }
@@ -35,17 +36,19 @@ impl Axis {
         }
     }
 
-    /// The control points that reach a voxel of the image, on a mesh of this number of elements over the box.
+    /// Returns the control points that influence a voxel of the image, for a mesh with this number of elements over the
+    /// box.
     pub fn reach(&self, voxel: usize, elements: usize) -> Reach {
         reach(voxel + self.before, self.padded, elements)
     }
 
-    /// The samples that lie in the image: every `shrink`th voxel, centred in the box as ITK's shrink filter does.
+    /// Returns the samples of this axis that lie in the image: every `shrink`th voxel of the box. The samples are
+    /// centred in the box, as in ITK's shrink filter.
     fn samples(&self, shrink: usize) -> AxisSamples {
         let count = (self.padded / shrink).max(1);
         let first = ((self.padded - 1) as f64 - (shrink * (count - 1)) as f64) / 2.0;
-        // ITK counts from the image's first voxel, which has the box begin at a negative index, and takes no sample before
-        // the first multiple of the factor.
+        // ITK counts voxels from the first voxel of the image, so that a padded box begins at a negative index. ITK
+        // takes no sample before the first index in the box that is a multiple of the shrink factor.
         let first = ((first + 0.5).floor() as usize).max(self.before % shrink);
         let voxel = |n: usize| (first + shrink * n).checked_sub(self.before).filter(|voxel| *voxel < self.voxels);
         let (numbers, voxels) = (0..count).filter_map(|n| Some((n, voxel(n)?))).unzip();
@@ -53,50 +56,51 @@ impl Axis {
     }
 }
 
-/// The samples along an axis.
+/// The samples along one axis of an image.
 #[derive(Debug)]
 pub struct AxisSamples {
     /// Number of samples along the whole box.
     count: usize,
-    /// Numbers (within the box) of the samples that lie in the image.
+    /// Numbers of the samples that lie in the image, counted within the box.
     numbers: Vec<usize>,
-    /// Voxel indices (within the image) of the samples that lie in the image.
+    /// Voxel indices, within the image, of the samples that lie in the image.
     voxels: Vec<usize>,
 }
 
 impl AxisSamples {
-    /// The control points that reach each sample, on a mesh of this number of elements. As in ITK, the mesh goes from the first to
-    /// the last sample of the box, while the field is read on one from the first to the last voxel: so it is stretched by up
-    /// to `shrink` − 1 voxels over the whole box.
+    /// Returns the control points that influence each sample, for a mesh with this number of elements. As in ITK, the
+    /// mesh of the fit spans the first to the last sample of the box, but the mesh of the evaluation spans the first to
+    /// the last voxel. The field is therefore stretched by up to `shrink` − 1 voxels over the whole box.
     pub fn reaches(&self, elements: usize) -> Vec<Reach> {
         self.numbers.iter().map(|n| reach(*n, self.count, elements)).collect()
     }
 }
 
-/// The control points that reach one of `count` places, the outermost of which are the ends of the mesh.
+/// Returns the control points that influence position `number` of `count` evenly spaced positions. The first and the
+/// last position are the ends of the mesh.
 fn reach(number: usize, count: usize, elements: usize) -> Reach {
     let last = (count - 1).max(1) as f64;
     spline::reach(elements as f64 * number as f64 / last, elements)
 }
 
-/// The samples of an image.
+/// The samples of an image, with their logarithms and weights.
 #[derive(Debug)]
 pub struct Samples {
-    /// Position of each axis of the image on the mesh.
+    /// Position of each axis of the image in the B-spline mesh.
     pub axes: [Axis; 3],
     /// Positions of the samples along each axis.
     pub along: [AxisSamples; 3],
-    /// Logarithms of the intensities, the first axis fastest.
+    /// Logarithms of the samples' intensities, the first axis fastest.
     pub logarithms: Vec<f32>,
-    /// Weights; 0 where a sample does not count.
+    /// Weights of the samples in the fit; 0 for samples that are not used.
     pub weights: Vec<f32>,
-    /// How many count.
+    /// Number of samples with a weight above 0.
     pub count: usize,
 }
 
 impl Samples {
-    /// The samples of an image within a mask (above 0), weighted. As in ITK, an intensity that is not positive has no
-    /// logarithm and stands for itself.
+    /// Takes the samples of an image, with their weights. Samples outside the mask (at most 0) get the weight 0. As in
+    /// ITK, intensities that are not positive are used instead of their logarithms.
     pub fn of(
         image: &Volume,
         mask: Option<&Volume>,
@@ -110,7 +114,7 @@ impl Samples {
             }
         }
         let axes: [Axis; 3] = std::array::from_fn(|axis| Axis::of(&image.grid, axis, options.mesh));
-        // A slice stays as thick as it is, and an axis of fewer voxels than the factor keeps one.
+        // An axis of one voxel is not shrunk. An axis with fewer voxels than the shrink factor keeps one sample.
         let along = axes.map(|axis| axis.samples(if axis.voxels == 1 { 1 } else { options.shrink }));
         let [nx, ny, _] = image.grid.shape;
         let mut logarithms = Vec::new();
@@ -135,7 +139,7 @@ impl Samples {
         Ok(Samples { axes, along, logarithms, weights: kept, count })
     }
 
-    /// Samples along each axis.
+    /// Number of samples along each axis.
     pub fn shape(&self) -> [usize; 3] {
         [0, 1, 2].map(|axis| self.along[axis].voxels.len())
     }

@@ -9,7 +9,7 @@ use rustfft::{Fft, FftPlanner};
 
 use super::Options;
 
-/// Deconvolves histograms of logarithms.
+/// Deconvolves a Gaussian from histograms of log intensities.
 pub struct Sharpener {
     forward: Arc<dyn Fft<f64>>,
     backward: Arc<dyn Fft<f64>>,
@@ -19,7 +19,7 @@ pub struct Sharpener {
 }
 
 impl Sharpener {
-    /// Makes a sharpener with the bins, the width and the noise term of the options.
+    /// Makes a sharpener with the number of bins, the width of the Gaussian and the noise term of the options.
     pub fn new(options: &Options) -> Sharpener {
         let Options { bins, fwhm, noise, .. } = *options;
         // The length is at least twice the number of bins, so that values blurred beyond one end do not reappear at
@@ -35,8 +35,8 @@ impl Sharpener {
         }
     }
 
-    /// E[u | v] at the middle of each bin: the expected logarithm before the blur, for a voxel whose blurred
-    /// logarithm is `low` + bin · `width`. `counts` are the counts of the bins, in any unit.
+    /// Returns E[u | v] for each bin: the expected logarithm u of an intensity before the blur, given the blurred
+    /// logarithm v = `low` + bin · `width`. `counts` are the counts of the bins, in any unit.
     pub fn expectation(&self, counts: &[f64], low: f64, width: f64) -> Vec<f64> {
         let length = self.forward.len();
         let margin = (length - self.bins) / 2;
@@ -57,8 +57,8 @@ impl Sharpener {
         expected.skip(margin).take(self.bins).collect()
     }
 
-    /// The Fourier transform of the Gaussian for bins of this width. The width of the Gaussian is given in
-    /// logarithms.
+    /// Returns the Fourier transform of the Gaussian, sampled at bins of this width. The width is in units of the
+    /// logarithm.
     fn blur(&self, width: f64) -> Vec<f64> {
         let length = self.forward.len();
         let fwhm = self.fwhm / width;

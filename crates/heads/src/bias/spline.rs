@@ -1,15 +1,15 @@
-//! One axis of a mesh of cubic B-splines: which control points reach a place, and with what weights.
+//! Cubic B-splines along one axis of a mesh: the control points that influence a position, and their weights.
 
-/// The first of four control points that reach a place, and their weights.
+/// The four neighbouring control points along one axis that influence a position, and their weights.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reach {
-    /// The first control point.
+    /// Index of the first of the four control points.
     pub first: usize,
-    /// Weights of the first control point and the next three; the weights add up to 1.
+    /// Weights of the four control points; they add up to 1.
     pub weights: [f64; 4],
 }
 
-/// The control points that reach a place from 0 to `elements`, in units of mesh elements.
+/// Returns the control points that influence a position from 0 to `elements`, in units of mesh elements.
 pub fn reach(place: f64, elements: usize) -> Reach {
     let first = (place.max(0.0).floor() as usize).min(elements - 1);
     let t = place - first as f64;
@@ -23,7 +23,7 @@ pub fn reach(place: f64, elements: usize) -> Reach {
     Reach { first, weights }
 }
 
-/// Control points of an axis with this number of elements.
+/// Number of control points along an axis with this number of mesh elements.
 pub fn points(elements: usize) -> usize {
     elements + 3
 }

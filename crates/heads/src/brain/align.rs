@@ -20,15 +20,15 @@ use super::doubt::Doubt;
 use super::window::Window;
 use super::{Contrast, Error, Template, shading};
 
-/// The template's brain on the grid of an image.
+/// Result of the alignment: the template's brain on the grid of an image.
 pub struct Aligned {
     /// The contrast of the template that is most similar to the image.
     pub contrast: Contrast,
-    /// The part of the image around the brain.
+    /// Box of the image's voxels around the brain.
     pub window: Window,
-    /// This part of the image, without its shading.
+    /// The image inside this box, after removal of its shading.
     pub image: Arc<Volume>,
-    /// The share of template brain at each voxel of this part.
+    /// For each voxel of the box: the share that is brain of the registered template, 0 to 1.
     pub prior: Volume,
     /// Maps points of the template to points of the image, RAS mm.
     pub affine: AffineTransform,
@@ -38,22 +38,22 @@ pub struct Aligned {
     pub held: f64,
 }
 
-/// Smallest absolute correlation of images that are compared by local correlation; below it, mutual information is
-/// used.
+/// Smallest absolute correlation of image and template at which the deformable registration uses local correlation.
+/// Below it, the registration uses mutual information.
 const ALIKE: f64 = 0.2;
-/// Smallest absolute correlation at which a contrast is accepted without trying the others.
+/// Smallest absolute correlation at which a contrast of the template is accepted without a test of the other contrasts.
 const SURE: f64 = 0.4;
 /// Plausible volumes of a head, as a share of the template head's volume.
 const SIZES: RangeInclusive<f64> = 0.4..=1.7;
 /// Finest level of the registration of the whole heads, mm. The region near the brain is registered on finer levels.
 const WHOLE_MM: f64 = 4.0;
 
-/// Width of the region around the brain that is registered, mm. The deformation moves the edge of the brain, and the
-/// surroundings are needed for their intensities.
+/// Width of the margin around the brain in the registered part of the image, mm. Registration needs the tissue outside
+/// the brain's edge, because deformation moves the edge. The refinement of the edge needs the intensities there.
 const MARGIN_MM: f64 = 25.0;
 
-/// Width of the strip along a border that cuts the brain, which does not count in the deformable registration, mm:
-/// the correlation windows there have no voxels on one side.
+/// Width of the strip along the image's border that the deformable registration ignores where the border cuts the
+/// brain, mm. Correlation windows in this strip have no voxels on one side.
 const CUT_MM: f64 = 8.0;
 
 /// Registers an image to the template, and resamples the template's brain on the image's grid.
@@ -92,19 +92,19 @@ pub fn align(
     Ok(Aligned { contrast: *contrast, window, image, prior, affine, correlation, held })
 }
 
-/// An affine registration of the whole heads.
+/// Result of an affine registration of the whole heads.
 #[derive(Clone, Copy)]
 struct Placed {
     /// Index of the template contrast that is most similar to the registered image.
     number: usize,
     /// Maps points of the template to points of the image, RAS mm.
     affine: AffineTransform,
-    /// Absolute correlation with the head of this contrast near the brain.
+    /// Absolute correlation of the image with the template's head in this contrast, near the brain.
     similarity: f64,
 }
 
 impl Placed {
-    /// Makes the result with the most similar contrast; `None` if there is no contrast.
+    /// Chooses the contrast with the largest correlation; `None` for an empty list of correlations.
     fn of((affine, similarities): (AffineTransform, Vec<f64>)) -> Option<Placed> {
         let (number, similarity) = similarities.into_iter().enumerate().max_by(|a, b| a.1.total_cmp(&b.1))?;
         Some(Placed { number, affine, similarity })
@@ -115,11 +115,13 @@ impl Placed {
     }
 }
 
-/// Registers the heads as wholes: to one contrast after the other until one result is plausible and alike, and returned alone. If
-/// none is, all results are returned: what is near the brain tells them apart.
+/// Registers the whole heads, with one contrast of the template after the other, until a result is plausible and its
+/// correlation high; returns this result alone. If no such result is found, returns the results of all contrasts, and
+/// the registration of the region near the brain decides between them.
 ///
-/// The correlation ratio asks that equal intensities of one image are equal in the other. For some pairs of contrasts (T1 and
-/// FLAIR) a small part of the head can fulfil that better than the whole one.
+/// The correlation ratio assumes that equal intensities of one image are equal in the other image. For some pairs of
+/// contrasts (T1 and FLAIR), an alignment with a small part of the head can fulfil this better than an alignment with
+/// the whole head.
 fn place(
     moving: &Side,
     template: &Template,
@@ -140,19 +142,19 @@ fn place(
     Ok(all)
 }
 
-/// An affine registration of the region near the brain.
+/// Result of an affine registration of the region near the brain.
 struct Near {
     /// Index of the template contrast that is most similar to the registered image.
     number: usize,
     /// Maps points of the template to points of the image, RAS mm.
     affine: AffineTransform,
-    /// Absolute correlation with the head of this contrast near the brain.
+    /// Absolute correlation of the image with the template's head in this contrast, near the brain.
     similarity: f64,
-    /// Whether the head has a plausible size.
+    /// Whether the registered head has a plausible size.
     plausible: bool,
-    /// The part of the image around the brain.
+    /// Box of the image's voxels around the brain.
     window: Window,
-    /// This part, without its shading.
+    /// The image inside this box, after removal of its shading.
     moving: Side,
 }
 
@@ -187,7 +189,7 @@ fn near(
     Ok(Near { number, affine, similarity, plausible, window, moving })
 }
 
-/// The stage that registers the whole heads.
+/// The affine stage for the registration of the whole heads.
 fn whole() -> Stage {
     Stage::Linear(linear::Options { finest_mm: WHOLE_MM, ..Preset::Fast.linear() })
 }
@@ -198,7 +200,7 @@ fn deformable(metric: Metric, template: &Template) -> Stage {
     Stage::Deformable(syn::Options { channels, ..Preset::Fast.syn_for(template.head().grid.shape) })
 }
 
-/// GPU memory that the search for the brain in an image on this grid takes, bytes.
+/// GPU memory, in bytes, that brain extraction takes for an image on this grid.
 pub fn device_bytes(template: &Template, image: &Grid) -> u64 {
     /// Number of scalar volumes on the grid of the image: the image, a copy, the resampled brain, and the three
     /// components of a warp.
@@ -209,7 +211,7 @@ pub fn device_bytes(template: &Template, image: &Grid) -> u64 {
     options.device_bytes(&grids) + 4 * SCALARS * image.len() as u64
 }
 
-/// The options that all registrations share. Their results stay on the device.
+/// The options that all registrations of this module share. The registrations' results stay on the device.
 fn options() -> Options {
     Options { inverse_warp: false, scores: false, images: None, ..Options::default() }
 }
@@ -231,7 +233,7 @@ fn share_inside(template: &Template, image: &Grid, affine: &AffineTransform) -> 
     held as f64 / all.max(1) as f64
 }
 
-/// A mask of the template without the voxels that an affine maps to outside an image or near its border.
+/// Returns a mask of the template without the voxels that an affine maps outside an image or near its border.
 fn away_from_border(mask: &Volume, image: &Grid, affine: &AffineTransform) -> Volume {
     let [nx, ny, _] = mask.grid.shape;
     let index = image.world_to_voxel().after(affine).after(&mask.grid.voxel_to_world());
@@ -248,8 +250,8 @@ fn away_from_border(mask: &Volume, image: &Grid, affine: &AffineTransform) -> Vo
     mask
 }
 
-/// Compares the resampled image of a linear registration with the head in every contrast near the brain. Returns the
-/// affine and the absolute correlations, 0 where a correlation does not exist.
+/// After a linear registration: correlates the registered image with the template's head in every contrast, near the
+/// brain. Returns the affine and the absolute correlations; an undefined correlation is 0.
 struct Compare<'a> {
     template: &'a Template,
     image: &'a Image,
@@ -269,8 +271,8 @@ impl Continuation for Compare<'_> {
     }
 }
 
-/// Resamples the template's brain on the grid of an image, and computes the absolute correlation of the image with
-/// the head near the brain.
+/// After the deformable registration: resamples the template's brain on the grid of the image. Also computes the
+/// absolute correlation of the image with the template's head near the brain.
 struct BringBack<'a> {
     template: &'a Template,
     head: &'a Volume,
@@ -292,7 +294,7 @@ impl Continuation for BringBack<'_> {
         let correlation = correlation(backend, head, &warped, &near)?;
         drop((warped, near));
         let back = affine.inverse().ok_or(Error::Nowhere)?;
-        // The inverse warp on the grid of the image, in voxels of that grid.
+        // Resample the inverse warp on the grid of the image, with displacements in voxels of this grid.
         let map = grid.world_to_voxel().after(&back).after(&onto.voxel_to_world());
         let to_voxels = onto.world_to_voxel().after(&affine).after(&grid.voxel_to_world()).matrix;
         let mut field = backend.field(onto.shape)?;
@@ -304,7 +306,7 @@ impl Continuation for BringBack<'_> {
     }
 }
 
-/// Resamples an image through a warp, in voxels of a grid, and an affine map on that grid.
+/// Resamples an image on `grid` through an affine and, if given, a warp with displacements in voxels of `grid`.
 fn warped<B: Backend>(
     backend: &B,
     image: &Image,
@@ -318,7 +320,7 @@ fn warped<B: Backend>(
     Ok(out)
 }
 
-/// Absolute correlation of an image with a head inside a mask; 0 if it does not exist.
+/// Absolute correlation of an image with a head inside a mask; 0 if the correlation is undefined.
 fn correlation<B: Backend>(backend: &B, head: &Volume, image: &B::Image, near: &B::Image) -> Result<f64, Error> {
     let head = backend.upload(head.grid.shape, &head.voxels)?;
     let found = backend.correlation(&head, image, Some(near))?.abs();

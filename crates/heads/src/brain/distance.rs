@@ -4,17 +4,17 @@
 use antsreg_core::Grid;
 use rayon::prelude::*;
 
-/// The largest distances that are computed, mm. Voxels farther from the border get the limit.
+/// The largest computed distances from the border of the set, mm. Voxels farther from the border get the limit.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Limit for voxels in the set.
+    /// Limit for voxels in the set, mm.
     pub inside_mm: f32,
-    /// Limit for voxels outside the set.
+    /// Limit for voxels outside the set, mm.
     pub outside_mm: f32,
 }
 
-/// Signed distances: for each voxel of a set, the distance of its centre to the nearest centre outside, mm; for other
-/// voxels, minus the distance to the nearest centre of the set.
+/// Signed distances: for each voxel of a set, the distance of its centre to the nearest centre of a voxel outside, mm;
+/// for other voxels, minus the distance to the nearest centre of a voxel of the set.
 pub fn signed_distance_mm(grid: &Grid, set: &[bool], limits: Limits) -> Vec<f32> {
     let [nx, ny, nz] = grid.shape;
     let steps = [0, 1, 2].map(|axis| grid.spacing[axis] as f32);
@@ -33,9 +33,10 @@ pub fn signed_distance_mm(grid: &Grid, set: &[bool], limits: Limits) -> Vec<f32>
     first
 }
 
-/// Lowers each squared distance to that of the last voxel before it on the other side of the border.
+/// Lowers the squared distance of each voxel in a row, at most to that of the nearest earlier voxel on the other side
+/// of the set's border.
 fn sweep<'a>(row: impl Iterator<Item = (&'a mut f32, &'a bool)>, step: f32) {
-    // Numbers of voxels since the last voxel outside and since the last voxel of the set.
+    // Number of steps since the last voxel outside the set, and since the last voxel in the set.
     let mut since = [f32::INFINITY; 2];
     for (square, inside) in row {
         since = since.map(|count| count + 1.0);
@@ -45,8 +46,8 @@ fn sweep<'a>(row: impl Iterator<Item = (&'a mut f32, &'a bool)>, step: f32) {
     }
 }
 
-/// The squared distances, with the sign of the side, after one more axis. Rows of `width` voxels that follow each other along
-/// the axis are `stride` rows apart, `length` of them.
+/// Extends signed squared distances by one more axis; they are positive in the set and negative outside. Along this
+/// axis there are `length` rows of `width` voxels, `stride` rows apart in memory.
 fn across_rows(squares: &[f32], out: &mut [f32], width: usize, [stride, length]: [usize; 2], step: f32) {
     out.par_chunks_mut(width).enumerate().with_min_len(16).for_each_init(Vec::new, |sides, (row, out)| {
         let at = row / stride % length;
@@ -71,8 +72,9 @@ fn across_rows(squares: &[f32], out: &mut [f32], width: usize, [stride, length]:
     });
 }
 
-/// Lowers squared distances to those through a row whose squared distance is `apart`. The border lies between voxels of
-/// different sides: there nothing is to be added.
+/// Lowers the squared distances of a row by means of another row, at the squared distance `apart`. If the voxels of
+/// both rows are on the same side of the set's border, the candidate is the other voxel's squared distance plus
+/// `apart`. If not, the border lies between the voxels, and the candidate is `apart`.
 fn lower(out: &mut [f32], row: &[f32], sides: &[f32], apart: f32) {
     for ((out, square), side) in out.iter_mut().zip(row).zip(sides) {
         let beyond = square * side;
@@ -81,7 +83,8 @@ fn lower(out: &mut [f32], row: &[f32], sides: &[f32], apart: f32) {
     }
 }
 
-/// The largest value, at least 0. Eight values are compared at a time, so that the compiler uses vector instructions.
+/// Returns the largest of the values, at least 0. Eight values are compared at a time, so that the compiler uses vector
+/// instructions.
 fn maximum(values: &[f32]) -> f32 {
     let greater = |a: f32, b: f32| if b > a { b } else { a };
     let (eights, rest) = values.as_chunks::<8>();

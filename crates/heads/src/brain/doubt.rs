@@ -1,33 +1,33 @@
-//! Warnings about the mask of a brain.
+//! Warnings about the mask of an extracted brain.
 
 use std::fmt::{Display, Formatter};
 use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-/// A reason to suspect that the mask of a brain is wrong.
+/// Warning: a reason to suspect that the mask of an extracted brain is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Doubt {
-    /// The volume is unusual for an adult brain.
+    /// The volume of the mask is unusual for an adult brain.
     Volume {
         /// Volume of the mask, cm³.
         cm3: f64,
     },
-    /// The surface is too large for the volume: the mask has leaks or holes.
+    /// The surface of the mask is too large for its volume: the mask has leaks or holes.
     Surface {
-        /// Ratio of the surface to that of a ball with the same volume.
+        /// Ratio of the mask's surface to the surface of a ball with the same volume.
         ratio: f64,
     },
-    /// The image differs much from the template.
+    /// The registered image differs much from the template.
     Unlike {
-        /// Absolute correlation with the template after registration.
+        /// Absolute correlation of the image with the template after registration.
         correlation: f64,
     },
-    /// The edge found from the intensities is far from that of the registration.
+    /// The brain's edge found from the intensities is far from the edge of the registered template's brain.
     Disagreement {
-        /// Overlap (Dice) of the two masks.
+        /// Dice overlap of the mask and the registered template's brain.
         dice: f64,
     },
     /// Part of the template's brain lies outside the image.
@@ -49,7 +49,8 @@ impl Doubt {
     /// Smallest share of the template's brain inside an image of a whole brain.
     pub const LEAST_INSIDE: f64 = 0.97;
 
-    /// The warnings that follow from these figures. `inside` is the share of the template's brain inside the image.
+    /// Returns the warnings about a mask with this volume, surface ratio, correlation and Dice overlap. `inside` is the
+    /// share of the template's brain that lies inside the image.
     pub(super) fn all(cm3: f64, surface: f64, correlation: f64, agreement: f64, inside: f64) -> Vec<Doubt> {
         // The volume of the mask lacks the part of the brain outside the image, so it is scaled.
         let whole_cm3 = cm3 / inside.max(1e-3);
@@ -69,30 +70,33 @@ impl Display for Doubt {
         match self {
             Doubt::Volume { cm3 } => {
                 let [least, most] = [Self::VOLUMES_CM3.start(), Self::VOLUMES_CM3.end()];
-                write!(f, "the brain found has {cm3:.0} cm³, expected from {least:.0} to {most:.0}; look at the mask")
+                write!(
+                    f,
+                    "the extracted brain has {cm3:.0} cm³, expected {least:.0} to {most:.0} cm³; look at the mask"
+                )
             }
             Doubt::Surface { ratio } => write!(
                 f,
-                "the brain found has {ratio:.2} times the surface of a ball of its volume, expected {:.1} at most; look at \
-                 the mask",
+                "the surface of the extracted brain is {ratio:.2} times that of a ball with the same volume, expected at \
+                 most {:.1}; look at the mask",
                 Self::MOST_SURFACE
             ),
             Doubt::Unlike { correlation } => write!(
                 f,
-                "the image is little like the head of the template (correlation {correlation:.2}, expected {:.2} at \
-                 least); is it a head? Look at the mask",
+                "the image differs much from the template's head (correlation {correlation:.2}, expected at least {:.2}); \
+                 check that the image shows a head, and look at the mask",
                 Self::LEAST_CORRELATION
             ),
             Doubt::Disagreement { dice } => write!(
                 f,
-                "the edge of the brain by intensities is far from that of the registration (Dice {dice:.2}, expected {:.2} \
-                 at least); look at the mask",
+                "the brain's edge found from the intensities is far from the edge of the registered template's brain \
+                 (Dice {dice:.2}, expected at least {:.2}); look at the mask",
                 Self::LEAST_AGREEMENT
             ),
             Doubt::CutOff { share } => {
                 write!(
                     f,
-                    "the image holds {:.0} % of the brain only; the mask ends where the image does",
+                    "the image contains only {:.0} % of the brain; the mask ends at the border of the image",
                     share * 100.0
                 )
             }

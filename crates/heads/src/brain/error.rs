@@ -7,18 +7,18 @@ use antsreg_register as register;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The image has two dimensions.
-    #[error("a slice of {0:?} voxels, expected a volume: brains are found in volumes only")]
+    /// The image has two dimensions; brain extraction needs three.
+    #[error("the image is a slice of {0:?} voxels; brain extraction needs a volume")]
     Slice([usize; 3]),
     /// The head and the mask of a template have different numbers of voxels.
     #[error("the template's head has {head:?} voxels and the mask of its brain {mask:?}, expected the same grid")]
     TemplateGrid {
-        /// Shape of the head.
+        /// Shape of the template's head, in voxels.
         head: [usize; 3],
-        /// Shape of the mask.
+        /// Shape of the mask of the template's brain, in voxels.
         mask: [usize; 3],
     },
-    /// The mask of a template is empty.
+    /// The mask of a template's brain is empty.
     #[error("the mask of the template's brain is empty, expected voxels above 0.5")]
     TemplateEmpty,
     /// The template has no image of this contrast.
@@ -34,6 +34,8 @@ pub enum Error {
     #[error(transparent)]
     Kernels(#[from] kernels::Error),
     /// The brain of the template lies completely outside the image.
-    #[error("nothing of the template's brain lies in the image after registration; is it an image of a head?")]
+    #[error(
+        "the template's brain lies completely outside the image after registration; check that the image shows a head"
+    )]
     Nowhere,
 }

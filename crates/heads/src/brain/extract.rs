@@ -14,7 +14,7 @@ use super::{Contrast, Doubt, Error, Template};
 /// The extracted brain of an image.
 #[derive(Debug, Clone)]
 pub struct Extraction {
-    /// 1 in the brain, else 0, on the grid of the image.
+    /// Mask of the brain: 1 in the brain, else 0, on the grid of the image.
     pub mask: Volume,
     /// Probability that a voxel is brain, 0 to 1, on the grid of the image.
     pub probability: Volume,
@@ -26,10 +26,9 @@ pub struct Extraction {
     pub volume_cm3: f64,
     /// Ratio of the mask's surface to that of a ball with the same volume.
     pub surface_ratio: f64,
-    /// Absolute correlation with the template near the brain after the registration.
+    /// Absolute correlation of the image with the template near the brain, after the registration.
     pub correlation: f64,
-    /// Overlap (Dice) of the mask with the template's brain as registered. It shows how much the intensities changed
-    /// the edge.
+    /// Dice overlap of the mask and the registered template's brain, before the intensities moved the edge.
     pub agreement: f64,
     /// Warnings about the mask.
     pub doubts: Vec<Doubt>,
@@ -38,8 +37,8 @@ pub struct Extraction {
 /// Finds the brain of a head by registration to a template on a device, and by the intensities at its edge.
 ///
 /// # Errors
-/// A slice; an image that cannot be registered, [`register::Error::Stopped`](antsreg_register::Error::Stopped) included; an
-/// image without a brain.
+/// The image is a slice; it cannot be registered, or the registration is stopped
+/// ([`register::Error::Stopped`](antsreg_register::Error::Stopped)); or the image contains no brain.
 pub fn extract(
     head: &Arc<Volume>,
     template: &Template,

@@ -1,4 +1,4 @@
-//! Tells images of heads from images of brains.
+//! Distinguishes images of heads from images of extracted brains.
 
 use antsreg_core::Volume;
 use antsreg_core::intensity::quantiles;
@@ -12,28 +12,29 @@ use super::regions::{fill_holes, keep_largest};
 pub enum Kind {
     /// A head with its skull.
     Head,
-    /// A brain without anything around it.
+    /// An extracted brain, without skull and other tissue.
     Brain,
     /// Unclear: a slice, a small part of a head, or an object of another size.
     Unclear,
 }
 
-/// Voxel size at which the image is examined, mm.
+/// Voxel size at which the content of an image is examined, mm.
 const SPACING_MM: f64 = 4.0;
-/// Object threshold, as a share of the range from the darkest to the bright voxels.
+/// Intensity above which a voxel belongs to the object, as a share of the range from the darkest to the bright
+/// intensity.
 const OBJECT_SHARE: f32 = 0.1;
-/// Quantile of the voxels above the darkest value that counts as bright.
+/// Quantile that defines the bright intensity, among the voxels above the darkest intensity.
 const BRIGHT: f64 = 0.98;
 /// Smallest volume of a head with its inside filled, cm³. Scanned heads have 2400 to 4700 cm³.
 const LEAST_HEAD_CM3: f64 = 2200.0;
 /// Volumes of brains, cm³. Extracted brains of adults have 1350 to 1900 cm³.
 const BRAINS_CM3: std::ops::RangeInclusive<f64> = 600.0..=2100.0;
-/// Smallest share of voxels that have exactly the darkest value around an extracted brain, because removed voxels are
-/// constant.
+/// Smallest share of voxels with exactly the darkest value in an image of an extracted brain: removed voxels have a
+/// constant value.
 const LEAST_CONSTANT: f64 = 0.25;
 
-/// The mask of an image that shows a brain alone, on its grid: 1 at voxels above the darkest value, which marks
-/// removed voxels, and in enclosed holes; only the largest connected part is kept.
+/// Makes the mask of an image of an extracted brain, on the grid of the image. The mask is 1 at voxels above the
+/// darkest value, which marks removed voxels, and in enclosed holes. Only the largest connected part is kept.
 pub fn mask_of_brain(image: &Volume) -> Volume {
     let shape = image.grid.shape;
     let darkest = image.voxels.iter().copied().fold(f32::INFINITY, f32::min);
@@ -44,8 +45,8 @@ pub fn mask_of_brain(image: &Volume) -> Volume {
     Volume { grid: image.grid.clone(), voxels }
 }
 
-/// Tells heads from brains by the volume of the largest object with its inside filled, and by the constant background that is
-/// around an extracted brain.
+/// Distinguishes heads from extracted brains by the volume of the largest object with its inside filled, and by the
+/// constant background around an extracted brain.
 pub fn kind(image: &Volume) -> Kind {
     if image.grid.is_slice() {
         return Kind::Unclear;
@@ -64,7 +65,7 @@ pub fn kind(image: &Volume) -> Kind {
     let constant = 1.0 - above.len() as f64 / voxels.len() as f64;
     let threshold = darkest + OBJECT_SHARE * (bright - darkest);
     let mut object: Vec<bool> = voxels.iter().map(|value| *value > threshold).collect();
-    // A closed scalp contains the brain, although dark bone separates the two.
+    // Filling a closed scalp includes the brain, although dark bone separates the brain from the scalp.
     fill_holes(shape, &mut object);
     keep_largest(shape, &mut object);
     let voxel_cm3 = image.grid.spacing.product() * steps.iter().product::<usize>() as f64 / 1000.0;

@@ -1,4 +1,5 @@
-//! The brain of a head: a mask, found by registration to a head whose brain is known, and by the intensities at its edge.
+//! Brain extraction: finds the mask of the brain in an image of a head, by registration to a head whose brain is known,
+//! and by the intensities at the edge of the brain.
 
 mod align;
 mod distance;

@@ -1,5 +1,5 @@
-//! Unpacks the built-in volumes: bytes minus a prediction from their neighbours, deflated. `template/make.py` writes
-//! them.
+//! Unpacks the volumes of the built-in template. Their bytes are stored as differences from a prediction by
+//! neighbouring voxels, compressed with zlib. `template/make.py` writes the files.
 
 use std::io::Read;
 
@@ -11,7 +11,7 @@ use super::Error;
 /// Unpacks a volume of bytes on a grid and divides each value by `unit`.
 ///
 /// # Errors
-/// [`Error::Damaged`]: bytes that are not deflated, or too few or too many of them.
+/// [`Error::Damaged`] if the bytes are not zlib data, or unpack to another number of voxels than the grid has.
 pub fn unpack(packed: &[u8], grid: Grid, unit: f32) -> Result<Volume, Error> {
     let mut differences = Vec::with_capacity(grid.len());
     ZlibDecoder::new(packed).read_to_end(&mut differences).map_err(|error| Error::Damaged(error.to_string()))?;
@@ -19,7 +19,8 @@ pub fn unpack(packed: &[u8], grid: Grid, unit: f32) -> Result<Volume, Error> {
         return Err(Error::Damaged(format!("{} voxels, expected {}", differences.len(), grid.len())));
     }
     let [nx, ny, nz] = grid.shape;
-    // A plane of zeros is added before the first index of each axis, for the prediction.
+    // The prediction needs neighbours of the first voxels, so a plane of zeros is added before the first index of each
+    // axis.
     let (row, slice) = (nx + 1, (nx + 1) * (ny + 1));
     let mut padded = vec![0_i32; slice * (nz + 1)];
     let mut voxels = Vec::with_capacity(grid.len());
@@ -41,7 +42,7 @@ mod tests {
     fn other_bytes_are_refused() {
         let grid = Grid::axis_aligned([2, 2, 2], [1.0; 3]);
         assert!(matches!(unpack(b"not deflated", grid.clone(), 1.0), Err(Error::Damaged(_))));
-        // These bytes are eight zeros, deflated.
+        // Eight zeros, compressed with zlib.
         let zeros = [0x78, 0xda, 0x63, 0x60, 0x80, 0x00, 0x00, 0x00, 0x08, 0x00, 0x01];
         assert_eq!(unpack(&zeros, grid.clone(), 1.0).expect("eight bytes").voxels, [0.0; 8]);
         let larger = Grid::axis_aligned([3, 2, 2], [1.0; 3]);

@@ -1,4 +1,4 @@
-//! Moves the edge of a registered brain to the place where intensities change.
+//! Refines a brain mask: moves the edge of the registered brain to the place where the image's intensities change.
 
 use antsreg_core::intensity::quantiles;
 use antsreg_core::{Grid, Volume};
@@ -10,40 +10,41 @@ use super::Error;
 use super::distance::{Limits, signed_distance_mm};
 use super::regions::{fill_holes, keep_largest};
 
-/// Largest distance by which the edge may move, mm.
+/// Largest distance by which the refinement may move the brain's edge, mm.
 const BAND_MM: f32 = 6.0;
-/// Standard deviation of the error of the registered edge, mm: for images similar to the template, and for dissimilar
-/// images.
+/// Scale of the error of the registered edge, in a logistic model, mm: for images similar to the template, and for
+/// dissimilar images.
 const EDGE_MM: [f32; 2] = [0.5, 2.0];
-/// Difference between the correlation and 1 at which an image counts as dissimilar.
+/// Difference between 1 and the correlation with the template, from which on an image is treated as dissimilar.
 const UNLIKE: f64 = 0.1;
-/// Distance of the true edge outside the registered edge, mm: in a mean of heads the fluid at the surface is thinner.
+/// Mean distance of the true edge outside the registered edge for dissimilar images, mm. The template is a mean of
+/// heads, and in a mean the fluid at the surface is thinner.
 const OUTWARD_MM: f32 = 0.9;
-/// Smallest depth inside the edge of the voxels that define the intensities of brain, mm.
+/// Depth inside the registered edge from which on voxels define the histogram of brain intensities, mm.
 const INSIDE_MM: f32 = 3.0;
-/// Distances outside the edge of the voxels that define the intensities of other tissue, mm.
+/// Distances outside the registered edge at which voxels define the histogram of the other tissues' intensities, mm.
 const OUTSIDE_MM: std::ops::RangeInclusive<f32> = 3.0..=12.0;
-/// Largest distance outside the edge of the voxels that define the range of intensities, mm.
+/// Largest distance outside the registered edge of the voxels that define the intensity range of the histograms, mm.
 const AROUND_MM: f32 = 15.0;
-/// Number of intensity bins.
+/// Number of bins of the intensity histograms.
 const BINS: usize = 64;
-/// Standard deviation of the smoothing of the histograms, bins.
+/// Standard deviation of the Gaussian that smooths the histograms, in bins.
 const BINS_SIGMA: f64 = 1.5;
-/// Share that is added to each bin, so that the ratio of two empty bins is 1.
+/// Relative frequency that is added to each histogram bin, so that the ratio of two empty bins is 1.
 const LEAST_SHARE: f64 = 1e-4;
 /// Largest absolute log-odds that the intensity of one voxel contributes.
 const MOST_ODDS: f64 = 2.0;
-/// Weight of the intensities relative to the registered edge.
+/// Weight of the intensities' log-odds relative to the log-odds of the registered edge.
 const INTENSITY_WEIGHT: f32 = 1.0;
-/// Standard deviation of the smoothing of the intensities' log-odds, mm.
+/// Standard deviation of the Gaussian that smooths the intensities' log-odds over the image, mm.
 const SMOOTH_MM: f64 = 1.5;
-/// Radius of the opening, mm: bridges thinner than twice this radius are removed.
+/// Radius of the morphological opening of the mask, mm: bridges thinner than twice this radius are removed.
 const OPENING_MM: f32 = 2.0;
-/// Distance from the remaining region, in addition to one voxel, up to which voxels of the set are restored, mm:
-/// corners are farther away than faces.
+/// After the opening, voxels of the mask are restored up to this distance plus one voxel from the remaining region, mm.
+/// The distance is larger than the radius of the opening, because corners are farther away than faces.
 const BACK_MM: f32 = 2.5;
 
-/// Largest probability of a voxel outside the brain.
+/// Largest probability that a voxel outside the final mask gets.
 const BELOW_HALF: f32 = 0.49;
 
 /// Decides for each voxel whether it is brain, and how probable that is, from the image and a registered brain. The
@@ -61,7 +62,7 @@ pub fn refine(
     let depth = depth_mm(grid, registered);
     let sigma_voxels = [0, 1, 2].map(|axis| SMOOTH_MM / grid.spacing[axis]);
     let odds = device.run(Smooth { shape: grid.shape, voxels: &odds(image, &depth), sigma_voxels })?;
-    // Twice the depth divided by the deviation is about the log-odds of a logistic edge.
+    // The position of the edge has a logistic error with the scale `edge_mm`: depth divided by scale is the log-odds.
     let score = |(mm, odds): (&f32, &f32)| (mm + unlike * OUTWARD_MM) / edge_mm + INTENSITY_WEIGHT * odds;
     let mut score: Vec<f32> = depth.par_iter().zip(&odds).map(score).collect();
     let is_inside = |(mm, score): (&f32, &f32)| *mm > BAND_MM || (*mm >= -BAND_MM && *score > 0.0);
@@ -69,7 +70,8 @@ pub fn refine(
     let mut brain = opened(grid, &inside);
     fill_holes(grid.shape, &mut brain);
     score.par_iter_mut().zip(&depth).zip(&brain).for_each(|((score, mm), brain)| {
-        // The shape of the region takes precedence over the score of a single voxel.
+        // The mask takes precedence over the score of a single voxel: the probability is at least 0.5 exactly in the
+        // mask.
         *score = match (mm.abs() > BAND_MM, brain) {
             (true, _) => f32::from(u8::from(*brain)),
             (false, true) => share(*score).max(0.5),
@@ -79,13 +81,13 @@ pub fn refine(
     Ok((brain, score))
 }
 
-/// The probability with the given log-odds.
+/// Converts log-odds to a probability.
 fn share(odds: f32) -> f32 {
     1.0 / (1.0 + (-odds).exp())
 }
 
-/// Signed distance to the edge of a set, mm; positive inside. The edge lies halfway between voxels on either side.
-/// Distances beyond the limits that are used are cut off.
+/// Signed distance to the edge of a set of voxels, mm; positive inside. The edge lies halfway between the centres of
+/// voxels on both sides. Distances beyond the range that this module uses are cut off.
 fn depth_mm(grid: &Grid, set: &[bool]) -> Vec<f32> {
     let half = grid.spacing.min() as f32 / 2.0;
     let limits = Limits { inside_mm: BAND_MM + 2.0 * half, outside_mm: AROUND_MM + 2.0 * half };
@@ -94,7 +96,8 @@ fn depth_mm(grid: &Grid, set: &[bool]) -> Vec<f32> {
     depth
 }
 
-/// Returns the largest region without thin bridges, with the voxels of the set around it.
+/// Morphological opening of a set of voxels: returns the largest region that remains after thin bridges are removed,
+/// with the voxels of the set near this region.
 fn opened(grid: &Grid, set: &[bool]) -> Vec<bool> {
     let voxel = grid.spacing.min() as f32;
     let least = OPENING_MM + voxel / 2.0;
@@ -106,7 +109,8 @@ fn opened(grid: &Grid, set: &[bool]) -> Vec<bool> {
     near.into_par_iter().zip(set).map(|(mm, inside)| *inside && mm >= -back).collect()
 }
 
-/// The log-odds of brain by each voxel's intensity: the logarithm of its frequency inside divided by that outside.
+/// Returns the log-odds that each voxel is brain, from its intensity alone: the logarithm of the intensity's frequency
+/// inside the brain divided by its frequency outside.
 fn odds(image: &Volume, depth: &[f32]) -> Vec<f32> {
     let around = image.voxels.par_iter().zip(depth).filter(|(_, mm)| **mm > -AROUND_MM).map(|(value, _)| *value);
     let around: Vec<f32> = around.collect();
@@ -114,7 +118,8 @@ fn odds(image: &Volume, depth: &[f32]) -> Vec<f32> {
         return vec![0.0; depth.len()];
     };
     let bin = |value: f32| (((value - low) / (high - low) * BINS as f32).max(0.0) as usize).min(BINS - 1);
-    // Counts inside and outside. They are whole numbers, so the order of addition does not matter.
+    // Histograms of voxels inside and outside the brain. The counts are integers, so the order of addition does not
+    // matter.
     let count = |mut counts: [[u64; BINS]; 2], (value, mm): (&f32, &f32)| {
         if *mm > INSIDE_MM {
             counts[0][bin(*value)] += 1;

@@ -1,4 +1,4 @@
-//! Connected regions of a set of voxels, by runs of voxels along rows.
+//! Connected regions of a set of voxels. They are found from runs: series of adjacent voxels of the set along a row.
 
 use std::ops::Range;
 
@@ -7,9 +7,9 @@ use rayon::prelude::*;
 /// The runs of voxels of a set along rows, each with its region. Runs that touch through faces belong to one region.
 struct Regions {
     shape: [usize; 3],
-    /// Voxels of each run, in the order of the volume.
+    /// Voxel indices of each run, in the order of the voxels in memory.
     runs: Vec<Range<usize>>,
-    /// For each run, an earlier run of the same region, or the run itself.
+    /// Union-find forest: for each run, an earlier run of the same region, or the run itself.
     before: Vec<usize>,
 }
 
@@ -19,7 +19,7 @@ impl Regions {
         let [nx, ny, nz] = shape;
         let of_slice = |z: usize| {
             let mut runs = Vec::new();
-            // The number of runs up to the end of each row.
+            // Number of runs of this slice up to the end of each row.
             let mut ends = Vec::with_capacity(ny);
             for row in z * ny..(z + 1) * ny {
                 runs_of_row(&set[row * nx..(row + 1) * nx], wanted, |run| {
@@ -48,7 +48,8 @@ impl Regions {
         regions
     }
 
-    /// Joins the runs of a row with those of an earlier row, whose voxels lie `apart` in memory.
+    /// Joins the regions of runs that touch each other in a row and an earlier row. The earlier row lies `apart`
+    /// elements earlier in memory.
     fn join(&mut self, row: Range<usize>, earlier: Range<usize>, apart: usize) {
         let (mut a, mut b) = (row.start, earlier.start);
         while a < row.end && b < earlier.end {
@@ -62,7 +63,7 @@ impl Regions {
         }
     }
 
-    /// The first run of the region that contains a run.
+    /// Returns the first run of the region that contains `run`.
     fn first(&mut self, mut run: usize) -> usize {
         while self.before[run] != run {
             self.before[run] = self.before[self.before[run]];
@@ -71,7 +72,7 @@ impl Regions {
         run
     }
 
-    /// For each run, the first run of its region.
+    /// Returns, for each run, the first run of its region.
     fn firsts(&mut self) -> Vec<usize> {
         (0..self.runs.len()).map(|run| self.first(run)).collect()
     }
@@ -85,7 +86,7 @@ impl Regions {
     }
 }
 
-/// Calls `found` with each run of wanted voxels of a row.
+/// Calls `found` with each run of voxels in a row whose membership of the set equals `wanted`.
 fn runs_of_row(row: &[bool], wanted: bool, mut found: impl FnMut(Range<usize>)) {
     let mut at = 0;
     while let Some(start) = row[at..].iter().position(|inside| *inside == wanted) {
@@ -147,7 +148,8 @@ mod tests {
         assert!(none.iter().all(|inside| !inside));
     }
 
-    /// The voxels that are connected through faces to a voxel of the same kind, by a flood.
+    /// Marks in `reached`, by flood fill, the voxels connected through faces to voxel `from` that are all in the set or
+    /// all outside it, like `from`.
     fn flood(shape: [usize; 3], set: &[bool], from: usize, reached: &mut [bool]) {
         let strides = [1, shape[0], shape[0] * shape[1]];
         let mut left = vec![from];
@@ -194,7 +196,8 @@ mod tests {
             keep_largest(shape, &mut kept);
             assert_eq!(kept, best, "{seed}");
             fill_holes(shape, &mut filled);
-            // Voxels reached from the border stay outside; voxels of the set were in `open` from the start.
+            // Holes are filled: only voxels outside the set with a connection to the border are expected to stay
+            // outside. They are in `open`, like the voxels of the set.
             let expected: Vec<bool> = set.iter().zip(&open).map(|(inside, open)| *inside || !open).collect();
             assert_eq!(filled, expected, "{seed}");
         }

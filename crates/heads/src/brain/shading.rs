@@ -1,6 +1,7 @@
-//! Shading of an image removed by the mean intensity of the brain around each voxel.
+//! Removes the shading of an image, which is estimated by the mean intensity of the brain around each voxel.
 //!
-//! A few milliseconds for what N4 needs more for: where the brain is, is known but for a few millimetres.
+//! This takes a few milliseconds, less than N4, because an affine registration already gives the position of the brain
+//! to a few millimetres.
 
 use antsreg_core::{AffineTransform, Volume};
 use antsreg_kernels::{Backend, Cpu};
@@ -9,16 +10,17 @@ use rayon::prelude::*;
 
 use super::Error;
 
-/// Edge of the blocks over which intensities are added, mm.
+/// Edge length of the blocks of voxels over which intensities are averaged, mm.
 const BLOCK_MM: f64 = 6.0;
-/// Standard deviation of the Gaussian by which the means are weighted, mm.
+/// Standard deviation of the Gaussian by which the blocks around a voxel are weighted, mm.
 const SIGMA_MM: f64 = 30.0;
-/// Largest factor; its inverse is the smallest factor.
+/// Largest factor of the correction; the smallest factor is its inverse.
 const MOST: f32 = 3.0;
 
-/// Divides an image by the mean of the brain around each voxel, relative to the mean of the whole brain. What counts is where a
-/// mask of the template (above 0.5) lies under an affine of its points to those of the image, RAS mm; nearer voxels count more, by
-/// a Gaussian. An image whose brain is not brighter than zero stays as it is.
+/// Divides an image by its shading: the mean intensity of the brain around each voxel, relative to the mean of the
+/// whole brain. The brain is the mask of the template (above 0.5), mapped by an affine from points of the template to
+/// points of the image, RAS mm. The weight of brain voxels decreases with distance by a Gaussian. An image whose mean
+/// in the brain is not above zero does not change.
 pub fn remove(image: &mut Volume, mask: &Volume, affine: &AffineTransform) -> Result<(), Error> {
     let Some(back) = affine.inverse() else { return Ok(()) };
     let [nx, ny, nz] = image.grid.shape;
@@ -30,11 +32,12 @@ pub fn remove(image: &mut Volume, mask: &Volume, affine: &AffineTransform) -> Re
     let step = to_mask.matrix.column(0).into_owned();
     let [mx, my, mz] = mask.grid.shape;
     let counts = |at: &Point3<f64>| {
-        // A position below zero is converted to the first voxel, which is not brain.
+        // A negative position is converted to index 0. The mask is 0 at this index.
         let [x, y, z] = [at.x, at.y, at.z].map(|index| (index + 0.5) as usize);
         x < mx && y < my && z < mz && mask.voxels[(z * my + y) * mx + x] > 0.5
     };
-    // For each block: the mean, over its voxels, of the intensities that count, and the share of these voxels.
+    // For each block: the sum of the intensities in the brain, and the number of these voxels; both divided by the
+    // number of voxels of the block.
     let mut sums = vec![[0.0_f32; 2]; blocks.iter().product()];
     sums.par_chunks_mut(bx).enumerate().for_each(|(row, out)| {
         let (y, z) = (row % by * size[1], row / by * size[2]);
@@ -60,7 +63,7 @@ pub fn remove(image: &mut Volume, mask: &Volume, affine: &AffineTransform) -> Re
     let (local, weight) = (smoothed(0)?, smoothed(1)?);
     let all = sums.iter().fold([0.0_f64; 2], |all, sum| [0, 1].map(|part| all[part] + f64::from(sum[part])));
     let mean = (all[0] / all[1]) as f32;
-    // The mean is NaN if no voxel counts.
+    // The mean is NaN if no voxel lies in the brain.
     if mean.is_nan() || mean <= 0.0 {
         return Ok(());
     }
@@ -69,7 +72,8 @@ pub fn remove(image: &mut Volume, mask: &Volume, affine: &AffineTransform) -> Re
         if factor.is_finite() { factor.clamp(1.0 / MOST, MOST) } else { 1.0 }
     };
     let factors: Vec<f32> = local.iter().zip(&weight).map(factor).collect();
-    // The blocks before and after a voxel along an axis, and the position of the voxel between their centres.
+    // The blocks before and after a voxel along an axis, and the position of the voxel between the centres of the
+    // blocks, 0 to 1.
     let between = |n: usize, axis: usize| {
         let at = ((n as f32 + 0.5) / size[axis] as f32 - 0.5).clamp(0.0, blocks[axis] as f32 - 1.0);
         (at as usize, (at as usize + 1).min(blocks[axis] - 1), at.fract())
@@ -107,7 +111,7 @@ mod tests {
             let at = in_template.apply(&Point3::new((n % 30) as f64, (n / 30 % 28) as f64, (n / 840) as f64));
             mask.voxels[n] = if (at - centre).norm() < 42.0 { 1.0 } else { 0.0 };
         }
-        // The affine moves the template's centre to the centre of the image.
+        // This affine moves the template's centre to the centre of the image.
         let affine = AffineTransform { translation: -centre.coords, ..AffineTransform::identity() };
         let to_world = grid.voxel_to_world();
         let place = |n: usize| to_world.apply(&Point3::new((n % 70) as f64, (n / 70 % 62) as f64, (n / 4340) as f64));
@@ -122,7 +126,7 @@ mod tests {
         };
         let before = spread(&image);
         remove(&mut image, &mask, &affine).expect("smoothed");
-        // At the edge of the brain the voxels that count lie on one side, so that a part of the shading stays.
+        // At the edge of the brain, all brain voxels lie on one side, so that a part of the shading remains.
         assert!(before > 1.6 && spread(&image) < 1.0 + 0.65 * (before - 1.0), "{before} and {}", spread(&image));
         let mut dark = Volume::filled(grid.clone(), -1.0);
         remove(&mut dark, &mask, &affine).expect("smoothed");

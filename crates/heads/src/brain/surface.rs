@@ -1,20 +1,19 @@
-//! The surface of a set of voxels.
+//! Surface of a set of voxels, compared with the surface of a ball.
 
 use antsreg_core::Grid;
 use rayon::prelude::*;
 
 /// Ratio of the surface of a set to that of a ball with the same volume; 0 for an empty set.
 ///
-/// The surface is two thirds of the area of the faces between voxels in and out of the set: faces of voxels that
-/// approximate a
-/// ball have 3/2 of its area. The border of the grid does not count as surface.
+/// The surface is two thirds of the area of the faces between voxels in and out of the set, because the voxels' faces
+/// of an approximated ball have 3/2 of the ball's area. The border of the grid does not count as surface.
 pub fn surface_ratio(grid: &Grid, set: &[bool]) -> f64 {
     let spacing = grid.spacing;
     let voxel_mm3 = spacing.product();
     let [nx, ny, nz] = grid.shape;
     let differ = |a: &[bool], b: &[bool]| a.iter().zip(b).filter(|(a, b)| a != b).count();
-    // For each row: its faces along the axis, those to the next row and to the same row of the next slice, and its
-    // number of voxels.
+    // For each row: the number of faces on the set's border between voxels of the row, to the next row, and to the same
+    // row of the next slice; and the number of the row's voxels in the set.
     let of_row = |row: usize| {
         let at = |row: usize| &set[row * nx..(row + 1) * nx];
         let this = at(row);
@@ -34,7 +33,7 @@ pub fn surface_ratio(grid: &Grid, set: &[bool]) -> f64 {
 mod tests {
     use super::*;
 
-    /// Makes the set of voxels whose centres fulfil a condition on their position relative to the middle, mm.
+    /// Makes the set of voxels whose centres fulfil a condition on their position, mm from the middle of the grid.
     fn set(grid: &Grid, inside: impl Fn([f64; 3]) -> bool) -> Vec<bool> {
         let [nx, ny, nz] = grid.shape;
         let mm = |n: usize, axis: usize| (n as f64 - (grid.shape[axis] as f64 - 1.0) / 2.0) * grid.spacing[axis];

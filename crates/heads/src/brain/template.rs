@@ -1,4 +1,4 @@
-//! A template: a head whose brain is known.
+//! Templates for brain extraction: heads whose brain is known.
 
 use std::fmt::{Display, Formatter};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::Error;
 use super::distance::{Limits, signed_distance_mm};
 use super::packed::unpack;
 
-/// The contrast of a head's image.
+/// MRI contrast of an image of a head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Contrast {
@@ -22,7 +22,7 @@ pub enum Contrast {
     T2,
     /// Proton density, which is the contrast most similar to FLAIR.
     Pd,
-    /// The contrast of a template that is not built in.
+    /// Contrast of a template that the caller gives.
     Given,
 }
 
@@ -37,29 +37,30 @@ impl Display for Contrast {
     }
 }
 
-/// A head, in one contrast or more on one grid, and its brain.
+/// Template for brain extraction: images of one head in one or more contrasts, and the brain of this head, on one grid.
 #[derive(Debug, Clone)]
 pub struct Template {
-    /// The contrasts of the head; never empty.
+    /// Images of the head with their contrasts; at least one.
     heads: Vec<(Contrast, Arc<Volume>)>,
     brain: Arc<Volume>,
     near: Arc<Volume>,
     deep: Arc<Volume>,
 }
 
-/// Distance from the brain of the region near it, mm. The region contains the meninges and the inner table of the
-/// skull.
+/// Distance from the brain up to which voxels belong to the region near the brain, mm. The region contains the meninges
+/// and the inner table of the skull.
 const NEAR_MM: f32 = 12.0;
 
-/// Depth of the voxels of the template's brain that are assumed to be brain in an image after registration of the
+/// Depth inside the template's brain from which on voxels are assumed to be brain in an image after registration of the
 /// whole heads, mm.
 const DEEP_MM: f32 = 6.0;
 
-/// The grid of the built-in template: voxels, their size in mm, the centre of the first one in MNI space (RAS mm).
+/// Grid of the built-in template: number of voxels, voxel size in mm, and centre of the first voxel in MNI space (RAS
+/// mm).
 const SHAPE: [usize; 3] = [97, 115, 97];
 const SPACING_MM: f64 = 2.0;
 const ORIGIN: [f64; 3] = [-96.5, -132.5, -78.5];
-/// Number of steps in which the built-in shares of brain are stored.
+/// The built-in file stores the share of each voxel that is brain in steps of 1 / `SHARES`.
 const SHARES: f32 = 16.0;
 const T1: &[u8] = include_bytes!("../../template/head_t1.bin");
 const T2: &[u8] = include_bytes!("../../template/head_t2.bin");
@@ -67,8 +68,9 @@ const PD: &[u8] = include_bytes!("../../template/head_pd.bin");
 const BRAIN: &[u8] = include_bytes!("../../template/brain.bin");
 
 impl Template {
-    /// The head of MNI ICBM 152 2009c asymmetric (MNI152NLin2009cAsym) at 2 mm: of one contrast, or T1, T2 and PD, of which an
-    /// extraction takes the one that the image is most alike.
+    /// Makes the built-in template: the head of MNI ICBM 152 2009c asymmetric (MNI152NLin2009cAsym) at 2 mm, in the
+    /// given contrast, or in T1, T2 and PD. Of these, brain extraction takes the contrast that is most similar to the
+    /// image.
     ///
     /// # Errors
     /// [`Error::NoContrast`] for [`Contrast::Given`]; [`Error::Damaged`] if the program's file is damaged.
@@ -90,10 +92,11 @@ impl Template {
         Ok(Template::of(heads?, brain?))
     }
 
-    /// A head, and the mask of its brain (above 0.5) or the share of each voxel that is brain, on one grid.
+    /// Makes a template from an image of a head and the mask of its brain (above 0.5), or the share of each voxel that
+    /// is brain, on one grid.
     ///
     /// # Errors
-    /// [`Error::TemplateGrid`], [`Error::TemplateEmpty`].
+    /// [`Error::TemplateGrid`] if the grids differ in shape, [`Error::TemplateEmpty`] if no voxel is brain.
     pub fn new(head: Volume, brain: Volume) -> Result<Template, Error> {
         if head.grid.shape != brain.grid.shape {
             return Err(Error::TemplateGrid { head: head.grid.shape, mask: brain.grid.shape });
@@ -105,34 +108,35 @@ impl Template {
         Ok(Template::of(vec![(Contrast::Given, Arc::new(head))], brain))
     }
 
-    /// The head in its first contrast: T1 of the built-in template, unless another was asked for.
+    /// Image of the head in the template's first contrast: T1 for the built-in template, unless another contrast was
+    /// chosen.
     pub fn head(&self) -> &Arc<Volume> {
         &self.heads[0].1
     }
 
-    /// The head in every contrast, on one grid.
+    /// Images of the head in every contrast of the template, on one grid.
     pub fn heads(&self) -> &[(Contrast, Arc<Volume>)] {
         &self.heads
     }
 
-    /// The share of each voxel that is brain, 0 to 1, on the grid of the head.
+    /// Share of each voxel that is brain, 0 to 1, on the grid of the head.
     pub fn brain(&self) -> &Arc<Volume> {
         &self.brain
     }
 
-    /// 1 in the brain and at most 12 mm from it, else 0, on the grid of the head.
+    /// Mask of the brain and the voxels at most 12 mm from it: 1 there, else 0, on the grid of the head.
     pub fn near(&self) -> &Arc<Volume> {
         &self.near
     }
 
-    /// 1 in the brain more than 6 mm from its edge, else 0, on the grid of the head.
+    /// Mask of the voxels inside the brain at least 6 mm from its edge: 1 there, else 0, on the grid of the head.
     pub(super) fn deep(&self) -> &Arc<Volume> {
         &self.deep
     }
 
     fn of(heads: Vec<(Contrast, Arc<Volume>)>, brain: Volume) -> Template {
         let inside: Vec<bool> = brain.voxels.iter().map(|share| *share > 0.5).collect();
-        // One mm more than the distances that are used.
+        // The distances are computed up to 1 mm beyond the largest distance that is compared.
         let limits = Limits { inside_mm: DEEP_MM + 1.0, outside_mm: NEAR_MM + 1.0 };
         let depth = signed_distance_mm(&brain.grid, &inside, limits);
         let beyond = |least: f32| {

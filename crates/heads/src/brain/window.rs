@@ -1,4 +1,4 @@
-//! The part of an image in which a brain is looked for.
+//! Windows: boxes of an image's voxels around the brain, in which the edge of the brain is searched.
 
 use antsreg_core::{AffineTransform, Grid, Volume};
 use nalgebra::{Point3, Vector3};
@@ -13,13 +13,14 @@ pub struct Window {
 }
 
 impl Window {
-    /// The box of voxels that contains the brain (above 0.5) of a template, mapped to the grid by an affine, with a
-    /// margin of `margin_mm`. `None` if the box contains no voxel.
+    /// Returns the box of voxels of a grid that contains the brain (above 0.5) of a template, mapped to the grid by an
+    /// affine, with a margin of `margin_mm`. `None` if no voxel of the grid lies in the box.
     pub fn around(grid: &Grid, brain: &Volume, affine: &AffineTransform, margin_mm: f64) -> Option<Window> {
         let [nx, ny, _] = brain.grid.shape;
         let index = grid.world_to_voxel().after(affine).after(&brain.grid.voxel_to_world());
         let none = (Vector3::repeat(f64::INFINITY), Vector3::repeat(f64::NEG_INFINITY));
-        // For each row, the first and the last voxel: mapped voxels of a row lie between the images of its ends.
+        // Only the first and the last brain voxel of each row are mapped: an affine maps the other voxels of the row
+        // between them.
         let of_row = |(row, voxels): (usize, &[f32])| {
             let inside = |share: &f32| *share > 0.5;
             let ends = [voxels.iter().position(inside), voxels.iter().rposition(inside)];
@@ -41,7 +42,7 @@ impl Window {
         Some(Window { whole: grid.shape, low, shape })
     }
 
-    /// Returns the part of a volume in this window.
+    /// Returns the part of a volume inside this window.
     pub fn cut(&self, volume: &Volume) -> Volume {
         let (width, rows) = (self.shape[0], self.shape[1]);
         let mut voxels = vec![0.0; self.shape.iter().product()];
@@ -58,7 +59,7 @@ impl Window {
         Grid { shape: self.shape, origin: whole.voxel_to_world().apply(&low), ..whole.clone() }
     }
 
-    /// Returns a volume on the whole grid, with the values of its part in this window and 0 elsewhere.
+    /// Returns a volume on the grid `whole`, with the values of `part` inside this window and 0 elsewhere.
     pub fn paste(&self, part: &[f32], whole: &Grid) -> Volume {
         let (width, rows) = (self.shape[0], self.shape[1]);
         let mut volume = Volume::filled(whole.clone(), 0.0);
@@ -73,7 +74,7 @@ impl Window {
         volume
     }
 
-    /// The index of the first voxel of a row of the window in the whole volume.
+    /// Index in the whole volume of the first voxel of row `y` in slice `z` of the window.
     fn first(&self, y: usize, z: usize) -> usize {
         ((self.low[2] + z) * self.whole[1] + self.low[1] + y) * self.whole[0] + self.low[0]
     }
@@ -90,7 +91,8 @@ mod tests {
         let image = Volume { grid: grid.clone(), voxels };
         let mut brain = Volume::filled(Grid::axis_aligned([3, 3, 3], [2.0; 3]), 0.0);
         brain.voxels[13] = 1.0;
-        // The voxel of the brain, at 2 mm, is mapped to 5 mm: with the margin the window reaches from 3.1 to 6.9 mm.
+        // The only brain voxel, at 2 mm on each axis, is mapped to 5 mm. With the margin of 1.9 mm, the window must
+        // reach from 3.1 to 6.9 mm.
         let affine = AffineTransform { translation: Vector3::repeat(3.0), ..AffineTransform::identity() };
         let window = Window::around(&grid, &brain, &affine, 1.9).expect("within the grid");
         assert_eq!((window.low, window.shape), ([3, 1, 1], [5, 4, 3]));
