@@ -1,4 +1,4 @@
-//! The search of the 4 mm level: it decides between the orientations that the coarsest level found.
+//! The search on the 4 mm level. It decides between the orientations that the coarsest level found.
 
 use antsreg_core::report::SearchStep;
 use antsreg_kernels::Backend;
@@ -11,24 +11,26 @@ use crate::pose::Pose;
 use crate::progress::Progress;
 use crate::{Dof, Error};
 
-/// Number of candidates of the coarser level that are optimised.
+/// Number of candidates from the coarser level that are optimised on the 4 mm level.
 const KEPT_BEFORE: usize = 6;
 
-/// Number of candidates whose neighbours are optimised.
+/// Number of candidates from which rotated and scaled neighbours are made.
 const KEPT: usize = 4;
 
 /// Number of candidates that are optimised over all degrees of freedom.
 const FREED: usize = 12;
 
-/// Rotation of neighbours to both sides about each axis, degrees.
+/// Angle by which a neighbour is rotated from its candidate about one axis, in either direction, degrees.
 const NEIGHBOUR_ANGLE_DEGREES: f64 = 9.0;
 
-/// Scales of neighbours.
+/// Factors by which neighbours are scaled relative to their candidate.
 const NEIGHBOUR_SCALES: [f64; 4] = [0.8, 0.9, 1.1, 1.2];
 
-/// Optimises the best candidates of the coarser level, the start and the headers' alignment; then neighbours and
-/// stretched copies of the best; then the distinct ones over all degrees of freedom. Returns the candidates best
-/// first, with the curvature of the cost at the best.
+/// Searches on the 4 mm level in three steps. First the best candidates of the coarser level, the start and the
+/// headers' alignment are optimised. Then rotated, scaled and stretched copies of the best results are optimised. Last,
+/// all distinct results are optimised over all degrees of freedom.
+///
+/// Returns the candidates, best first, and the curvature of the cost at the best candidate.
 pub(crate) fn search<B: Backend>(
     level: &Level<B>,
     frame: &Frame,
@@ -46,8 +48,8 @@ pub(crate) fn search<B: Backend>(
     let mut found = level.optimise(frame, &starts, few, progress)?;
     let step = if dof == Dof::Translation3 { SearchStep::Translations } else { SearchStep::BestOrientations };
     progress.report(step, &found)?;
-    // The anchors are kept whatever their cost: with only a common scale, the correct anchor may cost more than other
-    // candidates.
+    // The start and the headers' alignment stay candidates, whatever their cost is now: as long as only a common scale
+    // is allowed, a correct start may have a higher cost than wrong candidates.
     let anchors = found.split_off(ranked);
     found.extend_from_slice(&anchors);
     found = level.distinct(&found, KEPT);
@@ -71,7 +73,7 @@ pub(crate) fn search<B: Backend>(
     Ok((found, curvature))
 }
 
-/// The start and the headers' alignment, and stretched copies of both if scales may differ.
+/// The start and the alignment by the headers; if the model has a scale for each axis, also a stretched copy of both.
 fn anchors(frame: &Frame, dof: Dof, poses: &[Pose; 2]) -> Vec<Parameters> {
     let mut anchors: Vec<Parameters> = [IDENTITY].into_iter().chain(frame.headers()).collect();
     if dof >= Dof::Scales9 {
@@ -86,7 +88,7 @@ fn parameters(candidates: &[Candidate]) -> Vec<Parameters> {
     candidates.iter().map(|candidate| candidate.parameters).collect()
 }
 
-/// A candidate with the stretch that gives the moving object the covariance of the fixed one.
+/// A copy of a candidate, stretched so that the moving object gets the covariance of the fixed object.
 pub(crate) fn stretched(
     frame: &Frame,
     [fixed, moving]: &[Pose; 2],
@@ -98,8 +100,8 @@ pub(crate) fn stretched(
     frame.parameters(&(stretch * moving_to_fixed), &fixed.centre, dof)
 }
 
-/// Neighbours of a candidate, ten for volumes: rotated to both sides about each axis and, unless the model is rigid,
-/// scaled.
+/// Copies of a candidate near it: rotated in both directions about each axis and, unless the model is rigid, scaled.
+/// Volumes have ten such neighbours.
 fn neighbours(frame: &Frame, parameters: &Parameters, dof: Dof) -> Vec<Parameters> {
     let angle = NEIGHBOUR_ANGLE_DEGREES.to_radians();
     let mut neighbours = Vec::new();

@@ -6,20 +6,21 @@ use crate::line_search::LineSearch;
 use crate::lockstep::{self, AskTell, Candidate};
 use crate::parameters::{Direction, Parameters, along};
 
-/// Distance of the first evaluations of a line to both sides of its start, tolerances.
+/// Distance from the start of a line search to its first two evaluations, one on either side; in units of the
+/// parameters' tolerances.
 const OPENING: f64 = 10.0;
 
-/// Largest number of sweeps over the directions, as in FLIRT.
+/// Largest number of sweeps, as in FLIRT. A sweep is one line search along each direction.
 pub(crate) const SWEEPS: usize = 4;
 
-/// State of a coordinate search: sweeps over the search directions, from one start.
+/// State of a coordinate search from one start: line searches along one search direction after the other, repeated.
 #[derive(Debug, Clone)]
 struct Walk<'a> {
     directions: &'a [Direction],
     point: Parameters,
     cost: Option<f64>,
     line: LineSearch,
-    /// Length of the last move along each direction, tolerances.
+    /// Length of the last move along each direction, in units of the parameters' tolerances.
     moves: Vec<f64>,
     direction: usize,
     sweeps_left: usize,
@@ -70,7 +71,8 @@ impl AskTell for Walk<'_> {
     }
 }
 
-/// Optimises every start along the directions, in at most `sweeps` sweeps, in lockstep.
+/// Optimises every start by line searches along the directions, in at most `sweeps` sweeps. All searches run in
+/// lockstep.
 pub(crate) fn descend(
     starts: &[Parameters],
     directions: &[Direction],

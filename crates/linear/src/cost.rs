@@ -5,46 +5,48 @@ use std::fmt;
 use antsreg_kernels::{Entropies, Moments};
 use serde::{Deserialize, Serialize};
 
-/// A measure of similarity, as a cost between 0 and 1 that is minimised. x are fixed and y moving intensities.
+/// A cost function of two images, from 0 (most similar) to 1, which the registration minimises. In the formulas, x are
+/// intensities of the fixed image and y of the moving image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Cost {
-    /// Correlation ratio, for images of one modality or of two
+    /// Correlation ratio, for images of one modality or of two.
     ///
-    /// 1 − η (Roche et al. 1998; Jenkinson & Smith 2001): the share of the moving variance that is left within the bins of
-    /// the fixed image.
+    /// The cost is 1 − η (Roche et al. 1998; Jenkinson & Smith 2001): the part of the moving image's variance that
+    /// remains within the bins of the fixed image.
     #[serde(rename = "cr")]
     #[cfg_attr(feature = "clap", value(name = "cr"))]
     CorrelationRatio,
-    /// Mutual information: any two modalities
+    /// Mutual information: any two modalities.
     ///
-    /// 1 − I(X;Y) / ln(bins), I = H(X) + H(Y) − H(X,Y) (Collignon et al. 1995; Viola & Wells 1996).
+    /// The cost is 1 − I(X;Y) / ln(bins), with I = H(X) + H(Y) − H(X,Y) (Collignon et al. 1995; Viola & Wells 1996).
     #[serde(rename = "mi")]
     #[cfg_attr(feature = "clap", value(name = "mi"))]
     MutualInformation,
-    /// Normalised mutual information: any two, of differing fields of view
+    /// Normalised mutual information: any two, of differing fields of view.
     ///
-    /// 2 − (H(X) + H(Y)) / H(X,Y) (Studholme et al. 1999). It depends less on the size of the overlap.
+    /// The cost is 2 − (H(X) + H(Y)) / H(X,Y) (Studholme et al. 1999). It depends less on the size of the overlap than
+    /// mutual information.
     #[serde(rename = "nmi")]
     #[cfg_attr(feature = "clap", value(name = "nmi"))]
     NormalisedMutualInformation,
-    /// Normalised correlation: one modality
+    /// Normalised correlation: one modality.
     ///
-    /// 1 − r², r Pearson's correlation: the share of the moving variance that is left around the best line, whatever the
-    /// scales of intensity.
+    /// The cost is 1 − r², where r is Pearson's correlation: the part of the moving image's variance that a linear fit
+    /// to the fixed intensities leaves. It does not depend on the intensity scales of the images.
     #[serde(rename = "ncc")]
     #[cfg_attr(feature = "clap", value(name = "ncc"))]
     NormalisedCorrelation,
-    /// Least squares: one modality, one scale of intensity
+    /// Least squares: one modality, one scale of intensity.
     ///
-    /// Σ(y − x)² / Σ(y − ȳ)², at most 1, of intensities as shares of their ranges: the share of the moving variance that is
-    /// left around y = x. The division by the variance keeps an overlap of background alone from having the lowest cost.
+    /// The cost is Σ(y − x)² / Σ(y − ȳ)², at most 1. Intensities are scaled to each image's range before. The division
+    /// by the variance prevents that an overlap of background alone has the lowest cost.
     #[serde(rename = "lsq")]
     #[cfg_attr(feature = "clap", value(name = "lsq"))]
     LeastSquares,
 }
 
-/// The name as typed.
+/// Formats the cost's name as users type it, such as "cr".
 impl fmt::Display for Cost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
@@ -61,7 +63,7 @@ impl Cost {
         Cost::LeastSquares,
     ];
 
-    /// The full name, such as "correlation ratio".
+    /// The full name of the cost function, such as "correlation ratio".
     pub fn words(self) -> &'static str {
         match self {
             Cost::CorrelationRatio => "correlation ratio",
@@ -72,7 +74,7 @@ impl Cost {
         }
     }
 
-    /// Default number of bins at 1 mm.
+    /// Default number of intensity bins on the 1 mm level.
     pub fn default_bins(self) -> usize {
         match self {
             Cost::CorrelationRatio => 256,
@@ -90,16 +92,17 @@ impl Cost {
         self == Cost::CorrelationRatio || self.has_joint_histogram()
     }
 
-    /// Number of bins on a level of `mm`, for `bins` at 1 mm: bins / mm, because coarser levels have fewer voxels.
-    /// A joint histogram of volumes has bins / √mm, because it has bins² cells.
+    /// Number of intensity bins on a level of `mm`, if the 1 mm level has `bins`: bins / mm, because coarser levels
+    /// have fewer voxels. The joint histogram of two volumes has bins / √mm per axis, because it has bins² cells.
     pub(crate) fn bins_at(self, bins: usize, mm: f64, slices: bool) -> usize {
         let shrink = if self.has_joint_histogram() && !slices { mm.sqrt() } else { mm };
         ((bins as f64 / shrink).round() as usize).max(2)
     }
 
-    /// The cost from the entropies of a joint histogram of bins² cells. It is 1 if there is less than one voxel per cell.
+    /// The cost from the entropies of a joint histogram with bins² cells. The cost is 1 if there is less than one voxel
+    /// per cell.
     pub(crate) fn of_entropies(self, entropies: &Entropies, bins: usize) -> f64 {
-        // Rounding gives independent images a small mutual information.
+        // Because of rounding, independent images have a mutual information slightly above 0.
         let nothing = entropies.mutual_information() <= NO_INFORMATION;
         if nothing || entropies.weight < (bins * bins) as f64 {
             return 1.0;
@@ -111,7 +114,7 @@ impl Cost {
         cost.clamp(0.0, 1.0)
     }
 
-    /// The cost from the moments of pairs of intensities.
+    /// The cost from the moments (sums, squares and products) of the paired intensities of both images.
     pub(crate) fn of_moments(self, moments: &Moments) -> f64 {
         let Moments { weight: n, fixed: x, moving: y, fixed_fixed: xx, moving_moving: yy, fixed_moving: xy } =
             *moments;
@@ -119,7 +122,7 @@ impl Cost {
             return 1.0;
         }
         let (spread_x, spread_y, common) = (xx - x * x / n, yy - y * y / n, xy - x * y / n);
-        // Rounding gives constant values a variance of about epsilon times their mean square.
+        // Because of rounding, constant intensities have a variance of about epsilon times their mean square.
         if spread_x <= ROUNDING * xx || spread_y <= ROUNDING * yy {
             return 1.0;
         }
@@ -131,13 +134,13 @@ impl Cost {
     }
 }
 
-/// Largest weight of the overlap for which the cost is 1.
+/// If the total weight of the overlap is at most this, the cost is 1.
 const LEAST_WEIGHT: f64 = 2.0;
 
-/// Largest mutual information for which the cost is 1, nats.
+/// If the mutual information is at most this, in nats, the images count as independent and the cost is 1.
 const NO_INFORMATION: f64 = 1e-9;
 
-/// Largest variance, as a share of the mean square, that counts as 0.
+/// A variance below this share of the mean square of the intensities counts as 0.
 const ROUNDING: f64 = 1e-6;
 
 #[cfg(test)]

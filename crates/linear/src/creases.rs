@@ -1,7 +1,8 @@
 //! Line searches around a minimum of a cost that is not smooth.
 //!
-//! The cost of a histogram filled by partial volume has creases where the voxels of both images coincide. Newton
-//! steps end beside such a crease; line searches around that point find the minimum in the crease.
+//! If a joint histogram is filled by partial-volume interpolation, the slope of its cost jumps where the voxels of both
+//! images coincide. Such a jump is called a crease. Newton steps end beside a crease; line searches around that point
+//! find the minimum in the crease.
 
 use antsreg_kernels::Backend;
 
@@ -11,7 +12,8 @@ use crate::parameters::{Frame, Parameters, along};
 use crate::progress::Progress;
 use crate::{Dof, Error};
 
-/// Distance of the further starts from the point along each direction, to both sides, tolerances.
+/// Distance from the given point to the additional starts of line searches, on both sides along each direction; in
+/// units of the parameters' tolerances.
 const AWAY: f64 = 3.0;
 
 /// Returns the best result of line searches from `start` and from points around it, or `start` itself if no result is

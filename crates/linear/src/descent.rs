@@ -6,26 +6,27 @@ use crate::line_search::LineSearch;
 use crate::lockstep::{self, AskTell, Candidate};
 use crate::parameters::{Direction, Parameters, along};
 
-/// Step of the finite differences, tolerances.
+/// Step of the finite differences, in units of the parameters' tolerances.
 const STEP: f64 = 1.0;
 
-/// Distance of the first evaluations on a line, tolerances: for the first line, and the largest distance for later
-/// lines.
+/// Distance from the start of a line search to its first evaluations, in units of the parameters' tolerances: the value
+/// for the first line search, and the upper limit for later line searches.
 const OPENING: f64 = 10.0;
 
-/// Length of a step below which the search ends, tolerances.
+/// The search ends after a step shorter than this, in units of the parameters' tolerances.
 const SETTLED: f64 = 0.1;
 
 /// Largest number of parabolas fitted in one line search.
 const REFINEMENTS: usize = 6;
 
-/// Largest number of gradients. If parameters are correlated, steps alternate in direction and many are needed.
+/// Largest number of gradients in one search. If parameters are correlated, successive steps alternate in direction and
+/// many gradients are needed.
 const STEPS: usize = 60;
 
-/// Smallest gain of a step, as a share of the cost. The search ends after a smaller gain.
+/// Smallest gain of a step, as a share of the cost. The search ends after a step with a smaller gain.
 const LEAST_GAIN: f64 = 1e-6;
 
-/// The costs that a search needs next.
+/// State of the search: which costs it needs next.
 #[derive(Debug, Clone)]
 enum Phase {
     /// The search needs costs around the current point, for the gradient.
@@ -50,9 +51,9 @@ struct Descent<'a> {
 }
 
 impl Descent<'_> {
-    /// The phase after the costs around the point: a line search along the negative gradient.
+    /// Makes the line search along the negative gradient, from the costs around the current point.
     fn set_out(&self, costs: &[f64]) -> Phase {
-        // The first cost is that of the point itself, unless it was known before.
+        // The first cost is the cost of the point itself, unless that cost was known before.
         let (here, sides) = match self.cost {
             Some(cost) => (cost, costs),
             None => (costs[0], &costs[1..]),
@@ -68,7 +69,7 @@ impl Descent<'_> {
         Phase::Down { line: LineSearch::new(Some(here), self.opening).refined(0.5 * SETTLED, REFINEMENTS), down }
     }
 
-    /// The phase after the end of a line search.
+    /// Moves to the minimum that a line search found, and returns the next phase of the search.
     fn arrived(&mut self, line: &LineSearch, down: &Direction) -> Phase {
         let best = line.best();
         let gain = self.cost.map_or(f64::INFINITY, |cost| cost - best.cost);
@@ -116,7 +117,7 @@ impl AskTell for Descent<'_> {
     }
 }
 
-/// Optimises every start by steepest descent, in lockstep.
+/// Optimises every start by steepest descent. All searches run in lockstep.
 pub(crate) fn minimise(
     starts: &[Parameters],
     directions: &[Direction],

@@ -7,7 +7,7 @@ use antsreg_kernels as kernels;
 
 use crate::{AngleSearch, Boundary, Options};
 
-/// The side of an image: fixed or moving.
+/// Which image of a registration: fixed or moving.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     /// The fixed image.
@@ -25,20 +25,20 @@ impl fmt::Display for Side {
     }
 }
 
-/// Why a linear registration is refused or fails.
+/// Reason why a linear registration is refused or fails.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// All voxels of the image have the same value.
     #[error("the {0} image is constant: there is nothing to align")]
     Constant(Side),
-    /// The image is far narrower than a head.
+    /// The image is far narrower than a head, so the search cannot determine the orientation.
     #[error(
         "the {side} image is {found_mm:.1} mm wide at most, expected {least_mm:.0} mm: the search begins with detail of \
          8 mm (are its voxel sizes in mm?)"
     )]
     TooSmall {
-        /// The image that is too small.
+        /// The image that is too small: fixed or moving.
         side: Side,
         /// Length of the image's longest side, mm.
         found_mm: f64,
@@ -47,7 +47,8 @@ pub enum Error {
     },
     /// One image is two-dimensional, the other three-dimensional.
     #[error(
-        "one image is a slice and the other a volume (fixed {fixed:?}, moving {moving:?} voxels): they must be alike"
+        "one image is a slice and the other a volume (fixed {fixed:?}, moving {moving:?} voxels); expected two slices \
+         or two volumes"
     )]
     SliceAndVolume {
         /// Shape of the fixed image.
@@ -55,7 +56,7 @@ pub enum Error {
         /// Shape of the moving image.
         moving: [usize; 3],
     },
-    /// The planes of the two slices differ too much.
+    /// The angle between the planes of the two slices is too large.
     #[error("the planes of the two slices are {found_degrees:.0}° apart, expected at most {most_degrees:.0}°")]
     Planes {
         /// Angle between the planes, degrees.
@@ -66,56 +67,58 @@ pub enum Error {
     /// Some voxels are NaN or infinite.
     #[error("the {side} image has {count} voxels that are not finite numbers")]
     NotFinite {
-        /// The image with voxels that are not finite.
+        /// The image that has such voxels: fixed or moving.
         side: Side,
-        /// Number of those voxels.
+        /// Number of voxels that are not finite.
         count: usize,
     },
-    /// The grid of a weight differs from the grid of its image.
-    #[error("the weight of the {side} image has the grid {found:?}, the image {expected:?}: they must be one")]
+    /// The grid of a weight image differs from the grid of the image to which it belongs.
+    #[error(
+        "the weight of the {side} image is on another grid ({found:?} voxels) than the image ({expected:?} voxels)"
+    )]
     WeightGrid {
-        /// The side of the image with this weight.
+        /// The image to which the weight belongs: fixed or moving.
         side: Side,
-        /// Shape of the image.
+        /// Shape of the image, voxels.
         expected: [usize; 3],
-        /// Shape of the weight.
+        /// Shape of the weight image, voxels.
         found: [usize; 3],
     },
-    /// A weight is zero everywhere, or negative or NaN somewhere.
+    /// A weight image is zero everywhere, or negative or NaN somewhere.
     #[error("the weight of the {0} image must be positive somewhere and nowhere negative")]
     Weight(Side),
-    /// A weight leaves fewer voxels than there are bins.
+    /// A weight image has fewer voxels with positive weight than the cost function has bins.
     #[error("the mask of the {side} image leaves {found} voxels, fewer than there are bins: {bins}")]
     FewVoxels {
-        /// The side of the image with this weight.
+        /// The image to which the weight belongs: fixed or moving.
         side: Side,
-        /// Voxels of positive weight.
+        /// Number of voxels with positive weight.
         found: usize,
-        /// Number of bins at 1 mm.
+        /// Number of intensity bins on the 1 mm level.
         bins: usize,
     },
-    /// The images do not overlap, or are constant where they do, for every transform that the search evaluated.
-    #[error("the images do not overlap, or are constant where they do, at the start and wherever the search looked")]
+    /// For every transform that the search evaluated, the images do not overlap or are constant in the overlap.
+    #[error("for every transform that was tried, the images do not overlap or are constant in the overlap")]
     NoOverlap,
-    /// The start has no finite inverse.
+    /// The start transform has no finite inverse.
     #[error("the starting transform is singular, or has numbers that are not finite")]
     SingularStart,
-    /// The number of bins is outside [`Options::BINS`].
+    /// The number of intensity bins is outside [`Options::BINS`].
     #[error("bins: {found}, expected {}", ends(&Options::BINS))]
     Bins {
-        /// The number of bins given.
+        /// The number of bins that the options gave.
         found: usize,
     },
-    /// The finest level, mm, is not one of [`Options::LEVELS_MM`].
+    /// The finest level in the options, mm, is not one of [`Options::LEVELS_MM`].
     #[error("finest level: {0} mm, expected {levels}", levels = listed(&Options::LEVELS_MM))]
     FinestLevel(f64),
-    /// The two shares of voxels are not low < high within [`Options::SHARES`].
+    /// The two shares of voxels that set the robust range are not low < high within [`Options::SHARES`].
     #[error(
         "robust range: {0:?}, expected two shares with {least} ≤ low < high ≤ {most}",
         least = Options::SHARES.start(), most = Options::SHARES.end()
     )]
     RobustShares([f64; 2]),
-    /// The angles of the search, degrees, are outside [`AngleSearch::RANGE_DEGREES`].
+    /// The range of angles of the search, degrees, is outside [`AngleSearch::RANGE_DEGREES`].
     #[error("search range: {0:?}°, expected {range} for each axis", range = ends(&AngleSearch::RANGE_DEGREES))]
     AngleRange([f64; 3]),
     /// The step between angles of the search, degrees, is outside [`AngleSearch::STEP_DEGREES`].
@@ -127,25 +130,27 @@ pub enum Error {
     /// Boundary-based registration needs white matter, but none was given.
     #[error("boundary-based registration needs the white matter of the fixed image")]
     NoWhiteMatter,
-    /// The white matter has almost no border.
+    /// The white matter's border has too few points.
     #[error(
-        "the border of the white matter has {found} points, expected at least {least}: white matter is where values are above 0.5"
+        "the border of the white matter has {found} points, expected at least {least}: white matter is where values \
+         are above 0.5"
     )]
     FewBoundaryPoints {
-        /// Number of points found on the border.
+        /// Number of points found on the border of the white matter.
         found: usize,
-        /// Number of points needed.
+        /// Smallest number of points on the border that determines a transform.
         least: usize,
     },
-    /// The distance of the samples from the border, mm, is outside [`Boundary::DISTANCE_MM`].
+    /// The distance between the white matter's border and the sampling positions, mm, is outside
+    /// [`Boundary::DISTANCE_MM`].
     #[error("distance from the border: {0} mm, expected {range} mm", range = ends(&Boundary::DISTANCE_MM))]
     BoundaryDistance(f64),
-    /// The slope is zero, or slope or offset is not finite.
+    /// The slope of the boundary cost is zero, or the slope or the offset is not finite.
     #[error("slope {slope} and offset {offset} of the contrast: expected finite numbers, and a slope that is not 0")]
     BoundaryNumber {
-        /// Slope of the cost.
+        /// Slope of the boundary cost, per % of contrast.
         slope: f64,
-        /// Offset of the contrast.
+        /// Offset of the contrast in the boundary cost, %.
         offset: f64,
     },
     /// The observer stopped the registration.
@@ -156,12 +161,12 @@ pub enum Error {
     Device(#[from] kernels::Error),
 }
 
-/// Formats a range by its ends, such as "0 to 180".
+/// Formats the two ends of a range, such as "0 to 180".
 fn ends(range: &RangeInclusive<impl fmt::Display>) -> String {
     format!("{} to {}", range.start(), range.end())
 }
 
-/// Numbers as a list, such as "8, 4, 2 or 1".
+/// Formats numbers as a list, such as "8, 4, 2 or 1".
 fn listed(numbers: &[f64]) -> String {
     let mut text = String::new();
     for (index, number) in numbers.iter().enumerate() {

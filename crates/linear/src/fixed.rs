@@ -1,4 +1,4 @@
-//! The fixed side of registrations, which many registrations may share.
+//! The fixed image of registrations, prepared once for any number of moving images.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,18 +13,18 @@ use crate::pose::Pose;
 use crate::progress::Progress;
 use crate::{Error, Options, Outcome, Side, Start, search};
 
-/// The fixed image on a device, for any number of registrations. Its levels are computed by the first registration
-/// that needs them, and kept.
+/// A fixed image on a device, prepared for any number of registrations. The first registration that needs a resolution
+/// level computes it, and later registrations reuse it.
 pub struct Fixed<B: Backend> {
     pub(crate) source: Source<B>,
     pub(crate) options: Options,
     levels: Kept<Arc<FixedLevel<B>>>,
     poses: Kept<Pose>,
-    /// The border of the white matter.
+    /// The border of the fixed image's white matter, for boundary-based registration.
     surface: Option<Surface<B>>,
 }
 
-/// Values kept for levels, each with the level's mm.
+/// A list of values that were computed for resolution levels and are kept. Each has the mm of its level.
 type Kept<T> = Mutex<Vec<(f64, T)>>;
 
 /// The fixed image resampled for one resolution level.
@@ -34,21 +34,21 @@ pub(crate) struct FixedLevel<B: Backend> {
     pub values: FixedValues<B>,
 }
 
-/// The voxels of the fixed image on one level, in the form that the cost function needs.
+/// Voxels of the fixed image on one level, in the form that the cost function needs.
 pub(crate) enum FixedValues<B: Backend> {
-    /// Sorted into this number of bins.
+    /// Voxels sorted by intensity into this number of bins.
     Binned(B::FixedBins, usize),
-    /// Unsorted.
+    /// Voxels in the order of the grid, not sorted.
     Plain { image: B::Image, weight: Option<B::Image> },
 }
 
 impl<B: Backend> Fixed<B> {
-    /// Checks the image and the options, and brings the image to the device. `weight` gives the weight of each voxel: at
-    /// least 0, on the image's grid; without it all weights are 1.
+    /// Checks the fixed image and the options, and copies the image to the device. `weight` is an image of voxel
+    /// weights, at least 0, on the grid of the image. Without `weight`, all weights are 1.
     ///
     /// # Errors
-    /// An image that is constant, not finite or too small; a weight on another grid or without any voxel; options out of
-    /// range; a device that fails.
+    /// An image that is constant, not finite or too small; a weight on another grid or without any voxel; options out
+    /// of range; a device that fails.
     pub fn new<'a>(
         backend: &B,
         image: impl Into<Input<'a, B::Image>>,
@@ -66,8 +66,8 @@ impl<B: Backend> Fixed<B> {
         })
     }
 
-    /// The same side with the white matter of the fixed image, which boundary-based registration needs: voxels above 0.5, or
-    /// shares of white matter, on any grid in the world of the fixed image.
+    /// Adds the white matter of the fixed image, which boundary-based registration needs. `white_matter` is a mask
+    /// (above 0.5 is white matter) or an image of white-matter fractions, on any grid in the world of the fixed image.
     ///
     /// # Errors
     /// White matter without a border; a device that fails.
@@ -76,16 +76,17 @@ impl<B: Backend> Fixed<B> {
         Ok(Fixed { surface: Some(Surface::new(backend, white_matter, boundary.distance_mm)?), ..self })
     }
 
-    /// The options of all registrations to this side.
+    /// The options of all registrations to this fixed image.
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// Aligns `moving` to the fixed image, from `start`, with the options of this side. `backend` must be the one that made
-    /// this side. The result does not depend on earlier registrations.
+    /// Aligns `moving` to the fixed image. The search begins at `start` and has the options with which the fixed image
+    /// was prepared. `backend` must be the backend that prepared the fixed image. The result does not depend on earlier
+    /// registrations.
     ///
     /// # Errors
-    /// Those of [`crate::register`] that concern the moving image, the start, the observer and the device.
+    /// The errors of [`crate::register`] that concern the moving image, the start, the observer and the device.
     pub fn register<'a>(
         &self,
         backend: &B,
@@ -118,11 +119,11 @@ impl<B: Backend> Fixed<B> {
         refine(backend, surface, images.moving(), &frame, before, (&self.options, boundary), progress)
     }
 
-    /// The start of [`Fixed::register`] as a transform, fixed → moving, RAS mm, without a search.
+    /// Returns the transform at which [`Fixed::register`] would begin, fixed → moving, RAS mm, without a search.
     ///
     /// # Errors
-    /// A slice beside a volume, or slices of differing planes; a singular start; for [`Start::CentreOfMass`], all errors of
-    /// [`crate::register`] that concern the moving image and the device.
+    /// A slice beside a volume, or slices of differing planes; a singular start; for [`Start::CentreOfMass`], all
+    /// errors of [`crate::register`] that concern the moving image and the device.
     pub fn start<'a>(
         &self,
         backend: &B,
@@ -135,11 +136,12 @@ impl<B: Backend> Fixed<B> {
         start.transform(|| Images::new(backend, self, &moving, moving_weight)?.poses())
     }
 
-    /// The costs of transforms, fixed → moving, RAS mm, as the search evaluates them on a level of `mm`, which may be finer
-    /// than the voxels. The axes of the moving image are reordered for the first of the transforms.
+    /// Returns the costs of transforms (fixed → moving, RAS mm) as the search evaluates them on a level of `mm`. The
+    /// level may be finer than the voxels. The axes of the moving image are reordered to suit the first of the
+    /// transforms.
     ///
     /// # Errors
-    /// Those of [`crate::register`] that concern the moving image and the device.
+    /// The errors of [`crate::register`] that concern the moving image and the device.
     pub fn costs<'a>(
         &self,
         backend: &B,
@@ -162,7 +164,7 @@ impl<B: Backend> Fixed<B> {
     }
 }
 
-/// The value for `mm` in the list; it is made and added if it is missing.
+/// Returns the kept value for the level of `mm`. If there is none, `make` computes it and it is kept.
 fn kept<T: Clone>(list: &Kept<T>, mm: f64, make: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     let mut list = list.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, known)) = list.iter().find(|(known_mm, _)| *known_mm == mm) {

@@ -10,13 +10,14 @@ use crate::level::Level;
 use crate::pose::Pose;
 use crate::{Cost, Error, Options, Side, search};
 
-/// Full width at half maximum of a Gaussian of standard deviation 1.
+/// Full width at half maximum of a Gaussian with a standard deviation of 1.
 const FWHM: f64 = 2.354_820_045;
 
-/// Largest angle between the planes of two slices.
+/// Largest allowed angle between the planes of two slices, degrees.
 const MOST_TILT_DEGREES: f64 = 20.0;
 
-/// Least length of an image's longest side, mm. In a shorter one, detail of 8 mm does not determine the orientation.
+/// Smallest allowed length of an image's longest side, mm. In a shorter image, detail of 8 mm does not determine the
+/// orientation.
 const LEAST_WIDTH_MM: f64 = 40.0;
 
 /// The fixed or the moving image on the device, with intensities clamped to the image's robust range.
@@ -27,7 +28,7 @@ pub(crate) struct Source<B: Backend> {
     pub low_high: (f32, f32),
 }
 
-/// The two images of a registration.
+/// The fixed and the moving image of a registration.
 pub(crate) struct Images<'a, B: Backend> {
     backend: &'a B,
     fixed: &'a Fixed<B>,
@@ -45,12 +46,13 @@ impl<'a, B: Backend> Images<'a, B> {
         Ok(Images { backend, fixed, moving: Source::new(backend, Side::Moving, moving, weight, &fixed.options)? })
     }
 
-    /// Size of the images' detail, mm: the larger of their smallest voxel sizes. No level is finer.
+    /// Size of the finest detail that both images have, mm: the smallest voxel size of each image, and the larger of
+    /// the two. No level is finer.
     pub fn voxel_mm(&self) -> f64 {
         smallest_mm(&self.fixed.source.grid).max(smallest_mm(&self.moving.grid))
     }
 
-    /// Whether both images are slices. Either both images are slices or both are volumes.
+    /// Whether the images are slices; otherwise both are volumes.
     pub fn are_slices(&self) -> bool {
         self.fixed.source.grid.is_slice()
     }
@@ -60,21 +62,22 @@ impl<'a, B: Backend> Images<'a, B> {
         &self.moving
     }
 
-    /// Axes of the moving image in the world.
+    /// Axes of the moving image in world coordinates, as columns.
     pub fn moving_axes(&self) -> Matrix3<f64> {
         self.moving.grid.direction
     }
 
-    /// The poses of the fixed and the moving image on the coarsest level.
+    /// The poses (centre of mass and principal axes) of the fixed and the moving image on the coarsest level.
     pub fn poses(&self) -> Result<[Pose; 2], Error> {
         let mm = search::levels(self.voxel_mm(), self.fixed.options.finest_mm)[0];
         Ok([self.fixed.pose(self.backend, mm)?, self.moving.pose(self.backend, mm)?])
     }
 
-    /// The level of `mm`: the fixed image on an isotropic grid, and the moving image blurred by as much.
+    /// The resolution level of `mm`: the fixed image on an isotropic grid of `mm`, and the moving image blurred to the
+    /// same resolution.
     ///
-    /// The axes of the moving image are reordered so that `fixed_to_moving` and similar transforms read its voxels in the
-    /// order in which they are stored. Reading across that order takes five times as long.
+    /// The axes of the moving image are reordered so that `fixed_to_moving` and similar transforms read its voxels in
+    /// the order in which they are stored. Reading across that order takes five times as long.
     pub fn level(&self, mm: f64, fixed_to_moving: &AffineTransform) -> Result<Level<'_, B>, Error> {
         let (backend, moving) = (self.backend, &self.moving);
         let fixed = self.fixed.level(backend, mm)?;
@@ -130,8 +133,8 @@ impl<B: Backend> Source<B> {
         Ok(Source { grid: grid.clone(), image, weight, low_high })
     }
 
-    /// The pose of the image at a resolution of `mm`: of its clamped intensities above the lower end of the robust range,
-    /// times the weight.
+    /// The pose (centre of mass and principal axes) of the object in the image at a resolution of `mm`. The mass of a
+    /// voxel is the clamped intensity above the lower end of the robust range, times the weight.
     pub fn pose(&self, backend: &B, mm: f64) -> Result<Pose, Error> {
         let grid = isotropic(&self.grid, mm);
         let blurred = backend.smooth(&self.image, sigma_voxels(&self.grid, mm))?;
@@ -148,7 +151,8 @@ impl<B: Backend> Source<B> {
         Ok(Pose::of(&Volume { grid, voxels }))
     }
 
-    /// The fixed image on a level of `mm`: on an isotropic grid, sorted into bins if the cost uses bins.
+    /// The fixed image on the resolution level of `mm`: resampled to an isotropic grid, and sorted into bins if the
+    /// cost uses bins.
     pub fn fixed_level(&self, backend: &B, mm: f64, options: &Options) -> Result<FixedLevel<B>, Error> {
         let grid = isotropic(&self.grid, mm);
         let image = self.blurred(backend, &grid, mm)?;
@@ -181,7 +185,8 @@ fn resampled<B: Backend>(backend: &B, image: &B::Image, from: &Grid, to: &Grid) 
     Ok(out)
 }
 
-/// Largest distance between voxels of an image and of its weight, mm. Positions in headers are rounded.
+/// An image and its weight have the same grid if their voxels are at most this far apart, mm. Positions in headers are
+/// rounded.
 const SAME_GRID_MM: f64 = 1e-2;
 
 fn check_weight(side: Side, grid: &Grid, weight: &Volume, options: &Options) -> Result<(), Error> {
@@ -199,8 +204,8 @@ fn check_weight(side: Side, grid: &Grid, weight: &Volume, options: &Options) -> 
     Ok(())
 }
 
-/// Brings a weight to the device. Joint histograms take weights of at most 1, so larger ones are divided by their maximum:
-/// only ratios of weights matter to those costs.
+/// Copies a weight image to the device. Joint histograms need weights of at most 1, so larger weights are divided by
+/// their maximum. This does not change the cost, which depends only on ratios of weights.
 fn upload_weight<B: Backend>(backend: &B, weight: &Volume, cost: Cost) -> Result<B::Image, Error> {
     let most = weight.voxels.iter().fold(1.0f32, |most, value| most.max(*value));
     if !cost.has_joint_histogram() || most <= 1.0 {
@@ -210,8 +215,8 @@ fn upload_weight<B: Backend>(backend: &B, weight: &Volume, cost: Cost) -> Result
     Ok(backend.upload(weight.grid.shape, &scaled)?)
 }
 
-/// The quantiles of the given shares. If they are equal, as in an image of a small object, the range of all values;
-/// `None` for a constant image.
+/// The intensities at the given quantiles, as a range. If both are equal, as in an image of a small object, it is the
+/// range of all intensities; `None` for a constant image.
 fn robust_range<B: Backend>(backend: &B, image: &B::Image, [low, high]: [f64; 2]) -> Result<Quantiles, Error> {
     let range = |low, high| -> Result<Quantiles, Error> {
         let found = backend.quantiles(image, low, high)?;
@@ -221,7 +226,8 @@ fn robust_range<B: Backend>(backend: &B, image: &B::Image, [low, high]: [f64; 2]
     if robust.low_high.is_some() { Ok(robust) } else { range(0.0, 1.0) }
 }
 
-/// Checks that no slice meets a volume, and that the planes of two slices differ little.
+/// Checks that both images are volumes or both are slices, and that the planes of two slices have nearly the same
+/// orientation.
 pub(crate) fn check_planes(fixed: &Grid, moving: &Grid) -> Result<(), Error> {
     if fixed.is_slice() != moving.is_slice() {
         return Err(Error::SliceAndVolume { fixed: fixed.shape, moving: moving.shape });
@@ -238,7 +244,8 @@ fn smallest_mm(grid: &Grid) -> f64 {
     if grid.is_slice() { grid.spacing.x.min(grid.spacing.y) } else { grid.spacing.min() }
 }
 
-/// Width of the ramp at the edge of the field of view along each axis, voxels; 0 across a slice.
+/// Width of the zone at the edge of the moving image's field of view where weights fall to 0, along each axis, in
+/// voxels. It is 0 along the normal of a slice.
 fn edge_voxels(grid: &Grid, mm: f64) -> [f64; 3] {
     let mut edge = grid.spacing.map(|spacing| mm / spacing);
     if grid.is_slice() {
@@ -247,19 +254,20 @@ fn edge_voxels(grid: &Grid, mm: f64) -> [f64; 3] {
     edge.into()
 }
 
-/// The isotropic grid of `mm` along the axes of `grid` that fills its field of view.
+/// An isotropic grid with voxels of `mm`, along the axes of `grid`, that fills the field of view of `grid`.
 fn isotropic(grid: &Grid, mm: f64) -> Grid {
     centred(grid, Vector3::from_element(mm))
 }
 
-/// `grid` with larger voxels along the axes where a blur to `mm` allows it: at least two voxels per `mm` are kept.
+/// A copy of `grid` with larger voxels, for an image that is blurred to a resolution of `mm`. Each axis keeps at least
+/// two voxels per `mm`, or its own voxel size if that is larger.
 fn thinned(grid: &Grid, mm: f64) -> Grid {
     centred(grid, grid.spacing.map(|spacing| spacing * (0.5 * mm / spacing).floor().max(1.0)))
 }
 
-/// `grid` with its axes reordered so that they come closest to the columns of `directions`.
+/// A copy of `grid` with its axes in the order that brings them closest to the columns of `directions`.
 fn reordered(grid: &Grid, directions: &Matrix3<f64>) -> Grid {
-    // The third axis of a slice stays the third.
+    // The third axis of a slice, its normal, stays the third axis.
     let axes = if grid.is_slice() { 2 } else { 3 };
     let cosines = grid.direction.transpose() * directions;
     let match_of = |order: &[usize; 3]| (0..3).map(|axis| cosines[(order[axis], axis)].abs()).sum::<f64>();
@@ -276,8 +284,8 @@ fn reordered(grid: &Grid, directions: &Matrix3<f64>) -> Grid {
     }
 }
 
-/// A grid with this spacing and with the axes and the centre of `grid`, not larger than `grid`. Slices keep their
-/// thickness.
+/// A grid with the given spacing and with the axes and the centre of `grid`. It is not larger than `grid`. A slice
+/// keeps its thickness.
 fn centred(grid: &Grid, mut spacing: Vector3<f64>) -> Grid {
     if grid.is_slice() {
         spacing.z = grid.spacing.z;
@@ -294,8 +302,9 @@ fn centred(grid: &Grid, mut spacing: Vector3<f64>) -> Grid {
     Grid { shape, spacing, origin, direction: grid.direction }
 }
 
-/// Standard deviation of the blur to a resolution of `mm`, voxels. The variances of blur and voxel add up to the
-/// variance of the level. 0 across a slice.
+/// Standard deviation of the Gaussian that blurs an image on `grid` to a resolution of `mm`, in voxels. The variances
+/// of this Gaussian and of a voxel add up to the variance of the level. The standard deviation is 0 along the normal of
+/// a slice.
 fn sigma_voxels(grid: &Grid, mm: f64) -> [f64; 3] {
     let mut sigma = grid.spacing.map(|spacing| (mm * mm - spacing * spacing).max(0.0).sqrt() / FWHM / spacing);
     if grid.is_slice() {

@@ -1,11 +1,12 @@
-//! A regular lattice of points over up to three parameters, and the local minima of costs at its points.
+//! A regular lattice of points over up to three parameters, and a search for local minima of the cost among its points.
 
 use crate::parameters::Parameters;
 
-/// Share of the points, and of the range of costs, that is low enough for a full optimisation.
+/// A local minimum is optimised only if its cost is in this lowest share of the range of costs, and among this lowest
+/// share of all points.
 const PROMISING_SHARE: f64 = 0.2;
 
-/// A regular lattice over a box around 0, the first axis fastest.
+/// A regular lattice of points in a box around 0. The index along the first axis varies fastest.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Lattice {
     count: [usize; 3],
@@ -14,8 +15,8 @@ pub(crate) struct Lattice {
 }
 
 impl Lattice {
-    /// A lattice of `count` points along each axis, from −`range` to +`range`. An axis with one point has that point
-    /// at 0.
+    /// Makes a lattice of `count` points along each axis, from −`range` to +`range`. An axis with one point has its
+    /// point at 0.
     pub fn new(count: [usize; 3], range: [f64; 3]) -> Lattice {
         let single = |axis: usize| count[axis] == 1;
         Lattice {
@@ -29,19 +30,20 @@ impl Lattice {
         }
     }
 
-    /// Number of points.
+    /// Number of points of the lattice.
     pub fn len(&self) -> usize {
         self.count.iter().product()
     }
 
-    /// The point of this number.
+    /// The position of the lattice point with this number.
     pub fn point(&self, number: usize) -> [f64; 3] {
         let [nx, ny, _] = self.count;
         let index = [number % nx, number / nx % ny, number / nx / ny];
         std::array::from_fn(|axis| self.first[axis] + self.step[axis] * index[axis] as f64)
     }
 
-    /// Trilinear interpolation between values at the points; beyond the lattice, the value at its edge.
+    /// Interpolates values at the lattice points to the position `at`, trilinearly. Outside the lattice, the result is
+    /// the value at the nearest edge.
     pub fn interpolate(&self, values: &[[f64; 3]], at: [f64; 3]) -> [f64; 3] {
         let mut sum = [0.0; 3];
         for corner in 0..8usize {
@@ -60,7 +62,7 @@ impl Lattice {
         sum
     }
 
-    /// The parameters of the points with a promising cost that is not higher than at any neighbour.
+    /// The parameters of the lattice points that are local minima of the cost and have a promising cost.
     pub fn promising(&self, parameters: &[Parameters], costs: &[f64]) -> Vec<Parameters> {
         let limit = promising(costs);
         let lowest = self.minima(costs).into_iter().filter(|number| costs[*number] <= limit);
@@ -80,8 +82,8 @@ impl Lattice {
     }
 }
 
-/// The largest promising cost: within a fifth of the range above the lowest cost, and among the lowest fifth of the
-/// points.
+/// The largest cost that counts as promising. Such a cost is within the lowest fifth of the range of costs, and among
+/// the lowest fifth of the points.
 fn promising(costs: &[f64]) -> f64 {
     let mut sorted = costs.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,4 +1,5 @@
-//! One resolution level: both images as the cost needs them, and the costs of batches of transforms.
+//! One resolution level: both images in the form that the cost function needs, and the evaluation of batches of
+//! transforms.
 
 use std::sync::Arc;
 
@@ -14,25 +15,25 @@ use crate::{Cost, Error, Optimiser};
 /// The fixed and the moving image on the device at one resolution level, with the settings of the level's search.
 pub(crate) struct Level<'a, B: Backend> {
     pub backend: &'a B,
-    /// Spacing of the fixed grid, mm.
+    /// Voxel size of the fixed grid, mm.
     pub mm: f64,
     pub optimiser: Optimiser,
     pub cost: Cost,
     pub histogram: JointSampling,
-    /// Lowest and highest intensity of the fixed and of the moving image.
+    /// Robust range of the intensities (lowest, highest) of the fixed and of the moving image.
     pub low_high: [(f32, f32); 2],
     pub fixed: Arc<FixedLevel<B>>,
     pub moving: B::Image,
     pub moving_weight: Option<B::Image>,
-    /// Width of the ramp of weights at the border of the moving image along each axis, voxels.
+    /// Width of the zone at the border of the moving image where weights fall to 0, along each axis, in voxels.
     pub edge_voxels: [f64; 3],
     pub fixed_voxel_to_world: AffineTransform,
     pub world_to_moving_voxel: AffineTransform,
 }
 
 impl<B: Backend> Level<'_, B> {
-    /// The cost of each set of parameters; 1 where they do not make a transform. The observer is polled after each call of
-    /// the device.
+    /// The cost of each set of parameters; 1 for parameters that have no valid transform. The observer is polled after
+    /// each call to the device.
     pub fn costs(&self, frame: &Frame, batch: &[Parameters], progress: &mut Progress) -> Result<Vec<f64>, Error> {
         let transforms: Vec<Option<AffineTransform>> =
             batch.iter().map(|parameters| self.voxel_map(frame, parameters)).collect();
@@ -46,7 +47,7 @@ impl<B: Backend> Level<'_, B> {
         Ok(transforms.iter().map(|usable| usable.and_then(|_| costs.next()).unwrap_or(1.0)).collect())
     }
 
-    /// Parameters with their costs, best first.
+    /// Evaluates sets of parameters and returns them with their costs, best first.
     pub fn rated(
         &self,
         frame: &Frame,
@@ -61,7 +62,7 @@ impl<B: Backend> Level<'_, B> {
         Ok(rated)
     }
 
-    /// Whether the cost has creases: places where its slope jumps, so that no parabola fits.
+    /// Whether the cost function has creases: places where its slope jumps, so that no parabola fits.
     pub fn has_creases(&self) -> bool {
         self.cost.has_joint_histogram() && self.histogram == JointSampling::PartialVolume
     }
@@ -71,7 +72,7 @@ impl<B: Backend> Level<'_, B> {
         self.measured(&transforms.iter().map(|transform| self.between_voxels(transform)).collect::<Vec<_>>())
     }
 
-    /// The cost of each map between voxels.
+    /// The cost of each affine map from voxels of the fixed grid to voxels of the moving grid.
     fn measured(&self, maps: &[AffineTransform]) -> Result<Vec<f64>, Error> {
         let Level { backend, cost, moving, edge_voxels, low_high, .. } = self;
         let weight = self.moving_weight.as_ref();

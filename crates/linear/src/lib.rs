@@ -1,8 +1,9 @@
 //! Linear registration: FLIRT's multi-start, multi-resolution search, by correlation ratio or another [`Cost`].
 //!
-//! [`register`] finds the transform from the fixed to the moving world, a translation up to an affine map, with the lowest
-//! cost. The local optimisers are state machines that ask for costs, so that each round of all starts is one batch of
-//! evaluations on the device. [`Fixed`] is the fixed side alone, for many registrations to one image.
+//! [`register`] finds the transform from the fixed to the moving world with the lowest cost. The model is a
+//! translation, a rigid or similarity transform, or an affine map. The local optimisers are state machines that ask for
+//! costs. So the device evaluates the costs for all starts in one batch. [`Fixed`] is a prepared fixed image, for many
+//! registrations to one image.
 
 mod boundary;
 mod compare;
@@ -43,17 +44,17 @@ pub use options::{AngleSearch, Dof, Optimiser, Options, Search};
 pub use outcome::Outcome;
 pub use start::Start;
 
-/// Aligns `moving` to `fixed` by the search of Jenkinson & Smith (2001) and Jenkinson et al. (2002), with the changes that
-/// `search.rs` lists. The result maps fixed to moving points, RAS mm.
+/// Aligns `moving` to `fixed` by the search of Jenkinson & Smith (2001) and Jenkinson et al. (2002), with the changes
+/// that `search.rs` lists. The result maps fixed to moving points, RAS mm.
 ///
-/// Each image has its own grid; both are volumes or both are slices. The weights, if given, are at least 0 and on the grid
-/// of their image; weights of 0 and 1 make a mask. The search begins at `start`. The observer receives a report after every
-/// step of the search, and is polled after every batch of cost evaluations; the result does not depend on it.
+/// Each image has its own grid; both are volumes or both are slices. The weights, if given, are at least 0 and on the
+/// grid of their image; weights of 0 and 1 make a mask. The search begins at `start`. The observer receives a report
+/// after every step of the search, and is polled after every batch of cost evaluations; the result does not depend on
+/// it.
 ///
-/// # Errors
-/// Images that are constant, not finite, too small, or a slice beside a volume; weights on another grid or without any
-/// voxel; options out of range; a singular start; images that do not overlap for any transform that the search evaluated;
-/// an observer that breaks ([`Error::Stopped`]); a device that fails.
+/// # Errors Images that are constant, not finite, too small, or a slice beside a volume; weights on another grid or
+/// without any voxel; options out of range; a singular start; images that do not overlap for any transform that the
+/// search evaluated; an observer that stops the registration ([`Error::Stopped`]); a device that fails.
 #[expect(
     clippy::too_many_arguments,
     reason = "two images, their weights, and the four arguments of every registration"

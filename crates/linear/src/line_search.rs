@@ -1,21 +1,23 @@
-//! Line search as a state machine that asks for costs, so that many line searches are evaluated in one batch.
+//! A line search as a state machine that asks for costs, so that many line searches are evaluated in one batch.
 //!
-//! The cost is evaluated on both sides of the start together. Then the bracket grows towards the lower side by the
-//! factor 1.6, and shrinks by parabolic interpolation. Distances are in tolerances.
+//! First the cost is evaluated on both sides of the start. Then the bracket around the minimum grows towards the side
+//! with the lower cost by the factor 1.6, and shrinks by parabolic interpolation. Distances are in units of the
+//! parameters' tolerances.
 
-/// Factor by which a bracket grows.
+/// Factor by which a bracket around a minimum grows.
 const GROWTH: f64 = 1.6;
 
-/// Largest number of times that a bracket grows.
+/// Largest number of times that a bracket around a minimum grows.
 const MOST_GROWTH: usize = 8;
 
-/// Default for the largest number of parabolas on a bracket.
+/// Default for the largest number of parabolas that are fitted to a bracket.
 const MOST_REFINEMENTS: usize = 4;
 
-/// Default precision: a parabola whose vertex is closer than this to the middle of the bracket is the last.
+/// Default precision. The search ends when the vertex of the parabola is closer than this to the middle of the bracket,
+/// in units of the parameters' tolerances.
 const PRECISION: f64 = 0.5;
 
-/// A position on the line and the cost there.
+/// A position on the search line and the cost there.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Probe {
     pub at: f64,
@@ -26,19 +28,20 @@ pub(crate) struct Probe {
 enum Phase {
     /// Costs are evaluated at both sides of the start, and at the start itself if its cost is unknown.
     Opening,
-    /// The interval is extended, because the cost still falls towards one side.
+    /// The bracket is extended, because the cost still falls towards one side.
     Growing,
-    /// The interval brackets a minimum: the cost in the middle is no higher than at either end.
+    /// The bracket contains a minimum: the cost in the middle is no higher than at either end.
     Closing,
     Done,
 }
 
-/// A search along a line for the minimum nearest to 0.
+/// State of a search along a line, for the minimum nearest to position 0.
 #[derive(Debug, Clone)]
 pub(crate) struct LineSearch {
     phase: Phase,
     steps: usize,
-    /// Three probes in the order of their positions. While the bracket shrinks, the middle probe is the best.
+    /// Three positions with their costs, in ascending order of position. While the bracket shrinks, the middle position
+    /// has the lowest cost.
     bracket: [Probe; 3],
     asked: Vec<f64>,
     start_known: bool,
@@ -47,7 +50,8 @@ pub(crate) struct LineSearch {
 }
 
 impl LineSearch {
-    /// Makes a search from position 0, whose cost may be known. The positions ± `opening` are evaluated first.
+    /// Makes a line search that starts at position 0. `cost` is the cost there, if it is known. The first positions to
+    /// be evaluated are ± `opening`.
     pub fn new(cost: Option<f64>, opening: f64) -> LineSearch {
         let start = Probe { at: 0.0, cost: cost.unwrap_or(f64::INFINITY) };
         let mut asked = vec![-opening, opening];
@@ -65,17 +69,17 @@ impl LineSearch {
         }
     }
 
-    /// The same search with this precision and this largest number of parabolas.
+    /// A copy of the search with another precision and another largest number of parabolas.
     pub fn refined(self, precision: f64, refinements: usize) -> LineSearch {
         LineSearch { precision, refinements, ..self }
     }
 
-    /// The positions whose costs are needed next; empty if the search is over.
+    /// The positions on the line whose costs are needed next; empty if the search has ended.
     pub fn ask(&self) -> &[f64] {
         &self.asked
     }
 
-    /// Receives the costs of the positions asked for.
+    /// Receives the costs of the positions that [`LineSearch::ask`] returned.
     pub fn tell(&mut self, costs: &[f64]) {
         let probe = |index: usize| Probe { at: self.asked[index], cost: costs[index] };
         match self.phase {
@@ -95,7 +99,7 @@ impl LineSearch {
         self.next();
     }
 
-    /// The best position so far.
+    /// The position with the lowest cost so far.
     pub fn best(&self) -> Probe {
         self.bracket
             .into_iter()
@@ -130,7 +134,8 @@ impl LineSearch {
     }
 }
 
-/// Returns the bracket after a probe inside `[low, middle, high]`: the smaller bracket around the best probe.
+/// Returns the bracket after an evaluation inside `[low, middle, high]`: the smaller bracket around the position with
+/// the lowest cost.
 fn closed([low, middle, high]: [Probe; 3], found: Probe) -> [Probe; 3] {
     match (found.at < middle.at, found.cost < middle.cost) {
         (true, true) => [low, found, middle],
@@ -140,13 +145,14 @@ fn closed([low, middle, high]: [Probe; 3], found: Probe) -> [Probe; 3] {
     }
 }
 
-/// The minimum of the parabola through the bracket's probes, kept away from both ends.
+/// The position of the minimum of the parabola through the bracket's three points, limited so that it is not too close
+/// to either end.
 fn vertex([low, middle, high]: [Probe; 3]) -> f64 {
     let (left, right) = (middle.at - low.at, high.at - middle.at);
     let (rise_left, rise_right) = (low.cost - middle.cost, high.cost - middle.cost);
     let (slope, curvature) =
         (rise_right * left * left - rise_left * right * right, rise_right * left + rise_left * right);
-    // The cost is flat on both sides, so the middle is taken.
+    // If the curvature is not positive, the cost is flat on both sides, and the middle is returned.
     let shift = if curvature > 0.0 { -0.5 * slope / curvature } else { 0.0 };
     middle.at + shift.clamp(-0.9 * left, 0.9 * right)
 }

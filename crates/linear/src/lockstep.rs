@@ -1,10 +1,10 @@
-//! Runs many searches in lockstep: each is a state machine that asks for costs, so that the costs for all searches
-//! are evaluated in one batch.
+//! Runs many searches in lockstep. Each search is a state machine that asks for costs. The costs for all searches are
+//! evaluated in one batch.
 
 use crate::Error;
 use crate::parameters::Parameters;
 
-/// Parameters and their cost.
+/// A set of parameters and its cost.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Candidate {
     pub parameters: Parameters,
@@ -16,17 +16,19 @@ pub(crate) fn best_first(candidates: &mut [Candidate]) {
     candidates.sort_by(|a, b| a.cost.total_cmp(&b.cost));
 }
 
-/// A minimisation from one start, which asks for costs and is told them.
+/// A minimisation from one start. [`AskTell::ask`] returns the parameters whose costs it needs, and [`AskTell::tell`]
+/// receives the costs.
 pub(crate) trait AskTell {
-    /// The parameters whose costs are needed next; empty if the search is over.
+    /// The parameters whose costs are needed next; empty if the search has ended.
     fn ask(&self) -> Vec<Parameters>;
-    /// Receives the costs of the parameters asked for.
+    /// Receives the costs of the parameters that [`AskTell::ask`] returned.
     fn tell(&mut self, costs: &[f64]);
     /// The best candidate so far, with cost 1 before any cost is known.
     fn found(&self) -> Candidate;
 }
 
-/// Runs every search to its end. Each round evaluates the parameters that all searches ask for in one call of `evaluate`.
+/// Runs every search to its end and returns the results. In each round, one call of `evaluate` computes the costs that
+/// all searches need.
 pub(crate) fn run(
     searches: &mut [impl AskTell],
     mut evaluate: impl FnMut(&[Parameters]) -> Result<Vec<f64>, Error>,

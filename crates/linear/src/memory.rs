@@ -1,59 +1,60 @@
 //! Estimates of the memory that the linear stage needs.
 //!
-//! They count the buffers that `images.rs`, `level.rs` and `fixed.rs` hold at the same time. Grids are those of the
-//! images as given; `masked` says which images have a weight.
+//! They count the buffers that `images.rs`, `level.rs` and `fixed.rs` hold at the same time. The grids in the arguments
+//! are those of the input images. `masked` says which of the images have a weight.
 
 use antsreg_core::Grid;
 
 use crate::Options;
 
-/// Size of a scalar voxel, bytes.
+/// Size of a voxel of a scalar image, bytes.
 const SCALAR: usize = 4;
 
-/// Number of voxels of a sorted list for which a device counts the bins together.
+/// When the device sorts voxels into bins, it counts the voxels of each bin in chunks of this many voxels.
 const VOXELS_PER_COUNTER: usize = 2048;
 
-/// Peak memory on a device of a registration of a fixed and a moving image, bytes.
+/// Peak device memory of the registration of a fixed and a moving image, bytes.
 ///
-/// Not counted: sums of batches and of blocks, and the rounding up by the device's allocator.
+/// Not counted: the partial sums of batches and thread blocks, and the rounding by the device's allocator.
 pub fn device_bytes([fixed, moving]: [&Grid; 2], masked: [bool; 2], options: &Options) -> usize {
     let [fixed_images, moving_images] = masked.map(images);
     let loaded = fixed.len() * fixed_images + moving.len() * moving_images;
     // No level is finer than the coarser of the two images.
     let level = level_voxels(fixed, finest_mm(fixed, options).max(moving.spacing.min()));
-    // A blur with a wide kernel needs a copy.
+    // A blur with a wide kernel needs a copy of the image.
     let blurring = 2 * fixed.len() + level;
-    // Memory for the fixed level with its sorted list. In addition, first the counters of the bins during sorting,
-    // later the moving level: blurred and resampled, then as an image and as a texture.
+    // The searching phase holds the fixed level with its sorted list. In addition it holds first the counters of the
+    // bins during sorting, and later the moving level: blurred and resampled, then as an image and as a texture.
     let counters = level.div_ceil(VOXELS_PER_COUNTER) * options.bins;
     let searching = 2 * level * fixed_images + counters.max(2 * moving.len() * moving_images);
     SCALAR * (loaded + blurring.max(searching))
 }
 
-/// Memory of a device that a fixed side keeps between registrations, bytes: the image, and the sorted lists of all levels.
+/// Device memory that a prepared fixed image keeps between registrations, bytes: the image, and the sorted voxel lists
+/// of all levels.
 pub fn prepared_device_bytes(fixed: &Grid, masked: bool, options: &Options) -> usize {
     let level = level_voxels(fixed, finest_mm(fixed, options));
     // All levels together need 1 + 1/8 + 1/64 + … = 8/7 of the voxels of the finest level.
     SCALAR * (fixed.len() * images(masked) + 8 * level * images(masked) / 7)
 }
 
-/// Peak main memory of a registration on the CPU, bytes, without the images and weights themselves: the blurred
-/// moving image, and the sorted list of the fixed voxels with their coordinates.
+/// Peak main memory of a registration on the CPU, bytes, without the input images and weights: the blurred moving
+/// image, and the sorted list of the fixed voxels with their coordinates.
 pub fn host_bytes([fixed, moving]: [&Grid; 2]) -> usize {
     SCALAR * (moving.len() + fixed.len() * (1 + 4))
 }
 
-/// Number of images of one side: the image, and its weight if there is one.
+/// Number of images to store for the fixed or the moving image: the image, and its weight if there is one.
 fn images(masked: bool) -> usize {
     1 + usize::from(masked)
 }
 
-/// Voxel size of the finest level for this fixed grid, mm.
+/// Voxel size of the finest level for a fixed image on this grid, mm.
 fn finest_mm(fixed: &Grid, options: &Options) -> f64 {
     fixed.spacing.min().max(options.finest_mm).max(1.0)
 }
 
-/// Voxels of the isotropic grid of a level of `mm`.
+/// Number of voxels of the isotropic grid of a level of `mm`.
 fn level_voxels(fixed: &Grid, mm: f64) -> usize {
     (0..3).map(|axis| (fixed.shape[axis] as f64 * fixed.spacing[axis] / mm).ceil() as usize).product()
 }
@@ -68,8 +69,8 @@ mod tests {
 
     #[test]
     fn the_peak_is_that_of_the_search() {
-        // The expected scalars per voxel were counted by hand, with one grid for both images and a level on that
-        // grid.
+        // The expected numbers of scalars per voxel were counted by hand. Both images and the finest level have the
+        // same grid.
         let grid = cube(100, 1.0);
         for (masked, scalars) in [([false; 2], 6), ([true, false], 9), ([false, true], 9), ([true; 2], 12)] {
             let bytes = device_bytes([&grid, &grid], masked, &Options::default());
@@ -79,7 +80,7 @@ mod tests {
 
     #[test]
     fn levels_of_thick_slices_are_isotropic() {
-        // Such a grid has a fifth of the voxels of the 1 mm level.
+        // With voxels 5 mm thick, the fixed grid has a fifth of the voxels of the 1 mm level.
         let mut grid = cube(100, 1.0);
         grid.spacing.z = 5.0;
         let bytes = device_bytes([&grid, &grid], [false; 2], &Options::default());
@@ -90,11 +91,11 @@ mod tests {
     fn no_level_is_finer_than_the_coarser_image() {
         let (fine, coarse) = (cube(128, 1.0), cube(64, 2.0));
         let options = Options::default();
-        // The memory holds both images. During the blur of the fixed image it also holds two copies of that image,
-        // and the level with an eighth of its voxels.
+        // The expected memory holds both images. During the blur of the fixed image, it also holds two copies of that
+        // image, and the level, which has an eighth of its voxels.
         let expected = fine.len() + coarse.len() + 2 * fine.len() + coarse.len();
         assert_eq!(device_bytes([&fine, &coarse], [false; 2], &options), SCALAR * expected);
-        // The options limit the level to the same spacing.
+        // Here the options limit the finest level to 2 mm, as the coarser image did above.
         let options = Options { finest_mm: 2.0, ..options };
         let expected = 2 * fine.len() + (2 * coarse.len() + 2 * fine.len()).max(2 * fine.len() + coarse.len());
         assert_eq!(device_bytes([&fine, &fine], [false; 2], &options), SCALAR * expected);

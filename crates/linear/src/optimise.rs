@@ -1,4 +1,4 @@
-//! Local optimisation on a level.
+//! Local optimisation of candidates on one resolution level.
 
 use antsreg_kernels::Backend;
 
@@ -10,17 +10,18 @@ use crate::polish::{Curvature, polish};
 use crate::progress::Progress;
 use crate::{Dof, Error, Optimiser, descent, powell};
 
-/// Newton steps on a level, at most.
+/// Largest number of Newton steps on a level.
 const NEWTON_STEPS: usize = 8;
 
-/// Sweeps over the directions where Newton steps follow.
+/// Number of sweeps of line searches for a rough optimisation, which Newton steps follow.
 const FEW_SWEEPS: usize = 2;
 
-/// Distance below which two candidates are taken to have the same minimum, tolerances of the level.
+/// Two candidates closer than this are assumed to have the same minimum; in units of the parameters' tolerances on the
+/// level.
 const NEAR: f64 = 2.0;
 
 impl<B: Backend> Level<'_, B> {
-    /// Optimises each start over these degrees of freedom; results in the order of the starts.
+    /// Optimises each start over the degrees of freedom `dof`. Returns the results in the order of the starts.
     pub fn optimise(
         &self,
         frame: &Frame,
@@ -31,7 +32,8 @@ impl<B: Backend> Level<'_, B> {
         self.optimise_along(frame, starts, &frame.directions(dof, self.mm), SWEEPS, progress)
     }
 
-    /// Optimises each start roughly, precisely enough to compare them; results in the order of the starts.
+    /// Optimises each start roughly, but well enough to compare the results. Returns the results in the order of the
+    /// starts.
     pub fn approach(
         &self,
         frame: &Frame,
@@ -42,8 +44,8 @@ impl<B: Backend> Level<'_, B> {
         self.optimise_along(frame, starts, &frame.directions(dof, self.mm), FEW_SWEEPS, progress)
     }
 
-    /// Optimises each start along these directions by the optimiser of the options; results in the order of the
-    /// starts.
+    /// Optimises each start along the given directions with the optimiser that the options name. Returns the results in
+    /// the order of the starts.
     pub fn optimise_along(
         &self,
         frame: &Frame,
@@ -60,8 +62,8 @@ impl<B: Backend> Level<'_, B> {
         }
     }
 
-    /// Optimises each start over these degrees of freedom until convergence. Returns the results best first, with the
-    /// curvature if the optimiser measures it.
+    /// Optimises each start over the degrees of freedom `dof` until convergence. Returns the results, best first, each
+    /// with the curvature of the cost if the optimiser measures the curvature.
     pub fn polish(
         &self,
         frame: &Frame,

@@ -1,4 +1,4 @@
-//! Options of the linear stage, and their ranges.
+//! Options of the linear stage, and their allowed ranges.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -9,34 +9,35 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Boundary, Cost, Error};
 
-/// Degrees of freedom of the transform.
+/// Model of the transform, by its degrees of freedom.
 ///
-/// The numbers in the names are those of volumes; slices have 2, 3, 4, 5 and 6. Ordered from few to many.
+/// The numbers in the names are the degrees of freedom for volumes. For slices the models have 2, 3, 4, 5 and 6. The
+/// models are ordered from few to many degrees of freedom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dof {
-    /// Translation. The linear part stays exactly that of the start.
+    /// Translation. The linear part stays that of the start, exactly.
     #[serde(rename = "translation")]
     Translation3,
     /// Rotation and translation.
     #[serde(rename = "rigid")]
     Rigid6,
-    /// Rigid and one common scale.
+    /// Rotation, translation and one common scale.
     #[serde(rename = "similarity")]
     Similarity7,
-    /// Rigid and a scale along each axis of the moving image.
+    /// Rotation, translation and a scale along each axis of the moving image.
     #[serde(rename = "scales")]
     Scales9,
-    /// Every affine map.
+    /// General affine map.
     #[serde(rename = "affine")]
     Affine12,
 }
 
 impl Dof {
-    /// All models, from few to many degrees of freedom.
+    /// All models of the transform, from few to many degrees of freedom.
     pub const ALL: [Dof; 5] = [Dof::Translation3, Dof::Rigid6, Dof::Similarity7, Dof::Scales9, Dof::Affine12];
 
-    /// Number of degrees of freedom, for volumes or for slices.
+    /// Number of degrees of freedom of the model, for volumes or for slices.
     pub fn number(self, slices: bool) -> u8 {
         match (self, slices) {
             (Dof::Translation3, false) => 3,
@@ -52,50 +53,51 @@ impl Dof {
         }
     }
 
-    /// Kind of the search step that optimises over these degrees of freedom, for reports.
+    /// Name in reports for the search step that optimises over these degrees of freedom.
     pub(crate) fn search_step(self) -> SearchStep {
         SearchStep::DegreesOfFreedom(self.number(false))
     }
 }
 
-/// The search for the right orientation, and for the right translation where the model is a translation.
+/// The search for the orientation; for a translation model, the search for the translation.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Search {
-    /// A coarse search over angles, then refinement. A model without rotation searches over translations instead.
+    /// A coarse search over rotations, then refinement. A translation model has a search over translations instead.
     Angles(AngleSearch),
     /// Refinement of the start only.
     None,
 }
 
-/// The rotations relative to the start that the coarse search evaluates.
+/// Which rotations, relative to the start, the coarse search evaluates.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AngleSearch {
-    /// The search goes from minus to plus these angles about x, y and z, degrees, within [`AngleSearch::RANGE_DEGREES`].
+    /// Range of the angles about x, y and z, degrees: from minus to plus these values, within
+    /// [`AngleSearch::RANGE_DEGREES`].
     pub range_degrees: [f64; 3],
-    /// Step between the angles at which translation and scale are optimised, degrees, within
+    /// Step between the rotations for which translation and scale are optimised, degrees, within
     /// [`AngleSearch::STEP_DEGREES`].
     pub coarse_step_degrees: f64,
-    /// Step between the angles at which the cost is evaluated, degrees, within [`AngleSearch::STEP_DEGREES`].
+    /// Step between the rotations for which only the cost is evaluated, degrees, within [`AngleSearch::STEP_DEGREES`].
     pub fine_step_degrees: f64,
-    /// Whether the four rotations that align the principal axes of both images are evaluated as well, also outside
-    /// the range. They find a brain in any orientation.
+    /// Whether the search also evaluates the four rotations that align the principal axes of both images, even outside
+    /// the range. These rotations find a brain in any orientation.
     pub principal_axes: bool,
 }
 
 impl AngleSearch {
-    /// Allowed angles of the range, degrees.
+    /// Allowed values of the range of angles, degrees.
     pub const RANGE_DEGREES: RangeInclusive<f64> = 0.0..=180.0;
-    /// Allowed steps between angles, degrees.
+    /// Allowed steps between rotations, degrees.
     pub const STEP_DEGREES: RangeInclusive<f64> = 1.0..=180.0;
 
-    /// The search for slices: all angles about their normal.
+    /// The search for slices: all angles about the slice's normal.
     pub fn of_slices() -> AngleSearch {
         AngleSearch { range_degrees: [0.0, 0.0, 180.0], ..AngleSearch::default() }
     }
 
-    /// Checks that angles and steps are in range.
+    /// Checks that the range and the steps of the angles are allowed.
     ///
     /// # Errors
     /// [`Error::AngleRange`] and [`Error::AngleStep`].
@@ -124,27 +126,27 @@ impl Default for AngleSearch {
     }
 }
 
-/// The local optimiser.
+/// The local optimiser of the linear stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Optimiser {
-    /// One parameter after the other, then Newton steps
+    /// One parameter after the other, then Newton steps.
     ///
-    /// Line searches along the parameters as in FLIRT (Jenkinson & Smith 2001).
+    /// The line searches along the parameters are those of FLIRT (Jenkinson & Smith 2001).
     #[default]
     Flirt,
-    /// Powell's method, at no two points closer than 0.05° and 0.02 mm times the level's mm
+    /// Powell's method, at no two points closer than 0.05° and 0.02 mm times the level's mm.
     ///
-    /// Shams 2010, section 3.7.
+    /// Reference: Shams 2010, section 3.7.
     Powell,
-    /// Steepest descent
+    /// Steepest descent.
     ///
-    /// Sun 2010.
+    /// Reference: Sun 2010.
     Descent,
 }
 
-/// The name on the command line.
+/// Formats the optimiser's name as on the command line, such as "powell".
 impl fmt::Display for Optimiser {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
@@ -158,24 +160,26 @@ impl fmt::Display for Optimiser {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
-    /// Degrees of freedom.
+    /// Model of the transform, by its degrees of freedom.
     pub dof: Dof,
-    /// The search for the right orientation.
+    /// The search for the orientation of the moving image.
     pub search: Search,
-    /// The local optimiser.
+    /// The optimiser that refines each candidate.
     pub optimiser: Optimiser,
-    /// The cost that is minimised.
+    /// The cost function that is minimised.
     pub cost: Cost,
-    /// How joint histograms are filled, for the costs that have one.
+    /// How the joint histogram is filled, for costs that have a joint histogram.
     pub histogram: JointSampling,
-    /// Bins over the intensities at 1 mm, for the costs that have bins, within [`Options::BINS`]. A level of s mm has
-    /// bins / s of them, and a joint histogram of volumes bins / √s on either side.
+    /// Number of intensity bins on the 1 mm level, for costs that have bins, within [`Options::BINS`]. A level of s mm
+    /// has bins / s. The joint histogram of volumes has bins / √s along either axis.
     pub bins: usize,
-    /// Finest level, mm, one of [`Options::LEVELS_MM`]. Levels finer than the voxels are skipped in any case.
+    /// Voxel size of the finest level, mm: one of [`Options::LEVELS_MM`]. A level finer than the voxels of the images
+    /// is skipped.
     pub finest_mm: f64,
-    /// Intensities are clamped to the quantiles of these shares of the voxels: low < high, within [`Options::SHARES`].
+    /// Robust range of intensities, as two shares of voxels (low < high, within [`Options::SHARES`]). Intensities are
+    /// clamped to the quantiles of these shares.
     pub robust_shares: [f64; 2],
-    /// Boundary-based registration after the search, which needs the fixed side's white matter.
+    /// Options of a boundary-based registration after the search. It needs the white matter of the fixed image.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub boundary: Option<Boundary>,
 }
@@ -197,28 +201,27 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Allowed numbers of bins at 1 mm.
+    /// Allowed numbers of intensity bins on the 1 mm level.
     pub const BINS: RangeInclusive<usize> = JointParameters::BINS;
-    /// Levels of the schedule, mm, coarsest first: the allowed values of `finest_mm`.
+    /// All resolution levels, mm, coarsest first. These are the allowed values of `finest_mm`.
     pub const LEVELS_MM: [f64; 4] = [8.0, 4.0, 2.0, 1.0];
-    /// Allowed shares of voxels.
+    /// Allowed shares of voxels for the robust range.
     pub const SHARES: RangeInclusive<f64> = 0.0..=1.0;
 
-    /// The default options for a cost.
+    /// The default options for a cost function.
     pub fn of(cost: Cost) -> Options {
         Options { cost, bins: cost.default_bins(), ..Options::default() }
     }
 
-    /// The same options with another cost and that cost's default number of bins.
+    /// A copy of the options with another cost function and with the default number of bins of that function.
     pub fn with_cost(self, cost: Cost) -> Options {
         let bins = if cost == self.cost { self.bins } else { cost.default_bins() };
         Options { cost, bins, ..self }
     }
 
-    /// Checks that all values are in range.
+    /// Checks that all options of the linear stage are in range.
     ///
-    /// # Errors
-    /// [`Error::Bins`], [`Error::FinestLevel`], [`Error::RobustShares`], [`Error::AngleRange`] and
+    /// # Errors [`Error::Bins`], [`Error::FinestLevel`], [`Error::RobustShares`], [`Error::AngleRange`] and
     /// [`Error::AngleStep`].
     pub fn check(&self) -> Result<(), Error> {
         if !Self::BINS.contains(&self.bins) {

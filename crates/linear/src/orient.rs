@@ -1,4 +1,4 @@
-//! The search of the coarsest level: candidates for the orientation of the moving image.
+//! The search on the coarsest level. It finds candidates for the orientation of the moving image.
 
 use antsreg_kernels::Backend;
 use nalgebra::Vector3;
@@ -13,10 +13,12 @@ use crate::pose::Pose;
 use crate::progress::Progress;
 use crate::{AngleSearch, Dof, Error};
 
-/// Candidates from the whole range of angles, each optimised over at most seven degrees of freedom, best first.
+/// Returns candidates from the whole range of rotations, best first. Each is optimised over at most seven degrees of
+/// freedom.
 ///
-/// As in FLIRT (Jenkinson & Smith 2001): translation and scale are optimised at the coarse angles, and interpolated to the
-/// fine ones. The local minima among the fine angles are optimised, and so are the alignments of the principal axes.
+/// As in FLIRT (Jenkinson & Smith 2001), translation and scale are optimised at the coarse steps of the angles, and
+/// interpolated to the fine steps. The local minima among the fine steps are optimised, and so are the alignments of
+/// the principal axes.
 pub(crate) fn search<B: Backend>(
     level: &Level<B>,
     frame: &Frame,
@@ -26,7 +28,7 @@ pub(crate) fn search<B: Backend>(
     progress: &mut Progress,
 ) -> Result<Vec<Candidate>, Error> {
     let mut angles = *angles;
-    // No search about axes that the frame cannot rotate about.
+    // Axes about which the model does not rotate get one angle, 0: a slice rotates about its normal only.
     (0..3).filter(|axis| !frame.turns().contains(axis)).for_each(|axis| angles.range_degrees[axis] = 0.0);
     let coarse_lattice = angle_lattice(&angles, angles.coarse_step_degrees);
     let starts: Vec<Parameters> =
@@ -49,8 +51,8 @@ pub(crate) fn search<B: Backend>(
         .collect();
     let mut starts = fine_lattice.promising(&fine, &level.costs(frame, &fine, progress)?);
     if dof >= Dof::Scales9 {
-        // If the objects differ by a stretch, the correct orientation may cost more than others as long as only a
-        // common scale is allowed.
+        // If the objects differ by a stretch, the correct orientation may have a higher cost than wrong orientations as
+        // long as only a common scale is allowed.
         let stretches: Vec<Parameters> =
             fine.iter().map(|turned| stretched(frame, poses, turned, dof).unwrap_or(*turned)).collect();
         starts.extend(fine_lattice.promising(&stretches, &level.costs(frame, &stretches, progress)?));
@@ -63,27 +65,28 @@ pub(crate) fn search<B: Backend>(
     Ok(found)
 }
 
-/// The lattice of the angles, radians, at about `step_degrees`.
+/// The lattice of rotation angles, in radians, with a step of about `step_degrees`.
 fn angle_lattice(angles: &AngleSearch, step_degrees: f64) -> Lattice {
     let count = angles.range_degrees.map(|range| (2.0 * range / step_degrees).round() as usize + 1);
     Lattice::new(count, angles.range_degrees.map(f64::to_radians))
 }
 
-/// The start, rotated by angles about the three axes, radians.
+/// The parameters of the start, rotated by `angles` about the three axes, radians.
 fn turned(angles: [f64; 3]) -> Parameters {
     let mut parameters = IDENTITY;
     parameters[ROTATION..TRANSLATION].copy_from_slice(&angles);
     parameters
 }
 
-/// The orientations in which the principal axes of both images coincide, with the given scale and, if scales may differ,
-/// also with the stretch that gives both objects the same extent along these axes.
+/// The parameters with which the principal axes of both images coincide, with the given scale. If the model has a scale
+/// for each axis, the list also has copies with the stretch that gives both objects the same extent along these axes.
 fn principal(frame: &Frame, [fixed, moving]: &[Pose; 2], dof: Dof, scale: f64) -> Vec<Parameters> {
     let mut maps = moving.maps_to(fixed, &Vector3::from_element(scale)).to_vec();
     if dof >= Dof::Scales9 {
         maps.extend(moving.maps_to(fixed, &moving.stretch_to(fixed)));
     }
-    // `parameters` sets three scales for nine degrees of freedom; a common scale is set for all three here.
+    // `Frame::parameters` sets the three scales only for models with nine or more degrees of freedom. A similarity
+    // needs them as well, for its common scale.
     let kept = if dof == Dof::Similarity7 { Dof::Scales9 } else { dof };
     maps.iter()
         .filter(|map| frame.keeps_side(map))

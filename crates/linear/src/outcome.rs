@@ -9,15 +9,15 @@ use crate::BoundaryOutcome;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Outcome {
-    /// The transform found, fixed → moving, RAS mm.
+    /// The transform that the registration found, fixed → moving, RAS mm.
     pub transform: AffineTransform,
-    /// The start of the search, fixed → moving, RAS mm.
+    /// The transform at which the search began, fixed → moving, RAS mm.
     pub start: AffineTransform,
-    /// Cost of `transform` on the finest level used, 0 to 1.
+    /// Cost of `transform`, 0 to 1: that of the finest level or, after boundary-based registration, the boundary cost.
     pub cost: f64,
-    /// Spacing of each level in mm, and the cost at the end of the level; coarsest level first.
+    /// For each level its voxel size in mm and the lowest cost at its end; coarsest level first.
     pub levels: Vec<(f64, f64)>,
-    /// What boundary-based registration did after the search. Then `cost` is its cost.
+    /// Result of the boundary-based registration, if there was one after the search. `cost` is then its cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boundary: Option<BoundaryOutcome>,
 }

@@ -1,4 +1,4 @@
-//! The twelve parameters of FLIRT's affine model, and their transform.
+//! The twelve parameters of FLIRT's affine model, and the transform that they describe.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 
 use crate::{Dof, Error, start};
 
-/// Three angles (radians), three translations (mm), three scales, three skews.
+/// Parameters of an affine transform: three angles (radians), three translations (mm), three scales, three skews.
 pub(crate) type Parameters = [f64; 12];
 
 pub(crate) const ROTATION: usize = 0;
@@ -18,50 +18,51 @@ pub(crate) const SKEW: usize = 9;
 /// The parameters of the start transform.
 pub(crate) const IDENTITY: Parameters = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0];
 
-/// FLIRT's tolerance of each parameter at 1 mm: radians, mm, scale, skew. Each moves the surface of a brain by about the
-/// same distance.
+/// FLIRT's tolerance of each kind of parameter on the 1 mm level: angle (radians), translation (mm), scale, skew. A
+/// change by one tolerance moves the surface of a brain by about the same distance for each parameter.
 const TOLERANCE: [f64; 4] = [0.005, 0.2, 0.002, 0.001];
 
-/// Smallest scale for which parameters have a valid transform.
+/// Smallest scale with which parameters have a valid transform.
 const LEAST_SCALE: f64 = 1e-2;
 
-/// A search direction in the space of the twelve parameters, with a length of one tolerance.
+/// A search direction in the space of the twelve parameters. Its length is one tolerance.
 pub(crate) type Direction = Parameters;
 
-/// The largest difference of two sets of parameters, in tolerances at a level of `mm`.
+/// The largest difference between two sets of parameters, in units of the parameters' tolerances on a level of `mm`.
 pub(crate) fn tolerances(a: &Parameters, b: &Parameters, mm: f64) -> f64 {
     (0..12).map(|i| (a[i] - b[i]).abs() / (TOLERANCE[i / 3] * mm)).fold(0.0, f64::max)
 }
 
-/// `point` moved along `direction`.
+/// The parameters `point`, moved by `distance` along `direction`.
 pub(crate) fn along(point: &Parameters, direction: &Direction, distance: f64) -> Parameters {
     std::array::from_fn(|i| point[i] + distance * direction[i])
 }
 
-/// The space of the parameters. A moving point m, RAS mm, is mapped to L·D·R·K·S·Dᵀ·(m − c) + f + t, with the
-/// rotation R = Rx·Ry·Rz, the skews K (unit upper triangle), the scales S and the translation t. D has the axes of
-/// the moving image as columns, c is the image's centre of mass. L is the linear part of the start, moving → fixed,
-/// and f the point to which the start maps c. So the parameters [`IDENTITY`] give the start.
+/// Relation between parameters and transforms. A moving point m, RAS mm, is mapped to L·D·R·K·S·Dᵀ·(m − c) + f + t. The
+/// factors are the rotation R = Rx·Ry·Rz, the skews K (unit upper triangle) and the scales S; t is the translation. D
+/// has the axes of the moving image as columns, and c is the image's centre of mass. L is the linear part of the start,
+/// moving → fixed, and f is the point to which the start maps c. So the parameters [`IDENTITY`] give the start.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Frame {
-    /// The moving image's axes in the world.
+    /// Axes of the moving image in world coordinates, as columns.
     axes: Matrix3<f64>,
-    /// Centre of mass of the moving image, mm.
+    /// Centre of mass of the moving image, RAS mm.
     moving_centre: Point3<f64>,
-    /// Linear part of the start, moving → fixed.
+    /// Linear part of the start transform, moving → fixed.
     orientation: Matrix3<f64>,
-    /// The point to which the start takes the centre, mm.
+    /// The point to which the start transform maps the moving image's centre of mass, RAS mm.
     fixed_centre: Point3<f64>,
-    /// Whether the images are slices. They rotate about their normal, the third of the axes, and move in their plane.
+    /// Whether the images are slices. A slice rotates only about its normal, which is its third axis, and moves only in
+    /// its plane.
     slices: bool,
-    /// The start, fixed → moving.
+    /// The start transform, fixed → moving, RAS mm.
     start: AffineTransform,
-    /// Whether the model is a translation. Then all transforms have exactly the linear part of the start.
+    /// Whether the model is a translation. If so, all transforms have exactly the linear part of the start.
     translates: bool,
 }
 
 impl Frame {
-    /// The frame in which [`IDENTITY`] gives `start`, fixed → moving.
+    /// Makes the frame in which the parameters [`IDENTITY`] give `start`, fixed → moving, RAS mm.
     pub fn new(
         start: &AffineTransform,
         moving_axes: Matrix3<f64>,
@@ -80,22 +81,22 @@ impl Frame {
         })
     }
 
-    /// The frame for a model.
+    /// A copy of the frame for the model `dof`.
     pub fn of(self, dof: Dof) -> Frame {
         Frame { translates: dof == Dof::Translation3, ..self }
     }
 
-    /// The start, fixed → moving.
+    /// The start transform, fixed → moving, RAS mm.
     pub fn start(&self) -> &AffineTransform {
         &self.start
     }
 
-    /// The point to which the start takes the moving image's centre of mass, RAS mm.
+    /// The point to which the start transform maps the moving image's centre of mass, RAS mm.
     pub fn fixed_centre(&self) -> Point3<f64> {
         self.fixed_centre
     }
 
-    /// The search directions of a model, each with a length of one tolerance at a level of `mm`.
+    /// The search directions of the model `dof`. Each has a length of one tolerance on a level of `mm`.
     pub fn directions(&self, dof: Dof, mm: f64) -> Vec<Direction> {
         let single = |parameter: usize| {
             let mut direction = [0.0; 12];
@@ -116,7 +117,7 @@ impl Frame {
         directions
     }
 
-    /// The translations and, if the model has scales, the common scale.
+    /// The search directions of the translations and, if the model has scales, of the common scale.
     pub fn translations_and_scale(&self, dof: Dof, mm: f64) -> Vec<Direction> {
         let mut directions = self.shifts(mm);
         if dof >= Dof::Similarity7 {
@@ -125,22 +126,22 @@ impl Frame {
         directions
     }
 
-    /// The axes about which the images may be rotated.
+    /// Indices of the axes about which the images may be rotated.
     pub fn turns(&self) -> Range<usize> {
         if self.slices { 2..3 } else { 0..3 }
     }
 
-    /// Index range of the scales that the transform uses.
+    /// Range of the indices of the scales that the transform uses.
     pub fn scales(&self) -> Range<usize> {
         SCALE..if self.slices { SKEW - 1 } else { SKEW }
     }
 
-    /// Index range of the skews that the transform uses.
+    /// Range of the indices of the skews that the transform uses.
     fn skews(&self) -> Range<usize> {
         SKEW..if self.slices { SKEW + 1 } else { 12 }
     }
 
-    /// Translations by one tolerance at a level of `mm`, along each axis of translation.
+    /// Search directions of the translations, each one tolerance long on a level of `mm`.
     fn shifts(&self, mm: f64) -> Vec<Direction> {
         let axes = self.translation_axes();
         let shift = |axis: usize| {
@@ -152,17 +153,18 @@ impl Frame {
         (0..self.shift_axes()).map(shift).collect()
     }
 
-    /// Number of axes of translation.
+    /// Number of axes along which the images may be translated.
     pub fn shift_axes(&self) -> usize {
         if self.slices { 2 } else { 3 }
     }
 
-    /// The axes of translation, as columns: the world axes for volumes, the axes of the slice for slices.
+    /// The axes along which images are translated, as columns: the world axes for volumes, the axes of the slice for
+    /// slices.
     fn translation_axes(&self) -> Matrix3<f64> {
         if self.slices { self.axes } else { Matrix3::identity() }
     }
 
-    /// Returns the parameters `from` with their translation changed by `mm` along the axes of translation.
+    /// Returns the parameters `from` with `mm` added to their translation, along the axes of translation.
     pub fn shifted(&self, from: &Parameters, mm: [f64; 3]) -> Parameters {
         let mut parameters = *from;
         let shift = self.translation_axes() * Vector3::from(mm);
@@ -170,8 +172,8 @@ impl Frame {
         parameters
     }
 
-    /// The start, translated so that the moving image's centre is mapped to `fixed_centre`; slices are translated in
-    /// their plane only.
+    /// The parameters of the start, translated so that the moving image's centre of mass is mapped to `fixed_centre`.
+    /// Slices are translated in their plane only.
     pub fn translation_to(&self, fixed_centre: &Point3<f64>) -> Parameters {
         let mut parameters = IDENTITY;
         parameters[TRANSLATION..SCALE].copy_from_slice((fixed_centre - self.fixed_centre).as_slice());
@@ -184,13 +186,13 @@ impl Frame {
         direction
     }
 
-    /// Whether a linear part, moving → fixed, does not flip slices.
+    /// Whether a linear part, moving → fixed, leaves slices unflipped: the normal of the slice must keep its sign.
     pub fn keeps_side(&self, moving_to_fixed: &Matrix3<f64>) -> bool {
         let normal = self.axes.column(2);
         !self.slices || (moving_to_fixed * normal).dot(&(self.orientation * normal)) > 0.0
     }
 
-    /// The transform, fixed → moving, RAS mm; `None` if a scale is too small or negative.
+    /// The transform that the parameters describe, fixed → moving, RAS mm; `None` if a scale is too small or negative.
     pub fn transform(&self, parameters: &Parameters) -> Option<AffineTransform> {
         let [_, _, _, tx, ty, tz, sx, sy, sz, kxy, kxz, kyz] = *parameters;
         if self.translates {
@@ -208,8 +210,9 @@ impl Frame {
         AffineTransform { matrix, translation: target - matrix * self.moving_centre.coords }.inverse()
     }
 
-    /// The parameters that map the centre to `fixed_centre`, with the rotation, scales and skews of the linear part
-    /// `moving_to_fixed` as far as `dof` allows; `None` for a linear part that is singular or has a reflection.
+    /// The parameters that map the moving image's centre of mass to `fixed_centre`. They have the rotation, scales and
+    /// skews of the linear part `moving_to_fixed`, as far as the model `dof` has them. `None` for a linear part that is
+    /// singular or has a reflection.
     pub fn parameters(
         &self,
         moving_to_fixed: &Matrix3<f64>,
@@ -221,7 +224,7 @@ impl Frame {
             return None;
         }
         let decomposed = local.qr();
-        // The factors are unique if the diagonal of the triangle is positive.
+        // The factors of the QR decomposition are unique if the diagonal of the triangular matrix is positive.
         let signs = Matrix3::from_diagonal(&decomposed.r().diagonal().map(f64::signum));
         let (turn, triangle) = (decomposed.q() * signs, signs * decomposed.r());
         let shift = fixed_centre - self.fixed_centre;
@@ -238,7 +241,7 @@ impl Frame {
         Some(if self.slices { self.in_plane(&parameters) } else { parameters })
     }
 
-    /// Returns the parameters with all out-of-plane parameters set to the identity, for slices.
+    /// Returns the parameters of a slice without rotation, translation, scale and skew out of its plane.
     fn in_plane(&self, parameters: &Parameters) -> Parameters {
         let mut kept = IDENTITY;
         for parameter in [ROTATION + 2].into_iter().chain(self.scales()).chain(self.skews()) {
@@ -249,8 +252,8 @@ impl Frame {
         kept
     }
 
-    /// The parameters of the alignment by headers: each point of the moving world is mapped to the same point of the
-    /// fixed world. For a translation model, this holds for the moving image's centre only.
+    /// The parameters of the alignment by the headers, which maps each point of the moving world to the same point of
+    /// the fixed world. With a translation model, only the moving image's centre of mass is mapped to the same point.
     pub fn headers(&self) -> Option<Parameters> {
         if self.translates {
             return Some(self.translation_to(&self.moving_centre));
@@ -259,25 +262,25 @@ impl Frame {
     }
 }
 
-/// The rotation matrix Rx·Ry·Rz.
+/// The rotation matrix Rx·Ry·Rz of the first three parameters.
 fn rotation(parameters: &Parameters) -> Matrix3<f64> {
     let about = |axis, angle| Rotation3::from_axis_angle(&axis, angle);
     let [x, y, z] = [parameters[0], parameters[1], parameters[2]];
     (about(Vector3::x_axis(), x) * about(Vector3::y_axis(), y) * about(Vector3::z_axis(), z)).into_inner()
 }
 
-/// The angles about x, y and z of a rotation matrix, the inverse of [`rotation`].
+/// The rotation angles about x, y and z of a rotation matrix, radians: the inverse of [`rotation`].
 fn angles(rotation: &Rotation3<f64>) -> [f64; 3] {
     let r = rotation.matrix();
     let y = r[(0, 2)].clamp(-1.0, 1.0).asin();
     if r[(0, 2)].abs() > 1.0 - 1e-12 {
-        // In gimbal lock only the sum of the other two angles is determined.
+        // In gimbal lock, only the sum of the angles about x and z is determined, so the angle about z is set to 0.
         return [r[(2, 1)].atan2(r[(1, 1)]), y, 0.0];
     }
     [(-r[(1, 2)]).atan2(r[(2, 2)]), y, (-r[(0, 1)]).atan2(r[(0, 0)])]
 }
 
-/// The search directions of a model for volumes whose axes are the world axes.
+/// The search directions of a model, for test volumes whose axes are the world axes.
 #[cfg(test)]
 pub(crate) fn directions(dof: Dof, mm: f64) -> Vec<Direction> {
     let frame = Frame {

@@ -1,8 +1,8 @@
-//! Newton's method with finite differences.
+//! Newton's method with finite differences, as a local optimiser.
 //!
 //! Line searches along one parameter after the other converge slowly if the parameters are correlated. Here one batch
-//! of costs around the point gives gradient and curvature, and a second batch gives the costs along the step.
-//! Coordinates are in tolerances.
+//! of costs around the point gives the gradient and the curvature, and a second batch gives the costs along the Newton
+//! step. Coordinates are in units of the parameters' tolerances.
 
 use nalgebra::{DMatrix, DVector, SymmetricEigen};
 
@@ -10,25 +10,26 @@ use crate::Error;
 use crate::lockstep::{self, AskTell, Candidate};
 use crate::parameters::{Direction, Parameters};
 
-/// Step of the finite differences, tolerances.
+/// Step of the finite differences, in units of the parameters' tolerances.
 const STEP: f64 = 1.0;
 
-/// Longest step along any direction, tolerances.
+/// Longest Newton step along any direction, in units of the parameters' tolerances.
 const LONGEST: f64 = 15.0;
 
-/// Lengths at which the Newton step is evaluated, relative to the whole.
+/// Fractions of the Newton step at which the cost is evaluated.
 const LENGTHS: [f64; 4] = [0.3, 0.7, 1.0, 1.4];
 
 /// Smallest allowed curvature, as a share of the largest curvature. Smaller curvatures are raised to this limit.
 const LEAST_CURVATURE: f64 = 1e-4;
 
-/// A step shorter than this along every direction ends the search, tolerances.
+/// The search ends after a step shorter than this along every direction, in units of the parameters' tolerances.
 const SETTLED: f64 = 0.1;
 
-/// A step whose predicted gain is below this share of the cost ends the search.
+/// The search ends if the predicted gain of a step is below this share of the cost.
 const LEAST_GAIN: f64 = 2e-6;
 
-/// Matrix of second derivatives of the cost. The unit of length is the tolerance of the level where they were measured.
+/// Matrix of the second derivatives of the cost. The unit of length is the parameters' tolerance on the level where the
+/// derivatives were measured.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Curvature(DMatrix<f64>);
 
@@ -39,12 +40,12 @@ struct Slopes {
     hessian: DMatrix<f64>,
 }
 
-/// The costs that a search needs next.
+/// State of the search: which costs it needs next.
 #[derive(Debug, Clone)]
 enum Phase {
-    /// Costs around the point.
+    /// The search needs costs at points around the current point.
     Around,
-    /// Costs along a step; the gradient from which the step was computed.
+    /// The search needs costs along a step. The gradient is that from which the step was computed.
     Along {
         step: DVector<f64>,
         gradient: DVector<f64>,
@@ -66,8 +67,8 @@ pub(crate) struct Newton<'a> {
 }
 
 impl<'a> Newton<'a> {
-    /// A search of at most `steps` steps. With a `known` curvature, from a coarser level, only the diagonal is
-    /// measured.
+    /// Makes a search of at most `steps` Newton steps. If a curvature from a coarser level is `known`, only the
+    /// diagonal of the curvature matrix is measured.
     pub fn new(
         start: &Parameters,
         directions: &'a [Direction],
@@ -84,7 +85,7 @@ impl<'a> Newton<'a> {
         self.curvature.as_ref()
     }
 
-    /// Computes the step from the costs around the point.
+    /// Computes the Newton step from the costs around the current point.
     fn set_out(&mut self, costs: &[f64]) {
         let Slopes { cost, gradient, mut hessian } = slopes(self.directions.len(), self.curvature.as_ref(), costs);
         if let Some((step, before)) = &self.last {
@@ -97,7 +98,7 @@ impl<'a> Newton<'a> {
         self.phase = if worth_it { Phase::Along { step, gradient } } else { Phase::Done };
     }
 
-    /// Moves to the best of the points along the step.
+    /// Moves to the point along the Newton step that has the lowest cost.
     fn advance(&mut self, step: &DVector<f64>, gradient: DVector<f64>, costs: &[f64]) {
         self.phase = Phase::Done;
         let lowest = (0..LENGTHS.len()).fold(0, |best, index| if costs[index] < costs[best] { index } else { best });
@@ -138,7 +139,8 @@ impl AskTell for Newton<'_> {
     }
 }
 
-/// Optimises every start by Newton steps, in lockstep. Returns the results with their last curvature, best first.
+/// Optimises every start by Newton steps. All searches run in lockstep. Returns the results, best first, each with its
+/// last curvature matrix.
 pub(crate) fn polish(
     starts: &[Parameters],
     directions: &[Direction],
@@ -154,7 +156,8 @@ pub(crate) fn polish(
     Ok(polished)
 }
 
-/// The derivatives from the costs of a stencil. With a `known` curvature, only the diagonal is measured.
+/// Gradient and curvature from the costs at the points of a stencil. If a curvature is `known`, only the diagonal of
+/// the curvature matrix is measured.
 fn slopes(count: usize, known: Option<&Curvature>, costs: &[f64]) -> Slopes {
     let gradient = DVector::from_fn(count, |i, _| (costs[1 + 2 * i] - costs[2 + 2 * i]) / (2.0 * STEP));
     let diagonal =
@@ -173,8 +176,8 @@ fn moved(point: &Parameters, directions: &[Direction], offset: &DVector<f64>) ->
     })
 }
 
-/// The point, both neighbours along each direction and, with `pairs`, both along the diagonal of each pair of
-/// directions.
+/// Offsets of the points of the finite differences: the point itself, its two neighbours along each direction and, with
+/// `pairs`, the two neighbours along the diagonal of each pair of directions.
 fn stencil(count: usize, pairs: bool) -> Vec<DVector<f64>> {
     let single = |i: usize, sign: f64| unit(count, i, sign * STEP);
     let mut offsets = vec![DVector::zeros(count)];
@@ -197,7 +200,7 @@ fn diagonals(count: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..count).flat_map(move |i| (i + 1..count).map(move |j| (i, j)))
 }
 
-/// The matrix of second differences over a stencil with pairs.
+/// The curvature matrix by second differences, from the costs of a stencil with pairs.
 fn measured(costs: &[f64], diagonal: &DVector<f64>) -> DMatrix<f64> {
     let count = diagonal.len();
     let mut hessian = DMatrix::from_diagonal(diagonal);
@@ -210,7 +213,7 @@ fn measured(costs: &[f64], diagonal: &DVector<f64>) -> DMatrix<f64> {
     hessian
 }
 
-/// A known curvature, scaled to the measured diagonal. The correlations between directions are kept.
+/// A known curvature matrix, scaled to the measured diagonal. The correlations between directions are kept.
 fn rescaled(known: &DMatrix<f64>, diagonal: &DVector<f64>) -> DMatrix<f64> {
     let factor = DVector::from_fn(diagonal.len(), |i, _| {
         let ratio = diagonal[i] / known[(i, i)];
@@ -219,8 +222,8 @@ fn rescaled(known: &DMatrix<f64>, diagonal: &DVector<f64>) -> DMatrix<f64> {
     DMatrix::from_fn(known.nrows(), known.ncols(), |i, j| factor[i] * known[(i, j)] * factor[j])
 }
 
-/// Updates the curvature by the BFGS method (Broyden, Fletcher, Goldfarb, Shanno): along the last step, the gradient
-/// changed by `change`.
+/// Updates the curvature matrix by the BFGS method (Broyden, Fletcher, Goldfarb, Shanno). `change` is the change of the
+/// gradient along the last step.
 fn learn(hessian: &mut DMatrix<f64>, step: &DVector<f64>, change: &DVector<f64>) {
     let predicted = &*hessian * step;
     let (measured, expected) = (step.dot(change), step.dot(&predicted));
@@ -229,7 +232,7 @@ fn learn(hessian: &mut DMatrix<f64>, step: &DVector<f64>, change: &DVector<f64>)
     }
 }
 
-/// −H⁻¹·g with all curvatures kept positive, shortened to [`LONGEST`].
+/// The Newton step −H⁻¹·g. All curvatures are made positive, and the step is shortened to at most [`LONGEST`].
 fn newton_step(hessian: &DMatrix<f64>, gradient: &DVector<f64>) -> DVector<f64> {
     let eigen = SymmetricEigen::new(hessian.clone());
     let floor = LEAST_CURVATURE * eigen.eigenvalues.amax();

@@ -3,23 +3,24 @@
 use antsreg_core::{Grid, Volume};
 use nalgebra::{Matrix3, Point3, SymmetricEigen, Vector3};
 
-/// Largest plausible stretch between two brains. A larger stretch results from different fields of view.
+/// Largest plausible stretch between two brains. If the measured stretch is larger, the reason is different fields of
+/// view.
 const MOST_STRETCH: f64 = 1.5;
 
-/// Centre of mass and principal axes in the world, RAS mm.
+/// Pose of the object in an image: centre of mass and principal axes in the world, RAS mm.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Pose {
-    /// Centre of mass, mm.
+    /// Centre of mass of the object, RAS mm.
     pub centre: Point3<f64>,
-    /// Principal axes as columns, from the least to the greatest extent; right-handed.
+    /// Principal axes of the object as columns, from the smallest to the greatest extent; right-handed.
     pub axes: Matrix3<f64>,
-    /// Standard deviation of the mass along each principal axis, mm.
+    /// Standard deviation of the object's mass along each principal axis, mm.
     pub extent: Vector3<f64>,
 }
 
 impl Pose {
-    /// The pose of a volume; positive voxels are masses. Without any mass, the pose is the centre of the grid and the
-    /// axes of the world.
+    /// The pose of the object in a volume. Positive voxel values are masses. If no voxel is positive, the pose has the
+    /// centre of the grid and the axes of the world.
     pub fn of(volume: &Volume) -> Pose {
         let to_world = volume.grid.voxel_to_world();
         let [nx, ny, _] = volume.grid.shape;
@@ -38,8 +39,8 @@ impl Pose {
         let mean = first / mass;
         let mut covariance = second / mass - mean * mean.transpose();
         if volume.grid.is_slice() {
-            // Both slices get the same small thickness, so that their normal is the axis of least extent, the first
-            // axis below.
+            // Both slices get the same small thickness. So their normal is the axis with the smallest extent, which
+            // becomes the first axis below.
             let normal = normal(&volume.grid);
             covariance += normal * normal.transpose();
         }
@@ -49,7 +50,7 @@ impl Pose {
         let column = |axis: usize| eigen.eigenvectors.column(order[axis]).into_owned();
         let (mut least, middle) = (column(0), column(1));
         if volume.grid.is_slice() {
-            // Both slices get the same sign of the normal, so that rotations between them stay in the plane.
+            // The normals of both slices get the same sign, so that rotations between the slices stay in the plane.
             least = normal(&volume.grid);
         }
         let axes = Matrix3::from_columns(&[least, middle, least.cross(&middle)]);
@@ -57,8 +58,8 @@ impl Pose {
         Pose { centre: volume.grid.centre() + mean, axes, extent }
     }
 
-    /// The four rotations that align the axes of this pose with those of `other` (axes have no sign). Each follows a
-    /// stretch along the axes of this pose.
+    /// The four linear maps that stretch this pose along its principal axes and then rotate these axes to the axes of
+    /// `other`. There are four because axes have no sign.
     pub fn maps_to(&self, other: &Pose, stretch: &Vector3<f64>) -> [Matrix3<f64>; 4] {
         [[1.0, 1.0, 1.0], [1.0, -1.0, -1.0], [-1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]].map(|signs| {
             other.axes * Matrix3::from_diagonal(&stretch.component_mul(&Vector3::from(signs))) * self.axes.transpose()
@@ -66,7 +67,8 @@ impl Pose {
     }
 
     /// The stretch without rotation that, after the linear part `to_other` (M), gives this pose the covariance of
-    /// `other`: the symmetric S with S·M·Σ·Mᵀ·S = Σ′. `None` if it is not plausible.
+    /// `other`. It is the symmetric S with S·M·Σ·Mᵀ·S = Σ′, limited to plausible values. `None` if the stretch is not
+    /// determined.
     pub fn stretch_after(&self, to_other: &Matrix3<f64>, other: &Pose) -> Option<Matrix3<f64>> {
         let root = |matrix: Matrix3<f64>, power: f64| {
             let eigen = SymmetricEigen::new(matrix);
@@ -86,7 +88,7 @@ impl Pose {
         self.axes * Matrix3::from_diagonal(&self.extent.map(|extent| extent * extent)) * self.axes.transpose()
     }
 
-    /// The stretch along this pose's axes that gives it the extent of `other`, limited to plausible values.
+    /// The factors along the principal axes that give this pose the extent of `other`, limited to plausible values.
     pub fn stretch_to(&self, other: &Pose) -> Vector3<f64> {
         self.extent.zip_map(&other.extent, |own, wanted| {
             if own > 0.0 { (wanted / own).clamp(1.0 / MOST_STRETCH, MOST_STRETCH) } else { 1.0 }
@@ -94,7 +96,7 @@ impl Pose {
     }
 }
 
-/// The unit normal of a slice, with the sign that makes the normal's largest component positive.
+/// The unit normal of a slice. Its sign makes the largest component positive.
 fn normal(grid: &Grid) -> Vector3<f64> {
     let across = grid.direction.column(2).into_owned();
     across * across[across.iamax()].signum()

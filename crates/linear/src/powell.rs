@@ -1,6 +1,6 @@
 //! Powell's method with a resolution for each parameter (Shams 2010, section 3.7): line searches along a set of
-//! directions, which is updated with the displacement of whole sweeps. A point closer to an evaluated point than the
-//! resolution is not evaluated again.
+//! directions. After a sweep over all directions, the displacement of the whole sweep may replace a direction. A point
+//! closer to an evaluated point than the resolution is not evaluated again.
 
 mod memory;
 
@@ -10,37 +10,38 @@ use crate::lockstep::{self, AskTell, Candidate};
 use crate::parameters::{Direction, Parameters, along};
 use memory::Memory;
 
-/// Distance of the first evaluations of a line to both sides of its start, tolerances.
+/// Distance from the start of a line search to its first two evaluations, one on either side; in units of the
+/// direction's length, which is one tolerance.
 const OPENING: f64 = 10.0;
 
 /// Largest number of parabolas fitted in one line search.
 const REFINEMENTS: usize = 12;
 
-/// Length of a direction that the search adds, in resolutions. This is about one tolerance.
+/// Length of a direction that the search adds, in units of the parameters' resolution. This is about one tolerance.
 const STEP: f64 = 6.0;
 
-/// Largest number of sweeps over the directions.
+/// Largest number of sweeps. A sweep is one line search along each direction.
 const SWEEPS: usize = 30;
 
-/// Smallest gain of a sweep, as a share of the cost. The search ends after a smaller gain.
+/// Smallest gain of a sweep, as a share of the cost. The search ends after a sweep with a smaller gain.
 const LEAST_GAIN: f64 = 1e-6;
 
-/// A search along a direction.
+/// A line search with its direction.
 #[derive(Debug, Clone)]
 struct Line {
     search: LineSearch,
     direction: Direction,
-    /// Index of the direction in the set; `None` for the displacement of a whole sweep.
+    /// Index of the direction in the set; `None` if the direction is the displacement of a whole sweep.
     number: Option<usize>,
 }
 
-/// The state of a search.
+/// State of a Powell search: which costs it needs next.
 #[derive(Debug, Clone)]
 enum Phase {
     /// A line search along a direction.
     Line(Box<Line>),
-    /// The evaluation of one point beyond the end of a sweep. Its distance from the end equals that between start and
-    /// end.
+    /// The evaluation of one point beyond the end of a sweep. This point is as far from the end as the end is from the
+    /// start of the sweep.
     Beyond,
     Done,
 }
@@ -52,9 +53,9 @@ struct Powell {
     directions: Vec<Direction>,
     point: Parameters,
     cost: f64,
-    /// Start of the sweep, and the cost there.
+    /// Start of the current sweep, and the cost there.
     sweep_start: (Parameters, f64),
-    /// Index of the direction with the largest gain in this sweep, and the gain.
+    /// Index of the direction with the largest gain in the current sweep, and this gain.
     steepest: (usize, f64),
     phase: Phase,
     sweeps_left: usize,
@@ -79,7 +80,7 @@ impl Powell {
         }
     }
 
-    /// The points whose costs the current phase needs.
+    /// The points whose costs the search needs in its current phase.
     fn needed_points(&self) -> Vec<Parameters> {
         match &self.phase {
             Phase::Line(line) => {
@@ -90,7 +91,7 @@ impl Powell {
         }
     }
 
-    /// Runs phases as long as the costs of their points are known.
+    /// Continues the search as long as the costs of the needed points are known.
     fn proceed(&mut self) {
         while !matches!(self.phase, Phase::Done) {
             let known: Option<Vec<f64>> =
@@ -107,11 +108,11 @@ impl Powell {
         }
     }
 
-    /// The phase after the end of a line search.
+    /// Moves to the minimum that a line search found, and returns the next phase of the search.
     fn arrived(&mut self, line: &Line) -> Phase {
         let best = line.search.best();
         if self.cost.is_infinite() {
-            // The first line search has evaluated the start.
+            // The cost at the start is known, because the first line search has evaluated it.
             self.cost = self.memory.cost_near(&self.point).unwrap_or(best.cost);
             self.sweep_start.1 = self.cost;
         }
@@ -128,7 +129,7 @@ impl Powell {
         }
     }
 
-    /// The phase after the end of a sweep.
+    /// Ends a sweep and returns the next phase: the end of the search, or the evaluation of a point beyond the sweep.
     fn swept(&mut self) -> Phase {
         self.sweeps_left -= 1;
         let gain = self.sweep_start.1 - self.cost;
@@ -140,8 +141,9 @@ impl Powell {
         }
     }
 
-    /// The phase after the evaluation beyond a sweep. Depending on that cost, the displacement of the sweep replaces
-    /// the direction with the largest gain (Press et al., Numerical Recipes, section 10.7).
+    /// Returns the phase after the evaluation of the point beyond a sweep. Depending on the cost there, the
+    /// displacement of the sweep replaces the direction with the largest gain (Press et al., Numerical Recipes, section
+    /// 10.7).
     fn judged(&mut self, beyond: f64) -> Phase {
         let (start, here, (_, most)) = (self.sweep_start.1, self.cost, self.steepest);
         let bend = 2.0 * (start - 2.0 * here + beyond) * (start - here - most).powi(2);
@@ -157,7 +159,7 @@ impl Powell {
         search_along(&self.memory, whole, None, Some(self.cost))
     }
 
-    /// The first phase of the next sweep.
+    /// Begins the next sweep and returns its first line search.
     fn sweep(&mut self) -> Phase {
         self.sweep_start = (self.point, self.cost);
         self.steepest = (0, 0.0);
@@ -165,7 +167,7 @@ impl Powell {
     }
 }
 
-/// The line search along a direction from a point with this cost.
+/// Makes a line search along `direction` from a point whose cost is `cost`.
 fn search_along(memory: &Memory, direction: Direction, number: Option<usize>, cost: Option<f64>) -> Phase {
     let precision = 1.0 / memory.resolutions(&direction);
     let search = LineSearch::new(cost, OPENING).refined(precision, REFINEMENTS);
@@ -184,12 +186,13 @@ impl AskTell for Powell {
     }
 
     fn found(&self) -> Candidate {
-        // The best evaluated point is returned, because the cost of `point` may be that of a nearby point.
+        // The best evaluated point is returned instead of the current point, whose cost may be that of a nearby point.
         self.memory.best().unwrap_or(Candidate { parameters: self.point, cost: 1.0 })
     }
 }
 
-/// Optimises every start along the directions and those added by the search, in lockstep, on a level of `mm`.
+/// Optimises every start by Powell's method on a level of `mm`. The set begins with `directions`, and the searches
+/// change it. All searches run in lockstep.
 pub(crate) fn minimise(
     starts: &[Parameters],
     directions: &[Direction],

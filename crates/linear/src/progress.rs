@@ -10,7 +10,7 @@ use crate::lockstep::Candidate;
 /// Largest number of search steps on one level.
 const STEPS: usize = 5;
 
-/// The observer of a search, and the position in the schedule.
+/// Passes the progress of a search to the observer; knows the current level and step.
 pub(crate) struct Progress<'a> {
     observer: &'a mut dyn Observer,
     level: usize,
@@ -24,7 +24,7 @@ impl<'a> Progress<'a> {
         Progress { observer, level: 0, levels: 0, mm: 0.0, step: 0 }
     }
 
-    /// Begins level number `level` of `levels`, with a voxel size of `mm`.
+    /// Begins level number `level` of `levels`. Its voxel size is `mm`.
     pub fn begin(&mut self, level: usize, levels: usize, mm: f64) -> Result<(), Error> {
         (self.level, self.levels, self.mm, self.step) = (level, levels, mm, 0);
         self.poll()
@@ -35,7 +35,7 @@ impl<'a> Progress<'a> {
         go_on(self.observer.poll())
     }
 
-    /// Reports a finished step with its candidates.
+    /// Reports a finished search step to the observer, with the lowest cost of its candidates.
     pub fn report(&mut self, search: SearchStep, candidates: &[Candidate]) -> Result<(), Error> {
         self.step += 1;
         go_on(self.observer.report(&Report {

@@ -2,20 +2,20 @@
 //!
 //! - 8 mm: orientations over the whole range of angles, each optimised over at most seven degrees of freedom
 //!   ([`orient`](crate::orient)).
-//! - 4 mm: the best orientations, the start and the headers' alignment, then rotated and scaled neighbours of the
-//!   best of these ([`compare`](crate::compare)).
+//! - 4 mm: the best orientations, the start and the headers' alignment; then rotated and scaled copies of the best of
+//!   these ([`compare`](crate::compare)).
 //! - 2 mm and 1 mm: the best candidate, over all degrees of freedom.
 //!
 //! If the model is a translation, the coarsest level searches over translations instead of orientations
-//! ([`translate`](crate::translate)), and there are no neighbours.
+//! ([`translate`](crate::translate)), and there are no rotated or scaled copies.
 //!
 //! Additions to FLIRT:
 //!
-//! - Orientations from the principal axes.
-//! - Every orientation also with the stretch that gives both objects the same covariance, because the correct
-//!   orientation may cost more than others with a common scale.
-//! - All degrees of freedom already at 4 mm, for all distinct candidates.
-//! - From there on, Newton steps ([`polish`](crate::polish)) instead of sweeps over the parameters.
+//! - Orientations that align the principal axes of both images.
+//! - Each orientation is also evaluated with the stretch that gives both objects the same covariance, because with only
+//!   a common scale, the correct orientation may have a higher cost than wrong orientations.
+//! - All distinct candidates are optimised over all degrees of freedom already at 4 mm.
+//! - From the 4 mm level on, Newton steps ([`polish`](crate::polish)) replace sweeps over the parameters.
 
 use antsreg_core::AffineTransform;
 use antsreg_core::report::SearchStep;
@@ -33,15 +33,15 @@ use crate::pose::Pose;
 use crate::progress::Progress;
 use crate::{Dof, Error, Optimiser, Options, Outcome, Search, translate};
 
-/// The levels, mm, coarsest first, for images with detail of `voxel_mm`; at least one.
+/// The resolution levels of a search, mm, coarsest first; at least one. `voxel_mm` is the size of the images' detail.
 pub(crate) fn levels(voxel_mm: f64, finest_mm: f64) -> Vec<f64> {
-    // Spacings in headers are rounded: 1.0001 mm counts as 1 mm.
+    // Spacings in headers are rounded, so 1.0001 mm counts as 1 mm.
     let least = (voxel_mm - 1e-2).ceil().max(1.0).max(finest_mm);
     let levels: Vec<f64> = Options::LEVELS_MM.into_iter().filter(|mm| *mm >= least).collect();
     if levels.is_empty() { vec![least] } else { levels }
 }
 
-/// Runs the search, and returns its result.
+/// Runs the search over all levels and returns its result.
 pub(crate) fn run<B: Backend>(
     images: &Images<B>,
     frame: &Frame,
@@ -93,8 +93,8 @@ pub(crate) fn run<B: Backend>(
     Ok(Outcome { transform, start, cost: best.cost, levels: costs, boundary: None })
 }
 
-/// Optimises over all degrees of freedom; if `stepwise`, first over models with fewer degrees of freedom, in
-/// ascending order.
+/// Optimises a candidate over all degrees of freedom of the model. If `stepwise`, models with fewer degrees of freedom
+/// come first, in ascending order.
 fn free_all<B: Backend>(
     level: &Level<B>,
     frame: &Frame,
@@ -121,7 +121,8 @@ fn free_all<B: Backend>(
         .unwrap_or((best, None));
     *curvature = measured;
     progress.report(SearchStep::AllTogether, &[polished])?;
-    // The other optimisers already use line searches.
+    // Only FLIRT's optimiser needs further line searches, because it ends with Newton steps. The other optimisers
+    // already use line searches.
     if !level.has_creases() || level.optimiser != Optimiser::Flirt {
         return Ok(polished);
     }

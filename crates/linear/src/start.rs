@@ -10,17 +10,18 @@ use crate::pose::Pose;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Start {
-    /// The centres of mass are aligned; the axes are those of the headers. Masses are the intensities on the search's
-    /// coarsest level: clamped, above the lower end of the robust range, multiplied by the weights.
+    /// The centres of mass of both images are aligned; the axes are those of the headers. The mass of a voxel is its
+    /// intensity on the search's coarsest level: clamped, above the lower end of the robust range, times the weight.
     CentreOfMass,
-    /// The identity in the world coordinates given by the headers of both images.
+    /// The identity in the world coordinates that the headers of both images define.
     Headers,
     /// A given transform, fixed → moving, RAS mm.
     Transform(AffineTransform),
 }
 
 impl Start {
-    /// The start as a transform, fixed → moving, RAS mm. `poses` gives the poses of the fixed and the moving image.
+    /// Returns the start as a transform, fixed → moving, RAS mm. `poses` computes the poses of the fixed and the moving
+    /// image.
     pub(crate) fn transform(
         self,
         poses: impl FnOnce() -> Result<[Pose; 2], Error>,

@@ -1,4 +1,4 @@
-//! The search of the coarsest level for a translation model.
+//! The search on the coarsest level if the model is a translation.
 
 use antsreg_kernels::Backend;
 use nalgebra::Vector3;
@@ -11,19 +11,19 @@ use crate::pose::Pose;
 use crate::progress::Progress;
 use crate::{Dof, Error};
 
-/// Largest translation from the centre of a lattice along each axis, mm.
+/// Largest translation from the centre of a lattice of translations, along each axis, mm.
 const REACH_MM: f64 = 64.0;
 
-/// Step between the translations, mm. The first line search from each evaluates the cost at this distance to both
-/// sides.
+/// Step between the translations of a lattice, mm. A line search from a lattice point first evaluates the cost at this
+/// distance on both sides.
 const STEP_MM: f64 = 16.0;
 
-/// Optimised translations, best first.
+/// Searches for the translation and returns optimised candidates, best first.
 ///
-/// The searches begin at three translations and at the local minima of the cost on a lattice around each of them. The
-/// three are the start, the headers' alignment, and the alignment of the centres of mass. Any of the three may be far
-/// off: a wrong start, headers without a common origin, or a centre of mass shifted by structures that only one image
-/// shows.
+/// The searches begin at three translations, and at the local minima of the cost on a lattice around each of these
+/// three. The three are the start, the headers' alignment, and the alignment of the centres of mass. Any of the three
+/// may be wrong by a large distance: a wrong start, headers without a common origin, or a centre of mass shifted by
+/// structures that only one image shows.
 pub(crate) fn search<B: Backend>(
     level: &Level<B>,
     frame: &Frame,
@@ -44,7 +44,7 @@ pub(crate) fn search<B: Backend>(
     Ok(found)
 }
 
-/// Returns the parameters except those whose translation is within `mm` of an earlier translation in the list.
+/// Returns the parameters without those whose translation is within `mm` of an earlier translation in the list.
 fn separate(parameters: &[Parameters], mm: f64) -> Vec<Parameters> {
     let shift = |parameters: &Parameters| Vector3::from_column_slice(&parameters[TRANSLATION..SCALE]);
     let mut separate: Vec<Parameters> = Vec::new();
@@ -56,7 +56,7 @@ fn separate(parameters: &[Parameters], mm: f64) -> Vec<Parameters> {
     separate
 }
 
-/// A lattice of translations along `axes` axes, mm.
+/// A lattice of translations along the first `axes` axes, mm.
 fn shift_lattice(axes: usize) -> Lattice {
     let (along, range) = ((2.0 * REACH_MM / STEP_MM) as usize + 1, REACH_MM);
     let of = |axis: usize| axis < axes;

@@ -1,8 +1,9 @@
-//! Boundary-based registration (Greve & Fischl 2009, NeuroImage 48:63): the moving image is sampled on both sides of the border of
-//! the fixed image's white matter, and the transform is improved until the image is brighter, or darker, on one side everywhere.
+//! Boundary-based registration (Greve & Fischl 2009, NeuroImage 48:63): the moving image is sampled on both sides of
+//! the border of the fixed image's white matter, and the transform is improved until the contrast between the two sides
+//! is large and has the same sign everywhere.
 //!
-//! The result is compared with its start. A result without a lower cost, or far from the start, is refused: then the transform
-//! stays that of the start.
+//! A result is accepted only if its cost is lower than the cost at the start and if it is near the start. Otherwise the
+//! transform of the start is returned.
 
 mod refine;
 mod surface;
@@ -16,28 +17,28 @@ use crate::Error;
 pub(crate) use refine::refine;
 pub(crate) use surface::Surface;
 
-/// How the contrasts of all points become one cost. The contrast q of a point is in %: 100·(outside − inside) divided
-/// by their mean; t = tanh(slope·(q − offset)).
+/// How the contrasts at all points of the white matter's border are combined into one cost. The contrast q at a point,
+/// in %, is 100·(outside − inside) divided by the mean of both intensities. The costs use t = tanh(slope·(q − offset)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum BoundaryKind {
-    /// Grey matter is brighter than white, as in functional images (with a positive slope, darker)
+    /// Grey matter is brighter than white, as in functional images (with a positive slope, darker).
     ///
-    /// (1 + mean t)/2.
+    /// The cost is (1 + mean t)/2.
     #[default]
     Signed,
-    /// Either side is brighter, at each point for itself
+    /// Either side may be brighter, and the side may differ from point to point.
     ///
-    /// (1 − mean |t|)/2.
+    /// The cost is (1 − mean |t|)/2.
     Unsigned,
-    /// Either side is brighter, the same one at all points
+    /// Either side may be brighter, but the same side at all points.
     ///
-    /// (1 − |mean t|)/2.
+    /// The cost is (1 − |mean t|)/2.
     Absolute,
 }
 
-/// The name as typed.
+/// Formats the cost's name as users type it, such as "signed".
 impl fmt::Display for BoundaryKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
@@ -48,15 +49,15 @@ impl fmt::Display for BoundaryKind {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Boundary {
-    /// How the contrasts of the points become a cost.
+    /// How the contrasts at the points of the border are combined into one cost.
     pub kind: BoundaryKind,
-    /// Slope for each % of contrast: negative where the outside of white matter is brighter.
+    /// Slope of the cost over the contrast, per % of contrast: negative where the outside of white matter is brighter.
     pub slope: f64,
-    /// Contrast at which a point contributes nothing, %.
+    /// Contrast, in %, at which a point of the border does not change the cost.
     pub offset: f64,
-    /// Distance of the samples from the border of the white matter, mm.
+    /// Distance from the border of the white matter to the positions where the moving image is sampled, mm.
     pub distance_mm: f64,
-    /// Whether the start is improved directly, without a search by another cost first.
+    /// Whether the given start is refined directly. If not, a search with another cost comes first.
     pub from_start: bool,
 }
 
@@ -67,13 +68,13 @@ impl Default for Boundary {
 }
 
 impl Boundary {
-    /// Allowed distances of the samples, mm.
+    /// Allowed distances between the border of the white matter and the sampling positions, mm.
     pub const DISTANCE_MM: std::ops::RangeInclusive<f64> = 0.1..=10.0;
-    /// Largest distance of an accepted result from its start, mm: the root of the mean squared distance over a sphere
-    /// of 80 mm.
+    /// Largest allowed distance between a result and its start, mm: the root-mean-square displacement over a sphere
+    /// with a radius of 80 mm. A result farther away is refused.
     pub const FARTHEST_MM: f64 = 10.0;
 
-    /// Checks that all values are in range.
+    /// Checks that all options of boundary-based registration are in range.
     ///
     /// # Errors
     /// [`Error::BoundaryDistance`], [`Error::BoundaryNumber`].
@@ -90,12 +91,14 @@ impl Boundary {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BoundaryOutcome {
-    /// The costs at the start and of the result, 0 to 1. Points that do not count contribute 0.5.
+    /// Costs of the start and of the result, 0 to 1. A point outside the moving image or without signal contributes
+    /// 0.5.
     pub costs: [f64; 2],
-    /// Distance of the result from the start, mm: the root of the mean squared distance over a sphere of 80 mm.
+    /// Distance between the start and the result, mm: the root-mean-square displacement over a sphere with a radius of
+    /// 80 mm.
     pub moved_mm: f64,
-    /// Share of the points, by area, that lie in the moving image and have signal, at the start and in the result.
+    /// Share of the border, by area, that lies in the moving image and has signal: at the start, and in the result.
     pub counted: [f64; 2],
-    /// Whether the result was accepted. If not, the transform is that of the start.
+    /// Whether the result was accepted. If not, the transform is the start.
     pub taken: bool,
 }

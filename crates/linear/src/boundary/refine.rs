@@ -1,4 +1,4 @@
-//! The search of the transform with the lowest cost, near a start.
+//! Searches near a start for the transform with the lowest cost of boundary-based registration.
 
 use antsreg_core::AffineTransform;
 use antsreg_core::report::SearchStep;
@@ -14,22 +14,26 @@ use crate::polish::polish;
 use crate::progress::Progress;
 use crate::{Dof, Error, Options, Outcome, coordinate_search};
 
-/// Shifts and turns of the start whose costs are compared, mm and degrees, along and about each axis.
+/// The search begins at copies of the start, shifted by these distances (mm) along each axis and rotated by these
+/// angles (degrees) about each axis.
 const AROUND: [f64; 3] = [-3.0, 0.0, 3.0];
-/// Number of these starts that are optimised.
+/// Number of shifted and rotated copies of the start that are optimised.
 const KEPT: usize = 6;
-/// The levels of the optimisation, mm: the scale of its steps. The first has few points.
+/// Levels of the optimisation, mm. A level sets the size of the optimiser's steps. The first level uses only a subset
+/// of the border's points.
 const LEVELS_MM: [f64; 3] = [2.0, 1.0, 0.5];
-/// Newton steps on a level, at most.
+/// Largest number of Newton steps on a level.
 const NEWTON_STEPS: usize = 12;
-/// Sweeps of line searches on the first level.
+/// Number of sweeps of line searches over all parameters, on the first level.
 const SWEEPS: usize = 2;
-/// The share of the moving image's robust range below which both sides of a point are background or drop-out.
+/// A point of the border has signal if an intensity there is above this share of the moving image's robust range.
+/// Below, both sides of the point are background or signal drop-out.
 const SIGNAL: f32 = 0.15;
-/// Radius of the sphere over which distances are taken, mm (Jenkinson 1999, technical report TR99MJ1).
+/// Radius of the sphere over which distances between transforms are averaged, mm (Jenkinson 1999, technical report
+/// TR99MJ1).
 const RADIUS_MM: f64 = 80.0;
 
-/// What the cost of transforms needs.
+/// Data from which the boundary cost of transforms is computed.
 struct Costs<'a, B: Backend> {
     backend: &'a B,
     moving: &'a Source<B>,
@@ -39,24 +43,25 @@ struct Costs<'a, B: Backend> {
 }
 
 impl<B: Backend> Costs<'_, B> {
-    /// The sums of each transform, fixed → moving, RAS mm.
+    /// Sums of the contrasts over all points of the border, one set for each transform (fixed → moving, RAS mm).
     fn contrasts(&self, samples: &Samples<B>, transforms: &[AffineTransform]) -> Result<Vec<Contrast>, Error> {
         let maps: Vec<_> = transforms.iter().map(|transform| self.world_to_moving.after(transform)).collect();
         Ok(self.backend.contrast(&samples.points, &self.moving.image, &self.rule, &maps)?)
     }
 
-    /// The cost from sums over points of this area. Points that do not count are as if they had no contrast.
+    /// The boundary cost from the sums of contrasts. `area` is the total area of the points. A point without signal
+    /// counts as a point without contrast.
     fn cost(&self, contrast: &Contrast, area: f64) -> f64 {
         let mean = match self.kind {
             BoundaryKind::Signed => contrast.signed,
-            // The slope is that of bright outsides, or of dark ones: here either is good.
+            // The sign of the slope does not matter to this cost, because it accepts either side as the brighter side.
             BoundaryKind::Unsigned => -contrast.unsigned.abs(),
             BoundaryKind::Absolute => -contrast.signed.abs(),
         } / area;
         (1.0 + mean) / 2.0
     }
 
-    /// The cost of each set of parameters; 1 where they do not make a transform.
+    /// The boundary cost of each set of parameters; 1 for parameters that have no valid transform.
     fn of(
         &self,
         samples: &Samples<B>,
@@ -77,7 +82,8 @@ impl<B: Backend> Costs<'_, B> {
     }
 }
 
-/// Improves the result of a search, or a start that was given. `frame` has the start as its identity.
+/// Improves the result of a search, or a given start, by boundary-based registration. In `frame`, the identity
+/// parameters are the start of this improvement.
 pub(crate) fn refine<B: Backend>(
     backend: &B,
     surface: &Surface<B>,
@@ -116,7 +122,7 @@ pub(crate) fn refine<B: Backend>(
     Ok(Outcome { transform, cost: if taken { values[1] } else { values[0] }, boundary: Some(outcome), ..before })
 }
 
-/// The parameters of the lowest cost near the identity.
+/// Returns the parameters near the start with the lowest boundary cost.
 fn search<B: Backend>(
     costs: &Costs<B>,
     surface: &Surface<B>,
@@ -142,7 +148,7 @@ fn search<B: Backend>(
         let model = if coarse { rigid } else { dof };
         let starts: Vec<Parameters> = candidates.iter().map(|candidate| candidate.parameters).collect();
         let polished = polish(&starts, &frame.directions(model, mm), NEWTON_STEPS, None, of)?;
-        // On the finer levels the best and the second best are left.
+        // The second level begins with the best two candidates, and the third level with the best candidate.
         let left = if coarse { 2 } else { 1 };
         candidates = polished.into_iter().map(|(candidate, _)| candidate).take(left).collect();
         progress.report(SearchStep::AllTogether, &candidates)?;
@@ -150,7 +156,7 @@ fn search<B: Backend>(
     candidates.first().copied().ok_or(Error::NoOverlap)
 }
 
-/// The start, shifted and turned along and about all axes of the model.
+/// Copies of the start, shifted along and rotated about all axes of the model.
 fn around(frame: &Frame, dof: Dof) -> Vec<Parameters> {
     let mut all = vec![IDENTITY];
     let turns = if dof >= Dof::Rigid6 { frame.turns() } else { 0..0 };
@@ -170,9 +176,9 @@ fn around(frame: &Frame, dof: Dof) -> Vec<Parameters> {
     all
 }
 
-/// The best candidates, none of them close to a better one; the identity among them.
+/// Selects the start and the best other candidates. A candidate close to a selected candidate is left out.
 fn distinct(mut rated: Vec<Candidate>, mm: f64) -> Vec<Candidate> {
-    /// Nearer ones reach the same minimum, tolerances.
+    /// Two candidates closer than this reach the same minimum; in units of the parameters' tolerances.
     const NEAR: f64 = 8.0;
     best_first(&mut rated);
     let start = rated.iter().find(|candidate| candidate.parameters == IDENTITY).copied();
@@ -186,7 +192,8 @@ fn distinct(mut rated: Vec<Candidate>, mm: f64) -> Vec<Candidate> {
     kept
 }
 
-/// The root of the mean squared distance between the images of points under two transforms, over a sphere about the head.
+/// Root-mean-square distance between the positions to which two transforms map the points of a sphere about the head,
+/// mm.
 fn apart(a: &AffineTransform, b: &AffineTransform, frame: &Frame) -> f64 {
     let centre: Point3<f64> = frame.fixed_centre();
     let (matrix, shift) = (b.matrix - a.matrix, b.apply(&centre) - a.apply(&centre));

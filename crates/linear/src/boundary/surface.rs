@@ -1,4 +1,4 @@
-//! The border of the white matter: points with an area, and the sampling positions on both sides of each point.
+//! The border of the white matter as points, each with its area and the sampling positions on both sides.
 
 use antsreg_core::{Grid, Volume};
 use antsreg_kernels::{Backend, ContrastRule, Cpu};
@@ -6,37 +6,37 @@ use nalgebra::{Point3, Vector3};
 
 use crate::Error;
 
-/// Standard deviation of the smoothing before the border is found, mm; one voxel along axes with longer voxels.
-/// Without smoothing, the steps of a mask would have no direction.
+/// Standard deviation of the Gaussian that smooths the white matter before its border is found, mm; but at least one
+/// voxel along each axis. Without smoothing, the steps of a binary mask would give wrong normals.
 const SMOOTHING_MM: f64 = 1.0;
-/// The value at the border. Values in the white matter are larger.
+/// Value of the smoothed white-matter image at the border. Values inside the white matter are larger.
 const BORDER: f32 = 0.5;
-/// Largest number of points. If there are more, they are thinned out evenly.
+/// Largest number of points on the border of the white matter. From more points, every n-th point is kept.
 const MOST: usize = 60_000;
-/// Smallest number of points: fewer points do not determine a transform.
+/// Smallest number of points on the border of the white matter. Fewer points do not determine a transform.
 const LEAST: usize = 500;
-/// Step between the points that the coarse steps of the search use.
+/// The first level of the search uses every n-th point of the border; this is n.
 const FEW: usize = 8;
 
-/// A point on the border.
+/// A point on the border of the white matter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct SurfacePoint {
     /// Position of the point, RAS mm.
     pub place: Point3<f64>,
     /// Unit normal, pointing away from the white matter.
     pub normal: Vector3<f64>,
-    /// Area that the point represents, mm².
+    /// Area of the border that the point represents, mm².
     pub area: f64,
 }
 
-/// The border on a device.
+/// Points on the border of the white matter, stored on a device.
 pub(crate) struct Surface<B: Backend> {
-    /// All points; and a subset for the coarse steps of the search.
+    /// All points of the border, and a subset for the first level of the search.
     pub all: Samples<B>,
     pub few: Samples<B>,
 }
 
-/// Points in the form that [`Backend::contrast`] takes, RAS mm.
+/// Points of the border in the form that [`Backend::contrast`] takes, RAS mm.
 pub(crate) struct Samples<B: Backend> {
     pub points: B::Image,
     /// Number of points.
@@ -46,8 +46,8 @@ pub(crate) struct Samples<B: Backend> {
 }
 
 impl<B: Backend> Surface<B> {
-    /// Finds the border of the white matter, which is given as a mask (above 0.5) or as shares of white matter, on
-    /// its own grid in the fixed world.
+    /// Finds the border of the white matter. `white_matter` is a mask (above 0.5 is white matter) or an image of
+    /// white-matter fractions. It has its own grid in the world of the fixed image.
     pub fn new(backend: &B, white_matter: &Volume, distance_mm: f64) -> Result<Surface<B>, Error> {
         let points = border(white_matter)?;
         let thinned = |most: usize| -> Vec<SurfacePoint> {
@@ -78,11 +78,10 @@ impl<B: Backend> Samples<B> {
     }
 }
 
-/// The points where the border crosses a line between neighbouring voxels.
+/// Finds the points where the border of the white matter crosses a line between neighbouring voxels.
 ///
-/// A piece of border with normal n (in the grid's axes) crosses |n_a|/(h_b·h_c) lines along axis a per mm², where h_b
-/// and h_c are
-/// the spacings along the other axes. So a point represents one divided by the sum of these numbers.
+/// A piece of border with normal n (in the grid's axes) crosses |n_a|/(h_b·h_c) grid lines of axis a per mm². Here h_b
+/// and h_c are the spacings along the other two axes. So a point represents the area 1/Σ_a |n_a|/(h_b·h_c), mm².
 pub(super) fn border(white_matter: &Volume) -> Result<Vec<SurfacePoint>, Error> {
     let grid = &white_matter.grid;
     let shape = grid.shape;
@@ -96,7 +95,7 @@ pub(super) fn border(white_matter: &Volume) -> Result<Vec<SurfacePoint>, Error> 
     let to_world = grid.voxel_to_world();
     let areas = grid.spacing.map(|spacing| grid.spacing.product() / spacing);
     let mut points = Vec::new();
-    // Voxels at the border of the grid have no central differences.
+    // Central differences need both neighbours, so the outermost voxels of the grid are left out.
     for k in 1..shape[2] - 1 {
         for j in 1..shape[1] - 1 {
             for i in 1..shape[0] - 1 {
@@ -128,7 +127,7 @@ pub(super) fn border(white_matter: &Volume) -> Result<Vec<SurfacePoint>, Error> 
     }
 }
 
-/// The gradient by central differences along the grid's axes, per mm.
+/// The gradient of an image by central differences along the axes of its grid, per mm.
 fn gradient(values: &[f32], step: [usize; 3], grid: &Grid, at: usize) -> Vector3<f64> {
     Vector3::from_fn(|axis, _| {
         f64::from(values[at + step[axis]] - values[at - step[axis]]) / (2.0 * grid.spacing[axis])
@@ -141,7 +140,7 @@ mod tests {
 
     use super::*;
 
-    /// A test ball of white matter on an oblique grid with unequal spacing.
+    /// A test mask: a ball of white matter on an oblique grid with unequal voxel sizes.
     fn ball(radius: f64) -> (Volume, Point3<f64>) {
         let direction = Rotation3::from_euler_angles(0.3, -0.2, 0.5).into_inner();
         let spacing = Vector3::new(1.0, 1.2, 1.5);
@@ -163,9 +162,10 @@ mod tests {
         let mut aligned = 0.0;
         for point in &points {
             let from_centre = point.place - centre;
-            // The mask has voxels of 1.5 mm, which limits the accuracy.
+            // The largest voxel size of the mask is 1.5 mm, which limits how accurately the points lie on the sphere.
             assert!((from_centre.norm() - 25.0).abs() < 0.6, "{}", from_centre.norm());
-            // Where many voxels of the mask end in one plane, the normal deviates by up to 30°.
+            // Where the ball's surface is parallel to a plane of voxels, the normals of the points deviate by up to
+            // 30°.
             let cosine = point.normal.dot(&from_centre.normalize());
             assert!(cosine > 0.85, "{cosine} at {point:?}");
             aligned += cosine;

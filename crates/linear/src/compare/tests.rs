@@ -1,4 +1,4 @@
-//! Tests of the further candidates of the 4 mm level: neighbours, the start and the headers' alignment.
+//! Tests of the candidates that the 4 mm level adds: neighbours, the start and the headers' alignment.
 
 use antsreg_core::AffineTransform;
 use nalgebra::{Matrix3, Point3, Vector3};
@@ -38,7 +38,8 @@ fn anchors_are_the_start_and_the_headers_each_also_stretched() {
     let found = anchors(&frame, Dof::Affine12, &[fixed, moving]);
     let maps: Vec<AffineTransform> = found.iter().filter_map(|anchor| frame.transform(anchor)).collect();
     assert_eq!(maps.len(), 4);
-    // Tolerance: matrices, and positions of some 10 mm, in double precision.
+    // The largest difference between the entries of two transforms. The tolerance below is that of double precision
+    // with positions of some 10 mm.
     let apart = |a: &AffineTransform, b: &AffineTransform| {
         (a.matrix - b.matrix).amax().max((a.translation - b.translation).amax())
     };

@@ -1,4 +1,4 @@
-//! Tests of many searches in lockstep on a known function.
+//! Tests of coordinate searches that run in lockstep on a known function.
 
 use super::*;
 use crate::Dof;
@@ -6,7 +6,8 @@ use crate::parameters::{IDENTITY, directions};
 
 const TARGET: Parameters = [0.1, -0.2, 0.05, 12.0, -7.0, 3.0, 1.1, 0.9, 1.05, 0.02, -0.01, 0.03];
 
-/// A cost with a valley whose minimum is at [`TARGET`]; distances are in tolerances.
+/// A test cost with a valley, whose minimum is at [`TARGET`]. It is quadratic in the distance from there, in units of
+/// the parameters' tolerances.
 fn cost(parameters: &Parameters) -> f64 {
     let scale = [0.005, 0.2, 0.002, 0.001];
     let away: Vec<f64> = (0..12).map(|i| (parameters[i] - TARGET[i]) / scale[i / 3]).collect();

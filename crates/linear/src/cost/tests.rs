@@ -1,4 +1,4 @@
-//! Tests of the costs on histograms and point clouds of known similarity.
+//! Tests of the costs on entropies and on intensity pairs of known similarity.
 
 use super::*;
 
@@ -25,7 +25,7 @@ fn correlation_knows_any_line_and_least_squares_one() {
     assert!(correlation.abs() < 1e-12 && squares.abs() < 1e-12);
     let [correlation, squares] = costs(&values.map(|x| [x, 0.8 - 0.5 * x]));
     assert!(correlation.abs() < 1e-12 && squares > 0.99);
-    // The points deviate by ±0.1 from y = x; Σ(y − ȳ)² = 0.5 was computed by hand.
+    // The points (x, y) deviate by ±0.1 from the line y = x. Σ(y − ȳ)² = 0.5 was computed by hand.
     let [_, squares] = costs(&[[0.1, 0.0], [0.4, 0.5], [0.4, 0.5], [1.1, 1.0]]);
     assert!((squares - 0.04 / 0.5).abs() < 1e-12, "{squares}");
 }
@@ -51,7 +51,7 @@ fn information_is_scaled_to_costs() {
     let between = entropies(1e4, ln(8.0), ln(8.0), ln(16.0));
     assert!((mutual.of_entropies(&between, 16) - 0.5).abs() < 1e-12);
     assert!((normalised.of_entropies(&between, 16) - 0.5).abs() < 1e-12);
-    // The histogram has the same entropies but too few voxels.
+    // The entropies are those of the case above, but there is less than one voxel per cell, so the cost is 1.
     assert_eq!(mutual.of_entropies(&entropies(255.0, ln(8.0), ln(8.0), ln(16.0)), 16), 1.0);
     assert_eq!(normalised.of_entropies(&entropies(0.0, 0.0, 0.0, 0.0), 16), 1.0);
 }

@@ -4,8 +4,8 @@ use super::*;
 use crate::Dof;
 use crate::parameters::{IDENTITY, directions};
 
-/// A quadratic function with its minimum a few tolerances away. With `valley`, one direction has that much more
-/// curvature.
+/// A quadratic test cost with its minimum a few parameter tolerances from the identity. `valley` is the additional
+/// curvature along one direction.
 fn cost(parameters: &Parameters, valley: f64) -> f64 {
     let scale = [0.005, 0.2, 0.002, 0.001];
     let away = |i: usize| (parameters[i] - IDENTITY[i]) / scale[i / 3] - 3.0 + i as f64;
@@ -33,8 +33,8 @@ fn a_round_bowl_takes_a_few_steps() {
 #[test]
 fn a_valley_is_followed_from_wall_to_wall() {
     let (found, rounds) = run(&[IDENTITY], 3.0);
-    // The gains of successive steps fall geometrically: after a gain of a millionth of the cost, 1e-7, several such
-    // gains remain.
+    // The gains of successive steps fall geometrically. The search ends after a gain of a millionth of the cost, which
+    // is 1e-7 here, so the error may be the sum of several such gains.
     assert!(found[0].cost - 0.1 < 5e-6, "{}", found[0].cost - 0.1);
     assert!(rounds > 12, "{rounds} rounds in a valley that is not round");
 }

@@ -1,4 +1,4 @@
-//! Tests of the grids of the levels.
+//! Tests of the grids and the blur of resolution levels.
 
 use nalgebra::Rotation3;
 
@@ -36,7 +36,7 @@ fn thinning_keeps_two_voxels_in_the_blur() {
 #[test]
 fn reordered_axes_follow_the_directions_and_leave_every_voxel_in_place() {
     let from = grid();
-    // The new x axis is the old third axis; the new y axis is the old first axis, reversed.
+    // The new x axis must be the old third axis, and the new y axis the old first axis, reversed.
     let directions = from.direction
         * Rotation3::from_euler_angles(0.1, -0.2, 0.1).into_inner()
         * Matrix3::new(0.0, -1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0);

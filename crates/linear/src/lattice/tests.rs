@@ -1,4 +1,4 @@
-//! Tests of lattice points, interpolation and minima.
+//! Tests of the points of a lattice, of interpolation between the points, and of local minima.
 
 use super::*;
 

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Runs a search; returns the best probe and the number of evaluations.
+/// Runs a line search on a function. Returns the best position and the number of evaluations.
 fn minimise(function: impl Fn(f64) -> f64, cost: Option<f64>, opening: f64) -> (Probe, usize) {
     let mut search = LineSearch::new(cost, opening);
     let mut evaluations = 0;
@@ -59,7 +59,7 @@ proptest! {
     #[test]
     fn finds_smooth_minima_to_a_few_tolerances(target in -40.0..40.0f64, skew in -0.004..0.004f64) {
         let (best, _) = minimise(|x| (x - target).powi(2) * (1.0 + skew * (x - target)), None, 10.0);
-        // The last parabola of a wide bracket deviates because the function is not symmetric.
+        // The function is not symmetric about its minimum, so the last parabola through a wide bracket deviates.
         prop_assert!((best.at - target).abs() < 3.0, "{best:?} for {target}");
     }
 }

@@ -1,4 +1,4 @@
-//! Options as JSON, their names and their ranges.
+//! Tests of the options: reading and writing as JSON, names, and allowed ranges.
 
 use antsreg_core::AffineTransform;
 use nalgebra::{Matrix3, Vector3};

@@ -1,4 +1,4 @@
-//! Tests of the lattice of angles.
+//! Tests of the lattice of rotation angles.
 
 use super::*;
 

@@ -14,7 +14,7 @@ fn frame() -> Frame {
     Frame::new(&start, axes, Point3::new(10.0, 20.0, -30.0), false).expect("an invertible start")
 }
 
-/// A test frame for slices with oblique axes.
+/// A test frame for slices whose plane is oblique to the world axes.
 fn slices() -> Frame {
     let axes = Rotation3::from_euler_angles(-0.2, 0.4, 0.1).into_inner();
     let start = AffineTransform { matrix: Matrix3::identity(), translation: Vector3::new(5.0, 6.0, 7.0) };
@@ -31,7 +31,7 @@ fn slices_have_half_the_degrees_of_freedom_and_keep_their_plane() {
         assert_eq!(frame.translations_and_scale(dof, 2.0).len(), if dof == Dof::Rigid6 { 2 } else { 3 });
         let moved = directions.iter().fold(IDENTITY, |point, direction| along(&point, direction, 5.0));
         let transform = frame.transform(&moved).expect("a transform");
-        // Points of the fixed plane are mapped into the moving plane, which has the same normal.
+        // Points of the fixed slice's plane must be mapped into the moving slice's plane, which has the same normal.
         let before = frame.fixed_centre + frame.axes.column(0) * 30.0 - frame.axes.column(1) * 20.0;
         assert!((transform.apply(&before) - frame.moving_centre).dot(&normal).abs() < 1e-9);
         assert!((transform.matrix * normal - normal).norm() < 1e-12, "{}", transform.matrix * normal);
@@ -135,16 +135,17 @@ fn translations_keep_the_linear_part_of_the_start() {
         let moved = directions.iter().zip(mm).fold(IDENTITY, |point, (step, mm)| along(&point, step, mm / 0.8));
         let transform = frame.transform(&moved).expect("a transform");
         assert_eq!(transform.matrix, start.matrix);
-        // The centre has moved by these distances along the axes of the world, or of the slice.
+        // The centre of mass must have moved by these distances along the axes of the world or, for slices, of the
+        // slice.
         let shift = if slices { axes * Vector3::from(mm) } else { Vector3::from(mm) };
         assert!((transform.apply(&(frame.fixed_centre + shift)) - centre).norm() < 1e-9);
         assert!(tolerances(&frame.shifted(&IDENTITY, mm), &moved, 4.0) < 1e-9);
-        // Only volumes can be moved to a point outside the plane.
+        // Only volumes can be translated to a target outside the plane; slices must miss it.
         let target = frame.fixed_centre + axes * Vector3::new(3.0, 4.0, 11.0);
         let reached = frame.transform(&frame.translation_to(&target)).expect("a transform");
         let miss = (reached.apply(&target) - centre).norm();
         assert!(if slices { miss > 5.0 } else { miss < 1e-9 }, "{miss} mm");
-        // With another model, the same parameters give the same transform.
+        // With a rigid model, the same parameters must give the same transform as with the translation model.
         let other = frame.of(Dof::Rigid6).transform(&moved).expect("a transform");
         assert!((other.to_homogeneous() - transform.to_homogeneous()).amax() < 1e-9);
         let headers = frame.transform(&frame.headers().expect("parameters")).expect("a transform");

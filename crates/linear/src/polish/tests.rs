@@ -1,10 +1,11 @@
-//! Newton steps in valleys where coordinate-wise search is slow.
+//! Tests of Newton steps in narrow valleys, where line searches along single parameters are slow.
 
 use super::*;
 use crate::Dof;
 use crate::parameters::{IDENTITY, directions};
 
-/// A narrow valley, oblique to all axes, with its minimum away from the start; coordinates in tolerances.
+/// A test cost with a narrow valley, oblique to all axes. Its minimum is away from the start. Coordinates are in units
+/// of the parameters' tolerances.
 fn cost(parameters: &Parameters, bend: f64) -> f64 {
     let scale = [0.005, 0.2, 0.002, 0.001];
     let x: Vec<f64> = (0..12).map(|i| (parameters[i] - IDENTITY[i]) / scale[i / 3] - 2.0 + 0.3 * i as f64).collect();
@@ -44,9 +45,9 @@ fn curvature_of_another_level_saves_evaluations() {
 #[test]
 fn measures_the_curvature() {
     let (_, Curvature(hessian), _) = run(0.0, 1, None);
-    // d²/dx₀² of the sum over its three terms: 2·(1 + 1 + 0.16 + 0.05), times 1e-4.
+    // The expected second derivative by x₀ comes from three terms of the sum: 2·(1 + 1 + 0.16 + 0.05), times 1e-4.
     assert!((hessian[(0, 0)] - 4.42e-4).abs() < 1e-9, "{}", hessian[(0, 0)]);
-    // x₀ and x₁ occur together in −2·x₀·x₁ only.
+    // The only term with both x₀ and x₁ is −2·x₀·x₁, so the mixed derivative is −2, times 1e-4.
     assert!((hessian[(0, 1)] + 2e-4).abs() < 1e-9, "{}", hessian[(0, 1)]);
     assert!((hessian.clone() - hessian.transpose()).amax() < 1e-15);
 }

@@ -1,11 +1,11 @@
-//! Tests of the centres and axes of bodies with known poses.
+//! Tests of the centre of mass and the principal axes of objects with known poses.
 
 use antsreg_core::Grid;
 use nalgebra::Rotation3;
 
 use super::*;
 
-/// A rotated test ellipsoid about a centre, with half axes of 20, 35 and 50 mm.
+/// A test ellipsoid with half axes of 20, 35 and 50 mm, rotated about its centre, which lies at `centre`.
 fn ellipsoid(rotation: &Matrix3<f64>, centre: Point3<f64>) -> Volume {
     let mut grid = Grid::axis_aligned([41, 39, 43], [3.0, 3.3, 2.9]);
     let middle = grid.centre();
@@ -33,7 +33,7 @@ fn centre_and_axes_of_an_ellipsoid() {
         assert!(cosine > 0.9995, "axis {axis}: {cosine}");
     }
     assert!((pose.axes.determinant() - 1.0).abs() < 1e-9);
-    // The standard deviation of a uniform solid ellipsoid along a half axis r is r/√5.
+    // A uniform solid ellipsoid with a half axis r has a standard deviation of r/√5 along that axis.
     let expected = Vector3::new(20.0, 35.0, 50.0) / 5.0f64.sqrt();
     assert!(pose.extent.component_div(&expected).add_scalar(-1.0).amax() < 0.1, "{}", pose.extent);
 }
@@ -83,6 +83,6 @@ fn the_stretch_after_a_turn_matches_covariances_without_turning() {
     assert!((stretch - stretch.transpose()).amax() < 1e-12, "{stretch}");
     let carried = stretch * turn * own.covariance() * turn.transpose() * stretch;
     assert!((carried - other.covariance()).amax() < 1e-9, "{carried}");
-    // For a flat body the stretch along the normal is not determined.
+    // For a flat object, the stretch along its normal is not determined.
     assert!(turned([0.0; 3], [0.0, 20.0, 30.0]).stretch_after(&turn, &other).is_none());
 }

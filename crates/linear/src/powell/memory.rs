@@ -1,10 +1,11 @@
-//! The points that a search has evaluated, with their costs.
+//! The points that a Powell search has evaluated, with their costs.
 
 use crate::lockstep::Candidate;
 use crate::parameters::Parameters;
 
-/// Resolution of each parameter at 1 mm: 0.05°, 0.02 mm (Shams 2010), and differences of scale and skew that move a
-/// brain's surface by about the same distance. Points that differ by less in all parameters count as the same point.
+/// Resolution of each kind of parameter on the 1 mm level: angle 0.05°, translation 0.02 mm (Shams 2010), and
+/// differences of scale and skew that move a brain's surface by about the same distance. Points that differ by less in
+/// all parameters count as the same point.
 const RESOLUTION: [f64; 4] = [0.05 * std::f64::consts::PI / 180.0, 0.02, 0.0005, 0.0005];
 
 /// All points that one search has evaluated, with their costs.
@@ -15,18 +16,18 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// An empty memory with the resolution of a level of `mm`. Like the tolerances, the resolution is proportional to
-    /// `mm`.
+    /// Makes an empty memory for a level of `mm`. The resolution is proportional to `mm`, as the parameters' tolerances
+    /// are.
     pub fn new(mm: f64) -> Memory {
         Memory { resolution: std::array::from_fn(|i| RESOLUTION[i / 3] * mm), points: Vec::new() }
     }
 
-    /// The largest component of a difference, in resolutions.
+    /// The largest component of a difference between parameters, in units of the resolution.
     pub fn resolutions(&self, difference: &Parameters) -> f64 {
         difference.iter().zip(&self.resolution).map(|(part, resolution)| part.abs() / resolution).fold(0.0, f64::max)
     }
 
-    /// Whether two points are closer than the resolution.
+    /// Whether two points are closer than the resolution, so that they count as the same point.
     pub fn are_near(&self, a: &Parameters, b: &Parameters) -> bool {
         self.distance(a, b) < 1.0
     }
@@ -38,7 +39,7 @@ impl Memory {
         (nearest.0 < 1.0).then_some(nearest.1)
     }
 
-    /// The points that are not near to any known point, nor to an earlier point of the list.
+    /// The points that are not near a known point, nor near an earlier point in the list.
     pub fn unknown(&self, points: Vec<Parameters>) -> Vec<Parameters> {
         let mut unknown: Vec<Parameters> = Vec::with_capacity(points.len());
         for point in points {
@@ -50,12 +51,12 @@ impl Memory {
         unknown
     }
 
-    /// Adds points and their costs.
+    /// Adds points and their costs to the memory.
     pub fn learn(&mut self, points: impl Iterator<Item = (Parameters, f64)>) {
         self.points.extend(points.map(|(parameters, cost)| Candidate { parameters, cost }));
     }
 
-    /// The point with the lowest cost.
+    /// The evaluated point with the lowest cost.
     pub fn best(&self) -> Option<Candidate> {
         self.points.iter().copied().min_by(|a, b| a.cost.total_cmp(&b.cost))
     }

@@ -4,12 +4,12 @@ use super::*;
 use crate::Dof;
 use crate::parameters::{IDENTITY, directions};
 
-/// The resolution of each parameter: 0.05° in radians, 0.02 mm, 0.0005 of scale and skew.
+/// The expected resolution of each kind of parameter: 0.05° in radians, 0.02 mm, 0.0005 of scale and of skew.
 const RESOLUTION: [f64; 4] = [8.726_646_259_971_648e-4, 0.02, 0.0005, 0.0005];
 
 const TARGET: Parameters = [0.1, -0.2, 0.05, 12.0, -7.0, 3.0, 1.1, 0.9, 1.05, 0.02, -0.01, 0.03];
 
-/// A cost with a valley oblique to the parameter axes, whose minimum is at [`TARGET`].
+/// A test cost with a valley oblique to the parameter axes. Its minimum is at [`TARGET`].
 fn valley(parameters: &Parameters) -> f64 {
     let scale = [0.005, 0.2, 0.002, 0.001];
     let away: [f64; 12] = std::array::from_fn(|i| (parameters[i] - TARGET[i]) / scale[i / 3]);
@@ -17,12 +17,12 @@ fn valley(parameters: &Parameters) -> f64 {
     0.1 + 1e-5 * (narrow + 0.05 * away.iter().map(|part| part * part).sum::<f64>())
 }
 
-/// The largest difference of two points over all parameters, each in units of the parameter's resolution.
+/// The largest difference between two points over all parameters, in units of each parameter's resolution.
 fn distance(a: &Parameters, b: &Parameters, mm: f64) -> f64 {
     (0..12).map(|i| (a[i] - b[i]).abs() / (RESOLUTION[i / 3] * mm)).fold(0.0, f64::max)
 }
 
-/// Runs a search; returns its result and all evaluated points.
+/// Runs a Powell search from one start. Returns its result and all evaluated points.
 fn run(start: Parameters, dof: Dof, mm: f64, cost: impl Fn(&Parameters) -> f64) -> (Candidate, Vec<Parameters>) {
     let mut evaluated = Vec::new();
     let found = minimise(&[start], &directions(dof, mm), mm, |batch| {
@@ -34,7 +34,7 @@ fn run(start: Parameters, dof: Dof, mm: f64, cost: impl Fn(&Parameters) -> f64) 
 
 #[test]
 fn no_two_evaluated_points_are_closer_than_the_resolution() {
-    // A function with many small minima, on which a search without memory would evaluate the same points again.
+    // A test function with many small minima. Without a memory, a search would evaluate the same points of it again.
     let rough = |parameters: &Parameters| valley(parameters) + 1e-5 * (300.0 * parameters[3]).sin();
     for (dof, mm) in [(Dof::Rigid6, 1.0), (Dof::Affine12, 1.0), (Dof::Affine12, 4.0)] {
         let (found, evaluated) = run(IDENTITY, dof, mm, rough);
@@ -45,7 +45,7 @@ fn no_two_evaluated_points_are_closer_than_the_resolution() {
                 assert!(distance >= 1.0, "{distance} resolutions between {point:?} and {other:?}");
             }
         }
-        // The result is a point that was evaluated, not a nearby point to which the cost was assigned.
+        // The result must be a point that was evaluated, not a nearby point to which its cost was assigned.
         assert!(evaluated.contains(&found.parameters));
         assert_eq!(found.cost, rough(&found.parameters));
     }
@@ -54,7 +54,8 @@ fn no_two_evaluated_points_are_closer_than_the_resolution() {
 #[test]
 fn follows_an_oblique_valley_to_its_bottom() {
     let (found, evaluated) = run(IDENTITY, Dof::Affine12, 1.0, valley);
-    // Tolerance: two tolerances along the flat valley, where one tolerance changes the cost by 5e-7.
+    // The allowed error is two parameter tolerances along the flat valley, where one tolerance changes the cost by
+    // 5e-7.
     assert!(found.cost - 0.1 < 5e-5, "{} after {} evaluations", found.cost - 0.1, evaluated.len());
     let (swept, by_coordinates) = {
         let mut evaluations = 0;

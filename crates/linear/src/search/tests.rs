@@ -1,4 +1,4 @@
-//! Tests of the schedule of levels.
+//! Tests of the list of resolution levels.
 
 use super::*;
 

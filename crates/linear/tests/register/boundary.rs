@@ -1,4 +1,5 @@
-//! Tests of boundary-based registration: known transforms, refused results, refused input.
+//! Tests of boundary-based registration: known transforms are found, results far from the start and invalid input are
+//! refused.
 
 use crate::object::{affine, error_mm, fixed, object, sampled};
 use antsreg_core::{AffineTransform, Grid, Volume};
@@ -6,12 +7,12 @@ use antsreg_kernels::Cpu;
 use antsreg_linear::{Boundary, BoundaryKind, Dof, Error, Fixed, Options, Outcome, Start};
 use nalgebra::Point3;
 
-/// Tolerance: a tenth of a voxel of the moving image.
+/// Tolerance of the tests, mm: a tenth of a voxel of the moving image.
 const TOLERANCE_MM: f64 = 0.3;
-/// White matter is where the object exceeds this value.
+/// Voxels where the object's intensity exceeds this value are white matter.
 const WHITE: f64 = 450.0;
 
-/// Samples a formula for the object's value on a new grid, through a transform.
+/// A test image on a new grid. Each voxel is `value` of the object's intensity there, after `fixed_to_moving`.
 fn made(spacing: f64, fixed_to_moving: &AffineTransform, value: impl Fn(f64) -> f64) -> Volume {
     let shape = [150.0, 190.0, 130.0].map(|width| (width / spacing) as usize);
     let mut grid = Grid::axis_aligned(shape, [spacing; 3]);
@@ -32,7 +33,7 @@ fn white_matter() -> Volume {
     made(2.0, &AffineTransform::identity(), |value| f64::from(u8::from(value > WHITE)))
 }
 
-/// A test image in which white matter has one value and everything else another value.
+/// A test image in which white matter has the intensity `white` and everything else `grey`, with a smooth transition.
 fn epi(truth: &AffineTransform, white: f64, grey: f64) -> Volume {
     made(3.0, truth, |value| grey + (white - grey) / (1.0 + (-(value - WHITE) / 40.0).exp()))
 }
@@ -56,7 +57,7 @@ fn a_known_place_is_found_from_near() {
     let outcome = found.boundary.expect("an outcome");
     assert!(outcome.taken && outcome.costs[1] < outcome.costs[0] && outcome.counted[1] > 0.9, "{outcome:?}");
     assert_eq!(found.cost, outcome.costs[1]);
-    // The image covers only half of the object along z.
+    // Now the moving image covers only half of the object along z.
     let whole = epi(&truth(), 60.0, 85.0);
     let [nx, ny, nz] = whole.grid.shape;
     let (slices, first) = (nz / 2, nz / 4);
@@ -84,7 +85,7 @@ fn either_side_may_be_the_brighter_one() {
 
 #[test]
 fn results_far_from_the_start_are_refused() {
-    // The lowest cost is within reach of the search, but farther from the start than allowed.
+    // The search can reach the lowest cost from this start, but the result is farther from the start than allowed.
     let away = affine([7.0, -6.0, 7.0], [1.0; 3], [4.0, 3.0, -4.0]);
     let start = away.after(&truth());
     let found = near(Boundary::default(), &epi(&truth(), 60.0, 85.0), start);

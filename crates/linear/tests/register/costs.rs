@@ -5,7 +5,8 @@ use antsreg_core::{AffineTransform, Volume};
 use antsreg_kernels::{Cpu, JointSampling};
 use antsreg_linear::{Cost, Dof, Error, Fixed, Options, Search, Start, register};
 
-/// Tolerance: a tenth of a voxel, as for the correlation ratio. A joint histogram of so few voxels is less smooth.
+/// Tolerances of the tests, mm. A tenth of a voxel is also that of the correlation ratio. Joint histograms of so few
+/// voxels are less smooth and have the rough tolerance.
 const TOLERANCE_MM: f64 = 0.4;
 const ROUGH_TOLERANCE_MM: f64 = 0.8;
 
@@ -17,7 +18,7 @@ fn align(moving: &Volume, options: &Options, start: Start) -> AffineTransform {
     register(&Cpu, &fixed(), moving, None, None, options, start, &mut ()).expect("a registration").transform
 }
 
-/// Changes the contrast of an image: inverted and not linear.
+/// Gives an image the contrast of another modality: inverted and not linear.
 fn another_modality(mut volume: Volume) -> Volume {
     volume.voxels.iter_mut().for_each(|value| *value = 500.0 + 400.0 * (*value / 700.0).cos());
     volume
@@ -47,7 +48,7 @@ fn information_finds_another_modality() {
         let error = error_mm(&align(&moving, &options(cost, JointSampling::Trilinear), Start::CentreOfMass), &truth);
         assert!(error < ROUGH_TOLERANCE_MM, "{error} mm by {cost:?}");
     }
-    // If the intensities of the images never agree, the least-squares cost is lowest without overlap.
+    // The intensities of the two modalities never agree, so the least-squares cost is lowest without overlap.
     let squares = options(Cost::LeastSquares, JointSampling::Trilinear);
     let refused = register(&Cpu, &fixed(), &moving, None, None, &squares, Start::CentreOfMass, &mut ());
     assert!(matches!(refused, Err(Error::NoOverlap)), "{refused:?}");
@@ -60,7 +61,8 @@ fn partial_volume_ends_near_the_crease_where_voxels_coincide() {
         let start = Start::Transform(affine([2.0, -1.5, 1.0], [1.0; 3], [2.5, -1.5, 3.0]));
         let options = Options { search: Search::None, ..options(cost, JointSampling::PartialVolume) };
         let error = error_mm(&align(&image, &options, start), &AffineTransform::identity());
-        // With voxels of 4 mm, line searches end at errors of 0.2 and 0.5 mm, Newton steps alone at 0.9 mm.
+        // With voxels of 4 mm, the errors after line searches are 0.2 and 0.5 mm. After Newton steps alone the error is
+        // 0.9 mm.
         assert!(error < 0.6, "{error} mm by {cost:?}");
     }
 }
@@ -77,7 +79,7 @@ fn costs_are_those_of_the_search() {
         let transforms = [found.transform, truth, affine([14.0, -3.0, 5.0], [1.0; 3], [6.0, -4.0, 12.0]), far];
         let side = Fixed::new(&Cpu, &fixed(), None, &options).expect("a fixed side");
         let costs = side.costs(&Cpu, &moving, None, 4.0, &transforms).expect("costs");
-        // The voxels have 4 mm, so the finest level is 4 mm.
+        // The voxels have a size of 4 mm, so the finest level of the search is 4 mm, too.
         assert!((costs[0] - found.cost).abs() < 1e-9, "{} and {} by {cost:?}", costs[0], found.cost);
         assert!(costs[0] <= costs[1] + 1e-9 && costs[1] + 0.02 < costs[2], "{costs:?} by {cost:?}");
         assert_eq!(costs[3], 1.0, "{cost:?}");

@@ -1,4 +1,4 @@
-//! Tests of the linear stage through its public interface.
+//! Tests of linear registration through the crate's public interface.
 
 mod boundary;
 mod costs;

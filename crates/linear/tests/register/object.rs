@@ -3,7 +3,8 @@
 use antsreg_core::{AffineTransform, Grid, Volume};
 use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 
-/// Gaussian blobs without symmetry: centre (mm), width (mm), height.
+/// The Gaussian blobs that form the object: centre (mm), standard deviation (mm), height. Together they have no
+/// symmetry.
 const BLOBS: [([f64; 3], f64, f64); 9] = [
     ([0.0, 0.0, 0.0], 30.0, 1.0),
     ([24.0, 34.0, 10.0], 13.0, 1.0),
@@ -16,7 +17,7 @@ const BLOBS: [([f64; 3], f64, f64); 9] = [
     ([-4.0, 58.0, 4.0], 10.0, 0.9),
 ];
 
-/// Intensity of the object at a point in its own coordinates, mm.
+/// Intensity of the test object at a point in the object's own coordinates, mm.
 pub fn object(at: &Point3<f64>) -> f64 {
     let blobs = BLOBS.iter().map(|(centre, width, height)| {
         height * (-(at - Point3::from(*centre)).norm_squared() / (2.0 * width * width)).exp()
@@ -24,19 +25,19 @@ pub fn object(at: &Point3<f64>) -> f64 {
     1000.0 * blobs.sum::<f64>().max(0.0)
 }
 
-/// Points of the object where errors are measured.
+/// Points of the test object at which the errors of registrations are measured.
 pub fn landmarks() -> Vec<Point3<f64>> {
     BLOBS.iter().map(|(centre, _, _)| Point3::from(*centre)).collect()
 }
 
-/// A grid that contains the object, slightly rotated and not centred.
+/// A grid that contains the test object. The object is not in its centre.
 pub fn fixed_grid() -> Grid {
     let mut grid = Grid::axis_aligned([37, 45, 34], [4.0; 3]);
     grid.origin = Point3::new(-70.0, -86.0, -64.0);
     grid
 }
 
-/// The object moved by `fixed_to_moving`, on `grid`.
+/// The test object, moved by `fixed_to_moving` and sampled on `grid`.
 pub fn sampled(grid: Grid, fixed_to_moving: &AffineTransform) -> Volume {
     let back = fixed_to_moving.inverse().expect("an invertible transform");
     let to_world = grid.voxel_to_world();
@@ -61,7 +62,7 @@ pub fn affine(degrees: [f64; 3], scales: [f64; 3], shift: [f64; 3]) -> AffineTra
     AffineTransform { matrix: rotation * Matrix3::from_diagonal(&scales.into()), translation: Vector3::from(shift) }
 }
 
-/// Largest distance between the images of a landmark under the two transforms, mm.
+/// Largest distance between the positions to which two transforms map a landmark, mm.
 pub fn error_mm(found: &AffineTransform, truth: &AffineTransform) -> f64 {
     landmarks().iter().map(|at| (found.apply(at) - truth.apply(at)).norm()).fold(0.0, f64::max)
 }

@@ -39,7 +39,7 @@ impl Observer for Breaking {
     }
 }
 
-/// Images with few voxels, for which many registrations take little time.
+/// A fixed and a moving image with few voxels, so that many registrations take little time.
 fn images() -> [Volume; 2] {
     let mut grid = fixed_grid();
     grid.shape = [18, 22, 17];

@@ -6,7 +6,8 @@ use antsreg_kernels::Cpu;
 use antsreg_linear::{AngleSearch, Dof, Fixed, Optimiser, Options, Outcome, Search, Start, register};
 use nalgebra::{Matrix3, Point3, Vector3};
 
-/// Tolerance: a tenth of a voxel, by which trilinear interpolation of 4 mm voxels moves the optimum.
+/// Tolerance of the tests, mm: a tenth of a voxel. Trilinear interpolation of 4 mm voxels moves the optimum by about
+/// this distance.
 const TOLERANCE_MM: f64 = 0.4;
 
 fn align(fixed: &Volume, moving: &Volume, options: &Options) -> Outcome {
@@ -21,7 +22,7 @@ fn rigid() -> Options {
     Options { dof: Dof::Rigid6, ..Options::default() }
 }
 
-/// The 24 proper rotations that map axes to axes.
+/// The 24 proper rotations that map the coordinate axes to each other.
 fn axis_rotations() -> Vec<Matrix3<f64>> {
     let mut rotations = Vec::new();
     for permutation in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
@@ -38,7 +39,7 @@ fn axis_rotations() -> Vec<Matrix3<f64>> {
     rotations
 }
 
-/// A grid for the object after `rotation` and `shift`.
+/// A grid that contains the object after `rotation` and `shift`.
 fn grid_around(rotation: &Matrix3<f64>, shift: &Vector3<f64>) -> Grid {
     let extent = rotation * Vector3::new(37.0, 45.0, 34.0);
     let shape = std::array::from_fn(|axis| extent[axis].abs().round() as usize);
@@ -85,7 +86,7 @@ fn frees_as_much_as_the_degrees_of_freedom_say() {
     let fixed = fixed();
     let mut sheared = affine([6.0, -9.0, 4.0], [1.1, 0.85, 1.0], [5.0, -7.0, 3.0]);
     sheared.matrix *= Matrix3::new(1.0, 0.08, -0.05, 0.0, 1.0, 0.06, 0.0, 0.0, 1.0);
-    // The moving grid's axes are the world's, so scales along them act after the rotation.
+    // The scales act after the rotation, because the axes of the moving grid are the world axes.
     let mut scaled = affine([6.0, -9.0, 4.0], [1.0; 3], [5.0, -7.0, 3.0]);
     scaled.matrix = Matrix3::from_diagonal(&Vector3::new(1.15, 0.9, 1.0)) * scaled.matrix;
     let uniform = affine([6.0, -9.0, 4.0], [1.12; 3], [5.0, -7.0, 3.0]);
@@ -140,11 +141,12 @@ fn begins_at_the_start() {
     );
     let (start, error) = refined(Start::CentreOfMass);
     assert!(start.matrix == Matrix3::identity() && error > 20.0, "{error} mm: only a search can find the rotation");
-    // Both grids contain the whole object, so that its centre moves with it, within half a voxel.
+    // Both grids contain the whole object. So its centre of mass moves with the object, within half a voxel.
     let centre = fixed.centre_of_mass().expect("a centre");
     let miss = (start.apply(&centre) - truth.apply(&centre)).norm();
     assert!(miss < 4.0, "{miss} mm from {start:?}");
-    // The search is only about z and without principal axes, so that the two runs differ only in the range.
+    // The search has only rotations about z and does not use principal axes. So the two runs differ only in the range
+    // of angles.
     let about_z = |range| {
         let angles =
             AngleSearch { range_degrees: [0.0, 0.0, range], principal_axes: false, ..AngleSearch::default() };
@@ -166,7 +168,7 @@ fn a_header_away_by_decimetres_does_not_change_the_result() {
     renamed.grid.origin = header.apply(&moving.grid.origin);
     let found = align(&fixed, &renamed, &Options::default()).transform;
     let difference = error_mm(&found, &header.after(&reference));
-    // The results of both searches differ by less than the Newton tolerance.
+    // The results of both searches must differ by less than the tolerance of the Newton steps.
     assert!(difference < 0.1, "{difference} mm");
 }
 
@@ -193,7 +195,7 @@ fn every_optimiser_gets_there() {
         (Optimiser::Powell, Dof::Rigid6, turned, TOLERANCE_MM),
         (Optimiser::Descent, Dof::Rigid6, turned, TOLERANCE_MM),
         (Optimiser::Powell, Dof::Affine12, sheared, TOLERANCE_MM),
-        // With twelve parameters, steepest descent ends before the minimum of its valley.
+        // With twelve parameters, steepest descent ends before it reaches the minimum.
         (Optimiser::Descent, Dof::Affine12, sheared, 1.0),
     ] {
         let moving = sampled(grid.clone(), &truth);

@@ -1,4 +1,4 @@
-//! Tests with objects whose outline determines the scales well but the orientation badly.
+//! Tests with objects whose outline determines the scales of the transform well, but its orientation badly.
 
 use antsreg_core::{AffineTransform, Grid, Volume};
 use antsreg_kernels::Cpu;
@@ -7,7 +7,7 @@ use nalgebra::Point3;
 
 use crate::object::{affine, error_mm, object};
 
-/// A grid large enough for stretched objects.
+/// A grid that is large enough for the stretched objects.
 fn grid() -> Grid {
     let mut grid = Grid::axis_aligned([60, 64, 52], [4.0; 3]);
     grid.origin = Point3::new(-118.0, -126.0, -102.0);
@@ -34,7 +34,8 @@ fn ellipsoid(radii: [f64; 3], fixed_to_moving: &AffineTransform) -> Volume {
 
 #[test]
 fn finds_unequal_scales_of_what_is_nearly_an_ellipsoid() {
-    // With a common scale, or along the principal axes, wrong orientations align the outlines better.
+    // With a common scale, or with the principal axes aligned, wrong orientations align these outlines better than the
+    // correct orientation does.
     let cases = [
         ([60.0, 72.0, 66.0], [1.15, 0.9, 1.05]),
         ([60.0, 64.0, 62.0], [1.2, 0.95, 1.0]),
@@ -49,7 +50,7 @@ fn finds_unequal_scales_of_what_is_nearly_an_ellipsoid() {
         let found = register(&Cpu, &fixed, &moving, None, None, &Options::default(), Start::CentreOfMass, &mut ())
             .expect("a result");
         let error = error_mm(&found.transform, &truth);
-        // Tolerance: a tenth of a voxel. Wrong orientations have errors of centimetres.
+        // The tolerance is a tenth of a voxel. Wrong orientations have errors of centimetres.
         assert!(error < 0.4, "{error} mm for {scales:?}");
     }
 }

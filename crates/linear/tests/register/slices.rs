@@ -1,4 +1,4 @@
-//! Tests of the registration of slices.
+//! Tests of the registration of two-dimensional images (slices).
 
 use antsreg_core::{AffineTransform, Grid, Volume};
 use antsreg_kernels::{Cpu, JointSampling};
@@ -7,7 +7,7 @@ use nalgebra::{Matrix3, Point3, Vector3};
 
 use crate::object::{affine, fixed, object};
 
-/// Tolerance: a tenth of a voxel, as for volumes.
+/// Tolerance of the tests, mm: a tenth of a pixel.
 const TOLERANCE_MM: f64 = 0.2;
 
 /// A slice through the object at z = 6 mm of its own space, resampled through `fixed_to_moving` on `grid`. The plane
@@ -27,7 +27,7 @@ pub fn slice(grid: Grid, fixed_to_moving: &AffineTransform) -> Volume {
     Volume { grid, voxels }
 }
 
-/// A slice of 2 mm pixels, 5 mm thick, with this centre and height z.
+/// The grid of a slice with pixels of 2 mm and a thickness of 5 mm, with the given centre in x and y, at the height z.
 pub fn grid(centre: [f64; 2], z: f64) -> Grid {
     let mut grid = Grid::axis_aligned([100, 108, 1], [2.0, 2.0, 5.0]);
     grid.origin = Point3::new(centre[0] - 99.0, centre[1] - 107.0, z);
@@ -49,7 +49,7 @@ fn align(fixed: &Volume, moving: &Volume, options: &Options) -> Result<AffineTra
     register(&Cpu, fixed, moving, None, None, options, Start::CentreOfMass, &mut ()).map(|outcome| outcome.transform)
 }
 
-/// Largest distance in the plane between the images of a point of the object under two transforms.
+/// Largest distance in the plane between the positions to which two transforms map a point of the object, mm.
 pub fn error_mm(found: &AffineTransform, truth: &AffineTransform) -> f64 {
     let points = [[0.0, 0.0], [40.0, 0.0], [0.0, 60.0], [-40.0, -50.0], [30.0, -40.0]];
     let distance = |[x, y]: [f64; 2]| {
@@ -68,7 +68,7 @@ fn finds_every_turn_in_the_plane() {
         let found = align(&fixed, &moving, &options(Dof::Rigid6)).expect("a result");
         let error = error_mm(&found, &truth);
         assert!(error < TOLERANCE_MM, "{error} mm for {degrees}°");
-        // The result is rigid in the plane and the identity along z.
+        // The transform found must be rigid in the plane and the identity along z.
         assert!((found.matrix.determinant() - 1.0).abs() < 1e-9);
         assert_eq!(found.matrix.row(2).into_owned(), Matrix3::identity().row(2).into_owned());
     }
@@ -79,7 +79,7 @@ fn frees_as_much_as_the_degrees_of_freedom_say() {
     let fixed = slice(grid([0.0, 0.0], 0.0), &AffineTransform::identity());
     let rigid = in_plane(14.0, [1.0; 2], 0.0, [5.0, -7.0]);
     let similar = in_plane(-14.0, [1.15; 2], 0.0, [5.0, -7.0]);
-    // The moving grid's axes are the world's, so scales along them act after the rotation.
+    // The scales act after the rotation, because the axes of the moving grid are the world axes.
     let mut scaled = in_plane(9.0, [1.0; 2], 0.0, [5.0, -7.0]);
     scaled.matrix = Matrix3::from_diagonal(&Vector3::new(1.2, 0.9, 1.0)) * scaled.matrix;
     let sheared = in_plane(150.0, [1.3, 0.9], 0.15, [-12.0, 9.0]);
@@ -140,7 +140,7 @@ fn weights_of_slices_count() {
     let mut fixed = slice(grid([0.0, 0.0], 0.0), &AffineTransform::identity());
     let mut moving = slice(grid([0.0, 0.0], 0.0), &truth);
     let mut weight = Volume::filled(fixed.grid.clone(), 1.0);
-    // A bright bar below the object moves in the opposite direction.
+    // Both images get a bright bar beside the object. The bar moves in the direction opposite to the object's.
     for (row, [of_fixed, of_moving]) in [(6, [true, false]), (7, [true, false]), (10, [false, true])] {
         for i in 0..100 {
             fixed.voxels[row * 100 + i] += if of_fixed { 1500.0 } else { 0.0 };

@@ -1,4 +1,4 @@
-//! Tests that weights select the voxels that count.
+//! Tests that weight images select the voxels that count.
 
 use crate::object::{affine, error_mm, fixed, fixed_grid, sampled};
 use antsreg_core::Volume;
@@ -6,7 +6,7 @@ use antsreg_kernels::Cpu;
 use antsreg_linear::{Dof, Options, Search, Start, register};
 use nalgebra::Point3;
 
-/// Adds a bright bar to a volume, which moves in the opposite direction to the object.
+/// Adds a bright bar below the object to a test volume. Tests put the bar where it moves opposite to the object.
 pub fn with_bar(mut volume: Volume, at_y: f64) -> Volume {
     for_each(&mut volume, |at, value| {
         if (at.y - at_y).abs() < 12.0 && at.z < -46.0 {
@@ -16,7 +16,7 @@ pub fn with_bar(mut volume: Volume, at_y: f64) -> Volume {
     volume
 }
 
-/// A mask: 1 in the object, 0 in the bar.
+/// A mask for a volume with a bar: 1 at the object, 0 at the bar.
 pub fn mask(volume: &Volume) -> Volume {
     let mut mask = volume.clone();
     for_each(&mut mask, |at, value| *value = if at.z < -38.0 { 0.0 } else { 1.0 });
@@ -48,7 +48,8 @@ fn what_has_no_weight_does_not_pull() {
     let (by_fixed, by_moving) = (error(Some(&fixed_mask), None), error(None, Some(&moving_mask)));
     let by_both = error(Some(&fixed_mask), Some(&moving_mask));
     assert!(pulled > 5.0, "the bars pull by {pulled} mm only");
-    // Tolerance: a tenth of a voxel. If one side is masked, the bar of the other side has no counterpart.
+    // The tolerance is a tenth of a voxel. With only one mask, the bar of the other image has no counterpart and does
+    // not count either.
     assert!(by_fixed.max(by_moving).max(by_both) < 0.4, "{by_fixed}, {by_moving}, {by_both} mm");
 }
 
