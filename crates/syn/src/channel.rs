@@ -4,15 +4,15 @@ use antsreg_core::Volume;
 use antsreg_kernels::Input;
 use serde::{Deserialize, Serialize};
 
-/// How alike two images are
+/// Measure of the similarity of two images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Metric {
-    /// Windowed cross-correlation, for images of one kind
+    /// Windowed cross-correlation, for images of one kind.
     #[default]
     Cc,
-    /// Mutual information after Mattes (also: mi), for images of different kinds as well
+    /// Mutual information after Mattes (also: mi), for images of different kinds as well.
     #[cfg_attr(feature = "clap", value(alias = "mi"))]
     #[serde(alias = "mi")]
     Mattes,
@@ -25,13 +25,13 @@ impl std::fmt::Display for Metric {
     }
 }
 
-/// One image of each side, and how the two images are compared.
+/// One pair of images: the similarity metric between the fixed and the moving image, and the weight of the pair.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Channel {
-    /// The metric, which is maximised.
+    /// Similarity metric of the two images. The registration maximises it.
     pub metric: Metric,
-    /// The channel's share of each step, relative to the other channels.
+    /// Weight of this channel in each step, relative to the weights of the other channels.
     pub weight: f64,
 }
 
@@ -41,16 +41,16 @@ impl Default for Channel {
     }
 }
 
-/// The fixed or the moving images, and the mask of these images.
+/// The fixed images or the moving images of a registration, with their mask.
 ///
-/// All images of a side are aligned in world space; each may have its own grid. The warps lie on the grid of the
-/// first fixed image. A mask lies on the grid of the first image of its side. A single volume, with or without a
-/// mask, converts to a side, and so does a list of volumes.
+/// All fixed images are aligned with each other in world space, and so are all moving images; each image may have its
+/// own grid. The warps lie on the grid of the first fixed image. A mask lies on the grid of the first image in the same
+/// list. A single volume, with or without a mask, converts to this type, and so does a list of volumes.
 #[derive(Debug, Clone)]
 pub struct Images<'a, I> {
     /// One image for each channel. `I` is the image type of the backend.
     pub channels: Vec<Input<'a, I>>,
-    /// Voxels above 0.5 count; on the grid of the first image.
+    /// Mask on the grid of the first image: voxels above 0.5 count. Without a mask, all voxels count.
     pub mask: Option<&'a Volume>,
 }
 

@@ -1,4 +1,4 @@
-//! Allowed ranges of all options, and the check that option values lie within their ranges.
+//! Allowed ranges of all options of the deformable stage, and the check of option values against them.
 
 use std::fmt::Display;
 use std::ops::{Bound, RangeBounds, RangeFrom, RangeInclusive};
@@ -11,9 +11,9 @@ use crate::{Channel, Error, Options};
 impl Options {
     /// Allowed weights of a channel, relative to the other channels.
     pub const CHANNEL_WEIGHT: RangeInclusive<f64> = 1e-3..=1e3;
-    /// Longest step, voxels; a step must be above 0.
+    /// Largest allowed length of a step, voxels. A step must be longer than 0.
     pub const LONGEST_STEP: f64 = 10.0;
-    /// Variances of the smoothing of updates and fields, voxels².
+    /// Allowed variances of the Gaussians that smooth updates and fields, voxels².
     pub const VARIANCE: RangeInclusive<f64> = 0.0..=1e4;
     /// Allowed radii of the correlation window, voxels.
     pub const RADIUS: RangeInclusive<usize> = 1..=16;
@@ -23,24 +23,25 @@ impl Options {
     pub const BINS: RangeInclusive<usize> = MiParameters::BINS;
     /// Allowed shrink factors of a level.
     pub const SHRINK: RangeFrom<usize> = 1..;
-    /// Standard deviations of the smoothing of the images, voxels.
+    /// Allowed standard deviations of the Gaussian that smooths the images, voxels.
     pub const SIGMA: RangeInclusive<f64> = 0.0..=100.0;
-    /// Number of iterations between two re-inversions.
+    /// Allowed numbers of iterations from one re-inversion of the fields to the next.
     pub const REINVERT_EVERY: RangeFrom<usize> = 1..;
-    /// Number of energies in the window of the convergence check.
+    /// Allowed numbers of energies in the window of the convergence check.
     pub const CONVERGENCE_WINDOW: RangeFrom<usize> = 2..;
-    /// Standard deviations of noise, shares of the intensity range.
+    /// Allowed standard deviations of the noise, as shares of the intensity range.
     pub const NOISE: RangeInclusive<f64> = 0.0..=1.0;
     /// Largest allowed limit of the residual between the warp and its inverse, voxels. The limit must be above 0.
     pub const LARGEST_RESIDUAL: f64 = 100.0;
-    /// Slopes of energies below which a level has converged.
+    /// Allowed convergence thresholds: slopes of the energy below which a level has converged.
     pub const CONVERGENCE_THRESHOLD: RangeInclusive<f64> = 0.0..=1e3;
-    /// Weights of [`restrict`](Options::restrict).
+    /// Allowed weights of the world components in [`restrict`](Options::restrict).
     pub const RESTRICTION: RangeInclusive<f64> = 0.0..=1e3;
-    /// Allowed shares of the voxels, low before high; intensities between the quantiles at these shares are kept.
+    /// Allowed shares of voxels for winsorising, low before high. Intensities are clipped to the quantiles at these
+    /// shares.
     pub const SHARES: RangeInclusive<f64> = 0.0..=1.0;
 
-    /// Checks that every option is within its range.
+    /// Checks that every option of the deformable stage is within its range.
     ///
     /// # Errors
     /// [`Error::Range`] names the first option out of range; [`Error::NoLevels`] if there is no level.
@@ -96,7 +97,7 @@ fn refused(option: impl Into<String>, expected: impl Into<String>, found: impl I
     Error::Range { option: option.into(), expected: expected.into(), found: found.into() }
 }
 
-/// Checks that a value is a number within its range.
+/// Checks that the value of an option is a number within its range.
 fn within<T: PartialOrd + Display>(
     option: impl Into<String>,
     range: impl RangeBounds<T>,
@@ -113,7 +114,7 @@ fn within<T: PartialOrd + Display>(
     Err(refused(option, expected, found.to_string()))
 }
 
-/// Checks that a value is above 0 and at most `most`.
+/// Checks that the value of an option is above 0 and at most `most`.
 fn above_zero(option: &str, most: f64, found: f64) -> Result<(), Error> {
     if found > 0.0 && found <= most {
         return Ok(());
@@ -126,8 +127,8 @@ mod tests {
     use super::*;
     use crate::Metric;
 
-    /// A change that makes valid options invalid, and the text that the error must contain; the text is empty if no
-    /// error is expected.
+    /// A test case: a change that makes valid options invalid, and a text that the error must contain. The text is
+    /// empty if no error is expected.
     type Case = (fn(&mut Options), &'static str);
 
     fn options() -> Options {

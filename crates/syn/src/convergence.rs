@@ -2,7 +2,7 @@
 
 use antsreg_core::schedule::Convergence;
 
-/// Whether the slope of the energies over the last window is below the threshold.
+/// Whether a level has converged: the slope of the energies over the last window is below the threshold.
 pub(crate) fn converged(energies: &[f64], convergence: &Convergence) -> bool {
     let Some(from) = energies.len().checked_sub(convergence.window) else {
         return false;
@@ -10,7 +10,7 @@ pub(crate) fn converged(energies: &[f64], convergence: &Convergence) -> bool {
     convergence.window > 1 && descent(&energies[from..]) < convergence.threshold
 }
 
-/// The slope of the falling energies over the window, relative to the sum of their magnitudes.
+/// Fall of the energies over the window along a fitted line, relative to the sum of their magnitudes.
 ///
 /// ITK fits a first-order B-spline with two control points by one pass of Lee's scattered data approximation. Control
 /// point c is Σ w_c³·e/(w₀² + w₁²) / Σ w_c², with w₀ = 1 − t, w₁ = t. This differs from the least-squares line, whose
@@ -51,7 +51,7 @@ mod tests {
     fn the_slope_is_gentler_than_least_squares_by_the_factor_of_itk() {
         let energies: Vec<f64> = (0..10).map(|i| -1.0 - 1e-4 * f64::from(i)).collect();
         let total: f64 = energies.iter().map(|e| e.abs()).sum();
-        // For a straight line, the least-squares slope is the slope of the line.
+        // For energies on a straight line, the least-squares slope is the slope of the line.
         let least_squares = 9e-4 / total;
         let ratio = least_squares / descent(&energies);
         assert!((ratio - 1.56).abs() < 0.02, "ratio {ratio}");

@@ -2,51 +2,55 @@
 
 use std::ops::ControlFlow;
 
-/// Why the deformable stage failed.
+/// Reason why the deformable stage failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The device failed.
+    /// An operation on the device failed.
     #[error(transparent)]
     Device(#[from] antsreg_kernels::Error),
-    /// An image has no contrast.
+    /// All voxels of an image have the same intensity.
     #[error("the {side} image of channel {channel} is constant, so there is nothing to align")]
     Constant {
-        /// The side of the images: fixed or moving.
+        /// Which of the images: "fixed" or "moving".
         side: &'static str,
-        /// The channel, counted from 1.
+        /// Number of the channel (pair of images), counted from 1.
         channel: usize,
     },
-    /// The number of images of a side differs from the number of channels.
-    #[error("expected {expected} {side} images, one a channel, found {found}")]
+    /// The number of fixed or of moving images differs from the number of channels.
+    #[error("expected {expected} {side} images, one for each channel, found {found}")]
     Channels {
-        /// The side of the images: fixed or moving.
+        /// Which of the images: "fixed" or "moving".
         side: &'static str,
-        /// Number of channels in the options.
+        /// Number of channels (pairs of images) in the options.
         expected: usize,
-        /// Number of images of the side.
+        /// Number of images given.
         found: usize,
     },
-    /// The value of an option is out of its range.
+    /// The value of an option is outside its allowed range.
     #[error("{option}: expected {expected}, found {found}")]
     Range {
         /// Name of the option, with its unit.
         option: String,
-        /// Allowed range of the option.
+        /// Allowed range of the option, as text.
         expected: String,
         /// Value found.
         found: String,
     },
-    /// The affine start cannot be inverted.
+    /// The affine transform at which the registration starts cannot be inverted.
     #[error("the affine start is singular")]
     SingularStart,
-    /// The grid of a mask differs from the grid of its image.
+    /// A mask is not on the grid of its image. The text says which: "fixed" or "moving".
     #[error("the {0} mask is not on the grid of the {0} image")]
     MaskGrid(&'static str),
-    /// The fields of an earlier stage lie neither on the fixed image's grid nor on a shrunken one.
-    #[error("the fields of the earlier stage are not on a grid of the fixed image")]
+    /// The fields of an earlier stage are on a wrong grid: neither the fixed image's grid nor this grid shrunken by an
+    /// integer factor.
+    #[error(
+        "the displacement fields of the earlier stage are neither on the fixed image's grid nor on this grid shrunken by \
+         an integer factor"
+    )]
     FieldsGrid,
-    /// A displacement is not a finite number.
+    /// Some displacements are not finite numbers.
     #[error(
         "the warp diverged: some displacements are not finite numbers; check the intensities of both images and the values \
          of the options"
@@ -55,7 +59,7 @@ pub enum Error {
     /// The observer stopped the registration.
     #[error("the registration was stopped")]
     Stopped,
-    /// There is no level to run.
+    /// The options have no level to run.
     #[error("the schedule has no level")]
     NoLevels,
 }

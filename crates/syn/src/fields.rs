@@ -8,16 +8,16 @@ use nalgebra::Matrix3;
 use crate::Error;
 use crate::error::go_on;
 
-/// Limits of the inversions during iterations: a small fraction of a voxel. Each inversion starts from the last
-/// inverse, so one or two steps are enough.
+/// Limits of the inversions of fields during the iterations: a small fraction of a voxel. Each inversion starts from
+/// the last inverse, so one or two steps are enough.
 pub(crate) const INVERSION: InversionLimits =
     InversionLimits { steps: 20, tolerance_voxels: 0.03, untouched_voxels: 0.0 };
 
-/// The displacement fields of one side (fixed or moving), in voxels of the level's grid.
+/// The two displacement fields of the fixed or of the moving image, in voxels of the level's grid.
 pub(crate) struct Side<B: Backend> {
-    /// φ: from the image to the middle space.
+    /// φ: maps points of the image to the middle space.
     pub(crate) to_middle: B::Field,
-    /// φ⁻¹: from the middle space to the image.
+    /// φ⁻¹: maps points of the middle space to the image.
     pub(crate) from_middle: B::Field,
 }
 
@@ -31,18 +31,20 @@ impl<B: Backend> Side<B> {
     }
 }
 
-/// The four displacement fields of a deformable stage, on the device: fixed side and moving side, each to the middle
-/// space and back. [`Fixed::warps`](crate::Fixed::warps) composes them to the two warps. A further stage can continue
-/// from them.
+/// The four displacement fields of a deformable stage, on the device: for the fixed and for the moving image, each from
+/// the image to the middle space and back.
+///
+/// [`Fixed::warps`](crate::Fixed::warps) composes the fields to the warp and its inverse. A further stage can continue
+/// from the fields.
 pub struct Fields<B: Backend> {
-    /// Shrink factor of the grid, relative to the fixed image's grid.
+    /// Factor by which the fields' grid is coarser than the fixed image's grid.
     shrink: usize,
     grid: Grid,
-    /// The fixed side first.
+    /// Fields of the fixed image, then fields of the moving image.
     pub(crate) sides: [Side<B>; 2],
 }
 
-/// The map of voxel indices and the matrix of vectors for resampling a field on another grid.
+/// Data for resampling a field on another grid: the map between voxel indices, and the matrix that scales the vectors.
 struct Resizing {
     map: AffineTransform,
     scale: Matrix3<f64>,
@@ -69,7 +71,7 @@ impl<B: Backend> Fields<B> {
         &self.grid
     }
 
-    /// Shrink factor of the grid, relative to the fixed image's grid.
+    /// Factor by which the fields' grid is coarser than the fixed image's grid.
     pub fn shrink(&self) -> usize {
         self.shrink
     }
@@ -83,7 +85,7 @@ impl<B: Backend> Fields<B> {
         }
     }
 
-    /// The same displacements on the grid `full` shrunken by `shrink`.
+    /// The same displacements, resampled on the grid `full` shrunken by `shrink`.
     pub(crate) fn resized(
         &self,
         backend: &B,
@@ -102,9 +104,10 @@ impl<B: Backend> Fields<B> {
         Ok(resized)
     }
 
-    /// Adds the change from `start` to `end`, both on one coarser grid, and keeps the detail of these fields: the
-    /// difference of the displacements is interpolated and added. The fields from the middle space are then inverted
-    /// again, because the sum of two inverse fields is not the inverse of the sum.
+    /// Adds the change that a coarser level made, from `start` to `end`, and keeps the detail of the finer fields.
+    ///
+    /// The difference between the displacements of `end` and `start` is interpolated and added. The fields from the
+    /// middle space are then inverted again, because the sum of two inverse fields is not the inverse of the sum.
     pub(crate) fn add_change(
         &mut self,
         backend: &B,
@@ -160,7 +163,8 @@ mod tests {
         voxels.collect()
     }
 
-    /// Test fields: waves to the middle space, opposite for the moving side, and their inverses.
+    /// Test fields: waves from either image to the middle space, with opposite directions for the two images, and the
+    /// inverses of these waves.
     fn fields() -> Fields<Cpu> {
         let mut fields = Fields::identities(&Cpu, &full(), 1).expect("fields");
         for (side, height) in fields.sides.iter_mut().zip([0.8, -0.6]) {
@@ -189,7 +193,7 @@ mod tests {
         let mut fine = fields();
         let before = fine.sides.each_ref().map(|side| vectors(&side.to_middle));
         let [start, mut end] = [0; 2].map(|_| fine.resized(&Cpu, &full(), 2, &mut ()).expect("fields"));
-        // In the test, the fixed side moves by 0.3 coarse voxels along x and the moving side does not move.
+        // The test change moves the fixed image by 0.3 coarse voxels along x and does not move the moving image.
         let mut bump = waves(end.grid.shape, 1.0);
         bump.iter_mut().for_each(|u| *u = [0.3 * u.iter().map(|c| c.abs()).sum::<f32>().min(1.0), 0.0, 0.0]);
         let bump = Cpu.upload_field(end.grid.shape, &bump).expect("one shape");
@@ -202,7 +206,7 @@ mod tests {
             after[0] - before[0]
         });
         let largest = changes.fold(0.0, f32::max);
-        // A voxel of the coarse grid is two voxels of the fine grid, so the change is twice as large.
+        // One voxel of the coarse grid is two voxels of the fine grid, so the largest change is twice 0.3 voxels.
         assert!((0.3..0.61).contains(&largest), "{largest}");
         for side in &fine.sides {
             let missed = Cpu.inverse_consistency(&side.from_middle, &side.to_middle, None).expect("one shape");
@@ -213,9 +217,9 @@ mod tests {
     #[test]
     fn warps_of_fields_that_fold_do_not_fold() {
         let mut fields = fields();
-        // The displacement changes by up to two voxels from voxel to voxel, which is steep enough to fold.
+        // These displacements change by up to two voxels between neighbouring voxels, so the field folds.
         fields.sides[0].to_middle = Cpu.upload_field(SHAPE, &waves(SHAPE, 3.0)).expect("one shape");
-        // Counts folds strictly: by one-sided differences at the corners of the cells.
+        // Number of folds by the strict criterion: one-sided differences at the corners of the cells.
         let folds =
             |field: &<Cpu as Backend>::Field| Cpu.jacobian_summary(field, None).expect("a field").corner_folded;
         assert!(folds(&fields.sides[0].to_middle) > 0, "this test needs folds");

@@ -1,4 +1,4 @@
-//! The fixed side of registrations: its images on a device, shared by many registrations.
+//! The fixed images of registrations, prepared on a device for any number of moving images.
 
 use std::ops::Deref;
 
@@ -13,15 +13,16 @@ use crate::load::{Loaded, Smoothed};
 use crate::relaxation;
 use crate::{Error, Images, Iterations, LevelOutcome, Options, Outcome, Relaxed, Scores, Warps};
 
-/// The fixed images on a device, and the options of all registrations to them.
+/// The fixed images on a device, and the options of all registrations to these images.
 pub struct Fixed<B: Backend> {
     pub(crate) loaded: Loaded<B>,
     options: Options,
-    /// The fixed images smoothed for each level; empty unless smoothed images are kept between registrations.
+    /// The fixed images, smoothed for each level. The list is empty unless smoothed images are kept between
+    /// registrations.
     pyramid: Vec<Smoothed<B>>,
 }
 
-/// A value that is borrowed from a cache, or owned.
+/// A value that is either borrowed from a cache or newly computed.
 pub(crate) enum KeptOrMade<'a, T> {
     Kept(&'a T),
     Made(T),
@@ -39,10 +40,10 @@ impl<T> Deref for KeptOrMade<'_, T> {
 }
 
 impl<B: Backend> Fixed<B> {
-    /// Uploads the images and their mask to the device and prepares them.
+    /// Uploads the fixed images and their mask to the device and prepares them.
     ///
     /// # Errors
-    /// Those of [`crate::register`] that concern the options, the fixed images, the device and the observer.
+    /// The errors of [`crate::register`] that concern the options, the fixed images, the device and the observer.
     pub fn new<'a>(
         backend: &B,
         images: impl Into<Images<'a, B::Image>>,
@@ -54,8 +55,8 @@ impl<B: Backend> Fixed<B> {
         Ok(Fixed { loaded, options: options.clone(), pyramid: Vec::new() })
     }
 
-    /// Keeps the smoothed images of every level as well. This saves time from the second registration on and takes
-    /// memory ([`memory::prepared_device_bytes`](crate::memory::prepared_device_bytes)).
+    /// Keeps also the smoothed images of every level. This saves time from the second registration on, and takes memory
+    /// ([`memory::prepared_device_bytes`](crate::memory::prepared_device_bytes)).
     ///
     /// # Errors
     /// The device failed, or the observer stopped the run.
@@ -65,16 +66,17 @@ impl<B: Backend> Fixed<B> {
         Ok(self)
     }
 
-    /// The options of all registrations to these images.
+    /// The options of all registrations to these fixed images.
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// Registers `moving` to these images in one deformable stage, starting from `initial` (fixed → moving, RAS mm).
-    /// `backend` must be the one that created this side. Earlier registrations do not change the result.
+    /// Registers `moving` to these fixed images in one deformable stage, starting from `initial` (fixed → moving, RAS
+    /// mm). `backend` must be the backend that prepared the fixed images. Earlier registrations do not change the
+    /// result.
     ///
     /// # Errors
-    /// Those of [`crate::register`] that concern the moving images, the start, the device and the observer.
+    /// The errors of [`crate::register`] that concern the moving images, the start, the device and the observer.
     pub fn register<'a>(
         &self,
         backend: &B,
@@ -97,13 +99,13 @@ impl<B: Backend> Fixed<B> {
     /// given, from the fields of an earlier stage. `initial` and the first fixed image's grid must be the same in all
     /// stages. Returns the fields, which stay on the device, and the outcome of each level, coarsest first.
     ///
-    /// Two stages give the same bits as one stage with the levels of both, if each level has iterations and no level
-    /// is coarser than the level before it. A level that is coarser than its initial fields keeps their detail: it
-    /// runs on the coarser grid, and only its change is added to the fields. A stage without iterations returns the
-    /// fields unchanged.
+    /// Two stages give exactly the result of one stage with the levels of both, if each level has iterations and no
+    /// level is coarser than the level before it. A level that is coarser than its initial fields keeps the detail of
+    /// these fields: the level runs on its coarser grid, and only the change that it made is added to the fields. A
+    /// stage without iterations returns the fields unchanged.
     ///
-    /// # Errors
-    /// Those of [`register`](Fixed::register); [`Error::FieldsGrid`] if `from` is not on a grid of these images.
+    /// # Errors The errors of [`register`](Fixed::register); [`Error::FieldsGrid`] if the fields in `from` have a wrong
+    /// grid.
     pub fn find<'a>(
         &self,
         backend: &B,
@@ -115,13 +117,12 @@ impl<B: Backend> Fixed<B> {
         run(backend, self, &moving.into(), initial, from, observer)
     }
 
-    /// Composes the fields of the last stage to the warp and its inverse on the first fixed image's grid. Where a
-    /// warp folds, or where warp and inverse differ by more than
-    /// [`largest_residual_voxels`](Options::largest_residual_voxels), both are relaxed. The warps stay on the device.
+    /// Composes the fields of the last stage to the warp and its inverse on the first fixed image's grid. Where a warp
+    /// folds, or where the residual of warp and inverse is larger than
+    /// [`largest_residual_voxels`](Options::largest_residual_voxels), both are smoothed or corrected locally (relaxed).
+    /// The warps stay on the device.
     ///
-    /// # Errors
-    /// [`Error::FieldsGrid`] if the fields are not on a grid of these images; the device failed; the observer stopped
-    /// the run.
+    /// # Errors [`Error::FieldsGrid`] if the fields have a wrong grid; the device failed; the observer stopped the run.
     pub fn warps(
         &self,
         backend: &B,
@@ -131,14 +132,14 @@ impl<B: Backend> Fixed<B> {
         let full = self.loaded.grid();
         fields.check_grid(full)?;
         if fields.grid().shape != full.shape {
-            // The coarse fields are dropped here, to free their memory.
+            // The fields on the coarser grid are dropped here, which frees their memory.
             fields = fields.resized(backend, full, 1, observer)?;
         }
         go_on(observer.poll())?;
         relaxation::warps(backend, full, &fields.sides, &self.options, observer)
     }
 
-    /// Scores of warps to these images, inside the fixed mask or everywhere.
+    /// Computes the scores of warps to these fixed images, inside the fixed mask or, without a mask, everywhere.
     ///
     /// # Errors
     /// The device failed.
@@ -146,7 +147,7 @@ impl<B: Backend> Fixed<B> {
         warps.scores(backend, self.loaded.mask())
     }
 
-    /// The images smoothed for a level.
+    /// The fixed images, smoothed for a level.
     pub(crate) fn smoothed(
         &self,
         backend: &B,

@@ -1,4 +1,5 @@
-//! One iteration: the update of both sides from all channels, and one step along it.
+//! One iteration of the deformable stage: the updates of the fixed and the moving fields from all channels, and one
+//! step along these updates.
 
 use antsreg_core::Grid;
 use antsreg_core::report::Observer;
@@ -13,12 +14,12 @@ use crate::restriction::{self, restrict};
 use crate::update::{SideUpdate, step_both};
 use crate::{Channel, Error, Options};
 
-/// The buffers for the iterations of a level. Pairs hold the fixed side first.
+/// Buffers for the iterations of one level. In each pair, the fixed image comes first.
 pub(crate) struct Stepper<B: Backend> {
     updates: [SideUpdate<B>; 2],
     metrics: Metrics<B>,
     channels: Vec<Channel>,
-    /// The matrix that multiplies updates; `None` if all weights are 1.
+    /// Matrix that multiplies each update, for weights on its world components; `None` if all weights are 1.
     restriction: Option<Matrix3<f64>>,
 }
 
@@ -32,8 +33,8 @@ impl<B: Backend> Stepper<B> {
         })
     }
 
-    /// Moves both sides one step along the gradient of the metrics, and inverts the fields again if `reinvert`.
-    /// Returns the similarity before the step.
+    /// Moves the fixed and the moving fields one step along the gradient of the metrics. With `reinvert`, the fields to
+    /// the middle space are replaced by the inverses of their inverses. Returns the similarity before the step.
     pub(crate) fn step(
         &mut self,
         backend: &B,
@@ -48,14 +49,14 @@ impl<B: Backend> Stepper<B> {
             restrict(backend, matrix, self.updates.each_mut().map(|side| &mut side.updates))?;
         }
         step_both(backend, options, reinvert, &mut self.updates, sides, observer)?;
-        // The similarity is read last, so that the device can compute the step before it.
+        // The similarity is read last, so that the device can compute the step while it still computes the similarity.
         if let Some((weight, pending)) = last {
             similarity.add(weight, pending.wait(backend)?);
         }
         Ok(similarity.over(weights))
     }
 
-    /// Adds up the updates of all channels.
+    /// Computes the sum of the updates of all channels.
     fn update(
         &mut self,
         backend: &B,
@@ -101,11 +102,11 @@ impl<B: Backend> Stepper<B> {
     }
 }
 
-/// Weighted sums over channels. Weights are relative to the weight of the first channel.
+/// Weighted sum of the channels' similarities. Weights are relative to the weight of the first channel.
 struct Sum<B: Backend> {
-    /// Weighted sum over all channels except the last.
+    /// Weighted sum of the similarities of all channels except the last.
     similarity: Similarity,
     weights: f64,
-    /// Weight and similarity of the last channel.
+    /// Weight and similarity of the last channel. The device may still be computing this similarity.
     last: Option<(f64, PendingSimilarity<B>)>,
 }

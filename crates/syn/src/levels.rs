@@ -1,4 +1,4 @@
-//! The levels of a deformable stage, coarse to fine.
+//! The levels of a deformable stage, from coarse to fine.
 
 use antsreg_core::AffineTransform;
 use antsreg_core::report::{Observer, Report, Step};
@@ -15,16 +15,15 @@ use crate::{Error, Images, LevelOutcome, Options, Outcome};
 
 /// Registers `moving` to `fixed`, starting from `initial` (fixed → moving, RAS mm).
 ///
-/// A side is one volume, one volume with its mask, or several [`Images`], one for each of `options.channels`. The
-/// metrics use only points inside both masks. Both warps lie on the fixed grid, in RAS mm. A fixed point is mapped by
-/// the warp, then by `initial`, to the moving point.
+/// `fixed` and `moving` each are one volume, one volume with its mask, or [`Images`] with one image for each of
+/// `options.channels`. The metrics use only points inside both masks. Both warps lie on the fixed grid, in RAS mm. A
+/// fixed point is mapped by the warp, then by `initial`, to the moving point.
 ///
 /// The method is that of Avants et al. (2008) as implemented in ANTs; [`Backend`] says where an operation differs.
 ///
-/// # Errors
-/// Options out of range ([`Options::check`]); a constant image; a number of images that differs from the number of
-/// channels; a mask on another grid than its image; a singular `initial`; displacements that are not finite numbers;
-/// a device that fails; an observer that stops the run.
+/// # Errors Options out of range ([`Options::check`]); a constant image; a number of images that differs from the
+/// number of channels; a mask on another grid than its image; a singular `initial`; displacements that are not finite
+/// numbers; a device that fails; an observer that stops the run.
 pub fn register<'a, B: Backend>(
     backend: &B,
     fixed: impl Into<Images<'a, B::Image>>,
@@ -36,23 +35,25 @@ pub fn register<'a, B: Backend>(
     Fixed::new(backend, fixed, options, observer)?.register(backend, moving, initial, observer)
 }
 
-/// The smallest gain in agreement for which a level is kept. Rounding causes up to a tenth of it. A level that
-/// improves the alignment gains a thousand times as much.
+/// The smallest gain in agreement (similarity that contrast does not raise) for which a level's result is kept.
+/// Rounding causes gains of up to a tenth of this. A level that improves the alignment gains a thousand times as much.
 const LEAST_GAIN: f64 = 1e-5;
 
-/// Whether a level did not make the images more similar. `agreements` are those before each step of the level.
+/// Whether a level failed to make the images more similar. `agreements` are the agreements before each step of the
+/// level.
 ///
-/// The length of a step does not depend on the gradient's length, so two images that are aligned already drift apart
-/// and do not return completely. Or both drift together to where their windows have more contrast: there the energy
-/// is lower if noise is subtracted. Such a drift can go so far that the warps are no longer inverse to each other.
+/// The length of a step does not depend on the length of the gradient. So two images that are already aligned drift
+/// apart and do not return completely. Or both images drift together to places where their windows have more contrast,
+/// because the energy is lower there if the metric accounts for noise. Such a drift can go so far that the warps are no longer
+/// inverse to each other.
 fn gained_nothing(agreements: &[f64]) -> bool {
-    // A level of a single step is kept: agreements are measured before each step, so the effect of one step is
-    // unknown.
+    // The result of a level with a single step is kept: agreements are measured before each step, so the effect of one
+    // step is unknown.
     matches!(agreements, [first, .., last] if last - first < LEAST_GAIN)
 }
 
-/// Runs all levels, from zero displacements or from the fields of an earlier stage. Returns the fields on the grid of
-/// the last level, or on the grid of the earlier stage if that is finer.
+/// Runs all levels, starting from zero displacements or from the fields of an earlier stage. Returns the fields on the
+/// grid of the last level, or on the grid of the earlier stage if that grid is finer.
 pub(crate) fn run<B: Backend>(
     backend: &B,
     fixed: &Fixed<B>,
@@ -69,7 +70,7 @@ pub(crate) fn run<B: Backend>(
     let moving = Loaded::new(backend, moving, Some(&fixed.loaded), options, observer)?;
     let levels = &options.levels;
     let mut fields = match from {
-        // Without any iterations the given fields are returned unchanged, including their grid.
+        // A stage without any iterations returns the given fields unchanged, on their own grid.
         Some(from) if levels.iter().all(|level| level.iterations == 0) => {
             return Ok((from, levels.iter().map(LevelOutcome::of_nothing).collect()));
         }
@@ -94,7 +95,7 @@ pub(crate) fn run<B: Backend>(
     Ok((fields.ok_or(Error::NoLevels)?, outcomes))
 }
 
-/// A deformable stage during its run.
+/// Data of a deformable stage while it runs.
 struct Stage<'a, B: Backend> {
     backend: &'a B,
     fixed: &'a Fixed<B>,
@@ -104,7 +105,8 @@ struct Stage<'a, B: Backend> {
 }
 
 impl<B: Backend> Stage<'_, B> {
-    /// Runs a level, from zero displacements or from those of the level before, resampled on this level's grid.
+    /// Runs a level. It starts from zero displacements, or from the fields of the level before, resampled on this
+    /// level's grid.
     fn run_level(&mut self, index: usize, before: Option<&Fields<B>>) -> Result<(Fields<B>, LevelOutcome), Error> {
         let Stage { backend, fixed, moving, initial, observer } = self;
         let (backend, options, full) = (*backend, fixed.options(), fixed.loaded.grid());

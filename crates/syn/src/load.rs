@@ -1,5 +1,4 @@
-//! The images of one side on the device: as uploaded, smoothed for a level, and with their maps from the middle
-//! space.
+//! The fixed or moving images on the device: uploaded, smoothed for a level, and with their maps from the middle space.
 
 use antsreg_core::histogram_matching::Landmarks;
 use antsreg_core::report::Observer;
@@ -12,33 +11,33 @@ use crate::{Error, Images, Options};
 /// An image or mask, with the affine map from voxels of the middle space to voxels of the image.
 pub(crate) struct Source<'a, B: Backend> {
     pub(crate) image: &'a B::Image,
-    /// Maps voxels of the level's grid to voxels of the image.
+    /// Affine map from voxels of the level's grid to voxels of the image.
     pub(crate) grid_to_image: AffineTransform,
 }
 
-/// The images and the mask of one side (fixed or moving), as used on one level.
+/// The fixed or the moving images and their mask, as one level uses them.
 pub(crate) struct Sources<'a, B: Backend> {
     /// One image for each of [`Options::channels_with_edges`].
     pub(crate) channels: Vec<Source<'a, B>>,
     pub(crate) mask: Option<Source<'a, B>>,
 }
 
-/// One side at full resolution.
+/// The fixed or the moving images at full resolution, on the device.
 pub(crate) struct Loaded<B: Backend> {
-    /// Grid of the first image.
+    /// Grid of the first of the images.
     grid: Grid,
     channels: Vec<(B::Image, Grid)>,
-    /// Indices of the channels whose edges are compared as well.
+    /// Indices of the channels that also compare the edges of their images.
     edged: Vec<usize>,
     mask: Option<(B::Image, Grid)>,
-    /// Quantiles of the fixed intensities, to which moving intensities are matched if the options ask for it; only on
-    /// the fixed side.
+    /// Quantiles of each fixed image's intensities, for matching the histogram of the moving image. The list is empty
+    /// for moving images, and if the options do not ask for histogram matching.
     landmarks: Vec<Landmarks>,
 }
 
 impl<B: Backend> Loaded<B> {
-    /// Uploads each image, winsorises it and rescales it to 0…1. With `fixed`, this side is the moving side; its
-    /// intensities are matched to those of `fixed` if the options say so.
+    /// Uploads each image, winsorises it and rescales it to 0…1. If `fixed` is given, these are the moving images;
+    /// their histograms are matched to those of `fixed` if the options say so.
     pub(crate) fn new(
         backend: &B,
         images: &Images<'_, B::Image>,
@@ -62,7 +61,8 @@ impl<B: Backend> Loaded<B> {
                 backend.clip(&mut image, range, range.0, 1.0 / (range.1 - range.0))?;
                 return Ok((image, input.grid.clone()));
             }
-            // Winsorising and rescaling run on the host: they run once per image, and CPU and GPU get the same bits.
+            // Here, winsorising and rescaling run on the host. They run only once per image, and CPU and GPU get
+            // exactly the same values.
             drop(image);
             let mut voxels = intensity::rescaled(&input.on_host(backend)?, range);
             let own = Landmarks::of(&voxels).ok_or_else(constant)?;
@@ -84,17 +84,18 @@ impl<B: Backend> Loaded<B> {
         Ok(Loaded { grid: first.grid.clone(), channels, edged, mask: mask.transpose()?, landmarks })
     }
 
-    /// The grid of the side's first image.
+    /// The grid of the first image in the list.
     pub(crate) fn grid(&self) -> &Grid {
         &self.grid
     }
 
-    /// The uploaded mask of this side, on the mask's own grid; `None` without a mask.
+    /// The uploaded mask, on the grid of the first image; `None` without a mask.
     pub(crate) fn mask(&self) -> Option<&B::Image> {
         self.mask.as_ref().map(|(mask, _)| mask)
     }
 
-    /// All channels smoothed, and the edges of the channels that use edges.
+    /// The images of all channels, smoothed for a level, and the edges (gradient magnitudes) for channels that use
+    /// edges.
     pub(crate) fn smoothed(
         &self,
         backend: &B,
@@ -122,8 +123,8 @@ impl<B: Backend> Loaded<B> {
         smoothed.channels.get(n).unwrap_or(&self.channels[n].0)
     }
 
-    /// The images for a level on `grid`. `from_fixed_world` maps the world of the middle space (the fixed world) to
-    /// the world of this side.
+    /// The images with their maps, for a level on `grid`. `from_fixed_world` maps the world of the fixed image to the
+    /// world of these images.
     pub(crate) fn sources<'a>(
         &'a self,
         smoothed: &'a Smoothed<B>,
@@ -142,14 +143,15 @@ impl<B: Backend> Loaded<B> {
     }
 }
 
-/// The images of one side (fixed or moving), smoothed for one level.
+/// The fixed or the moving images, smoothed for one level.
 pub(crate) struct Smoothed<B: Backend> {
-    /// The smoothed images, one a channel; empty if the level does not smooth and uses the uploaded images.
+    /// The smoothed images, one for each channel. The list is empty if the level does not smooth and uses the uploaded
+    /// images.
     channels: Vec<B::Image>,
     edges: Vec<B::Image>,
 }
 
-/// The range of intensities that an image is clipped to; `None` if the image has no range.
+/// The range of intensities to which an image is clipped; `None` if the image is constant.
 fn range<B: Backend>(
     backend: &B,
     image: &B::Image,

@@ -1,7 +1,7 @@
 //! Estimates of the memory that the deformable stage needs.
 //!
-//! They count the buffers of [`Fixed`](crate::Fixed), [`Fields`](crate::Fields) and the iterations on the finest
-//! level, in single precision. Small buffers and the caller's own memory are not counted.
+//! They count the buffers of [`Fixed`](crate::Fixed), [`Fields`](crate::Fields) and the iterations on the finest level,
+//! in single precision. Small buffers and the caller's own memory are not counted.
 
 use antsreg_core::Grid;
 use antsreg_core::schedule::Level;
@@ -9,16 +9,16 @@ use antsreg_kernels::CcParameters;
 
 use crate::{Metric, Options};
 
-/// Size of a scalar voxel, bytes.
+/// Size of a voxel of a scalar image, bytes.
 const SCALAR: usize = 4;
-/// Components of a displacement.
+/// Number of components of a displacement.
 const FIELD: usize = 3;
 
-/// Peak memory of a registration on a GPU, bytes.
+/// Peak GPU memory of a registration, bytes.
 ///
-/// `grids`: the first fixed and the first moving image. `further`: the images of the further channels of both sides.
-/// `masked`: which sides have a mask. `from`: the shrink factor of the fields that the stage continues from; `None`
-/// for a first stage.
+/// `grids`: the grids of the first fixed and the first moving image. `further`: the grids of the fixed and moving
+/// images of all further channels. `masked`: whether the fixed and the moving images have a mask. `from`: the shrink
+/// factor of the fields from which the stage continues; `None` for a first stage.
 pub fn device_bytes(
     grids: [&Grid; 2],
     further: &[&Grid],
@@ -31,35 +31,37 @@ pub fn device_bytes(
     let (images, largest) = (each().sum::<usize>(), each().max().unwrap_or(0));
     let [fixed_mask, moving_mask] = masked.map(usize::from);
     let loaded = images + fixed.len() * fixed_mask + moving.len() * moving_mask;
-    // Values that are stored for each window, shared by all channels with the metric CC.
+    // Numbers that the device stores for each window. All channels with the metric CC share the same memory.
     let windows = match options.uses(Metric::Cc) {
         true => CcParameters::device_scalars(options.radius, options.derivative),
         false => 0,
     };
-    // Four fields, two updates, two scratch fields; the two warped images and their masks.
+    // Buffers of the iterations, per voxel: four fields, two updates, two scratch fields; the two warped images and
+    // their masks.
     let iterating = 8 * FIELD + 2 + fixed_mask + moving_mask + windows;
     let levels = states(from, options).map(|(level, before)| {
         let voxels = |shrink: usize| fixed.shrink([shrink; 3]).len();
         let own = voxels(level.shrink);
-        // The smoothed images of the level, and one more image while smoothing is computed.
+        // A level holds its smoothed images, and one more image while they are computed.
         let working = images * images_of(level, options) + largest.max(own * iterating);
         let Some(before) = before else { return working };
-        // The fields before the level are kept until the level has been accepted.
+        // The fields before a level are kept until the result of the level has been accepted.
         let kept = voxels(before) * 4 * FIELD;
-        // If the change of a coarser level is added, memory holds its fields before and after, and one field on the
-        // finer grid.
+        // While the change of a coarser level is added, memory holds the level's fields before and after, and one field
+        // on the finer grid.
         let adding = images * images_of(level, options) + own * 8 * FIELD + voxels(before) * FIELD;
         kept + if before < level.shrink { working.max(adding) } else { working }
     });
-    // At the end, memory holds the four fields on the full grid and the two warps. Relaxation stores lists of voxels,
-    // their weights and their new values.
+    // At the end, memory holds the four fields on the full grid and the two warps. Relaxation stores lists of voxels
+    // with weights and new values.
     let leaving = fixed.len() * (7 * FIELD + 2);
     SCALAR * (loaded + levels.max().unwrap_or(0).max(leaving))
 }
 
-/// GPU memory that [`Fixed`](crate::Fixed) keeps between registrations, with the images of every level, bytes.
+/// GPU memory that [`Fixed`](crate::Fixed) keeps between registrations, including the smoothed images of every level,
+/// bytes.
 ///
-/// `fixed`: the grid of the first image. `further`: the fixed images of the further channels.
+/// `fixed`: the grid of the first fixed image. `further`: the grids of the fixed images of further channels.
 pub fn prepared_device_bytes(fixed: &Grid, further: &[&Grid], masked: bool, options: &Options) -> usize {
     let further: usize = further.iter().map(|grid| grid.len()).sum();
     let made: usize = options.levels.iter().map(|level| images_of(level, options)).sum();
@@ -72,8 +74,8 @@ pub fn host_bytes(fixed: &Grid, moving: &Grid, from: Option<usize>, options: &Op
     let images = fixed.len() + moving.len();
     let voxels = |shrink: usize| fixed.shrink([shrink; 3]).len();
     let levels = states(from, options).map(|(level, before)| {
-        // Four fields, two updates, two scratch fields; the two warped images and the window sums; and the fields
-        // before the level.
+        // Buffers of the iterations, per voxel: four fields, two updates, two scratch fields, the two warped images,
+        // and the window sums. In addition, the fields before the level are kept.
         voxels(level.shrink) * (8 * FIELD + 2 + 6) + before.map_or(0, |before| voxels(before) * 4 * FIELD)
     });
     // At the end, memory holds the four fields on the full grid and the two warps.
@@ -81,19 +83,20 @@ pub fn host_bytes(fixed: &Grid, moving: &Grid, from: Option<usize>, options: &Op
     SCALAR * (images + levels.max().unwrap_or(0).max(leaving))
 }
 
-/// Main memory for the rescaled copies of further channels' images, in addition to [`host_bytes`], bytes.
+/// Main memory for the rescaled images of further channels, bytes. It comes in addition to [`host_bytes`].
 pub fn further_host_bytes(further: &[&Grid]) -> usize {
     SCALAR * further.iter().map(|grid| grid.len()).sum::<usize>()
 }
 
-/// Number of images that a level computes for each image: one if it smooths, and one for edges.
+/// Number of additional images that a level computes for each image: one if the level smooths, and one if edges are
+/// compared.
 fn images_of(level: &Level, options: &Options) -> usize {
     let edged = options.uses(Metric::Cc) && options.edge_weight > 0.0;
     usize::from(level.sigma_voxels > 0.0 || options.sigmas_mm.is_some()) + usize::from(edged)
 }
 
-/// Each level, with the shrink factor of the fields before it, if there are any. A coarser level keeps the finer
-/// fields.
+/// All levels in order, each with the shrink factor of the fields before it, if there are any. A level coarser than the
+/// fields before it does not change their shrink factor.
 fn states(from: Option<usize>, options: &Options) -> impl Iterator<Item = (&Level, Option<usize>)> {
     options.levels.iter().scan(from, |reached, level| {
         let before = *reached;
@@ -115,7 +118,7 @@ mod tests {
         Options { levels: shrinks.iter().map(level).collect(), ..Options::default() }
     }
 
-    /// Memory for each voxel of a 1 mm cube, in single-precision numbers.
+    /// Estimated memory per voxel of a 1 mm cube, in single-precision numbers.
     fn scalars(further: &[&Grid], masked: [bool; 2], from: Option<usize>, options: &Options) -> f64 {
         let grid = cube(100, 1.0);
         device_bytes([&grid, &grid], further, masked, from, options) as f64 / (SCALAR * grid.len()) as f64
@@ -123,13 +126,14 @@ mod tests {
 
     #[test]
     fn the_peak_is_iterating_on_the_full_grid_or_relaxing_there() {
-        // The expected values were counted by hand: two images, and the buffers of the finest level.
+        // The expected values were counted by hand: two images and their masks, and the buffers of the finest level.
         for (masked, expected) in [([false; 2], 33.0), ([true, false], 35.0), ([true; 2], 37.0)] {
             assert_eq!(scalars(&[], masked, None, &options(&[1])), expected, "{masked:?}");
         }
-        // Iterations on an eighth of the voxels need less memory than the fields on the full grid at the end.
+        // Iterations on an eighth of the voxels need less memory than the end of the stage, with its fields on the full
+        // grid.
         assert_eq!(scalars(&[], [false; 2], None, &options(&[2])), 25.0);
-        // The second level also keeps the fields of the level before.
+        // During the second level, memory also holds the four fields of the level before.
         assert_eq!(scalars(&[], [false; 2], None, &options(&[2, 1])), 33.0 + 12.0 / 8.0);
         assert_eq!(scalars(&[], [false; 2], None, &options(&[4, 2, 1])), 33.0 + 12.0 / 8.0);
     }
@@ -138,12 +142,14 @@ mod tests {
     fn a_further_stage_keeps_the_fields_that_it_goes_on_from() {
         assert_eq!(scalars(&[], [false; 2], Some(1), &options(&[1])), 33.0 + 12.0);
         assert_eq!(scalars(&[], [false; 2], Some(2), &options(&[1])), 33.0 + 12.0 / 8.0);
-        // The fields stay on the full grid. The iterations of the coarser level need less memory than relaxation.
+        // The level runs on a coarser grid than the given fields, which stay on the full grid. Its iterations need less
+        // memory than relaxation.
         assert_eq!(scalars(&[], [false; 2], Some(1), &options(&[4])), 25.0);
         let images = options(&[2]).levels.iter().map(|l| Level { sigma_voxels: 1.0, ..*l }).collect();
         let edged = Options { edge_weight: 1.0, levels: images, ..options(&[2]) };
         let grid = cube(100, 1.0);
-        // With four images, each smoothed and with edges, the addition of the change needs the most memory.
+        // There are four images, each smoothed and with edges. Adding the change of the coarser level needs the most
+        // memory.
         assert_eq!(scalars(&[&grid; 2], [false; 2], Some(1), &edged), 4.0 + 8.0 + 12.0 + 3.0 + 24.0 / 8.0);
         let host = |from| host_bytes(&grid, &grid, from, &options(&[1])) / (SCALAR * grid.len());
         assert_eq!([host(None), host(Some(1))], [2 + 32, 2 + 32 + 12]);
@@ -154,19 +160,19 @@ mod tests {
         let (grid, half) = (cube(100, 1.0), cube(50, 2.0));
         let mut options = options(&[1]);
         let planned = |options: &Options, further: &[&Grid]| scalars(further, [false; 2], None, options);
-        // Each further image takes memory as uploaded, and once more if the level smooths.
+        // Each further image takes memory once as uploaded, and once more if the level smooths.
         assert_eq!(planned(&options, &[&grid, &grid]), 33.0 + 2.0);
         assert_eq!(planned(&options, &[&half, &half]), 33.0 + 0.25);
         options.levels[0].sigma_voxels = 1.0;
         assert_eq!(planned(&options, &[&half, &half]), 35.0 + 0.5);
-        // Edges are computed of every image.
+        // Each image has an edge image as well.
         options.edge_weight = 0.3;
         assert_eq!(planned(&options, &[]), 35.0 + 2.0);
-        // With a wide window, the direct kernels store surfaces and textures instead of the terms of the exact
+        // For a wide window, the direct kernels store surfaces and textures instead of the terms of the exact
         // derivative.
         let wide = Options { radius: CcParameters::MOST_TILED_RADIUS + 1, ..options.clone() };
         assert_eq!(planned(&wide, &[]), 35.0 + 2.0 + 2.0);
-        // Mutual information uses no edges and stores nothing per voxel.
+        // Mutual information uses no edges and stores no further values per voxel.
         options.channels[0].metric = Metric::Mattes;
         assert_eq!(planned(&options, &[]), 30.0);
     }

@@ -1,4 +1,4 @@
-//! The metrics of a level: their buffers and parameters, and the backend operation of each.
+//! The similarity metrics on a level: their buffers and parameters, and the calls of the backend that compute them.
 
 use antsreg_core::Grid;
 use antsreg_kernels::{Backend, CcParameters, CcScores, Error, MiParameters};
@@ -8,29 +8,30 @@ use crate::{Metric, Options};
 /// The similarity of two images, or the weighted sum or mean of the similarities of several image pairs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Similarity {
-    /// The energy of the metric, which the iterations lower.
+    /// Energy of the metric, which the iterations lower.
     pub(crate) energy: f64,
-    /// A similarity that contrast alone does not raise. Higher is better; highest for two equal images.
+    /// Agreement of the images: a similarity that does not increase with contrast alone. It is highest for two equal
+    /// images.
     pub(crate) agreement: f64,
 }
 
 impl Similarity {
-    /// Adds the similarity `other`, multiplied by `weight`, to this similarity.
+    /// Adds `other`, multiplied by `weight`, to this similarity.
     pub(crate) fn add(&mut self, weight: f64, other: Similarity) {
         self.energy += weight * other.energy;
         self.agreement += weight * other.agreement;
     }
 
-    /// Divides weighted sums by the sum of the weights.
+    /// The weighted mean: divides the weighted sums by the sum of the weights.
     pub(crate) fn over(self, weights: f64) -> Similarity {
         Similarity { energy: self.energy / weights, agreement: self.agreement / weights }
     }
 }
 
-/// The similarity of the images at an update, which the device may still be computing.
+/// A similarity that the device may still be computing.
 pub(crate) enum PendingSimilarity<B: Backend> {
     Cc(B::CcPending),
-    /// The energy of mutual information. It is known as soon as the update is computed.
+    /// Energy of mutual information. It is known as soon as the update has been computed.
     Mattes(f64),
 }
 
@@ -48,7 +49,7 @@ impl<B: Backend> PendingSimilarity<B> {
     }
 }
 
-/// Buffers and parameters of all metrics, for the image size of one level.
+/// Buffers and parameters of all metrics on a level, for the level's image size.
 pub(crate) struct Metrics<B: Backend> {
     cc: B::CcWorkspace,
     cc_parameters: CcParameters,
@@ -72,7 +73,8 @@ impl<B: Backend> Metrics<B> {
         })
     }
 
-    /// Writes the gradient of a metric for the fixed and the moving image, and starts computing their similarity.
+    /// Computes the gradients of a metric for the fixed and the moving image, and starts to compute the similarity of
+    /// the images.
     pub(crate) fn update(
         &mut self,
         backend: &B,

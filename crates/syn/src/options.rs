@@ -21,45 +21,49 @@ pub struct Options {
     pub gradient_step: f64,
     /// Variance of the Gaussian that smooths each update, voxels²; 0 for none.
     pub update_variance: f64,
-    /// Variance of the Gaussian that smooths the total field after each update, voxels²; 0 for none.
+    /// Variance of the Gaussian that smooths the whole displacement field after each update, voxels²; 0 for none.
     pub total_variance: f64,
-    /// CC: radius of the window, voxels.
+    /// Radius of the correlation window, voxels; for the metric CC.
     pub radius: usize,
-    /// CC: the derivative that gives the update.
+    /// Which derivative of the window correlation gives the update; for the metric CC.
     pub derivative: CcDerivative,
-    /// CC: standard deviation of the noise that is subtracted, as a share of the intensity range.
+    /// Standard deviation of the noise that both images are assumed to have, as a share of the intensity range; for the
+    /// metric CC.
     pub noise: f64,
-    /// CC: weight of the images' edges (gradient magnitudes), relative to the images; 0 for none.
+    /// Weight of the images' edges (gradient magnitudes), relative to the images; 0 for no edges; for the metric CC.
     pub edge_weight: f64,
-    /// Mattes: number of bins of each image; two at either end lie outside its range.
+    /// Number of histogram bins of each image; for the metric Mattes. Two bins at either end lie outside the intensity
+    /// range.
     pub bins: usize,
-    /// Largest allowed residual of the warp and its inverse at any voxel, voxels, above 0. Where the residual is
-    /// larger, both warps are corrected, or smoothed if the correction does not help.
+    /// Largest allowed residual of warp and inverse warp at any voxel, voxels; above 0. Where the residual is larger,
+    /// both warps are corrected, or smoothed if the correction does not help.
     pub largest_residual_voxels: f64,
-    /// Weights on the world (RAS) components of each update; finite, none below 0, at least one above 0. As in ITK,
-    /// the gradient is multiplied before it is smoothed and scaled to the step length. If the axes of the fixed grid
-    /// are those of the world, the warps are exactly 0 in a component of weight 0.
+    /// Weights on the world (RAS) components of each update: finite, none below 0, at least one above 0.
+    ///
+    /// As in ITK, the gradient is multiplied by the weights before it is smoothed and scaled to the step length. If the
+    /// axes of the fixed grid are those of the world, the warps are exactly 0 in a component of weight 0.
     pub restrict: [f64; 3],
-    /// Whether the displacements of the result stay as they were computed. Otherwise they are rounded to multiples of
-    /// [`STEP_MM`](Options::STEP_MM), if the rounding folds neither warp. Compressed files of rounded displacements
-    /// are little more than half as large.
+    /// Whether the displacements of the result keep their full precision. Otherwise they are rounded to multiples of
+    /// [`STEP_MM`](Options::STEP_MM), unless rounding would fold a warp. Compressed files of rounded displacements are
+    /// little more than half as large.
     pub exact: bool,
     /// The levels, coarse to fine; at least one.
     pub levels: Vec<Level>,
-    /// The criterion that ends a level before its last iteration.
+    /// The criterion by which a level ends before its last iteration.
     pub convergence: Convergence,
-    /// Shares of the darkest and brightest voxels that are clipped first; `None` for no clipping.
+    /// Shares of the voxels (low, high) whose quantiles clip the intensities before the registration; `None` for no
+    /// clipping.
     pub winsorise: Option<(f64, f64)>,
     /// Whether, after clipping, the intensities of each moving image are matched to those of its fixed image, as in
     /// ITK ([`histogram_matching`](antsreg_core::histogram_matching)).
     pub match_histograms: bool,
-    /// Standard deviations of the smoothing of each level, mm; one for each level. They replace the levels'
+    /// Standard deviations of the Gaussian that smooths the images, mm; one for each level. They replace the levels'
     /// `sigma_voxels`.
     pub sigmas_mm: Option<Vec<f64>>,
 }
 
 impl Options {
-    /// Whether any channel has this metric.
+    /// Whether any channel has the given metric.
     pub fn uses(&self, metric: Metric) -> bool {
         self.channels.iter().any(|channel| channel.metric == metric)
     }
@@ -98,24 +102,25 @@ impl Default for Options {
 }
 
 impl Options {
-    /// What displacements are rounded to multiples of, mm: by at most half of it, where inverses differ by hundredths. A power
-    /// of two, which leaves zeros in the last bits.
+    /// Displacements are rounded to multiples of this step, mm. The rounding error is at most half a step, while a warp
+    /// and its inverse differ by hundredths of a millimetre. The step is a power of two, so rounded numbers end in zero
+    /// bits, which compress well.
     pub const STEP_MM: f32 = 1.0 / 1024.0;
 
-    /// The smoothing of a level for images on this grid: standard deviation along each axis, voxels.
+    /// Standard deviation of the Gaussian that smooths images on `grid` for a level, along each axis, voxels.
     pub(crate) fn sigma_voxels(&self, level: usize, grid: &Grid) -> [f64; 3] {
         let Some(sigmas_mm) = &self.sigmas_mm else { return [self.levels[level].sigma_voxels; 3] };
         let [x, y, z] = grid.spacing.map(|spacing| sigmas_mm[level] / spacing).into();
         [x, y, if grid.is_slice() { 0.0 } else { z }]
     }
 
-    /// The channels that also compare edges.
+    /// The channels that also compare the edges of their images, with their indices.
     pub(crate) fn edged(&self) -> impl Iterator<Item = (usize, &Channel)> {
         let wanted = |channel: &Channel| channel.metric == Metric::Cc && self.edge_weight > 0.0;
         self.channels.iter().enumerate().filter(move |(_, channel)| wanted(channel))
     }
 
-    /// The channels, followed by the edges of the channels that use edges.
+    /// All channels, followed by one more channel for the edges of each channel that compares edges.
     pub(crate) fn channels_with_edges(&self) -> Vec<Channel> {
         let edges =
             self.edged().map(|(_, channel)| Channel { weight: channel.weight * self.edge_weight, ..*channel });
@@ -137,7 +142,7 @@ mod tests {
         let changed = Options {
             channels: vec![channel(Metric::Mattes, 0.3), channel(Metric::Cc, 1.0)],
             derivative: CcDerivative::Centre,
-            // This number is read back exactly only by a correct parser.
+            // The shortest decimal text of this number is read back exactly only by a correct parser.
             noise: 0.1 + 0.2,
             gradient_step: 1.0 / 49.0 * 49.0 / 3.0,
             restrict: [1.0, 0.0, 0.5],

@@ -1,4 +1,5 @@
-//! The results of a deformable stage: the warps, on the device or in main memory, with energies and scores.
+//! The results of a deformable stage: warps on the device or in main memory, energies of the iterations, and quality
+//! scores.
 
 use antsreg_core::jacobian::JacobianSummary;
 use antsreg_core::schedule::Level;
@@ -9,42 +10,43 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// Smallest determinant at a corner of a cell for which a warp may be rounded. It is larger than the rounding error
-/// of a determinant of zero in single precision.
+/// A warp may be rounded only if its determinants at all corners of cells are at least this. The value is larger than
+/// the rounding error of a determinant of zero in single precision.
 const SMALLEST_ROUNDED: f64 = 1e-4;
 
-/// The result of the deformable stage. Both fields lie on the fixed grid, RAS mm.
+/// The result of the deformable stage. Both displacement fields lie on the fixed grid, RAS mm.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// The warp: fixed points → points that the affine maps to the moving image. ANTs' `1Warp`.
+    /// The warp, which maps fixed points to the points that the affine transform maps to the moving image. ANTs names
+    /// its file `1Warp`.
     pub warp: DisplacementField,
-    /// The inverse of the warp. ANTs' `1InverseWarp`.
+    /// The inverse of the warp. ANTs names its file `1InverseWarp`.
     pub inverse_warp: DisplacementField,
-    /// Energies of the levels and rounds of relaxation.
+    /// Energies of the iterations on each level, and the relaxation of the warps.
     pub iterations: Iterations,
-    /// Scores of both warps, inside the fixed mask or everywhere.
+    /// Quality scores of both warps, inside the fixed mask or, without a mask, everywhere.
     pub scores: Scores,
 }
 
 /// Record of the iterations of a deformable stage: the energies on each level, and the rounds of relaxation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Iterations {
-    /// The levels, coarsest first.
+    /// Outcomes of the levels, coarsest level first.
     pub levels: Vec<LevelOutcome>,
-    /// The relaxation that made the warps inverse to each other.
+    /// Statistics of the relaxation, which made the two warps invertible and inverse to each other.
     pub relaxed: Relaxed,
 }
 
-/// The outcome of a level.
+/// What happened on one level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LevelOutcome {
     /// Shrink factor of the level.
     pub shrink: usize,
-    /// Energy of each iteration.
+    /// Energy of the images in each iteration.
     pub energies: Vec<f64>,
-    /// Whether the level ended because the energy no longer fell.
+    /// Whether the level ended early because the energy no longer fell.
     pub converged: bool,
-    /// Whether the level was undone, because it had not made the images more similar.
+    /// Whether the level's result was discarded because the images had not become more similar.
     pub undone: bool,
 }
 
@@ -55,35 +57,35 @@ impl LevelOutcome {
     }
 }
 
-/// The warps on a device, in voxels of the fixed grid.
+/// The two warps on a device, in voxels of the fixed grid.
 pub struct Warps<B: Backend> {
-    /// The fixed grid.
+    /// Grid of the first fixed image.
     pub grid: Grid,
-    /// The warp of [`Outcome`].
+    /// Displacement field of the warp, as [`Outcome::warp`].
     pub warp: B::Field,
-    /// The inverse warp of [`Outcome`].
+    /// Displacement field of the inverse warp, as [`Outcome::inverse_warp`].
     pub inverse_warp: B::Field,
-    /// Step to whose multiples the displacements of both warps are rounded, mm; `None` if they are not rounded.
+    /// The displacements of both warps are rounded to multiples of this step, mm; `None` if they are not rounded.
     pub step_mm: Option<f32>,
 }
 
 impl<B: Backend> Warps<B> {
-    /// The warp in main memory, RAS mm.
+    /// Copies the warp to main memory, in RAS mm.
     pub fn download_warp(&self, backend: &B) -> Result<DisplacementField, Error> {
         self.download(backend, &self.warp)
     }
 
-    /// The inverse warp in main memory, RAS mm.
+    /// Copies the inverse warp to main memory, in RAS mm.
     pub fn download_inverse_warp(&self, backend: &B) -> Result<DisplacementField, Error> {
         self.download(backend, &self.inverse_warp)
     }
 
-    /// The warp in the device's memory, RAS mm, for other libraries.
+    /// Lends the warp to other libraries. It stays in the device's memory, in RAS mm.
     pub fn lend_warp(&self, backend: &B) -> Result<Lent, Error> {
         Ok(backend.lend_field(&self.warp, &self.to_world(backend, &self.warp)?, self.step_mm)?)
     }
 
-    /// The inverse of the warp in the device's memory, RAS mm, for other libraries.
+    /// Lends the inverse warp to other libraries. It stays in the device's memory, in RAS mm.
     pub fn lend_inverse_warp(&self, backend: &B) -> Result<Lent, Error> {
         let to_world = self.to_world(backend, &self.inverse_warp)?;
         Ok(backend.lend_field(&self.inverse_warp, &to_world, self.step_mm)?)
@@ -94,9 +96,11 @@ impl<B: Backend> Warps<B> {
         Ok(DisplacementField { grid: self.grid.clone(), vectors })
     }
 
-    /// The matrix that converts displacements from voxels to mm. Returns an error if the field is not finite.
+    /// The matrix that converts displacements from voxels to mm. It is an error if the field has values that are not
+    /// finite.
     fn to_world(&self, backend: &B, field: &B::Field) -> Result<Matrix3<f32>, Error> {
-        // No other operation detects such a warp: images resampled through it are 0, as outside the field of view.
+        // No other operation detects a field that is not finite: images resampled through it are 0, as outside the
+        // field of view.
         if !backend.magnitude(field)?.is_finite() {
             return Err(Error::NotFinite);
         }
@@ -120,7 +124,8 @@ impl<B: Backend> Warps<B> {
         Ok(())
     }
 
-    /// Scores inside a mask (> ½) on the grid of the warps.
+    /// Quality scores of both warps inside a mask (voxels above ½ on the grid of the warps) or, without a mask,
+    /// everywhere.
     pub(crate) fn scores(&self, backend: &B, mask: Option<&B::Image>) -> Result<Scores, Error> {
         let Warps { warp, inverse_warp, .. } = self;
         Ok(Scores {
@@ -135,26 +140,26 @@ impl<B: Backend> Warps<B> {
 /// Scores of the quality of a warp and its inverse.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scores {
-    /// Jacobian determinants of the warp.
+    /// Statistics of the warp's Jacobian determinants.
     pub warp: JacobianSummary,
-    /// Jacobian determinants of the inverse warp.
+    /// Statistics of the inverse warp's Jacobian determinants.
     pub inverse_warp: JacobianSummary,
-    /// Distance of each point from its image under the warp, then the inverse warp.
+    /// Statistics of the distance between each point and its position after the warp and then the inverse warp.
     pub warp_then_inverse: InverseConsistency,
-    /// Distance of each point from its image under the inverse warp, then the warp.
+    /// Statistics of the distance between each point and its position after the inverse warp and then the warp.
     pub inverse_then_warp: InverseConsistency,
 }
 
-/// Relaxation of the warps where they folded (by one-sided differences), or where warp and inverse differed by more
-/// than [`largest_residual_voxels`](crate::Options::largest_residual_voxels).
+/// Statistics of the relaxation: the correction of both warps where one folded (by one-sided differences), or where the
+/// residual of warp and inverse was larger than [`largest_residual_voxels`](crate::Options::largest_residual_voxels).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Relaxed {
-    /// Number of rounds.
+    /// Number of relaxation rounds.
     pub rounds: usize,
-    /// Number of smoothings of both whole warps, done when rounds do not help; 0 except for fields that are far from
-    /// a warp.
+    /// Number of times that both warps were smoothed at all voxels, which happens if rounds do not help. It is 0 except
+    /// for fields that are far from invertible.
     pub whole: usize,
-    /// Voxels of both warps that the last round found beyond the limits; 0 unless relaxation failed.
+    /// Number of voxels of both warps that the last round found outside the limits; 0 unless relaxation failed.
     pub beyond: usize,
 }
 
@@ -165,7 +170,7 @@ mod tests {
     use super::*;
     use crate::Options;
 
-    /// A test warp that is zero except at its middle voxel, and an inverse of zeros.
+    /// A test warp that is zero except at its middle voxel, with an inverse warp of zeros.
     fn moved(spacing: f64, moved_mm: [f32; 3]) -> Warps<Cpu> {
         let shape = [21, 5, 5];
         let mut vectors = vec![[0.0; 3]; 525];
@@ -198,11 +203,12 @@ mod tests {
         };
         for other_way in [false, true] {
             assert!(rounds(moved(1.0, [0.0; 3]), other_way) && rounds(moved(1.3, [0.6003, 0.3, 0.0]), other_way));
-            // One voxel is moved towards the next one. A distance of 0.0004 mm is rounded to zero, 0.0006 mm to one
-            // step.
+            // In this test warp, one voxel moves almost to its neighbour. The remaining distance of 0.0004 mm is
+            // rounded to zero, 0.0006 mm to one step.
             let near = |left: f32| moved(1.0, [1.0 - left, 0.0, 0.0]);
             assert!(!rounds(near(0.0004), other_way) && rounds(near(0.0006), other_way));
-            // If a voxel is smaller than a step, rounding moves it past the next voxel.
+            // If a voxel is smaller than the rounding step, rounding moves it past its neighbour, so the warp would
+            // fold.
             assert!(!rounds(moved(0.0007, [0.0006, 0.0, 0.0]), other_way));
         }
         let mut folded = moved(1.0, [0.0, -1.2, 0.0]);

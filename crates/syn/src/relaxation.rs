@@ -1,5 +1,5 @@
-//! The two warps of a registration: composed of the four fields, and relaxed where they fold or are not inverse to
-//! each other.
+//! Makes the two warps of a registration: composes them of the four fields, and relaxes them where they fold or are not
+//! inverse to each other. Relaxation smooths or moves the displacements of single voxels and their surroundings.
 
 use antsreg_core::Grid;
 use antsreg_core::report::Observer;
@@ -9,29 +9,31 @@ use crate::error::go_on;
 use crate::fields::Side;
 use crate::{Error, Options, Relaxed, Warps, restriction};
 
-/// Target of relaxation: Jacobian determinants of at least this at every corner of every trilinear cell, so that a
-/// warp is invertible between voxels too. [`Relaxed::beyond`](crate::Relaxed::beyond) counts the voxels where this
+/// Smallest Jacobian determinant that relaxation accepts, at every corner of every trilinear cell. So a warp is
+/// invertible between voxels, too. [`Relaxed::beyond`](crate::Relaxed::beyond) counts the voxels where relaxation
 /// failed.
 const SMALLEST_JACOBIAN: f32 = 0.01;
-/// Rounds of relaxation in order of strength: number of rounds, variance of the smoothing (voxels²), reach of the
-/// smoothing (voxels). The first, weakest rounds correct nearly all voxels; the others smooth the rest over growing
-/// distances.
+/// Rounds of relaxation in order of increasing strength: number of rounds, variance of the smoothing (voxels²), reach
+/// of the smoothing (voxels). The first, weakest rounds correct nearly all voxels. The other rounds smooth the
+/// remaining voxels over growing distances.
 const ROUNDS: [(usize, f64, usize); 5] = [(150, 1.0, 1), (100, 2.0, 2), (100, 4.0, 3), (50, 4.0, 6), (50, 4.0, 12)];
-/// Schedule for folds: this many rounds of unfolding first, then one round of smoothing in every `SMOOTHING_EVERY`. The
-/// shortest moves of neighbouring corners may contradict each other; smoothing resolves that.
+/// Order of the rounds for folds. This many rounds first move corners of folded cells by the shortest way. After that,
+/// one round in every `SMOOTHING_EVERY` smooths instead, because the moves of neighbouring corners may contradict each
+/// other.
 const UNFOLDING_FIRST: usize = 10;
 const SMOOTHING_EVERY: usize = 6;
-/// Smoothing of both whole fields if all rounds have left voxels beyond the limits: the variance, voxels², and the
-/// number of attempts. Each attempt smooths twice as often as the one before.
+/// If all rounds have left voxels outside the limits, both fields are smoothed at all voxels with this variance,
+/// voxels², at most in this number of attempts. Each attempt smooths twice as often as the attempt before.
 const WHOLE_VARIANCE: f64 = 4.0;
 const WHOLE_ATTEMPTS: u32 = 14;
 
-/// After a change of one warp, the other is inverted again where it deviates by more than `untouched_voxels`.
+/// Limits for the inversion after a change of one warp: the other warp is inverted again where it deviates by more than
+/// `untouched_voxels`.
 const FOLLOW: InversionLimits = InversionLimits { steps: 50, tolerance_voxels: 0.005, untouched_voxels: 0.3 };
 
-/// The warp φm⁻¹ ∘ φf and the inverse warp φf⁻¹ ∘ φm, from fields on `grid`.
+/// The warp φm⁻¹ ∘ φf and the inverse warp φf⁻¹ ∘ φm, composed of fields on `grid`.
 ///
-/// Both are relaxed where one of them folds, or is so steep that the other cannot be its inverse between voxels.
+/// Both warps are relaxed where one of them folds, or is so steep that the other cannot be its inverse between voxels.
 pub(crate) fn warps<B: Backend>(
     backend: &B,
     grid: &Grid,
@@ -56,17 +58,18 @@ pub(crate) fn warps<B: Backend>(
     Ok((warps, relaxed))
 }
 
-/// The operations of relaxation: rounds over two fields.
+/// The operations of relaxation on a pair of fields.
 trait Rounds {
-    /// Runs a round of relaxation. Returns the number of examined voxels that are beyond the limits.
+    /// Runs a round of relaxation. Returns the number of examined voxels that are outside the limits.
     fn run(&mut self, round: &RelaxRound) -> Result<usize, Error>;
-    /// Makes the next round examine all voxels, as the first round does.
+    /// Makes the next round examine all voxels; the first round does so anyway.
     fn examine_all(&mut self) -> Result<(), Error>;
-    /// Smooths both fields at all voxels `times` times, and inverts the first field again.
+    /// Smooths both fields at all voxels, `times` times. Then computes the second field again as the inverse of the
+    /// first.
     fn smooth_whole(&mut self, times: usize, observer: &mut dyn Observer) -> Result<(), Error>;
 }
 
-/// Relaxation rounds on a device.
+/// The operations of relaxation on a device.
 struct OnDevice<'a, B: Backend> {
     backend: &'a B,
     shape: [usize; 3],
@@ -96,11 +99,12 @@ impl<B: Backend> Rounds for OnDevice<'_, B> {
     }
 }
 
-/// Relaxes two fields until no voxel of either is beyond the limits. A round examines only voxels near the last
-/// changes, so after a round that finds none, all voxels are examined once more.
+/// Relaxes two fields until all their voxels are within the limits. A round examines only voxels near the last changes.
+/// So after a round that finds no voxel outside the limits, all voxels are examined once more.
 ///
-/// The relaxation ends: if rounds do not help, the whole fields are smoothed, twice as often each time. Their border
-/// is zero, so they tend to zero, and fields close to zero are within the limits.
+/// The relaxation always ends: if rounds do not help, the whole fields are smoothed, twice as often in each attempt.
+/// The border of the fields is zero, so smoothing brings them closer to zero, and fields close to zero are within the
+/// limits.
 fn relax(
     rounds: &mut impl Rounds,
     limits: RelaxLimits,
@@ -123,8 +127,8 @@ fn relax(
     Ok(relaxed)
 }
 
-/// Runs rounds until no voxel is beyond the limits, at most all rounds of the schedule. All voxels must be marked for
-/// examination before.
+/// Runs rounds until no voxel is outside the limits, or until all rounds of the schedule are done. The caller must have
+/// marked all voxels for examination.
 fn attempt_to_relax(
     rounds: &mut impl Rounds,
     limits: RelaxLimits,
@@ -161,15 +165,15 @@ mod tests {
 
     const FREE: [[f32; 3]; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
 
-    /// A test device: returns the given counts, then repeats the last count until the fields have been smoothed often
-    /// enough; records the calls.
+    /// A test device. Its rounds return the given counts, then repeat the last count until the fields have been
+    /// smoothed often enough. It records all calls.
     struct Script {
         finds: Vec<usize>,
         enough: usize,
         rounds: Vec<RelaxRound>,
-        /// Number of rounds before each call of `examine_all`.
+        /// For each call of `examine_all`: the number of rounds before.
         examined_after: Vec<usize>,
-        /// Number of smoothings of each call of `smooth_whole`.
+        /// For each call of `smooth_whole`: the number of smoothings.
         smoothed: Vec<usize>,
     }
 

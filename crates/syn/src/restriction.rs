@@ -6,16 +6,17 @@ use nalgebra::{Matrix3, Vector3};
 
 use crate::update::Updates;
 
-/// An axis that deviates by less than this (sine of the angle) from a world axis counts as that world axis: headers
-/// store single precision.
+/// A grid axis counts as a world axis if the sine of the angle between them is less than this. Headers store axes in
+/// single precision.
 const ALIGNED: f64 = 1e-6;
 
-/// The matrix that multiplies updates, in voxels; `None` if all weights are 1.
+/// The matrix that multiplies each update (in voxels), for the given weights on its world components; `None` if all
+/// weights are 1.
 ///
 /// With A, the linear map from voxels to world millimetres, and the weights w, the matrix is A⁻¹·diag(w)·A, which
-/// multiplies the world components of an update by w. If the axes of the grid are those of the world, in any order
-/// and direction, the matrix is diagonal. Then a component of weight 0 stays exactly 0 in everything computed from
-/// the updates. For slices, components out of the plane are removed.
+/// multiplies the world components of an update by w. If the axes of the grid are those of the world, in any order and
+/// direction, the matrix is diagonal. Then a component of weight 0 stays exactly 0 in everything computed from the
+/// updates. For slices, components out of the plane are removed.
 pub(crate) fn matrix(grid: &Grid, weights: [f64; 3]) -> Option<Matrix3<f64>> {
     if weights == [1.0; 3] {
         return None;
@@ -33,10 +34,10 @@ pub(crate) fn matrix(grid: &Grid, weights: [f64; 3]) -> Option<Matrix3<f64>> {
     Some(matrix)
 }
 
-/// The orthogonal projection of displacements, in voxels, on those that the weights allow: 0 in each world component
-/// of weight 0. For slices, also on their plane.
+/// Projects displacements, in voxels, orthogonally on the allowed directions: the result is 0 in each world component
+/// of weight 0 and, for a slice, out of its plane.
 ///
-/// For a grid along the world axes the projection is exactly diagonal, as [`matrix`] is.
+/// For a grid along the world axes, the projection is exactly diagonal, as [`matrix`] is.
 pub(crate) fn allowed(grid: &Grid, weights: [f64; 3]) -> [[f32; 3]; 3] {
     let to_world = grid.voxel_to_world().matrix;
     let mut held: Vec<Vector3<f64>> = match world_axes(grid) {
@@ -48,8 +49,8 @@ pub(crate) fn allowed(grid: &Grid, weights: [f64; 3]) -> [[f32; 3]; 3] {
     }
     let mut projection = Matrix3::identity();
     for direction in held {
-        // The part of the direction that earlier steps have not removed; a slice along the world axes may remove the
-        // same axis twice.
+        // The part of the direction that the projection has not yet removed. For a slice along the world axes, the same
+        // direction may come twice.
         let rest = projection * direction;
         if rest.norm() > ALIGNED * direction.norm() {
             let unit = rest.normalize();
@@ -59,7 +60,7 @@ pub(crate) fn allowed(grid: &Grid, weights: [f64; 3]) -> [[f32; 3]; 3] {
     std::array::from_fn(|row| std::array::from_fn(|column| projection[(row, column)] as f32))
 }
 
-/// Index of the world axis parallel to each axis of a grid; `None` if the grid is oblique.
+/// Index of the world axis to which each axis of a grid is parallel; `None` if the grid is oblique.
 fn world_axes(grid: &Grid) -> Option<[usize; 3]> {
     let of = |column: usize| {
         let direction = grid.direction.column(column);
@@ -70,14 +71,14 @@ fn world_axes(grid: &Grid) -> Option<[usize; 3]> {
     (0..3).all(|axis| axes.contains(&axis)).then_some(axes)
 }
 
-/// Multiplies the summed updates of both sides by a matrix.
+/// Multiplies the summed updates of the fixed and of the moving image by a matrix.
 pub(crate) fn restrict<B: Backend>(
     backend: &B,
     matrix: &Matrix3<f64>,
     updates: [&mut Updates<B>; 2],
 ) -> Result<(), Error> {
     for updates in updates {
-        // Input and output have the same grid, so resizing only multiplies the vectors by the matrix.
+        // Input and output have the same grid, so `resize_field` only multiplies the vectors by the matrix.
         backend.resize_field(&updates.sum, &AffineTransform::identity(), matrix, &mut updates.next)?;
         std::mem::swap(&mut updates.sum, &mut updates.next);
     }
@@ -109,7 +110,7 @@ mod tests {
         let directions = [
             (Matrix3::identity(), [0.5, 0.0, 1.0]),
             (Matrix3::from_diagonal(&Vector3::new(-1.0, -1.0, 1.0)), [0.5, 0.0, 1.0]),
-            // The voxel axes of this grid run along world z, −x and y.
+            // The voxel axes of this test grid run along world z, −x and y.
             (Matrix3::new(0.0, -1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0), [1.0, 0.5, 0.0]),
             (Matrix3::new(1.0, tilted, 0.0, -tilted, 1.0, tilted, 0.0, -tilted, 1.0), [0.5, 0.0, 1.0]),
         ];

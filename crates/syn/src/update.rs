@@ -1,4 +1,5 @@
-//! The update of a side: its images and mask in the middle space, the sum of its channels' updates, and the step along it.
+//! The update of the fixed or of the moving fields: the images in the middle space, the sum of all channels' updates,
+//! and the step along this sum.
 
 use antsreg_core::report::Observer;
 use antsreg_kernels::{Backend, Sampling};
@@ -8,17 +9,17 @@ use crate::fields::{INVERSION, Side};
 use crate::load::Sources;
 use crate::{Error, Options};
 
-/// Buffers for the update of one side (fixed or moving), allocated once for each level.
+/// Buffers for the update of the fixed or of the moving fields, allocated once for each level.
 pub(crate) struct SideUpdate<B: Backend> {
-    /// The image of the current channel in the middle space.
+    /// The image of the current channel, resampled in the middle space.
     pub(crate) warped: B::Image,
-    /// The mask of this side resampled in the middle space; `None` if the side has no mask.
+    /// The mask, resampled in the middle space; `None` without a mask.
     pub(crate) warped_mask: Option<B::Image>,
     pub(crate) updates: Updates<B>,
 }
 
 impl<B: Backend> SideUpdate<B> {
-    /// Buffers of both sides; `masked` says which sides have a mask.
+    /// Makes the buffers for the fixed and for the moving image; `masked` says which of them has a mask.
     pub(crate) fn both(backend: &B, shape: [usize; 3], masked: [bool; 2]) -> Result<[Self; 2], Error> {
         let [sum, other_sum] = backend.field_pair(shape)?;
         let [next, other_next] = backend.field_pair(shape)?;
@@ -32,7 +33,7 @@ impl<B: Backend> SideUpdate<B> {
         Ok([side(masked[0], sum, next)?, side(masked[1], other_sum, other_next)?])
     }
 
-    /// Warps the mask to the middle space.
+    /// Resamples the mask in the middle space.
     pub(crate) fn warp_mask(&mut self, backend: &B, sources: &Sources<B>, side: &Side<B>) -> Result<(), Error> {
         if let (Some(mask), Some(warped)) = (&sources.mask, &mut self.warped_mask) {
             backend.warp(mask.image, &side.from_middle, &mask.grid_to_image, Sampling::Nearest, warped)?;
@@ -41,7 +42,7 @@ impl<B: Backend> SideUpdate<B> {
     }
 }
 
-/// Moves the fields of both sides (fixed and moving) one step along their updates.
+/// Moves the fields of the fixed and of the moving image one step along their updates.
 pub(crate) fn step_both<B: Backend>(
     backend: &B,
     options: &Options,
@@ -51,12 +52,12 @@ pub(crate) fn step_both<B: Backend>(
     observer: &mut dyn Observer,
 ) -> Result<(), Error> {
     go_on(observer.poll())?;
-    // All channels have been added, so the buffers for the updates of single channels are free.
+    // The updates of all channels have been added, so the buffers for single channels are free.
     let (fixed, moving) = (&mut fixed.updates, &mut moving.updates);
     let (variance, scratch) = (options.update_variance, [&mut fixed.next, &mut moving.next]);
     backend.smooth_both_fields([&mut fixed.sum, &mut moving.sum], variance, scratch)?;
     go_on(observer.poll())?;
-    // The image is resampled through φ⁻¹, so φ moves against the gradient of the metric.
+    // Images are resampled through φ⁻¹, so φ moves against the gradient of the metric.
     backend.advance_both(
         [&fixed_side.to_middle, &moving_side.to_middle],
         [&fixed.sum, &moving.sum],
@@ -71,8 +72,8 @@ pub(crate) fn step_both<B: Backend>(
     go_on(observer.poll())?;
     let inverses = [&mut fixed_side.from_middle, &mut moving_side.from_middle];
     backend.invert_both([&fixed_side.to_middle, &moving_side.to_middle], inverses, &INVERSION)?;
-    // The inversion also regularises: each field is interpolated between voxels of the other field, which blurs both
-    // slightly. Without this blur, long runs fold.
+    // The second inversion also regularises. Each field is interpolated between voxels of the other field, which blurs
+    // both slightly. Without this blur, many iterations lead to folds.
     if reinvert {
         go_on(observer.poll())?;
         let inverses = [&mut fixed_side.to_middle, &mut moving_side.to_middle];
@@ -81,27 +82,27 @@ pub(crate) fn step_both<B: Backend>(
     Ok(())
 }
 
-/// The updates of a side's channels, added one after another.
+/// The weighted sum of the updates of all channels, for the fixed or the moving fields.
 ///
-/// As in ITK's `ObjectToObjectMultiMetricv4`, each update is divided by its magnitude (root of the sum of squares
-/// over all voxels) and multiplied by its weight before it is added. So a weight means the same for every metric and
-/// unit. The sum is then multiplied by the first update's magnitude, where ITK takes the mean of all magnitudes. The
-/// step is scaled to its length anyway, and in this way a channel that is given twice has the same effect as once, to
-/// the bit.
+/// As in ITK's `ObjectToObjectMultiMetricv4`, each update is divided by its magnitude (root of the sum of squares over
+/// all voxels) and multiplied by its weight before it is added. So a weight means the same for every metric and unit.
+/// The sum is then multiplied by the magnitude of the first channel's update; ITK uses the mean of all magnitudes. The
+/// difference does not matter, because the step is scaled to its length later. In this way, a channel that is given
+/// twice has exactly the effect of a channel that is given once.
 pub(crate) struct Updates<B: Backend> {
     pub(crate) sum: B::Field,
-    /// The update of the second or a later channel, until it is added; then scratch space.
+    /// The update of the second or a later channel, until it is added to the sum; then scratch space.
     pub(crate) next: B::Field,
     first_magnitude: f64,
 }
 
 impl<B: Backend> Updates<B> {
-    /// The buffer for the update of channel `n`.
+    /// The buffer into which the update of channel `n` is written.
     pub(crate) fn of_channel(&mut self, n: usize) -> &mut B::Field {
         if n == 0 { &mut self.sum } else { &mut self.next }
     }
 
-    /// Adds the update of channel `n`, whose weight is `weight_ratio` times that of the first channel.
+    /// Adds the update of channel `n` to the sum. Its weight is `weight_ratio` times the weight of the first channel.
     pub(crate) fn add(&mut self, backend: &B, n: usize, weight_ratio: f64) -> Result<(), Error> {
         if n == 0 {
             self.first_magnitude = backend.magnitude(&self.sum)?;
@@ -111,7 +112,7 @@ impl<B: Backend> Updates<B> {
         if magnitude == 0.0 {
             return Ok(());
         }
-        // If the first update is zero, its magnitude cannot scale the sum, so the sum is not scaled.
+        // If the first channel's update is zero, the sum is not scaled by its magnitude.
         let length = if self.first_magnitude > 0.0 { self.first_magnitude } else { 1.0 };
         Ok(backend.add_scaled(&mut self.sum, &self.next, weight_ratio * length / magnitude)?)
     }
@@ -137,8 +138,8 @@ mod tests {
         voxels.collect()
     }
 
-    /// Returns two sides after one test step along waves. The second side has the opposite direction and updates of
-    /// twice the length.
+    /// Test fields of the fixed and of the moving image after one step along waves. The moving image's update has the
+    /// opposite direction and twice the length.
     fn stepped(total_variance: f64, reinvert: bool) -> [Side<Cpu>; 2] {
         let field = || Cpu.field(SHAPE).expect("a field");
         let update = |scale: f32| {
@@ -175,7 +176,7 @@ mod tests {
     fn inverses_are_updated_and_fields_reinverted_if_asked_for() {
         let [once, twice] = [false, true].map(|reinvert| stepped(0.0, reinvert));
         let missed = |first, then| Cpu.inverse_consistency(first, then, None).expect("one shape").largest_voxels;
-        // The inversion is accurate to this limit at voxels; between voxels it is not checked.
+        // The inverse is accurate to this limit at voxels; its error between voxels is not limited.
         let limit = f64::from(INVERSION.tolerance_voxels);
         for (once, twice) in once.iter().zip(&twice) {
             assert!(missed(&once.from_middle, &once.to_middle) < limit);
@@ -212,7 +213,7 @@ mod tests {
             along(&side),
             along(&other)
         );
-        // Both updates are scaled to the step, so that their different lengths move both sides equally.
+        // Both updates are scaled to the same step length, so the fields of both images move equally far.
         let apart =
             side.iter().flatten().zip(other.iter().flatten()).fold(0.0_f32, |most, (a, b)| most.max((a + b).abs()));
         assert!(apart < 1e-6, "{apart}");

@@ -1,4 +1,4 @@
-//! Whole registrations of small synthetic brains.
+//! Tests of whole registrations of small synthetic brains.
 
 mod scene;
 
@@ -14,7 +14,7 @@ use antsreg_syn::{Error, Fixed, Options, Outcome, Scores, register};
 use nalgebra::{Matrix3, Rotation3, Vector3};
 use scene::{assert_inverse, brain, displacement, grid, sampled};
 
-/// A pair of test images. The moving image is the fixed brain after an affine map about the centre and a
+/// A pair of test images. The moving image is the fixed brain after an affine map about the centre and a smooth
 /// displacement.
 struct Pair {
     fixed: Volume,
@@ -49,7 +49,7 @@ fn run(pair: &Pair, options: &Options) -> Outcome {
     register(&Cpu, (&pair.fixed, None), (&pair.moving, None), &pair.affine, options, &mut ()).expect("it registers")
 }
 
-/// Mean difference of two images where `reference` is bright.
+/// Mean absolute difference of two images, where `reference` is bright.
 fn difference(reference: &Volume, other: &Volume) -> f64 {
     let bright = reference.voxels.iter().zip(&other.voxels).filter(|(r, _)| **r > 50.0);
     let (sum, count) = bright.fold((0.0, 0), |(sum, count), (r, o)| (sum + f64::from((r - o).abs()), count + 1));
@@ -83,8 +83,8 @@ fn a_known_deformation_is_undone_without_folds() {
 
 #[test]
 fn no_cell_folds_at_any_corner() {
-    // Independent noise in both images pulls voxels in random directions, and long steps with little smoothing follow
-    // it.
+    // Independent noise in both images gives updates in random directions. Long steps with little smoothing follow
+    // these updates, so the fields fold before relaxation.
     let mut pair = pair();
     let mut state = 1u32;
     for voxel in pair.fixed.voxels.iter_mut().chain(&mut pair.moving.voxels) {
@@ -98,7 +98,8 @@ fn no_cell_folds_at_any_corner() {
     assert_eq!((iterations.relaxed.whole, iterations.relaxed.beyond), (0, 0));
     for (field, scores) in [(warp, scores.warp), (inverse_warp, scores.inverse_warp)] {
         let smallest = apply::smallest_at_corners(field).voxels.into_iter().fold(f32::INFINITY, f32::min);
-        // Displacements are rounded to single precision once more when they are converted to millimetres.
+        // The limit is lower by 1e-4, because displacements are rounded to single precision once more when they are
+        // converted to millimetres.
         assert!(smallest > 0.01 - 1e-4, "smallest determinant {smallest}");
         assert_eq!((scores.folded, scores.corner_folded), (0, 0));
     }
@@ -132,7 +133,7 @@ fn swapping_the_images_swaps_the_warps() {
             .sum();
         total / a.vectors.len() as f64
     };
-    // Registrations of both orders are equal except for rounding, because fixed and moving side are treated alike.
+    // Fixed and moving image are treated alike. So registrations in both orders are equal except for rounding.
     let asymmetry = apart(&forward.warp, &backward.inverse_warp);
     assert!(asymmetry < 0.02, "{asymmetry} mm");
     assert!(apart(&forward.warp, &forward.inverse_warp) > 0.1, "something should have moved");
@@ -162,7 +163,7 @@ fn masked_voxels_do_not_change_the_warp_far_from_them() {
 fn a_few_bright_voxels_are_clipped_unless_winsorising_is_off() {
     let clean = pair();
     let mut spotted = pair();
-    // Bright spots in one voxel of a thousand, fewer than the five in a thousand that are clipped.
+    // Bright spots in one voxel of a thousand. This is less than the share of five in a thousand that is clipped.
     spotted.moving.voxels.iter_mut().step_by(997).for_each(|voxel| *voxel = 1e5);
     let options = Options { levels: options().levels[..2].to_vec(), ..options() };
     let expected = run(&clean, &options).warp;
@@ -173,12 +174,12 @@ fn a_few_bright_voxels_are_clipped_unless_winsorising_is_off() {
             / expected.vectors.len() as f64
     };
     let (clipped, whole) = (apart(options.winsorise), apart(None));
-    // Measured mean distances: 0.015 mm with clipping, 1.02 mm without. Without clipping, the bright spots compress
-    // all other intensities.
+    // The measured mean distances are 0.015 mm with clipping and 1.02 mm without. Without clipping, the bright spots
+    // compress all other intensities.
     assert!(clipped < 0.1 && whole > 0.5, "mean distance {clipped} mm clipped, {whole} mm whole");
 }
 
-/// Options that let images drift most: many iterations, few re-inversions, edges in addition to intensities.
+/// Test options with which images drift most: many iterations, few re-inversions, edges in addition to intensities.
 fn free() -> Options {
     let levels = [(4, 2.0, 40, 1), (2, 1.0, 120, 6), (1, 0.0, 60, 6)];
     Options {
@@ -209,7 +210,7 @@ fn an_image_registered_to_itself_stays_where_it_is() {
             let outcome = register(&Cpu, (&image, None), (moving, None), &start, &options, &mut ());
             let Outcome { warp, iterations, .. } = outcome.expect("it registers");
             let largest = warp.vectors.iter().map(|u| Vector3::from(*u).norm()).fold(0.0, f32::max);
-            // Without the undoing of levels, the distance was 1.3 to 3.8 mm with these options.
+            // With these options, the largest displacement was 1.3 to 3.8 mm before levels without gain were undone.
             assert!(largest < 0.02, "{largest} mm, {shift_mm} mm apart, {iterations:?}");
             assert!(iterations.levels.iter().all(|level| level.undone), "{iterations:?}");
         }
@@ -238,7 +239,8 @@ fn every_iteration_is_reported_and_converged_levels_end_early() {
     assert_eq!(energies, reported);
     assert!(recorder.0.iter().all(|report| report.step.stage() == Stage::Deformable && report.levels == 3));
     assert!(outcome.iterations.levels.iter().any(|level| level.converged && level.energies.len() < 30));
-    // The coarsest level may be undone: its images are so smooth that they agree from the start.
+    // The coarsest level may be undone, because its smooth images agree from the start. The other levels must not be
+    // undone.
     assert!(outcome.iterations.levels[1..].iter().all(|level| !level.undone), "{:?}", outcome.iterations.levels);
     let falls = outcome.iterations.levels.iter().all(|level| level.energies.last() < level.energies.first());
     assert!(falls, "the energy should fall on every level: {:?}", outcome.iterations.levels);
@@ -295,7 +297,8 @@ fn the_scores_are_those_of_the_warps_where_the_mask_counts() {
                 ([of.voxels, of.folded, of.corner_folded], [of.minimum, of.maximum, of.mean, of.corner_minimum])
             });
             assert_eq!(found.0, expected.0);
-            // Displacements are rounded to single precision once more when they are converted to millimetres.
+            // Displacements are rounded to single precision once more when they are converted to millimetres, so the
+            // values differ slightly.
             assert!((0..4).all(|n| (found.1[n] - expected.1[n]).abs() < 1e-5), "{found:?}, expected {expected:?}");
         }
         for (first, then, found) in
@@ -316,7 +319,8 @@ fn the_scores_are_those_of_the_warps_where_the_mask_counts() {
 #[test]
 fn sigmas_in_mm_are_those_in_voxels_where_all_voxels_are_alike() {
     let pair = pair();
-    // Fixed and moving image have the same grid; its spacing is made isotropic.
+    // Fixed and moving image have the same grid. Here the grid gets an isotropic spacing, so that voxels and mm are
+    // proportional.
     let alike = |volume: &Volume| Volume {
         grid: Grid { spacing: Vector3::repeat(2.0), ..volume.grid.clone() },
         voxels: volume.voxels.clone(),
@@ -335,7 +339,7 @@ fn histograms_are_matched_after_winsorising() {
     let pair = pair();
     let options = Options { levels: options().levels[..2].to_vec(), winsorise: Some((0.01, 0.98)), ..options() };
     let matched = Options { match_histograms: true, ..options.clone() };
-    // The same is done by hand, on images that need no other preparation.
+    // For comparison, the test clips and matches the images itself, and registers them without winsorising.
     let plain = Options { winsorise: None, ..options.clone() };
     let clipped = |volume: &Volume| {
         let range = intensity::quantiles(&volume.voxels, 0.01, 0.98).expect("voxels");

@@ -1,4 +1,4 @@
-//! Registrations by mutual information: images of different contrast, and properties that hold for every metric.
+//! Registrations with mutual information: images of different contrast, and properties that every metric must have.
 
 use antsreg_core::schedule::Level;
 use antsreg_core::{AffineTransform, DisplacementField, Volume};
@@ -9,7 +9,7 @@ use nalgebra::Vector3;
 use crate::residual::{residual, residual_of_nothing};
 use crate::scene::{assert_inverse, brain, displacement, grid, sampled};
 
-/// Another tissue contrast: intensities inverted, except for the background.
+/// A copy of an image with another tissue contrast: intensities inverted, except for the background.
 fn other_contrast(volume: &Volume) -> Volume {
     let other = |v: &f32| if *v < 1.0 { 0.0 } else { 200.0 - v };
     Volume { grid: volume.grid.clone(), voxels: volume.voxels.iter().map(other).collect() }
@@ -39,7 +39,7 @@ fn a_warp_is_found_across_contrasts_without_folds() {
     let mattes = run(&fixed, &moving, &options(Metric::Mattes));
     let found = residual(&mattes.warp);
     assert!(found < 0.2 * still, "{found} of {still} mm");
-    // The finest level is tested. At the coarsest level, smoothing leaves only the edge of the ball.
+    // Only the finest level is tested. On the coarsest level, smoothing leaves only the edge of the ball.
     let finest = mattes.iterations.levels.last().map(|level| level.energies.clone()).unwrap_or_default();
     assert!(finest.last() < finest.first(), "the energy should fall: {finest:?}");
     let correlated = residual(&run(&fixed, &moving, &options(Metric::Cc)).warp);
@@ -66,7 +66,8 @@ fn it_treats_both_sides_alike() {
         let distances = a.vectors.iter().zip(&b.vectors).map(|(a, b)| (Vector3::from(*a) - Vector3::from(*b)).norm());
         distances.map(f64::from).sum::<f64>() / a.vectors.len() as f64
     };
-    // Registrations in both directions are equal except for rounding.
+    // Fixed and moving image are exchanged in the second registration. The two results must be equal except for
+    // rounding.
     let asymmetry = apart(&forward.warp, &backward.inverse_warp);
     assert!(asymmetry < 0.02, "{asymmetry} mm");
     assert!(apart(&forward.warp, &forward.inverse_warp) > 0.1, "something should have moved");

@@ -1,4 +1,4 @@
-//! Tests of the metrics, and of registrations of several pairs of images.
+//! Tests of the similarity metrics, and of registrations of several pairs of images.
 
 #[path = "../scene/mod.rs"]
 mod scene;

@@ -27,7 +27,7 @@ fn pair(grid: &Grid) -> [Volume; 2] {
     [sampled(grid, brain), sampled(grid, |p| brain(p + displacement(p)))]
 }
 
-/// Noise that is independent of the brain and of other seeds.
+/// A test image of noise that does not depend on the brain; each seed gives independent noise.
 fn noise(grid: &Grid, seed: u32) -> Volume {
     let mut state = seed;
     sampled(grid, |_| {
@@ -81,7 +81,8 @@ fn each_half_of_the_brain_may_come_from_another_channel() {
 #[test]
 fn edges_act_as_a_channel_of_gradients() {
     let [fixed, moving] = pair(&grid());
-    // The level neither smooths nor clips, so the edges computed from the given images are the edges of the level.
+    // The level neither smooths nor clips the images. So the edges computed here from the given images are equal to the
+    // edges on the level.
     let unchanged = |weights| Options {
         levels: vec![Level { shrink: 1, sigma_voxels: 0.0, iterations: 5, reinvert_every: 1 }],
         winsorise: None,
@@ -103,7 +104,8 @@ fn edges_act_as_a_channel_of_gradients() {
         let sum: f32 = lengths.map(|(u, v)| (Vector3::from(*u) - Vector3::from(*v)).norm()).sum();
         f64::from(sum) / a.warp.vectors.len() as f64
     };
-    // The correlation does not depend on the scale of a channel, except for rounding where an image hardly varies.
+    // The correlation does not depend on the intensity scale of a channel, except for rounding where an image hardly
+    // varies.
     let [same, different] = [apart(&explicit, &derived), apart(&derived, &without)];
     assert!(same < 2e-4 && different > 50.0 * same, "{same} mm and {different} mm");
 }
@@ -122,8 +124,8 @@ fn a_channel_may_lie_on_a_grid_of_its_own() {
     let other = Grid { origin: other.origin + (centre - other.centre()), ..other };
     let [fixed_there, moving_there] = pair(&other);
     let noises = [noise(&onto, 1), noise(&onto, 2)];
-    // All information is in the images of the second pair, which lie on another grid. The warp lies on the grid of
-    // the first image, which is noise.
+    // Only the images of the second pair show the brain. They lie on another grid. The warp lies on the grid of the
+    // first fixed image, which is noise.
     let outcome = run(&[[&noises[0], &noises[1]], [&fixed_there, &moving_there]], &options(&[1.0, 10.0]))
         .expect("it registers");
     assert_eq!(outcome.warp.grid, onto);

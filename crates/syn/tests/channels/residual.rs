@@ -1,4 +1,4 @@
-//! Measures the error of a warp against the known displacement of the brain.
+//! Measures the error of a warp against the known displacement of the test brain.
 
 use antsreg_core::{DisplacementField, Grid};
 use nalgebra::{Point3, Vector3};
@@ -14,7 +14,7 @@ pub fn residual(warp: &DisplacementField) -> f64 {
         let index = Point3::new((n % nx) as f64, (n / nx % ny) as f64, (n / nx / ny) as f64);
         let p = map.apply(&index) - centre;
         if p.norm() < 15.0 {
-            // The moving image at p is the fixed image at q, with q + displacement(q) = p.
+            // The moving image at p is the fixed image at q, where q + displacement(q) = p.
             let q = p + Vector3::from(*u).cast::<f64>();
             sum += (q + displacement(q) - p).norm();
             count += 1.0;
@@ -23,7 +23,7 @@ pub fn residual(warp: &DisplacementField) -> f64 {
     sum / count
 }
 
-/// Mean distance between a zero warp and the known displacement inside the brain, mm.
+/// Mean distance between a zero warp and the known displacement inside the brain, mm: the error without registration.
 pub fn residual_of_nothing(grid: &Grid) -> f64 {
     residual(&DisplacementField { grid: grid.clone(), vectors: vec![[0.0; 3]; grid.len()] })
 }

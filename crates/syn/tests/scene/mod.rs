@@ -1,11 +1,11 @@
-//! A small synthetic brain and a smooth displacement of it.
+//! A small synthetic brain and a smooth displacement of it, for tests.
 
 use antsreg_core::{DisplacementField, Grid, Volume};
 use antsreg_kernels::{Backend, Cpu};
 use antsreg_syn::Outcome;
 use nalgebra::{Point3, Rotation3, Vector3};
 
-/// An oblique grid with different spacing along its axes.
+/// An oblique test grid with a different spacing along each axis.
 pub fn grid() -> Grid {
     Grid {
         shape: [44, 52, 40],
@@ -15,8 +15,8 @@ pub fn grid() -> Grid {
     }
 }
 
-/// Test image: a ball with smooth structure inside and zeros outside. `p` is in world mm relative to the centre of
-/// the grid.
+/// Intensity of the test brain at `p`, in world mm relative to the centre of the grid: a ball with smooth structure
+/// inside and zeros outside.
 pub fn brain(p: Vector3<f64>) -> f32 {
     let r = p.norm() / 18.0;
     let structure = (0.9 * p.x).sin() * (0.7 * p.y + 0.4).cos() + (0.8 * p.z + 0.3 * p.x).sin();
@@ -24,7 +24,7 @@ pub fn brain(p: Vector3<f64>) -> f32 {
     if r > 1.3 { 0.0 } else { (edge * (100.0 + 30.0 * structure)) as f32 }
 }
 
-/// A smooth displacement of up to about 3 mm.
+/// A smooth test displacement of up to about 3 mm.
 pub fn displacement(p: Vector3<f64>) -> Vector3<f64> {
     let decay = (-(p.norm() / 14.0).powi(2)).exp();
     Vector3::new((0.15 * p.y).sin(), (0.2 * p.z + 1.0).sin(), (0.18 * p.x - 0.5).cos()) * (2.0 * decay)

@@ -1,4 +1,4 @@
-//! Stages that continue from the fields of an earlier stage.
+//! Tests of stages that continue from the fields of an earlier stage.
 
 use antsreg_core::{AffineTransform, DisplacementField, Grid, Volume};
 use antsreg_kernels::{Backend, Cpu};
@@ -46,7 +46,7 @@ fn a_stage_without_iterations_changes_nothing() {
     }
 }
 
-/// The warp resampled on a grid shrunken by 4, and back on the full grid.
+/// The warp after resampling on a grid shrunken by 4, and back on the full grid. This loses detail.
 fn through_coarse(warp: &DisplacementField) -> DisplacementField {
     let coarse = warp.grid.shrink([4; 3]);
     let there = warp.grid.world_to_voxel().after(&coarse.voxel_to_world());
@@ -63,14 +63,15 @@ fn a_coarser_second_stage_keeps_the_detail_of_the_first() {
     let [fixed, moving] = pair();
     let first = options(&[FIRST[0], FIRST[1], (1, 0.0, 10)]);
     let (alone, _) = staged(&fixed, &moving, std::slice::from_ref(&first));
-    // Each step is 0.001 voxels of a grid shrunken by 4: in total at most 0.008 voxels of the full grid.
+    // Each step is 0.001 voxels of a grid shrunken by 4. So the second stage moves points by at most 0.008 voxels of
+    // the full grid in total.
     let second = Options { gradient_step: 1e-3, ..options(&[(4, 2.0, 2)]) };
     let (after, iterations) = staged(&fixed, &moving, &[first, second]);
     assert_eq!(iterations.levels.last().map(|level| level.energies.len()), Some(2));
     for (before, after) in downloaded(&alone).iter().zip(&downloaded(&after)) {
         let (changed, lost) = (apart(before, after), apart(before, &through_coarse(before)));
-        // The inverses are computed again, to 0.03 voxels of up to 1.2 mm on each side; the remaining change is the
-        // step.
+        // The inverse fields are computed again, to 0.03 voxels of up to 1.2 mm for each image. The remaining change
+        // comes from the steps.
         assert!(changed < 0.1 && lost > 5.0 * changed, "{changed} mm changed, {lost} mm would be lost");
     }
 }
@@ -102,7 +103,7 @@ fn a_restricted_second_stage_hardly_changes_the_held_components() {
     let aligned = Grid { direction: Matrix3::identity(), ..grid() };
     let mostly_free = |p| displacement(p).component_mul(&Vector3::new(1.0, 0.3, 0.3));
     let [fixed, moving] = [sampled(&aligned, brain), sampled(&aligned, |p| brain(p + mostly_free(p)))];
-    // The first stage has few and short steps, so that the images stay far from aligned.
+    // The first stage has few and short steps, so that the images are still far from aligned after it.
     let first = Options { gradient_step: 0.1, ..options(&[(2, 1.0, 3)]) };
     let second = Options { restrict: [1.0, 0.0, 0.0], ..options(&[(1, 0.0, 8)]) };
     let (before, _) = staged(&fixed, &moving, std::slice::from_ref(&first));
@@ -115,9 +116,8 @@ fn a_restricted_second_stage_hardly_changes_the_held_components() {
             changes.sum::<f64>() / before.vectors.len() as f64
         };
         let [free, held, other] = [changed(0), changed(1), changed(2)];
-        // The restricted components change a little: they are interpolated at points that moved along the free
-        // component, and are inverted again to
-        // 0.03 voxels.
+        // The restricted components may change a little, for two reasons: they are interpolated at points that moved
+        // along the free component, and they are inverted again to 0.03 voxels.
         assert!(free > 0.03 && held < 0.25 * free && other < 0.25 * free, "{free}, {held} and {other} mm");
     }
 }

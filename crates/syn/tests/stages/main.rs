@@ -1,4 +1,4 @@
-//! Several stages in sequence, restricted updates, and registrations that an observer stops.
+//! Tests of several stages in sequence, of restricted updates, and of registrations that an observer stops.
 
 #[path = "../scene/mod.rs"]
 #[expect(dead_code, reason = "these tests use a part of it")]
@@ -14,13 +14,13 @@ use antsreg_kernels::Cpu;
 use antsreg_syn::{Fields, Fixed, Iterations, Options, Warps};
 use nalgebra::Vector3;
 
-/// Makes levels from (shrink factor, smoothing, iterations).
+/// Makes test levels from (shrink factor, smoothing sigma in voxels, iterations).
 fn levels(levels: &[(usize, f64, usize)]) -> Vec<Level> {
     let level = |&(shrink, sigma_voxels, iterations)| Level { shrink, sigma_voxels, iterations, reinvert_every: 1 };
     levels.iter().map(level).collect()
 }
 
-/// The warps of stages run in sequence, and the outcomes of all levels.
+/// Runs stages in sequence. Returns the warps, and the outcomes of all levels.
 fn staged(fixed: &Volume, moving: &Volume, stages: &[Options]) -> (Warps<Cpu>, Iterations) {
     let (mut fields, mut levels): (Option<Fields<Cpu>>, Vec<_>) = (None, Vec::new());
     let mut sides: Vec<Fixed<Cpu>> = Vec::new();
@@ -37,12 +37,12 @@ fn staged(fixed: &Volume, moving: &Volume, stages: &[Options]) -> (Warps<Cpu>, I
     (warps, Iterations { levels, relaxed })
 }
 
-/// Both warps in world millimetres.
+/// The warp and the inverse warp in world millimetres.
 fn downloaded(warps: &Warps<Cpu>) -> [DisplacementField; 2] {
     [warps.download_warp(&Cpu), warps.download_inverse_warp(&Cpu)].map(|warp| warp.expect("finite numbers"))
 }
 
-/// The largest length of the differences of two fields, mm.
+/// The largest length of the differences between two displacement fields, mm.
 fn apart(a: &DisplacementField, b: &DisplacementField) -> f32 {
     let lengths = a.vectors.iter().zip(&b.vectors).map(|(a, b)| (Vector3::from(*a) - Vector3::from(*b)).norm());
     lengths.fold(0.0, f32::max)

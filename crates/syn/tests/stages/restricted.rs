@@ -7,11 +7,11 @@ use nalgebra::{Matrix3, Point3, Vector3};
 use crate::scene::{self, brain, sampled};
 use crate::{downloaded, levels, staged};
 
-/// The world component that is restricted to 0.
+/// Index of the world component that the tests restrict to 0.
 const HELD: usize = 1;
 const WEIGHTS: [f64; 3] = [1.0, 0.0, 1.0];
 
-/// A smooth displacement of up to about 2 mm along the free axes of the world.
+/// A smooth test displacement of up to about 2 mm along the unrestricted world axes.
 fn displacement(p: Vector3<f64>) -> Vector3<f64> {
     let decay = (-(p.norm() / 14.0).powi(2)).exp();
     Vector3::new((0.15 * p.y).sin(), 0.0, (0.18 * p.x - 0.5).cos()) * (2.0 * decay)
@@ -30,12 +30,12 @@ fn run(grid: &Grid, options: &Options) -> [DisplacementField; 2] {
     downloaded(&staged(&fixed, &moving, std::slice::from_ref(options)).0)
 }
 
-/// The largest magnitude of the restricted component, mm.
+/// The largest magnitude of the restricted world component of a field, mm.
 fn held(field: &DisplacementField) -> f32 {
     field.vectors.iter().fold(0.0, |most, u| f32::max(most, u[HELD].abs()))
 }
 
-/// Mean distance from the known displacement, mm: of the warp, and of a zero warp.
+/// Mean distances from the known displacement, mm: that of the warp, and that of a zero warp.
 fn residuals(warp: &DisplacementField) -> [f64; 2] {
     let (map, centre) = (warp.grid.voxel_to_world(), warp.grid.centre());
     let [nx, ny, _] = warp.grid.shape;
@@ -61,9 +61,9 @@ fn grid(direction: Matrix3<f64>) -> Grid {
 fn along_the_world_axes_a_held_component_stays_exactly_zero() {
     let turned = [
         Matrix3::identity(),
-        // The first two voxel axes are reversed.
+        // Test grid whose first two voxel axes are reversed.
         Matrix3::from_diagonal(&Vector3::new(-1.0, -1.0, 1.0)),
-        // The voxel axes run along world z, −x and y.
+        // Test grid whose voxel axes run along world z, −x and y.
         Matrix3::new(0.0, -1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0),
     ];
     for direction in turned {
@@ -72,14 +72,14 @@ fn along_the_world_axes_a_held_component_stays_exactly_zero() {
         let [left, still] = residuals(&warp);
         assert!(left < 0.3 * still, "{left} of {still} mm are left");
     }
-    // Without weights, the component changes.
+    // For comparison, the restricted component does change if all weights are 1.
     let [free, _] = run(&grid(Matrix3::identity()), &Options { restrict: [1.0; 3], ..options() });
     assert!(held(&free) > 0.05, "{} mm", held(&free));
 }
 
 #[test]
 fn it_stays_zero_through_all_that_a_stage_may_do() {
-    // Long steps with little smoothing cause folds, and the small residual limit makes all voxels be relaxed.
+    // Long steps with little smoothing cause folds, and with a small residual limit all voxels are relaxed.
     let rough = Options { gradient_step: 1.0, update_variance: 0.4, largest_residual_voxels: 0.05, ..options() };
     let options = Options {
         channels: [Metric::Cc, Metric::Mattes].map(|metric| Channel { metric, weight: 1.0 }).into(),
@@ -102,7 +102,8 @@ fn it_stays_zero_through_all_that_a_stage_may_do() {
 fn on_an_oblique_grid_a_held_component_stays_zero_but_for_rounding() {
     let oblique = Grid { shape: [40, 44, 36], ..scene::grid() };
     let [warp, inverse_warp] = run(&oblique, &options());
-    // Tolerance: rounding of displacements of a few voxels in single precision, after about fifty iterations.
+    // The tolerance is the rounding error in single precision of displacements of a few voxels, after about fifty
+    // iterations.
     let [held_there, held_back] = [held(&warp), held(&inverse_warp)];
     assert!(held_there < 1e-4 && held_back < 1e-4, "{held_there} and {held_back} mm");
     let [left, still] = residuals(&warp);

@@ -10,7 +10,7 @@ use antsreg_syn::{Channel, Error, Options, Outcome, register};
 use crate::levels;
 use crate::scene::{self, brain, displacement, sampled};
 
-/// An observer that stops the run at the call with this number, counted over both methods.
+/// A test observer that stops the run at the call with this number. Reports and polls are counted together.
 struct StopsAt {
     call: usize,
     calls: usize,
@@ -54,7 +54,7 @@ fn a_registration_stops_at_whichever_call_breaks() {
     let (whole, StopsAt { calls, reports, .. }) = run(usize::MAX);
     assert!(whole.is_ok());
     assert_eq!(reports, 5);
-    // Each iteration polls the observer several times, between the parts of the iteration.
+    // The registration must poll the observer several times in each iteration.
     assert!(calls > 5 * 10, "{calls} calls");
     for call in 1..=calls {
         let (stopped, observer) = run(call);
