@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct AffineTransform {
     /// Linear part.
     pub matrix: Matrix3<f64>,
-    /// Offset, in the unit of the output space.
+    /// Translation, added after the multiplication by the matrix; in the unit of the output space.
     pub translation: Vector3<f64>,
 }
 
@@ -22,12 +22,12 @@ impl AffineTransform {
         AffineTransform { matrix: Matrix3::identity(), translation: Vector3::zeros() }
     }
 
-    /// The image of `point`.
+    /// The point to which the map takes `point`.
     pub fn apply(&self, point: &Point3<f64>) -> Point3<f64> {
         Point3::from(self.matrix * point.coords + self.translation)
     }
 
-    /// `self` after `first`: x ↦ self(first(x)).
+    /// The composition x ↦ self(first(x)): `first` acts first, then `self`.
     pub fn after(&self, first: &AffineTransform) -> AffineTransform {
         AffineTransform {
             matrix: self.matrix * first.matrix,
@@ -41,14 +41,14 @@ impl AffineTransform {
         Some(AffineTransform { matrix, translation: -(matrix * self.translation) })
     }
 
-    /// The homogeneous 4×4 matrix.
+    /// The homogeneous 4×4 matrix of the map.
     pub fn to_homogeneous(&self) -> Matrix4<f64> {
         let mut homogeneous = self.matrix.to_homogeneous();
         homogeneous.fixed_view_mut::<3, 1>(0, 3).copy_from(&self.translation);
         homogeneous
     }
 
-    /// The map of a homogeneous 4×4 matrix whose last row is (0, 0, 0, 1).
+    /// The map that a homogeneous 4×4 matrix describes. The last row of the matrix must be (0, 0, 0, 1).
     pub fn from_homogeneous(homogeneous: &Matrix4<f64>) -> Self {
         AffineTransform {
             matrix: homogeneous.fixed_view::<3, 3>(0, 0).into_owned(),
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     fn affines() -> impl Strategy<Value = AffineTransform> {
-        // Dominant diagonals keep the determinant away from zero.
+        // The random matrices have dominant diagonals, so their determinants are not near zero.
         let matrix = prop::array::uniform9(-0.3..0.3).prop_map(|m| Matrix3::from_row_slice(&m) + Matrix3::identity());
         let translation = prop::array::uniform3(-200.0..200.0).prop_map(Vector3::from);
         (matrix, translation).prop_map(|(matrix, translation)| AffineTransform { matrix, translation })
@@ -75,7 +75,7 @@ mod tests {
     }
 
     proptest! {
-        // Tolerance: positions of about 100 mm in double precision, after a few sums. 1e-9 is a wide margin.
+        // Tolerance, mm: coordinates of about 100 mm in double precision have rounding errors far below 1e-9.
         #[test]
         fn after_is_one_then_the_other(outer in affines(), first in affines(), point in points()) {
             let expected = outer.apply(&first.apply(&point));

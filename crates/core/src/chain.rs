@@ -6,21 +6,21 @@ use nalgebra::{Point3, Vector3};
 
 use crate::{AffineTransform, DisplacementField, Grid};
 
-/// A transform of a point.
+/// A transform of world points: an affine map or a displacement field.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Transform {
     /// An affine map of world points, mm.
     Affine(AffineTransform),
-    /// A displacement of world points, mm.
+    /// A field of displacements of world points, mm.
     Displacement(DisplacementField),
 }
 
-/// One step of a chain.
+/// One transform of a chain, with its name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
-    /// Name for messages, usually the file.
+    /// Name of the transform in messages, usually the path of its file.
     pub name: String,
-    /// The map to apply, already inverted if `inverted`.
+    /// The transform that is applied. If `inverted` is set, it has been inverted already.
     pub transform: Transform,
     /// Whether `transform` is the inverse of the transform in the file `name`.
     pub inverted: bool,
@@ -47,38 +47,39 @@ pub enum ChainError {
          registration wrote beside it (…1InverseWarp.nii.gz), without the flag"
     )]
     FieldNotInvertible {
-        /// Name of the step, usually its file.
+        /// Name of the transform, usually the path of its file.
         name: String,
     },
-    /// The affine of a step is singular. Such an affine is refused also where its inverse is not needed.
+    /// The affine map of a step is singular. Such a map is refused even if no inverse is needed.
     #[error(
         "{name}: the affine is singular (determinant {determinant:e}): all of space becomes a plane, a line or a point"
     )]
     Singular {
-        /// Name of the step, usually its file.
+        /// Name of the transform, usually the path of its file.
         name: String,
         /// Determinant of the linear part of the step's affine map.
         determinant: f64,
     },
-    /// No point of the output grid reaches the field of a step, or the input image: the grids do not overlap.
+    /// No point of the output grid is mapped into the grid of a step's displacement field, or into the input image:
+    /// the grids do not overlap.
     #[error(
         "the spaces do not meet: no point of the output grid lies in {what} after {steps_before} step(s); \
          check the order of the transforms and which of them are inverted"
     )]
     DoNotMeet {
-        /// Name of the field or image that no point reaches.
+        /// Name of the displacement field or image into which no point is mapped.
         what: String,
-        /// Number of steps that act before the field or image is reached.
+        /// Number of steps that act on a point before it is compared with the field or image.
         steps_before: usize,
     },
 }
 
-/// A warning about a chain that may not be intended.
+/// A warning that a chain maps few points of the output grid into a displacement field or into the input image.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChainWarning {
-    /// The field or image that most points miss.
+    /// Name of the displacement field or image that most points miss.
     pub what: String,
-    /// Number of steps that act before the field or image is reached.
+    /// Number of steps that act on a point before it is compared with the field or image.
     pub steps_before: usize,
     /// Share (0…1) of the output grid's points that lie inside the field or image.
     pub share_inside: f64,
@@ -91,16 +92,17 @@ impl std::fmt::Display for ChainWarning {
     }
 }
 
-/// Points that lie outside the grid of a displacement field. The field does not move them.
+/// Points that are not displaced, because they lie outside the grid of a displacement field when they reach the
+/// field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutsideField {
-    /// Name of the step, usually its file.
+    /// Name of the displacement field, usually the path of its file.
     pub name: String,
-    /// Number of steps that act before this step.
+    /// Number of steps of the chain that act before the displacement field.
     pub steps_before: usize,
     /// Number of points outside the grid of the field.
     pub count: usize,
-    /// Number of points that were tested, inside and outside.
+    /// Number of all points that were tested.
     pub of: usize,
 }
 
@@ -113,9 +115,10 @@ impl Display for OutsideField {
 
 /// Number of points along each axis at which [`TransformChain::check`] tests a chain.
 const CHECK_POINTS: usize = 9;
-/// Most points along each axis, used if none of the first points lies inside.
+/// Most points along each axis. This larger number is used if none of the first points is mapped into a field or the
+/// image.
 const MOST_CHECK_POINTS: usize = 128;
-/// A warning is given if less than this share of the output grid lies inside a field or image.
+/// A warning is given if the share of the output grid's points inside a field or image is smaller than this share.
 const WARN_BELOW: f64 = 0.25;
 
 impl TransformChain {
@@ -124,7 +127,7 @@ impl TransformChain {
         TransformChain::default()
     }
 
-    /// The first displacement field of the chain, if there is one.
+    /// The first displacement field of the chain; `None` for a chain of affine maps.
     pub fn displacement(&self) -> Option<&DisplacementField> {
         self.steps.iter().find_map(|step| match &step.transform {
             Transform::Displacement(field) => Some(field),
@@ -132,7 +135,7 @@ impl TransformChain {
         })
     }
 
-    /// The first displacement field, moved out of the chain.
+    /// Removes the first displacement field from the chain and returns it.
     pub fn into_displacement(self) -> Option<DisplacementField> {
         self.steps.into_iter().find_map(|step| match step.transform {
             Transform::Displacement(field) => Some(field),
@@ -164,7 +167,7 @@ impl TransformChain {
         })
     }
 
-    /// The point of the input space for a point of the output space, both world mm.
+    /// Maps a point of the output space to the input space; both points in world mm.
     pub fn apply(&self, point: &Point3<f64>) -> Point3<f64> {
         self.steps.iter().fold(*point, |point, step| step.transform.apply(&point))
     }
@@ -194,7 +197,8 @@ impl TransformChain {
         if !matches!(few, Err(ChainError::DoNotMeet { .. })) {
             return few;
         }
-        // The first points may miss a thin slab or a small part of an image, so more points are tested.
+        // Few test points may miss a thin slab or a small part of an image, so the check is repeated with more
+        // points.
         self.check_at(lattice(onto, onto.shape.map(|n| n.clamp(CHECK_POINTS, MOST_CHECK_POINTS))), input)
     }
 
@@ -215,7 +219,7 @@ impl TransformChain {
     }
 }
 
-/// A chain of anonymous steps, none inverted.
+/// Makes a chain of transforms that are not inverted. The steps have the names "step 1", "step 2" and so on.
 impl From<Vec<Transform>> for TransformChain {
     fn from(transforms: Vec<Transform>) -> TransformChain {
         let name = |n: usize| format!("step {}", n + 1);
@@ -225,7 +229,7 @@ impl From<Vec<Transform>> for TransformChain {
 }
 
 impl Transform {
-    /// The image of a world point.
+    /// The point to which the transform takes a world point.
     pub fn apply(&self, point: &Point3<f64>) -> Point3<f64> {
         match self {
             Transform::Affine(affine) => affine.apply(point),
@@ -285,7 +289,7 @@ mod tests {
             Transform::Affine(AffineTransform { matrix: Matrix3::identity() * 2.0, translation: Vector3::zeros() });
         let chain = TransformChain::from(vec![constant_field([0.0; 3], [1.0, 0.0, 0.0]), double]);
         assert_eq!(chain.apply(&Point3::new(3.0, 1.0, 1.0)), Point3::new(8.0, 2.0, 2.0));
-        // Outside the field the displacement is zero.
+        // Outside the grid of the field the displacement is zero.
         assert_eq!(chain.apply(&Point3::new(20.0, 1.0, 1.0)), Point3::new(40.0, 2.0, 2.0));
     }
 
@@ -331,8 +335,8 @@ mod tests {
         assert!(expected.to_string().starts_with("2 of 5 points lie outside the field of step 2"), "{expected}");
         assert_eq!(chain.outside_fields(&points), [expected]);
         assert_eq!(chain.outside_fields(&points[..2]), []);
-        // A field counts the points as the earlier steps have moved them: the first field moves inside points out of
-        // the second field.
+        // The second field is tested with points that the first field has already moved. The first field moves all
+        // points inside out of the grid of the second field.
         let field = || constant_field([0.0; 3], [50.0, 0.0, 0.0]);
         let counts: Vec<usize> =
             TransformChain::from(vec![field(), field()]).outside_fields(&points).iter().map(|o| o.count).collect();
@@ -343,14 +347,14 @@ mod tests {
     fn notices_spaces_that_do_not_meet() {
         let onto = Grid::axis_aligned([10, 10, 10], [1.0; 3]);
         let field = || constant_field([100.0, 0.0, 0.0], [0.0; 3]);
-        // The right order: the shift maps points into the field.
+        // In the right order, the shift of 100 mm acts first and takes the points into the field's grid.
         let right = TransformChain::from(vec![shift(100.0, 0.0, 0.0), field()]);
         assert_eq!(right.check(&onto, None), Ok(vec![]));
         // The steps are in the wrong order: the field is evaluated 100 mm away from its grid.
         let wrong = TransformChain::from(vec![field(), shift(100.0, 0.0, 0.0)]);
         let what = "the field of step 1".to_string();
         assert_eq!(wrong.check(&onto, None), Err(ChainError::DoNotMeet { what, steps_before: 0 }));
-        // The last transform leads to points outside the input image.
+        // The chain takes all points outside the grid of the input image.
         let what = "the input image".to_string();
         assert_eq!(right.check(&onto, Some(&onto)), Err(ChainError::DoNotMeet { what, steps_before: 2 }));
         // The slab has two voxels and lies between two of the 9 planes of test points, so the check tests 100 planes.

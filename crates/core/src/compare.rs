@@ -3,18 +3,18 @@
 use crate::Volume;
 use crate::same_grid::{GridMismatch, same_grid};
 
-/// The differences of two images over all voxels, or over the voxels of a mask.
+/// Statistics of the differences of two images over all voxels, or over the voxels of a mask.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Comparison {
-    /// Voxels compared. All other numbers are NaN if there are none.
+    /// Number of voxels compared. If it is 0, all other numbers are NaN.
     pub voxels: u64,
-    /// √(mean (a − b)²), as in Li (2015, eq. 5).
+    /// Root mean square difference, √(mean (a − b)²), as in Li (2015, eq. 5).
     pub root_mean_square: f64,
-    /// Mean |a − b|, as in Luo (2015).
+    /// Mean absolute difference, mean |a − b|, as in Luo (2015).
     pub mean_absolute: f64,
     /// The largest |a − b|.
     pub largest_absolute: f64,
-    /// Pearson's correlation, NaN if either image is constant.
+    /// Pearson's correlation of the two images; NaN if either image is constant.
     pub correlation: f64,
 }
 
@@ -43,7 +43,8 @@ impl Comparison {
         }
         let count = voxels as f64;
         let (mean_a, mean_b) = (sum_a / count, sum_b / count);
-        // The moments need a second pass: computed from sums of squares they lose digits on bright images.
+        // Variances and covariance are computed in a second pass over the voxels. Computed from sums of squares, they
+        // would lose digits in images with large intensities.
         let (mut aa, mut bb, mut ab) = (0.0, 0.0, 0.0);
         for (a, b) in pairs() {
             let (a, b) = (a - mean_a, b - mean_b);

@@ -12,7 +12,7 @@ use crate::{AffineTransform, Grid};
 pub struct DisplacementField {
     /// The grid of the vectors.
     pub grid: Grid,
-    /// One vector per voxel, mm, first axis fastest.
+    /// One displacement vector for each voxel, mm; the first axis of the grid runs fastest.
     pub vectors: Vec<[f32; 3]>,
 }
 
@@ -23,9 +23,8 @@ impl DisplacementField {
         DisplacementField { grid, vectors }
     }
 
-    /// The displacement at a world point, mm.
-    ///
-    /// For many points use a [`sampler`](Self::sampler): this function inverts the grid's map in every call.
+    /// The displacement at a world point, mm. For many points use a [`sampler`](Self::sampler): this function inverts
+    /// the grid's voxel-to-world map in every call.
     pub fn at(&self, point: &Point3<f64>) -> Vector3<f64> {
         self.sampler().at(point)
     }
@@ -82,7 +81,8 @@ impl FieldSampler<'_> {
         };
         let [nx, ny, _] = grid.shape;
         let [x, y, z] = cell.at;
-        // On each of the four edges of the cell along x: the displacement at x, and its change along the edge.
+        // For each of the four edges of the cell that run along x: the displacement on the edge at the point's x, and
+        // its change along the whole edge.
         let edge = |dy: usize, dz: usize| {
             let row = ((z.0 + dz * cell.step[2]) * ny + y.0 + dy * cell.step[1]) * nx + x.0;
             let near = Vector3::from(vectors[row].map(f64::from));
@@ -101,11 +101,12 @@ impl FieldSampler<'_> {
     }
 }
 
-/// The eight voxels around a fractional index.
+/// The cell for trilinear interpolation: the eight voxels around a fractional index.
 struct Cell {
-    /// For each axis: the lower neighbour, and the fraction of the distance to the upper one.
+    /// For each axis: the index of the lower neighbour, and the distance from it to the point as a fraction of the
+    /// voxel size.
     at: [(usize, f64); 3],
-    /// Step to the upper neighbour along each axis: 1, or 0 on an axis without an upper neighbour.
+    /// For each axis: 1 if the upper neighbour exists, 0 on an axis with a single voxel.
     step: [usize; 3],
 }
 
@@ -161,7 +162,7 @@ mod tests {
         for index in [[0.0, 0.0, 0.0], [4.0, 3.0, 2.0], [1.3, 2.9, 0.2], [3.99, 0.01, 1.5]] {
             let world = field.grid.voxel_to_world().apply(&Point3::from(index));
             let expected = slope * world.coords + offset;
-            // The vectors are stored in single precision.
+            // Tolerance: the vectors are stored in single precision.
             assert!((field.at(&world) - expected).amax() < 1e-5, "at {index:?}");
             let (displacement, derivative) = field.sampler().with_derivative(&world);
             assert!((displacement - expected).amax() < 1e-5, "at {index:?}");

@@ -4,25 +4,25 @@ use std::fmt;
 
 use crate::{Transform, TransformChain};
 
-/// A space of a chain.
+/// A space through which points pass in a chain of transforms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Space {
     /// The space of the result: the fixed space of a registration applied forward.
     Output,
-    /// A space between two steps, numbered from the output.
+    /// A space between two steps, numbered from 1 after the first step.
     Between(usize),
     /// The space of the data to resample: the moving space of a registration applied forward.
     Input,
 }
 
-/// One step as text.
+/// Description of one transform of a chain.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExplainedStep {
     /// Name of the step, usually its file.
     pub name: String,
-    /// Whether the step is the inverse of the transform in the file.
+    /// Whether the step is the inverse of the transform in the file `name`.
     pub inverted: bool,
-    /// Kind and size of the map.
+    /// Text about the transform: its kind, its size in mm and, for a field, its grid.
     pub what: String,
     /// Space of a point before the step. Images are in this space after the step.
     pub points_from: Space,
@@ -30,15 +30,15 @@ pub struct ExplainedStep {
     pub points_to: Space,
 }
 
-/// A whole chain as text, in the order in which points pass through it.
+/// Description of a whole chain, in the order in which points pass through its steps.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
-    /// Explained steps of the chain; the first step acts first on a point.
+    /// Descriptions of the steps; the first step acts first on a point.
     pub steps: Vec<ExplainedStep>,
 }
 
 impl TransformChain {
-    /// The chain as text.
+    /// Describes the chain as text.
     pub fn explain(&self) -> Explanation {
         let count = self.steps.len();
         let space = |n: usize| match n {
@@ -89,7 +89,7 @@ impl fmt::Display for Space {
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.steps.is_empty() {
-            return writeln!(f, "No transform: the output and input spaces are one.");
+            return writeln!(f, "No transform: the output space and the input space are the same.");
         }
         let title = |step: &ExplainedStep| match step.inverted {
             true => format!("inverse of {}", step.name),
@@ -100,7 +100,7 @@ impl fmt::Display for Explanation {
             writeln!(f, "  {}. {}: {} → {}", n + 1, title(step), step.points_from, step.points_to)?;
             writeln!(f, "     {}", step.what)?;
         }
-        writeln!(f, "Images and labels come the other way, from the input grid to the output grid:")?;
+        writeln!(f, "Images and labels go the other way, from the input grid to the output grid:")?;
         for (n, step) in self.steps.iter().enumerate().rev() {
             writeln!(f, "  {}. {}: {} → {}", n + 1, title(step), step.points_to, step.points_from)?;
         }
@@ -128,14 +128,14 @@ Points go from the output space to the input space, first to last:
      displacement field, 4 × 5 × 6 voxels of 1.000 × 2.000 × 0.500 mm, at most 5.00 mm
   2. inverse of 0GenericAffine.mat: intermediate space 1 → input space
      affine, volume × 0.1250, moves the world origin by (-1.00, -2.00, 3.00) mm RAS
-Images and labels come the other way, from the input grid to the output grid:
+Images and labels go the other way, from the input grid to the output grid:
   2. inverse of 0GenericAffine.mat: input space → intermediate space 1
   1. 1Warp.nii.gz: intermediate space 1 → output (reference) space
 ";
         assert_eq!(chain.explain().to_string(), expected);
         assert_eq!(
             TransformChain::new().explain().to_string(),
-            "No transform: the output and input spaces are one.\n"
+            "No transform: the output space and the input space are the same.\n"
         );
     }
 }

@@ -5,7 +5,7 @@
 //! `ANTSREG_FAIL_LOG=FILE`
 //! adds a line to FILE for each operation. Builds for users never fail here.
 
-/// An operation that may fail.
+/// An operation that a test can let fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
     /// A file or folder is made under a temporary name.
@@ -43,7 +43,7 @@ pub(crate) fn check(operation: Operation) -> std::io::Result<()> {
     if *AT == Some(count) { Err(Error::from(ErrorKind::StorageFull)) } else { Ok(()) }
 }
 
-/// Never fails in builds for users.
+/// Does nothing in builds for users: there, no operation fails on demand.
 #[cfg(not(debug_assertions))]
 pub(crate) fn check(_: Operation) -> std::io::Result<()> {
     Ok(())

@@ -36,7 +36,8 @@ pub struct Grid {
     pub direction: Matrix3<f64>,
 }
 
-/// Headers store single-precision numbers: axes this close to a right angle are meant to be at one.
+/// Largest cosine between two voxel axes that counts as a rounded right angle, because headers store single-precision
+/// numbers. Larger cosines are shear.
 const SHEAR_TOLERANCE: f64 = 1e-3;
 
 impl Grid {
@@ -45,7 +46,8 @@ impl Grid {
         Grid { shape, spacing: spacing.into(), origin: Point3::origin(), direction: Matrix3::identity() }
     }
 
-    /// The grid of a header's voxel-to-world map (mm, RAS). Rounding in the axes is removed; shear is refused.
+    /// The grid that has a header's voxel-to-world map (mm, RAS). Rounding errors of the axes are removed; a sheared
+    /// map is an error.
     pub fn from_voxel_to_world(shape: [usize; 3], voxel_to_world: &AffineTransform) -> Result<Grid, GridError> {
         let matrix = voxel_to_world.matrix;
         if shape.contains(&0) {
@@ -80,12 +82,12 @@ impl Grid {
         self.shape.iter().product()
     }
 
-    /// Whether there is no voxel at all.
+    /// Whether the grid has no voxels.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Voxel index → world mm.
+    /// The map from a voxel index to world mm.
     pub fn voxel_to_world(&self) -> AffineTransform {
         AffineTransform {
             matrix: self.direction * Matrix3::from_diagonal(&self.spacing),
@@ -93,10 +95,9 @@ impl Grid {
         }
     }
 
-    /// World mm → (fractional) voxel index.
-    ///
-    /// A slice has the third index 0 for every point: two-dimensional images have no third direction, and a
-    /// transform between two of them need not map one plane into the other.
+    /// The map from world mm to a fractional voxel index. For a slice, the third index is 0 for every point:
+    /// two-dimensional images have no third direction, and a transform between two of them need not map one plane
+    /// into the other.
     pub fn world_to_voxel(&self) -> AffineTransform {
         let mut matrix =
             Matrix3::from_diagonal(&self.spacing.map(|spacing| 1.0 / spacing)) * self.direction.transpose();

@@ -6,9 +6,9 @@
 
 use rayon::prelude::*;
 
-/// Bins of each histogram.
+/// Number of bins of each histogram.
 const BINS: usize = 256;
-/// Landmarks between the mean and the brightest voxel.
+/// Number of landmarks between the mean and the maximum of an image.
 const POINTS: usize = 12;
 /// Number of voxels that one parallel task processes.
 const PIECE: usize = 1 << 16;
@@ -30,14 +30,15 @@ impl Landmarks {
             f64::from(pieces().map(|piece| piece.iter().copied().fold(f32::NAN, f32::min)).reduce_with(f32::min)?);
         let brightest =
             f64::from(pieces().map(|piece| piece.iter().copied().fold(f32::NAN, f32::max)).reduce_with(f32::max)?);
-        // Sums of pieces are added in order, so the result does not depend on the number of threads.
+        // The sums of the parallel tasks are added in order, so the mean does not depend on the number of threads.
         let sums: Vec<f64> = pieces().map(|piece| piece.iter().map(|value| f64::from(*value)).sum()).collect();
         let mean = sums.iter().sum::<f64>() / voxels.len() as f64;
         let width = (brightest - mean) / BINS as f64;
         let count = |piece: &[f32]| {
             let mut histogram = [0u64; BINS];
             for value in piece.iter().map(|value| f64::from(*value)).filter(|value| *value >= mean) {
-                // The maximum belongs to the last bin. If all values are equal, all belong to the last bin.
+                // The maximum belongs to the last bin. In an image of equal values, all voxels belong to the first
+                // bin.
                 let bin = if width > 0.0 { ((value - mean) / width) as usize } else { 0 };
                 histogram[bin.min(BINS - 1)] += 1;
             }
@@ -53,7 +54,8 @@ impl Landmarks {
         Some(landmarks)
     }
 
-    /// Maps the intensities of an image with these landmarks to those of another image.
+    /// Maps the intensities of an image so that its landmarks take the values of another image's landmarks. `self`
+    /// are the landmarks of `voxels`.
     pub fn match_to(&self, other: &Landmarks, voxels: &mut [f32]) {
         let slope = |from: f64, to: f64| if from == 0.0 { 0.0 } else { to / from };
         let below = slope(self.values[0] - self.darkest, other.values[0] - other.darkest);
@@ -69,8 +71,8 @@ impl Landmarks {
     }
 }
 
-/// The position in a histogram, in bins, below which this share of its entries lies; searched from the nearer end, as
-/// in ITK.
+/// The position in a histogram, in bins, below which this share (0…1) of its entries lies. As in ITK, the bins are
+/// added up from the first bin for shares below ½, else from the last bin.
 fn quantile(histogram: &[u64; BINS], share: f64) -> f64 {
     let total = histogram.iter().sum::<u64>() as f64;
     let mut reached = 0.0;

@@ -7,19 +7,19 @@ use rayon::prelude::*;
 /// Two quantiles of an image, and the number of finite voxels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quantiles {
-    /// Number of finite voxels. All other statistics are of these voxels.
+    /// Number of finite voxels. The quantiles are of these voxels alone.
     pub finite: usize,
     /// The two quantiles; `None` if no voxel is finite.
     pub low_high: Option<(f32, f32)>,
 }
 
 /// The quantiles at the shares `low` and `high` (0…1) of the finite voxels, by linear interpolation between order
-/// statistics. `None` without finite voxels.
+/// statistics. `None` if no voxel is finite.
 pub fn quantiles(voxels: &[f32], low: f64, high: f64) -> Option<(f32, f32)> {
     all_quantiles(voxels, low, high).low_high
 }
 
-/// [`quantiles`], with the number of finite voxels.
+/// Computes the [`quantiles`] and the number of finite voxels.
 pub fn all_quantiles(voxels: &[f32], low: f64, high: f64) -> Quantiles {
     let Ok(found) = quantiles_by(|upper| Ok::<_, Infallible>(count(voxels, upper)), low, high);
     found
@@ -53,30 +53,30 @@ pub fn quantiles_by<E>(
     Ok(Quantiles { finite, low_high: Some((at(low)?, at(high)?)) })
 }
 
-/// The voxels clipped to a range and mapped to 0…1.
+/// Clips intensities to the range from `low` to `high` and maps this range to 0…1.
 pub fn rescaled(voxels: &[f32], (low, high): (f32, f32)) -> Vec<f32> {
     let scale = 1.0 / (high - low);
     voxels.par_iter().map(|value| (value.clamp(low, high) - low) * scale).collect()
 }
 
-/// Number of different values of half a key (16 bits).
+/// Number of different values of one half of a key: a half has 16 bits.
 pub const HALVES: usize = 1 << 16;
-/// Smallest number of voxels for which a separate task is started.
+/// Smallest number of voxels for which a parallel task is started.
 const PIECE: usize = 1 << 18;
 
-/// The key of a value: an unsigned number. Keys are sorted like the values.
+/// The key of a floating-point number: an unsigned number. Keys have the same order as the numbers.
 fn key(value: f32) -> u32 {
     let bits = value.to_bits();
     if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }
 }
 
-/// The float with this key.
+/// The floating-point number that has this key.
 fn value_of(key: u32) -> f32 {
     f32::from_bits(if key >> 31 == 1 { key & !(1 << 31) } else { !key })
 }
 
-/// The counts for [`quantiles_by`]. Each thread has its own table; more tables would take longer to create than to
-/// fill.
+/// Counts voxels by their keys, as [`quantiles_by`] needs it. Each thread fills one table: with more tables, creating
+/// them would take longer than filling them.
 fn count(voxels: &[f32], upper: Option<u16>) -> Vec<u32> {
     let index = |key: u32| match upper {
         None => Some(key >> 16),
@@ -96,7 +96,8 @@ fn count(voxels: &[f32], upper: Option<u16>) -> Vec<u32> {
     voxels.par_chunks(piece).map(tabulate).reduce_with(add).unwrap_or_else(|| vec![0; HALVES])
 }
 
-/// The entry of a table of counts that contains the value of this rank, and the rank of the value within the entry.
+/// For the value of this rank in sorted order: the entry of the table of counts that contains the value, and the
+/// value's rank among those of the entry.
 fn find(table: &[u32], rank: usize) -> (usize, usize) {
     let mut rest = rank;
     let holds = |count: &u32| {

@@ -3,8 +3,8 @@
 use crate::Volume;
 use crate::same_grid::{GridMismatch, same_grid};
 
-/// Statistics of Jacobian determinants over the voxels of a mask, or all voxels. A determinant of 1 keeps the volume,
-/// above 1 is expansion, below 1 compression, 0 or below a fold.
+/// Statistics of Jacobian determinants over all voxels or over the voxels of a mask. A determinant above 1 means
+/// expansion, below 1 compression, and 0 or below a fold.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct JacobianSummary {
     /// Number of voxels in the statistics. If it is 0, minimum, maximum and mean are NaN.
@@ -17,21 +17,24 @@ pub struct JacobianSummary {
     pub mean: f64,
     /// Number of voxels whose determinant is not positive.
     pub folded: u64,
-    /// Smallest determinant by one-sided differences. These are the determinants at the corners of the trilinear cells.
+    /// Smallest determinant by one-sided differences. These are the determinants of the trilinear interpolation at
+    /// the corners of its cells.
     pub corner_minimum: f64,
     /// Number of voxels with a one-sided determinant that is not positive: the strict count of folds.
     pub corner_folded: u64,
 }
 
 impl JacobianSummary {
-    /// Computes the statistics from two volumes: determinants by central differences, and the smallest determinants
-    /// by one-sided differences. With a `mask`, only voxels where it exceeds ½ count. NaN counts as folded.
+    /// Computes the statistics from two volumes: `determinants` by central differences, and `corners`, the smallest
+    /// determinant by one-sided differences at each voxel. With a `mask`, only voxels where it exceeds ½ count. NaN
+    /// counts as a fold.
     pub fn of(
         determinants: &Volume,
         corners: &Volume,
         mask: Option<&Volume>,
     ) -> Result<JacobianSummary, GridMismatch> {
-        same_grid("the determinants and those at corners", &determinants.grid, &corners.grid)?;
+        let what = "the determinants by central and by one-sided differences";
+        same_grid(what, &determinants.grid, &corners.grid)?;
         if let Some(mask) = mask {
             same_grid("the field and the mask", &determinants.grid, &mask.grid)?;
         }
@@ -55,7 +58,7 @@ impl JacobianSummary {
         Ok(JacobianSummary { voxels, minimum, maximum, mean, folded, corner_minimum, corner_folded })
     }
 
-    /// Share (0…1) of the voxels that fold; 0 if no voxel counts.
+    /// Share (0…1) of the voxels that are folded; 0 if no voxel was counted.
     pub fn folded_share(&self) -> f64 {
         self.folded as f64 / self.voxels.max(1) as f64
     }

@@ -35,13 +35,14 @@ impl Counts {
         2.0 * self.both as f64 / (self.source + self.target) as f64
     }
 
-    /// 2·(source − target)/(source + target): positive if the source is too large.
+    /// Volume similarity, 2·(source − target)/(source + target): positive if the label has more voxels in the
+    /// evaluated map than in the true map.
     pub fn volume_similarity(&self) -> f64 {
         let (source, target) = (self.source as f64, self.target as f64);
         2.0 * (source - target) / (source + target)
     }
 
-    /// Share of the target that the source does not cover.
+    /// Share of the target that the source does not cover: (target − both)/target.
     pub fn false_negative(&self) -> f64 {
         (self.target - self.both) as f64 / self.target as f64
     }
@@ -77,7 +78,8 @@ impl Counts {
 /// The overlap of two label maps. Background (0) is never counted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Overlap {
-    /// All labels that are in either map, or all requested labels, ascending.
+    /// The counts of each label, sorted by label. The labels are all that occur in either map, or all requested
+    /// labels.
     pub labels: Vec<(i32, Counts)>,
 }
 
@@ -101,7 +103,8 @@ impl Overlap {
                 table.entry(pair.0).or_default().both += voxels;
             }
         };
-        // Neighbouring voxels mostly have the same labels, so runs are counted and the table is updated once per run.
+        // Neighbouring voxels mostly have the same pair of labels. So runs of equal pairs are counted, and the table
+        // is updated once for each run.
         let mut run = ((0, 0), 0);
         for pair in source.voxels.iter().copied().zip(target.voxels.iter().copied()) {
             if pair != run.0 {
@@ -124,7 +127,7 @@ impl Overlap {
         Ok(Overlap { labels: table.into_iter().collect() })
     }
 
-    /// Voxels summed over labels: ANTs' row `All`.
+    /// The sums of the counts over all labels, for ANTs' row `All`.
     pub fn all(&self) -> Counts {
         self.labels.iter().fold(Counts::default(), |mut sum, (_, counts)| {
             sum.add(counts);
@@ -132,7 +135,7 @@ impl Overlap {
         })
     }
 
-    /// The mean of each measure over the labels for which it exists.
+    /// The mean of each measure over the labels for which the measure is defined.
     pub fn mean(&self) -> [f64; 6] {
         let mut sums = [(0.0, 0u32); 6];
         for (_, counts) in &self.labels {
@@ -152,7 +155,7 @@ impl Overlap {
             csv.push('\n');
             csv.push_str(name);
             for value in measures {
-                // Writing to a string cannot fail.
+                // Writing to a `String` cannot fail.
                 let _ = write!(csv, ",{value:.6}");
             }
         };

@@ -8,23 +8,23 @@ use std::ops::ControlFlow;
 /// A stage of a registration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// A linear stage: translation to affine.
+    /// A linear stage: it optimises a translation, a rigid or another linear model up to affine.
     Linear,
-    /// A deformable stage: symmetric diffeomorphic.
+    /// A deformable stage: symmetric diffeomorphic registration.
     Deformable,
 }
 
-/// The part of a stage that a report belongs to. Reports of one part differ only in their iteration.
+/// The part of a stage to which a report belongs. Reports of the same part differ only in iteration and cost.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Step {
-    /// A step of the linear stage's search.
+    /// A step of the search in a linear stage.
     Linear {
         /// Voxel size of the level, mm.
         mm: f64,
-        /// The step.
+        /// Kind of the search step.
         search: SearchStep,
     },
-    /// A level of the deformable stage.
+    /// A resolution level of a deformable stage.
     Deformable {
         /// Shrink factor of the level: its grid is coarser than the full one by this factor.
         shrink: usize,
@@ -51,24 +51,24 @@ impl fmt::Display for Step {
     }
 }
 
-/// Kind of a step of the linear stage's search on one level.
+/// Kind of a step of the linear stage's search on one resolution level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SearchStep {
-    /// Orientations over the whole range of angles, each optimised.
+    /// Optimisation of orientations over the whole range of angles.
     Orientations,
-    /// The start alone. It is optimised if no orientations are searched.
+    /// Evaluation of the initial transform alone. The transform is also optimised if no orientations are searched.
     Start,
-    /// Translations of the start, each optimised, for models without rotation.
+    /// Optimisation of shifted copies of the initial transform, for models without rotation.
     Translations,
-    /// The best orientations of the coarser level and the starts, optimised.
+    /// Optimisation of the best orientations of the coarser level, and of the initial transforms.
     BestOrientations,
-    /// Rotated and scaled neighbours of the best orientations, optimised.
+    /// Optimisation of transforms near the best orientations, rotated and scaled a little.
     Neighbours,
     /// Optimisation over this many degrees of freedom of a volume. For slices the same number is reported.
     DegreesOfFreedom(u8),
     /// Optimisation over all degrees of freedom of the model together.
     AllTogether,
-    /// Line searches around the minimum of a cost that is not smooth there.
+    /// Line searches around the minimum of a cost that is not smooth at the minimum.
     Creases,
 }
 
@@ -91,15 +91,15 @@ impl fmt::Display for SearchStep {
 /// The state of a stage after one iteration, or after one step of its search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
-    /// The step or level that the iteration belongs to.
+    /// The search step or resolution level to which the iteration belongs.
     pub step: Step,
-    /// Index of the level, coarsest 0.
+    /// Index of the resolution level; the coarsest level has index 0.
     pub level: usize,
-    /// Number of levels.
+    /// Number of resolution levels.
     pub levels: usize,
-    /// Iterations finished on this level.
+    /// Number of iterations finished on this level.
     pub iteration: usize,
-    /// Most iterations on this level.
+    /// Largest number of iterations on this level.
     pub iterations: usize,
     /// Value of the cost after the iteration; lower is better.
     pub energy: f64,

@@ -4,7 +4,8 @@ use nalgebra::Point3;
 
 use crate::Grid;
 
-/// Largest difference of two grids that count as equal, voxels: headers store single-precision numbers.
+/// Largest difference of two grids that count as equal, in voxels. It allows for headers that store single-precision
+/// numbers.
 const SAME_GRID_VOXELS: f64 = 1e-2;
 
 /// Two volumes lie on different grids, so their voxels do not correspond.
@@ -15,13 +16,14 @@ const SAME_GRID_VOXELS: f64 = 1e-2;
     in_words(.grids[1].as_ref())
 )]
 pub struct GridMismatch {
-    /// Names of the two volumes.
+    /// Names of the two volumes, for the message.
     pub what: &'static str,
-    /// Their grids, boxed to keep the error small.
+    /// The grids of the two volumes, boxed to keep the error small.
     pub grids: [Box<Grid>; 2],
 }
 
-/// Shape, spacing, and positions of the first and last voxel, which also show a difference in direction.
+/// Describes a grid by its shape, spacing, and positions of the first and last voxel. The positions also show a
+/// difference in direction.
 fn in_words(grid: &Grid) -> String {
     let [nx, ny, nz] = grid.shape;
     let [sx, sy, sz] = [0, 1, 2].map(|axis| grid.spacing[axis]);

@@ -2,29 +2,31 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One resolution level.
+/// Settings of one resolution level.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Level {
     /// Shrink factor: the level's grid is coarser than the full one by this whole factor.
     pub shrink: usize,
-    /// Standard deviation of the Gaussian that smooths the full-resolution images, voxels.
+    /// Standard deviation of the Gaussian that smooths the images of full resolution before shrinking, voxels of
+    /// these images.
     pub sigma_voxels: f64,
-    /// Most iterations of this level.
+    /// Largest number of iterations on this level.
     pub iterations: usize,
-    /// Iterations between re-inversions of SyN's fields. Each re-inversion smooths the fields a little: fewer of them let
-    /// the fields move more freely, and make folds more likely.
+    /// Number of iterations between re-inversions of SyN's fields. Each re-inversion smooths the fields a little:
+    /// fewer re-inversions let the fields move more freely, and make folds more likely.
     pub reinvert_every: usize,
 }
 
-/// A level ends when the energy's slope over the last `window` iterations falls below `threshold`.
+/// Criterion of convergence: a level ends when the slope of the energy over the last `window` iterations falls below
+/// `threshold`.
 ///
-/// The slope is that of ITK's WindowConvergenceMonitoringFunction: energies divided by the sum of their magnitudes
-/// over the window, time running from 0 to 1 over it.
+/// The slope is that of ITK's WindowConvergenceMonitoringFunction: the energies are divided by the sum of their
+/// magnitudes over the window, and time runs from 0 to 1 over the window.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Convergence {
-    /// Number of energies to which the slope is fitted.
+    /// Number of latest energies to which the slope is fitted.
     pub window: usize,
     /// Slope below which the level has converged.
     pub threshold: f64,

@@ -11,16 +11,16 @@ use crate::Grid;
 pub struct Volume {
     /// The grid of the voxels.
     pub grid: Grid,
-    /// One value per voxel, first axis fastest.
+    /// One intensity for each voxel, first axis fastest.
     pub voxels: Vec<f32>,
 }
 
-/// An integer label map; 0 is background.
+/// An integer label map; label 0 is the background.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LabelVolume {
     /// The grid of the voxels.
     pub grid: Grid,
-    /// One label per voxel, first axis fastest.
+    /// One label for each voxel, first axis fastest.
     pub voxels: Vec<i32>,
 }
 
@@ -39,25 +39,27 @@ impl Volume {
         ArrayView3::from_shape(self.grid.shape.f(), &self.voxels)
     }
 
-    /// Smallest and largest value without NaN; `None` if all are NaN.
+    /// Smallest and largest intensity, leaving out NaN; `None` if all voxels are NaN.
     pub fn range(&self) -> Option<(f32, f32)> {
         let darkest = self.voxels.iter().copied().fold(f32::NAN, f32::min);
         let brightest = self.voxels.iter().copied().fold(f32::NAN, f32::max);
         (!darkest.is_nan()).then_some((darkest, brightest))
     }
 
-    /// Mean position in world mm, weighted by the intensity above the darkest voxel. `None` if all voxels are equal.
+    /// Mean position of the voxels in world mm, weighted by the intensity above that of the darkest voxel. `None` if
+    /// all voxels are equal.
     pub fn centre_of_mass(&self) -> Option<Point3<f64>> {
         self.mean_position(self.voxels.par_iter().copied().reduce(|| f32::INFINITY, f32::min))
     }
 
-    /// Mean position in world mm, weighted by intensity: ITK's centre of gravity. `None` if the intensities add up to
-    /// zero.
+    /// Mean position of the voxels in world mm, weighted by intensity: ITK's centre of gravity. `None` if the
+    /// intensities add up to zero.
     pub fn centre_of_gravity(&self) -> Option<Point3<f64>> {
         self.mean_position(0.0)
     }
 
-    /// Mean position in world mm, weighted by the intensity above `nothing`, the intensity that gives weight 0.
+    /// Mean position of the voxels in world mm, weighted by the intensity above `nothing`. A voxel of intensity
+    /// `nothing` has weight 0.
     fn mean_position(&self, nothing: f32) -> Option<Point3<f64>> {
         let [nx, ny, _] = self.grid.shape;
         let of_row = |voxels: &[f32]| {
@@ -66,7 +68,7 @@ impl Volume {
                 (mass + weight, moment + weight * i as f64)
             })
         };
-        // Rows are added in order, so the result does not depend on the number of threads.
+        // The sums of rows are added in order, so the result does not depend on the number of threads.
         let rows: Vec<(f64, f64)> = self.voxels.par_chunks_exact(nx).with_min_len(64).map(of_row).collect();
         let (mut mass, mut moment) = (0.0, [0.0; 3]);
         for (row, (row_mass, row_moment)) in rows.into_iter().enumerate() {

@@ -14,14 +14,14 @@ use proptest::prelude::*;
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-/// Memory that is not in proportion to the file: buffers of fixed size, copies that the tests make, and other threads
-/// of the test harness.
+/// Bytes of memory that a reader may take regardless of the size of the file: buffers of fixed size, copies that the
+/// tests make, and other threads of the test harness.
 const OVERHEAD_BYTES: usize = 8 << 20;
-/// Most bytes of memory for a byte of a gzip file: the largest compression ratio, with a float of four bytes for each
-/// decompressed byte.
+/// Most bytes of memory for each byte of a gzip file: the largest compression ratio, times a float of four bytes for
+/// each decompressed byte.
 const BYTES_PER_BYTE: usize = 1032 * 4;
 
-/// Lock that lets one case run at a time, because the allocator counts for the whole process.
+/// A lock that lets one test case run at a time, because the allocator counts the memory of the whole process.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// Reads `bytes` with all readers and measures the memory that they allocate.
@@ -32,7 +32,7 @@ fn read_all(folder: &Path, bytes: &[u8]) {
     let grid = Grid::axis_aligned([4, 4, 4], [1.0; 3]);
     let before = PeakAlloc.current_usage();
     PeakAlloc.reset_peak_usage();
-    // Accepted data must be consistent.
+    // Data that a reader accepts must be consistent.
     if let Ok(volume) = nifti::read_volume(&path) {
         assert_eq!(volume.voxels.len(), volume.grid.len());
         assert!(volume.voxels.iter().all(|value| value.is_finite()));
@@ -92,15 +92,15 @@ fn good_files(folder: &Path) -> Vec<Vec<u8>> {
 /// A kind of damage to a file.
 #[derive(Debug, Clone)]
 enum Damage {
-    /// The file is truncated at this share of its length.
+    /// The file is truncated at this share (0…1) of its length.
     Cut(f64),
-    /// The byte at this share of the file is replaced.
+    /// The byte at this share (0…1) of the file's length is replaced.
     Replace(f64, u8),
     /// A byte of the first 400, where headers are, is replaced.
     ReplaceInHeader(usize, u8),
-    /// Two bytes of the first 400 are replaced by a number that is often handled wrongly.
+    /// Two of the first 400 bytes are replaced by a number that programs often handle wrongly.
     Extreme(usize, u16),
-    /// A dimension of a NIfTI header is replaced.
+    /// A dimension in a NIfTI header is replaced by another number.
     Dimension(usize, u16),
     /// A byte is inserted.
     Insert(f64, u8),
@@ -170,7 +170,8 @@ proptest! {
     }
 }
 
-/// A gzip stream of zeros expands a thousandfold: no reader may keep data that it does not need.
+/// A gzip stream of zeros becomes a thousand times larger when unpacked: no reader may keep data that it does not
+/// need.
 #[test]
 fn gzip_bomb() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,10 +1,10 @@
-//! Grids and affine maps against their definitions.
+//! Tests of grids and affine maps against their definitions.
 
 use antsreg_core::{AffineTransform, Grid, GridError, Volume};
 use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 use proptest::prelude::*;
 
-/// Rounding error of coordinates of about 1000 mm in double precision.
+/// Tolerance, mm: bound on the rounding error of coordinates of about 1000 mm in double precision.
 const ROUNDING_MM: f64 = 1e-9;
 
 fn any_grid() -> impl Strategy<Value = Grid> {
@@ -33,7 +33,7 @@ proptest! {
         let found = grid.voxel_to_world().apply(&at);
         prop_assert!((found - expected).norm() < ROUNDING_MM);
         if grid.shape[2] == 1 && grid.shape[0] > 1 && grid.shape[1] > 1 {
-            // Points of a slice have no third coordinate, so it is set to 0.
+            // In a slice, points have no third index, so the expected index is 0.
             at.z = 0.0;
         }
         prop_assert!((grid.world_to_voxel().apply(&found) - at).norm() < ROUNDING_MM);
@@ -53,7 +53,7 @@ proptest! {
         map.matrix = map.matrix.map(|value| f64::from(value as f32));
         let back = Grid::from_voxel_to_world(grid.shape, &map).unwrap();
         prop_assert!((back.direction.transpose() * back.direction - Matrix3::identity()).amax() < 1e-12);
-        // Tolerance: single precision has 24 bits.
+        // Tolerance: the axes were rounded to single precision, which has 24 bits.
         prop_assert!((back.direction - grid.direction).amax() < 1e-6);
     }
 
@@ -122,8 +122,8 @@ fn centre_of_mass_is_in_world_mm() {
         direction: Matrix3::from_diagonal(&Vector3::new(-1.0, 1.0, 1.0)),
         ..Grid::axis_aligned([4, 3, 5], [2.0, 3.0, 4.0])
     };
-    // All voxels are 7, except 10 at (3, 1, 0) and 8 at (0, 2, 4). Above the darkest voxel these have the weights 3
-    // and 1.
+    // All voxels have intensity 7, except 10 at (3, 1, 0) and 8 at (0, 2, 4). Relative to the darkest voxel these two
+    // have the weights 3 and 1.
     let mut volume = Volume::filled(grid, 7.0);
     assert_eq!(volume.centre_of_mass(), None);
     volume.voxels[3 + 4] = 10.0;

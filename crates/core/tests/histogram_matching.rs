@@ -2,7 +2,7 @@
 
 use antsreg_core::histogram_matching::Landmarks;
 
-/// Two sets of intensities with different distributions; the first includes negative values.
+/// Two sets of intensities with different distributions. The first set includes negative values.
 fn intensities() -> [Vec<f32>; 2] {
     let first = (0..1000).map(|n| ((n * 7919 % 1000) as f32).powf(1.5) / 100.0 - 20.0);
     let second = (0..1000).map(|n| ((n * 104_729 % 997) as f32).sqrt() * 3.0 + 5.0);
@@ -36,7 +36,7 @@ fn matched_intensities_are_those_of_itk() {
     let [mut moving, fixed] = intensities();
     let [from, to] = [&moving, &fixed].map(|voxels| Landmarks::of(voxels).expect("voxels"));
     from.match_to(&to, &mut moving);
-    // Tolerance: single precision, after two linear maps.
+    // Tolerance: intensities are stored in single precision after two linear maps.
     for (place, expected) in OF_ITK {
         assert!((moving[place] - expected).abs() < 1e-4 * expected, "{place}: {} for {expected}", moving[place]);
     }

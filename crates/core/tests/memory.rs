@@ -14,7 +14,7 @@ use antsreg_core::memory::{self, Bound, Shortage};
 use antsreg_core::{DisplacementField, Volume};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Memory that the process may allocate beyond its current size, bytes.
+/// Memory that the process may allocate beyond its size at this time, bytes.
 const LEFT: u64 = 160 << 20;
 
 fn is_refused(result: Result<impl Sized, Error>, path: &Path) {
@@ -54,13 +54,13 @@ fn zeros(path: &Path, dim: [u16; 8]) {
 fn what_does_not_fit_is_refused_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    // Each file unpacks to 180 MB and has less than a megabyte.
+    // Each of these files unpacks to 180 MB and itself has less than a megabyte.
     let (volume, warp, series) = (at("volume.nii.gz"), at("warp.nii.gz"), at("series.nii.gz"));
     zeros(&volume, [3, 500, 400, 225, 1, 1, 1, 1]);
     zeros(&warp, [5, 300, 250, 200, 1, 3, 1, 1]);
     zeros(&series, [4, 100, 100, 100, 45, 1, 1, 1]);
 
-    // Starts the threads now, so that their stacks are not counted.
+    // The threads are started now, so that their stacks are not counted as memory of a reader.
     rayon::broadcast(|_| ());
     let Rlimit { current, maximum } = getrlimit(Resource::As);
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
@@ -77,7 +77,7 @@ fn what_does_not_fit_is_refused_at_once() {
     assert!(memory::room_for::<u8>(LEFT).is_err());
     assert_eq!(nifti::read_grid(&volume).unwrap().shape, [500, 400, 225]);
 
-    // Each volume has 4 MB.
+    // Each volume of the series takes 4 MB.
     let mut reader = SeriesReader::open(&series).unwrap();
     let (grid, count, timing) = (reader.grid().clone(), reader.count(), Timing { start: 0.0, step: 2.0, unit: 8 });
     let copy = at("copy.nii.gz");
@@ -101,7 +101,7 @@ fn what_does_not_fit_is_refused_at_once() {
     assert_eq!(read, 45);
     setrlimit(Resource::As, Rlimit { current, maximum }).unwrap();
 
-    // If a volume has another size, or the function returns an error, no file is written.
+    // If a volume has a wrong size, or the function that makes volumes returns an error, no file is written.
     let path = at("none.nii");
     let short = |_| Ok::<Volume, Error>(Volume::filled(Grid::axis_aligned([2, 2, 2], [1.0; 3]), 0.0));
     let error = nifti::write_series_by_volume(&path, &grid, 3, timing, short).unwrap_err();

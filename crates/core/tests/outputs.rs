@@ -9,7 +9,7 @@ use antsreg_core::io::outputs::{
 };
 use antsreg_core::{Grid, Volume, io};
 
-/// A lock that lets one test run at a time, because an interruption stops all outputs of the process.
+/// A lock that lets one test run at a time, because an interruption concerns all outputs of the process.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -121,7 +121,8 @@ fn a_set_of_which_one_file_gets_no_name_is_undone() {
     for name in ["old.txt", "new.txt", "taken.txt"] {
         outputs.write(&at(name), |path| write_file(path, b"new")).unwrap();
     }
-    // Another program has created a folder with the name of the output; a file cannot replace a folder.
+    // Another program has created a folder with the name of the third output. A file cannot replace a folder, so
+    // renaming fails.
     std::fs::create_dir_all(at("taken.txt/sub")).unwrap();
     let error = outputs.commit().unwrap_err();
     assert!(error.path == at("taken.txt") && matches!(error.kind, OutputErrorKind::Write(_)), "{error}");
@@ -171,7 +172,7 @@ fn names_that_no_output_can_have() {
     assert!(matches!(unread(&["/proc/a.txt".into()]).unwrap_err().kind, OutputErrorKind::ClosedFolder(_)));
 }
 
-/// Checks the outputs of a command without inputs.
+/// Checks the outputs of a command that reads no inputs.
 fn unread(outputs: &[PathBuf]) -> Result<(), OutputError> {
     check(outputs, std::iter::empty::<&Path>())
 }

@@ -1,4 +1,4 @@
-//! Errors of files: the file, what was expected, what was found.
+//! Errors of files. A message names the file, what was expected and what was found.
 
 use std::path::{Path, PathBuf};
 
@@ -32,13 +32,13 @@ pub enum ErrorKind {
     /// The folder to write into does not exist.
     #[error("its folder does not exist")]
     MissingFolder,
-    /// The name cannot be used for an output.
+    /// The path cannot be used for an output file.
     #[error("{0}")]
     Output(super::outputs::OutputErrorKind),
     /// The path is that of a folder, a pipe or a device. These have no size, or cannot be read twice.
     #[error("is {0}, expected a regular file")]
     NotAFile(&'static str),
-    /// The file is larger than a file of its kind can be.
+    /// The file is larger than files of its kind may be.
     #[error("holds more than {most} bytes, the most that {what} may have")]
     TooLong {
         /// Name of the expected kind of file.
@@ -49,7 +49,7 @@ pub enum ErrorKind {
     /// Reading the file needs more memory than is available.
     #[error("{0}")]
     Memory(#[from] Shortage),
-    /// The operating system reported an error.
+    /// The operating system reported an error of reading or writing.
     #[error("{0}")]
     System(std::io::Error),
     /// The file has no bytes.
@@ -73,7 +73,7 @@ pub enum ErrorKind {
         /// Size of the compressed file, bytes.
         packed: u64,
     },
-    /// A gzip stream is damaged.
+    /// A gzip stream is damaged; the message is that of the decompressor.
     #[error("the gzip stream is damaged: {0}")]
     Gzip(std::io::Error),
     /// The file has another format.
@@ -90,49 +90,51 @@ pub enum ErrorKind {
     /// A dimension in the NIfTI header is impossible, for instance negative.
     #[error("impossible dimensions: dim = {dim:?}, expected dim[0] from 1 to 7 and every used dimension positive")]
     Dimensions {
-        /// The field `dim` of the header.
+        /// The field `dim` of the NIfTI header.
         dim: [i16; 8],
     },
-    /// A map that cannot be written as a two-dimensional transform.
+    /// The transform moves points out of the plane of the slices, so it cannot be written as a two-dimensional
+    /// transform.
     #[error(
-        "the transform moves points out of the plane of the first two axes, which ITK's two-dimensional one cannot"
+        "the transform moves points out of the plane of the first two axes; a two-dimensional transform of ITK cannot"
     )]
     OutOfPlane,
-    /// A two-dimensional image in another plane than that of the first two axes.
+    /// A two-dimensional image whose plane is not that of the first two axes: one of these axes has a single voxel.
     #[error(
-        "{shape:?} voxels, expected at least 2 along each of the first two axes: a two-dimensional image is 1 deep"
+        "{shape:?} voxels, expected at least 2 along each of the first two axes: only the third axis of a \
+         two-dimensional image has 1 voxel"
     )]
     Flat {
         /// Voxels along each axis.
         shape: [usize; 3],
     },
-    /// A series, or another array of more than three dimensions.
+    /// The file holds a series or another array of more than three dimensions where one volume was expected.
     #[error("the file holds {count} volumes (dim = {dim:?}), expected one")]
     SeveralVolumes {
-        /// Number of volumes.
+        /// Number of volumes in the file.
         count: u64,
-        /// The field `dim` of the header.
+        /// The field `dim` of the NIfTI header.
         dim: [i16; 8],
     },
-    /// The number of volumes cannot be stored in this format.
+    /// The number of volumes is 0, or more than NIfTI-1 can store.
     #[error("{found} volumes, expected from 1 to 32767")]
     Volumes {
-        /// Number of volumes.
+        /// Number of volumes to be written.
         found: usize,
     },
-    /// The file is no displacement field in ITK's form.
+    /// The file is not a displacement field in the form of ITK.
     #[error("not a displacement field: dim = {dim:?}, expected [5, nx, ny, nz, 1, 3, 1, 1]")]
     NotWarp {
-        /// The field `dim` of the header.
+        /// The field `dim` of the NIfTI header.
         dim: [i16; 8],
     },
-    /// Voxels of a type that is not a single real number, such as complex numbers or colours.
+    /// The voxels are not single real numbers but, for instance, complex numbers or colours.
     #[error("voxels of type {found}, expected integers or real numbers of up to 64 bits")]
     VoxelType {
-        /// NIfTI's name of the type, or its code.
+        /// Name of the voxel type in the `nifti` crate, or its code in the header.
         found: String,
     },
-    /// NaN or infinite voxels.
+    /// Some voxels are NaN, infinite, or too large for single precision.
     #[error(
         "{count} voxels are NaN, infinite or beyond single precision, the first at {first:?}; set them to numbers \
          first (`fslmaths IN -nan OUT` makes zeros of NaN)"
@@ -143,7 +145,7 @@ pub enum ErrorKind {
         /// Index along each axis of the first voxel that is not finite; voxels are searched with the first axis fastest.
         first: [usize; 3],
     },
-    /// Values that are not integer labels.
+    /// Some voxels of a label map are not integers of 32 bits.
     #[error(
         "{count} voxels are not whole numbers within 32 bits, the first at {first:?} is {value}; expected labels"
     )]
@@ -158,10 +160,10 @@ pub enum ErrorKind {
     /// The header does not describe a usable grid.
     #[error("{0}")]
     Grid(#[from] GridError),
-    /// A quaternion that is not a rotation.
+    /// The three numbers of the qform's quaternion are too large to be part of a rotation.
     #[error("the qform's b, c and d have a squared length of {0}, expected at most 1")]
     Quaternion(f64),
-    /// A kind of transform that is not supported.
+    /// The file holds a kind of transform that is not supported.
     #[error("transform of type {found}, expected {expected}")]
     TransformType {
         /// Supported kinds.
@@ -172,14 +174,14 @@ pub enum ErrorKind {
     /// The number of values differs from the expected number.
     #[error("{what}: expected {expected} numbers, found {found}")]
     Count {
-        /// Name of the values.
+        /// Description of the values, for instance "parameters" or "voxels".
         what: &'static str,
         /// Numbers expected.
         expected: usize,
         /// Number found.
         found: usize,
     },
-    /// A transform with a NaN or infinite number.
+    /// A number of a transform is NaN or infinite.
     #[error("number {index} of the {what} is {value}, expected a finite number")]
     NotFiniteNumber {
         /// Name of the part of the transform that contains the number.
@@ -189,10 +191,10 @@ pub enum ErrorKind {
         /// Value of the number: NaN or infinite.
         value: f64,
     },
-    /// An affine matrix is singular, but its inverse is needed.
+    /// A matrix in a file is singular, but its inverse is needed.
     #[error("the matrix is singular")]
     Singular,
-    /// A homogeneous matrix that is not affine.
+    /// The last row of a homogeneous 4×4 matrix is not 0 0 0 1, so the map is not affine.
     #[error("the last row of the matrix is {0:?}, expected 0 0 0 1")]
     LastRow([f64; 4]),
     /// A word in a text file is not a number, or is not expected at this position.
@@ -200,38 +202,38 @@ pub enum ErrorKind {
     Syntax {
         /// Line, counted from 1.
         line: usize,
-        /// Description of the text expected on this line.
+        /// Description of the text that was expected on this line.
         expected: &'static str,
         /// The text found on this line.
         found: String,
     },
-    /// A file extension of no known format.
+    /// The file has an extension that belongs to no known format.
     #[error("unknown file extension, expected {0}")]
     Extension(&'static str),
-    /// An HDF5 file that is damaged or incomplete.
+    /// The HDF5 file is damaged or incomplete.
     #[error("{0}")]
     Hdf5(Box<hdf5_reader::error::Error>),
-    /// Data that HDF5 cannot store.
+    /// The data cannot be stored in an HDF5 file.
     #[error("{0}")]
     Hdf5Written(Box<hdf5_writer::Error>),
-    /// A list of labels without labels.
+    /// A file with a list of labels contains no label.
     #[error("the list of labels is empty")]
     NoLabels,
-    /// A table without a required column.
+    /// A table has no column of a required name.
     #[error("no column \"{expected}\", found {found:?}")]
     Column {
-        /// Name of the column.
+        /// Name of the missing column.
         expected: &'static str,
-        /// The columns found.
+        /// Names of the columns in the table.
         found: Vec<String>,
     },
-    /// A table with two columns of the same name.
+    /// A table has two columns of the same name.
     #[error("two columns are called \"{0}\", expected one")]
     ColumnTwice(String),
     /// A malformed table.
     #[error("{0}")]
     Table(csv::Error),
-    /// A volume too large for the format.
+    /// The volume has more voxels along an axis than NIfTI-1 can store.
     #[error("{shape:?} voxels do not fit into NIfTI-1, whose axes have at most 32767")]
     TooLarge {
         /// Voxels along each axis.
@@ -260,8 +262,8 @@ impl From<hdf5_reader::error::Error> for ErrorKind {
     }
 }
 
-/// Removes the name of the temporary file, which `tempfile` adds, from an error. The user knows only the final name
-/// of the file.
+/// Removes the name of the temporary file, which the crate `tempfile` adds to messages. Users know only the final
+/// name of the file.
 fn without_path(error: std::io::Error) -> std::io::Error {
     let text = error.get_ref().map(ToString::to_string).unwrap_or_default();
     match text.split_once(" at path \"") {
@@ -276,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_temporary_file_is_not_named() {
-        // No user can create a file in this folder.
+        // No user may create a file in the folder `/proc/self`, so an attempt gives an error.
         let error = tempfile::Builder::new().suffix(".part").tempfile_in("/proc/self").unwrap_err();
         assert!(error.to_string().contains(".part"), "the path is what is to be removed: {error}");
         let error = tempfile::Builder::new().suffix(".part").tempfile_in("/sys").unwrap_err();

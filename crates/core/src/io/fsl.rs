@@ -13,23 +13,22 @@ use super::replace::replace;
 use super::{Error, ErrorKind, small};
 use crate::{AffineTransform, Grid};
 
-/// Largest file read, bytes; a matrix has a few hundred.
+/// Largest size of a matrix file, bytes. A matrix takes a few hundred bytes.
 const LARGEST: u64 = 1 << 16;
 /// Name of the expected format, for error messages.
 const EXPECTED: &str = "an FSL matrix (text)";
 
-/// Reads a matrix and converts it to the affine map fixed → moving, RAS mm.
+/// Reads an FSL matrix and converts it to the affine map fixed → moving, RAS mm.
 ///
 /// # Errors
 /// The file is not a regular file, is not text, is longer than 64 KiB, or does not hold 16 finite numbers whose last
-/// four
-/// are 0 0 0 1; the matrix is singular.
+/// four are 0 0 0 1; the matrix is singular.
 pub fn read_matrix(path: &Path, fixed: &Grid, moving: &Grid) -> Result<AffineTransform, Error> {
     let matrix = read_numbers(path)?;
     to_world(&matrix, fixed, moving).ok_or_else(|| Error::new(path, ErrorKind::Singular))
 }
 
-/// Reads the sixteen numbers of a matrix without conversion.
+/// Reads the sixteen numbers of an FSL matrix and returns them unchanged.
 ///
 /// # Errors
 /// Those of [`read_matrix`], except that a singular matrix is allowed.
@@ -50,17 +49,17 @@ pub fn write_matrix(path: &Path, affine: &AffineTransform, fixed: &Grid, moving:
     write_numbers(path, &matrix)
 }
 
-/// Writes a matrix without conversion.
+/// Writes the sixteen numbers of an FSL matrix unchanged.
 pub fn write_numbers(path: &Path, matrix: &Matrix4<f64>) -> Result<(), Error> {
     replace(path, |file| std::io::Write::write_all(file, text(matrix).as_bytes()))
 }
 
-/// A matrix as text, one line for each row.
+/// Formats a matrix as text, one line for each row.
 pub fn text(matrix: &Matrix4<f64>) -> String {
     let mut text = String::new();
     for row in 0..4 {
         let [a, b, c, d] = [0, 1, 2, 3].map(|column| matrix[(row, column)]);
-        // Writing to a String cannot fail.
+        // Writing to a `String` cannot fail.
         let _ = writeln!(text, "{a}  {b}  {c}  {d}");
     }
     text
@@ -70,12 +69,12 @@ pub fn text(matrix: &Matrix4<f64>) -> String {
 /// both grids coincide in FSL's coordinates; a remainder of less than a voxel at the far ends is left out.
 pub fn isotropic(reference: &Grid, size_mm: f64) -> Grid {
     let shape = std::array::from_fn(|axis| {
-        // Headers are rounded: a number this close to an integer is that integer.
+        // Voxel sizes in headers are rounded: a number of voxels this little below an integer counts as the integer.
         let count = reference.shape[axis] as f64 * reference.spacing[axis] / size_mm;
         ((count + 1e-4).floor() as usize).max(1)
     });
     let mut grid = Grid { shape, spacing: Vector3::repeat(size_mm), ..reference.clone() };
-    // If FSL counts the first coordinate from the other end, the last voxels of both grids coincide.
+    // If FSL counts the first coordinate from the last voxel, the last voxels of both grids coincide.
     if reference.direction.determinant() > 0.0 {
         let reach = |grid: &Grid| (grid.shape[0] as f64 - 1.0) * grid.spacing.x;
         grid.origin += grid.direction.column(0) * (reach(reference) - reach(&grid));
@@ -83,7 +82,8 @@ pub fn isotropic(reference: &Grid, size_mm: f64) -> Grid {
     grid
 }
 
-/// The affine map fixed → moving (RAS mm) of FSL's `matrix` from moving to fixed; `None` if it is singular.
+/// Converts FSL's `matrix`, which maps moving to fixed, to the affine map fixed → moving, RAS mm; `None` if the
+/// matrix is singular.
 pub fn to_world(matrix: &Matrix4<f64>, fixed: &Grid, moving: &Grid) -> Option<AffineTransform> {
     let fixed_to_moving = AffineTransform::from_homogeneous(matrix).inverse()?;
     let scaled_to_world = moving.voxel_to_world().after(&voxel_to_scaled(moving).inverse()?);
@@ -95,7 +95,8 @@ pub fn to_world(matrix: &Matrix4<f64>, fixed: &Grid, moving: &Grid) -> Option<Af
     )
 }
 
-/// FSL's matrix from moving to fixed of the affine map fixed → moving (RAS mm); `None` if that is singular.
+/// Converts the affine map fixed → moving (RAS mm) to FSL's matrix, which maps moving to fixed; `None` if the map is
+/// singular.
 pub fn from_world(affine: &AffineTransform, fixed: &Grid, moving: &Grid) -> Option<Matrix4<f64>> {
     // `Grid::world_to_voxel` is not used here, because it leaves out the third axis of slices, which FSL's matrices
     // include.
@@ -104,12 +105,12 @@ pub fn from_world(affine: &AffineTransform, fixed: &Grid, moving: &Grid) -> Opti
     Some(world_to_scaled.after(&affine.inverse()?).after(&moving_to_world).to_homogeneous())
 }
 
-/// FSL's coordinates, scaled mm, of a point in RAS mm; `None` if the grid's axes are not independent.
+/// FSL's coordinates (scaled mm) of a point in RAS mm; `None` if the grid's axes lie in one plane.
 pub fn scaled(point: &Point3<f64>, grid: &Grid) -> Option<Point3<f64>> {
     Some(voxel_to_scaled(grid).apply(&grid.voxel_to_world().inverse()?.apply(point)))
 }
 
-/// Voxel index → FSL's scaled mm.
+/// The map from voxel indices to FSL's scaled mm.
 fn voxel_to_scaled(grid: &Grid) -> AffineTransform {
     let mut scaled = AffineTransform { matrix: Matrix3::from_diagonal(&grid.spacing), translation: Vector3::zeros() };
     if grid.direction.determinant() > 0.0 {

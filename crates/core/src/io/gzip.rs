@@ -1,8 +1,8 @@
-//! Writing gzip on all threads, as one stream of one member that every reader understands.
+//! Compresses a gzip file on all threads. The file has a single gzip member, which every reader understands.
 //!
-//! The data comes in pieces that are deflated independently. A sync flush ends each piece at a byte boundary, so that
-//! the pieces joined are one deflate stream; the checksums are combined. The bytes depend on the pieces alone, not on
-//! the threads.
+//! The data is divided into pieces that are deflated independently. A sync flush ends each piece at a byte boundary,
+//! so that the pieces joined are one deflate stream; the checksums are combined. The bytes depend on the pieces
+//! alone, not on the threads.
 
 use std::io::Write;
 
@@ -12,10 +12,10 @@ use zlib_rs::{Deflate, DeflateConfig, DeflateFlush, Status};
 
 use super::deflate;
 
-/// Compression level. Higher levels take longer and save almost nothing.
+/// Compression level of the general compressor. Higher levels take longer and save almost nothing.
 const LEVEL: i32 = 4;
 
-/// Number of pieces that are in memory at the same time.
+/// Number of pieces that are compressed together and are in memory at the same time.
 pub(crate) const BATCH: usize = 32;
 
 /// The gzip header: without file name and time, so that two runs write the same bytes.
@@ -26,11 +26,11 @@ const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
 pub(crate) enum Content {
     /// Displacements in single precision. They repeat as [`deflate`] expects, and a search for other repeats gains nothing.
     Displacements,
-    /// All other data. Searching for repeats pays off in labels and masks.
+    /// All other data, such as labels, masks and images. Searching for repeats pays off in labels and masks.
     Values,
 }
 
-/// Writes the `pieces` pieces, each appended to an empty buffer by `make(index, buffer)`, as one gzip stream.
+/// Writes a gzip stream of `pieces` pieces. `make(index, buffer)` appends the bytes of each piece to an empty buffer.
 pub(crate) fn write(
     out: &mut impl Write,
     pieces: usize,
@@ -44,11 +44,11 @@ pub(crate) fn write(
     writer.end()
 }
 
-/// A gzip stream whose pieces come batch by batch.
+/// Writes a gzip stream whose pieces are made in batches.
 pub(crate) struct Writer<'w, W: Write> {
     out: &'w mut W,
     checksum: Crc,
-    /// Number of pieces of the whole stream (`pieces`), and number of pieces written so far (`done`).
+    /// Number of pieces of the whole stream (`pieces`), and number of pieces that have been written (`done`).
     pieces: usize,
     done: usize,
     content: Content,
@@ -61,7 +61,8 @@ impl<'w, W: Write> Writer<'w, W> {
         Ok(Writer { out, checksum: Crc::new(), pieces, done: 0, content })
     }
 
-    /// Writes the next `count` pieces on all threads, each appended to an empty buffer by `make(index, buffer)`.
+    /// Compresses the next `count` pieces on all threads and writes them. `make(index, buffer)` appends the bytes of
+    /// each piece to an empty buffer.
     pub fn write_batch(&mut self, count: usize, make: impl Fn(usize, &mut Vec<u8>) + Sync) -> std::io::Result<()> {
         let content = self.content;
         let deflated: Vec<std::io::Result<_>> = (self.done..self.done + count)
@@ -89,19 +90,19 @@ impl<'w, W: Write> Writer<'w, W> {
         Ok(())
     }
 
-    /// Pieces written so far.
+    /// Number of pieces that have been written.
     pub fn done(&self) -> usize {
         self.done
     }
 
-    /// Ends the stream, all of whose pieces are written.
+    /// Ends the stream with the checksum and the length of the data. All pieces must have been written.
     pub fn end(self) -> std::io::Result<()> {
         self.out.write_all(&self.checksum.sum().to_le_bytes())?;
         self.out.write_all(&self.checksum.amount().to_le_bytes())
     }
 }
 
-/// Buffers of one thread, reused for each piece that the thread compresses.
+/// Buffers of one thread, which are used again for each piece that the thread compresses.
 #[derive(Default)]
 struct Scratch {
     compressor: Option<Deflate>,
@@ -115,8 +116,8 @@ fn new_compressor() -> Deflate {
     Deflate::new_with_config(DeflateConfig { level: LEVEL, window_bits: -15, ..DeflateConfig::default() })
 }
 
-/// Whether the piece contains repeats of any length, as labels and masks do. In warps and images only zeros repeat,
-/// and [`deflate`] finds those faster.
+/// Whether a piece contains repeats of any length, as labels and masks do. In warps and images only zeros repeat, and
+/// [`deflate`] finds repeated zeros faster than a general compressor.
 fn repeats(bytes: &[u8]) -> bool {
     let (words, _) = bytes.as_chunks::<4>();
     let filled = words.iter().filter(|word| **word != [0; 4]).count();
@@ -128,7 +129,7 @@ fn repeats(bytes: &[u8]) -> bool {
 fn search(compress: &mut Deflate, bytes: &[u8], last: bool) -> std::io::Result<Vec<u8>> {
     compress.reset();
     let flush = if last { DeflateFlush::Finish } else { DeflateFlush::SyncFlush };
-    // Incompressible data grows by a few bytes in each deflate block.
+    // Data that cannot be compressed grows by a few bytes in each deflate block.
     let mut out = vec![0; bytes.len() + bytes.len() / 64 + 1024];
     loop {
         let (consumed, written) = (compress.total_in() as usize, compress.total_out() as usize);
@@ -138,7 +139,7 @@ fn search(compress: &mut Deflate, bytes: &[u8], last: bool) -> std::io::Result<V
         let written = compress.total_out() as usize;
         let done = match flush {
             DeflateFlush::Finish => status == Status::StreamEnd,
-            // If the output buffer is full, the flush may be incomplete.
+            // If the output buffer is full, the compressor may have more bytes to flush.
             _ => compress.total_in() as usize == bytes.len() && written < out.len(),
         };
         if done {
@@ -156,7 +157,7 @@ mod tests {
     use super::*;
 
     fn bytes(length: usize) -> Vec<u8> {
-        // The first half of the data is noise, the second half repeats.
+        // Noise and repeated bytes alternate, 1000 bytes of each.
         let mut state = 1u32;
         (0..length)
             .map(|at| {
@@ -166,7 +167,7 @@ mod tests {
             .collect()
     }
 
-    /// Different floating-point numbers, as in a warp.
+    /// Floating-point numbers that are all different, as in a warp.
     fn warp(length: usize) -> Vec<u8> {
         (0..length.div_ceil(4)).flat_map(|at| (at as f32 * 0.01).sin().to_le_bytes()).take(length).collect()
     }
@@ -194,7 +195,8 @@ mod tests {
                 (Content::Displacements, bytes(length)),
             ] {
                 let packed = pack_as(content, &data, piece);
-                // The single-member decoder stops at the end of the first member, so nothing may be left behind it.
+                // This decoder stops at the end of the first gzip member. So no bytes are left if the data is a
+                // single member.
                 let mut decoder = flate2::bufread::GzDecoder::new(packed.as_slice());
                 let mut unpacked = Vec::new();
                 decoder.read_to_end(&mut unpacked).unwrap();
@@ -208,8 +210,8 @@ mod tests {
     fn labels_repeat_and_warps_do_not() {
         let labels: Vec<u8> = (0..10_000_u32).flat_map(|at| (at / 40 % 7).to_le_bytes()).collect();
         assert!(repeats(&labels) && !repeats(&warp(40_000)) && !repeats(&[0; 999]));
-        // Each label occurs 40 times in four bytes. A compressor that finds only runs of equal bytes would need more
-        // room.
+        // Each label occurs 40 times in sequence and has four bytes. A compressor that finds only runs of equal bytes
+        // would need more than the expected size.
         assert!(pack(&labels, labels.len()).len() < 10_000 / 40 * 4);
     }
 

@@ -1,26 +1,25 @@
-//! Lists of labels: integers between spaces, commas or line ends, as used with FreeSurfer and ANTs.
+//! Files with lists of labels: integers separated by spaces, commas or line ends, as used with FreeSurfer and ANTs.
 
 use std::path::Path;
 
 use super::{Error, ErrorKind, read_text};
 
-/// Largest file read, bytes: enough for a hundred thousand labels.
+/// Largest size of a list, bytes: enough for a hundred thousand labels.
 const LARGEST: u64 = 1 << 20;
 
-/// Reads the labels of a file.
+/// Reads a list of labels from a file.
 ///
 /// # Errors
-/// The file is not a regular file, is larger than 1 MiB or is not text; a word is not an integer within 32 bits;
-/// there is no
-/// label at all.
+/// The file is not a regular file, is larger than 1 MiB or is not text; a word is not an integer within 32 bits; the
+/// file contains no label.
 pub fn read(path: &Path) -> Result<Vec<i32>, Error> {
     parse(&read_text(path, "a list of labels", LARGEST)?).map_err(|kind| Error::new(path, kind))
 }
 
-/// The labels of a text.
+/// Parses a list of labels.
 ///
 /// # Errors
-/// A word that is no whole number within 32 bits, or no label at all.
+/// A word is not an integer within 32 bits, or the text contains no label.
 pub fn parse(text: &str) -> Result<Vec<i32>, ErrorKind> {
     let mut labels = Vec::new();
     for (index, line) in text.lines().enumerate() {

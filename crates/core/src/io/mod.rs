@@ -1,4 +1,5 @@
-//! Files: NIfTI volumes, ITK and FSL transforms. Each foreign convention lives in one module here and nowhere else.
+//! Reading and writing of files: NIfTI volumes, and transforms of ITK and FSL. A coordinate convention that differs
+//! from RAS mm is known only to the module for its format.
 
 mod deflate;
 mod error;

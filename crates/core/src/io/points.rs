@@ -8,19 +8,20 @@ use nalgebra::Point3;
 use super::replace::replace;
 use super::{Error, ErrorKind, read_text};
 
-/// Largest table read, bytes: enough for ten million points.
+/// Largest size of a table, bytes: enough for ten million points.
 const LARGEST: u64 = 1 << 30;
 
-/// Points, with the other columns of their table.
+/// A table of points, with the other columns of the table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PointTable {
     /// The points, RAS mm, one for each row.
     points: Vec<Point3<f64>>,
-    /// Names of all columns, in order.
+    /// Names of all columns, in the order of the table.
     header: Vec<String>,
-    /// The cells as read, row by row. Coordinates are replaced on writing.
+    /// The cells of the table as read, row by row. When the table is written, the points replace the cells of the
+    /// coordinates.
     rows: Vec<Vec<String>>,
-    /// Columns of x, y and z. z may be missing in a table of points of a plane; z is then not changed.
+    /// Numbers of the columns x, y and z. z may be missing in a table of points of a plane; z is then not changed.
     columns: [Option<usize>; 3],
 }
 
@@ -51,7 +52,7 @@ impl PointTable {
         read(path, true)
     }
 
-    /// Reads a table of points of the plane z = 0. A column z is ignored and may be missing.
+    /// Reads a table of points of the plane z = 0. A column z is not needed, and is ignored.
     ///
     /// # Errors
     /// Those of [`PointTable::read`].
@@ -68,7 +69,7 @@ impl PointTable {
                 let mut row = row.clone();
                 for (column, value) in self.columns.into_iter().zip([-point.x, -point.y, point.z]) {
                     if let Some(column) = column {
-                        // Adding zero turns −0 into 0.
+                        // Adding 0 turns the number −0 into 0, so that "-0" is not written.
                         row[column] = (value + 0.0).to_string();
                     }
                 }

@@ -4,8 +4,8 @@ use super::outputs::{OutputErrorKind, write_with};
 use super::target::{Heard, Target};
 use super::{Error, ErrorKind};
 
-/// Writes the file of a target. The file gets its name when everything has been written; on an error an existing file
-/// is kept.
+/// Writes a file with the contents that a function makes. The file gets its name when everything has been written; on
+/// an error an existing file is kept.
 pub(super) fn replace<'a>(
     to: impl Into<Target<'a>>,
     write: impl FnOnce(&mut Heard) -> std::io::Result<()>,

@@ -1,4 +1,4 @@
-//! Small files that are read completely: regular files of limited size.
+//! Reads small files completely: regular files of limited size.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use super::source::Source;
 use super::{Error, ErrorKind, foreign};
 use crate::memory::{self, Shortage};
 
-/// Bytes read at a time.
+/// Number of bytes read at a time.
 const BLOCK: usize = 1 << 16;
 
 /// UTF-8's byte order mark, which spreadsheets and editors write at the start of a file.
@@ -26,15 +26,15 @@ pub fn read_bytes(path: &Path, what: &'static str, most: u64) -> Result<Vec<u8>,
     }
 }
 
-/// Reads the first `most` bytes of a regular file, decompressed if it is gzipped. Also returns whether these are all
-/// bytes of the file.
+/// Reads at most the first `most` bytes of a regular file, decompressed if it is gzipped. Also returns whether the
+/// file has no more bytes than these.
 pub(super) fn read_start(path: &Path, most: u64) -> Result<(Vec<u8>, bool), Error> {
     let wrap = |kind| Error::new(path, kind);
     let mut source = Source::open(path)?;
     let mut bytes = Vec::new();
     loop {
         let start = bytes.len();
-        // One byte more than needed is read, to see whether the file is longer.
+        // Up to one byte more than `most` is read, to see whether the file is longer than allowed.
         let step = (most.saturating_add(1) - start as u64).min(BLOCK as u64) as usize;
         bytes
             .try_reserve(step)
@@ -53,7 +53,7 @@ pub(super) fn read_start(path: &Path, most: u64) -> Result<(Vec<u8>, bool), Erro
     }
 }
 
-/// Reads the text of a regular file, without a byte order mark. All else is as in [`read_bytes`].
+/// Reads the text of a regular file, without a byte order mark. The file may be gzipped, as for [`read_bytes`].
 ///
 /// # Errors
 /// Those of [`read_bytes`]; the bytes are not UTF-8 text.
@@ -65,13 +65,13 @@ pub fn read_text(path: &Path, what: &'static str, most: u64) -> Result<String, E
     }
 }
 
-/// The bytes as text, without a byte order mark; `None` if they are not UTF-8 text.
+/// Interprets bytes as text, without a byte order mark; `None` if the bytes are not UTF-8 text.
 pub(super) fn text_of(bytes: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(bytes).ok()?;
     (!text.contains('\0')).then(|| text.strip_prefix(MARK).unwrap_or(text))
 }
 
-/// A description of bytes for messages: a known format, text, or their beginning.
+/// Describes the start of a file for messages: a known format, text, or the first bytes.
 pub(super) fn describe(bytes: &[u8]) -> String {
     const SHOWN: usize = 20;
     let start = bytes.get(..SHOWN).unwrap_or(bytes);
@@ -111,7 +111,7 @@ mod tests {
             let text = read(bytes).unwrap_err().to_string();
             assert!(text.starts_with(&format!("not text in UTF-8: found {name}")), "{text}");
         }
-        // The text is longer than several blocks of the reader.
+        // The text is longer than several of the blocks in which a file is read.
         let long = vec![b'a'; 3 * BLOCK + 1];
         std::fs::write(&path, &long).unwrap();
         assert_eq!(read_bytes(&path, "a list", u64::MAX).unwrap(), long);

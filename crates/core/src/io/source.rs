@@ -1,4 +1,4 @@
-//! Reading of files that may be gzipped, whatever their extension.
+//! Reading of files that may be gzipped. Gzip is recognised by the contents of a file, not by its extension.
 
 use std::fs::{File, Metadata};
 use std::io::{BufRead, BufReader, ErrorKind as IoKind, Read};
@@ -8,14 +8,14 @@ use flate2::bufread::GzDecoder;
 
 use super::{Error, ErrorKind};
 
-/// Largest compression ratio of deflate.
+/// Largest compression ratio of deflate: unpacked bytes for each compressed byte.
 const LARGEST_RATIO: u64 = 1032;
 
-/// Bytes of the file read at a time.
+/// Smallest and largest number of bytes read from the file at a time.
 const LEAST_BUFFER: u64 = 1 << 9;
 const MOST_BUFFER: u64 = 1 << 18;
 
-/// A file as a stream of bytes, decompressed if it is gzipped.
+/// An open file as a stream of bytes, decompressed if the file is gzipped.
 pub(crate) struct Source {
     reader: Box<dyn Read + Send>,
     length: u64,
@@ -27,7 +27,7 @@ impl Source {
     /// Opens `path`; an empty file is an error.
     pub fn open(path: &Path) -> Result<Source, Error> {
         let wrap = |error: std::io::Error| Error::new(path, error);
-        // Before opening, for which a pipe would wait.
+        // The kind of file is checked before it is opened, because opening a pipe would wait for a writer.
         check_regular(path, &std::fs::metadata(path).map_err(wrap)?)?;
         let file = File::open(path).map_err(wrap)?;
         let metadata = file.metadata().map_err(wrap)?;
@@ -49,7 +49,7 @@ impl Source {
         self.position
     }
 
-    /// Checks that the file can contain `expected` bytes, before memory is allocated for them.
+    /// Checks that the file can contain `expected` bytes after decompression, before memory is allocated for them.
     pub fn check_holds(&self, expected: u64) -> Result<(), ErrorKind> {
         if self.gzipped && expected > self.length.saturating_mul(LARGEST_RATIO) {
             Err(ErrorKind::Announced { announced: expected, packed: self.length })
@@ -60,12 +60,13 @@ impl Source {
         }
     }
 
-    /// The error of a stream that ended before byte `expected`.
+    /// The error of a stream that ended although `expected` bytes were needed.
     pub fn truncated(&self, expected: u64) -> ErrorKind {
         ErrorKind::Truncated { expected, found: self.position, unpacked: self.gzipped }
     }
 
-    /// Fills `buffer` as far as the stream goes; returns the number of bytes.
+    /// Fills `buffer` with the next bytes of the stream; returns their number, which is smaller than the buffer only
+    /// at the end of the stream.
     pub fn fill(&mut self, buffer: &mut [u8]) -> Result<usize, ErrorKind> {
         let mut filled = 0;
         while filled < buffer.len() {
@@ -73,7 +74,7 @@ impl Source {
                 Ok(0) => break,
                 Ok(count) => filled += count,
                 Err(error) if error.kind() == IoKind::Interrupted => {}
-                // A truncated gzip stream: the caller knows how many bytes it needs.
+                // The gzip stream is truncated. This is not an error here: the caller knows how many bytes it needs.
                 Err(error) if error.kind() == IoKind::UnexpectedEof => break,
                 Err(error) if self.gzipped => return Err(ErrorKind::Gzip(error)),
                 Err(error) => return Err(error.into()),
@@ -83,7 +84,7 @@ impl Source {
         Ok(filled)
     }
 
-    /// Skips to byte `position`; false if the stream ends before.
+    /// Skips the stream up to byte `position`; returns false if the stream ends before.
     pub fn skip_to(&mut self, position: u64) -> Result<bool, ErrorKind> {
         let mut scratch = [0; 4096];
         while self.position < position {
@@ -95,7 +96,7 @@ impl Source {
         Ok(true)
     }
 
-    /// Reads to the end, so that a gzip stream's checksum is checked.
+    /// Reads a gzip stream to its end, so that its checksum is checked.
     pub fn finish(&mut self) -> Result<(), ErrorKind> {
         let mut rest = [0; 4096];
         while self.gzipped {
@@ -118,8 +119,8 @@ fn check_regular(path: &Path, metadata: &Metadata) -> Result<(), Error> {
     Err(Error::new(path, ErrorKind::NotAFile(what)))
 }
 
-/// The members of a gzip file, one after another. Bytes after the last member are ignored, as by gzip and zlib: tapes
-/// and block-wise copies append zeros.
+/// Reads the members of a gzip file one after another as one stream. Bytes after the last member are ignored, as by
+/// gzip and zlib: tapes and copies in whole blocks append zeros.
 struct Members<R>(Option<GzDecoder<R>>);
 
 impl<R: BufRead> Read for Members<R> {
@@ -131,7 +132,7 @@ impl<R: BufRead> Read for Members<R> {
             if count > 0 {
                 return Ok(count);
             }
-            // The checksum of the member was correct.
+            // The member has ended, and its checksum was correct. Another member may follow.
             let mut rest = match self.0.take() {
                 Some(member) => member.into_inner(),
                 None => break,

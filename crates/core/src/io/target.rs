@@ -1,4 +1,4 @@
-//! The path of a file to be written, with an optional listener.
+//! The path of a file to be written, with an optional listener: a function that receives the bytes of the file.
 
 use std::fs::File;
 use std::io::Write;
@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::failpoint::{self, Operation};
 
-/// A function that receives the written bytes of a file in order and returns a buffer for the next bytes.
+/// A function that receives the bytes of a file in order, after they were written. It returns a buffer for the next
+/// bytes.
 pub type Listener<'a> = &'a mut (dyn FnMut(Vec<u8>) -> Vec<u8> + Send);
 
 /// A file to be written: its path, with an optional listener.
@@ -41,8 +42,8 @@ pub(super) struct Heard<'f, 'a> {
 }
 
 impl Heard<'_, '_> {
-    /// Writes a buffer, then passes it to the listener. Returns a buffer for the next bytes; its contents are to be
-    /// overwritten.
+    /// Writes a buffer, then passes it to the listener. Returns a buffer for the next bytes; the caller overwrites
+    /// its contents.
     pub(super) fn pass(&mut self, bytes: Vec<u8>) -> std::io::Result<Vec<u8>> {
         failpoint::check(Operation::Write)?;
         self.file.write_all(&bytes)?;

@@ -1,16 +1,17 @@
-//! Memory that the limits of Linux control groups leave, read from the files of both versions of control groups.
+//! Memory left by the limits of Linux control groups. The limits are read from the files of version 1 or version 2 of
+//! control groups.
 
 use std::path::Path;
 
-/// Names of the files in which one version of control groups states memory limits and use.
+/// Names of the files in which a version of control groups states memory limits and memory use.
 struct Version {
-    /// The controllers in the line of `/proc/self/cgroup`, before the path.
+    /// The controllers that a line of `/proc/self/cgroup` names before the path of the group.
     controllers: &'static str,
     /// Folder of the groups, relative to the mount point.
     folder: &'static str,
     limit: &'static str,
     used: &'static str,
-    /// Key in `memory.stat`: file pages that the system can drop when memory runs out.
+    /// Key in the file `memory.stat` for the size of file pages that the system can drop when memory runs out.
     reclaimable: &'static str,
 }
 
@@ -31,18 +32,18 @@ const VERSIONS: [Version; 2] = [
     },
 ];
 
-/// Bytes left by the group of this process and its parents; `None` without a limit.
+/// Memory that the control group of this process and its parent groups leave, bytes; `None` without a limit.
 pub(super) fn left(groups: &Path, mount: &Path) -> Option<u64> {
     let text = std::fs::read_to_string(groups).ok()?;
     let mut least = None;
     for line in text.lines() {
-        // Fields: number, controllers, path.
+        // A line has three fields: number, controllers, path of the group.
         let mut parts = line.splitn(3, ':').skip(1);
         let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
         let is_of = |version: &&Version| controllers.split(',').any(|name| name == version.controllers);
         let Some(version) = VERSIONS.iter().find(is_of) else { continue };
         let mount = mount.join(version.folder);
-        // In a container that shows no other groups, the mount point is the group of the process itself.
+        // In a container that shows no other groups, the mount point itself is the group of the process.
         let inner = Path::new(path.trim_start_matches('/'));
         for group in inner.ancestors() {
             let left = of_group(&mount.join(group), version);
@@ -87,14 +88,14 @@ mod tests {
         write(at, "mount/jobs/memory.max", "1000\n");
         write(at, "mount/jobs/memory.current", "700\n");
         assert_eq!(left(&groups, &mount), Some(300));
-        // Pages that can be dropped count as available.
+        // File pages that the system can drop count as available memory.
         write(at, "mount/jobs/memory.stat", "anon 600\ninactive_file 100\nactive_file 50\n");
         assert_eq!(left(&groups, &mount), Some(400));
         // In a container, the root of the mounted hierarchy is the container's own group.
         write(at, "mount/memory.max", "900\n");
         write(at, "mount/memory.current", "950\n");
         assert_eq!(left(&groups, &mount), Some(0));
-        // From here on, the files of version 1 of control groups.
+        // The files from here on are those of version 1 of control groups.
         write(at, "cgroup", "3:cpu,cpuacct:/a\n4:memory:/b\n");
         write(at, "mount/memory/b/memory.limit_in_bytes", "5000\n");
         write(at, "mount/memory/b/memory.usage_in_bytes", "2000\n");

@@ -12,16 +12,16 @@ const LEAST_CHECKED: u64 = 16 << 20;
 /// Number of bytes that are kept free for buffers, stacks and the allocator.
 const SPARE: u64 = 16 << 20;
 
-/// Memory available to this process, and the limit that determines it.
+/// Memory available to this process, and the kind of limit that determines it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Available {
     /// Available memory, bytes.
     pub bytes: u64,
-    /// The limit that leaves the least memory.
+    /// The kind of limit that leaves the least memory.
     pub bound: Bound,
 }
 
-/// Limits of a process's memory.
+/// Kinds of limits on a process's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
     /// Free main memory and swap.
@@ -45,13 +45,13 @@ impl std::fmt::Display for Bound {
     }
 }
 
-/// More memory was requested than is available.
+/// The error that more memory was requested than is available.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("needs {} of memory, {}", megabytes(*wanted), found(*available))]
 pub struct Shortage {
     /// Bytes requested.
     pub wanted: u64,
-    /// Available memory; `None` if the system refused without saying how much there is.
+    /// Available memory; `None` if the system refused the request without reporting how much is available.
     pub available: Option<Available>,
 }
 
@@ -89,7 +89,7 @@ pub fn check(wanted: u64) -> Result<(), Shortage> {
     }
 }
 
-/// An empty vector with capacity for exactly `count` values.
+/// Allocates an empty vector with capacity for `count` values.
 ///
 /// # Errors
 /// [`Shortage`] if less memory is available.
@@ -101,12 +101,12 @@ pub fn room_for<T>(count: u64) -> Result<Vec<T>, Shortage> {
     if reserved { Ok(values) } else { Err(Shortage { wanted, available: None }) }
 }
 
-/// `MemAvailable` and free swap of `/proc/meminfo`, bytes.
+/// Free memory of the machine: the sum of `MemAvailable` and free swap in `/proc/meminfo`, bytes.
 fn of_machine(text: &str) -> Option<u64> {
     Some(field(text, "MemAvailable:")? + field(text, "SwapFree:").unwrap_or(0))
 }
 
-/// A number in kilobytes (1024 bytes) from a file of `/proc`, as bytes.
+/// Reads a number of kilobytes (1024 bytes) from the text of a file of `/proc` and returns bytes.
 fn field(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
@@ -117,7 +117,7 @@ fn read(path: &str) -> Option<String> {
     std::fs::read_to_string(path).ok()
 }
 
-/// Bytes as text, rounded up, so that a request is never shown as smaller than it is.
+/// Formats bytes as megabytes, rounded up, so that a request is never shown as smaller than it is.
 fn megabytes(bytes: u64) -> String {
     format!("{} MB", bytes.div_ceil(1_000_000))
 }

@@ -77,7 +77,7 @@ fn gzip_cut_short_or_damaged() {
     for length in [2, 9, 12, packed.len() / 2] {
         assert!(matches!(refusal(&packed[..length]), ErrorKind::Truncated { unpacked: true, .. }), "{length}");
     }
-    // All voxels are there, but the checksum is missing.
+    // All voxels are in the stream, but a byte of the trailer with checksum and length is missing.
     assert!(matches!(refusal(&packed[..packed.len() - 1]), ErrorKind::Gzip(_)));
     let mut wrong_checksum = packed.clone();
     wrong_checksum[packed.len() - 8] ^= 1;
@@ -286,7 +286,7 @@ fn nothing_is_left_behind_when_writing_fails() {
     assert!(matches!(write_volume(&path, &huge).unwrap_err().kind, ErrorKind::TooLarge { .. }));
     assert_eq!(entries(), 0);
 
-    // An existing folder with that name is refused.
+    // A folder that has the name of the image is refused.
     std::fs::create_dir(&path).unwrap();
     let kind = write_volume(&path, &volume).unwrap_err().kind;
     assert!(matches!(kind, ErrorKind::Output(OutputErrorKind::IsFolder)), "{kind:?}");

@@ -11,7 +11,8 @@ fn fixture() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/ants_composite.h5")
 }
 
-/// Path of a composite transform in single precision, of another image pair.
+/// Path of a composite transform in single precision. It belongs to another image pair than the composite in double
+/// precision.
 fn single_precision() -> std::path::PathBuf {
     fixture().with_file_name("ants_composite_float.h5")
 }
@@ -71,7 +72,7 @@ fn maps(composite: &Path, shape: [usize; 3], points: &[([f64; 3], [f64; 3])]) {
     for (point, image) in points {
         let found = affine.apply(&displace(field, &Point3::new(-point[0], -point[1], point[2])));
         let expected = Point3::new(-image[0], -image[1], image[2]);
-        // antspyx gives coordinates in single precision.
+        // Tolerance: antspyx returns coordinates in single precision.
         assert!((found - expected).norm() < 2e-5, "{found}, ANTs says {expected}");
     }
 }
@@ -88,7 +89,7 @@ fn damaged_composites() {
     }
 }
 
-/// An oblique grid, or for one voxel along z the grid of a slice across z.
+/// Makes an oblique grid, or the grid of a slice across z if the shape has one voxel along z.
 fn grid(shape: [usize; 3]) -> Grid {
     let turn = if shape[2] == 1 { [0.0, 0.0, 0.4] } else { [0.3, -0.2, 0.4] };
     Grid {

@@ -1,4 +1,4 @@
-//! Tests of headers: grids without voxels, and headers that ITK reads differently.
+//! Tests of headers: their grid is read without the voxels, and fields that ITK reads differently are reported.
 
 use antsreg_core::io::ErrorKind;
 use antsreg_core::io::nifti::{GridRule, HeaderDoubt, inspect, read_grid, read_volume};
@@ -7,7 +7,7 @@ use nalgebra::{Matrix3, Vector3};
 
 use crate::support::{RawNifti, gzip, save};
 
-/// The contradictions that inspection of this header reports.
+/// The contradictions that the inspection of this header reports.
 fn doubts(raw: &RawNifti) -> Vec<HeaderDoubt> {
     let folder = tempfile::tempdir().unwrap();
     inspect(&save(folder.path(), "a.nii", &raw.bytes())).unwrap().doubts
@@ -15,7 +15,7 @@ fn doubts(raw: &RawNifti) -> Vec<HeaderDoubt> {
 
 #[test]
 fn positions_that_itk_takes_from_elsewhere_are_told() {
-    // The sform is the identity; the qform differs by 3 and 4 mm.
+    // The sform is the identity; the qform has an offset of 3 and −4 mm, so all corners are 5 mm apart.
     let apart = |sform_code, qform_code| {
         let quaternion = [0.0, 0.0, 0.0, 3.0, -4.0, 0.0];
         doubts(&RawNifti { sform_code, qform_code, quaternion, ..RawNifti::new([2, 2, 2], 2, vec![0; 8]) })
@@ -31,7 +31,8 @@ fn positions_that_itk_takes_from_elsewhere_are_told() {
         panic!("one doubt")
     };
     assert!((corners_mm - 26f64.sqrt()).abs() < 1e-5, "{corners_mm}");
-    // ITK 5.4 through antspyx 0.6.3 reads headers with these codes by the sform.
+    // With these codes of sform and qform, no contradiction is expected: ITK 5.4, tried through antspyx 0.6.3, takes
+    // the same form as this program.
     for (sform_code, qform_code) in [(1, 1), (1, 2), (3, 0), (0, 1)] {
         assert_eq!(apart(sform_code, qform_code), [], "{sform_code} {qform_code}");
     }
@@ -49,21 +50,22 @@ fn voxel_sizes_that_itk_takes_otherwise_are_told() {
     let corners_mm = 52f64.sqrt();
     let other_sizes = HeaderDoubt::OtherSizes { sform_mm, pixdim_mm, corners_mm };
     assert_eq!(doubts(&RawNifti { rows, ..plain() }), [other_sizes]);
-    // ITK replaces a size of 0 by 1.
+    // A voxel size of 0 or NaN counts as 1 in ITK, so the expected difference is the same.
     assert_eq!(doubts(&RawNifti { rows, pixdim: pixdim([0.0, 1.0, f32::NAN]), ..plain() }), [other_sizes]);
-    // A difference by rounding is not reported.
+    // A difference of voxel sizes by rounding is not reported.
     assert_eq!(doubts(&RawNifti { pixdim: pixdim([1.000_000_1, 1.0, 1.0]), ..plain() }), []);
-    // Without an sform only the sign of the sizes matters. ITK reverses the first axis, which has 4 steps of 2 mm.
+    // Without an sform only the sign of the voxel sizes matters. ITK reverses the first axis, along which the last
+    // voxel is 4 steps of 2 mm away.
     let negative = RawNifti { sform_code: 0, pixdim: pixdim([-2.0, 1.0, 1.0]), ..plain() };
     let expected = HeaderDoubt::NegativeSizes { pixdim_mm: [-2.0, 1.0, 1.0], corners_mm: 16.0 };
     assert_eq!(doubts(&negative), [expected]);
     assert_eq!(doubts(&RawNifti { qform_code: 1, ..negative.clone() }), [expected]);
-    // The sizes are in the header's unit, here metres.
+    // The voxel sizes are in the header's unit of length, here metres.
     let [HeaderDoubt::NegativeSizes { corners_mm, .. }] = doubts(&RawNifti { units: 1, ..negative })[..] else {
         panic!("another doubt")
     };
     assert_eq!(corners_mm, 16_000.0);
-    // The thickness of a slice does not affect the result.
+    // The voxel size across a slice is not compared.
     let slice = RawNifti { dim: [3, 8, 5, 1, 1, 1, 1, 1], pixdim: pixdim([1.0, 1.0, -5.0]), ..plain() };
     assert_eq!(doubts(&slice), []);
 }
@@ -92,8 +94,8 @@ fn a_grid_is_read_without_its_voxels() {
 
 #[test]
 fn itk_has_a_rule_of_its_own_for_the_grid() {
-    // In the sform the second world axis comes first. The qform has the axes of the world and an offset that differs
-    // by 3 and 4 mm.
+    // In the sform, the first voxel axis runs along the second world axis. The qform has the axes of the world and an
+    // offset of 3 and −4 mm.
     let rows = [[0.0, -3.0, 0.0, 5.0], [2.0, 0.0, 0.0, 6.0], [0.0, 0.0, 1.0, 7.0]];
     let pixdim = [1.0, 1.5, 2.0, 2.5, 1.0, 1.0, 1.0, 1.0];
     let plain = RawNifti { rows, pixdim, ..RawNifti::new([5, 4, 2], 2, vec![0; 40]) };
@@ -124,14 +126,14 @@ fn itk_has_a_rule_of_its_own_for_the_grid() {
     }
     let alone = Matrix3::from_diagonal(&Vector3::new(-1.5, -2.0, 2.5));
     assert_eq!(grid(&with(0, 0)).unwrap().matrix, alone);
-    // With a sheared sform, ITK uses the qform if the header has a qform.
+    // If the sform is sheared, ITK uses the qform of a header that has one.
     let sheared = |qform_code| {
         let rows = [[0.0, -3.0, 0.3, 5.0], rows[1], rows[2]];
         RawNifti { rows, ..with(1, qform_code) }
     };
     assert_eq!(grid(&sheared(1)).unwrap(), by_qform);
     assert!(matches!(grid(&sheared(0)), Err(ErrorKind::Grid(GridError::Sheared(_)))));
-    // A negative size reverses its axis, in both forms.
+    // A negative voxel size reverses its axis, whether ITK takes sform or qform.
     let negative = |raw: RawNifti| RawNifti { pixdim: [1.0, -1.5, 2.0, 2.5, 1.0, 1.0, 1.0, 1.0], ..raw };
     let turned = |matrix: Matrix3<f64>| matrix * Matrix3::from_diagonal(&Vector3::new(-1.0, 1.0, 1.0));
     assert_eq!(grid(&negative(with(1, 1))).unwrap().matrix, turned(by_sform.matrix));

@@ -46,7 +46,7 @@ fn qform_says_the_same_as_sform() {
         assert_eq!(bytes[123], 2, "units are mm");
         bytes[254] = 0;
         let by_qform = read_volume(&save(folder.path(), "q.nii", &bytes)).unwrap();
-        // A quaternion in single precision loses half the digits if its scalar part nearly vanishes.
+        // Tolerance: a quaternion in single precision loses half its digits if its scalar part is nearly zero.
         let difference = largest_difference(&by_qform.grid, &grid);
         assert!(difference < 1e-3, "{name}: {difference} mm");
     }
@@ -72,7 +72,7 @@ fn every_type_in_both_byte_orders() {
                 // Gzip is recognised by its magic bytes, not by the name.
                 let packed = save(folder.path(), "b.nii", &gzip(&raw.bytes()));
                 assert_eq!(read_volume(&packed).unwrap().voxels, expected, "type {}", $code);
-                // The header has a slope and an intercept.
+                // Here the header also has a slope and an intercept.
                 let scaled = RawNifti { slope_intercept: [0.5, -2.0], ..raw };
                 let path = save(folder.path(), "c.nii", &scaled.bytes());
                 assert_eq!(read_volume(&path).unwrap().voxels, expected.map(|value| value * 0.5 - 2.0));
@@ -127,7 +127,7 @@ fn sform_before_qform_before_voxel_sizes() {
     );
     assert!((world(&raw) - sform).amax() < 1e-12);
 
-    // Voxel sizes are lengths; qfac −1 reverses the third axis.
+    // The signs of voxel sizes are ignored, and qfac −1 reverses the third axis.
     raw.sform_code = 0;
     let mut qform = (rotation.matrix() * Matrix3::from_diagonal(&[2.0, 3.0, -4.0].into())).to_homogeneous();
     qform.fixed_view_mut::<3, 1>(0, 3).copy_from_slice(&[10.0, 20.0, 30.0]);
@@ -137,11 +137,11 @@ fn sform_before_qform_before_voxel_sizes() {
     qform.column_mut(2).neg_mut();
     assert!((world(&raw) - qform).amax() < 1e-5, "qfac 0 means 1");
 
-    // Expected axes as ITK 5.4 reads them.
+    // Without sform and qform, the axes are those of ITK 5.4.
     raw.qform_code = 0;
     assert!((world(&raw) - Matrix4::from_diagonal(&[-2.0, -3.0, 4.0, 1.0].into())).amax() < 1e-12);
 
-    // Unit code 3 means micrometres.
+    // NIfTI's code 3 means that lengths are in micrometres.
     raw.units = 3;
     assert!((world(&raw) - Matrix4::from_diagonal(&[-2e-3, -3e-3, 4e-3, 1.0].into())).amax() < 1e-12);
 }
@@ -159,7 +159,7 @@ fn a_series_of_one_volume_is_a_volume() {
 #[test]
 fn a_series_comes_back_volume_by_volume() {
     let folder = tempfile::tempdir().unwrap();
-    // The series has more values than a piece of 2¹⁸, so that pieces end within volumes.
+    // The series has more values than a piece of 2¹⁸ values, so that pieces end within volumes.
     let grid = Grid::axis_aligned([70, 65, 61], [3.0, 3.0, 3.5]);
     let volume = |n: usize| Volume {
         voxels: (0..grid.len()).map(|at| (n * 1000 + at % 997) as f32).collect(),
@@ -175,13 +175,13 @@ fn a_series_comes_back_volume_by_volume() {
         assert!(read_volume(&path).unwrap_err().to_string().contains("holds 3 volumes"));
     }
     let bytes = std::fs::read(folder.path().join("a.nii")).unwrap();
-    // Offsets of the standard in the header: pixdim[4] at byte 92, xyzt_units at 123, toffset at 136.
+    // Offsets of header fields in the standard: pixdim[4] at byte 92, xyzt_units at 123, toffset at 136.
     assert_eq!(bytes[92..96], 2.25f32.to_le_bytes());
     assert_eq!(bytes[123], 2 | 8);
     assert_eq!(bytes[136..140], 0.5f32.to_le_bytes());
     let last = 352 + 4 * (3 * grid.len() - 1);
     assert_eq!(bytes[last..], (2000.0 + ((grid.len() - 1) % 997) as f32).to_le_bytes());
-    // A file of one volume is a series of one. A vector image and a truncated file are refused.
+    // A file of one volume is read as a series of one volume. A vector image and a truncated file are refused.
     let one = RawNifti::new([2, 2, 2], 2, (0..8).collect());
     assert_eq!(read_series(&save(folder.path(), "b.nii", &one.bytes())).unwrap().volumes.len(), 1);
     let vectors = RawNifti { dim: [5, 2, 2, 2, 1, 3, 1, 1], ..RawNifti::new([2, 2, 2], 2, vec![0; 24]) };
@@ -256,7 +256,7 @@ fn labels_take_the_smallest_type_that_holds_them() {
 
 #[test]
 fn large_volumes_come_back_whole() {
-    // The data is longer than one piece of the compressor and one block of the reader.
+    // The voxels are longer than one piece of the compressor and one block of the reader.
     let folder = tempfile::tempdir().unwrap();
     let grid = Grid::axis_aligned([101, 83, 67], [1.0, 0.9, 1.1]);
     let voxels = (0..grid.len() as u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 8) as f32).collect();

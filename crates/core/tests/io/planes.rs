@@ -54,7 +54,7 @@ fn values_are_stored_as_a_cast_stores_them() {
         PlanesReader::open(GridRule::Sform, &path).unwrap().next_volume().unwrap().voxels
     };
     let values = [-2.75, -0.5, 0.9, 3.25, 127.0, 300.0];
-    // Expected values were computed with antspyx 0.6.3.
+    // The expected values were computed with antspyx 0.6.3.
     assert_eq!(stored(Stored::Uint8, values), [254.0, 0.0, 0.0, 3.0, 127.0, 44.0]);
     assert_eq!(stored(Stored::Int8, values), [-2.0, 0.0, 0.0, 3.0, 127.0, 44.0]);
     assert_eq!(stored(Stored::Int16, values), [-2.0, 0.0, 0.0, 3.0, 127.0, 300.0]);
@@ -66,7 +66,8 @@ fn values_are_stored_as_a_cast_stores_them() {
 fn a_grid_of_cubes_begins_where_fsl_counts_from() {
     let mut reference = Grid::axis_aligned([91, 109, 91], [2.0; 3]);
     reference.origin = Point3::new(-90.0, -126.0, -72.0);
-    // In this grid FSL counts the first coordinate from the right, so the last voxels of both grids coincide.
+    // In this right-handed grid, FSL counts the first coordinate from the last voxel, so the last voxels of both
+    // grids coincide.
     let coarse = fsl::isotropic(&reference, 3.0);
     assert_eq!((coarse.shape, coarse.origin), ([60, 72, 60], Point3::new(-90.0 + 180.0 - 177.0, -126.0, -72.0)));
     reference.direction[(0, 0)] = -1.0;

@@ -1,4 +1,4 @@
-//! Tests of two-dimensional images, transforms and fields.
+//! Tests of slices: two-dimensional images, transforms and displacement fields.
 
 use antsreg_core::io::{ErrorKind, fsl, itk, nifti};
 use antsreg_core::{AffineTransform, DisplacementField, Grid, Transform, Volume};
@@ -38,7 +38,7 @@ fn images_come_back_and_index_their_plane_alone() {
     nifti::write_volume(&path, &volume).unwrap();
     let back = nifti::read_volume(&path).unwrap();
     assert_eq!(back, volume);
-    // The header has two dimensions, because ITK keeps the axes of such files.
+    // The header of a slice has two dimensions, because ITK keeps the axes of such files.
     assert_eq!(nifti::inspect(&path).unwrap().dim[..4], [2, 7, 5, 1]);
     assert!(back.grid.is_slice() && back.grid.is_slice_across_z());
     let index = back.grid.world_to_voxel().apply(&Point3::new(-18.0, 11.0, -300.0));
@@ -68,7 +68,7 @@ fn headers_of_two_dimensions_may_leave_out_the_third() {
     let grid = nifti::read_volume(&path).unwrap().grid;
     assert_eq!(grid.shape, [4, 3, 1]);
     assert!(grid.is_slice() && (grid.spacing.z - 1.0).abs() < 1e-12, "{grid:?}");
-    // The third axis is perpendicular to the other two.
+    // The third axis of a slice's grid must be perpendicular to the other two.
     assert_eq!(grid.direction, Matrix3::from_diagonal(&Vector3::new(-1.0, 1.0, -1.0)));
 }
 
@@ -99,7 +99,7 @@ fn every_kind_of_plane_transform_means_what_itk_says() {
         let found = lps(&itk::read_affine(&path).unwrap(), [10.0, -20.0]);
         assert!((0..2).all(|axis| (found[axis] - expected[axis]).abs() < 1e-12), "{kind}: {found:?}, {expected:?}");
     }
-    // The file was written by ANTs: the identity matrix, translated by (2, 3).
+    // This file was written by ANTs. It holds the identity matrix and the translation (2, 3).
     assert_eq!(lps(&itk::read_affine(&fixture("ants_affine_2d.mat")).unwrap(), [10.0, -20.0]), [12.0, -17.0]);
 }
 
@@ -114,7 +114,7 @@ fn affines_of_slices_are_those_of_itk() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["a.mat", "a.txt"] {
         let path = folder.path().join(name);
-        // An offset across the plane has no effect in two dimensions.
+        // A translation across the plane has no effect in two dimensions.
         let mut offset = in_plane();
         offset.translation.z = 55.0;
         itk::write_affine_of_slices(&path, &offset, Point3::new(4.0, -6.0, 40.0)).unwrap();
@@ -151,7 +151,8 @@ fn fields_of_slices_have_two_components() {
     let back = itk::read_warp(&path).unwrap();
     assert_eq!(back.vectors, field.vectors);
     assert_eq!(itk::read_transforms(&path).unwrap(), [Transform::Displacement(back)]);
-    // The result must be the same for every position of the point across the slice.
+    // The displacement must not depend on the position of the point across the slice: this point lies 70 mm off the
+    // plane.
     let displaced =
         field.at(&(slice_grid().voxel_to_world().apply(&Point3::new(3.0, 2.0, 0.0)) + Vector3::z() * 70.0));
     assert_eq!(displaced, Vector3::new(17.0, -8.5, 0.0));

@@ -112,7 +112,7 @@ fn affines_come_back_whatever_the_centre() {
         for centre in [Point3::origin(), Point3::new(3.0, -80.0, 120.0)] {
             itk::write_affine(&path, &sample(), centre).unwrap();
             let back = itk::read_affine(&path).unwrap();
-            // Tolerance: rounding of the translation, which is converted to and from the centre.
+            // Tolerance: rounding of the translation, which depends on the centre and is converted twice.
             assert!(difference(&back, &sample()) < 1e-12, "{name}");
         }
     }
@@ -214,7 +214,7 @@ fn warps_come_back_on_every_grid() {
             itk::write_warp(&path, &field).unwrap();
             let back = itk::read_warp(&path).unwrap();
             assert_eq!(back.vectors, field.vectors, "{name}");
-            // Tolerance: the header stores single precision.
+            // Tolerance: the header stores the grid in single precision.
             assert!(back.grid.matches(&field.grid, 1e-4), "{name}");
             assert_eq!(itk::read_transforms(&path).unwrap(), [Transform::Displacement(back)]);
         }
@@ -247,7 +247,7 @@ fn a_warp_on_disk_is_planar_and_lps() {
 fn a_warp_written_by_itk() {
     let field = itk::read_warp(&fixture("ants_warp.nii.gz")).unwrap();
     assert_eq!(field.grid.shape, [5, 4, 3]);
-    // The position of voxel (1, 1, 1) and its image under the field, from antspyx, LPS mm.
+    // The position of voxel (1, 1, 1), and the point to which the field takes it, computed with antspyx, LPS mm.
     let lps = [-1.9994772173280557, 5.841376884713689, 7.847505106193227];
     let image = [-1.4094773530960083, 6.731376647949219, 8.167505264282227];
     let at = field.grid.voxel_to_world().apply(&Point3::new(1.0, 1.0, 1.0));

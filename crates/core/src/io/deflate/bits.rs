@@ -1,8 +1,8 @@
-//! A stream of bits in the order of deflate: the lowest bit of each byte comes first.
+//! A stream of bits in the order of deflate: the lowest bit of a byte comes first.
 
 use super::codes::Code;
 
-/// Several codes, joined to one number of at most 56 bits.
+/// A sequence of several prefix codes, joined to one number of at most 56 bits.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Joined {
     pub bits: u64,
@@ -10,7 +10,7 @@ pub(super) struct Joined {
 }
 
 impl Joined {
-    /// Makes a sequence of one code.
+    /// A sequence that consists of one code.
     #[inline(always)]
     pub fn of(code: Code) -> Joined {
         Joined { bits: code.bits.into(), count: code.length.into() }
@@ -24,13 +24,13 @@ impl Joined {
     }
 }
 
-/// The bit stream being written to a buffer of bytes.
+/// Writes a stream of bits to a buffer of bytes.
 pub(super) struct Bits<'a> {
     /// Output buffer, which is overwritten from its start.
     bytes: &'a mut Vec<u8>,
     /// Number of complete bytes written.
     at: usize,
-    /// Bits that fill no byte yet, at most 7, and their number.
+    /// The bits that do not fill a byte yet (`waiting`), and their number (`count`), at most 7.
     waiting: u64,
     count: u32,
 }
@@ -52,7 +52,7 @@ impl<'a> Bits<'a> {
         self.push_bits(bits, count);
     }
 
-    /// Appends at most 56 bits.
+    /// Appends the lowest `count` bits of a number, at most 56.
     #[inline(always)]
     pub fn push_bits(&mut self, bits: u64, count: u32) {
         self.waiting |= bits << self.count;
@@ -66,8 +66,8 @@ impl<'a> Bits<'a> {
         self.count &= 7;
     }
 
-    /// Ends the stream at a byte boundary and returns its bytes. Unless the piece is the last one, an empty
-    /// uncompressed block is written at the end.
+    /// Ends the stream at a byte boundary and returns its bytes. For the last piece of a file, nothing more is
+    /// written; after other pieces an empty uncompressed block is written.
     pub fn end(mut self, last: bool) -> Vec<u8> {
         if !last {
             self.push_bits(0, 3);

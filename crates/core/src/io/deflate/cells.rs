@@ -1,20 +1,24 @@
-//! Search for repeats among cells: groups of four bytes whose first bytes equal those of an earlier cell.
+//! Search for repeats among cells. A cell is a group of four successive bytes; it repeats an earlier cell if the
+//! first three bytes of both are equal.
 
-/// Largest number of cells in a run: deflate's longest match has 258 bytes.
+/// Largest number of cells in a run of equal cells: 64 cells are 256 bytes, and the longest match of deflate has 258
+/// bytes.
 const LONGEST_RUN: usize = 64;
-/// Largest distance, in cells, at which a match of three bytes takes less room than the three bytes themselves.
+/// Largest distance, in cells, of a match that is used. Over larger distances, a match of three bytes would take no
+/// fewer bits than the three bytes themselves.
 pub(super) const NEAR: usize = 256;
-/// Size of the table of last places, which is indexed by the hash of three bytes.
+/// Number of entries of the table that stores, for each hash of three bytes, the last cell with this hash.
 const PLACES: usize = 1 << 12;
 
-/// The encoding of the next cells: a run of equal cells, or one cell with the distance to a similar earlier cell.
+/// Describes how the next cells are encoded: as a run of equal cells, or as one cell with the distance to an earlier
+/// cell that it repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Step(u16);
 
 impl Step {
     const RUN: u16 = 1 << 15;
 
-    /// Number of cells in a run, in which each cell equals the cell before; `None` for a step of one cell.
+    /// Number of cells in the run, all of which equal the cell before the run; `None` if the step encodes one cell.
     #[inline(always)]
     pub fn run(self) -> Option<usize> {
         (self.0 >= Step::RUN).then(|| usize::from(self.0 - Step::RUN))
@@ -28,13 +32,13 @@ impl Step {
     }
 }
 
-/// Finds repeats among the cells of a piece.
+/// Searches the cells of a piece for repeats.
 pub(super) struct Finder<'a> {
     cells: &'a [[u8; 4]],
     at: usize,
     /// For each hash: the index of the last cell with this hash.
     places: Vec<u32>,
-    /// For each of the next cells: the step that encodes this cell alone.
+    /// For each of the next cells: the step that encodes the cell alone, not as a part of a run.
     single: Vec<Step>,
 }
 
@@ -54,7 +58,7 @@ impl<'a> Finder<'a> {
         let (first, end) = (self.at, self.cells.len().min(self.at + count));
         self.look_back(end);
         steps.clear();
-        // The first cell of the piece has no cell before it.
+        // The first cell of a piece has no earlier cell, so it cannot be part of a run.
         let before = first.saturating_sub(1);
         let mut at = first;
         if first == 0 && end > 0 {
@@ -64,7 +68,8 @@ impl<'a> Finder<'a> {
         let cells = &self.cells[before..end];
         while at < end {
             let of = |n: usize| u32::from_le_bytes(cells[n - before]);
-            // A single equal cell is not a run: it is encoded as a match of three bytes and one literal byte.
+            // A single cell that equals the cell before is not a run: it is encoded as a match of three bytes and one
+            // literal byte.
             if of(at) == of(at - 1) && at + 1 < end && of(at + 1) == of(at) {
                 let most = (end - at).min(LONGEST_RUN);
                 let length = (2..most).find(|&n| of(at + n) != of(at)).unwrap_or(most);
@@ -78,18 +83,19 @@ impl<'a> Finder<'a> {
         self.at = end;
     }
 
-    /// Finds the distances of all cells up to `end`. The loop has no branches, because the processor could not
-    /// predict them.
+    /// Finds, for each cell up to `end`, the distance to the earlier cell that it repeats. The loop has no branches,
+    /// because the processor could not predict them.
     fn look_back(&mut self, end: usize) {
         let Finder { cells, places, single, .. } = self;
-        let places: &mut [u32; PLACES] = places.as_mut_slice().try_into().expect("as many as there are hashes");
+        let places: &mut [u32; PLACES] =
+            places.as_mut_slice().try_into().expect("the table has an entry for each hash");
         single.clear();
         single.extend((self.at..end).map(|at| {
             let cell = u32::from_le_bytes(cells[at]);
             let hash = ((cell << 8).wrapping_mul(0x9e37_79b1) >> 20) as usize % PLACES;
             let before = std::mem::replace(&mut places[hash], at as u32) as usize;
             let (distance, differs) = (at - before, u32::from_le_bytes(cells[before]) ^ cell);
-            // The first cell has the distance 0, which means that no earlier cell matches.
+            // For the first cell of a piece, the distance is 0, which means "no earlier cell".
             let near = (differs << 8 == 0) & (distance <= NEAR);
             Step(u16::from(near) * distance as u16)
         }));

@@ -14,7 +14,7 @@ pub(super) fn codes<const N: usize>(counts: &[u32; N], longest: usize) -> [Code;
     let mut symbols: Vec<usize> = (0..N).filter(|&symbol| counts[symbol] > 0).collect();
     symbols.sort_by_key(|&symbol| counts[symbol]);
     let of_length = limited(&depths(symbols.iter().map(|&symbol| counts[symbol]).collect()), longest);
-    // The rarest symbols have the longest codes.
+    // Long codes are given to rare symbols.
     let mut lengths = [0; N];
     let mut rarest = symbols.iter();
     for (length, &count) in of_length.iter().enumerate().rev() {
@@ -37,8 +37,8 @@ pub(super) fn codes<const N: usize>(counts: &[u32; N], longest: usize) -> [Code;
 /// Number of leaves of Huffman's tree at each depth. `weights` are sorted, smallest first.
 fn depths(weights: Vec<u32>) -> Vec<usize> {
     let leaves = weights.len();
-    // The nodes in the order in which they are made: first the leaves, then the pairs, each from the smallest to the
-    // largest weight.
+    // The nodes of the tree in the order in which they are made: first the leaves, then the pairs of nodes. Both
+    // leaves and pairs are sorted by weight, smallest first.
     let mut weights: Vec<u64> = weights.into_iter().map(u64::from).collect();
     let mut parents = vec![0; 2 * leaves - 1];
     let (mut leaf, mut pair) = (0, leaves);
@@ -74,7 +74,8 @@ fn limited(depths: &[usize], longest: usize) -> Vec<usize> {
     }
     let taken = |found: &[usize]| (1..=longest).map(|length| found[length] << (longest - length)).sum::<usize>();
     for _ in (1 << longest)..taken(&found) {
-        // A leaf of a smaller depth becomes a pair: this leaf and one of the deepest leaves.
+        // A leaf of a smaller depth is replaced by a pair of leaves: its symbol, and the symbol of one of the deepest
+        // leaves.
         let above = (1..longest).rev().find(|&length| found[length] > 0).unwrap_or(0);
         found[longest] -= 1;
         found[above] -= 1;
@@ -100,7 +101,7 @@ mod tests {
 
     #[test]
     fn no_code_is_too_long_and_each_is_told_from_all_others() {
-        // Weights that are Fibonacci numbers give the deepest possible tree.
+        // Symbol counts that are Fibonacci numbers give the deepest Huffman tree.
         let mut counts = [1u32; 16];
         for n in 2..16 {
             counts[n] = counts[n - 1] + counts[n - 2];

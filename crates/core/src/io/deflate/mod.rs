@@ -1,14 +1,11 @@
 //! Deflate compression (RFC 1951) of arrays of single-precision numbers.
 //!
 //! In a rounded warp, the fourth byte of a number is similar to that of the number before, the first byte is zero,
-//! and the
-//! second byte has few values. So the compressor searches for repeats of three bytes: the fourth byte of one number
-//! and the
-//! first two bytes of the next number. It looks only at the last place where the three bytes occurred. The third byte
-//! of a
-//! number is written as a literal. Equal numbers in sequence are written as a run. General compressors also search
-//! for other
-//! repeats, and need two to three times as long for warps of the same compressed size.
+//! and the second byte has few values. So the compressor searches for repeats of three bytes: the fourth byte of one
+//! number and the first two bytes of the next number. It compares these bytes only with the last place where the same
+//! three bytes occurred. The third byte of a number is written as a literal. Equal numbers in sequence are written as
+//! a run. General compressors also search for other repeats, and need two to three times as long for warps of the
+//! same compressed size.
 
 mod bits;
 mod cells;
@@ -18,20 +15,20 @@ use bits::{Bits, Joined};
 use cells::{Finder, NEAR, Step};
 use codes::{Code, codes};
 
-/// Longest code, bits. Four literals and the unfinished bits of the last byte then fit into 64 bits.
+/// Length of the longest code, bits. Four literals and the up to 7 bits of an unfinished byte then fit into 64 bits.
 const LONGEST: usize = 14;
-/// Number of symbols: literals, the end of a block, and lengths of matches.
+/// Number of symbols of the code for literals, the end of a block, and lengths of matches.
 const SYMBOLS: usize = 286;
 const END: usize = 256;
 const DISTANCES: usize = 30;
-/// Quantity of numbers that share one set of codes. Codes fit fewer numbers better, but each set takes some 170
-/// bytes.
+/// Number of single-precision numbers in a deflate block. Each block has its own code tables, which take some 170
+/// bytes. Tables for smaller blocks would fit the data better, but take more space together.
 const BLOCK: usize = 1 << 14;
 
-/// Compresses a piece. The output ends at a byte boundary; an empty block is added there unless the piece is the last
-/// one. `memory` is a scratch buffer, which can be reused for the next piece.
+/// Compresses a piece of the data. The output ends at a byte boundary. An empty block is added there, unless the
+/// piece is the last one. `memory` is a scratch buffer, which can be reused for the next piece.
 pub(super) fn piece(bytes: &[u8], last: bool, memory: &mut Vec<u8>) -> Vec<u8> {
-    // Cells begin at the fourth byte of a number.
+    // A cell consists of the fourth byte of one number and the first three bytes of the next number.
     let (mut before, others) = bytes.split_at(bytes.len().min(3));
     let (cells, rest) = others.as_chunks::<4>();
     let mut finder = Finder::new(cells);
@@ -49,14 +46,15 @@ pub(super) fn piece(bytes: &[u8], last: bool, memory: &mut Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// Writes a deflate block: the cells, encoded by their steps, with the single bytes before and after the cells.
+/// Writes one deflate block: the bytes before the cells, the cells as their steps encode them, and the bytes after
+/// the cells.
 fn block(out: &mut Bits, cells: &[[u8; 4]], steps: &[Step], around: [&[u8]; 2], last: bool) {
     let (symbols, distances) = counts(cells, steps, around);
     let (symbols, distances) = (codes(&symbols, LONGEST), codes(&distances, LONGEST));
     header(out, &symbols, &distances, last);
     let of_byte: [Code; 256] = std::array::from_fn(|byte| symbols[byte]);
     let code = |byte: u8| of_byte[usize::from(byte)];
-    // Codes for a match of `length` bytes at a distance of `cells` cells.
+    // The codes for a match of `length` bytes at a distance of `cells` cells.
     let matched = |length: usize, cells: usize| {
         let mut joined = Joined::default();
         let (symbol, extra, bits) = of_length(length);
@@ -65,7 +63,7 @@ fn block(out: &mut Bits, cells: &[[u8; 4]], steps: &[Step], around: [&[u8]; 2], 
         joined.add(distances[symbol], extra, bits);
         joined
     };
-    // Matches of three bytes are the most frequent, so their joined codes are computed once for each distance.
+    // Most matches have three bytes, so the codes of such matches are computed once for each distance.
     let near: [Joined; NEAR + 1] =
         std::array::from_fn(|cells| if cells > 0 { matched(3, cells) } else { Joined::default() });
     around[0].iter().for_each(|&byte| out.push(Joined::of(code(byte))));
@@ -80,7 +78,8 @@ fn block(out: &mut Bits, cells: &[[u8; 4]], steps: &[Step], around: [&[u8]; 2], 
         let mut literals = Joined::of(a);
         literals.add(b, 0, 0);
         literals.add(c, 0, 0);
-        // Both encodings are computed and one is selected, because a branch here would be mispredicted too often.
+        // The codes for three literals and the codes for the match are both prepared, and one of them is selected
+        // without a branch. A branch would be mispredicted too often.
         let mut cell = std::hint::select_unpredictable(step.distance() == 0, literals, near[step.distance()]);
         cell.add(d, 0, 0);
         out.push(cell);
@@ -95,7 +94,7 @@ fn of_length(length: usize) -> (usize, u64, u32) {
     if length <= 10 {
         return (254 + length, 0, 0);
     }
-    // Each power of two has four symbols.
+    // Four symbols share each power of two of the match length.
     let above = length - 3;
     let bits = above.ilog2() - 2;
     (257 + 4 * bits as usize + (above >> bits), (above & ((1 << bits) - 1)) as u64, bits)
@@ -103,18 +102,19 @@ fn of_length(length: usize) -> (usize, u64, u32) {
 
 /// The symbol of a match distance, 4 to 32768, and the extra bits that follow the symbol (RFC 1951, 3.2.5).
 fn of_distance(distance: usize) -> (usize, u64, u32) {
-    // Each power of two has two symbols.
+    // Two symbols share each power of two of the match distance.
     let above = distance - 1;
     let bits = above.ilog2() - 1;
     (2 * bits as usize + (above >> bits), (above & ((1 << bits) - 1)) as u64, bits)
 }
 
-/// Counts how often each symbol occurs. The end of the block is counted, and at least two symbols of each kind,
-/// because a code needs two symbols.
+/// Counts how often each symbol occurs in a block: literals and match lengths, and match distances. The end of the
+/// block occurs once. Both results have at least two symbols with a count above zero, because a prefix code needs two
+/// symbols.
 fn counts(cells: &[[u8; 4]], steps: &[Step], around: [&[u8]; 2]) -> ([u32; SYMBOLS], [u32; DISTANCES]) {
     // Each byte of a cell has its own table, so that the processor can add to the four tables in parallel.
     let mut of_bytes = [[0u32; 256]; 4];
-    // Numbers of single cells, by the distance of their match.
+    // Number of cells that are encoded as a match of three bytes, for each distance of the match.
     let mut near = [0; NEAR + 1];
     let (mut symbols, mut distances) = ([0; SYMBOLS], [0; DISTANCES]);
     let mut left = cells;
@@ -146,15 +146,17 @@ fn counts(cells: &[[u8; 4]], steps: &[Step], around: [&[u8]; 2]) -> ([u32; SYMBO
     (symbols, distances)
 }
 
-/// Writes the header of a block with its own codes (RFC 1951, 3.2.7). The length of each code takes four bits.
+/// Writes the header of a block that has its own code tables (RFC 1951, 3.2.7). The length of each code takes four
+/// bits.
 fn header(out: &mut Bits, symbols: &[Code; SYMBOLS], distances: &[Code; DISTANCES], last: bool) {
     out.push_bits(u64::from(last) | 0b10 << 1, 3);
-    // The numbers of code lengths that follow: for literals and matches, for distances, and for the lengths
-    // themselves.
+    // The numbers of codes whose lengths follow: for literals and match lengths, for match distances, and for the
+    // code lengths themselves.
     out.push_bits((SYMBOLS - 257) as u64, 5);
     out.push_bits((DISTANCES - 1) as u64, 5);
     out.push_bits(19 - 4, 4);
-    // The three codes for repeated lengths are unused; the codes of the 16 lengths take four bits each.
+    // The codes 16 to 18, which repeat a code length, are not used. The codes for the lengths 0 to 15 take four bits
+    // each.
     (0..19).for_each(|n| out.push_bits(if n < 3 { 0 } else { 4 }, 3));
     for Code { length, .. } in symbols.iter().chain(distances) {
         out.push_bits(u64::from(length.reverse_bits() >> 4), 4);

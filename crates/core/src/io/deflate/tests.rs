@@ -37,15 +37,16 @@ fn what_was_deflated_comes_back() {
     let one_byte = |byte, length| vec![byte; length];
     let mut cases = vec![Vec::new(), vec![7], noise(4), noise(1003), noise(1 << 18), smooth(100_001, None)];
     cases.extend([smooth(100_001, Some(1.0 / 1024.0)), one_byte(9, 5000)]);
-    // Runs of zeros whose lengths are near the longest match and its multiples, at every position within a cell.
+    // Runs of zeros whose lengths are near those of the longest match and its multiples, and which start at every
+    // position within a cell.
     for words in (1..70).chain([128, 129, 130, 193, 194]) {
         cases.push([noise(8 + words % 4), one_byte(0, 4 * words), noise(9)].concat());
     }
-    // Sequences that repeat at the largest allowed distance and slightly beyond it.
+    // Sequences of bytes that repeat at the largest distance that the compressor uses, and slightly beyond it.
     for cells in [1, 2, 255, 256, 257, 1023, 1024, 1025, 8192] {
         cases.push(noise(4 * cells).repeat(3));
     }
-    // Counts for which Huffman codes would be longer than allowed.
+    // The symbol counts are such that unlimited Huffman codes would be too long for deflate.
     cases.push((0..24u8).flat_map(|byte| vec![byte; (1.6f64.powi(i32::from(byte)) * 4.0) as usize]).collect());
     for (n, case) in cases.iter().enumerate() {
         assert_eq!(inflated(&piece(case, true)), *case, "case {n}, {} bytes", case.len());
@@ -56,7 +57,7 @@ fn what_was_deflated_comes_back() {
 
 #[test]
 fn the_size_is_near_to_what_the_bytes_hold() {
-    // Entropy of the bytes, bits: the smallest size that a code of single bytes can reach.
+    // Entropy of the bytes in bits: the smallest size to which any code of single bytes can compress them.
     let entropy = |bytes: &[u8]| {
         let mut counts = [0u32; 256];
         bytes.iter().for_each(|&byte| counts[usize::from(byte)] += 1);
@@ -64,7 +65,7 @@ fn the_size_is_near_to_what_the_bytes_hold() {
         -counts.iter().filter(|count| **count > 0).map(|count| share(count) * share(count).log2()).sum::<f64>()
     };
     let size = |bytes: &[u8]| piece(bytes, true).len() as f64;
-    // The code tables of all blocks add at most half a percent.
+    // The code tables of all blocks add at most half a percent to the size.
     let random = noise(1 << 18);
     assert!(size(&random) < 1.006 * random.len() as f64, "{}", size(&random));
     let [exact, rounded] = [None, Some(1.0 / 1024.0)].map(|step| smooth(1 << 18, step));

@@ -1,4 +1,4 @@
-//! Files of one affine transform, in either of ITK's containers.
+//! Files with one affine transform of ITK, either MATLAB 4 or text.
 
 use std::io::Write;
 use std::path::Path;
@@ -10,16 +10,16 @@ use super::super::{Error, ErrorKind, small};
 use super::{kinds, matlab, text};
 use crate::AffineTransform;
 
-/// Largest file read, bytes; a transform has a few hundred.
+/// Largest size of a transform file, bytes. A transform takes a few hundred bytes.
 const LARGEST: u64 = 1 << 16;
 /// Name of the expected format, for error messages.
 const EXPECTED: &str = "an ITK transform (MATLAB 4 or text)";
-/// First characters of ITK's text transforms.
+/// The characters with which ITK's text transforms begin.
 pub(super) const TEXT: &str = "#Insight Transform File";
 
-/// A transform as stored in the file.
+/// A transform with the numbers as stored in the file.
 pub(super) struct Stored {
-    /// Name, such as `AffineTransform_double_3_3`.
+    /// Name of the kind of transform, such as `AffineTransform_double_3_3`.
     pub name: String,
     /// Parameters that an optimiser changes: for most kinds a matrix row by row, then a translation.
     pub parameters: Vec<f64>,
@@ -27,7 +27,8 @@ pub(super) struct Stored {
     pub fixed_parameters: Vec<f64>,
 }
 
-/// Reads an affine map, fixed → moving, RAS mm. The container is recognised by the contents, not by the name.
+/// Reads an affine map, fixed → moving, RAS mm. Whether the file is MATLAB 4 or text is recognised by its contents,
+/// not by its name.
 pub fn read_affine(path: &Path) -> Result<AffineTransform, Error> {
     kinds::to_world(&read(path)?).map_err(|kind| Error::new(path, kind))
 }
@@ -42,7 +43,7 @@ fn read(path: &Path) -> Result<Stored, Error> {
     let (bytes, whole) = small::read_start(path, LARGEST)?;
     let stored = match small::text_of(&bytes) {
         Some(text) if text.starts_with(TEXT) => text::parse(text),
-        // Binary transforms begin with numbers that contain zero bytes.
+        // Binary transforms begin with integers, some bytes of which are zero.
         Some(_) => Err(ErrorKind::Format { expected: EXPECTED, found: small::describe(&bytes) }),
         None => matlab::parse(&bytes),
     };

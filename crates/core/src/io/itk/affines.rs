@@ -11,7 +11,7 @@ use super::affine::{Stored, TEXT};
 use super::{kinds, text};
 use crate::AffineTransform;
 
-/// Largest file read, bytes: a transform takes some 300, and a series has at most 32767 volumes.
+/// Largest size of a file, bytes: a transform takes some 300 bytes, and a series has at most 32767 volumes.
 const LARGEST: u64 = 1 << 24;
 
 /// Reads the affine maps of a text file, fixed → moving, RAS mm, in the order of the file.
@@ -29,10 +29,11 @@ pub fn read_affines(path: &Path) -> Result<Vec<AffineTransform>, Error> {
     all.iter().map(|stored| kinds::to_world(stored).map_err(wrap)).collect()
 }
 
-/// Writes affine maps, fixed → moving, RAS mm, about `centre` (RAS mm), as a text file of ITK (`.txt` or `.tfm`).
+/// Writes affine maps, fixed → moving, RAS mm, as a text file of ITK (`.txt` or `.tfm`). `centre` (RAS mm) is the
+/// centre of rotation of all maps.
 ///
 /// # Errors
-/// The extension is another one; the folder does not exist or the disk is full.
+/// The file has another extension; the folder does not exist or the disk is full.
 pub fn write_affines(path: &Path, all: &[AffineTransform], centre: Point3<f64>) -> Result<(), Error> {
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
     if !matches!(extension.as_deref(), Some("txt" | "tfm")) {

@@ -15,12 +15,12 @@ use crate::{AffineTransform, DisplacementField, Grid, Transform, memory};
 /// The first bytes of every HDF5 file.
 pub(super) const SIGNATURE: [u8; 8] = *b"\x89HDF\r\n\x1a\n";
 
-/// Whether a name, in lower case, has the extension of a composite transform.
+/// Whether a file name, in lower case, has the extension of a composite transform.
 pub(super) fn is_name(name: &str) -> bool {
     name.ends_with(".h5") || name.ends_with(".hdf5")
 }
 
-/// Largest compression ratio of deflate.
+/// Largest compression ratio of deflate: unpacked bytes for each compressed byte.
 const LARGEST_RATIO: usize = 1032;
 
 /// Reads the parts of a composite transform, in the order in which they act on a point.
@@ -42,12 +42,12 @@ fn parse(bytes: Vec<u8>) -> Result<Vec<Transform>, ErrorKind> {
     for name in &names {
         let group = all.group(name)?;
         let kind = dataset(&group, ["TransformType", "TranformType"])?.read_string()?;
-        // The first member of the group lists the parts and has no parameters itself.
+        // The first member of the HDF5 group is the composite itself, which has no parameters.
         if !kind.starts_with("CompositeTransform") {
             steps.push(step(&group, kind)?);
         }
     }
-    // The last part of a composite acts first.
+    // In the file, the part that acts last on a point comes first.
     steps.reverse();
     Ok(steps)
 }
@@ -67,9 +67,9 @@ fn step(group: &Group, kind: String) -> Result<Transform, ErrorKind> {
     Ok(Transform::Affine(kinds::to_world(&stored)?))
 }
 
-/// The displacement field of the numbers in a composite: interleaved LPS vectors on the grid of the fixed parameters
-/// (size, origin, spacing, direction row by row, each in this number of dimensions). A two-dimensional field lies in
-/// the plane z = 0.
+/// Makes a displacement field from the numbers in a composite transform: `parameters` are interleaved LPS vectors,
+/// `fixed` describes their grid (size, origin, spacing, direction row by row, each in this number of dimensions). A
+/// two-dimensional field lies in the plane z = 0.
 fn displacement(dimensions: usize, parameters: &[f64], fixed: &[f64]) -> Result<DisplacementField, ErrorKind> {
     kinds::expect_count("fixed parameters", dimensions * (3 + dimensions), fixed)?;
     kinds::check_finite("fixed parameters", fixed)?;
@@ -77,7 +77,8 @@ fn displacement(dimensions: usize, parameters: &[f64], fixed: &[f64]) -> Result<
     let part = |number: usize, axis: usize| fixed[dimensions * number + axis];
     let mut shape = [0, 0, usize::from(dimensions == 2)];
     for (axis, size) in shape.iter_mut().enumerate().take(dimensions) {
-        // A size that is no integer stays 0 and is refused with the grid.
+        // If the stored size along an axis is not a positive integer, the size stays 0, and the grid is refused
+        // below.
         if part(0, axis).fract() == 0.0 && (1.0..=f64::from(i32::MAX)).contains(&part(0, axis)) {
             *size = part(0, axis) as usize;
         }
@@ -100,7 +101,7 @@ fn displacement(dimensions: usize, parameters: &[f64], fixed: &[f64]) -> Result<
     Ok(DisplacementField { grid, vectors })
 }
 
-/// A dataset by its name, or by the misspelt name that ITK wrote until 2016.
+/// Opens a dataset by its name, or by the misspelt name that ITK wrote until 2016.
 fn dataset(group: &Group, names: [&str; 2]) -> Result<Dataset, ErrorKind> {
     match group.dataset(names[0]) {
         Ok(found) => Ok(found),
@@ -108,10 +109,11 @@ fn dataset(group: &Group, names: [&str; 2]) -> Result<Dataset, ErrorKind> {
     }
 }
 
-/// The numbers of a dataset, in file order. `antsRegistration --float 1` and ANTsPy write single precision.
+/// Reads the numbers of a dataset, in file order. `antsRegistration --float 1` and ANTsPy write them in single
+/// precision.
 fn numbers(dataset: &Dataset) -> Result<Vec<f64>, ErrorKind> {
     let count = dataset.num_elements()?;
-    // The data is in memory three times: as read, in double precision, and as a list.
+    // The numbers are in memory three times: as read from the file, in double precision, and as the returned list.
     memory::check(count.saturating_mul(3 * size_of::<f64>() as u64))?;
     let numbers: ArrayD<f64> = match dataset.dtype() {
         Datatype::FloatingPoint { size: 4, .. } => dataset.read_array::<f32>()?.mapv(f64::from),

@@ -16,9 +16,9 @@ use crate::{AffineTransform, DisplacementField, Transform, TransformChain, memor
 /// Number of dimensions of a composite transform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dimensions {
-    /// For slices across the third axis.
+    /// Two dimensions, for slices across the third axis of the world.
     Two,
-    /// For volumes.
+    /// Three dimensions, for volumes.
     Three,
 }
 
@@ -34,9 +34,9 @@ impl Dimensions {
 /// A part of a composite transform.
 #[derive(Debug, Clone)]
 pub enum CompositePart<'a> {
-    /// An affine map.
+    /// An affine map, fixed → moving, RAS mm.
     Affine(AffineTransform),
-    /// A displacement field.
+    /// A displacement field, RAS mm.
     Field(Cow<'a, DisplacementField>),
 }
 
@@ -101,11 +101,12 @@ fn encode(parts: &[CompositePart], centre: Point3<f64>, dimensions: Dimensions) 
         CompositePart::Affine(_) => 0,
         CompositePart::Field(field) => (dimensions.count() * field.vectors.len() * size_of::<f32>()) as u64,
     });
-    // The data is in memory three times: as given to the writer, in the writer's plan, and in the file.
+    // The vectors of the fields are in memory three times: as given to the HDF5 library, in the library's plan of the
+    // file, and in the bytes of the file.
     memory::check(3 * of_fields.sum::<u64>())?;
     let n = dimensions.count();
     let mut file = Hdf5Builder::new().dataset(kind(0, format!("CompositeTransform_double_{n}_{n}"))?);
-    // The last part of a composite acts first.
+    // In the file, the part that acts last on a point comes first.
     for (index, part) in parts.iter().rev().enumerate() {
         let [name, parameters, fixed] = match part {
             CompositePart::Affine(affine) => affine_group(index + 1, affine, centre, dimensions)?,
@@ -145,8 +146,8 @@ fn affine_group(
     ])
 }
 
-/// Writes a displacement field: interleaved LPS vectors, and the grid (size, origin, spacing, direction row by row),
-/// in this number of dimensions.
+/// Makes the datasets of a displacement field: interleaved LPS vectors, and the grid (size, origin, spacing,
+/// direction row by row), in this number of dimensions.
 fn field_group(
     group: usize,
     field: &DisplacementField,
@@ -180,7 +181,7 @@ fn field_group(
     ])
 }
 
-/// The bytes of all vectors, the components of each vector together; computed on all threads.
+/// The bytes of all vectors, in which the components of each vector follow each other; computed on all threads.
 fn interleaved<const N: usize>(
     field: &DisplacementField,
     components: impl Fn([f32; 3]) -> [f32; N] + Sync + Send,

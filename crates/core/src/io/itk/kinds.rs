@@ -1,6 +1,5 @@
-//! The kinds of ITK transforms that are affine maps, and the meaning of their numbers.
-//!
-//! All except translations map y = A(x − c) + c + t in LPS mm, with the centre c in the fixed parameters.
+//! The kinds of ITK transforms that are affine maps, and the meaning of their parameters. All kinds except
+//! translations map y = A(x − c) + c + t in LPS mm, with the centre c in the fixed parameters.
 
 use nalgebra::{Matrix3, Point3, Quaternion, Rotation3, UnitQuaternion, Vector3};
 
@@ -9,13 +8,13 @@ use super::affine::Stored;
 use super::planar;
 use crate::AffineTransform;
 
-/// The supported kinds, for messages.
+/// Description of the supported kinds of transforms, for messages.
 const EXPECTED: &str = "an affine, rigid, similarity or translation transform of two or three dimensions";
 
-/// Ending of the names of two-dimensional transforms.
+/// Ending of the names of ITK's two-dimensional transforms.
 pub(super) const OF_SLICES: &str = "_2_2";
 
-/// The map in RAS mm of an ITK transform as stored in a file.
+/// The affine map in RAS mm that a transform from a file describes.
 pub(super) fn to_world(stored: &Stored) -> Result<AffineTransform, ErrorKind> {
     let unknown = || ErrorKind::TransformType { expected: EXPECTED, found: stored.name.clone() };
     let in_plane = stored.name.ends_with(OF_SLICES);
@@ -62,7 +61,7 @@ pub(super) fn to_world(stored: &Stored) -> Result<AffineTransform, ErrorKind> {
     };
     let centre = match (kind, stored.fixed_parameters.as_slice()) {
         ("TranslationTransform" | "IdentityTransform", _) => Vector3::zeros(),
-        // The fourth fixed parameter selects the order of the rotations.
+        // The fourth fixed parameter tells in which order the rotations about x, y and z are applied.
         ("Euler3DTransform", [x, y, z, _]) => Vector3::new(*x, *y, *z),
         (_, centre) => {
             expect_count("fixed parameters", 3, centre)?;
@@ -70,12 +69,13 @@ pub(super) fn to_world(stored: &Stored) -> Result<AffineTransform, ErrorKind> {
         }
     };
     let world = flip(&AffineTransform { matrix, translation: translation + centre - matrix * centre });
-    // Finite parameters can give a matrix that is not finite: a quaternion of zero length, or products that overflow.
+    // The matrix can have NaN or infinite numbers although all parameters are finite: a quaternion may have zero
+    // length, or products may overflow.
     check_finite("matrix", world.to_homogeneous().as_slice())?;
     Ok(world)
 }
 
-/// A map of RAS mm as ITK's affine transform about `centre` (RAS mm).
+/// Describes a map of RAS mm as ITK's affine transform about `centre` (RAS mm).
 pub(super) fn from_world(affine: &AffineTransform, centre: Point3<f64>) -> Stored {
     let AffineTransform { matrix, translation } = flip(affine);
     let centre = Vector3::new(-centre.x, -centre.y, centre.z);
@@ -87,8 +87,8 @@ pub(super) fn from_world(affine: &AffineTransform, centre: Point3<f64>) -> Store
     }
 }
 
-/// A map of RAS mm as ITK's two-dimensional affine transform about `centre` (RAS mm); `None` if the map leaves the
-/// plane.
+/// Describes a map of RAS mm as ITK's two-dimensional affine transform about `centre` (RAS mm); `None` if the map
+/// moves points out of the plane.
 pub(super) fn from_world_of_slices(affine: &AffineTransform, centre: Point3<f64>) -> Option<Stored> {
     planar::from_lps(&flip(affine), &Point3::new(-centre.x, -centre.y, centre.z))
 }
@@ -109,7 +109,8 @@ fn euler(angles: [f64; 3], order_zyx: bool) -> Matrix3<f64> {
     (if order_zyx { z * y * x } else { z * x * y }).into_inner()
 }
 
-/// Rotation of the unit quaternion with this vector part and a positive scalar part.
+/// The rotation of a unit quaternion with this vector part. The scalar part is positive and follows from the unit
+/// length.
 fn versor(x: f64, y: f64, z: f64) -> Matrix3<f64> {
     let w = (1.0 - (x * x + y * y + z * z)).max(0.0).sqrt();
     UnitQuaternion::from_quaternion(Quaternion::new(w, x, y, z)).to_rotation_matrix().into_inner()

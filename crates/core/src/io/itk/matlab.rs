@@ -1,10 +1,10 @@
-//! MATLAB 4 records, the container of ITK's binary transforms.
+//! Records of MATLAB 4 files, in which ITK stores binary transforms.
 
 use super::super::{ErrorKind, foreign};
 use super::affine::Stored;
 
-/// Parses the two records of a transform: the parameters, whose record has the name of the transform, and the fixed
-/// parameters.
+/// Parses the two records of a transform. The first record has the name of the kind of transform and holds the
+/// parameters; the second record holds the fixed parameters.
 pub(super) fn parse(bytes: &[u8]) -> Result<Stored, ErrorKind> {
     let mut rest = bytes;
     let (name, parameters) = record(&mut rest, bytes)?;
@@ -12,7 +12,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Stored, ErrorKind> {
     Ok(Stored { name, parameters, fixed_parameters })
 }
 
-/// The transform as two little-endian records of doubles.
+/// Formats the transform as two little-endian records of double-precision numbers.
 pub(super) fn format(stored: &Stored) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (name, numbers) in [(stored.name.as_str(), &stored.parameters), ("fixed", &stored.fixed_parameters)] {

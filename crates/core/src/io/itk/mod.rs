@@ -48,7 +48,7 @@ pub fn is_composite(path: &Path) -> bool {
     composite::is_name(&path.to_string_lossy().to_lowercase())
 }
 
-/// Whether the file contains a two-dimensional affine map, which cannot be used for volumes.
+/// Whether the file contains a two-dimensional affine map. Such a map can be used for slices only, not for volumes.
 pub fn is_affine_of_slices(path: &Path) -> Result<bool, Error> {
     let (start, _) = small::read_start(path, composite::SIGNATURE.len() as u64)?;
     if start == composite::SIGNATURE || nifti::starts_like_nifti(&start) {

@@ -8,10 +8,11 @@ use super::affine::Stored;
 use super::kinds::expect_count;
 use crate::AffineTransform;
 
-/// Largest coefficient between the plane and the third axis that counts as rounding.
+/// Largest coefficient between the third axis and the first two axes that is taken for a rounding error.
 const ROUNDING: f64 = 1e-6;
 
-/// The map in LPS mm of a stored two-dimensional transform: its linear part, and its translation about the origin.
+/// The map in LPS mm that a two-dimensional transform from a file describes: linear part, and translation for
+/// rotations about the origin.
 pub(super) fn to_lps(kind: &str, stored: &Stored) -> Result<Option<AffineTransform>, ErrorKind> {
     let p = stored.parameters.as_slice();
     let count = |expected| expect_count("parameters", expected, p);
@@ -41,8 +42,8 @@ pub(super) fn to_lps(kind: &str, stored: &Stored) -> Result<Option<AffineTransfo
     Ok(Some(in_space(&matrix, &(translation + centre - matrix * centre))))
 }
 
-/// A map of LPS mm as ITK's two-dimensional affine transform about `centre`; `None` if it mixes the third axis with
-/// the others.
+/// Describes a map of LPS mm as ITK's two-dimensional affine transform about `centre`; `None` if the map mixes the
+/// third coordinate with the others.
 pub(super) fn from_lps(map: &AffineTransform, centre: &Point3<f64>) -> Option<Stored> {
     let m = &map.matrix;
     let tied = [m[(0, 2)], m[(1, 2)], m[(2, 0)], m[(2, 1)]];

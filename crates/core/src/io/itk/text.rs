@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::super::ErrorKind;
 use super::affine::Stored;
 
-/// Reads the transform of a text file.
+/// Parses a text file with a single transform.
 pub(super) fn parse(text: &str) -> Result<Stored, ErrorKind> {
     let mut all = parse_all(text)?;
     match all.pop() {
@@ -50,14 +50,14 @@ pub(super) fn parse_all(text: &str) -> Result<Vec<Stored>, ErrorKind> {
     Ok(all)
 }
 
-/// Transforms as text, with all digits.
+/// Formats transforms as text. Numbers keep all their digits.
 pub(super) fn format(all: &[Stored]) -> Vec<u8> {
     let join = |numbers: &[f64]| numbers.iter().map(f64::to_string).collect::<Vec<_>>().join(" ");
     let mut text = "#Insight Transform File V1.0\n".to_string();
     for (number, stored) in all.iter().enumerate() {
         let (parameters, fixed) = (join(&stored.parameters), join(&stored.fixed_parameters));
         let name = &stored.name;
-        // Writing to a String cannot fail.
+        // Writing to a `String` cannot fail.
         let _ = write!(
             text,
             "#Transform {number}\nTransform: {name}\nParameters: {parameters}\nFixedParameters: {fixed}\n"

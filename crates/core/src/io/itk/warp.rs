@@ -1,4 +1,4 @@
-//! Displacement fields as ITK's NIfTI vector images: three planes, LPS mm.
+//! Displacement fields as NIfTI vector images of ITK: all x components, then all y, then all z, in LPS mm.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use super::super::nifti::{self, GridRule, Planes, PlanesFile, Stored, Vectors};
 use super::super::{Error, Target};
 use crate::{DisplacementField, Grid, Volume};
 
-/// Signs that convert an LPS vector to RAS, and back.
+/// Signs of the factors that convert a vector from LPS to RAS, or from RAS to LPS.
 const FLIP: [f32; 3] = [-1.0, -1.0, 1.0];
 
 /// NIfTI's intent code for displacement vectors. ITK reads vectors with this code as RAS, unlike vectors with the
@@ -18,7 +18,7 @@ pub fn read_warp(path: &Path) -> Result<DisplacementField, Error> {
     read_warp_by(GridRule::default(), path)
 }
 
-/// Reads a field as [`read_warp`] does, with the grid by `rule`.
+/// Reads a displacement field as [`read_warp`] does. `rule` tells how the grid is read from the header.
 pub fn read_warp_by(rule: GridRule, path: &Path) -> Result<DisplacementField, Error> {
     let Vectors { grid, mut vectors, intent } = nifti::read_vectors(rule, path)?;
     if intent != DISPLACEMENT_INTENT {

@@ -7,7 +7,7 @@ use super::grid_rule::SCANNER;
 use super::header;
 use crate::AffineTransform;
 
-/// A header that ITK, and therefore ANTs, reads differently.
+/// A contradiction in a header because of which ITK, and therefore ANTs, places the image elsewhere.
 ///
 /// ITK always takes the voxel sizes from `pixdim`, and reverses an axis whose size is negative (`NiftiImageIO`,
 /// `ImageFileReader`). This program takes the sform unchanged.
@@ -16,30 +16,31 @@ use crate::AffineTransform;
 pub enum HeaderDoubt {
     /// The header has an sform and a qform that differ: this program takes the sform, ITK the qform.
     FormsApart {
-        /// Largest distance between a corner of the image by the sform and the same corner by the qform, mm.
+        /// Largest distance, over the corners of the image, between the position by the sform and the position by the
+        /// qform, mm.
         corners_mm: f64,
     },
     /// The voxel sizes of the sform differ from `pixdim`: this program takes the sizes of the sform, ITK those of
     /// `pixdim` along the directions of the sform.
     OtherSizes {
-        /// Voxel sizes by the sform, mm.
+        /// Voxel sizes according to the sform, mm.
         sform_mm: [f64; 3],
-        /// Voxel sizes by `pixdim`, as ITK takes them, mm.
+        /// Voxel sizes according to `pixdim`, as ITK takes them, mm.
         pixdim_mm: [f64; 3],
-        /// Largest distance between the positions of a corner of the image by the two readings, mm.
+        /// Largest distance, over the corners of the image, between the positions for this program and for ITK, mm.
         corners_mm: f64,
     },
     /// A voxel size in `pixdim` is negative: this program ignores the sign, ITK reverses the axis.
     NegativeSizes {
-        /// Voxel sizes by `pixdim`, mm.
+        /// Voxel sizes according to `pixdim`, with their signs, mm.
         pixdim_mm: [f64; 3],
-        /// Largest distance between the positions of a corner of the image by the two readings, mm.
+        /// Largest distance, over the corners of the image, between the positions for this program and for ITK, mm.
         corners_mm: f64,
     },
 }
 
 impl HeaderDoubt {
-    /// Largest distance between the positions of a corner of the image by the two readings, mm.
+    /// Largest distance, over the corners of the image, between the positions for this program and for ITK, mm.
     pub fn corners_mm(&self) -> f64 {
         match self {
             HeaderDoubt::FormsApart { corners_mm }
@@ -49,10 +50,12 @@ impl HeaderDoubt {
     }
 }
 
-/// Largest distance of two readings that counts as rounding, mm: headers store single-precision numbers.
+/// Largest distance between positions for this program and for ITK that is taken for rounding, mm: headers store
+/// single-precision numbers.
 const ROUNDING_MM: f64 = 1e-3;
 
-/// The contradictions in the header of a volume of this shape. In a slice only the first two axes count.
+/// Lists the contradictions in the header of an image with this number of voxels along each axis. In a slice, the
+/// voxel size along the third axis does not count.
 pub(super) fn of(header: &NiftiHeader, shape: [usize; 3]) -> Vec<HeaderDoubt> {
     let axes = if shape[2] == 1 { 2 } else { 3 };
     [forms_apart(header, shape), other_sizes(header, shape, axes), negative_sizes(header, shape, axes)]
@@ -62,8 +65,8 @@ pub(super) fn of(header: &NiftiHeader, shape: [usize; 3]) -> Vec<HeaderDoubt> {
         .collect()
 }
 
-/// The case where ITK takes the qform although there is an sform: the header has both, they differ, and the sform's
-/// code is not that of the scanner.
+/// Compares sform and qform in the case where ITK takes the qform although there is an sform: the header has both,
+/// and the sform's code is not that of scanner space.
 fn forms_apart(header: &NiftiHeader, shape: [usize; 3]) -> Option<HeaderDoubt> {
     if header.qform_code <= 0 || header.sform_code <= SCANNER {
         return None;
@@ -82,7 +85,7 @@ fn other_sizes(header: &NiftiHeader, shape: [usize; 3], axes: usize) -> Option<H
     }
     let AffineTransform { matrix, .. } = header::sform(header);
     let sform = Vector3::from_fn(|axis, _| matrix.column(axis).norm());
-    // ITK replaces a `pixdim` that is not a valid size by 1.
+    // ITK takes the voxel size 1 where `pixdim` is not a valid size.
     let pixdim = header::sizes(header).map(|size| if size > 0.0 && size.is_finite() { size } else { 1.0 });
     let to_mm = header::unit_mm(header);
     Some(HeaderDoubt::OtherSizes {
@@ -101,7 +104,8 @@ fn negative_sizes(header: &NiftiHeader, shape: [usize; 3], axes: usize) -> Optio
     })
 }
 
-/// How far the last voxel moves if the voxel sizes change by `step` along orthogonal axes.
+/// Distance by which the last voxel moves if the voxel sizes along orthogonal axes change by `step`; in the unit of
+/// `step`.
 fn reach(step: Vector3<f64>, shape: [usize; 3], axes: usize) -> f64 {
     (0..axes).map(|axis| (step[axis] * (shape[axis] - 1) as f64).powi(2)).sum::<f64>().sqrt()
 }

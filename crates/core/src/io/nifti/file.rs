@@ -11,26 +11,26 @@ use super::header;
 use super::voxels::Encoding;
 use crate::{Grid, memory};
 
-/// Number of bytes that are converted together; a multiple of every voxel size.
+/// Number of bytes that are read and converted together; a multiple of every voxel size.
 const BLOCK: usize = 1 << 18;
 
-/// An open NIfTI file.
+/// An open NIfTI file whose header has been read.
 pub(super) struct NiftiFile {
-    /// The header as stored.
+    /// The header with its values as stored.
     pub header: NiftiHeader,
-    /// How the voxels are stored.
+    /// Type, byte order and scaling of the stored voxels.
     pub encoding: Encoding,
     /// The rule by which the grid of the image is read from the header.
     rule: GridRule,
     /// Path of the file with the voxels: the `.nii` file itself, or the `.img` file of a `.hdr` and `.img` pair.
     path: PathBuf,
     source: Source,
-    /// Position in the file where the values announced by [`NiftiFile::begin`] end.
+    /// Position in the file at which the values requested by [`NiftiFile::begin`] end.
     end: u64,
 }
 
 impl NiftiFile {
-    /// Opens `path`: `.nii`, or either file of a `.hdr` and `.img` pair, gzipped or not.
+    /// Opens the image `path`: a `.nii` file, or either file of a `.hdr` and `.img` pair, gzipped or not.
     pub fn open(path: &Path, rule: GridRule) -> Result<NiftiFile, Error> {
         let pair = Pair::of(path);
         let path = pair.as_ref().map_or(path, |pair| &pair.header);
@@ -51,7 +51,7 @@ impl NiftiFile {
         Ok(NiftiFile { header, encoding, rule, path: pair.image.clone(), source, end: 0 })
     }
 
-    /// The grid of a file that contains one scalar volume.
+    /// The grid of a file that must contain one scalar volume.
     pub fn scalar_grid(&self) -> Result<Grid, ErrorKind> {
         let extents = header::extents(&self.header)?;
         let count = extents[3..].iter().fold(1u64, |product, &extent| product.saturating_mul(extent));
@@ -61,7 +61,7 @@ impl NiftiFile {
         self.volume_grid(extents)
     }
 
-    /// The grid of a file that contains a series of scalar volumes, and their number.
+    /// The grid and the number of volumes of a file that must contain a series of scalar volumes.
     pub fn series_grid(&self) -> Result<(Grid, u64), ErrorKind> {
         let extents = header::extents(&self.header)?;
         match extents[4..] {
@@ -70,8 +70,8 @@ impl NiftiFile {
         }
     }
 
-    /// The grid of a file that contains one volume of vectors, and their number of components: three, or two for a
-    /// slice.
+    /// The grid and the number of components of a file that must contain one volume of vectors. Vectors have three
+    /// components, or two in a slice.
     pub fn vector_grid(&self) -> Result<(Grid, usize), ErrorKind> {
         let extents = header::extents(&self.header)?;
         let components = match extents[2..] {
@@ -84,16 +84,17 @@ impl NiftiFile {
 
     /// The grid of the first three dimensions of the header.
     pub fn volume_grid(&self, extents: [u64; 7]) -> Result<Grid, ErrorKind> {
-        // NIfTI dimensions are at most 32767.
+        // The numbers fit, because NIfTI dimensions are at most 32767.
         let shape = [0, 1, 2].map(|axis| extents[axis] as usize);
-        // A slice is a two-dimensional image. A single row or column is not.
+        // A slice with several voxels along its first two axes is a two-dimensional image. A single row or column of
+        // voxels is refused.
         if shape[..2].contains(&1) {
             return Err(ErrorKind::Flat { shape });
         }
         self.rule.grid(&self.header, shape)
     }
 
-    /// Checks that the file can contain `count` values, and moves to the first value.
+    /// Checks that the file can contain `count` values, and moves to the first of these values.
     pub fn begin(&mut self, count: u64) -> Result<(), Error> {
         let mut begin = || {
             let start = header::voxel_offset(&self.header)?;
@@ -104,7 +105,8 @@ impl NiftiFile {
         begin().map_err(|kind| Error::new(&self.path, kind))
     }
 
-    /// Passes the next `count` announced values to `take`, block by block, as stored.
+    /// Reads the next `count` of the values requested by [`NiftiFile::begin`], and passes their bytes to `take` block
+    /// by block.
     pub fn next_values(&mut self, count: u64, mut take: impl FnMut(&Encoding, &[u8])) -> Result<(), Error> {
         let mut next = || {
             let end = self.source.position().saturating_add(count.saturating_mul(self.value_bytes())).min(self.end);
@@ -116,16 +118,16 @@ impl NiftiFile {
                 }
                 take(&self.encoding, &block[..step]);
             }
-            // The checksum of a compressed file follows the announced values.
+            // In a compressed file, the checksum follows the last value.
             if end == self.end { self.source.finish() } else { Ok(()) }
         };
         next().map_err(|kind| Error::new(&self.path, kind))
     }
 
-    /// Reads all `count` values through `append`.
+    /// Reads `count` values, which `append` converts and appends to the result.
     ///
     /// # Errors
-    /// A file that cannot contain them, too little memory, a damaged file.
+    /// The file is too short for the values, memory is short, or the file is damaged.
     pub fn read<T>(
         &mut self,
         count: u64,
@@ -137,7 +139,7 @@ impl NiftiFile {
         Ok(values)
     }
 
-    /// Allocates memory for `count` values.
+    /// Allocates memory for `count` values; an error names this file.
     pub fn room_for<T>(&self, count: u64) -> Result<Vec<T>, Error> {
         memory::room_for(count).map_err(|shortage| Error::new(&self.path, shortage))
     }
@@ -155,7 +157,8 @@ struct Pair {
 }
 
 impl Pair {
-    /// The two files to which `path` belongs by its name. The voxel file is `x.img` or `x.img.gz`, whichever exists.
+    /// The two files of the pair to which `path` belongs by its name. If both `x.img` and `x.img.gz` could be meant,
+    /// the file that exists is taken.
     fn of(path: &Path) -> Option<Pair> {
         let name = path.file_name()?.to_str()?;
         let (stem, packed) = name.strip_suffix(".gz").map_or((name, false), |stem| (stem, true));

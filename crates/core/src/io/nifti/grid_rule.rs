@@ -1,4 +1,4 @@
-//! Rules for the grid of a header: this program's rule and ITK's rule.
+//! Rules by which the grid is read from a NIfTI header: this program's rule and ITK's rule.
 
 use ::nifti::NiftiHeader;
 use nalgebra::{Matrix3, Vector3};
@@ -7,10 +7,10 @@ use super::super::ErrorKind;
 use super::header;
 use crate::{AffineTransform, Grid, GridError};
 
-/// Voxel size below which a voxel counts as having no thickness, in the header's unit.
+/// Smallest length of the third voxel axis, in the header's unit. A slice with a shorter third axis gets a new one.
 const LEAST_THICKNESS: f64 = 1e-6;
 
-/// NIfTI's code for scanner space.
+/// NIfTI's code of scanner space, for qform and sform.
 pub(super) const SCANNER: i16 = 1;
 
 /// The rule by which the grid is read from a header.
@@ -29,7 +29,7 @@ pub enum GridRule {
 }
 
 impl GridRule {
-    /// Computes the grid of a header for an image of this shape.
+    /// Computes the grid of an image with this number of voxels along each axis from its header.
     pub(super) fn grid(self, header: &NiftiHeader, shape: [usize; 3]) -> Result<Grid, ErrorKind> {
         let (sform, qform) = (header.sform_code > 0, header.qform_code > 0);
         match self {
@@ -50,8 +50,8 @@ impl GridRule {
     }
 }
 
-/// A map with the directions of the given map and the voxel sizes of `pixdim`. An axis with a negative size is
-/// reversed. An invalid size counts as 1, as in ITK.
+/// Replaces the voxel sizes of a voxel-to-world map by those of `pixdim` and keeps the directions of its axes. An
+/// axis with a negative size is reversed. An invalid size counts as 1, as in ITK.
 fn by_sizes(header: &NiftiHeader, map: AffineTransform) -> AffineTransform {
     let step = Vector3::from_fn(|axis, _| {
         let size = f64::from(header.pixdim[axis + 1]);
@@ -63,11 +63,11 @@ fn by_sizes(header: &NiftiHeader, map: AffineTransform) -> AffineTransform {
     AffineTransform { matrix: map.matrix * Matrix3::from_diagonal(&step), translation: map.translation }
 }
 
-/// Computes the grid from a map in the header's unit.
+/// Computes the grid from a voxel-to-world map in the header's unit of length.
 fn in_mm(header: &NiftiHeader, shape: [usize; 3], mut map: AffineTransform) -> Result<Grid, ErrorKind> {
     let to_mm = header::unit_mm(header);
     if shape[2] == 1 && map.matrix.column(2).norm() < LEAST_THICKNESS {
-        // Two-dimensional headers may not define the third axis.
+        // Headers of two-dimensional images may leave the third axis undefined.
         let [x, y] = [0, 1].map(|axis| map.matrix.column(axis).normalize());
         map.matrix.set_column(2, &x.cross(&y));
     }

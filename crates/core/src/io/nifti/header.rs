@@ -6,12 +6,12 @@ use nalgebra::{Matrix3, Matrix4, Quaternion, Rotation3, UnitQuaternion, Vector3}
 use super::super::{ErrorKind, foreign};
 use crate::{AffineTransform, Grid};
 
-/// Length of a header and of the four bytes after it that announce extensions.
+/// Length of a header in bytes, with the four bytes after it that announce extensions.
 pub(super) const WITH_EXTENDER: usize = 352;
-/// Length of a header.
+/// Length of a header in bytes, without the bytes that announce extensions.
 pub(super) const LENGTH: usize = 348;
 
-/// Reads the header from the first bytes of a file; `None` if it is cut off.
+/// Reads the header from the first bytes of a file; `None` if there are too few bytes.
 pub(super) fn parse(bytes: &[u8]) -> Result<Option<NiftiHeader>, ErrorKind> {
     let not_nifti = |found: String| ErrorKind::Format { expected: "a NIfTI file", found };
     let Some(size) = bytes.first_chunk() else { return Ok(None) };
@@ -31,15 +31,15 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<NiftiHeader>, ErrorKind> {
         return Err(not_nifti(format!("magic \"{}\" instead of \"n+1\\0\"", magic.escape_ascii())));
     }
     let header = NiftiHeader::from_reader(bytes).map_err(|error| not_nifti(error.to_string()))?;
-    // The NIfTI crate determines the byte order from dim[0]. If the header size is wrong in this order, the size is
-    // reported.
+    // The NIfTI crate determines the byte order from `dim[0]`. If the size of the header is wrong in this byte order,
+    // `dim[0]` is wrong, so the dimensions are reported.
     if header.sizeof_hdr != LENGTH as i32 {
         return Err(ErrorKind::Dimensions { dim: dimensions(&header).map(i16::swap_bytes) });
     }
     Ok(Some(header))
 }
 
-/// Offset of the voxels in their file.
+/// Offset of the voxels from the start of their file, bytes.
 pub(super) fn voxel_offset(header: &NiftiHeader) -> Result<u64, ErrorKind> {
     let offset = header.vox_offset;
     let single_file = header.magic == *b"n+1\0";
@@ -73,7 +73,7 @@ pub(super) fn extents(header: &NiftiHeader) -> Result<[u64; 7], ErrorKind> {
     Ok(extents)
 }
 
-/// The sform, in the header's unit.
+/// The sform: the map from voxel indices to the world, in the header's unit of length.
 pub(super) fn sform(header: &NiftiHeader) -> AffineTransform {
     let rows = [header.srow_x, header.srow_y, header.srow_z];
     AffineTransform {
@@ -82,12 +82,12 @@ pub(super) fn sform(header: &NiftiHeader) -> AffineTransform {
     }
 }
 
-/// Voxel sizes in the header's unit, without their signs.
+/// Voxel sizes in the header's unit of length, without their signs.
 pub(super) fn sizes(header: &NiftiHeader) -> Vector3<f64> {
     Vector3::from_fn(|axis, _| f64::from(header.pixdim[axis + 1]).abs())
 }
 
-/// Length of the header's unit, mm.
+/// The header's unit of length in mm.
 pub(super) fn unit_mm(header: &NiftiHeader) -> f64 {
     match header.xyzt_units & 7 {
         1 => 1e3,
@@ -96,20 +96,22 @@ pub(super) fn unit_mm(header: &NiftiHeader) -> f64 {
     }
 }
 
-/// The map of a header with voxel sizes only. Programs disagree about its axes. This is ITK's choice (first axis to
-/// the left, second to the back, third up), so that the transforms written here have the same meaning in ANTs.
+/// The voxel-to-world map of a header that has voxel sizes only, no sform and no qform. Programs disagree about the
+/// axes of such images. This map follows ITK (first axis to the left, second to the back, third up), so that the
+/// transforms written here have the same meaning in ANTs.
 pub(super) fn sizes_alone(header: &NiftiHeader) -> AffineTransform {
     let spacing = sizes(header);
     let axes = Vector3::new(-spacing.x, -spacing.y, spacing.z);
     AffineTransform { matrix: Matrix3::from_diagonal(&axes), translation: Vector3::zeros() }
 }
 
-/// The rotation of the quaternion, the third axis reversed if qfac (`pixdim[0]`) is negative.
+/// The qform: the map from voxel indices to the world, in the header's unit of length. The third axis is reversed if
+/// qfac (`pixdim[0]`) is negative.
 pub(super) fn qform(header: &NiftiHeader) -> Result<AffineTransform, ErrorKind> {
     let mut spacing = sizes(header);
     let [b, c, d] = [header.quatern_b, header.quatern_c, header.quatern_d].map(f64::from);
-    // A remainder this small is rounding of b, c and d: the rotation is by 180°, as for grids in LPS order. NIfTI's
-    // own library uses the same limit.
+    // If 1 − b² − c² − d² is this small, its difference from 0 is a rounding error of b, c and d: the rotation is by
+    // 180°, as for grids in LPS order. NIfTI's own library uses the same limit.
     let remainder = 1.0 - (b * b + c * c + d * d);
     if remainder < -1e-3 {
         return Err(ErrorKind::Quaternion(1.0 - remainder));
@@ -125,16 +127,16 @@ pub(super) fn qform(header: &NiftiHeader) -> Result<AffineTransform, ErrorKind> 
     })
 }
 
-/// A header for `grid`, with vectors of `axes` components if given. qform and sform are equal, both with code 1
-/// (scanner); units are mm.
+/// Makes a header for images on `grid`. `axes` is the number of components of a vector, or `None` for scalars. qform
+/// and sform are equal, both with code 1 (scanner); the unit is mm.
 pub(super) fn for_grid(grid: &Grid, datatype: NiftiType, axes: Option<usize>) -> Result<NiftiHeader, ErrorKind> {
     let shape = grid.shape;
     if shape.iter().any(|&n| n > i16::MAX as usize) {
         return Err(ErrorKind::TooLarge { shape });
     }
     let [nx, ny, nz] = shape.map(|n| n as u16);
-    // ITK loses the axes of a slice if its header has three dimensions and the file is read as a two-dimensional
-    // image.
+    // The header of a slice has two dimensions. With three dimensions, ITK would ignore the directions of the axes
+    // when it reads the file as a two-dimensional image.
     let dimensions = if grid.is_slice_across_z() { 2 } else { 3 };
     let reflected = grid.direction.determinant() < 0.0;
     let mut rotation = grid.direction;
@@ -142,7 +144,7 @@ pub(super) fn for_grid(grid: &Grid, datatype: NiftiType, axes: Option<usize>) ->
         rotation.column_mut(2).neg_mut();
     }
     let quaternion = UnitQuaternion::from_rotation_matrix(&Rotation3::from_matrix_unchecked(rotation));
-    // NIfTI stores b, c, d and assumes a ≥ 0.
+    // NIfTI stores b, c and d of the quaternion (a, b, c, d) and assumes a ≥ 0.
     let sign = if quaternion.w < 0.0 { -1.0 } else { 1.0 };
     let [b, c, d] = [quaternion.i, quaternion.j, quaternion.k].map(|q| (sign * q) as f32);
     let world: Matrix4<f64> = grid.voxel_to_world().to_homogeneous();
@@ -176,7 +178,7 @@ pub(super) fn for_grid(grid: &Grid, datatype: NiftiType, axes: Option<usize>) ->
     })
 }
 
-/// The header as bytes, little-endian, with no extension.
+/// The bytes of the header, little-endian. They announce no extension.
 pub(super) fn to_bytes(header: &NiftiHeader) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(WITH_EXTENDER);
     macro_rules! put {

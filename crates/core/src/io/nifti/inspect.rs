@@ -1,4 +1,4 @@
-//! Inspection of a NIfTI header without reading the voxels.
+//! Inspection of the header of a NIfTI file. The voxels are not read.
 
 use std::path::Path;
 
@@ -14,25 +14,25 @@ use crate::Grid;
 /// The main fields of the header of a NIfTI file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Inspection {
-    /// The field `dim`: number of dimensions, then the size along each.
+    /// The field `dim`: number of dimensions, then the number of elements along each dimension.
     pub dim: [i16; 8],
     /// Type of the stored values, such as "Int16".
     pub datatype: String,
-    /// Whether numbers are big-endian.
+    /// Whether the numbers in the file are big-endian.
     pub big_endian: bool,
-    /// (slope, intercept) applied to stored values, if any.
+    /// Slope and intercept that are applied to stored values; `None` if values are stored unscaled.
     pub scaling: Option<(f64, f64)>,
-    /// Code of the qform's space; 0 without qform.
+    /// NIfTI's code of the world space of the qform; 0 if the header has no qform.
     pub qform_code: i16,
-    /// Code of the sform's space; 0 without sform.
+    /// NIfTI's code of the world space of the sform; 0 if the header has no sform.
     pub sform_code: i16,
-    /// Fields of the header that ITK, and therefore ANTs, interprets differently.
+    /// Contradictions in the header because of which ITK, and therefore ANTs, places the image elsewhere.
     pub doubts: Vec<HeaderDoubt>,
-    /// Code for the meaning of the values; 0 without, 1007 for vectors.
+    /// NIfTI's intent code, which tells the meaning of the values: 0 if the header has none, 1007 for vectors.
     pub intent_code: i16,
     /// The text of the field `descrip`.
     pub description: String,
-    /// Grid of the first three dimensions.
+    /// Grid of the first three dimensions, by this program's rule or by the given rule.
     pub grid: Grid,
 }
 
@@ -47,7 +47,7 @@ pub fn inspect(path: &Path) -> Result<Inspection, Error> {
 }
 
 impl GridRule {
-    /// Does what [`inspect`] does, with the grid by this rule.
+    /// Inspects a header as [`inspect`] does, but reads the grid by this rule.
     ///
     /// # Errors
     /// Those of [`inspect`].

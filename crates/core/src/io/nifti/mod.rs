@@ -1,4 +1,4 @@
-//! Volumes, label maps and NIfTI files (.nii, .nii.gz; .hdr with .img for reading).
+//! Reading and writing of volumes and label maps in NIfTI files (`.nii`, `.nii.gz`; `.hdr` with `.img` for reading).
 
 mod doubts;
 mod file;
@@ -23,7 +23,8 @@ pub(crate) use write::write_vectors;
 pub use write::{stored_grid, write_labels, write_volume};
 pub use write_series::{write_series, write_series_by_volume};
 
-/// Whether a file with these first bytes is meant to be NIfTI: both versions start with the length of the header.
+/// Whether a file with these first bytes is meant to be NIfTI: NIfTI-1 and NIfTI-2 both start with the length of the
+/// header.
 pub(crate) fn starts_like_nifti(bytes: &[u8]) -> bool {
     bytes.first_chunk().is_some_and(|size| {
         [348, 540].iter().any(|&n| [i32::from_le_bytes(*size), i32::from_be_bytes(*size)].contains(&n))

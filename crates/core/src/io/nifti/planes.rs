@@ -16,9 +16,9 @@ use super::voxels::Encoding;
 use super::write_series;
 use crate::{Grid, Volume};
 
-/// NIfTI's code for symmetric matrices such as diffusion tensors.
+/// NIfTI's intent code of symmetric matrices such as diffusion tensors.
 const TENSOR_INTENT: i16 = 1005;
-/// NIfTI's code for vectors.
+/// NIfTI's intent code of vectors.
 const VECTOR_INTENT: i16 = 1007;
 
 /// Reads the volumes of a file one after the other, whatever the meaning of its fourth and fifth axis.
@@ -47,12 +47,12 @@ impl PlanesReader {
         }
         let grid = file.volume_grid(extents).map_err(wrap)?;
         file.begin(count.saturating_mul(grid.len() as u64))?;
-        // NIfTI dimensions are at most 32767.
+        // The numbers fit, because NIfTI dimensions are at most 32767.
         let counts = [extents[3] as usize, extents[4] as usize];
         Ok(PlanesReader { path: path.into(), file, grid, counts, left: counts[0] * counts[1] })
     }
 
-    /// The grid of every volume.
+    /// The grid that all volumes have.
     pub fn grid(&self) -> &Grid {
         &self.grid
     }
@@ -62,13 +62,14 @@ impl PlanesReader {
         self.counts
     }
 
-    /// Number of axes in the header, without axes of one voxel at the end; at least two.
+    /// Number of axes in the header, not counting axes of one element at the end; at least two.
     pub fn dimensions(&self) -> usize {
         let dim = header::dimensions(&self.file.header);
         (2..=usize::try_from(dim[0]).unwrap_or(0)).rev().find(|axis| dim[*axis] > 1).unwrap_or(2)
     }
 
-    /// The type for storing the values: that of the file, or the next larger type that can be written.
+    /// The type in which copies of the values should be stored: that of the file, or the next larger type that can be
+    /// written.
     pub fn stored(&self) -> Stored {
         match (self.file.encoding.datatype, self.file.encoding.scaling) {
             (NiftiType::Int8, None) => Stored::Int8,
@@ -80,7 +81,7 @@ impl PlanesReader {
         }
     }
 
-    /// Start, step and unit of the fourth axis.
+    /// Start, step and unit of the fourth axis, in most files time.
     pub fn timing(&self) -> Timing {
         Timing::of(&self.file.header)
     }
@@ -88,16 +89,16 @@ impl PlanesReader {
     /// Skips the next volume.
     ///
     /// # Errors
-    /// A damaged file.
+    /// The file is damaged.
     pub fn skip_volume(&mut self) -> Result<(), Error> {
         self.left = self.left.saturating_sub(1);
         self.file.next_values(self.grid.len() as u64, |_, _| {})
     }
 
-    /// The next volume; an error after the last one.
+    /// Reads the next volume; an error after the last volume.
     ///
     /// # Errors
-    /// A damaged file; a volume that does not fit into memory or holds a voxel that is NaN or infinite.
+    /// The file is damaged; the volume does not fit into memory or holds a voxel that is NaN or infinite.
     pub fn next_volume(&mut self) -> Result<Volume, Error> {
         if self.left == 0 {
             return Err(Error::new(&self.path, ErrorKind::Empty));
@@ -111,12 +112,12 @@ impl PlanesReader {
     }
 }
 
-/// Meaning of the volumes of a file.
+/// Meaning of the volumes in a file of several volumes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Planes {
     /// A single volume.
     One,
-    /// A series along the fourth axis.
+    /// A series of volumes along the fourth axis, in most files over time.
     Series(Timing),
     /// Components of vectors, or channels.
     Vectors,
@@ -174,10 +175,10 @@ impl Stored {
     }
 }
 
-/// A file of several volumes to be written.
+/// Description of a file of several volumes that is to be written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlanesFile<'a> {
-    /// The grid of every volume.
+    /// The grid that all volumes have.
     pub grid: &'a Grid,
     /// Number of volumes.
     pub count: usize,
@@ -206,8 +207,8 @@ impl PlanesFile<'_> {
         Ok(header)
     }
 
-    /// Writes the file. `volume(index)` makes each volume when it is needed, so that they need not all fit into
-    /// memory. The file appears when it is complete, compressed if its name ends in `.gz`.
+    /// Writes the file. `volume(index)` makes each volume when it is needed, so that the volumes need not all fit
+    /// into memory. The file appears when it is complete, compressed if its name ends in `.gz`.
     ///
     /// # Errors
     /// A name of another format; too many volumes or voxels; a volume of another size; a folder that does not exist

@@ -8,8 +8,8 @@ use super::grid_rule::GridRule;
 use super::voxels::Encoding;
 use crate::{Grid, LabelVolume, Volume};
 
-/// Reads a volume of real numbers of any type, scaled according to the header. Its grid is in RAS mm: by the sform,
-/// else the qform, else the voxel sizes alone along ITK's axes.
+/// Reads a volume of real numbers of any type, scaled according to the header. The grid is in RAS mm. It is read from
+/// the sform, else from the qform, else from the voxel sizes alone along ITK's axes.
 ///
 /// # Errors
 /// A file that does not exist, is damaged, truncated or no NIfTI-1; complex or vector voxels; several volumes; a
@@ -19,7 +19,7 @@ pub fn read_volume(path: &Path) -> Result<Volume, Error> {
 }
 
 impl GridRule {
-    /// Does what [`read_volume`] does, with the grid by this rule.
+    /// Reads a volume as [`read_volume`] does, but its grid by this rule.
     ///
     /// # Errors
     /// Those of [`read_volume`].
@@ -33,7 +33,7 @@ impl GridRule {
     }
 }
 
-/// The grid of a file for [`read_volume`], from its header alone.
+/// Reads only the header of a file and returns the grid that [`read_volume`] would give.
 ///
 /// # Errors
 /// Those of [`read_volume`], as far as the header and the file's length show them.
@@ -42,7 +42,7 @@ pub fn read_grid(path: &Path) -> Result<Grid, Error> {
 }
 
 impl GridRule {
-    /// Does what [`read_grid`] does, with the grid by this rule.
+    /// Reads a grid as [`read_grid`] does, but by this rule.
     ///
     /// # Errors
     /// Those of [`read_grid`].
@@ -54,7 +54,7 @@ impl GridRule {
     }
 }
 
-/// Reads a volume of integers, stored in any type. Its grid is that of [`read_volume`].
+/// Reads a label map: a volume of integers, stored in any type. The grid is read as by [`read_volume`].
 ///
 /// # Errors
 /// Those of [`read_volume`], or voxels that are not integers within 32 bits.
@@ -63,7 +63,7 @@ pub fn read_labels(path: &Path) -> Result<LabelVolume, Error> {
 }
 
 impl GridRule {
-    /// Does what [`read_labels`] does, with the grid by this rule.
+    /// Reads a label map as [`read_labels`] does, but its grid by this rule.
     ///
     /// # Errors
     /// Those of [`read_labels`].
@@ -95,17 +95,18 @@ impl GridRule {
     }
 }
 
-/// A vector image as stored in a file.
+/// An image of vectors, with the vectors as stored in the file.
 pub(crate) struct Vectors {
     /// The grid of the vectors.
     pub grid: Grid,
-    /// One vector per voxel, first axis fastest.
+    /// One vector for each voxel; the first axis of the grid runs fastest.
     pub vectors: Vec<[f32; 3]>,
-    /// Code for the meaning of the vectors.
+    /// NIfTI's intent code, which tells the meaning of the vectors.
     pub intent: i16,
 }
 
-/// Reads an image of vectors with three components, or with two for a slice, whose third component is 0.
+/// Reads an image of vectors. The vectors have three components; those of a slice may have two, and then the third
+/// component is 0.
 pub(crate) fn read_vectors(rule: GridRule, path: &Path) -> Result<Vectors, Error> {
     let wrap = |kind| Error::new(path, kind);
     let mut file = NiftiFile::open(path, rule)?;
@@ -151,7 +152,7 @@ pub(super) fn check_finite(values: &[f32], shape: [usize; 3]) -> Result<(), Erro
     }
 }
 
-/// Index along each axis of voxel number `at`.
+/// Index along each axis of the voxel that is number `at` in file order, counted from 0.
 fn index(at: usize, [nx, ny, _]: [usize; 3]) -> [usize; 3] {
     [at % nx, at / nx % ny, at / nx / ny]
 }

@@ -11,7 +11,7 @@ use super::read::check_finite;
 use super::voxels::Encoding;
 use crate::{Grid, Volume, memory};
 
-/// Bits of a header's units for the unit of the fourth axis.
+/// Mask of the bits in the header field `xyzt_units` that give the unit of the fourth axis.
 const UNIT_OF_TIME: u8 = 0x38;
 
 /// A series of volumes.
@@ -23,7 +23,7 @@ pub struct Series {
     pub timing: Timing,
 }
 
-/// Start, step and unit of a header's fourth axis, passed on without conversion.
+/// Start, step and unit of the fourth axis of a header. They are copied to outputs without conversion.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Timing {
     /// Time of the first volume, in `unit`.
@@ -35,7 +35,7 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// NIfTI's code of seconds.
+    /// NIfTI's code of the unit second.
     pub const SECONDS: u8 = 8;
 
     /// Reads start, step and unit of the time axis from a header.
@@ -43,7 +43,7 @@ impl Timing {
         Timing { start: header.toffset, step: header.pixdim[4], unit: header.xyzt_units & UNIT_OF_TIME }
     }
 
-    /// Writes start, step and unit to the header of a series of `volumes` volumes.
+    /// Writes start, step and unit of the time axis to the header of a series, and its number of volumes.
     pub(super) fn put(&self, header: &mut NiftiHeader, volumes: u16) {
         header.dim[0] = 4;
         header.dim[4] = volumes;
@@ -53,14 +53,14 @@ impl Timing {
     }
 }
 
-/// A series in a file, read one volume after the other, so that only one need be in memory.
+/// Reads the volumes of a series from a file one after the other, so that only one volume need be in memory.
 pub struct SeriesReader {
     path: PathBuf,
     file: NiftiFile,
     grid: Grid,
     count: u64,
     timing: Timing,
-    /// Number of volumes read.
+    /// Number of volumes that have been read or skipped.
     read: u64,
 }
 
@@ -74,7 +74,7 @@ impl SeriesReader {
         SeriesReader::open_by(GridRule::default(), path)
     }
 
-    /// As [`SeriesReader::open`], with the grid by `rule`.
+    /// Opens a series as [`SeriesReader::open`] does, but reads its grid by `rule`.
     ///
     /// # Errors
     /// Those of [`SeriesReader::open`].
@@ -86,12 +86,12 @@ impl SeriesReader {
         Ok(SeriesReader { path: path.into(), file, grid, count, timing, read: 0 })
     }
 
-    /// The grid of every volume.
+    /// The grid that all volumes of the series have.
     pub fn grid(&self) -> &Grid {
         &self.grid
     }
 
-    /// Number of volumes.
+    /// Number of volumes of the series.
     pub fn count(&self) -> usize {
         // At most 32767.
         self.count as usize
@@ -102,20 +102,20 @@ impl SeriesReader {
         self.timing
     }
 
-    /// Leaves out the next volume.
+    /// Skips the next volume.
     ///
     /// # Errors
-    /// A damaged file.
+    /// The file is damaged.
     pub fn skip_volume(&mut self) -> Result<(), Error> {
         self.read += 1;
         self.file.next_values(self.grid.len() as u64, |_, _| {})
     }
 
-    /// The next volume; `None` after the last one.
+    /// Reads the next volume; `None` after the last volume.
     ///
     /// # Errors
-    /// A damaged file, a volume that does not fit into memory or holds a voxel that is NaN or infinite. After a volume that is
-    /// not finite the next one can be read.
+    /// The file is damaged; the volume does not fit into memory or holds a voxel that is NaN or infinite. After a
+    /// volume with such a voxel, the next volume can still be read.
     pub fn next_volume(&mut self) -> Result<Option<Volume>, Error> {
         if self.read == self.count {
             return Ok(None);

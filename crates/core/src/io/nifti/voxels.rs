@@ -4,19 +4,19 @@ use ::nifti::{Endianness, NiftiType};
 
 use super::super::ErrorKind;
 
-/// How voxels are stored in a file.
+/// Type, byte order and scaling of the voxels stored in a file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Encoding {
     /// NIfTI type of the stored values.
     pub datatype: NiftiType,
     /// Byte order of the stored values.
     pub endianness: Endianness,
-    /// Slope and intercept: value = slope · stored + intercept.
+    /// Slope and intercept: value = slope · stored + intercept; `None` if the stored numbers are the values.
     pub scaling: Option<(f64, f64)>,
 }
 
 impl Encoding {
-    /// The storage of voxels that a header describes. Complex numbers, colours and unknown types are errors.
+    /// Reads the storage of voxels from a header. Complex numbers, colours and unknown types are errors.
     pub fn of(header: &::nifti::NiftiHeader) -> Result<Encoding, ErrorKind> {
         use NiftiType::*;
         let datatype =
@@ -30,7 +30,8 @@ impl Encoding {
         Ok(Encoding { datatype, endianness: header.endianness, scaling })
     }
 
-    /// Appends the values stored in `bytes` (complete values only) in single precision.
+    /// Converts the values stored in `bytes` to single precision and appends them to `out`. `bytes` holds complete
+    /// values only.
     pub fn append_f32(&self, bytes: &[u8], out: &mut Vec<f32>) {
         macro_rules! convert {
             ($($variant:ident $type:ty),*) => {
@@ -63,7 +64,8 @@ impl Encoding {
             Float32 f32, Float64 f64);
     }
 
-    /// Appends the values stored in `bytes` (complete values only) in double precision.
+    /// Converts the values stored in `bytes` to double precision and appends them to `out`. `bytes` holds complete
+    /// values only.
     pub fn append_f64(&self, bytes: &[u8], out: &mut Vec<f64>) {
         let (slope, intercept) = self.scaling.unwrap_or((1.0, 0.0));
         macro_rules! convert {

@@ -1,4 +1,4 @@
-//! Writes NIfTI-1: little-endian, `.nii.gz` or `.nii` by the file's name.
+//! Writes NIfTI-1 files: little-endian, with names that end in `.nii.gz` or `.nii`.
 
 use std::ops::Range;
 use std::path::Path;
@@ -59,7 +59,7 @@ pub fn write_labels<'a>(to: impl Into<Target<'a>>, labels: &LabelVolume) -> Resu
 }
 
 /// Writes an image of vectors in single precision: all values of the first component, then all of the second, and so
-/// on. Each component is multiplied by its factor. `stored` converts a value to the number that is written.
+/// on. `factors` has a factor for each component, by which the component is multiplied.
 pub(crate) fn write_vectors(to: Target, grid: &Grid, vectors: &[[f32; 3]], factors: &[f32]) -> Result<(), Error> {
     let body = Body {
         datatype: NiftiType::Float32,
@@ -75,7 +75,7 @@ pub(crate) fn write_vectors(to: Target, grid: &Grid, vectors: &[[f32; 3]], facto
     write(to, grid, Layout::Vectors(factors.len()), &body)
 }
 
-/// The grid as read back from a file at `path`: headers store single precision.
+/// The grid that a reader of a file at `path` would get: headers store `grid` in single precision.
 pub fn stored_grid(path: &Path, grid: &Grid) -> Result<Grid, Error> {
     let header = header::for_grid(grid, NiftiType::Float32, None);
     header.and_then(|header| GridRule::default().grid(&header, grid.shape)).map_err(|kind| Error::new(path, kind))
@@ -96,10 +96,10 @@ pub(super) fn append(out: &mut Vec<u8>, values: impl ExactSizeIterator<Item = f3
     bytes.iter_mut().zip(values).for_each(|(bytes, value)| *bytes = value.to_le_bytes());
 }
 
-/// A function that appends the bytes of a range of values.
+/// A function that appends the bytes of a range of values to a buffer.
 type Append<'a> = &'a (dyn Fn(Range<usize>, &mut Vec<u8>) + Sync);
 
-/// What each voxel of the grid holds.
+/// Kind of the data that a file holds for each voxel of the grid.
 #[derive(Clone, Copy)]
 enum Layout {
     /// One number per voxel.
@@ -108,10 +108,10 @@ enum Layout {
     Vectors(usize),
 }
 
-/// The data after the header, and how it is made.
+/// The data that follows the header in a file.
 struct Body<'a> {
     datatype: NiftiType,
-    /// Number of values (not voxels).
+    /// Number of values: voxels times components.
     count: usize,
     append: Append<'a>,
 }
@@ -131,7 +131,7 @@ fn write(to: Target, grid: &Grid, layout: Layout, body: &Body) -> Result<(), Err
     let header = header::for_grid(grid, body.datatype, axes).map_err(wrap)?;
     let head = header::to_bytes(&header);
     let pieces = body.count.div_ceil(PIECE);
-    // The first piece contains the header.
+    // The first piece also contains the header.
     let make = |index: usize, out: &mut Vec<u8>| {
         if index == 0 {
             out.extend_from_slice(&head);

@@ -13,7 +13,7 @@ use super::series::{Series, Timing};
 use super::write::{PIECE, is_gzipped};
 use crate::{Grid, Volume};
 
-/// Writes a series in single precision, on the grid of its first volume; otherwise as
+/// Writes a series in single precision, on the grid of its first volume. The file is like that of
 /// [`write_volume`](super::write_volume).
 ///
 /// # Errors
@@ -32,10 +32,10 @@ pub fn write_series<'a>(to: impl Into<Target<'a>>, series: &Series) -> Result<()
 }
 
 /// Writes a series of `count` volumes on `grid`. `volume(index)` makes each volume when it is needed, so that the
-/// series need not fit into memory; otherwise as [`write_series`].
+/// series need not fit into memory. The file is like that of [`write_series`].
 ///
 /// # Errors
-/// Those of [`write_series`] and of `volume`; then nothing is written.
+/// Those of [`write_series`] and of `volume`; after an error no file is written.
 pub fn write_series_by_volume<'a, E: From<Error>>(
     to: impl Into<Target<'a>>,
     grid: &Grid,
@@ -51,14 +51,14 @@ pub fn write_series_by_volume<'a, E: From<Error>>(
     })
 }
 
-/// An open file to which volumes of equal size are written one by one.
+/// Description of a file to which volumes of equal size are written one by one.
 pub(super) struct File {
     pub header: NiftiHeader,
-    /// Voxels per volume.
+    /// Number of voxels of each volume.
     pub each: usize,
-    /// Number of volumes.
+    /// Number of volumes of the file.
     pub count: usize,
-    /// How values are stored.
+    /// The type in which values are stored.
     pub stored: Stored,
 }
 
@@ -70,7 +70,7 @@ impl File {
     }
 }
 
-/// Writes a file. `next(index, voxels)` appends the voxels of each volume in turn.
+/// Writes a file of several volumes. `next(index, voxels)` is called for each volume in turn and appends its voxels.
 pub(super) fn write<E: From<Error>>(
     to: Target,
     file: &File,
@@ -82,8 +82,8 @@ pub(super) fn write<E: From<Error>>(
     let File { header, each, count, stored } = file;
     let (each, count) = (*each, *count);
     let head = header::to_bytes(header);
-    // The error that stopped the writing. It is stored here, because the closure can return only errors of the
-    // system.
+    // The error that ended the writing. It is stored here, because the closure can return only errors of the
+    // operating system.
     let mut failed = None;
     let written = replace(to, |file| {
         let mut pieces = Pieces::start(file, gzipped, head, count * each, *stored)?;
@@ -109,11 +109,11 @@ pub(super) fn write<E: From<Error>>(
     }
 }
 
-/// Divides the bytes of a file into pieces. The pieces are the same however the volumes are passed, so the compressed
-/// file is the same.
+/// Divides the values of a file into pieces of fixed size. How the volumes are added does not change the pieces, so
+/// it does not change the compressed file either.
 struct Pieces<'w, 'f, 'a> {
     out: Out<'w, 'f, 'a>,
-    /// Bytes of the header until they are written with the first values; empty afterwards.
+    /// Bytes of the header. They are written together with the first values; afterwards the buffer is empty.
     head: Vec<u8>,
     /// Values that have been added but not yet written to the file.
     waiting: Vec<f32>,
@@ -126,7 +126,7 @@ enum Out<'w, 'f, 'a> {
 }
 
 impl<'w, 'f, 'a> Pieces<'w, 'f, 'a> {
-    /// Starts a file with this number of values.
+    /// Starts a file that will hold this number of values.
     fn start(
         file: &'w mut Heard<'f, 'a>,
         gzipped: bool,
@@ -141,7 +141,7 @@ impl<'w, 'f, 'a> Pieces<'w, 'f, 'a> {
         Ok(Pieces { out, head, waiting: Vec::new(), stored })
     }
 
-    /// Writes those waiting values that fill whole batches.
+    /// Writes the waiting values, as far as they fill whole batches of pieces.
     fn write_full_batches(&mut self) -> std::io::Result<()> {
         let batch = gzip::BATCH * PIECE;
         let full = self.waiting.len() / batch * batch;
@@ -152,7 +152,7 @@ impl<'w, 'f, 'a> Pieces<'w, 'f, 'a> {
         Ok(())
     }
 
-    /// Writes the remaining values.
+    /// Writes the values that are still waiting, and ends the file.
     fn end(mut self) -> std::io::Result<()> {
         self.write(0, self.waiting.len())?;
         match self.out {
@@ -161,7 +161,7 @@ impl<'w, 'f, 'a> Pieces<'w, 'f, 'a> {
         }
     }
 
-    /// Writes the waiting values from `start` to `end`; the pieces are counted from `start`.
+    /// Writes the waiting values from index `start` to `end`. `start` is the beginning of a piece.
     fn write(&mut self, start: usize, end: usize) -> std::io::Result<()> {
         let (values, stored) = (&self.waiting[start..end], self.stored);
         let mut head = std::mem::take(&mut self.head);

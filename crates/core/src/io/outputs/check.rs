@@ -1,4 +1,5 @@
-//! Checks whether a name can be used for an output, before anything is computed and again when the output is written.
+//! Checks whether a path can be used for an output file, before anything is computed and again when the output is
+//! written.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -20,9 +21,9 @@ pub fn protect(path: &Path, what: &'static str) {
     }
 }
 
-/// The check of all outputs of a command, before anything is computed: each is a name for a file (see [`check_name`]), each
-/// folder takes files, and no output would replace an input. `inputs` are all files that are read: tables and lists, and the
-/// files that they name, too.
+/// Checks all outputs of a command, before anything is computed: each can be the name of a file (see [`check_name`]),
+/// files can be created in each folder, and no output would replace an input. `inputs` are all files that are read,
+/// also tables and lists and the files that these name.
 ///
 /// # Errors
 /// What is wrong with the first output that cannot be written.
@@ -41,11 +42,11 @@ pub fn check<T: AsRef<Path>, P: AsRef<Path>>(
     check_no_input(&targets, inputs)
 }
 
-/// Checks that `target` can be the name of a file: its folder exists, and the name is not that of a folder, a device,
-/// or a write-protected or protected file, and not too long.
+/// Checks that `target` can be the name of a file: the folder exists, the name is not too long, and it is not that of
+/// a folder, a device, a write-protected file or a protected file ([`protect`]).
 ///
 /// # Errors
-/// The problem with the name.
+/// What is wrong with the name.
 pub fn check_name(target: &Path) -> Result<(), OutputError> {
     check_target(target).map(drop)
 }
@@ -53,7 +54,7 @@ pub fn check_name(target: &Path) -> Result<(), OutputError> {
 /// Creates a folder and its parents, unless they exist.
 ///
 /// # Errors
-/// If the folder cannot be created, or a file has its name.
+/// The folder cannot be created, or a file has its name.
 pub fn make_folder(path: &Path) -> Result<(), OutputError> {
     if std::fs::metadata(path).is_ok_and(|found| !found.is_dir()) {
         return Err(OutputError::new(path, OutputErrorKind::NotAFolder));
@@ -73,7 +74,7 @@ fn check_no_input<T: AsRef<Path>, P: AsRef<Path>>(
     for target in targets {
         let target = target.as_ref();
         let Ok(existing) = target.canonicalize() else { continue };
-        // Inputs are listed only if an output exists already, because there may be many inputs.
+        // The inputs are listed only if an output exists already, because listing many inputs takes time.
         known.extend(inputs.take().into_iter().flatten().filter_map(|input| input.as_ref().canonicalize().ok()));
         if known.contains(&existing) {
             return Err(OutputError::new(target, OutputErrorKind::IsInput));
@@ -82,7 +83,7 @@ fn check_no_input<T: AsRef<Path>, P: AsRef<Path>>(
     Ok(())
 }
 
-/// The folder of `target`, if a file with this name may be written there.
+/// Returns the folder of `target` if a file with this name may be written there, else an error.
 pub(super) fn check_target(target: &Path) -> Result<&Path, OutputError> {
     let folder = match target.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -92,7 +93,7 @@ pub(super) fn check_target(target: &Path) -> Result<&Path, OutputError> {
         return Err(OutputError::new(folder, OutputErrorKind::NoFolder));
     }
     let refuse = |kind| Err(OutputError::new(target, kind));
-    // A rename replaces any file, even /dev/null.
+    // Renaming a temporary file to the output would replace any file, even /dev/null.
     match std::fs::metadata(target) {
         _ if target.file_name().is_none() => refuse(OutputErrorKind::IsFolder),
         Ok(found) if found.is_dir() => refuse(OutputErrorKind::IsFolder),
@@ -109,7 +110,7 @@ pub(super) fn folder_error(folder: &Path, source: std::io::Error) -> OutputError
     OutputError::new(folder, OutputErrorKind::ClosedFolder(source))
 }
 
-/// Description of what the process uses this file for, if the process is writing to it at present.
+/// What the process uses this file for, such as "the log"; `None` if the process is not writing to the file.
 fn in_use(target: &Path) -> Option<&'static str> {
     let protected = PROTECTED.lock().unwrap_or_else(PoisonError::into_inner);
     if protected.is_empty() {
@@ -119,7 +120,7 @@ fn in_use(target: &Path) -> Option<&'static str> {
     protected.iter().find(|(path, _)| *path == target).map(|(_, what)| *what)
 }
 
-/// Whether the path is the name of an open file, such as /dev/stdout.
+/// Whether the path is a name for an open file of the process, such as /dev/stdout.
 fn is_stream(target: &Path) -> bool {
     std::fs::read_link(target).is_ok_and(|link| link.starts_with("/proc"))
 }

@@ -1,10 +1,10 @@
-//! Why an output cannot be written.
+//! Errors of output files that cannot be written.
 
 use std::path::{Path, PathBuf};
 
 use crate::io;
 
-/// Why an output cannot be written.
+/// An output that cannot be written, and the reason.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {kind}", path.display())]
 pub struct OutputError {
@@ -14,32 +14,32 @@ pub struct OutputError {
     pub kind: OutputErrorKind,
 }
 
-/// The problem with an output.
+/// The reason why the output cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OutputErrorKind {
-    /// The folder does not exist.
+    /// The folder of the output does not exist.
     #[error("no such folder; make it first, or give another output name")]
     NoFolder,
-    /// No file can be created in the folder.
+    /// No file can be created in the folder of the output.
     #[error("no file can be made in this folder: {0}; give another output name")]
     ClosedFolder(#[source] std::io::Error),
-    /// The path is that of a file, but a folder is needed.
+    /// The path is that of a file, but a folder is needed there.
     #[error("is a file, expected a folder or a name for a new one; give another output name")]
     NotAFolder,
     /// The path of the output file is that of an existing folder.
     #[error("is a folder, expected the name of a file to write")]
     IsFolder,
-    /// The path is that of a pipe or a device, which a rename would replace by a file.
+    /// The path is that of a pipe or a device. Renaming the finished output would replace the device by a file.
     #[error("is a pipe or a device, expected the name of a file to write")]
     IsDevice,
-    /// The file exists and is read-only. A rename would replace the file nevertheless.
+    /// The existing file is read-only. Renaming the finished output would replace the file nevertheless.
     #[error("is write-protected; give another output name, or allow writing (chmod u+w)")]
     WriteProtected,
     /// The file is in use by this program; see [`super::protect`].
     #[error("the name of both {0} and an output; give another name for one of them")]
     InUse(&'static str),
-    /// The output would replace an input.
+    /// The output would replace an input of the command.
     #[error("the name of both an input and an output; give another output name")]
     IsInput,
     /// The system could not write or rename the file.
@@ -53,9 +53,9 @@ impl OutputError {
     }
 }
 
-/// An error in which the path of the file can be replaced.
+/// An error in which the path of the temporary file can be replaced by that of the output.
 pub trait NamesPath {
-    /// The same error, naming `path` instead of the temporary file.
+    /// The same error, but for the output `path` instead of its temporary file.
     #[must_use]
     fn about(self, path: &Path) -> Self;
 }

@@ -8,7 +8,7 @@ use super::check::{check_target, folder_error};
 use super::error::{NamesPath, OutputError, OutputErrorKind};
 use super::temporary::{Temporary, give_names};
 
-/// A function that writes a file with the given name.
+/// A function that writes a file at the given path.
 pub type Writing<'a, E> = Box<dyn FnOnce(&Path) -> Result<(), E> + Send + 'a>;
 
 /// Output files that belong together: those of one command, or of one subject.
@@ -31,7 +31,7 @@ pub type Writing<'a, E> = Box<dyn FnOnce(&Path) -> Result<(), E> + Send + 'a>;
 /// ```
 #[derive(Debug, Default)]
 pub struct Outputs {
-    /// Each folder of outputs with the hidden temporary folder created in it.
+    /// Each folder that gets outputs, with the hidden temporary folder created in it.
     folders: Vec<(PathBuf, Temporary)>,
     /// Temporary path and final path of each file.
     files: Vec<(PathBuf, PathBuf)>,
@@ -71,7 +71,7 @@ impl Outputs {
         written.collect::<Vec<_>>().into_iter().collect()
     }
 
-    /// Makes the temporary name for the output `target`.
+    /// Makes the temporary path at which the output `target` is written.
     fn begin(&mut self, target: &Path) -> Result<PathBuf, OutputError> {
         let folder = check_target(target)?;
         let hidden = match self.folders.iter().find(|(known, _)| known == folder) {
@@ -88,10 +88,10 @@ impl Outputs {
         Ok(path)
     }
 
-    /// The outputs written so far, with their sizes in bytes.
+    /// The final paths of the outputs written so far, with their sizes in bytes.
     ///
     /// # Errors
-    /// If the system cannot report a size.
+    /// The system cannot report a size.
     pub fn written(&self) -> Result<Vec<(PathBuf, u64)>, OutputError> {
         let size = |(path, target): &(PathBuf, PathBuf)| {
             let wrap = |source| OutputError::new(target, OutputErrorKind::Write(source));
@@ -100,10 +100,10 @@ impl Outputs {
         self.files.iter().map(size).collect()
     }
 
-    /// Gives every file its final name, replacing existing files. Returns the names in the order of writing.
+    /// Gives every file its final name, replacing existing files. Returns the paths in the order of writing.
     ///
     /// # Errors
-    /// If the system cannot rename a file.
+    /// The system cannot rename a file.
     pub fn commit(self) -> Result<Vec<PathBuf>, OutputError> {
         give_names(self.files.iter().map(|(path, target)| (path.as_path(), target.as_path())))?;
         Ok(self.files.iter().map(|(_, target)| target.clone()).collect())

@@ -9,10 +9,11 @@ use super::error::{OutputError, OutputErrorKind};
 use super::temporary::{Temporary, give_names};
 use crate::failpoint::{self, Operation};
 
-/// Writes a file. It appears under its name when everything has been written; on an error an existing file is kept.
+/// Writes `bytes` to a file. The file appears under its name when everything has been written; on an error an
+/// existing file is kept.
 ///
 /// # Errors
-/// If `path` cannot be the name of an output (see [`super::check_name`]), or the system cannot write.
+/// `path` cannot be the name of an output (see [`super::check_name`]), or the system cannot write.
 pub fn write_file(path: &Path, contents: &[u8]) -> Result<(), OutputError> {
     write_with(path, |file| file.write_all(contents))
 }

@@ -10,21 +10,22 @@ use std::time::Duration;
 use super::error::{OutputError, OutputErrorKind};
 use crate::failpoint::{self, Operation};
 
-/// Number of attempts to remove a folder. A thread that is still writing may add a file in between.
+/// Number of attempts to remove a folder. An attempt can fail because a thread that is still writing adds a file to
+/// the folder.
 const TRIES: usize = 20;
 
-/// The temporary files of this process. The registry is global, because a signal handler must find it.
+/// Registry of the temporary files of this process. It is global, because a signal handler must find it.
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry { unfinished: BTreeSet::new(), named: false });
 
 #[derive(Debug)]
 struct Registry {
-    /// Existing temporary files and folders.
+    /// Paths of the temporary files and folders that exist.
     unfinished: BTreeSet<PathBuf>,
     /// Whether any output has been given its final name.
     named: bool,
 }
 
-/// Locks the registry, also after a panic in another thread: it is valid after every operation.
+/// Locks the registry, also after a panic in another thread: the registry is valid after every single operation.
 fn registry() -> MutexGuard<'static, Registry> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -36,11 +37,12 @@ pub struct Temporary {
 }
 
 impl Temporary {
-    /// A new empty file in `folder`.
+    /// Creates an empty temporary file in `folder`.
     pub fn file_in(folder: &Path) -> std::io::Result<(File, Temporary)> {
         let mut builder = tempfile::Builder::new();
         builder.prefix(".").suffix(".part");
-        // By default only the owner may read a temporary file. With these permissions the user's umask applies.
+        // By default only the owner may read a temporary file. The file gets the permissions of an ordinary new file
+        // instead, which the user's umask limits.
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         failpoint::check(Operation::Create)?;
@@ -50,7 +52,7 @@ impl Temporary {
         Ok((file, Temporary { path }))
     }
 
-    /// A new empty folder in `folder`.
+    /// Creates an empty temporary folder in `folder`.
     pub fn folder_in(folder: &Path) -> std::io::Result<Temporary> {
         failpoint::check(Operation::Create)?;
         let mut registry = registry();
@@ -91,22 +93,22 @@ impl Registry {
 /// Tries to remove a file or folder. Returns whether the path no longer exists.
 fn is_removed(path: &Path) -> bool {
     match std::fs::symlink_metadata(path) {
-        // Removing a folder with its contents needs a file descriptor, and none may be left; an empty folder needs
-        // none.
+        // An empty folder is removed first in the way that needs no file descriptor, because no descriptor may be
+        // left. Removing a folder with its contents needs a descriptor.
         Ok(found) if found.is_dir() => std::fs::remove_dir(path).or_else(|_| std::fs::remove_dir_all(path)).is_ok(),
         Ok(_) => std::fs::remove_file(path).is_ok(),
         Err(error) => error.kind() == ErrorKind::NotFound,
     }
 }
 
-/// Renames temporary files to their outputs and replaces existing files. The registry is locked meanwhile, so that an
+/// Renames temporary files to their final names and replaces existing files. The registry stays locked, so that an
 /// interruption comes before or after all renames. If a rename fails, the earlier renames are undone.
 pub fn give_names<'a>(files: impl IntoIterator<Item = (&'a Path, &'a Path)>) -> Result<(), OutputError> {
     let mut registry = registry();
     let mut named: Vec<Named> = Vec::new();
     let mut files = files.into_iter().peekable();
     while let Some((temporary, target)) = files.next() {
-        // The last rename needs no copy of the old file, because nothing can fail after it.
+        // For the last rename, the old file need not be kept, because nothing can fail after this rename.
         let before = if files.peek().is_some() { keep(temporary, target) } else { Before::Lost };
         let renamed = failpoint::check(Operation::Rename).and_then(|()| std::fs::rename(temporary, target));
         if let Err(source) = renamed {
@@ -114,7 +116,8 @@ pub fn give_names<'a>(files: impl IntoIterator<Item = (&'a Path, &'a Path)>) -> 
             return Err(OutputError::new(target, OutputErrorKind::Write(source)));
         }
         named.push(Named { target, before });
-        // A file of a set is first renamed within its temporary folder, and is not an output yet.
+        // In a set of outputs, a file is first renamed within its temporary folder. It counts as an output only when
+        // it is renamed to a path outside of all temporary folders.
         let is_inside = registry.unfinished.iter().any(|folder| target.starts_with(folder));
         registry.named |= !is_inside;
     }
@@ -130,7 +133,7 @@ struct Named<'a> {
 enum Before {
     /// No file had the name before.
     Nothing,
-    /// A file had the name before. It is kept under this second name.
+    /// A file had the name before. It is kept under this second name until all renames are done.
     File(PathBuf),
     /// The earlier file is lost: the file system has no hard links, or the rename was the last one, after which
     /// nothing can fail.
@@ -150,7 +153,8 @@ fn keep(temporary: &Path, target: &Path) -> Before {
 }
 
 impl Named<'_> {
-    /// Restores the earlier file. Errors here are ignored, because the error that led to the undo is reported.
+    /// Restores the file that had the name before. Errors of the system are ignored here, because the error that led
+    /// to the undo is reported.
     fn undo(self) {
         let _ = match self.before {
             Before::Nothing => std::fs::remove_file(self.target),
@@ -164,8 +168,8 @@ impl Named<'_> {
 #[derive(Debug)]
 pub struct CommitsStopped(MutexGuard<'static, Registry>);
 
-/// Waits for the renames in progress and prevents all later ones. Called by a program that is about to end because of
-/// an interruption; the caller keeps the result until the process ends.
+/// Waits for renames in progress and prevents all later ones. A program calls this function when it is about to end
+/// because of an interruption, and keeps the returned guard until the process ends.
 pub fn stop_commits() -> CommitsStopped {
     CommitsStopped(registry())
 }
