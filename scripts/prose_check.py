@@ -26,9 +26,9 @@ TOOLS = REPOSITORY / "scripts" / "prose"
 REQUIREMENTS = TOOLS / "requirements.txt"
 ENVIRONMENT = environment.folder(REQUIREMENTS)
 
-#: Files in which phrases are looked for. CUDA sources are left out: their digests are recorded.
+#: Files in which phrases are looked for.
 PHRASES_IN = [
-    *("*.rs", "*.md", "*.py", "*.sh", "*.toml", "*.yaml", "**/Snakefile"),
+    *("*.rs", "*.cu", "*.cuh", "*.md", "*.py", "*.sh", "*.toml", "*.yaml", "**/Snakefile"),
     # The first two files quote such phrases. Documents in docs/history are not changed.
     *(":!scripts/prose_check.py", ":!CONTRIBUTING.md", ":!docs/history"),
 ]

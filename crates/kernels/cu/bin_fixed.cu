@@ -1,14 +1,15 @@
-// Fixed voxels sorted by bin, for the conflict-free correlation ratio (Li 2015, 3.6). A counting sort: stable, so its
-// result depends on the input alone.
+// Sorts the fixed voxels by intensity bin, for the conflict-free correlation ratio (Li 2015, 3.6). The counting sort is
+// stable, so its result depends on the input alone.
 //
-// Voxels are taken brick by brick (8×8×8), so that voxels near each other in the sorted list are near each other in the
-// volume, and so are the places where the moving image is read. A warp takes a run of bricks.
+// The voxels are processed brick by brick (8×8×8 voxels). So voxels near each other in the sorted list are near each
+// other in the volume, and so are the positions at which the moving image is read for them. Each CUDA warp processes
+// BRICKS_PER_WARP successive bricks, which are called its run.
 #include "binning.cuh"
 #include "volume.cuh"
 
 #define BRICKS_PER_WARP 4
 
-// The bin of the voxel at a position in the order of bricks; −1 for a voxel outside the volume or without weight.
+// The bin of the fixed voxel at a position in the order of bricks; −1 for a voxel outside the volume or without weight.
 __device__ __forceinline__ int bin_of(const float *READ fixed, const float *READ weight, Shape shape, Binning binning,
                                       unsigned int position, unsigned int &voxel)
 {
@@ -19,7 +20,7 @@ __device__ __forceinline__ int bin_of(const float *READ fixed, const float *READ
     return binning.bin_of(fixed[voxel]);
 }
 
-// counts[bin · warps + warp]: voxels of a bin in a warp's run.
+// Counts the voxels of each bin in each warp's run: counts[bin · warps + warp].
 extern "C" __global__ void count_bins(const float *READ fixed, const float *READ weight, Shape shape, Binning binning,
                                       unsigned int warps, unsigned int *counts)
 {
@@ -36,7 +37,9 @@ extern "C" __global__ void count_bins(const float *READ fixed, const float *READ
     for (unsigned int bin = threadIdx.x; bin < bins; bin += 32) counts[bin * warps + blockIdx.x] = seen[bin];
 }
 
-// Turns each bin's counts into the voxels before each warp's run, and totals[bin] into their sum. One block a bin.
+// Exclusive prefix sum of each bin's counts over the warps: counts[bin · warps + warp] becomes the number of the bin's
+// voxels in the runs of earlier warps, and totals[bin] the number of all its voxels. Each thread block processes one
+// bin.
 extern "C" __global__ void scan_bins(unsigned int warps, unsigned int *counts, unsigned int *totals)
 {
     __shared__ unsigned int sums[32];
@@ -64,7 +67,8 @@ extern "C" __global__ void scan_bins(unsigned int warps, unsigned int *counts, u
     if (threadIdx.x == 0) totals[blockIdx.x] = before;
 }
 
-// Writes each counted voxel's index, and its weight if there are weights, to its place. starts[bin]: first place of a bin.
+// Writes the index of each counted voxel, and the voxel's weight if there are weights, to the sorted list. starts[bin]
+// is the first position of a bin in the list.
 extern "C" __global__ void scatter_bins(const float *READ fixed, const float *READ weight, Shape shape, Binning binning,
                                         unsigned int warps, const unsigned int *READ counts,
                                         const unsigned int *READ starts, unsigned int *sorted, float *sorted_weight)

@@ -1,8 +1,9 @@
-// Sums over a box of (2R + 1)³ voxels, truncated at the border, of Q quantities at once, sliding along z.
+// Moving box sums of Q quantities of an image: for each voxel, the sums over a window of (2R + 1)³ voxels, truncated at
+// the border of the volume.
 //
-// A block takes a tile of 32×8 columns, a thread a column. Each slice is summed along x and y in shared memory; along z
-// each voxel adds its sum to the 2R + 1 windows that contain it, in registers. There are no running sums: what was added
-// is never subtracted again, so a window that holds nothing sums to exactly zero.
+// A thread block processes a tile of 32×8 columns along z, and each thread one column. Each slice is summed along x and
+// y in shared memory. Along z each voxel adds its sum to the 2R + 1 windows that contain it, in registers. There are no
+// running sums, from which old values would be subtracted: a window of zeros sums to exactly zero.
 #pragma once
 
 #include "volume.cuh"
@@ -11,11 +12,11 @@
 #define TILE_Y 8
 #define TILE_THREADS (TILE_X * TILE_Y)
 
-// Number of blocks that share a multiprocessor. Wide windows and more than two inputs need more registers, so fewer
-// blocks fit.
+// Number of thread blocks that share a multiprocessor. Wide windows and more than two inputs need more registers, so
+// fewer blocks fit.
 #define BOX_BLOCKS(R, INPUTS) ((R) > 2 ? 2 : (INPUTS) > 2 ? 3 : 4)
 
-// Computes sums over 2R + 1 neighbours at four successive places.
+// Computes the sums over 2R + 1 successive values for four successive windows.
 template <int R> __device__ __forceinline__ void four_windows(const float (&value)[4 + 2 * R], float (&sum)[4])
 {
     if (R == 1) {
@@ -36,28 +37,33 @@ template <int R> __device__ __forceinline__ void four_windows(const float (&valu
     sum[3] = common + high + value[2 * R + 3];
 }
 
-// Number of floats of a row of the tile, margins included.
+// Size of a tile with its margins of R voxels: width and height in voxels, and the distance between rows in floats.
 template <int R> struct Tile {
     static constexpr int WIDE = TILE_X + 2 * R, TALL = TILE_Y + 2 * R, PITCH = (WIDE + 3) / 4 * 4;
 };
 
-// Pointers to a voxel in the tiles of the slice below, its own slice and the slice above, if the sink keeps the tiles.
+// Pointers to a voxel in the tiles of the slice below, the voxel's own slice and the slice above. They are set only if
+// Sink::KEEP is true.
 template <int INPUTS> struct Around {
     const float *below[INPUTS], *here[INPUTS], *above[INPUTS];
 };
 
-// Source: `INPUTS` volumes, read with `float read(int input, size_t at)`, turned into quantities by
-// `float quantity(int q, const float *in)`. A voxel outside the volume reads as zeros.
-// Sink: `void start(int x, int y)` once, then `void take(int z, size_t here, const float (&sums)[Q], const Around<INPUTS> &)`
-// for each voxel of the thread's column in [z0, z1). With `Sink::KEEP` the tiles of the slices around a voxel stay in
-// shared memory until it is taken, and it finds them in the last argument.
+// Computes the box sums of the voxels of this block's tile with z0 ≤ z < z1.
+//
+// `source` provides the input: `float read(int input, size_t at)` reads a voxel of one of `INPUTS` volumes, and `float
+// quantity(int q, const float *in)` computes quantity q of a voxel from its inputs. A voxel outside the volume reads as
+// zeros.
+//
+// `sink` receives the sums: `void start(int x, int y)` is called once, then `void take(int z, size_t here, const float
+// (&sums)[Q], const Around<INPUTS> &)` for each voxel of the thread's column. With `Sink::KEEP` the tiles of the slices
+// around a voxel stay in shared memory until the call of `take`, whose last argument points to them.
 template <int R, int Q, int INPUTS, typename Source, typename Sink>
 __device__ __forceinline__ void box_sums(Shape shape, int z0, int z1, const Source &source, Sink &sink)
 {
     constexpr int WIDE = Tile<R>::WIDE, TALL = Tile<R>::TALL, PITCH = Tile<R>::PITCH;
     constexpr int LOADS = (WIDE * TALL + TILE_THREADS - 1) / TILE_THREADS;
-    // Number of slices that are kept: those from the slice below the current output to the newest slice, and one that
-    // is being overwritten.
+    // Number of slices whose tiles are in shared memory: those from the slice below the current output to the newest
+    // slice, and one that is being overwritten.
     constexpr int KEPT = Sink::KEEP ? R + 3 : 1;
     __shared__ __align__(16) float tiles[KEPT][INPUTS][TALL * PITCH];
     __shared__ __align__(16) float along_x[Q][TALL * TILE_X];
@@ -69,8 +75,8 @@ __device__ __forceinline__ void box_sums(Shape shape, int z0, int z1, const Sour
     const bool inside = x < shape.x && y < shape.y;
     if (inside) sink.start(x, y);
 
-    // Source offset of each voxel that this thread loads of a slice (−1 outside the volume), and its place in the
-    // tile.
+    // For each voxel that this thread loads of a slice: its offset in the slice (−1 outside the volume), and its
+    // position in the tile.
     int from[LOADS], to[LOADS];
 #pragma unroll
     for (int n = 0; n < LOADS; ++n) {

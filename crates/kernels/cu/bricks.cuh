@@ -1,5 +1,5 @@
-// A volume in bricks of 8×8×4 voxels, of which a warp takes one at a time, eight voxels a lane. Bricks that meet nothing but
-// background are left out.
+// A volume divided into bricks of 8×8×4 voxels. A CUDA warp processes one brick at a time, and each of its lanes eight
+// voxels. Bricks that are mapped into nothing but background of the moving image are skipped.
 #pragma once
 
 #include "points.cuh"
@@ -7,21 +7,23 @@
 #define BRICK_X 8
 #define BRICK_Y 8
 #define BRICK_Z 4
-// Number of voxels of a lane.
+// Number of voxels of a brick that each lane of the warp processes.
 #define STEPS (BRICK_X * BRICK_Y * BRICK_Z / 32)
-// Number of bricks of a run along x; a block processes whole runs.
+// Number of successive bricks along x that form a run; a thread block processes whole runs.
 #define RUN 8
-// The bin of voxels outside the volume.
+// Bin that marks positions of a brick outside the volume.
 #define NOT_COUNTED 0xffffu
 
-// Bits of the number of a brick; the flags are in the bits above. An entry equal to NUMBER means that there is no brick.
+// Mask of the bits of a brick's number in a list entry; the flags are in the bits above. An entry equal to NUMBER means
+// that there is no brick.
 #define NUMBER 0x3fffffffu
-// Flag: every voxel of the brick exists, has full weight, and can be interpolated without tests at the border.
+// Flag of a brick: all its voxels are in the volume, have weight 1, and can be interpolated without tests at the border
+// of the moving image.
 #define DEEP 0x40000000u
-// Flag: all moving voxels that the brick meets are background.
+// Flag of a brick: all moving voxels around its mapped voxels are background.
 #define EMPTY 0x80000000u
 
-// The lowest voxel of a brick. `bricks` are the numbers of bricks along the axes.
+// Index of the voxel with the lowest coordinates in a brick. `bricks` is the number of bricks along each axis.
 __device__ __forceinline__ Size corner_of(const Size &bricks, unsigned int brick)
 {
     const unsigned int row = brick / bricks.x;
@@ -34,14 +36,14 @@ __device__ __forceinline__ bool whole(const Size &corner, const Size &shape)
     return corner.x + BRICK_X <= shape.x && corner.y + BRICK_Y <= shape.y && corner.z + BRICK_Z <= shape.z;
 }
 
-// The image of the brick's centre under a map.
+// Position of the brick's centre in the moving image under a map.
 __device__ __forceinline__ Vector middle_of(const Size &corner, const Map &map)
 {
     return mapped(map, {corner.x + 0.5f * (BRICK_X - 1), corner.y + 0.5f * (BRICK_Y - 1), corner.z + 0.5f * (BRICK_Z - 1)});
 }
 
-// Largest distance between the image of a voxel of the brick and that of its centre, along the axis of a row of the
-// map; the added constant covers rounding.
+// Largest distance between the mapped position of a voxel of the brick and the mapped centre of the brick, along the
+// axis of one row of the map. The added constant covers rounding.
 __device__ __forceinline__ float reach_of(const float *row)
 {
     return fabsf(row[0]) * (0.5f * (BRICK_X - 1)) + fabsf(row[1]) * (0.5f * (BRICK_Y - 1)) +
@@ -53,8 +55,9 @@ __device__ __forceinline__ Vector reach_of(const Map &map)
     return {reach_of(map.m), reach_of(map.m + 4), reach_of(map.m + 8)};
 }
 
-// Whether everything within reach of a place, and the voxels it is interpolated from, is background. `distance`: for each
-// cell of 2×2×2 voxels, how many cells away the nearest one is that is not.
+// Whether the moving image is only background within `reach` of the position `at`, including the voxels used for
+// interpolation there. `distance` gives for each cell of 2×2×2 moving voxels the number of cells to the nearest cell
+// that is not background.
 __device__ __forceinline__ bool is_empty(const unsigned short *distance, const Size &cells, Vector at, Vector reach)
 {
     const auto cell_of = [](float at, int count) { return min(max((int)floorf(0.5f * at), 0), count - 1); };
@@ -63,8 +66,8 @@ __device__ __forceinline__ bool is_empty(const unsigned short *distance, const S
     return 2.f * (float)distance[(k * cells.y + j) * cells.x + i] >= fmaxf(reach.x, fmaxf(reach.y, reach.z)) + 3.f;
 }
 
-// The fixed bin of a lane's voxel at a step, of the lane's bins after one another: of lane l, step s that of the voxel at
-// x = l % 8, y = l / 8 + 4·(s % 2), z = s / 2.
+// Bin of the fixed voxel that a lane l of the warp processes at step s: the voxel at x = l % 8, y = l / 8 + 4·(s % 2),
+// z = s / 2 of the brick. `packed` holds the bins of a lane's eight voxels, 16 bits each.
 __device__ __forceinline__ unsigned int fixed_bin(const uint4 &packed, int step)
 {
     const unsigned int word = step < 2 ? packed.x : step < 4 ? packed.y : step < 6 ? packed.z : packed.w;

@@ -1,13 +1,15 @@
-// Windowed cross-correlation after Luo et al. 2015: I and J bound to 3D textures; means, A, B and C written through 3D
-// surfaces by one thread a voxel that visits all (2r + 1)³ offsets. Kept to check and to time the tiled kernels
-// against, and for radii these do not cover.
+// Windowed cross-correlation computed directly, after Luo et al. 2015: the images I and J are bound to 3D textures, and
+// one thread for each voxel visits all (2r + 1)³ offsets of the window. The window means of I and J, and A = Σ(I −
+// mean)², B = Σ(J − mean)² and C = Σ(I − mean)(J − mean), are written through 3D surfaces. The tiled kernels are
+// checked and timed against this one, which also covers the radii that they do not.
 #include "cross_correlation.cuh"
 
 struct Surfaces {
     cudaSurfaceObject_t fixed_mean, moving_mean, a, b, c;
 };
 
-// Deviations are taken from the voxel's own values: A, B and C do not depend on that, and lose no digits.
+// Computes the window means, A, B and C of each voxel. The values at the window's centre are subtracted from all values
+// first: A, B and C do not depend on an offset, and the sums lose fewer digits.
 extern "C" __global__ void cc_direct_terms(cudaTextureObject_t fixed, cudaTextureObject_t moving, Shape shape, int radius,
                                            Surfaces out)
 {
@@ -40,7 +42,8 @@ extern "C" __global__ void cc_direct_terms(cudaTextureObject_t fixed, cudaTextur
     surf3Dwrite(ij - i * j / count, out.c, at, v.y, v.z);
 }
 
-// Updates and energy of the centre term, from the surfaces. `pair` has no masks.
+// Computes the updates of both images and the energy from the means, A, B and C of each voxel's own window. `pair` has
+// no masks.
 extern "C" __global__ void cc_direct_update(Pair pair, Surfaces terms, int radius, float *fixed_update, float *moving_update,
                                             double *partial, unsigned int *counter, double *result)
 {

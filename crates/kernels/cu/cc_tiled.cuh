@@ -1,11 +1,13 @@
-// The windowed cross-correlation on sliding tiles (box_sums.cuh): update and energy in one pass over memory for the term
-// of the window's centre; two passes for the exact derivative.
+// Windowed cross-correlation by sliding tiles (box_sums.cuh). For the derivative of the window centred at each voxel,
+// update and energy take one pass over memory; the exact derivative, over all windows that contain the voxel, takes two
+// passes.
 #pragma once
 
 #include "box_sums.cuh"
 #include "cross_correlation.cuh"
 
-// The quantities of a voxel that are summed: 1, I, J, I², J², IJ, each multiplied by both masks if there are masks.
+// The quantities that are summed over a window: I, J, I², J², IJ, and with masks the number of voxels, each multiplied
+// by both masks.
 template <bool MASKED> struct Products {
     Pair pair;
 
@@ -28,10 +30,10 @@ template <bool MASKED> struct Products {
     }
 };
 
-// What the kernel computes from the sums of a window: both updates, or the five terms of the exact derivative.
+// Turns the sums of a voxel's window into the updates of both images, or into the five terms of the exact derivative.
 template <int R, bool MASKED, bool EXACT> struct WindowSink {
-    // The tiles keep the images without multiplication only if there are no masks; tiles of wide windows do not fit
-    // into shared memory.
+    // Whether the tiles around the voxel stay in shared memory. Without masks the tiles hold the image values
+    // themselves, from which gradients are computed; tiles of wide windows do not fit into shared memory.
     static constexpr bool KEEP = !MASKED && !EXACT && R <= 2;
 
     Pair pair;
@@ -94,7 +96,7 @@ __device__ __forceinline__ void cc_windows(const Pair &pair, int depth, float *f
     add_energy(sink.value, sink.count, sink.weight, partial, counter, result);
 }
 
-// Stores the five terms of the exact derivative.
+// Reads the five terms of the exact derivative, which the first pass has stored.
 struct TermSource {
     const float *terms;
     size_t stride;

@@ -1,4 +1,5 @@
-// Windowed cross-correlation of radius 2 (cc_tiled.cuh). One radius a module: only those used are loaded.
+// Windowed cross-correlation of radius 2 (cc_tiled.cuh). Each radius is a module of its own, so that only the radii in
+// use are loaded.
 #include "cc_tiled.cuh"
 
 CC_KERNELS(2)

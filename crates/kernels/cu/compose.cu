@@ -1,4 +1,5 @@
-// Composition of fields: out(x) = first(x) + s·then(x + first(x)), s = 1 or a step over the longest vector of `then`.
+// Composition of two displacement fields: out(x) = first(x) + s·then(x + first(x)). The factor s is 1, or it scales the
+// longest vector of `then` to a given length.
 #include "walk.cuh"
 
 __device__ __forceinline__ void compose(const float *READ first, const float *READ then, float scale, float *out,
@@ -14,7 +15,7 @@ __device__ __forceinline__ void compose(const float *READ first, const float *RE
     Walk<3> walk;
 #pragma unroll 1
     for (int z = at.z0; z < at.z1; ++z) {
-        // The next displacement is loaded during the computation.
+        // The displacement of the next slice is loaded while this slice is computed.
         from += slice;
         Vector next = u;
         if (z + 1 < at.z1) next = load(from, stride, 0);
@@ -27,8 +28,8 @@ __device__ __forceinline__ void compose(const float *READ first, const float *RE
     }
 }
 
-// More registers for each thread are faster here than more threads: they hold the corners of two slices and the next
-// displacement.
+// These kernels are faster with more registers for each thread than with more threads: the registers hold the cell
+// corners of two slices and the next displacement.
 extern "C" __global__ void __launch_bounds__(256, 4)
     compose_fields(const float *READ first, const float *READ then, float *out, const __grid_constant__ Shape shape,
                    int slices)
@@ -36,7 +37,8 @@ extern "C" __global__ void __launch_bounds__(256, 4)
     compose(first, then, 1.f, out, shape, slices, blockIdx.z);
 }
 
-// `scales` are the results of the kernel max_norm for the updates; they stay on the device.
+// Composes each field with its scaled update, on one side or both sides of the registration. `scales` are the factors
+// that the kernel max_norm computed for the updates; they stay on the device.
 extern "C" __global__ void __launch_bounds__(256, 4)
     advance(const Sides<const float *> fields, const Sides<const float *> updates, const float *READ scales,
             const Sides<float *> out, int sides, const __grid_constant__ Shape shape, int slices)

@@ -1,16 +1,19 @@
-// The contrast across a surface under a batch of transforms: the moving image on both sides of each point.
+// The contrast of the moving image across a surface, for a batch of transforms: intensities on the inner and the outer
+// side of each surface point are compared.
 #include "points.cuh"
 #include "reduce.cuh"
 
-// Number of points of a block, the same as in src/cuda/contrast.rs.
+// Number of surface points that a thread block processes, the same as in src/cuda/contrast.rs.
 #define RUN 2048
 
 struct Rule {
     float slope, offset, least;
 };
 
-// points: x, y, z of the inner sides, x, y, z of the outer sides, weights; `count` of each.
-// sums[3 · (transform · blocks + block) …] = Σw, Σw·tanh(s·q), Σw·tanh(s·|q|).
+// Sums the contrast over the surface points. `points` holds seven lists of `count` numbers: x, y, z of the inner
+// samples, x, y, z of the outer samples, and weights w. q is the difference of outer and inner intensity in percent of
+// their mean, minus rule.offset; s is rule.slope. sums[3 · (transform · blocks + block) …] = Σw, Σw·tanh(s·q),
+// Σw·tanh(s·|q|).
 extern "C" __global__ void __launch_bounds__(256)
     contrast(const float *READ points, int count, const float *READ moving, const __grid_constant__ Size shape,
              const __grid_constant__ Rule rule, const Map *READ maps, float *sums)
@@ -24,7 +27,7 @@ extern "C" __global__ void __launch_bounds__(256)
         const Vector inner = mapped(map, {at[0], at[count], at[2 * count]});
         const Vector outer = mapped(map, {at[3 * count], at[4 * count], at[5 * count]});
         const float weight = at[6 * count] * ramp(inner, shape, voxel) * ramp(outer, shape, voxel);
-        // If the weight is positive, both sides lie within cells of the image.
+        // If the weight is positive, the inner and the outer position lie within the moving image.
         if (!(weight > 0.f)) continue;
         const float within = read_inside(moving, shape, inner), beyond = read_inside(moving, shape, outer);
         const float mean = 0.5f * (within + beyond);

@@ -1,15 +1,17 @@
-// The trilinear cells of x + u(x) at a voxel, which is a corner of up to eight: their determinants there, and the smallest moves
-// that make them large enough. As src/cpu/corners.rs has it, operation by operation.
+// Jacobian determinants of the map x + u(x) at the corners of the trilinear cells that meet at a voxel, of which there
+// are up to eight, and the smallest displacements of voxels that raise these determinants above a limit. The arithmetic
+// is that of src/cpu/corners.rs, operation by operation.
 #pragma once
 
 #include "volume.cuh"
 
-// The edges of the cells that meet at a voxel, along one axis, to the neighbours below and above.
+// The two cell edges at a voxel along one axis, under the map x + u(x): from the neighbour below to the voxel, and from
+// the voxel to the neighbour above.
 struct EdgePair {
     Vector low, high;
 
-    // At the border both edges are the single one that exists. Along an axis of one voxel both are the unit vector of
-    // the axis.
+    // The two edges of a voxel. At the border of the volume both are the only edge there. Along an axis of one voxel
+    // both are the unit vector of the axis.
     static __device__ __forceinline__ EdgePair of(const float *READ field, size_t stride, size_t here, Vector u, int i,
                                                   int n, size_t step, Vector axis)
     {
@@ -43,8 +45,8 @@ struct Edges {
                 EdgePair::of(field, stride, here, u, v.z, shape.z, (size_t)shape.x * shape.y, {0.f, 0.f, 1.f})};
     }
 
-    // The smallest determinant at the corners that meet at the voxel, over all choices of an edge along each axis.
-    // NaN if any determinant is NaN.
+    // The smallest determinant at the cell corners that meet at the voxel: one corner for each choice of an edge along
+    // each axis. NaN if any determinant is NaN.
     __device__ __forceinline__ float smallest() const
     {
         float smallest = __int_as_float(0x7f800000);
@@ -61,19 +63,20 @@ struct Edges {
     }
 };
 
-// Whether a voxel has a neighbour on a side; an axis of one voxel counts once.
+// Whether voxel i of n along an axis has a neighbour above (side 1) or below (side 0). Along an axis of one voxel only
+// side 1 counts.
 __device__ __forceinline__ bool reaches(int i, int n, int side)
 {
     return side ? i + 1 < n || n == 1 : i > 0;
 }
 
-// The sum of the moves that corners request for a voxel, and the number of these corners.
+// The sum of the displacements that folded cell corners request for a voxel, and the number of these corners.
 struct Moves {
     Vector sum;
     float count;
 };
 
-// A projection matrix, row by row.
+// A 3×3 projection matrix, given by its rows.
 struct Projection {
     Vector x, y, z;
 
@@ -84,15 +87,15 @@ struct Projection {
     }
 };
 
-// Limits of moves: a corner is moved until its determinant exceeds `smallest` by `aim_above`. In one round the
-// determinant rises by at most `by`.
+// How folded corners are corrected: voxels are displaced until the determinant at the corner exceeds `smallest` by
+// `aim_above`, but in one round by at most `by` voxels. `allowed` projects the displacements to the allowed directions.
 struct Unfolding {
     float smallest, aim_above, by;
     Projection allowed;
 };
 
-// Adds the moves that the corners of a voxel request for the voxel itself, or for its neighbour along `axis` (0, 1,
-// 2) on `side`.
+// Adds the displacements that the folded corners at voxel `v` request: for `v` itself if `axis` is ITSELF, else for the
+// neighbour of `v` along `axis` (0, 1, 2) on `side`.
 #define ITSELF 3
 __device__ __noinline__ Moves with_corners_of(Moves moves, const float *READ field, Voxel v, int axis, int side,
                                               const Unfolding &limits, const Shape &shape)
@@ -109,8 +112,8 @@ __device__ __noinline__ Moves with_corners_of(Moves moves, const float *READ fie
         const Vector normal = cross(b, c);
         const float determinant = dot(a, normal);
         if (!(determinant < limits.smallest)) continue;
-        // The derivatives of the determinant with respect to the neighbours. The derivative with respect to the voxel
-        // is minus their sum.
+        // The derivatives of the determinant with respect to the positions of the three neighbours. The derivative with
+        // respect to the voxel's own position is minus their sum.
         const Vector by_x = limits.allowed.of(normal, sx, shape.x), by_y = limits.allowed.of(cross(c, a), sy, shape.y),
                      by_z = limits.allowed.of(cross(a, b), sz, shape.z);
         const Vector itself = {-(by_x.x + by_y.x + by_z.x), -(by_x.y + by_y.y + by_z.y), -(by_x.z + by_y.z + by_z.z)};
@@ -130,8 +133,9 @@ __device__ __noinline__ Moves with_corners_of(Moves moves, const float *READ fie
     return moves;
 }
 
-// The field at a voxel after a move by the mean of the moves requested by the corners below the limit that involve
-// the voxel: its own corners, and those of its neighbours on its side. Voxels at the border do not move.
+// The displacement of voxel `v` after correction: u plus the mean of the displacements that folded corners request for
+// `v`. These corners are those at `v`, and those at its neighbours that face `v`. Voxels at the border are not
+// displaced.
 __device__ __forceinline__ Vector unfolded(const float *READ field, Voxel v, const Unfolding &limits, const Shape &shape)
 {
     const Vector u = load(field, plane(shape), offset(v, shape));

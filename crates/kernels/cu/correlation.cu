@@ -1,21 +1,22 @@
-// Computes Pearson's correlation of two images on one grid.
+// Computes Pearson's correlation of two images with the same grid.
 #include "reduce.cuh"
 #include "volume.cuh"
 
-// The sums over pairs (a, b) of values.
+// Sums over the pairs (a, b) of values that two images have at the same voxel.
 struct Sums {
     double a, b, aa, bb, ab;
     unsigned int counted;
 };
 
-// Adds the sums of all threads of the block; the first thread receives the result.
+// Adds the sums of all threads of a block; the first thread receives the result.
 __device__ __noinline__ Sums block_sums(Sums own)
 {
     return {block_sum(own.a), block_sum(own.b), block_sum(own.aa), block_sum(own.bb), block_sum(own.ab),
             block_sum(own.counted)};
 }
 
-// result = Σa, Σb, Σa², Σb², Σab and their number where the mask counts: over the blocks, then in a fixed order.
+// result = Σa, Σb, Σa², Σb², Σab and the number of voxels, over the voxels inside the mask. Each block writes its sums,
+// and the last block adds them in a fixed order.
 extern "C" __global__ void __launch_bounds__(256)
     correlation(const float *READ first, const float *READ second, const float *READ mask, Shape shape, Sums *parts,
                 unsigned int *counter, double *result)

@@ -1,10 +1,12 @@
-// The correlation ratio of a batch of transforms without conflicts (Li 2015, "conflict-free"): fixed voxels are sorted by
-// bin and cut into segments of one bin each; a block adds up one segment under one transform in registers. For images with
-// weights, and where correlation_ratio_bricks.cu is too coarse.
+// The correlation ratio of a batch of transforms without conflicts between threads (Li 2015, "conflict-free"): fixed
+// voxels are sorted by bin and cut into segments of one bin each, and a thread block adds up one segment under one
+// transform in registers. These kernels serve images with weights, and pairs of images for which
+// correlation_ratio_bricks.cu is not exact enough.
 #include "reduce.cuh"
 #include "samples.cuh"
 
-// Eight reads at voxel centres and weights in single precision: the texture unit's own filter has 8-bit weights.
+// Trilinear interpolation in single precision, from eight reads at voxel centres. The texture unit's own filter is not
+// used, because its weights have 8 bits.
 __device__ __forceinline__ float exact(cudaTextureObject_t texture, Vector at)
 {
     const float i = floorf(at.x), j = floorf(at.y), k = floorf(at.z), tx = at.x - i, ty = at.y - j, tz = at.z - k;
@@ -15,7 +17,8 @@ __device__ __forceinline__ float exact(cudaTextureObject_t texture, Vector at)
     return lerp(lerp(c00, c10, ty), lerp(c01, c11, ty), tz);
 }
 
-// sums[transform · segments + segment] = Σw, Σw·y, Σw·y², y the moving value.
+// Sums over the voxels of a segment: sums[transform · segments + segment] = Σw, Σw·y, Σw·y², where y is the moving
+// value and w its weight.
 template <bool FILTERED>
 __device__ __forceinline__ void add_up(const unsigned int *READ sorted, const float *READ weights,
                                        const Segment *READ segments, Shape fixed, const Moving &moving,
@@ -56,14 +59,14 @@ extern "C" __global__ void __launch_bounds__(128)
     add_up<true>(sorted, weights, segments, fixed, moving, maps, sums);
 }
 
-// The number of voxels times the variance.
+// Sum of squared deviations from the mean: n times the variance, from n, Σy and Σy².
 __device__ __forceinline__ double deviation(double n, double s, double ss)
 {
     return n > 0.0 ? fmax(ss - s * s / n, 0.0) : 0.0;
 }
 
-// costs[transform] from the sums of its segments; bin_segments[b] … bin_segments[b+1] are those of bin b. A block a
-// transform, a warp a bin at a time.
+// Computes costs[transform] from the sums of the transform's segments. The segments bin_segments[b] … bin_segments[b +
+// 1] − 1 belong to bin b. A thread block processes one transform, and each of its warps one bin at a time.
 extern "C" __global__ void __launch_bounds__(1024)
     correlation_ratio_costs(const float4 *READ sums, const unsigned int *READ bin_segments, int bins, int segments,
                             double *costs)
@@ -95,7 +98,7 @@ extern "C" __global__ void __launch_bounds__(1024)
     total_ss = block_sum(total_ss);
     inside = block_sum(inside);
     if (threadIdx.x == 0) {
-        // By rounding the variance of a constant overlap can be as large as epsilon times its mean square.
+        // Rounding can give a constant image a variance of up to epsilon times its mean square.
         const double all = deviation(total, total_s, total_ss);
         costs[blockIdx.x] = all > 1e-6 * total_ss ? fmin(inside / all, 1.0) : 1.0;
     }

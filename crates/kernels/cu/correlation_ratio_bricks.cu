@@ -1,45 +1,50 @@
-// The correlation ratio of a batch of transforms without weights, brick by brick in the volume's own order.
+// The correlation ratio of a batch of transforms for images without weights: voxels are processed brick by brick, in
+// the order of the volume.
 //
-// 1 − η is (Σw·y² − Σ over bins of (Σw·y)²/Σw) / (Σw·y² − (Σw·y)²/Σw). So only Σw·y is added up for each bin; Σw·y² is for all
-// together, and Σw is the bin's voxels less what is lost outside and in the ramp. Bricks that meet nothing but zeros, which
-// skull-stripped images mostly are, are left out. Sums are of whole units, whose order does not matter; those of the
-// fullest bin are in registers.
+// The cost 1 − η is (Σw·y² − Σ over bins of (Σw·y)²/Σw) / (Σw·y² − (Σw·y)²/Σw), where y is the moving value and w its
+// weight. So only Σw·y is added up for each bin. Σw·y² is added up for all bins together. Σw of a bin is the number of
+// its voxels less the weight that is lost outside the moving image and in the ramp at its edge. Bricks that meet only
+// zeros of the moving image are skipped; in skull-stripped images most bricks are such. All sums are sums of integers,
+// so their order does not matter. The sums of the fullest bin are in registers.
 #include "binning.cuh"
 #include "bricks.cuh"
 #include "reduce.cuh"
 
-// Largest number of bricks of a block.
+// Largest number of bricks that a thread block processes.
 #define MOST_BRICKS 120
-// Marks bins of so few voxels that they may end with no more than two, which do not count: their squares are added up as well.
+// Flag of a bin with at most SPARSE_VOXELS voxels. Such a bin may keep two voxels or fewer inside the moving image, and
+// then it does not count; so the squares of sparse bins are added up for each bin as well.
 #define SPARSE 0x8000u
 #define SPARSE_VOXELS 64
-// Scale of these squares: the sum over the voxels of such a bin fits into 31 bits.
+// Scale of the squares of sparse bins: the sum over at most SPARSE_VOXELS voxels fits into 31 bits.
 #define SPARSE_UNIT 16777216.f
-// Largest distance that is stored, cells. Larger distances are stored as this value.
+// Largest distance between cells that is stored, in cells. Larger distances are stored as this value.
 #define FAR 8
 
-// The operands of the kernels, laid out as Operands of src/cuda/ratio_bricks.rs.
+// The operands of the kernels of this file, with the layout of Operands in src/cuda/ratio_bricks.rs.
 struct Operands {
-    // Fixed bins, brick by brick, in the order that `fixed_bin` reads.
+    // Bins of the fixed voxels, brick by brick, in the order in which `fixed_bin` reads them.
     const uint4 *fixed;
     const float *moving;
     cudaTextureObject_t texture;
-    // Distance to the nearest cell of 2×2×2 moving voxels that are not all zero, as `is_empty` reads it.
+    // For each cell of 2×2×2 moving voxels, the distance to the nearest cell with a voxel that is not zero, in cells;
+    // `is_empty` reads it.
     const unsigned short *distance;
-    // The largest magnitude of a moving value.
+    // The largest absolute value of the moving image.
     const float *largest;
     Size shape, bricks, moving_shape, cells;
-    // 1 / width of the ramp at the edge, for each axis.
+    // 1 / width of the ramp at the edge of the moving image, for each axis.
     Vector per_edge;
     int bins;
     // The bin with the most voxels.
     int hot;
-    // A weight of 1, and the largest magnitude of a moving value, in units; a power of two, at most 2²¹, so that the sums of a
-    // block fit into 31 bits and those of all squares into 64.
+    // The integer that stands for a weight of 1, and also for the largest absolute value of the moving image. It is a
+    // power of two, at most 2²¹, so that the sums of a thread block fit into 31 bits and the sum of all squares into
+    // 64.
     float unit;
 };
 
-// Whether the ramp is 1 within reach of a coordinate, and both corners of every cell there exist.
+// Whether every coordinate within `reach` of `at` lies where the ramp is 1 and both corners of its cell exist.
 __device__ __forceinline__ bool deep(float at, float reach, int n, float per_edge)
 {
     const float edge = (per_edge < 1e6f ? 1.f / per_edge : 0.f) + 0.01f + reach;
@@ -58,7 +63,7 @@ __device__ __forceinline__ unsigned int look_at(const Operands &on, const Map &m
     return brick | (inside && whole(corner, on.shape) ? DEEP : 0) | (empty ? EMPTY : 0);
 }
 
-// Volumes have at least two voxels along each axis.
+// The moving value at a point. The volumes have at least two voxels along each axis.
 template <bool FILTERED> __device__ __forceinline__ float value_at(const Operands &on, Vector at)
 {
     if (FILTERED) return tex3D<float>(on.texture, at.x + 0.5f, at.y + 0.5f, at.z + 0.5f);
@@ -67,7 +72,7 @@ template <bool FILTERED> __device__ __forceinline__ float value_at(const Operand
     return read_inside(on.moving, on.moving_shape, i, j, k, at.x - (float)i, at.y - (float)j, at.z - (float)k);
 }
 
-// A value in units, rounded to a whole one: |value · scale| < 2²².
+// An amount rounded to the nearest integer; its absolute value must be less than 2²².
 struct Units {
     int whole;
     float number;
@@ -80,8 +85,9 @@ struct Units {
     }
 };
 
-// totals[transform · (3·bins + 1) …]: Σw·y, Σ(1−w) and, of sparse bins, Σw·y² in units of their own; then Σw·y² of all in
-// squared units.
+// Adds up the sums of one transform over the bricks of this block. totals[transform · (3·bins + 1) …] are three lists
+// with an entry for each bin, Σw·y, Σ(1 − w) and for sparse bins Σw·y² in units of 1/SPARSE_UNIT, and then Σw·y² of all
+// voxels in units of 1/`unit`².
 template <bool FILTERED>
 __device__ __forceinline__ void add_up(const Operands &on, const Map *READ maps, unsigned long long *totals)
 {
@@ -185,9 +191,9 @@ extern "C" __global__ void __launch_bounds__(256, 4)
     add_up<true>(on, maps, totals);
 }
 
-// costs[transform] from its totals; in_bin: voxels of each bin. NaN where these do not suffice: a bin whose squares are not
-// known ended with so few voxels that they do not count, or the variance is of the order of what units round off. A block a
-// transform.
+// Computes costs[transform] from the totals of the transform; in_bin is the number of voxels of each bin. The cost is
+// NaN where the totals do not suffice for it: because a bin that is not sparse kept two voxels or fewer inside the
+// moving image, or because the variance is of the order of the rounding error. A thread block processes one transform.
 extern "C" __global__ void __launch_bounds__(256)
     ratio_bricks_costs(const unsigned long long *READ totals, const unsigned int *READ in_bin, int bins, float unit,
                        double *costs)
@@ -215,15 +221,15 @@ extern "C" __global__ void __launch_bounds__(256)
         const double squared = (double)unit * (double)unit, ss = (double)own[3 * bins] - not_counted * (squared / SPARSE_UNIT);
         const double all = n > 0.0 ? ss - s * s / n : 0.0;
         const double cost = all > 0.0 ? fmin(fmax(ss - explained, 0.0) / all, 1.0) : 1.0;
-        // Each of n voxels has lost a fraction of a unit, in either direction: √n of them in a sum, times a mean value of less
-        // than `unit`. Where the variance is not 10⁵ times that, single precision by segments knows better; what differs from
-        // zero nowhere costs 1.
+        // Rounding to units changes each of n values by a fraction of a unit, up or down: their sum by about √n units,
+        // times a mean value of less than `unit`. If the variance is not 10⁵ times this error, the kernels of
+        // correlation_ratio.cu are more exact. A moving image of zeros has cost 1.
         if (n > 0.0 && own[3 * bins] > 0 && !(all > 1e5 * sqrt(n) * (double)unit)) unknown = 1.0;
         costs[blockIdx.x] = unknown > 0.0 ? __longlong_as_double(0x7ff8000000000000ll) : cost;
     }
 }
 
-// Writes bins in the order of Operands::fixed. A thread writes one place.
+// Writes the bins of the fixed voxels in the order of Operands::fixed. Each thread writes one bin.
 extern "C" __global__ void place_bins(const float *READ fixed, Size shape, Size bricks, Binning binning,
                                       const unsigned int *READ in_bin, unsigned int places, unsigned short *placed)
 {
@@ -240,7 +246,9 @@ extern "C" __global__ void place_bins(const float *READ fixed, Size shape, Size 
     placed[at] = (unsigned short)bin;
 }
 
-// distance[cell] is 0 where a voxel is not zero and FAR elsewhere; largest: of all magnitudes, zero before. A thread a cell.
+// Initialises the distances of cells: distance[cell] is 0 if a voxel of the cell is not zero, and FAR otherwise.
+// `largest`, which must be zero before, becomes the largest absolute value of the image. Each thread processes one
+// cell.
 extern "C" __global__ void __launch_bounds__(256)
     empty_cells(const float *READ moving, Size shape, Size cells, unsigned short *distance, unsigned int *largest)
 {
@@ -255,11 +263,12 @@ extern "C" __global__ void __launch_bounds__(256)
         distance[at] = most > 0.f ? 0 : FAR;
     }
     most = block_max(most);
-    // Non-negative floats have the same order as their bits.
+    // Non-negative floats have the same order as their bit patterns.
     if (threadIdx.x == 0 && most > 0.f) atomicMax(largest, __float_as_uint(most));
 }
 
-// The greater of the distances along one axis and those known so far, at the least of all cells along that axis.
+// Extends the distances of cells (in the maximum norm) to one more axis: the new distance of a cell is the minimum,
+// over the cells of its line along the axis, of max(known distance there, distance along the axis).
 extern "C" __global__ void cell_distances(const unsigned short *READ known, unsigned int cells, unsigned int stride,
                                           unsigned int length, unsigned short *distance)
 {

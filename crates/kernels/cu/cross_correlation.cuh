@@ -1,17 +1,20 @@
-// Windowed cross-correlation: terms of one window, gradients, masks. The formulas are those of src/backend.rs.
+// Parts of the windowed cross-correlation and of mutual information: the terms of one window, image gradients, and
+// masks. The formulas are those of src/backend.rs.
 #pragma once
 
 #include "reduce.cuh"
 #include "volume.cuh"
 
-// A variance sum at most this share of the sum of squares is rounding, not structure (as on the CPU).
+// A window whose Σ(I − mean)² is at most this share of ΣI² counts as constant: the rest is rounding error. The CPU uses
+// the same limit.
 #define ROUNDING 4e-6f
 
-// The two images on one grid and their masks (null: everywhere).
+// The fixed and the moving image on one grid, and their masks (null: every voxel counts).
 struct Pair {
     const float *fixed, *moving, *fixed_mask, *moving_mask;
     Shape shape;
-    // (finest spacing / spacing)² per axis: a physical gradient as a displacement in voxels.
+    // (finest spacing / spacing)² for each axis: converts a gradient per voxel to a displacement in voxels along the
+    // physical gradient.
     Vector metric;
     // Variance of the noise that is assumed in both images.
     float noise_variance;
@@ -19,16 +22,18 @@ struct Pair {
 
 struct Terms {
     float fixed_mean, moving_mean;
-    // 2C/(A·B); 0 if the window has no structure.
+    // 2C/((A+n)(B+n)); 0 if the window is constant in I or J. A = Σ(I − mean)², B = Σ(J − mean)² and
+    // C = Σ(I − mean)(J − mean); n is the part of A and B that is expected from noise alone.
     float slope;
-    // C/A and C/B.
+    // C/(A+n) and C/(B+n).
     float on_fixed, on_moving;
     float value;
-    // AB/((A+n)(B+n)): the share of the window's structure that is not noise.
+    // AB/((A+n)(B+n)): the share of the window's variation that is not expected from noise alone (n).
     float weight;
 };
 
-// Reciprocals exact to one unit in the last place. The sums differ by more than that if their order changes.
+// A fast reciprocal, exact to one unit in the last place. A change in the order of a window's sums changes them by more
+// than that.
 __device__ __forceinline__ float reciprocal(float value)
 {
     return __fdividef(1.f, value);
@@ -47,7 +52,7 @@ __device__ __forceinline__ Terms terms_of(float i, float j, float ii, float jj, 
             a * per_a * (b * per_b)};
 }
 
-// Number of voxels of a window along one axis.
+// Number of voxels of a window along one axis, truncated at the border of the volume.
 __device__ __forceinline__ int extent(int index, int n, int radius)
 {
     return min(index + radius, n - 1) - max(index - radius, 0) + 1;
@@ -59,13 +64,14 @@ __device__ __forceinline__ bool counted(const Pair &pair, size_t at)
            (!pair.moving_mask || __ldg(pair.moving_mask + at) > 0.5f);
 }
 
-// Central differences along a column of voxels, one-sided at the border, as a displacement in voxels.
+// Image gradient by central differences, one-sided at the border, for the voxels of one column along z. It is scaled to
+// a displacement in voxels.
 struct Gradient {
-    // Distances in memory to the neighbours; 0 if a neighbour does not exist.
+    // Distances in memory to the four neighbours along x and y; 0 if a neighbour does not exist.
     int left, right, up, down;
     float along_x, along_y;
 
-    // Factor of the difference of the neighbours: 1/2 between two neighbours, 1 at the border.
+    // Factor of the difference along one axis: 1/2 between two neighbours, 1 at the border.
     static __device__ __forceinline__ float share(int index, int n)
     {
         return index > 0 && index + 1 < n ? 0.5f : 1.f;
@@ -82,7 +88,7 @@ struct Gradient {
         along_y = share(y, shape.y) * pair.metric.y;
     }
 
-    // At the voxel of slice z that `here` points to; `below` and `above` point to its neighbours along z.
+    // The gradient at the voxel of slice z that `here` points to; `below` and `above` point to its neighbours along z.
     __device__ __forceinline__ Vector between(const Pair &pair, int z, const float *below, const float *here,
                                               const float *above) const
     {
@@ -91,7 +97,7 @@ struct Gradient {
         return {(here[right] - here[left]) * along_x, (here[down] - here[up]) * along_y, (upper - lower) * along_z};
     }
 
-    // The same in a whole volume.
+    // The gradient at the voxel of slice z with offset `here` in an image.
     __device__ __forceinline__ Vector at(const Pair &pair, const float *image, int z, size_t here) const
     {
         const int slice = pair.shape.x * pair.shape.y;
@@ -104,14 +110,14 @@ struct Gradient {
     }
 };
 
-// Writes an update of a voxel: the gradient at a length.
+// Writes the update of a voxel: the image gradient times a factor.
 __device__ __forceinline__ void store_update(float *update, const Pair &pair, size_t here, float length, Vector g)
 {
     store(update, plane(pair.shape), here, {length * g.x, length * g.y, length * g.z});
 }
 
-// Adds up values, counts and weights of a whole launch, in the order of the blocks, into result[0] to result[2].
-// `partial` has three numbers a block.
+// Adds up the values, counts and weights of all threads of the launch into result[0] to result[2], in the order of the
+// blocks. `partial` has room for three numbers of each block.
 __device__ __forceinline__ void add_energy(float value, float count, float weight, double *partial,
                                            unsigned int *counter, double *result)
 {

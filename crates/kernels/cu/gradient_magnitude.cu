@@ -1,7 +1,7 @@
-// The length of an image's gradient: its edges.
+// Gradient magnitude of an image, which is large at edges.
 #include "volume.cuh"
 
-// Central differences, one-sided at the border, as src/cpu/gradient.rs has them.
+// Derivative along one axis by central differences, one-sided at the border, computed as in src/cpu/gradient.rs.
 __device__ __forceinline__ float difference(const float *READ image, size_t here, int i, int n, size_t step, float scale)
 {
     const bool below = i > 0, above = i + 1 < n;

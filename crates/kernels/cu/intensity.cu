@@ -1,7 +1,7 @@
-// The intensities of an image: how many voxels have each, and all of them kept to a range.
+// Intensities of an image: counts for quantiles, and clipping to a range.
 #include "volume.cuh"
 
-// Numbers in the order of the floats they stand for, as in antsreg-core's intensity.rs.
+// An integer key that sorts like the float value, as in antsreg-core's intensity.rs.
 __device__ __forceinline__ unsigned int key(float value)
 {
     const unsigned int bits = __float_as_uint(value);
@@ -10,14 +10,16 @@ __device__ __forceinline__ unsigned int key(float value)
 
 #define NOWHERE 0xffffffffu
 
-// Counts the finite values by the upper half of their key; or those with the upper half `upper` by the lower half.
-// Many voxels may have the same background value. So lanes that count for the same entry add their counts first, and a lane
-// that meets its entry again adds to its count.
+// Histogram of the keys of all finite values: by the upper 16 bits of the key if `upper` is negative; else by the lower
+// 16 bits, of the keys whose upper bits are `upper`.
+//
+// Many voxels may have the same background value. So lanes of a warp with the same table entry add their counts first,
+// and a lane keeps its count in a register as long as its entry stays the same.
 extern "C" __global__ void count_keys(const float *READ values, unsigned int count, int upper, unsigned int *table)
 {
     const unsigned int lane = threadIdx.x % 32, stride = gridDim.x * blockDim.x;
     unsigned int held = NOWHERE, found = 0;
-    // Whole warps go on together.
+    // All lanes of a warp stay in the loop together, because __match_any_sync needs them.
     for (unsigned int first = blockIdx.x * blockDim.x + threadIdx.x - lane; first < count; first += stride) {
         const unsigned int at = first + lane;
         unsigned int entry = NOWHERE;
@@ -38,7 +40,7 @@ extern "C" __global__ void count_keys(const float *READ values, unsigned int cou
     if (found) atomicAdd(table + held, found);
 }
 
-// Values beyond the range become its ends; then (value − origin)·scale.
+// Clips each value to the range low … high, and then maps it to (value − origin)·scale.
 extern "C" __global__ void clip(float *values, unsigned int count, float low, float high, float origin, float scale)
 {
     const unsigned int at = blockIdx.x * blockDim.x + threadIdx.x;

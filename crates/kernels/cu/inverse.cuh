@@ -1,4 +1,4 @@
-// The inverse of a displacement field at one voxel: fixed-point steps, then Newton's.
+// The inverse of a displacement field at one voxel: fixed-point iteration, then Newton's method.
 #pragma once
 
 #include "volume.cuh"
@@ -8,10 +8,10 @@ __device__ __forceinline__ Vector residual(Vector u, Vector v)
     return {u.x + v.x, u.y + v.y, u.z + v.z};
 }
 
-// Steps v ← −u(x + v) before Newton's, as on the CPU.
+// Number of fixed-point steps v ← −u(x + v) before Newton's method starts, the same as on the CPU.
 #define PLAIN_STEPS 4
 
-// The eight corners of a cell of one component.
+// Values of one component of a field at the eight corners of a cell.
 struct CellCorners {
     Corners low, high;
 
@@ -25,7 +25,7 @@ struct CellCorners {
         return lerp(low.at(cell), high.at(cell), cell.tz);
     }
 
-    // The derivative along x, y and z within the cell.
+    // The derivatives along x, y and z within the cell.
     __device__ __forceinline__ Vector derivative(const Cell &cell) const
     {
         const Corners &l = low, &h = high;
@@ -34,14 +34,16 @@ struct CellCorners {
                 lerp(lerp(h.a - l.a, h.b - l.b, cell.tx), lerp(h.c - l.c, h.d - l.d, cell.tx), cell.ty)};
     }
 
-    // What stands behind a row of one voxel is no neighbour.
+    // For a volume of one voxel along x: the value behind a row is not a neighbour, so it is replaced by the row's own
+    // value.
     __device__ __forceinline__ void flatten()
     {
         low.b = low.a, low.d = low.c, high.b = high.a, high.d = high.c;
     }
 };
 
-// (I + ∂u/∂x)⁻¹·residual by Cramer's rule, at most a voxel long; half the residual where the derivative is nearly singular.
+// A step of Newton's method: (I + ∂u/∂x)⁻¹·residual by Cramer's rule, at most one voxel long. Half the residual where
+// the matrix is nearly singular.
 __device__ __forceinline__ Vector newton(Vector x, Vector y, Vector z, Vector r)
 {
     const Vector a = {x.x + 1.f, y.x, z.x}, b = {x.y, y.y + 1.f, z.y}, c = {x.z, y.z, z.z + 1.f};
@@ -53,13 +55,14 @@ __device__ __forceinline__ Vector newton(Vector x, Vector y, Vector z, Vector r)
     return {step.x / length, step.y / length, step.z / length};
 }
 
-// Residuals at which a voxel stops, and at which it does not even start.
+// Limits of the squared residual: below tolerance_squared the iteration of a voxel stops, and up to untouched_squared
+// it does not start.
 struct Residuals {
     float tolerance_squared, untouched_squared;
 };
 
-// Improves v(x), from `v`, until the residual u(x + v) + v is small. Corners stay in registers: most steps end in the cell
-// where they set out.
+// Improves the inverse v(x) at one voxel, from the initial value `v`, until the residual u(x + v) + v is small. The
+// corners of the current cell stay in registers, because most steps stay within one cell.
 __device__ __forceinline__ Vector improved(Voxel at, Vector v, const float *READ field, int steps, Residuals limits,
                                            const Shape &shape)
 {

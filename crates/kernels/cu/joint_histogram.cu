@@ -1,18 +1,19 @@
-// Joint histograms of a batch of transforms, and their entropies. Fixed voxels are sorted by bin and cut into segments of
-// one bin each (bin_fixed.cu), so a block works on one row of the histogram alone, which is small enough to be kept many
-// times over in shared memory: a lane's counters lie in a bank of their own. Weights are whole units, so their sums do not
-// depend on the order in which they are added.
+// Joint histograms and their entropies for a batch of transforms.
+//
+// Fixed voxels are sorted by bin and cut into segments of one bin each (bin_fixed.cu). So a thread block needs only one
+// row of the histogram. Shared memory holds many copies of that row, so that lanes of a warp count in different memory
+// banks. Weights are integers, so the sums do not depend on the order in which they are added.
 #include "reduce.cuh"
 #include "samples.cuh"
 
-// A sample of weight 1, as JointParameters::UNIT.
+// The integer that stands for a sample of weight 1, the same as JointParameters::UNIT.
 #define UNIT 65536.f
 
-// The bins of the moving image: a value's position among them is (value − low)·scale.
+// The bins of the moving image: a value has the position (value − low)·scale on the axis of bins.
 struct Joint {
     float low, scale;
     int bins;
-    // Copies of each counter, a power of two.
+    // Number of copies of each counter, a power of two.
     int copies;
 };
 
@@ -21,7 +22,7 @@ __device__ __forceinline__ unsigned int rounded(float amount)
     return (unsigned int)floorf(amount + 0.5f);
 }
 
-// Adds one sample to a row. `own` is this lane's copy of the first counter.
+// Adds one sample to a row of the histogram. `own` is this lane's copy of the row's first counter.
 template <bool PARTIAL>
 __device__ __forceinline__ void count(const Sample &sample, const Moving &moving, const Joint &joint, unsigned int *own)
 {
@@ -50,7 +51,8 @@ __device__ __forceinline__ void count(const Sample &sample, const Moving &moving
     }
 }
 
-// rows[(transform · segments + segment) · bins + moving bin]: what a segment adds to the row of its fixed bin.
+// Computes the histogram row of each segment: rows[(transform · segments + segment) · bins + moving bin] is what the
+// segment adds to the row of its fixed bin.
 template <bool PARTIAL>
 __device__ __forceinline__ void fill_row(const unsigned int *READ sorted, const float *READ weights,
                                          const Segment *READ segments, Shape fixed, const Moving &moving,
@@ -71,7 +73,7 @@ __device__ __forceinline__ void fill_row(const unsigned int *READ sorted, const 
     unsigned int *row = rows + ((size_t)blockIdx.y * gridDim.x + blockIdx.x) * joint.bins;
     for (int bin = threadIdx.x; bin < joint.bins; bin += blockDim.x) {
         unsigned int sum = 0;
-        // Each lane begins at another copy: another bank.
+        // Each lane begins with another copy, so that the lanes read from different memory banks.
         for (int copy = 0; copy < copies; ++copy) sum += counters[bin * copies + ((copy + bin) & (copies - 1))];
         row[bin] = sum;
     }
@@ -91,15 +93,16 @@ extern "C" __global__ void __launch_bounds__(128)
     fill_row<true>(sorted, weights, segments, fixed, moving, joint, maps, rows);
 }
 
-// n·ln n.
+// n·ln n; 0 for n = 0.
 __device__ __forceinline__ double term(unsigned long long count)
 {
     const double n = (double)count;
     return count ? n * log(n) : 0.0;
 }
 
-// counts[(transform · fixed bins + fixed bin) · bins + moving bin] from the rows of the segments of each fixed bin, and of
-// each row its sum n, n·ln n and the sum of its counters' n·ln n. A block a row.
+// Adds the rows of all segments of each fixed bin: counts[(transform · fixed bins + fixed bin) · bins + moving bin].
+// Also computes three numbers of each row for the entropies: its sum n, n·ln n, and the sum of c·ln c over its counters
+// c. A thread block processes one row.
 extern "C" __global__ void __launch_bounds__(256)
     joint_counts(const unsigned int *READ rows, const unsigned int *READ bin_segments, int bins, int segments,
                  unsigned long long *counts, double *row_terms)
@@ -108,7 +111,7 @@ extern "C" __global__ void __launch_bounds__(256)
     const unsigned int first = bin_segments[blockIdx.x], end = bin_segments[blockIdx.x + 1];
     const unsigned int *own = rows + (size_t)blockIdx.y * segments * bins;
     const size_t row = (size_t)blockIdx.y * gridDim.x + blockIdx.x;
-    // If there are fewer counters than threads, several threads share the segments of a counter.
+    // If the row has fewer counters than the block has threads, several threads share the segments of one counter.
     const int shares = max(256 / bins, 1), share = threadIdx.x / min(bins, 256);
     double total = 0.0, joint = 0.0;
     for (int start = 0; start < bins; start += 256) {
@@ -136,13 +139,14 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-// −Σ p·ln p with p = n/N is ln N − Σ n·ln n / N.
+// Entropy from N and Σ n·ln n: with p = n/N, −Σ p·ln p is ln N − Σ n·ln n / N.
 __device__ __forceinline__ double entropy(double total, double sum)
 {
     return total > 0.0 ? fmax(log(total) - sum / total, 0.0) : 0.0;
 }
 
-// entropies[4 · transform …]: weight in units, H(X), H(Y), H(X,Y). A block a transform.
+// Computes entropies[4 · transform …]: the sum of all counters, and the entropies H(X), H(Y) and H(X,Y) in nats. A
+// thread block processes one transform.
 extern "C" __global__ void __launch_bounds__(1024)
     joint_entropies(const unsigned long long *READ counts, const double *READ row_terms, int fixed_bins, int bins,
                     double *entropies)

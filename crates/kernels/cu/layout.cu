@@ -1,5 +1,5 @@
-// Converts between the host's order, with the three values of a voxel side by side, and the device's order, with
-// three planes.
+// Converts displacement fields between two layouts in memory: on the host the three components of a voxel are adjacent,
+// and on the device each component is a plane of its own.
 #include "volume.cuh"
 
 extern "C" __global__ void split_vectors(const float *READ vectors, float *field, Shape shape)
@@ -9,7 +9,7 @@ extern "C" __global__ void split_vectors(const float *READ vectors, float *field
     store(field, plane(shape), at, {vectors[3 * at], vectors[3 * at + 1], vectors[3 * at + 2]});
 }
 
-// Kernels with the suffix `_turned` multiply each vector by a matrix.
+// Kernels with the suffix `_turned` also multiply each vector by a 3×3 matrix with the rows x, y, z.
 extern "C" __global__ void split_turned(const float *READ vectors, Vector x, Vector y, Vector z, float *field, Shape shape)
 {
     const size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -28,8 +28,8 @@ extern "C" __global__ void join_vectors(const float *READ field, float *vectors,
     vectors[3 * at + 2] = v.z;
 }
 
-// The nearest multiple of a step, which is a power of two; the value itself where the step is zero, and from 2^22 steps on. As in
-// rounding.rs.
+// Rounds to the nearest multiple of `step`, a power of two. The value stays as it is if `step` is zero or if it is at
+// least 2^22 steps. The arithmetic is that of rounding.rs.
 __device__ float rounded(float value, float step)
 {
     const float shift = 1.5f * 8388608.f * step;
@@ -52,7 +52,7 @@ extern "C" __global__ void join_turned(const float *READ field, Vector x, Vector
     vectors[3 * at + 2] = v.z;
 }
 
-// Rounds vectors after a multiplication by one matrix, then multiplies them by another.
+// Multiplies vectors by one 3×3 matrix, rounds them to multiples of `step`, and multiplies them by another matrix.
 extern "C" __global__ void round_vectors(const float *READ field, Vector x, Vector y, Vector z, Vector back_x, Vector back_y,
                                          Vector back_z, float step, float *out, Shape shape)
 {

@@ -1,17 +1,18 @@
-// Mutual information after Mattes: joint histograms in integers, their logarithms, and both updates. The formulas are
-// those of src/backend.rs; src/cpu/mattes.rs has the same arithmetic, operation by operation.
+// Mutual information after Mattes: joint histograms in integers, logarithms of their probabilities, and the updates of
+// both images. The formulas are those of src/backend.rs; the arithmetic is that of src/cpu/mattes.rs, operation by
+// operation.
 #include "cross_correlation.cuh"
 
-// The total weight that a voxel adds to a histogram.
+// The integer that stands for the total weight 1 of a voxel in a histogram.
 #define UNIT 65536u
 #define SIXTH ((float)UNIT / 6.f)
 
-// The map from the values of an image to its axis of bins.
+// Maps the values of an image to positions on its axis of histogram bins.
 struct Binning {
     float low, high, scale, span;
 };
 
-// The position of a value on the axis of bins: its bin, and its distance from the start of the bin.
+// The position of an image value on the axis of bins: its bin, and its distance from the start of that bin, in bins.
 struct Place {
     unsigned int bin;
     float t;
@@ -24,7 +25,8 @@ struct Place {
         t = s - (float)whole;
     }
 
-    // Adds the four weights, times a count, to a row of counts.
+    // Adds the four weights of a cubic B-spline, times `times`, to the four counters around the position in a row of
+    // the histogram.
     __device__ __forceinline__ void count(unsigned int *row, unsigned int times) const
     {
         const float s = 1.f - t;
@@ -38,7 +40,8 @@ struct Place {
         atomicAdd(around + 3, times * fourth);
     }
 
-    // The sum of the weights' derivatives times a row of logarithms.
+    // Derivative at this position of the spline through a row of logarithms: the sum of the logarithms around it, each
+    // times the derivative of its B-spline weight.
     __device__ __forceinline__ float slope(const float *row) const
     {
         const float s = 1.f - t, *around = row + bin - 1;
@@ -53,9 +56,10 @@ __device__ __forceinline__ bool contains(const Binning &binning, float value)
     return value >= binning.low && value <= binning.high;
 }
 
-// Adds both histograms to `counts`: rows 0 … bins − 1 are the moving side's (a row a fixed bin), then come the fixed
-// side's. A block counts in shared memory, in those rows that fit there; blocks along y take the others. The host sees to
-// it that no count of a block can overflow.
+// Adds both joint histograms to `counts`. Rows 0 … bins − 1 are the histogram for the moving image's update, with one
+// row for each fixed bin; then follow the rows for the fixed image's update, one for each moving bin. A thread block
+// counts in shared memory, in as many rows as fit there; blocks with other numbers along y count in the other rows. The
+// host chooses the number of blocks such that no counter of a block overflows.
 extern "C" __global__ void __launch_bounds__(1024)
     mattes_histograms(Pair pair, Binning fixed_binning, Binning moving_binning, unsigned int bins, unsigned int rows_at_once,
                       unsigned long long *counts)
@@ -72,8 +76,8 @@ extern "C" __global__ void __launch_bounds__(1024)
         const float f = counts_here ? __ldg(pair.fixed + at) : 0.f, m = counts_here ? __ldg(pair.moving + at) : 0.f;
         const unsigned int counting = __ballot_sync(0xffffffffu, counts_here);
         if (counting == 0) continue;
-        // In the background and on plateaus many lanes have the same values as the first lane, which then counts for all of
-        // them.
+        // In the background and in regions of constant intensity many lanes have the same values as the first counting
+        // lane. That lane then counts for all of them.
         const int leader = __ffs(counting) - 1;
         const float first_f = __shfl_sync(0xffffffffu, f, leader), first_m = __shfl_sync(0xffffffffu, m, leader);
         const bool alike = counts_here && f == first_f && m == first_m;
@@ -90,8 +94,9 @@ extern "C" __global__ void __launch_bounds__(1024)
         if (seen[cell]) atomicAdd(counts + first_row * bins + cell, (unsigned long long)seen[cell]);
 }
 
-// scale·ln(p(i, j)/p(j)) for each bin i of the other image and j of the own one, 0 where nothing was counted, and
-// information[side] in nats. A block a side: 0 the moving one, 1 the fixed one.
+// Computes the logarithms scale·ln(p(i, j)/p(j)) for each bin j of the updated image and each bin i of the other image,
+// 0 where a counter is zero. Also computes information[side], the mutual information in nats. A thread block processes
+// one histogram: 0 for the moving image's update, 1 for the fixed image's.
 extern "C" __global__ void __launch_bounds__(1024)
     mattes_logarithms(const unsigned long long *READ counts, unsigned int bins, float moving_scale, float fixed_scale,
                       float *logarithms, double *information)
@@ -133,8 +138,8 @@ extern "C" __global__ void __launch_bounds__(1024)
     if (threadIdx.x == 0) information[blockIdx.x] = shared_nats;
 }
 
-// Computes both updates. A block processes `depth` slices of a 32×8 column, so that a copy of the logarithms serves
-// many voxels.
+// Computes the updates of both images. A thread block processes `depth` slices of 32×8 columns, so that one copy of the
+// logarithms in shared memory serves many voxels.
 template <bool SHARED>
 __device__ __forceinline__ void update(const Pair &pair, const Binning &fixed_binning, const Binning &moving_binning,
                                        unsigned int bins, const float *READ logarithms, int depth, float *fixed_update,
@@ -175,7 +180,7 @@ extern "C" __global__ void __launch_bounds__(256)
     update<true>(pair, fixed_binning, moving_binning, bins, logarithms, depth, fixed_update, moving_update);
 }
 
-// The variant for more bins than fit into shared memory.
+// The update for numbers of bins whose logarithms do not fit into shared memory.
 extern "C" __global__ void __launch_bounds__(256)
     mattes_update_wide(Pair pair, Binning fixed_binning, Binning moving_binning, unsigned int bins,
                        const float *READ logarithms, int depth, float *fixed_update, float *moving_update)

@@ -1,12 +1,13 @@
-// The scales that make the longest vectors of fields as long as a step. A maximum does not depend on the order.
+// Computes for each field the factor that gives its longest vector a given length. A maximum does not depend on the
+// order in which values are compared.
 #include "reduce.cuh"
 #include "volume.cuh"
 
-// blockIdx.z is the side.
+// blockIdx.z is the number of the field.
 extern "C" __global__ void max_norm(const Sides<const float *> fields, Shape shape, double length, float *partial,
                                     unsigned int *counter, float *scales)
 {
-    // Loads four voxels at once; the values behind the last voxel are zero.
+    // Each thread loads four voxels at once. The planes of a field are padded with zeros.
     const float4 *field = (const float4 *)fields.of(blockIdx.z);
     const size_t stride = plane(shape) / 4, step = (size_t)gridDim.x * blockDim.x;
     float squared = 0.f;

@@ -1,8 +1,8 @@
-// Combines the updates of several channels: computes their magnitudes and their weighted sum.
+// Combines the updates of several image channels: computes the magnitude of each update and their weighted sum.
 #include "reduce.cuh"
 #include "volume.cuh"
 
-// result[0] = √Σ‖u‖², added up in the order of the blocks.
+// Magnitude of a field: result[0] = √Σ‖u‖² over all voxels, added up in the order of the blocks.
 extern "C" __global__ void magnitude(const float *READ field, Shape shape, double *partial, unsigned int *counter,
                                      double *result)
 {

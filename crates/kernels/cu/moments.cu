@@ -1,17 +1,18 @@
-// Moments of the pairs of fixed and moving values under a batch of transforms. Voxels are taken brick by brick (8×8×8), so
-// that those of a block read neighbouring places of the moving image.
+// Moments of pairs of fixed and moving values (x, y) for a batch of transforms. Voxels are processed brick by brick
+// (8×8×8), so that the threads of a block read the moving image at positions near each other.
 #include "reduce.cuh"
 #include "samples.cuh"
 
-// Number of voxels of a block.
+// Number of voxels that a thread block processes.
 #define RUN 4096
 
-// Converts values to shares of their ranges: (value − low)·scale.
+// Scales the values of both images by their ranges: (value − low)·scale.
 struct Ranges {
     float fixed_low, fixed_scale, moving_low, moving_scale;
 };
 
-// sums[8 · (transform · blocks + block) …] = Σw, Σwx, Σwy, Σwx², Σwy², Σwxy, 0, 0.
+// Sums of each block over its voxels, with weights w: sums[8 · (transform · blocks + block) …] = Σw, Σwx, Σwy, Σwx²,
+// Σwy², Σwxy, 0, 0.
 extern "C" __global__ void __launch_bounds__(256)
     moments(const float *READ values, const float *READ weights, Shape fixed, Moving moving, Ranges ranges,
             const Map *READ maps, float *sums)
@@ -43,7 +44,8 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-// totals[6 · transform …] from the sums of its blocks. A block a transform, a warp a moment.
+// Adds the sums of all blocks: totals[6 · transform …]. A thread block processes one transform, and each of its warps
+// one moment.
 extern "C" __global__ void __launch_bounds__(192)
     moments_totals(const float *READ sums, int blocks, double *totals)
 {

@@ -1,4 +1,5 @@
-// Points in volumes: their images under maps, their weights near an edge, and the voxels around them.
+// Points in volumes: their positions under maps, their weights near the border, and interpolation between the voxels
+// around them.
 #pragma once
 
 #define READ __restrict__
@@ -7,24 +8,24 @@ struct Vector {
     float x, y, z;
 };
 
-// Number of voxels, bricks or cells along each axis. Derived numbers are in `Shape` of volume.cuh.
+// Number of voxels, bricks or cells along each axis. `Shape` of volume.cuh also has numbers derived from it.
 struct Size {
     int x, y, z;
 };
 
-// A map of fixed to moving voxel indices, row-major 3×4.
+// An affine map from fixed to moving voxel indices: a 3×4 matrix, row by row.
 struct Map {
     float m[12];
 };
 
-// The indices along each axis of the voxel with this number; x varies fastest.
+// The indices (x, y, z) of the voxel with this number in memory; x varies fastest.
 template <typename Extent> __device__ __forceinline__ Vector index_of(unsigned int voxel, const Extent &shape)
 {
     const unsigned int row = voxel / shape.x;
     return {(float)(voxel - row * shape.x), (float)(row % shape.y), (float)(row / shape.y)};
 }
 
-// The image of a voxel under a map, computed as in src/cpu/samples.rs.
+// The position of a voxel under a map, computed as in src/cpu/samples.rs.
 __device__ __forceinline__ Vector mapped(const Map &map, Vector at)
 {
     const float *m = map.m;
@@ -33,15 +34,17 @@ __device__ __forceinline__ Vector mapped(const Map &map, Vector at)
             fmaf(m[8], at.x, fmaf(m[9], at.y, fmaf(m[10], at.z, m[11])))};
 }
 
-// Weight of a coordinate near the border: its distance from the border in widths of the ramp, at most 1; 0 outside.
+// Weight of a coordinate near the border of the volume: its distance from the border divided by the width of the ramp,
+// at most 1; 0 outside.
 __device__ __forceinline__ float ramp(float at, int n, float per_edge)
 {
     const float distance = fminf(at, (float)(n - 1) - at);
-    // NaN becomes 0. The product 0·∞, which arises on a border without a ramp, becomes 1.
+    // The weight of a NaN coordinate is 0. On a border without a ramp the product is 0·∞ = NaN, and fminf makes it 1.
     return distance >= 0.f ? fminf(distance * per_edge, 1.f) : 0.f;
 }
 
-// The weight of a point: the product over the axes. `per_edge` is 1 / width of the ramp along each axis.
+// The weight of a point near the border: the product of the weights of its coordinates. `per_edge` is 1 / width of the
+// ramp along each axis.
 template <typename Extent> __device__ __forceinline__ float ramp(Vector at, const Extent &shape, Vector per_edge)
 {
     return ramp(at.x, shape.x, per_edge.x) * ramp(at.y, shape.y, per_edge.y) * ramp(at.z, shape.z, per_edge.z);
@@ -52,8 +55,8 @@ __device__ __forceinline__ float lerp(float a, float b, float t)
     return a + t * (b - a);
 }
 
-// The eight voxels around a point. Along y and z, where there is one voxel, both corners are that voxel; along x the
-// right one is what stands next in memory, and counts for nothing.
+// Trilinear interpolation between the eight voxels around a point. Along y or z, where the volume has one voxel, both
+// corners are that voxel. Along x the right corner is then the next value in memory, and its weight is zero.
 struct Trilinear {
     // Byte offsets of the four left corners of the cell.
     unsigned int c00, c10, c01, c11;
@@ -75,8 +78,8 @@ struct Trilinear {
     }
 };
 
-// Trilinear, in fewer operations and not quite the same rounding: between the voxels of which (i, j, k) is the low corner
-// and which are all known to be there.
+// Trilinear interpolation with fewer operations than Trilinear, and slightly different rounding. (i, j, k) is the low
+// corner of the cell, and all eight corners must be in the volume.
 __device__ __forceinline__ float read_inside(const float *READ image, const Size &shape, int i, int j, int k, float tx,
                                              float ty, float tz)
 {
@@ -89,7 +92,7 @@ __device__ __forceinline__ float read_inside(const float *READ image, const Size
     return fmaf(tz, high - low, low);
 }
 
-// The same interpolation at a point that lies in the cell given by its integer parts.
+// Trilinear interpolation at a point whose eight surrounding voxels are all in the volume.
 __device__ __forceinline__ float read_inside(const float *READ image, const Size &shape, Vector at)
 {
     const int i = (int)at.x, j = (int)at.y, k = (int)at.z;

@@ -1,7 +1,7 @@
 // Sums and maxima in a fixed order, so that the same input gives the same bits.
 #pragma once
 
-// Reduces the values of a warp by a butterfly; every lane receives the result.
+// Adds the values of the lanes of a warp; every lane receives the sum.
 template <typename T> __device__ __forceinline__ T warp_sum(T value)
 {
 #pragma unroll
@@ -22,9 +22,9 @@ __device__ __forceinline__ int thread_index()
     return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
 }
 
-// Over a block of whole warps, at most 1024 threads; the first warp gets the result. `of_warp` makes one of what a warp's
-// lanes have, `nothing` makes no difference there. All calls of one type share one array: the barrier at the start lets an
-// earlier call's readers finish.
+// Combines the values of all threads of a block, which has whole warps and at most 1024 threads; the first warp
+// receives the result. `of_warp` combines the values of a warp's lanes, and `nothing` is its neutral element. All calls
+// for one type share one array in shared memory, so the barrier at the start waits for the readers of an earlier call.
 template <typename T> __device__ __forceinline__ T of_block(T own, T (*of_warp)(T), T nothing)
 {
     __shared__ T of_warps[32];
@@ -47,8 +47,8 @@ __device__ __forceinline__ float block_max(float value)
     return of_block(value, warp_max, 0.f);
 }
 
-// True in every thread of the block that finishes last; by then all blocks' writes are visible to it. The counter goes
-// back to zero by itself.
+// Whether this block is the last block of the launch to finish; the answer is the same for all its threads. The last
+// block sees what all other blocks have written. The counter returns to zero by itself.
 __device__ __forceinline__ bool last_block(unsigned int *counter)
 {
     __shared__ bool last;

@@ -1,37 +1,42 @@
-// Draws two fields closer to being inverse to each other, where they fold or miss each other. A volume is examined in
-// bricks, of which only those near what changed are marked. Neither the order of marks nor that of the list shows in what
-// comes out: every listed voxel is changed on its own.
+// Corrects two displacement fields that should be inverse to each other, at voxels where they fold or where their
+// inverse consistency is poor.
+//
+// A volume is examined in bricks, and only bricks near changed voxels are marked for the next round. The result does
+// not depend on the order of marks or listed voxels: every listed voxel is changed independently.
 #include "corners.cuh"
 #include "inverse.cuh"
 
-// Number of voxels of a brick; each thread processes one voxel.
+// Number of voxels of a brick; each thread of a block processes one voxel.
 #define VOXELS (BRICK * BRICK * BRICK)
 
-// One half of each smoothing kernel; values beyond its end are zero.
+// One half of each smoothing kernel, from its centre outwards; the unused weights are zero.
 struct Weights {
     float x[16], y[16], z[16];
 };
 
-// Parameters of a round, laid out as `Round` of src/cuda/relax.rs.
+// Parameters of a round of corrections, with the layout of `Round` in src/cuda/relax.rs.
 struct Round {
-    // Smallest determinant of x + u(x) at corners that is accepted, and how voxels below it are moved.
+    // The smallest accepted Jacobian determinant of x + u(x) at cell corners, and how voxels at folded corners are
+    // displaced.
     Unfolding unfolding;
-    // Whether folded voxels are moved; if not, they are smoothed.
+    // Whether the displacements at folded corners are corrected by corners.cuh; if not, they are smoothed.
     int unfolds;
-    // Largest accepted ‖v(x + u(x)) + u(x)‖².
+    // Limit of the squared residual ‖v(x + u(x)) + u(x)‖², in voxels².
     float largest_residual_squared;
-    // Reach of the smoothing of a voxel along each axis, voxels.
+    // Radius of the region that is smoothed around a voxel beyond the limits, in voxels.
     int reach;
-    // Parameters of the inversion of a voxel, and the largest residual of a voxel that counts as corrected.
+    // Number of steps and limits of the residual when a voxel is inverted. A voxel counts as corrected if its residual
+    // and its change are at most the last two limits.
     int steps;
     Residuals follow;
     float corrected_squared, corrected_by_squared;
-    // Reach, in voxels, around the place to which a changed voxel is mapped.
+    // Half width, in voxels, of the region of the inverse field that is inverted again around the place to which a
+    // changed voxel is mapped.
     float margin;
 };
 
-// Marks in the weights: one for a voxel that is moved to unfold itself or a neighbour, and one for a corrected voxel.
-// Both are larger than any share of the smoothed field.
+// Marks that are stored among the weights of smoothing: UNFOLDED for a voxel that is displaced to correct a folded
+// corner, and CORRECTED for a voxel whose residual was corrected. Both are larger than any weight, which is at most 1.
 #define UNFOLDED 2.f
 #define CORRECTED 3.f
 
@@ -40,7 +45,7 @@ __device__ __forceinline__ int brick_along(float at, float last)
     return (int)fminf(fmaxf(at, 0.f), last) / BRICK;
 }
 
-// Marks the bricks that hold voxels within `margin` of a point along each axis.
+// Marks the bricks that contain voxels within `margin` of a point along each axis.
 __device__ __forceinline__ void mark_around(unsigned int *marks, const Shape &shape, Vector at, float margin)
 {
     const int nx = (shape.x + BRICK - 1) / BRICK, ny = (shape.y + BRICK - 1) / BRICK;
@@ -60,10 +65,12 @@ __device__ __forceinline__ Voxel voxel_of(unsigned int at, const Shape &shape)
     return {(int)(at % shape.x), (int)(at / shape.x % shape.y), (int)(at / (shape.x * shape.y))};
 }
 
-// Number of bricks of a block. They lie far from each other, so that marked regions are spread over many blocks.
+// Number of bricks that a thread block processes. They lie far from each other, so that marked regions are spread over
+// many blocks.
 #define BRICKS 8
 
-// Removes the marks of the block's bricks, and calls `work` for this thread's voxel in each brick that was marked.
+// Removes the marks of this block's bricks, and calls `work` in each brick that was marked, with this thread's voxel
+// there.
 template <typename Work>
 __device__ __forceinline__ void each_marked(unsigned int *marks, const Shape &shape, Work work)
 {
@@ -84,13 +91,17 @@ __device__ __forceinline__ void each_marked(unsigned int *marks, const Shape &sh
 __device__ __forceinline__ void list_voxel(float *weights, unsigned int *list, unsigned int *listed, size_t at,
                                            float weight)
 {
-    // Non-negative floats have the same order as their bits.
+    // Non-negative floats have the same order as their bit patterns.
     if (atomicMax((int *)weights + at, __float_as_int(weight)) == 0) list[atomicAdd(listed, 1u)] = (unsigned int)at;
 }
 
-// Lists every voxel that is to change: those beyond the limits, with what they become in `target` where the other field
-// says so; those that fold and their neighbours, if they are to be moved; and else those around them, with the share of the
-// smoothed field: by how far the voxel beyond misses its inverse, wholly where it folds. Adds up how many are beyond.
+// Lists the voxels that are to be changed in this round, and counts the voxels beyond the limits, which fold or have a
+// large residual. A voxel is listed in one of three ways:
+//
+// - Its residual can be corrected by inverting the other field there: the new displacement is stored in `target`.
+// - It folds, or a neighbour of it folds, and folds are corrected by displacing voxels.
+// - It lies within `reach` of another voxel beyond the limits: its weight says how much of the smoothed field it takes.
+//   The weight grows with the residual of the voxel beyond the limits, and is largest where that voxel folds.
 extern "C" __global__ void __launch_bounds__(VOXELS, 2)
     examine(const float *READ field, const float *READ inverse, unsigned int *marks, const __grid_constant__ Round round,
             float *target, float *weights, unsigned int *list, unsigned int *listed, unsigned int *count,
@@ -118,7 +129,7 @@ extern "C" __global__ void __launch_bounds__(VOXELS, 2)
             }
             if (folds && round.unfolds) {
                 list_voxel(weights, list, listed, here, UNFOLDED);
-                // Edges connect a voxel only to its neighbours along the axes.
+                // A cell corner involves a voxel and only its neighbours along the axes.
                 if (v.x > 0) list_voxel(weights, list, listed, here - 1, UNFOLDED);
                 if (v.x + 1 < shape.x) list_voxel(weights, list, listed, here + 1, UNFOLDED);
                 if (v.y > 0) list_voxel(weights, list, listed, here - row, UNFOLDED);
@@ -148,8 +159,8 @@ extern "C" __global__ void __launch_bounds__(VOXELS, 2)
     });
 }
 
-// Computes the new values of the listed voxels that are moved, and stores them in `target`. Each thread processes one
-// voxel.
+// Corrects folds: computes the new displacements of the listed voxels with the mark UNFOLDED and stores them in
+// `target`. Each thread processes one voxel.
 extern "C" __global__ void __launch_bounds__(128)
     unfold_listed(const float *READ field, const float *READ weights, const unsigned int *READ list,
                   const unsigned int *READ listed, const __grid_constant__ Round round, float *target,
@@ -163,11 +174,11 @@ extern "C" __global__ void __launch_bounds__(128)
     }
 }
 
-// Number of threads that smooth one voxel; their sums along x and y.
+// Number of threads that smooth one voxel together, and the largest width of a smoothing kernel.
 #define SHARING 128
 #define MOST_TAPS 31
 
-// Σ w·value on both sides of the centre, computed as on the CPU.
+// Weighted sum of the values around a centre by a symmetric kernel, computed as on the CPU.
 template <typename Value> __device__ __forceinline__ float taps(const float *weights, int radius, Value value)
 {
     float sum = weights[0] * value(0);
@@ -176,8 +187,9 @@ template <typename Value> __device__ __forceinline__ float taps(const float *wei
     return sum;
 }
 
-// Leaves in `target` what the listed voxels become that are neither corrected nor moved, a block a voxel: the field drawn
-// towards its smoothed self, whose border is zero.
+// Smooths the listed voxels without a mark and stores their new displacements in `target`: between the old displacement
+// and the Gaussian-smoothed one, by the voxel's weight. The smoothed field is zero at the border. Each thread block
+// processes one voxel at a time.
 extern "C" __global__ void __launch_bounds__(SHARING)
     smooth_listed(const float *READ field, const float *READ weights, const unsigned int *READ list,
                   const unsigned int *READ listed, const __grid_constant__ Weights gaussian, int radius, float *target,
@@ -216,7 +228,8 @@ extern "C" __global__ void __launch_bounds__(SHARING)
     }
 }
 
-// Changes the listed voxels; marks what is to be examined again, and where the inverse is to follow.
+// Writes the new displacements of the listed voxels to the field. Marks the bricks that must be examined again, and in
+// `following` the bricks of the inverse field that must be inverted again.
 extern "C" __global__ void __launch_bounds__(256)
     change_listed(float *field, const float *READ target, float *weights, const unsigned int *READ list,
                   const unsigned int *READ listed, float margin, unsigned int *marks, unsigned int *following,
@@ -236,7 +249,8 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-// Inverts the field again in the bricks marked in `following`; marks what is to be examined again of it and its inverse.
+// Inverts the field again in the bricks marked in `following`. Marks the bricks of the field and of its inverse that
+// must be examined again.
 extern "C" __global__ void __launch_bounds__(VOXELS, 2)
     follow_marked(const float *READ field, float *inverse, unsigned int *following, const __grid_constant__ Round round,
                   unsigned int *marks, unsigned int *inverse_marks, const __grid_constant__ Shape shape)

@@ -1,4 +1,4 @@
-// out(x) = image(m(x)), trilinear.
+// Resamples an image on another grid by trilinear interpolation: out(x) = image(m(x)).
 #include "volume.cuh"
 
 extern "C" __global__ void SCATTERED resample(const float *READ image, Shape image_shape, Affine out_to_image, float outside,

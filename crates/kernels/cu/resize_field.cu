@@ -1,4 +1,5 @@
-// out(x) = matrix·field(m(x)). The matrix is given by rows, and sums have the same order as on the host.
+// Resamples a displacement field on another grid: out(x) = matrix·field(m(x)). The matrix is given by its rows, and
+// sums have the same order as on the host.
 #include "volume.cuh"
 
 extern "C" __global__ void SCATTERED resize_field(const float *READ field, Shape field_shape, Affine out_to_field, Vector x,

@@ -1,4 +1,5 @@
-// Samples of the moving image at fixed voxels, in the arithmetic of src/cpu/samples.rs, operation by operation.
+// Samples of the moving image at mapped fixed voxels. The arithmetic is that of src/cpu/samples.rs, operation by
+// operation.
 #pragma once
 #include "volume.cuh"
 
@@ -6,7 +7,7 @@ struct Moving {
     cudaTextureObject_t image, weight;
     int weighted;
     Shape shape;
-    // 1 / width of the ramp at the edge, for each axis.
+    // 1 / width of the ramp at the edge of the moving image, for each axis.
     Vector per_edge;
 };
 
@@ -14,7 +15,8 @@ struct Segment {
     unsigned int start, end;
 };
 
-// Low corner of the cell of a coordinate clamped to the image, and the position of the coordinate within the cell.
+// Along one axis: the low corner of the cell around a coordinate, which is clamped to the image first, and the position
+// of the coordinate within the cell (0 … 1).
 __device__ __forceinline__ float cell(float at, int n, float &within)
 {
     const float clamped = fminf(fmaxf(at, 0.f), (float)(n - 1)), low = fminf(floorf(clamped), (float)(n - 2));
@@ -22,10 +24,10 @@ __device__ __forceinline__ float cell(float at, int n, float &within)
     return low;
 }
 
-// The place of a fixed voxel in the moving image, and its weight there.
+// The position of a fixed voxel in the moving image, and the weight of the voxel.
 struct Sample {
     float weight;
-    // Low corner of the cell, and position within the cell.
+    // Low corner of the cell around the position, and the position within the cell (0 … 1).
     float x, y, z, tx, ty, tz;
 
     __device__ __forceinline__ Sample(const Map &map, const Moving &moving, unsigned int voxel, Shape fixed,

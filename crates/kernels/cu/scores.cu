@@ -1,16 +1,18 @@
-// What fields are like: their Jacobian determinants, and how nearly two of them undo each other. Nothing is written for each
-// voxel: a thread takes a column of voxels, and blocks add up what their threads saw.
+// Scores of displacement fields: statistics of their Jacobian determinants, and of the inverse consistency of two
+// fields. No volume is written: each thread processes a column of voxels, and thread blocks add up the statistics of
+// their threads.
 #include "corners.cuh"
 #include "jacobian.cuh"
 #include "reduce.cuh"
 #include "walk.cuh"
 
-// Statistics of a number that each voxel has.
+// Statistics of a quantity that has one number for each voxel.
 struct Statistics {
     double sum;
     float low, high;
     unsigned int counted, not_positive;
-    // The same statistics of the smallest determinant at the corners, if requested.
+    // Minimum and number of non-positive values of the smallest determinant at the cell corners of a voxel, for scores
+    // of determinants.
     float corner_low;
     unsigned int corner_not_positive;
 
@@ -23,7 +25,7 @@ struct Statistics {
     __device__ __forceinline__ void add(float value)
     {
         sum += (double)value;
-        // NaN counts neither as an extreme nor as a positive value.
+        // A NaN is neither a minimum nor a maximum, and it counts as not positive.
         low = fminf(low, value);
         high = fmaxf(high, value);
         ++counted;
@@ -64,15 +66,15 @@ __device__ __forceinline__ Statistics of_warp(Statistics own)
     return own;
 }
 
-// Reads a value that another block has written.
+// Reads the statistics that another block has written, past the first-level cache.
 __device__ __forceinline__ Statistics fresh(const Statistics *part)
 {
     return {__ldcg(&part->sum), __ldcg(&part->low), __ldcg(&part->high), __ldcg(&part->counted),
             __ldcg(&part->not_positive), __ldcg(&part->corner_low), __ldcg(&part->corner_not_positive)};
 }
 
-// Adds the statistics of all threads: first in the block, then over the blocks in a fixed order. All threads must
-// call this.
+// Combines the statistics of all threads: first within each block, then over the blocks in a fixed order. All threads
+// must call this function.
 __device__ __noinline__ void finish(Statistics own, Statistics *parts, unsigned int *counter, double *result)
 {
     own = of_block(own, of_warp, nothing());
@@ -92,7 +94,8 @@ __device__ __noinline__ void finish(Statistics own, Statistics *parts, unsigned 
     result[6] = (double)own.corner_not_positive;
 }
 
-// Statistics of the determinants det(I + ∂u/∂x), and of the smallest determinant at the corners of each voxel.
+// Statistics of the Jacobian determinants det(I + ∂u/∂x), and of the smallest determinant at the cell corners of each
+// voxel.
 extern "C" __global__ void __launch_bounds__(256, 4)
     jacobian_summary(const float *READ field, const float *READ mask, const __grid_constant__ Shape shape, int slices,
                      Statistics *parts, unsigned int *counter, double *result)
@@ -109,7 +112,7 @@ extern "C" __global__ void __launch_bounds__(256, 4)
     finish(own, parts, counter, result);
 }
 
-// Statistics of the inverse consistency ‖u(x) + v(x + u(x))‖; u is `first` and v is `then`.
+// Statistics of the inverse consistency ‖u(x) + v(x + u(x))‖ in voxels; u is `first` and v is `then`.
 extern "C" __global__ void __launch_bounds__(256, 4)
     inverse_consistency(const float *READ first, const float *READ then, const float *READ mask,
                         const __grid_constant__ Shape shape, int slices, Statistics *parts, unsigned int *counter, double *result)

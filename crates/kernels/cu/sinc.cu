@@ -1,14 +1,15 @@
-// out(x) = image(m(x + u(x))), read through a windowed sinc whose weights the host has tabulated; the image continues with
-// zeros. As src/apply/sinc.rs has it, operation by operation.
+// Warps an image with windowed-sinc interpolation: out(x) = image(m(x + u(x))). The host has tabulated the weights, and
+// the image is zero beyond its border. The arithmetic is that of src/apply/sinc.rs, operation by operation.
 #include "volume.cuh"
 
-// Number of voxels with a weight along an axis, one less than those before the point, and steps of the table for each
-// voxel.
+// TAPS: number of voxels along an axis that have a weight. BEFORE: number of them before the voxel just below the
+// point. STEPS: number of table entries for each voxel.
 #define TAPS 6
 #define BEFORE 2
 #define STEPS 1024
 
-// The first voxel with a weight along an axis, and the weights from this voxel on.
+// Weights of interpolation along one axis: the first voxel with a weight, and the weights of that voxel and the next
+// ones.
 struct Weights {
     int first;
     float at[TAPS];
@@ -16,7 +17,8 @@ struct Weights {
     __device__ __forceinline__ Weights(float index, const float *READ table)
     {
         const float lower = floorf(index);
-        // Computed in double precision, so that a fraction is never rounded up to the next voxel.
+        // The position in the table is computed in double precision, so that a fraction close to 1 is not rounded up to
+        // the next voxel.
         const double position = ((double)index - (double)lower) * STEPS;
         const int step = (int)position;
         const float share = (float)(position - (double)step), *near = table + TAPS * step;

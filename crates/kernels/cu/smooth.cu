@@ -1,7 +1,9 @@
-// Parts of the smoothing that smooth.cuh does not cover: blending, and smoothing of single axes by wider kernels.
+// Two kernels of Gaussian smoothing besides smooth.cuh: blending of a smoothed with the original volume, and smoothing
+// along a single axis by wider kernels.
 #include "smooth.cuh"
 
-// out ← share·out + (1 − share)·before, but on the border where `clear` says so. blockIdx.z covers all planes.
+// Blends a smoothed volume with the original: out ← share·out + (1 − share)·before. Border voxels stay as they are if
+// `clear` is set. blockIdx.z counts the slices of all planes.
 extern "C" __global__ void blend(const float *READ before, float *out, Shape shape, float share, int clear)
 {
     const int slabs = (shape.z + blockDim.z - 1) / blockDim.z;
@@ -11,7 +13,8 @@ extern "C" __global__ void blend(const float *READ before, float *out, Shape sha
     out[at] = share * out[at] + (1.f - share) * before[at];
 }
 
-// One axis of any radius, a thread a voxel, for kernels wider than the above. blockIdx.z covers all planes.
+// Smooths along one axis with a kernel of any radius, for kernels wider than those of smooth.cuh. Each thread processes
+// one voxel. blockIdx.z counts the slices of all planes.
 extern "C" __global__ void smooth_axis(const float *READ in, float *out, Shape shape, Weights weights, int axis,
                                        int radius, int clear)
 {

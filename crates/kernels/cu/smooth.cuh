@@ -1,15 +1,17 @@
-// Separable Gaussian smoothing of the planes of an image or a field, all axes at once; values continue beyond the border.
+// Separable Gaussian smoothing of an image, or of the three components of a field, along all axes in one kernel. Beyond
+// the border the volume continues with the border values.
 #pragma once
 #include "volume.cuh"
 
-// One half of each smoothing kernel; values beyond its end are zero.
+// One half of each smoothing kernel, from its centre outwards; the unused weights are zero.
 struct Weights {
     float x[16], y[16], z[16];
 };
 
-// Number of columns of a tile along x with margins, one for each thread; the same as in src/cuda/smooth.rs.
+// Number of columns along x of the widest tile, margins included; each thread processes one column. src/cuda/smooth.rs
+// has the same number.
 #define MOST_THREADS 192
-// Number of slices by which prefetching to the second-level cache is ahead of reading.
+// Number of slices by which prefetching to the second-level cache precedes reading.
 #define AHEAD 4
 
 template <typename T> __device__ __forceinline__ T *at_byte(T *plane, unsigned int bytes)
@@ -17,13 +19,14 @@ template <typename T> __device__ __forceinline__ T *at_byte(T *plane, unsigned i
     return (T *)((const char *)plane + bytes);
 }
 
-// The same, but what the compiler does not know how to compute: it stays in a register of a loop.
+// Returns `value` in a way that the compiler cannot see through, so that the value stays in a register instead of being
+// computed again in each round of a loop.
 __device__ __forceinline__ unsigned int kept(unsigned int value)
 {
     return __shfl_sync(0xffffffffu, value, threadIdx.x % 32);
 }
 
-// Loads or stores two or four floats of shared memory at once.
+// Loads WIDE floats, two or four, from shared memory at once.
 template <int WIDE> __device__ __forceinline__ void get(const float *from, float *to)
 {
     if constexpr (WIDE == 2) {
@@ -43,25 +46,33 @@ template <int WIDE> __device__ __forceinline__ void put(const float *from, float
         *(float4 *)to = make_float4(from[0], from[1], from[2], from[3]);
 }
 
-// All three axes in one pass over memory. A block takes ROWS rows of a tile and walks along z, a thread a column: of each
-// slice it reads its rows and those around them, smooths along y in registers, and adds the sums to the 2R outputs of each
-// row that still wait for them, in registers too. Rows that are done go to shared memory; the round after, a thread smooths
-// a run of ROWS voxels of one row along x; the round after that, they are written. So nothing is computed twice but sums in
-// the margins of a tile along x and of a chunk along z, there is one barrier a slice, and a round has no branches: where
-// nothing must come of what it computes, it reads or writes elsewhere.
+// Smooths along all three axes in one pass over memory. A thread block processes ROWS rows of a tile from slice to
+// slice, and each thread one column along x. For each slice:
+//
+// - The thread reads its column of the rows, with R more rows on both sides, and smooths along y in registers.
+// - The results are added to the 2R unfinished outputs of each row, also in registers: this smooths along z.
+// - Rows finished in this slice go to shared memory. In the next slice a thread smooths ROWS successive voxels of one
+//   row along x, and in the slice after that the rows are written.
+//
+// So only the margins of a tile along x and of a chunk of slices along z are computed twice. There is one barrier for
+// each slice, and the loop has no branches: results that are not needed are written to rows or columns that nobody
+// reads.
 template <int R, int ROWS> struct Smoother {
-    // Floats that are read from shared memory at once, where runs begin at multiples of them.
+    // Number of floats that are read from shared memory at once; the voxels that a thread smooths along x begin at a
+    // multiple of it.
     static constexpr int WIDE = ROWS % 4 ? 2 : 4;
     static constexpr int TALL = ROWS + 2 * R, SPAN = (ROWS + 2 * R + WIDE - 1) / WIDE * WIDE;
-    // Floats between rows in shared memory. Where 16 threads read two each at once, some of them from the next row, that
-    // begins where the last run ends, modulo the 32 banks.
+    // Distance between rows in shared memory, in floats. It avoids bank conflicts: if 16 threads read two floats each
+    // and some of them are in the next row, then that row begins, modulo the 32 banks, where the last read of this row
+    // ends.
     static constexpr int PITCH = MOST_THREADS / ROWS * ROWS + (WIDE == 2 ? 32 : 4);
-    // Rows of a buffer: three more than a tile's, for sums that nobody wants, and its bytes.
+    // Number of rows of a buffer: the rows of a tile, and three more for results that are not needed. BUFFER is the
+    // buffer's size in bytes.
     static constexpr int ALL_ROWS = ROWS + 3;
     static constexpr unsigned int BUFFER = 4 * ALL_ROWS * PITCH;
-    // Threads beyond the last run use one of those rows.
+    // Threads that have no voxels to smooth along x use one of the additional rows.
     static_assert(32 / ROWS * (ROWS + 1) >= 32);
-    // Where a row of the smoothed has a zero: at its end.
+    // Byte offset of a zero in each row of `smoothed`: its last float.
     static constexpr unsigned int ZERO = 4 * (PITCH - 1);
 
     struct Shared {
@@ -71,7 +82,7 @@ template <int R, int ROWS> struct Smoother {
     const Weights &weights;
     Shared &shared;
 
-    // Smooths this thread's rows of one slice along y.
+    // Smooths the voxels of this thread's column in one slice along y.
     __device__ __forceinline__ void smooth_y(const float (&value)[TALL], float (&sum)[ROWS]) const
     {
 #pragma unroll
@@ -82,13 +93,14 @@ template <int R, int ROWS> struct Smoother {
         }
     }
 
-    // Smooths along z: adds the sums of a slice to the waiting outputs, and leaves finished outputs in shared memory.
+    // Smooths along z: adds a slice to the unfinished outputs `waiting`, and writes the finished outputs to shared
+    // memory.
     template <bool DONE>
     __device__ __forceinline__ void smooth_z(const float (&sum)[ROWS], float (&waiting)[ROWS][2 * R], unsigned int to) const
     {
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) {
-            // waiting[k] holds the output that lies R − k slices back.
+            // waiting[k] is the unfinished output of the slice that lies R − k slices back.
             if (DONE) at_byte(shared.done[0], to)[r * PITCH] = fmaf(weights.z[R], sum[r], waiting[r][0]);
 #pragma unroll
             for (int k = 1; k < 2 * R; ++k)
@@ -97,7 +109,7 @@ template <int R, int ROWS> struct Smoother {
         }
     }
 
-    // Smooths along x: a run of one row, from shared memory and back.
+    // Smooths ROWS successive voxels of one row along x, from shared memory to shared memory.
     __device__ __forceinline__ void smooth_x(unsigned int from, unsigned int to) const
     {
         float value[SPAN], sum[ROWS];
@@ -115,15 +127,17 @@ template <int R, int ROWS> struct Smoother {
         for (int i = 0; i < ROWS; i += WIDE) put<WIDE>(sum + i, smoothed + i);
     }
 
-    // Slices z0 to z1 of the rows from y0 on and `width` columns from x0 on. The border is set to zero when `clear` says so.
+    // Smooths a tile: the slices from z0 to z1 (exclusive), the ROWS rows from y0 on, and `width` columns from x0 on.
+    // The border of the volume is set to zero if `clear` is set.
     __device__ __forceinline__ void tile(const float *READ in, float *out, const Shape &shape, int width, int x0, int y0,
                                          int z0, int z1, int clear) const
     {
         const int c = threadIdx.x, x = x0 + c, runs = blockDim.x / ROWS, place = c / runs, run = c % runs * ROWS;
         const unsigned int row = 4 * shape.x, slice = row * shape.y;
 
-        // Bytes into shared memory: where this thread smooths along x, and what it writes. The rows and columns of the border
-        // stay as they are here: zero.
+        // Byte offsets in shared memory: where this thread reads and writes when it smooths along x, and where it reads
+        // the voxels that it writes to the output. Border rows and columns that must be zero are read from floats that
+        // stay zero.
 #pragma unroll
         for (int n = 0; n < 2 * ALL_ROWS; ++n) shared.smoothed[0][n * PITCH + c] = 0.f;
         if (c < 2 * ALL_ROWS) shared.smoothed[0][c * PITCH + PITCH - 1] = 0.f;
@@ -135,7 +149,8 @@ template <int R, int ROWS> struct Smoother {
         const int front = clear && shape.z > 1 ? 0 : -1, back = clear && shape.z > 1 ? shape.z - 1 : -1;
         unsigned int buffer = 0;
 
-        // Number of rows that this thread writes, limited by the tile.
+        // Number of rows from y0 on in which this thread writes an output; 0 for columns of the margin. The tile has
+        // ROWS rows.
         const int rows = c < width && x < shape.x ? shape.y - y0 : 0;
         float *to = at_byte(out, z0 * slice + (y0 * row + 4 * x));
         auto write = [&](int z) {
@@ -150,7 +165,7 @@ template <int R, int ROWS> struct Smoother {
             to = at_byte(to, z >= z0 ? slice : 0u);
         };
 
-        // The first and the last slice stand for those beyond them as well; so do rows and columns.
+        // Beyond the first and last slice, row and column, the first and last ones are read again.
         const int first = max(z0 - R, 0), last = min(z1 + R, shape.z) - 1;
         unsigned int offset[TALL];
 #pragma unroll
@@ -162,7 +177,8 @@ template <int R, int ROWS> struct Smoother {
             for (int n = 0; n < TALL; ++n) value[n] = __ldg(at_byte(from, offset[n]));
         };
 
-        // A line of 128 bytes of the tile's own rows each for some threads; neighbours bring the others.
+        // Some threads prefetch one line of 128 bytes each from the tile's own rows. The neighbouring tiles prefetch
+        // the margins.
         const int line_x = x0 + c / ROWS * 32, line_y = y0 + c % ROWS;
         const bool brings = line_x < min(x0 + width, shape.x) && line_y < shape.y;
         const float *line = at_byte(in, first * slice + (brings ? line_y * row + 4 * line_x : 0u));
@@ -175,7 +191,7 @@ template <int R, int ROWS> struct Smoother {
             if (s >= first) bring(s + AHEAD);
             smooth_y(value, sum);
             from = at_byte(from, s >= first && s < last ? slice : 0u);
-            // This load comes after the sums, because the next values use the same registers.
+            // The asm statement keeps the next load after the sums, because the loaded values use the same registers.
 #pragma unroll
             for (int r = 0; r < ROWS; ++r) asm volatile("" : "+f"(sum[r]), "+l"(from));
             fetch();
@@ -213,7 +229,7 @@ template <int R, int ROWS> struct Smoother {
     }
 };
 
-// blockIdx.z = plane · chunks + chunk of so many slices.
+// A chunk is `depth` successive slices; blockIdx.z = plane · chunks + chunk.
 #define SMOOTH(R, ROWS, BLOCKS)                                                                                        \
     extern "C" __global__ void __launch_bounds__(MOST_THREADS, BLOCKS)                                                 \
         smooth_##R(const float *READ in, float *out, const __grid_constant__ Shape shape,                              \

@@ -1,25 +1,27 @@
-// The cubic spline through an image (Unser, Aldroubi & Eden 1993), mirrored about its outermost centres: coefficients by a
-// causal and an anticausal recursion along each axis, and out(x) = spline(m(x + u(x))). As src/spline.rs has it, operation
-// by operation.
+// Cubic-spline interpolation of an image (Unser, Aldroubi & Eden 1993), mirrored about its outermost voxel centres: the
+// spline's coefficients, by a causal and an anticausal recursion along each axis, and the warped image out(x) =
+// spline(m(x + u(x))). The arithmetic is that of src/spline.rs, operation by operation.
 #include "volume.cuh"
 
 // √3 − 2.
 #define POLE (-0.2679492f)
 #define GAIN ((1.f - POLE) * (1.f - 1.f / POLE))
 #define END (POLE / (POLE * POLE - 1.f))
-// Samples that the first causal coefficient is made of: powers of the pole beyond are below single precision.
+// Number of samples from which the first causal coefficient is computed: the weights of further samples, powers of the
+// pole, are below single precision.
 #define SAMPLES 32
-// Values that are on their way at once.
+// Number of values that a thread loads at once before it uses them.
 #define AHEAD 16
 
-// Position k of a line mirrored about its ends, less than SAMPLES whatever the length. Lines have at least two voxels.
+// Index of sample k, less than SAMPLES, on a line that is mirrored about both ends. The line may be shorter than k; it
+// has at least two voxels.
 __device__ __forceinline__ int mirrored(int k, int length)
 {
     const int period = 2 * (length - 1), at = k % period;
     return at < length ? at : period - at;
 }
 
-// The first causal coefficient of a line of samples `stride` apart.
+// The first causal coefficient of a line, whose samples are `stride` apart in memory.
 __device__ __forceinline__ float first(const float *line, int length, unsigned int stride)
 {
     double sum = 0.;
@@ -34,7 +36,8 @@ __device__ __forceinline__ float first(const float *line, int length, unsigned i
     return (float)sum;
 }
 
-// A thread a line along y or z: groups of lines that begin one after the other, so that a warp reads along x.
+// Computes the coefficients of the lines along y or z, in place. Each thread processes one line. The threads of a warp
+// process lines that begin at successive x, so that they read memory along x.
 extern "C" __global__ void __launch_bounds__(64) spline_lines(float *values, unsigned int count, unsigned int group,
                                                               unsigned int group_stride, int length, unsigned int stride)
 {
@@ -72,11 +75,11 @@ extern "C" __global__ void __launch_bounds__(64) spline_lines(float *values, uns
     }
 }
 
-// Rows of a warp's tile, and warps of a block; the host counts on both (src/cuda/spline.rs).
+// Number of lines in a warp's tile, and number of warps in a block; src/cuda/spline.rs uses the same numbers.
 #define ROWS 32
 #define WARPS 4
 
-// A piece of 32 rows, read and written along the rows and worked on across them.
+// A tile of 32 voxels of 32 rows. It is read and written along the rows, and each lane processes one row.
 struct Tile {
     float at[ROWS][ROWS + 1];
 
@@ -100,7 +103,8 @@ struct Tile {
     }
 };
 
-// A warp takes 32 lines along x, each lane one of them.
+// Computes the coefficients of the lines along x, in place. Each warp processes 32 lines, and each of its lanes one
+// line.
 extern "C" __global__ void __launch_bounds__(ROWS *WARPS) spline_rows(float *values, int rows, int length)
 {
     __shared__ Tile tiles[WARPS];
@@ -115,7 +119,7 @@ extern "C" __global__ void __launch_bounds__(ROWS *WARPS) spline_rows(float *val
         tile.load(values, rows, length, start);
         int k = 0;
         if (start == 0) {
-            // Whatever the first coefficient is made of lies in the first tile.
+            // The first coefficient needs only samples of the first tile.
             line[0] = here = first(line, length, 1);
             k = 1;
         }
@@ -138,7 +142,7 @@ extern "C" __global__ void __launch_bounds__(ROWS *WARPS) spline_rows(float *val
     }
 }
 
-// The four voxels along an axis that matter at an index, as offsets in memory, and their weights.
+// The four coefficients along an axis that contribute at an index, as offsets in memory, and their weights.
 struct Taps {
     unsigned int at[4];
     float weight[4];
@@ -155,7 +159,7 @@ struct Taps {
         for (int n = 0; n < 4; ++n) {
             int tap = abs(start + n);
             tap = tap > end ? 2 * end - tap : tap;
-            // An axis of two voxels needs one more reflection, one of a single voxel has but that.
+            // An axis of two voxels needs a third reflection; an axis of one voxel needs only this minimum.
             at[n] = (unsigned int)min(abs(tap), end) * stride;
         }
     }

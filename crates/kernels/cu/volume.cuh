@@ -1,28 +1,27 @@
-// How volumes and fields lie in memory, and how they are read between voxel centres.
+// Memory layout of volumes and displacement fields, and interpolation between voxel centres.
 //
-// Compiled with -fmad=false: the arithmetic is that of the CPU, operation by operation. Where a product may be fused
-// with a sum, the code says fmaf.
+// The kernels are compiled with -fmad=false: their arithmetic is that of the CPU, operation by operation. Where a
+// product may be fused with a sum, the code says fmaf.
 #pragma once
 
 #include "points.cuh"
 
-// Numbers of voxels along each axis, and numbers derived from them. The host fills this structure in
-// (src/cuda/launch.rs).
+// Number of voxels along each axis, and numbers derived from it. The host fills in this structure (src/cuda/launch.rs).
 struct Shape {
     int x, y, z;
     // Index of the last voxel along each axis, and of the last voxel that has a right neighbour.
     Vector last, last_cell;
-    // Number of bytes of a row and of a slice; distances to the neighbours along y and z, 0 along an axis of one
-    // voxel.
+    // Number of bytes of a row and of a slice; and the distances in bytes to the neighbours along y and z, 0 along an
+    // axis of one voxel.
     unsigned int row, slice, step_y, step_z;
-    // Byte offset that `locate` returns for the voxel (0, 0, 0).
+    // Byte offset that is subtracted, because `locate` returns each index i as the bits of the float 2²³ + i.
     unsigned int origin;
-    // Floats from one plane of a field to the next. At least one behind each plane is zero: a cell's right neighbours
-    // may be read without asking whether there are any.
+    // Distance between the planes of a field, in floats. At least one zero stands behind each plane, so that the right
+    // neighbours of a cell can always be read.
     unsigned long long plane;
 };
 
-// A map between voxel indices, row-major 3×4, in double and in single precision.
+// An affine map between voxel indices: a 3×4 matrix, row by row, in double and in single precision.
 struct Affine {
     double m[12];
     float f[12];
@@ -38,24 +37,25 @@ __device__ __forceinline__ size_t plane(const Shape &shape)
     return shape.plane;
 }
 
-// Kernels that read at scattered places wait for memory: as many threads as fit share a multiprocessor.
+// Launch bounds of kernels that read memory at scattered positions. These kernels wait for memory, so as many threads
+// as fit share a multiprocessor.
 #define SCATTERED __launch_bounds__(256, 8)
 
-// Each thread processes one voxel and each warp a piece of a row; the host chooses the number of rows and slices of a
-// block.
+// A voxel. In most kernels each thread processes one voxel and each warp 32 successive voxels of a row; the host
+// chooses the number of rows and slices of a thread block.
 struct Voxel {
     int x, y, z;
 };
 
-// The voxel of this thread in this block, or in the block with another number along z.
+// The voxel of this thread, if its block has the number `z_block` along z.
 __device__ __forceinline__ Voxel voxel(unsigned int z_block = blockIdx.z)
 {
     return {(int)(blockIdx.x * 32 + threadIdx.x), (int)(blockIdx.y * blockDim.y + threadIdx.y),
             (int)(z_block * blockDim.z + threadIdx.z)};
 }
 
-// One or two operands of the same shape that are processed alike: the blocks of the second operand follow those of
-// the first along z.
+// One or two operands of the same shape that a kernel processes alike, such as the fixed and the moving side of a
+// registration. The blocks of the second operand follow those of the first along z.
 template <typename T> struct Sides {
     T first, second;
 
@@ -65,13 +65,13 @@ template <typename T> struct Sides {
     }
 };
 
-// The side that this block processes. `sides` is the number of sides.
+// The side, 0 or 1, that this block processes. `sides` is the number of sides.
 __device__ __forceinline__ int side_of_block(int sides)
 {
     return sides > 1 && blockIdx.z >= gridDim.z / 2;
 }
 
-// This block's number along z on its side.
+// The number of this block along z, counted from the first block of its side.
 __device__ __forceinline__ unsigned int z_block(int side)
 {
     return blockIdx.z - (side ? gridDim.z / 2 : 0);
@@ -82,17 +82,17 @@ __device__ __forceinline__ bool within(Voxel v, const Shape &shape)
     return v.x < shape.x && v.y < shape.y && v.z < shape.z;
 }
 
-// The number of bytes of a plane fits into 32 bits.
+// Position of a voxel in a plane, in floats. The size of a plane in bytes fits into 32 bits.
 __device__ __forceinline__ size_t offset(Voxel v, const Shape &shape)
 {
     return (unsigned int)((v.z * shape.y + v.y) * shape.x + v.x);
 }
 
-// Voxels of a brick along each axis, as src/cuda/bins.rs, src/cuda/moments.rs and src/relax.rs have it.
+// Number of voxels of a brick along each axis, the same as in src/cuda/bins.rs, src/cuda/moments.rs and src/relax.rs.
 #define BRICK 8
 
-// The voxel at a position in the order of bricks: voxels near each other in it are near each other in the volume. It may
-// be outside.
+// The voxel at a position in the order of bricks: all voxels of the first brick, then those of the next brick. Bricks
+// at the border of the volume have voxels outside it.
 __device__ __forceinline__ Voxel in_bricks(unsigned int position, const Shape &shape)
 {
     const unsigned int brick = position / (BRICK * BRICK * BRICK), local = position % (BRICK * BRICK * BRICK);
@@ -144,33 +144,35 @@ __device__ __forceinline__ float squared(Vector v)
     return dot(v, v);
 }
 
-// The product with the matrix of these rows, in the order of sums that the host has.
+// Product of the 3×3 matrix with the rows x, y, z and the vector v, with sums in the same order as on the host.
 __device__ __forceinline__ Vector times(Vector x, Vector y, Vector z, Vector v)
 {
     return {dot(x, v), dot(y, v), dot(z, v)};
 }
 
-// A row starts in double precision and is walked in single precision, as on the CPU. The whole warp must call this with
-// one y and z: lane 3n + axis gets that coordinate of the image of (0, y, z + n).
+// Computes the mapped positions of the first voxels (0, y, z + n) of ROWS rows, in double precision, as on the CPU; the
+// rest of a row is computed from them in single precision. Lane 3n + axis receives one coordinate of row n. All lanes
+// of a warp must call this function with the same y and z.
 template <int ROWS> __device__ __forceinline__ float starts_of_rows(const Affine &map, int y, int z)
 {
     const int lane = threadIdx.x, axis = lane % 3;
     if (lane >= 3 * ROWS) return 0.f;
-    // The values are selected one by one: an index that depends on the lane would move the map to local memory.
+    // The coefficients are selected one by one, because an index that depends on the lane would move the map to local
+    // memory.
     const double a = axis == 0 ? map.m[1] : axis == 1 ? map.m[5] : map.m[9];
     const double b = axis == 0 ? map.m[2] : axis == 1 ? map.m[6] : map.m[10];
     const double c = axis == 0 ? map.m[3] : axis == 1 ? map.m[7] : map.m[11];
     return (float)(a * (double)y + b * (double)(z + lane / 3) + c);
 }
 
-// The start of row n, for the whole warp.
+// The mapped position of the first voxel of row n, for all lanes of the warp, from the result of starts_of_rows.
 __device__ __forceinline__ Vector start_of_row(float starts, int n)
 {
     return {__shfl_sync(0xffffffffu, starts, 3 * n), __shfl_sync(0xffffffffu, starts, 3 * n + 1),
             __shfl_sync(0xffffffffu, starts, 3 * n + 2)};
 }
 
-// The image of voxel (x, y, z). The whole warp must call this with one y and z.
+// The mapped position of voxel (x, y, z). All lanes of a warp must call this function with the same y and z.
 __device__ __forceinline__ Vector along_row(const Affine &map, int x, int y, int z)
 {
     const Vector start = start_of_row(starts_of_rows<1>(map, y, z), 0);
@@ -178,13 +180,13 @@ __device__ __forceinline__ Vector along_row(const Affine &map, int x, int y, int
     return {start.x + i * map.f[0], start.y + i * map.f[4], start.z + i * map.f[8]};
 }
 
-// The image of a voxel under a displacement.
+// The position x + u of a voxel x displaced by u.
 __device__ __forceinline__ Vector moved(Voxel at, Vector u)
 {
     return {(float)at.x + u.x, (float)at.y + u.y, (float)at.z + u.z};
 }
 
-// The image of a mapped point under a displacement that is multiplied by the map's matrix.
+// The position of a mapped point after a displacement u of the voxel before mapping: point + matrix·u.
 __device__ __forceinline__ Vector moved(const Vector &point, const Affine &map, const Vector &u)
 {
     const float *m = map.f;
@@ -192,8 +194,9 @@ __device__ __forceinline__ Vector moved(const Vector &point, const Affine &map, 
             point.z + (m[8] * u.x + m[9] * u.y + m[10] * u.z)};
 }
 
-// Low corner and position within the cell (0…1) of a coordinate clamped to the volume. The corner comes as the bits of
-// 2²³ + itself: adding 2²³ downwards is floor, and faster than converting to an integer and back.
+// Low corner of the cell around a coordinate, which is clamped to the volume first, and the position within the cell (0
+// … 1). The corner is returned as the bits of the float 2²³ + corner: adding 2²³ with downward rounding computes the
+// floor, and is faster than conversion to an integer and back.
 __device__ __forceinline__ unsigned int locate(float at, float last, float last_cell, float &within)
 {
     const float clamped = fminf(fmaxf(at, 0.f), last), low = __fadd_rd(fminf(clamped, last_cell), 8388608.f);
@@ -201,7 +204,7 @@ __device__ __forceinline__ unsigned int locate(float at, float last, float last_
     return __float_as_uint(low);
 }
 
-// The eight voxels around a point, clamped to the volume.
+// The eight voxels around a point, which is clamped to the volume.
 struct Cell : Trilinear {
     __device__ __forceinline__ Cell(Vector point, const Shape &shape)
     {
@@ -215,11 +218,11 @@ struct Cell : Trilinear {
     }
 };
 
-// The four corners of a cell in one slice.
+// Values at the four corners of a cell in one slice.
 struct Corners {
     float a, b, c, d;
 
-    // Interpolates between the corners along x and y.
+    // Bilinear interpolation between the corners along x and y.
     __device__ __forceinline__ float at(const Cell &cell) const
     {
         return lerp(lerp(a, b, cell.tx), lerp(c, d, cell.tx), cell.ty);
@@ -232,7 +235,7 @@ __device__ __forceinline__ Corners corners(const float *READ values, unsigned in
     return {__ldg(left), __ldg(left + 1), __ldg(right), __ldg(right + 1)};
 }
 
-// Interpolates a field between voxel centres: trilinear, clamped to the edge.
+// Displacement between voxel centres by trilinear interpolation; beyond the border, the value at the border.
 __device__ __forceinline__ Vector sample(const float *READ field, const Shape &shape, Vector point)
 {
     const Cell cell(point, shape);
@@ -240,7 +243,7 @@ __device__ __forceinline__ Vector sample(const float *READ field, const Shape &s
     return {cell.read(field), cell.read(field + stride), cell.read(field + 2 * stride)};
 }
 
-// Whether a point is within half a voxel of the volume.
+// Whether a point is in the volume or within half a voxel of its outermost centres.
 __device__ __forceinline__ bool contains(const Shape &shape, Vector p)
 {
     return p.x >= -0.5f && p.x <= shape.last.x + 0.5f && p.y >= -0.5f && p.y <= shape.last.y + 0.5f && p.z >= -0.5f &&
@@ -257,7 +260,7 @@ __device__ __forceinline__ int nearest_index(float at, int n)
     return (int)fminf(fmaxf(at + 0.5f, 0.f), (float)(n - 1));
 }
 
-// The nearest voxel; ties are rounded up.
+// Value of the voxel nearest to a point; `outside` beyond the volume. Ties are rounded up.
 __device__ __forceinline__ float nearest(const float *READ image, const Shape &shape, Vector point, float outside)
 {
     if (!contains(shape, point)) return outside;

@@ -1,25 +1,26 @@
-// Reading between voxel centres along a column of voxels, one slice after the other. Displacements hardly differ from a
-// slice to the next, so that most cells stand on the one before: its upper corners are read again from registers.
+// Trilinear interpolation along a column of voxels, slice by slice. Displacements differ little from one slice to the
+// next, so most cells lie directly above the cell before: the upper corners of that cell are reused from registers.
 #pragma once
 
 #include "volume.cuh"
 
-// The voxels of a thread: (x, y, z) for z0 ≤ z < z1.
+// The voxels that a thread processes: (x, y, z) for z0 ≤ z < z1.
 struct Column {
     int x, y, z0, z1;
 };
 
-// Every thread takes so many slices, the host's grid is cut alike; `v` is a thread's voxel if it took one.
+// The column of this thread if every thread processes `slices` slices. `v` is the voxel that the thread would have if
+// it processed one slice; the host launches accordingly fewer threads along z.
 __device__ __forceinline__ Column column(Voxel v, const Shape &shape, int slices)
 {
     const int z0 = v.z * slices, z1 = min(z0 + slices, shape.z);
     return {v.x, v.y, z0, v.x < shape.x && v.y < shape.y ? z1 : z0};
 }
 
-// Reads PLANES planes of one shape at one point after the other.
+// Interpolates PLANES planes of the same shape at successive points.
 template <int PLANES> struct Walk {
     Corners low[PLANES], high[PLANES];
-    // Place of the upper corners of the last cell.
+    // Byte offset of the upper corners of the last cell, which are in `high`.
     unsigned int held = ~0u;
 
     __device__ __forceinline__ void to(const Cell &cell, const float *READ values, size_t stride)

@@ -1,10 +1,10 @@
-// out(x) = image(m(x + u(x))); 0 outside the image.
+// Warps an image: out(x) = image(m(x + u(x))), 0 outside the image.
 #include "volume.cuh"
 
-// Largest number of voxels of a thread, in successive slices. Their displacements are loaded at once.
+// Largest number of successive slices that a thread processes. All its displacements are loaded at once.
 #define MOST_SLICES 2
 
-// The operands of one side. The shape of the output is the same for all sides.
+// The operands of one side of the registration. The output has the same shape on all sides.
 struct Warp {
     const float *image;
     const float *field;
@@ -26,7 +26,7 @@ __device__ __forceinline__ void warp(const Warp &side, const Shape &shape, int s
     const unsigned int slice = shape.x * shape.y;
     const int taken = within(v, shape) ? min(slices, shape.z - v.z) : 0;
     Vector start[MOST_SLICES], u[MOST_SLICES];
-    // Displacements are loaded while the starts of the rows are computed.
+    // Displacements are loaded while the mapped positions of the rows' first voxels are computed.
 #pragma unroll
     for (int n = 0; n < MOST_SLICES; ++n)
         if (n < taken) {
@@ -47,7 +47,7 @@ __device__ __forceinline__ void warp(const Warp &side, const Shape &shape, int s
     }
 }
 
-// Small blocks are replaced soonest.
+// The blocks are small, because a small block finishes and is replaced sooner.
 #define BLOCKS __launch_bounds__(128, 12)
 
 #define WARP(NAME, NEAREST)                                                                                            \

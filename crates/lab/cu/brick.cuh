@@ -1,36 +1,38 @@
-// The fixed volume in bricks of 8×8×4 voxels, of which those are left out that meet nothing but the moving image's
-// commonest value: its background. They change no sum of differences from that value and no other counter.
+// The fixed volume divided into bricks of 8×8×4 voxels. Bricks that are mapped only to background of the moving image
+// are skipped; the background is the most frequent moving value. Such a brick changes no sum of differences from that
+// value, and only the background counters of a histogram.
 //
-// A block takes runs of bricks that follow one another along x, finds out which of them there is something to do for, and
-// its warps share these. Bricks come in whichever order: what is added up are whole numbers.
+// A thread block takes runs of bricks that follow each other along x, makes a list of the bricks that must be
+// processed, and its warps share that list. The bricks are processed in any order, because the sums are sums of
+// integers.
 #pragma once
 #include "bricks.cuh"
 #include "slab.cuh"
 
-// Largest number of bricks of a block.
+// Largest number of bricks that a thread block processes.
 #define MOST_BRICKS 248
 
-// Tables of bricks, laid out as BrickTables of src/schemes/bricks.rs.
+// The bricks of a pair of images, with the layout of BrickTables in src/schemes/bricks.rs.
 struct Bricks {
-    // Fixed bins, brick by brick, in the order that `fixed_bin` reads.
+    // Bins of the fixed voxels, brick by brick, in the order in which `fixed_bin` reads them.
     const uint4 *fixed;
-    // Distance to the nearest cell of 2×2×2 moving voxels with another value than the most frequent one, as
-    // `is_empty` reads it.
+    // For each cell of 2×2×2 moving voxels, the distance to the nearest cell with another value than the most frequent
+    // one, in cells; `is_empty` reads it.
     const unsigned short *distance;
-    // Numbers of bricks and of cells along each axis.
+    // Number of bricks and number of cells along each axis.
     Size count, cells;
     float common;
     // The fixed bin with the most voxels.
     int hot;
 };
 
-// Whether coordinates around the middle stay where the ramp is 1 and both corners of a cell are there.
+// Whether every coordinate within `reach` of `middle` lies where the ramp is 1 and both corners of its cell exist.
 __device__ __forceinline__ bool deep_around(float middle, float reach, int n, float per_edge)
 {
     return deep(middle - reach, n, per_edge) && deep(middle + reach, n, per_edge);
 }
 
-// The number and flags of the brick; NUMBER means that the brick is left out.
+// The list entry of a brick: its number with flags; NUMBER if the brick is skipped.
 template <int SOURCE> __device__ __forceinline__ unsigned int look_at(const Pair &pair, const Bricks &bricks, unsigned int index)
 {
     const Size corner = corner_of(bricks.count, index);
@@ -45,7 +47,7 @@ template <int SOURCE> __device__ __forceinline__ unsigned int look_at(const Pair
     return index | (inside && complete ? DEEP : 0) | (empty ? EMPTY : 0);
 }
 
-// Calls use(bin, value) for each voxel of a deep brick.
+// Calls use(bin, value) for each voxel of a brick with the flag DEEP.
 template <int SOURCE, typename Use>
 __device__ __forceinline__ void over_deep(const Pair &pair, const Bricks &bricks, unsigned int index, int lane, Use use)
 {
@@ -59,7 +61,7 @@ __device__ __forceinline__ void over_deep(const Pair &pair, const Bricks &bricks
 #pragma unroll
         for (int step = 0; step < STEPS; ++step) values[step] = __ldg(given + step / 2 * slice + step % 2 * 4 * pair.shape.x);
     } else {
-        // The texture unit's voxel centres are half a voxel on.
+        // In the texture unit's coordinates, voxel centres are at half-integers.
         const float half = SOURCE == FILTERED ? 0.5f : 0.f;
         const float *m = pair.map.m;
         Vector start[2];
@@ -82,7 +84,8 @@ __device__ __forceinline__ void over_deep(const Pair &pair, const Bricks &bricks
     for (int step = 0; step < STEPS; ++step) use(fixed_bin(packed, step), values[step]);
 }
 
-// Calls use(bin, value, weight) for each voxel of another brick, with the commonest value where nothing was read.
+// Calls use(bin, value, weight) for each voxel of a brick without the flag DEEP. The value is the most frequent moving
+// value where the image was not read.
 template <int SOURCE, typename Use>
 __device__ __forceinline__ void over_border(const Pair &pair, const Bricks &bricks, unsigned int entry, int lane, Use use)
 {
@@ -109,7 +112,7 @@ __device__ __forceinline__ void over_border(const Pair &pair, const Bricks &bric
     }
 }
 
-// Calls each(entry) for every brick of this block that is not left out; each warp processes one brick.
+// Calls each(entry) for every brick of this block that is not skipped; each warp processes one brick at a time.
 template <int SOURCE, typename Each>
 __device__ __forceinline__ void over_bricks(const Pair &pair, const Bricks &bricks, Each each)
 {

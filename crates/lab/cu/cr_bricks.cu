@@ -1,22 +1,25 @@
-// What the correlation ratio needs and no more: Σw and Σw·y of each fixed bin, and Σw·y² of all together, since
-// Σ over bins of n·variance = Σw·y² − Σ over bins of (Σw·y)²/Σw.
+// Only the sums that the correlation ratio needs: Σw and Σw·y of each fixed bin, and Σw·y² of all voxels together,
+// where y is the moving value and w its weight. They suffice, because Σ over bins of n·variance = Σw·y² − Σ over bins
+// of (Σw·y)²/Σw.
 //
-// Bricks that meet only the moving image's commonest value are left out (brick.cuh): sums are of differences from it. Σw is
-// what is known of the fixed bins less what is lost outside and in the ramp. So a voxel inside costs one sum. All sums are
-// in whole units, so their order does not matter; those of the fullest bin are in registers.
+// Sums are of differences from the most frequent moving value, so bricks that meet only that value are skipped
+// (brick.cuh). Σw of a bin is the number of its voxels less the weight that is lost outside the moving image and in the
+// ramp at its edge. So a voxel inside changes only one sum. All sums are sums of integers, so their order does not
+// matter. The sums of the fullest bin are in registers.
 #include "reduce.cuh"
 #include "brick.cuh"
 
 #define UNIT 65536.f
 
-// Rounds to the nearest whole number; |amount| < 2²².
+// Rounds to the nearest integer; the absolute value must be less than 2²².
 __device__ __forceinline__ int rounded(float amount)
 {
     return __float_as_int(amount + 12582912.f) - 0x4b400000;
 }
 
-// totals: Σw·v and Σ(1−w) in units, each over the bins, then Σw·v², zero before and after; v = (y − common)/range.
-// sums: Σw and Σw·y, each over the bins, then Σw·y². in_bin: voxels of each fixed bin.
+// Computes the sums of the correlation ratio. `totals` are integers: Σw·v and Σ(1−w) of each bin, then Σw·v² of all
+// voxels, where v = (y − most frequent value)/range; they are zero before and after. `sums` is the result: Σw and Σw·y
+// of each bin, then Σw·y² of all voxels. in_bin is the number of voxels of each fixed bin.
 template <int SOURCE>
 __device__ __forceinline__ void add_bricks(const Pair &pair, const Bricks &bricks, int bins, float per_range,
                                            const unsigned int *READ in_bin, unsigned long long *totals,

@@ -1,4 +1,5 @@
-// Li 2015, 3.6, Listing 3: fixed voxels sorted by intensity, a block for each segment of one bin, sums in registers.
+// Correlation ratio after Li 2015, 3.6, Listing 3: fixed voxels are sorted by intensity, and a thread block adds up
+// each segment of one bin in registers.
 #include "pair.cuh"
 
 extern "C" __global__ void cr_conflict_free(const __grid_constant__ Pair pair, int bins,

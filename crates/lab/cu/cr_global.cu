@@ -1,21 +1,22 @@
-// Li 2015, 3.2 and 3.3: the correlation ratio's sums in global memory, shared by all threads or one copy a thread.
-// Sums lie as Σw, Σw·y, Σw·y², each over the bins.
+// Li 2015, 3.2 and 3.3: the sums of the correlation ratio in global memory, either one copy for all threads or a copy
+// for each thread. A copy holds three lists with one entry for each bin: Σw, Σw·y and Σw·y², where y is the moving
+// value and w its weight.
 #include "pair.cuh"
 
-// global_atomic, as printed.
+// The paper's global_atomic: all threads add to one copy of the sums.
 extern "C" __global__ void cr_global_atomic(const __grid_constant__ Pair pair, int bins, float *sums)
 {
     add_all(pair, bins, sums);
 }
 
-// The same sums in double precision, because sums over a bin of millions of voxels exceed the precision of single
-// floats.
+// The sums of global_atomic in double precision, because sums over a bin of millions of voxels exceed the precision of
+// single floats.
 extern "C" __global__ void cr_global_atomic_double(const __grid_constant__ Pair pair, int bins, double *sums)
 {
     add_all(pair, bins, sums);
 }
 
-// global_merge: every thread has its own sums.
+// The paper's global_merge: every thread has its own copy of the sums.
 extern "C" __global__ void cr_global_shadows(const __grid_constant__ Pair pair, int bins, float *shadows)
 {
     const unsigned int count = voxel_count(pair), step = threads_of_grid();

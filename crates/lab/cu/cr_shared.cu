@@ -1,5 +1,6 @@
-// Li 2015, 3.4 and 3.5: the correlation ratio's sums in shared memory, a copy a block or a warp, added by atomics.
-// Sums lie as Σw, Σw·y, Σw·y², each over the bins.
+// Li 2015, 3.4 and 3.5: the sums of the correlation ratio in shared memory, with a copy for each block or each warp, to
+// which threads add by atomics. A copy holds three lists with one entry for each bin: Σw, Σw·y and Σw·y², where y is
+// the moving value and w its weight.
 #include "pair.cuh"
 
 extern __shared__ float shadow[];
@@ -10,7 +11,7 @@ __device__ __forceinline__ void clear(int count)
     __syncthreads();
 }
 
-// shared_atomic: blocks add to global memory.
+// The paper's shared_atomic: blocks add their sums to global memory by atomics.
 extern "C" __global__ void cr_shared_atomic(const __grid_constant__ Pair pair, int bins, float *sums)
 {
     clear(3 * bins);
@@ -20,7 +21,7 @@ extern "C" __global__ void cr_shared_atomic(const __grid_constant__ Pair pair, i
         if (shadow[at] != 0.f) atomicAdd(sums + at, shadow[at]);
 }
 
-// shared_merge: a row for each block, merged afterwards.
+// The paper's shared_merge: each block writes its sums as a row, and a later kernel adds the rows.
 extern "C" __global__ void cr_shared_rows(const __grid_constant__ Pair pair, int bins, float *rows)
 {
     clear(3 * bins);
@@ -29,7 +30,8 @@ extern "C" __global__ void cr_shared_rows(const __grid_constant__ Pair pair, int
     for (int at = threadIdx.x; at < 3 * bins; at += blockDim.x) rows[(size_t)blockIdx.x * 3 * bins + at] = shadow[at];
 }
 
-// shared_warp: a copy for each warp, merged within the block, then a row for each block.
+// The paper's shared_warp: each warp has a copy of the sums. The copies of a block are added within the block, which
+// writes the result as a row; a later kernel adds the rows.
 extern "C" __global__ void cr_warp_rows(const __grid_constant__ Pair pair, int bins, float *rows)
 {
     const int warps = blockDim.x / 32;

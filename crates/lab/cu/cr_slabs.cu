@@ -1,8 +1,9 @@
-// The correlation ratio's sums in whole units, so that their order does not matter: each block has 32-bit sums in shared
-// memory, where the hardware adds integers, and adds them to 64-bit ones at its end. The fullest fixed bin, which is most
-// of a brain image, is added up in registers. The block that finishes last turns units into numbers.
+// The sums of the correlation ratio as integers, so that their order does not matter. Each thread block has 32-bit sums
+// in shared memory, where the hardware adds integers, and adds them to 64-bit sums when it ends. The fullest fixed bin,
+// which has most voxels of a brain image, is added up in registers. The block that finishes last converts the integers
+// to numbers.
 //
-// A block takes fewer than 2¹⁶ voxels, of which each adds at most 2¹⁶ to a sum.
+// A block processes fewer than 2¹⁶ voxels, each of which adds at most 2¹⁶ to a sum, so that no sum overflows.
 #include "reduce.cuh"
 #include "slab.cuh"
 
@@ -13,7 +14,8 @@ __device__ __forceinline__ unsigned int units(float amount)
     return __float2uint_rn(amount * UNIT);
 }
 
-// Values are (y − low)·per_range, 0 to 1; totals: Σw, Σw·v, Σw·v² in units, each over the bins, zero before and after.
+// Computes the sums of the correlation ratio. Values are v = (y − low)·per_range, from 0 to 1. `totals` are three lists
+// of integers with one entry for each bin: Σw, Σw·v and Σw·v²; they are zero before and after.
 template <int SOURCE>
 __device__ __forceinline__ void add_slabs(const Pair &pair, int bins, int hot, float per_range,
                                           unsigned long long *totals, unsigned int *finished, double *sums)

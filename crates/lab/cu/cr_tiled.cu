@@ -1,21 +1,25 @@
-// The correlation ratio's sums without conflicts and without scattered reads: voxels are sampled in the order of the
-// volume, tile by tile, and sorted by bin only within a tile, in shared memory, where each has a place known beforehand.
+// The sums of the correlation ratio without write conflicts and without scattered reads. Voxels are sampled tile by
+// tile in the order of the volume, and sorted by bin only within a tile, in shared memory. A table gives each voxel's
+// position in the sorted tile beforehand.
 //
-// Pieces of up to PIECE sorted voxels of one bin are added up by a thread each, the pieces of a bin by that bin's thread,
-// in order: the same bits every time. A block takes every gridDim.x-th tile and leaves one row of sums.
+// The sorted voxels of a bin are cut into pieces of at most PIECE voxels. One thread adds up each piece, and one thread
+// adds up all pieces of a bin in order, so that the result has the same bits every time. A thread block processes every
+// gridDim.x-th tile and writes one row of sums.
 #include "tile.cuh"
 
 #define THREADS 256
 #define NOT_COUNTED 0xffffu
 
-// Tables of tiles, laid out as Tiles of src/schemes/tiles.rs.
+// The tables of tiles, with the layout of Tiles in src/schemes/tiles.rs.
 struct Tiles {
-    // Place of each voxel of a tile among its sorted ones, in the tile's order; NOT_COUNTED: outside the volume.
+    // For each voxel of a tile, its position among the tile's sorted voxels; NOT_COUNTED outside the volume.
     const unsigned short *places;
-    // Where each piece starts; for every tile one more, where the last one ends. Then the pieces of each tile.
+    // `pieces`: for each tile the starts of its pieces, and the end of the last piece. `first_piece`: the index of each
+    // tile's first entry in `pieces`.
     const unsigned short *pieces;
     const unsigned int *first_piece;
-    // For each tile the first piece of each bin, counted within the tile, and one more: the number of pieces.
+    // For each tile the first piece of each bin, counted from the tile's first piece, and at the end the number of the
+    // tile's pieces.
     const unsigned short *bin_pieces;
     unsigned int count;
     int most_pieces;
@@ -93,7 +97,8 @@ __device__ __forceinline__ void add_tiles(const Pair &pair, int bins, const Tile
             sums[bins + bin] += s;
             sums[2 * bins + bin] += ss;
         }
-        // The next tile's voxels overwrite values only; its pieces come after another barrier.
+        // No barrier is needed here: the next tile overwrites only values and weights, which all threads have read. The
+        // sums of its pieces are written after another barrier.
     }
     for (int bin = thread; bin < bins; bin += THREADS)
         for (int which = 0; which < 3; ++which)

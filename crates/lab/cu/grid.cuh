@@ -1,5 +1,5 @@
-// How the schemes find the voxels around a point. Their own, from the shape alone, so that what was measured of them does
-// not change with the kernels that registrations use.
+// Interpolation for the schemes of this crate. It is separate from that of the registration's kernels, so that
+// measurements of the schemes stay valid when those kernels change.
 #pragma once
 #include "points.cuh"
 
@@ -8,7 +8,8 @@ __device__ __forceinline__ size_t voxels(Size shape)
     return (size_t)shape.x * shape.y * shape.z;
 }
 
-// Low corner and position within the cell (0…1) of a coordinate clamped to the volume.
+// Along one axis: the low corner of the cell around a coordinate, which is clamped to the volume first, and the
+// position within the cell (0 … 1).
 __device__ __forceinline__ int locate(float at, int n, float &within)
 {
     const float clamped = fminf(fmaxf(at, 0.f), (float)(n - 1));
@@ -17,7 +18,7 @@ __device__ __forceinline__ int locate(float at, int n, float &within)
     return low;
 }
 
-// The eight voxels around a point, clamped to the volume.
+// The eight voxels around a point, which is clamped to the volume.
 struct Cell : Trilinear {
     __device__ __forceinline__ Cell(Vector point, Size shape)
     {

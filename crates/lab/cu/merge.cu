@@ -1,10 +1,12 @@
-// Rows of partial histograms become one, each element added up in a fixed order.
+// Adds the rows of a table of partial histograms or sums to one row, each column in a fixed order.
 #include "reduce.cuh"
 #include "pair.cuh"
 
 #define ROWS_AT_ONCE 32
 
-// sum[slice · width + column] = Σ of the column over the slice's rows, and what is left there, if given. A block of 32×32 takes 32 columns of one slice.
+// Adds the columns of a table whose rows are divided into slices: sum[slice · width + column] is the sum of the column
+// over the rows of the slice, plus left[column] if `left` is given. A thread block of 32×32 threads processes 32
+// columns of one slice.
 template <typename From, typename To>
 __device__ __forceinline__ void merge(const From *READ rows, unsigned int count, unsigned int width, To *sum,
                                       const To *READ left = nullptr)
@@ -44,7 +46,7 @@ extern "C" __global__ void __launch_bounds__(1024)
     merge(rows, count, width, sum, left);
 }
 
-// counts[row] = Σ of the row. Each warp adds one row.
+// counts[row] is the sum of a table's row. Each warp adds one row.
 extern "C" __global__ void sum_rows(const unsigned int *READ table, unsigned int rows, unsigned int width,
                                     unsigned int *counts)
 {

@@ -1,10 +1,12 @@
-// Adaptive bin sizes (Brosch 2009, Algorithm 1): a bin has no counter in shared memory, or 1, 2, … 32 of one byte, by what
-// an earlier histogram says of it; a full counter goes to global memory.
+// Joint histogram with adaptive bin sizes (Brosch 2009, Algorithm 1). In shared memory a bin has no counter, or 1, 2, …
+// 32 counters of one byte, by its count in an earlier histogram. A counter that is full is added to global memory.
 //
-// Compare-and-swap stands for the write that carries the thread's number: the same retry, and no bits spent on tags.
+// The paper marks each write with the thread's number to detect conflicts. Here compare-and-swap is used instead: it
+// retries in the same way, and needs no bits for marks.
 #include "pair.cuh"
 
-// table[bin]: level in the upper 8 bits, first byte of its counters below. Level l has 2^(l−1) counters.
+// Number of counters of a bin from its entry in `table`, which holds the bin's level in the upper 8 bits and the first
+// byte of its counters in the lower bits. Level 0 has no counter, and level l has 2^(l−1).
 __device__ __forceinline__ unsigned int counters(unsigned int entry)
 {
     return 1u << (entry >> 24) >> 1;

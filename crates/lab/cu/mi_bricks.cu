@@ -1,12 +1,14 @@
-// Joint histograms without what is known beforehand: of each fixed bin, the counter of the moving image's commonest value is
-// all its voxels less those of the other counters and those outside. So bricks that meet only that value are left out
-// (brick.cuh), and it is never counted. Every block has a whole histogram in shared memory, two 16-bit counters a word, and
-// takes fewer than 2¹⁶ voxels.
+// Joint histogram that counts as few voxels as possible. In the row of each fixed bin, the counter of the most frequent
+// moving value is known without counting: all voxels of the bin, less those of the other counters and those outside the
+// moving image. So bricks that meet only that value are skipped (brick.cuh), and it is never counted. Every thread
+// block has a whole histogram in shared memory, with two 16-bit counters in a word, and processes fewer than 2¹⁶
+// voxels.
 #include "reduce.cuh"
 #include "brick.cuh"
 
-// joint: zeros before, but all voxels of each fixed bin in the column of the commonest value. `rows` fixed bins from
-// blockIdx.y · rows are this block's.
+// Counts the voxels of this block's bricks. Before, `joint` must hold the number of voxels of each fixed bin in the
+// column of the most frequent moving value, and zeros elsewhere. This block counts the `rows` fixed bins from
+// blockIdx.y · rows on.
 template <int SOURCE>
 __device__ __forceinline__ void count_bricks(const Pair &pair, const Bricks &bricks, int rows, unsigned int *joint)
 {
@@ -35,7 +37,8 @@ __device__ __forceinline__ void count_bricks(const Pair &pair, const Bricks &bri
                 } else if (fixed == hot) {
                     ++lost;
                 } else {
-                    // The counter of the most frequent moving value holds only voxels outside the moving image.
+                    // In the block's histogram, the counter of the most frequent moving value counts the voxels outside
+                    // the moving image.
                     count(row, column);
                 }
             });
@@ -44,7 +47,8 @@ __device__ __forceinline__ void count_bricks(const Pair &pair, const Bricks &bri
     lost = warp_sum(lost);
     if (lane == 0 && lost) atomicSub(joint + hot * bins + column, lost);
     __syncthreads();
-    // A warp a row: what is in other counters, or outside, is not in the commonest value's.
+    // Each warp adds one row to `joint`. Voxels in other counters, or outside the moving image, are subtracted from the
+    // counter of the most frequent moving value.
     for (int row = threadIdx.x / 32; row < own; row += blockDim.x / 32) {
         unsigned int sum = 0;
         for (int moving = lane; moving < bins; moving += 32) {

@@ -1,4 +1,5 @@
-// Joint histograms in global memory: one for all threads, or Sun's (2010, 3.1.6): a column of L_A for each thread.
+// Joint histograms in global memory: one for all threads, or one for each thread, as the columns of the table L_A of
+// Sun 2010, 3.1.6.
 #include "pair.cuh"
 
 extern "C" __global__ void mi_global_atomic(const __grid_constant__ Pair pair, unsigned int *joint)
@@ -10,7 +11,7 @@ extern "C" __global__ void mi_global_atomic(const __grid_constant__ Pair pair, u
     }
 }
 
-// columns[address · threads + thread]; rows are added up afterwards.
+// Each thread counts in its own column: columns[bin · threads + thread]. A later kernel adds the entries of each row.
 extern "C" __global__ void mi_columns(const __grid_constant__ Pair pair, unsigned int *columns)
 {
     const unsigned int count = voxel_count(pair), step = threads_of_grid();

@@ -1,5 +1,5 @@
-// Joint histograms of fixed voxels sorted by bin: a block's segment has one fixed bin, so a row of the histogram is all it
-// needs, and each of its warps can have one.
+// Joint histogram of fixed voxels that are sorted by bin. The segment of a thread block has a single fixed bin, so the
+// block needs only one row of the histogram, and each of its warps has its own copy of that row.
 #include "pair.cuh"
 
 extern "C" __global__ void mi_rows(const __grid_constant__ Pair pair, const unsigned int *READ block_start,

@@ -1,10 +1,12 @@
-// Joint histograms for a device with much shared memory: every block has a whole one there, of 32-bit or of two 16-bit
-// counters a word, and takes voxels in the volume's own order. A block of 16-bit counters takes fewer than 2¹⁶ voxels, so
-// that none overflows. The bin that held most in an earlier histogram is counted in registers.
+// Joint histograms for a device with much shared memory. Every thread block has a whole histogram there, with 32-bit
+// counters or with two 16-bit counters in a word, and processes voxels in the order of the volume. With 16-bit counters
+// a block processes fewer than 2¹⁶ voxels, so that no counter overflows. The bin that was fullest in an earlier
+// histogram is counted in registers.
 #include "reduce.cuh"
 #include "slab.cuh"
 
-// BITS 16 or 32 a counter; `rows` fixed bins from blockIdx.y · rows are this block's.
+// Counts the voxels of this block's slabs, with counters of 16 or 32 bits. This block counts the `rows` fixed bins from
+// blockIdx.y · rows on.
 template <int SOURCE, int BITS>
 __device__ __forceinline__ void count_slabs(const Pair &pair, int rows, int hot, unsigned int *joint)
 {
@@ -28,7 +30,8 @@ __device__ __forceinline__ void count_slabs(const Pair &pair, int rows, int hot,
             }
         });
     in_hot = warp_sum(in_hot);
-    // Every part of the histogram goes through the whole volume; one of them says how full the fullest bin is.
+    // The blocks of every part of the histogram process the whole volume, so only those of the first part add the count
+    // of the fullest bin.
     if (threadIdx.x % 32 == 0 && in_hot && blockIdx.y == 0) atomicAdd(joint + hot, in_hot);
     __syncthreads();
     for (int word = threadIdx.x; word < words; word += blockDim.x) {

@@ -1,9 +1,11 @@
-// Sort and count (Shams 2010, 3.2 to 3.8): chunks of twice as many elements as threads go through a bitonic network;
-// where it compares equal elements, one takes over the other's count. Then every bin of a chunk has one counter, and a
-// block adds them to its own histogram without conflicts.
+// Joint histogram by "sort and count" (Shams 2010, 3.2 to 3.8). A chunk has twice as many elements as the block has
+// threads. It is sorted by a bitonic network, in which two equal elements are merged: one of them takes over the
+// other's count. At the end every bin of a chunk has one counter, and the block adds these counters to its own
+// histogram without conflicts.
 #include "pair.cuh"
 
-// A bin in the lower bits, its count above: 1024² bins, and up to 2048 elements.
+// Layout of an element: the bin in the lower 20 bits and its count above. So there are at most 1024² bins, and counts
+// up to 2048 fit.
 #define BIN_BITS 20
 #define BIN ((1u << BIN_BITS) - 1u)
 
@@ -19,7 +21,7 @@ __device__ __forceinline__ void bitonic_sort_and_count(unsigned int *elements)
             const unsigned int low = (thread >> log_offset << (log_offset + 1)) + (thread & (offset - 1));
             const unsigned int high = low + offset, a = elements[low], b = elements[high];
             if ((a & BIN) == (b & BIN)) {
-                // As printed: the later element of the order that this part is sorted into.
+                // As printed in the paper, the later element in the current sorting direction takes over the count.
                 const unsigned int sum = (a & ~BIN) + b;
                 elements[low] = ascending ? a & BIN : sum;
                 elements[high] = ascending ? sum : a & BIN;
@@ -32,7 +34,7 @@ __device__ __forceinline__ void bitonic_sort_and_count(unsigned int *elements)
     __syncthreads();
 }
 
-// partial[block · bins² + bin], zero before.
+// Writes the histogram of each block: partial[block · bins² + bin], which must be zero before.
 extern "C" __global__ void mi_sort_count(const __grid_constant__ Pair pair, unsigned int *partial)
 {
     extern __shared__ unsigned int elements[];
@@ -42,7 +44,7 @@ extern "C" __global__ void mi_sort_count(const __grid_constant__ Pair pair, unsi
         for (unsigned int half = 0; half < 2; ++half) {
             const unsigned int at = threadIdx.x + half * blockDim.x, voxel = start + at;
             const int bin = voxel < count ? joint_bin(pair, voxel) : -1;
-            // A voxel that does not count has a bin like other voxels, and a count of zero.
+            // A voxel that does not count becomes an element of bin 0 with a count of zero.
             elements[at] = bin >= 0 ? (unsigned int)bin | 1u << BIN_BITS : 0;
         }
         bitonic_sort_and_count(elements);

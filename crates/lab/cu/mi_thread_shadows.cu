@@ -1,8 +1,9 @@
-// Method 2 of Shams 2010, 4.1.2: a histogram for each thread in global memory, and in shared memory as many bits of each
-// of its bins as there is room for; a full counter goes to global memory.
+// Joint histogram by method 2 of Shams 2010, 4.1.2: each thread has a histogram in global memory. Shared memory holds
+// the lowest bits of each thread's counters, as many as fit there. A counter that is full is added to global memory.
 #include "pair.cuh"
 
-// BITS bits a bin, 0: none. shadows[thread of the grid · bins² + bin]; the counters left over go to joint.
+// Counts all voxels, with BITS bits of each counter in shared memory (0: none). The histograms of the threads are
+// shadows[thread of the grid · bins² + bin]. What is left in shared memory at the end is added to `joint`.
 template <unsigned int BITS>
 __device__ __forceinline__ void count_all(const Pair &pair, unsigned int *shadows, unsigned int *joint)
 {

@@ -1,5 +1,6 @@
-// Shams 2007 (method 1 of Shams 2010, 4.1.1): a partial histogram for each warp in shared memory. Where the bins do not
-// fit, the image is gone through once for each range of bins. The atomics are the hardware's, not a mutex of tags.
+// Joint histogram after Shams 2007 (method 1 of Shams 2010, 4.1.1): each warp has a partial histogram in shared memory.
+// If not all bins fit there, the kernel is launched once for each range of bins, and each launch reads the whole image.
+// Atomics of the hardware are used instead of the paper's mutex.
 #include "pair.cuh"
 
 extern "C" __global__ void mi_warp_shadows(const __grid_constant__ Pair pair, unsigned int first, unsigned int range,

@@ -1,24 +1,26 @@
-// The input of a histogram: the bin of each fixed voxel, and a moving value that is sampled through a map or given.
+// The input of a histogram: the bin of each fixed voxel, and its moving value, which is sampled from the moving image
+// through a map or given directly.
 #pragma once
 #include "grid.cuh"
 
-// The source of the moving value of a fixed voxel.
+// Where the moving value of a fixed voxel comes from: given directly, interpolated in single precision, or interpolated
+// by the texture unit's filter.
 #define GIVEN 0
 #define EXACT 1
 #define FILTERED 2
 
-// The operands, laid out as Operands of src/schemes/pair.rs.
+// The operands of the schemes, with the layout of Operands in src/schemes/pair.rs.
 struct Pair {
     // Bin of each fixed voxel; x varies fastest.
     const unsigned short *fixed;
-    // The moving image, or one given moving value for each fixed voxel.
+    // The moving image; for GIVEN, the moving value of each fixed voxel.
     const float *moving;
     cudaTextureObject_t texture;
     int source;
     Size shape, moving_shape;
-    // 1 / width of the ramp at the moving image's edge, per axis; infinite: none.
+    // 1 / width of the ramp at the edge of the moving image, for each axis; infinite without a ramp.
     Vector per_edge;
-    // The bin of a moving value is ⌊(value − low)·scale⌋, clamped.
+    // A moving value has the bin ⌊(value − low)·scale⌋, clamped to 0 … bins − 1.
     float low, scale;
     int bins;
     Map map;
@@ -39,14 +41,14 @@ __device__ __forceinline__ Vector mapped(const Pair &pair, float i, float j, flo
     return mapped(pair.map, {i, j, k});
 }
 
-// The moving value at a point inside the image.
+// The moving value at a point inside the moving image.
 __device__ __forceinline__ float value_at(const Pair &pair, Vector at)
 {
     return pair.source == FILTERED ? tex3D<float>(pair.texture, at.x + 0.5f, at.y + 0.5f, at.z + 0.5f)
                                    : Cell(at, pair.moving_shape).read(pair.moving);
 }
 
-// The moving value at a point whose eight surrounding voxels are known to exist.
+// The moving value at a point whose eight surrounding voxels are all in the moving image.
 template <int SOURCE> __device__ __forceinline__ float value_inside(const Pair &pair, Vector at)
 {
     return SOURCE == FILTERED ? tex3D<float>(pair.texture, at.x + 0.5f, at.y + 0.5f, at.z + 0.5f)
@@ -67,7 +69,7 @@ __device__ __forceinline__ int bin_of(const Pair &pair, float value)
     return (int)fminf(fmaxf((value - pair.low) * pair.scale, 0.f), (float)(pair.bins - 1));
 }
 
-// Place in the joint histogram, row by row of fixed bins; negative: the voxel does not count.
+// Counter of a voxel in the joint histogram, which has one row for each fixed bin; −1 if the voxel does not count.
 __device__ __forceinline__ int joint_bin(const Pair &pair, unsigned int voxel)
 {
     const Sample moving = sample(pair, voxel);
@@ -89,7 +91,8 @@ __device__ __forceinline__ unsigned int threads_of_grid()
     return gridDim.x * blockDim.x;
 }
 
-// Adds Σw, Σw·y and Σw·y² of all voxels, each over the bins, to sums that other threads add to as well.
+// Adds all voxels to three lists of sums with one entry for each bin: Σw, Σw·y and Σw·y². Threads add by atomics,
+// because they share the sums.
 template <typename T> __device__ __forceinline__ void add_all(const Pair &pair, int bins, T *sums)
 {
     const unsigned int count = voxel_count(pair), step = threads_of_grid();
@@ -98,7 +101,8 @@ template <typename T> __device__ __forceinline__ void add_all(const Pair &pair, 
         if (!(moving.weight > 0.f)) continue;
         const int bin = pair.fixed[voxel];
         atomicAdd(sums + bin, (T)moving.weight);
-        // As printed in the paper, except for negative values: most of the background is 0.
+        // The paper also skips values of zero, because most of the background is 0; unlike here, it skips negative
+        // values too.
         if (moving.value != 0.f) {
             atomicAdd(sums + bins + bin, (T)(moving.weight * moving.value));
             atomicAdd(sums + 2 * bins + bin, (T)(moving.weight * moving.value * moving.value));

@@ -1,6 +1,6 @@
-// The fixed volume in slabs: as many voxels of a slice, one after the other, as a block has threads, and SLAB slices deep.
-// Reads of the fixed side are whole lines, those of the moving side lie in a few rows; every thread has SLAB samples under
-// way at a time.
+// The fixed volume divided into slabs. A slab has as many successive voxels of a slice as a thread block has threads,
+// and is SLAB slices deep. So whole memory lines are read of the fixed image, and few rows of the moving image; and
+// every thread has SLAB reads in progress at a time.
 #pragma once
 #include "pair.cuh"
 
@@ -16,10 +16,10 @@ __device__ __forceinline__ unsigned int slab_count(const Pair &pair)
     return slab_chunks(pair) * (unsigned int)((pair.shape.z + SLAB - 1) / SLAB);
 }
 
-// Whether the ramp is 1 at a coordinate and both corners of its cell exist.
+// Whether at a coordinate of the moving image the ramp is 1 and both corners of its cell exist.
 __device__ __forceinline__ bool deep(float at, int n, float per_edge)
 {
-    // Allowance for the rounding of coordinates between the ends of a column.
+    // The constant is an allowance for rounding of the coordinates between the ends of a column.
     const float edge = (per_edge < 1e6f ? 1.f / per_edge : 0.f) + 0.01f;
     return at > edge && at < (float)(n - 1) - edge;
 }
@@ -30,7 +30,7 @@ __device__ __forceinline__ bool deep(const Pair &pair, Vector at)
            deep(at.z, pair.moving_shape.z, pair.per_edge.z);
 }
 
-// Calls use(fixed bin, moving value, weight) for each voxel of a slab that counts.
+// Calls use(fixed bin, moving value, weight) for each voxel of a slab with a positive weight.
 template <int SOURCE, typename Use>
 __device__ __forceinline__ void over_slab(const Pair &pair, unsigned int index, Use use)
 {
@@ -56,7 +56,7 @@ __device__ __forceinline__ void over_slab(const Pair &pair, unsigned int index, 
     if (deep(pair, mapped(pair, i, j, (float)z)) && deep(pair, mapped(pair, i, j, (float)(z + count - 1)))) {
 #pragma unroll
         for (int n = 0; n < SLAB; ++n) {
-            // Beyond the last slice the last slice is read again; this value is not used.
+            // In a slab that exceeds the volume the last slice is read again; these values are not used.
             const Vector at = mapped(pair, i, j, (float)(z + min(n, count - 1)));
             values[n] = value_inside<SOURCE>(pair, at);
         }

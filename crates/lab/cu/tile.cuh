@@ -1,5 +1,6 @@
-// The fixed volume in tiles of 32×8×8 voxels: a warp reads whole rows, and what it samples of the moving image lies in
-// rows too. A tile far enough inside the moving image needs no weights and no tests.
+// The fixed volume divided into tiles of 32×8×8 voxels. A warp reads whole rows of a tile, so its samples of the moving
+// image lie along rows too. A tile that is mapped well inside the moving image needs no weights and no tests at the
+// border.
 #pragma once
 #include "slab.cuh"
 
@@ -23,10 +24,11 @@ struct Tile {
     }
 };
 
-// Whether coordinates from − to + reach around `middle` stay where the ramp is 0, or where it is 1.
+// Where the coordinates from middle − reach to middle + reach lie along one axis: all OUTSIDE the moving image, all
+// INSIDE where the ramp is 1, or at the BORDER.
 __device__ __forceinline__ Where where(float middle, float reach, int n, float per_edge)
 {
-    // Allowance for the rounding of coordinates; keeps both corners of a cell within the volume.
+    // Allowance for the rounding of coordinates, so that both corners of a cell are in the volume.
     const float margin = 0.01f;
     reach += margin;
     if (middle + reach < 0.f || middle - reach > (float)(n - 1)) return OUTSIDE;
@@ -47,7 +49,7 @@ __device__ __forceinline__ Where where(const Pair &pair, const Tile &tile)
     return x == INSIDE && y == INSIDE && z == INSIDE ? INSIDE : BORDER;
 }
 
-// The moving value of a voxel in a tile with the flag INSIDE.
+// The moving value of a voxel of a tile that lies INSIDE.
 template <int SOURCE>
 __device__ __forceinline__ float inside_value(const Pair &pair, unsigned int voxel, float i, float j, float k)
 {
