@@ -321,7 +321,7 @@ fn two_channels_make_two_templates_in_one_space() {
     assert!(place.path("even/subjects/a_Warped_t2.nii").exists());
     place.succeed(&line("uneven", "1,0.1"));
     assert_ne!(read("uneven/template_t1.nii").voxels, t1.voxels, "weights act");
-    assert!(place.refuse(2, &line("none", "1")).contains("weights, one a channel: expected 2, found 1"));
+    assert!(place.refuse(2, &line("none", "1")).contains("weights, one for each channel: expected 2, found 1"));
 }
 
 /// The final files with their bytes.

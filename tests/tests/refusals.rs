@@ -324,8 +324,8 @@ fn further_pairs_that_do_not_fit() {
     write(&place, "flat.nii.gz", &flat);
     let line = "register -f f.nii.gz -m m.nii.gz -o p -t syn-only --dry-run --channel";
     for (channel, words) in [
-        ("f.nii.gz,far.nii.gz", ["far.nii.gz", "lies nowhere where m.nii.gz does"]),
-        ("far.nii.gz,m.nii.gz", ["far.nii.gz", "lies nowhere where f.nii.gz does"]),
+        ("f.nii.gz,far.nii.gz", ["far.nii.gz", "does not overlap with m.nii.gz"]),
+        ("far.nii.gz,m.nii.gz", ["far.nii.gz", "does not overlap with f.nii.gz"]),
         ("flat.nii.gz,m.nii.gz", ["flat.nii.gz", "every voxel is 3"]),
         ("f.nii.gz,none.nii.gz", ["none.nii.gz", "no such file"]),
     ] {

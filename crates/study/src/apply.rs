@@ -10,7 +10,7 @@ use antsreg_kernels::apply::{self, SplineOrder, Window};
 
 use crate::Error;
 
-/// Contents of an image.
+/// Kind of an image: what its voxels hold, and along which axes its volumes lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// One number per voxel.
@@ -21,7 +21,7 @@ pub enum Kind {
     Tensor,
     /// A series of scalars along the fourth axis.
     Series,
-    /// One volume of a series, with its number counted from 0.
+    /// One volume of a series along the fourth axis, chosen by its index, counted from 0.
     OneOfSeries(usize),
     /// Channels along the fifth axis.
     Channels,
@@ -50,24 +50,25 @@ impl Sigma {
 /// Interpolation of the input image.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Reading {
-    /// Trilinear.
+    /// Trilinear interpolation.
     Linear,
-    /// The nearest voxel.
+    /// Value of the nearest voxel.
     Nearest,
-    /// A B-spline through the voxels.
+    /// B-spline through the voxel values.
     Spline(SplineOrder),
-    /// A windowed sinc.
+    /// Windowed sinc interpolation.
     Sinc(Window),
-    /// The mean under a Gaussian, cut off at this many standard deviations.
+    /// Mean of the intensities weighted by a Gaussian, which is cut off at the given number of standard deviations.
     Gaussian(Sigma, f64),
     /// The label with the largest sum of trilinear weights.
     GenericLabel,
-    /// The label with the largest mass under a Gaussian, cut off at this many standard deviations.
+    /// The label with the largest sum of Gaussian weights. The Gaussian is cut off at the given number of standard
+    /// deviations.
     MultiLabel(Sigma, f64),
 }
 
 impl Reading {
-    /// The interpolation for an image on this grid.
+    /// The interpolation for an image on `grid`; standard deviations are converted to mm.
     pub fn on(self, grid: &Grid) -> apply::Interpolation {
         match self {
             Reading::Linear => apply::Interpolation::Linear,
@@ -82,32 +83,33 @@ impl Reading {
     }
 }
 
-/// An image to resample, and how.
+/// An image to resample, with the options of its resampling.
 #[derive(Debug, Clone)]
 pub struct Carrying {
     /// Path of the input image.
     pub input: PathBuf,
     /// Contents of the input image.
     pub kind: Kind,
-    /// The rule by which the grid is read from the input's header.
+    /// The rule by which the grid is read from the header of the input image.
     pub rule: GridRule,
     /// The output grid.
     pub onto: Grid,
     /// Interpolation of the input image.
     pub reading: Reading,
-    /// Value outside the input image. For tensors: the eigenvalue outside the image, and of zero tensors.
+    /// Value outside the input image. For tensors: eigenvalue of all tensors outside the image, and of tensors that
+    /// are zero.
     pub outside: f32,
-    /// Storage type. Integers are truncated towards zero.
+    /// Storage type of the output's voxels. Values stored as integers are truncated towards zero.
     pub stored: Stored,
     /// Whether values are rounded to integers before they are stored.
     pub rounded: bool,
 }
 
 impl Carrying {
-    /// Opens the image and checks its kind.
+    /// Opens the image and checks that it is of the requested kind.
     ///
     /// # Errors
-    /// A file that cannot be read, or that has another kind.
+    /// A file that cannot be read, or whose image is of another kind.
     pub fn open(&self) -> Result<Opened<'_>, Error> {
         let reader = PlanesReader::open(self.rule, &self.input)?;
         let [fourth, fifth] = reader.counts();
@@ -131,17 +133,18 @@ pub struct Opened<'a> {
 }
 
 impl Opened<'_> {
-    /// The grid of the image.
+    /// The grid of the input image.
     pub fn grid(&self) -> &Grid {
         self.reader.grid()
     }
 
-    /// Number of axes in the header, without trailing axes of one voxel.
+    /// Number of axes in the header of the image, without trailing axes of one voxel.
     pub fn dimensions(&self) -> usize {
         self.reader.dimensions()
     }
 
-    /// Resamples the image through a chain and writes it; a series is processed volume by volume.
+    /// Resamples the image through a chain of transforms and writes the result. A series is processed volume by
+    /// volume.
     ///
     /// # Errors
     /// A file that is damaged or cannot be written; too little memory.
@@ -184,7 +187,8 @@ impl Opened<'_> {
                 if let Ok(all) = <&mut [Volume; 6]>::try_from(components.as_mut_slice()) {
                     apply::logarithm(all.each_mut().map(|volume| &mut volume.voxels), outside);
                 }
-                // Outside the image, the tensor is isotropic with this eigenvalue.
+                // Outside the image, the resampled tensor is isotropic: `outside` is its eigenvalue, here as a
+                // logarithm.
                 const DIAGONAL: [usize; 3] = [0, 2, 5];
                 let diagonal = if outside > 0.0 { outside.ln() } else { 0.0 };
                 let outside = |index| if DIAGONAL.contains(&index) { diagonal } else { 0.0 };
@@ -211,15 +215,16 @@ impl Opened<'_> {
         Ok((0..count).map(|_| self.reader.next_volume()).collect::<Result<_, io::Error>>()?)
     }
 
-    /// Checks that the volumes fit into memory: as read, the coefficients of the interpolation, and as resampled.
+    /// Checks that all data fits into memory: the volumes as read, the coefficients of the interpolation, and the
+    /// resampled volumes.
     fn check_memory(&self, count: usize) -> Result<(), Error> {
         let bytes = |grid: &Grid| (grid.len() * size_of::<f32>()) as u64;
         let at_once = match self.carrying.kind {
             Kind::Vector | Kind::Tensor => count as u64,
             _ => 1,
         };
-        // Number of values for each voxel: spline coefficients are stored in double precision for orders other than
-        // 3.
+        // Spline coefficients take up to two values of memory for each voxel: orders other than 3 store them in
+        // double precision.
         let made = if matches!(self.carrying.reading, Reading::Spline(_)) { 2 } else { 0 };
         let needed = (at_once + made) * bytes(self.reader.grid()) + (at_once + 1) * bytes(&self.carrying.onto);
         memory::check(needed)

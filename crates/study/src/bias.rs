@@ -1,4 +1,4 @@
-//! Images corrected for shading, from volumes to files.
+//! Corrects images for shading (the bias field) by N4, and writes the results.
 
 use std::path::Path;
 
@@ -19,11 +19,11 @@ pub enum Corrected {
     /// No image
     #[default]
     None,
-    /// Those of the fixed side
+    /// Images of the fixed side
     Fixed,
-    /// Those of the moving side
+    /// Images of the moving side
     Moving,
-    /// Those of both sides
+    /// Images of both sides
     Both,
 }
 
@@ -39,10 +39,11 @@ impl Corrected {
     }
 }
 
-/// The image without its shading, by ANTs' usual parameters from the voxels above zero. `name` is used in messages.
+/// Removes the shading of an image by N4 with ANTs' usual parameters; the bias field is estimated from the voxels
+/// above zero. `name` is the name of the image in messages.
 ///
 /// # Errors
-/// [`Error::Bias`] where no field is found.
+/// [`Error::Bias`] if the bias field cannot be estimated.
 pub fn corrected(name: &Path, mut image: Volume) -> Result<Volume, Error> {
     let foreground = bias::foreground(&image);
     let field = bias::estimate(&image, Some(&foreground), None, &Options::default())
@@ -51,27 +52,28 @@ pub fn corrected(name: &Path, mut image: Volume) -> Result<Volume, Error> {
     Ok(image)
 }
 
-/// Whether voxels without a positive intensity count when no mask is given.
+/// Whether the bias field is estimated also from voxels without a positive intensity, if no mask is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Background {
-    /// Only voxels above zero count, since the logarithm needs positive values.
+    /// Only voxels above zero are used, since the logarithm needs positive values.
     LeftOut,
-    /// All voxels count, as in ITK; values that are not positive stand for their own logarithm.
+    /// All voxels are used, as in ITK; an intensity that is not positive is taken as its own logarithm.
     Counts,
 }
 
-/// A bias field correction of one image, as input data.
+/// Inputs of the bias field correction of one image.
 #[derive(Debug, Clone, Copy)]
 pub struct Correction<'a> {
     /// The name of the image, for messages.
     pub name: &'a Path,
     /// The image.
     pub image: &'a Volume,
-    /// The voxels (above 0) by which the field is found, and which are corrected; the others stay as they are.
+    /// The mask (voxels above 0): the bias field is estimated from its voxels, and only these voxels are corrected.
     pub mask: Option<&'a Volume>,
-    /// Whether voxels that are not positive count if there is no mask. All voxels are corrected.
+    /// Whether voxels that are not positive are used in the estimate if there is no mask. Without a mask all voxels
+    /// are corrected.
     pub background: Background,
-    /// Weight of each voxel in the fit of the field.
+    /// Weight of each voxel in the fit of the bias field.
     pub weights: Option<&'a Volume>,
     /// The parameters of N4.
     pub options: &'a Options,
@@ -80,10 +82,10 @@ pub struct Correction<'a> {
 }
 
 impl Correction<'_> {
-    /// The corrected image, the factor at each voxel by which it was divided, and how the levels went.
+    /// Returns the corrected image, and the bias field by which the image was divided.
     ///
     /// # Errors
-    /// [`Error::Bias`] where no field is found.
+    /// [`Error::Bias`] if the bias field cannot be estimated.
     pub fn find(&self) -> Result<(Volume, bias::BiasField), Error> {
         let Correction { name, image, mask, background, weights, options, rescale } = *self;
         let foreground = match (mask, background) {
@@ -99,10 +101,11 @@ impl Correction<'_> {
         Ok((corrected, field))
     }
 
-    /// Writes the corrected image, and the field where it has a name; both or none. Tells how the levels went.
+    /// Writes the corrected image and, if `field_to` is given, the bias field; both files or none. Returns the number
+    /// of iterations and the last change of each level.
     ///
     /// # Errors
-    /// [`Error::Bias`] where no field is found; files that cannot be written.
+    /// [`Error::Bias`] if the bias field cannot be estimated; files that cannot be written.
     pub fn write(&self, to: &Path, field_to: Option<&Path>) -> Result<Vec<Course>, Error> {
         let (corrected, field) = self.find()?;
         let mut outputs = Outputs::new();

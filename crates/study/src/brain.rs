@@ -1,4 +1,4 @@
-//! Extracts brains from images of heads, from volumes to files.
+//! Extracts brains from images of heads, and writes the results to files.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, inputs};
 
-/// Reads a template from two files: the image of a head, and the mask of its brain.
+/// Reads a template for brain extraction from two files: the image of a head, and the mask of its brain.
 ///
 /// # Errors
 /// Files that cannot be read or do not fit each other.
@@ -22,7 +22,7 @@ pub fn template_of([head, brain]: [&Path; 2]) -> Result<Template, Error> {
     named(head, Template::new(volume, mask))
 }
 
-/// The built-in template of one contrast, or of all contrasts.
+/// The built-in template for brain extraction, with the head images of one contrast or of all contrasts.
 ///
 /// # Errors
 /// The template inside the program is damaged.
@@ -62,11 +62,11 @@ fn named<T>(path: &Path, result: Result<T, brain::Error>) -> Result<T, Error> {
 pub struct BrainRecord {
     /// The contrast of the template whose intensities are most similar to those of the image.
     pub contrast: Contrast,
-    /// The surface of the mask divided by the surface of a ball of the same volume.
+    /// Surface of the brain mask divided by the surface of a ball of the same volume.
     pub surface_ratio: f64,
-    /// The correlation of the image with the template near the brain.
+    /// Correlation of the image with the registered template near the brain.
     pub correlation: f64,
-    /// The overlap (Dice) of the mask with the template's brain as registered.
+    /// Overlap (Dice) of the brain mask with the brain mask of the registered template.
     pub agreement: f64,
 }
 
@@ -93,12 +93,13 @@ pub struct BrainFiles<'a> {
 }
 
 impl<'a> BrainFiles<'a> {
-    /// The names of the files to write.
+    /// Paths of the files that are to be written.
     pub fn paths(&self) -> impl Iterator<Item = &'a Path> + use<'a> {
         [self.image, self.mask, self.probability].into_iter().flatten()
     }
 
-    /// Writes those files that have names, and a page with its name and text; all or none.
+    /// Writes the files that have a path, and the page, given as its path and its HTML text. Writes all files or
+    /// none.
     ///
     /// # Errors
     /// A file that cannot be written.

@@ -1,4 +1,4 @@
-//! The page of an extracted brain: its outline on the whole head, doubts and figures.
+//! The page of an extracted brain: its outline on the whole head, warnings and measures.
 
 use std::path::Path;
 
@@ -13,10 +13,10 @@ use crate::brain::BrainFiles;
 use crate::words::{self, stem};
 use crate::{Error, geometry};
 
-/// What the brain and the head are called; nothing is shown from before.
+/// Names of the pictures: the brain, no picture for "before registration", and the whole head.
 const NAMES: [&str; 3] = ["Brain", "", "Head"];
 
-/// The page, as HTML.
+/// Makes the page of an extracted brain as HTML.
 ///
 /// # Errors
 /// A page that cannot be made.
@@ -40,7 +40,7 @@ pub fn brain_page(
     let charts = [Chart {
         title: "Intensities".into(),
         svg: histograms(["brain", "head"], &pictures.histograms)?,
-        note: "Histograms of the pixels above black in the slices above. Each image has its own black and white."
+        note: "Histograms of the pixels above black in the slices above. Each image has its own intensity range."
             .into(),
     }];
     let facts = facts(input, head, found, files, command_line);
@@ -69,7 +69,7 @@ fn facts(input: &Path, head: &Volume, found: &Extraction, files: &BrainFiles, co
             title: "Brain".into(),
             rows: vec![
                 row("volume", volume.clone()),
-                row("surface over that of a ball", format!("{:.2}", found.surface_ratio)),
+                row("surface, relative to a ball of equal volume", format!("{:.2}", found.surface_ratio)),
                 row("correlation with the template's head", format!("{:.4}", found.correlation)),
                 row("overlap with the template's brain", format!("{:.4}", found.agreement)),
             ],

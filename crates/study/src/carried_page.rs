@@ -10,7 +10,7 @@ use crate::transforms::TransformFile;
 use crate::words::{self, stem};
 use crate::{Error, geometry, inputs};
 
-/// Names on the page of the reference, of the image before the transforms, and of the resampled image.
+/// Names of the pictures on the page: the reference, the image before the transforms, and the resampled image.
 const NAMES: [&str; 3] = ["Reference", "Before", "After"];
 
 /// An image that was resampled through transforms, as input of its page.
@@ -28,11 +28,11 @@ pub struct Carried<'a> {
     pub chain: &'a TransformChain,
     /// Interpolation of the input image.
     pub interpolation: Interpolation,
-    /// The command line, for the page.
+    /// The command line of the program, shown on the page.
     pub command_line: &'a [String],
 }
 
-/// Makes the page as HTML.
+/// Makes the page of a resampled image as HTML.
 ///
 /// # Errors
 /// An image that cannot be read; a page that cannot be made.
@@ -45,8 +45,8 @@ pub fn carried_page(carried: &Carried) -> Result<String, Error> {
         before: (!transforms.is_empty()).then_some(&unmoved),
         after: chain,
         warp: chain.displacement(),
-        // The page uses linear interpolation instead of splines and sincs. Those need the whole image, and the
-        // difference is invisible in a picture.
+        // The page uses linear interpolation instead of splines and sincs. Splines and sincs need the whole image,
+        // and the difference is invisible in a picture.
         interpolation: match interpolation {
             Interpolation::Nearest | Interpolation::GenericLabel | Interpolation::MultiLabel { .. } => {
                 Interpolation::Nearest
@@ -73,7 +73,7 @@ pub fn carried_page(carried: &Carried) -> Result<String, Error> {
     files.push(file("written", output, String::new()));
     let facts = Facts {
         title: format!("{} onto {}", stem(input), stem(reference)),
-        subtitle: "An image carried through transforms".into(),
+        subtitle: "An image resampled through transforms".into(),
         warnings: chain.check(&onto.grid, Some(&image.grid))?.iter().map(ToString::to_string).collect(),
         command: words::command(command_line),
         files,
@@ -84,7 +84,7 @@ pub fn carried_page(carried: &Carried) -> Result<String, Error> {
     let charts = [Chart {
         title: "Intensities".into(),
         svg: histograms(["reference", "image, after"], &pictures.histograms)?,
-        note: "Histograms of the pixels above black in the slices above. Each image has its own black and white."
+        note: "Histograms of the pixels above black in the slices above. Each image has its own intensity range."
             .into(),
     }];
     Ok(comparison_page(&ComparisonPage { facts: &facts, pictures: &pictures, names: NAMES, charts: &charts })?.html)

@@ -104,7 +104,7 @@ pub enum Error {
     },
     /// The images do not overlap at the start.
     #[error(
-        "{} and {} do not overlap at the start ({start}). The one has {}, the other {}", fixed.display(),
+        "{} and {} do not overlap at the start ({start}). The fixed image has {}, the moving image {}", fixed.display(),
         moving.display(), grids[0], grids[1]
     )]
     NoOverlap {
@@ -127,7 +127,7 @@ pub enum Error {
     },
     /// A further channel does not overlap with the first channel of its side.
     #[error(
-        "{}: lies nowhere where {} does, with which it must be aligned; are they of one person and session?",
+        "{}: does not overlap with {}, with which it must be aligned; are they of one person and session?",
         path.display(), other.display()
     )]
     Elsewhere {
@@ -136,7 +136,7 @@ pub enum Error {
         /// The first channel of the side.
         other: PathBuf,
     },
-    /// An image has another kind than requested.
+    /// An image is of another kind than requested.
     #[error(
         "{}: expected {expected}, found {} volumes along the fourth axis and {} along the fifth", path.display(), found[0],
         found[1]
@@ -144,9 +144,9 @@ pub enum Error {
     OtherKind {
         /// Path of the image.
         path: PathBuf,
-        /// The requested kind.
+        /// The requested kind of image, as text.
         expected: &'static str,
-        /// Volumes along the fourth and the fifth axis.
+        /// Number of volumes along the fourth and the fifth axis.
         found: [usize; 2],
     },
     /// A file contains no transform.
@@ -154,9 +154,9 @@ pub enum Error {
     NotATransform {
         /// Path of the file.
         path: PathBuf,
-        /// Description of what the file contains.
+        /// What the file contains, as text.
         found: String,
-        /// Formats that are possible.
+        /// Formats of transforms that can be read, as text.
         expected: &'static str,
     },
     /// A two-dimensional transform was given for volumes.
@@ -177,24 +177,24 @@ pub enum Error {
     /// Two volumes lie on different grids.
     #[error(transparent)]
     Grid(#[from] antsreg_core::GridMismatch),
-    /// A text is not a list of labels.
+    /// A text that should list labels contains something else.
     #[error("{list}: no such file, and no list of labels: expected whole numbers between commas, found `{found}`")]
     LabelList {
-        /// The text of the list.
+        /// The text that was given as list of labels.
         list: String,
-        /// The part of the list that is no number.
+        /// The part of the text that is no number.
         found: String,
     },
     /// A list contains no labels.
     #[error("`{list}`: the list of labels is empty; expected whole numbers between commas, or a file of them")]
     EmptyLabelList {
-        /// The text of the list.
+        /// The text that was given as list of labels.
         list: String,
     },
     /// None of the listed labels is in the label map.
     #[error("{list}: none of these labels is in {}; does the list belong to it?", path.display())]
     NoListedLabel {
-        /// The text of the list, or the path of its file.
+        /// The text of the list of labels, or the path of its file.
         list: String,
         /// Path of the label map.
         path: PathBuf,
@@ -210,7 +210,7 @@ pub enum Error {
     Table {
         /// Path of the table.
         path: PathBuf,
-        /// The error, with the line of the table.
+        /// The error of the CSV library, with the line of the table.
         source: csv::Error,
     },
     /// A list of subjects cannot be used.
@@ -298,7 +298,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Converts the error into that of the atlas called `name`.
+    /// Adds the name of an atlas to its error.
     pub(crate) fn of_atlas(self, name: &str) -> Error {
         Error::Atlas { name: name.into(), source: Box::new(self) }
     }

@@ -34,8 +34,8 @@ pub fn position(point: &Point3<f64>) -> String {
     format!("({:.2}, {:.2}, {:.2})", point.x, point.y, point.z)
 }
 
-/// Whether two grids count as the same for a mask or a label map: no voxel is displaced by more than a twentieth of a
-/// voxel. Headers in single precision lose less than that.
+/// Whether the grid of a mask or a label map counts as the grid of its image: no voxel is displaced by more than a
+/// twentieth of a voxel. Rounding of headers to single precision displaces voxels by less.
 pub fn same(a: &Grid, b: &Grid) -> bool {
     a.matches(b, 0.05 * a.spacing.min())
 }

@@ -9,11 +9,11 @@ use rayon::prelude::*;
 
 use crate::{Error, bias, geometry};
 
-/// Smallest and largest allowed range of intensities. Outside, sums of squares over an image overflow or underflow
-/// single precision.
+/// Smallest and largest allowed range of intensities. With other ranges, sums of squares over an image overflow or
+/// underflow single precision.
 pub const RANGE: [f64; 2] = [1e-15, 1e15];
 
-/// Reads an image with contrast. Its name must be valid in a record.
+/// Reads an image with contrast. Its path must be UTF-8, because records contain the path.
 ///
 /// # Errors
 /// A file that cannot be read; a name that is not UTF-8; a constant image; values beyond [`RANGE`].
@@ -21,19 +21,19 @@ pub fn image(path: &Path) -> Result<Volume, Error> {
     image_by(GridRule::default(), path)
 }
 
-/// [`image`], and if it is to be `corrected`, its shading removed.
+/// Reads an image as [`image`] does, and removes its shading if `corrected` is true.
 ///
 /// # Errors
-/// Those of [`image`]; [`Error::Bias`] where no field is found.
+/// The errors of [`image`]; [`Error::Bias`] if the bias field cannot be estimated.
 pub fn prepared_image(path: &Path, corrected: bool) -> Result<Volume, Error> {
     let volume = image(path)?;
     if corrected { bias::corrected(path, volume) } else { Ok(volume) }
 }
 
-/// As [`image`], with the grid read from the header by `rule`.
+/// Reads an image as [`image`] does; its grid is read from the header by `rule`.
 ///
 /// # Errors
-/// Those of [`image`].
+/// The errors of [`image`].
 pub fn image_by(rule: GridRule, path: &Path) -> Result<Volume, Error> {
     if path.to_str().is_none() {
         return Err(Error::NotUtf8 { path: path.into() });
@@ -55,7 +55,7 @@ pub fn check_contrast(volume: &Volume, name: &Path) -> Result<(), Error> {
     check_range(least, most, name)
 }
 
-/// Refuses an image with this smallest and largest voxel value as [`check_contrast`] does.
+/// Checks that an image whose voxels lie between `least` and `most` has contrast and a range within [`RANGE`].
 ///
 /// # Errors
 /// [`Error::Constant`], [`Error::Range`].
@@ -88,14 +88,14 @@ pub fn any_image(path: &Path) -> Result<Volume, Error> {
 
 /// A warning if ANTs reads the header of an image differently: the difference with the largest effect.
 pub fn odd_header(path: &Path) -> Option<String> {
-    /// Differences below this share of a voxel are taken for rounding errors.
+    /// Differences of positions below this share of a voxel are taken for rounding errors.
     const SHARE: f64 = 0.1;
     let header = nifti::inspect(path).ok()?;
     let least = SHARE * header.grid.spacing.min();
     let worst = header.doubts.iter().max_by(|a, b| a.corners_mm().total_cmp(&b.corners_mm()))?;
     (worst.corners_mm() > least).then(|| {
         format!(
-            "{}: {}; transforms of this image do not fit from one program to the other",
+            "{}: {}; transforms of this image made by one program do not fit the other",
             path.display(),
             doubt(worst)
         )
@@ -139,7 +139,7 @@ pub fn mask(path: &Path, image: &Path, grid: &Grid) -> Result<Volume, Error> {
 /// Another grid; an empty mask.
 pub fn as_mask(mut mask: Volume, name: &Path, image: &Path, grid: &Grid) -> Result<Volume, Error> {
     check_grid(name, &mask.grid, image, grid, "nearest")?;
-    // Exactly the image's grid, so that later comparisons are exact.
+    // The mask gets exactly the grid of the image, so that later comparisons of grids are exact.
     mask.grid = grid.clone();
     mask.voxels.iter_mut().for_each(|value| *value = if *value > 0.5 { 1.0 } else { 0.0 });
     if mask.voxels.iter().all(|value| *value == 0.0) {
@@ -166,7 +166,7 @@ pub fn labels(path: &Path) -> Result<LabelVolume, Error> {
 /// Reads a label map on the grid of an image.
 ///
 /// # Errors
-/// Those of [`labels`]; another grid.
+/// The errors of [`labels`]; a label map on another grid.
 pub fn labels_of(path: &Path, image: &Path, grid: &Grid) -> Result<LabelVolume, Error> {
     let mut labels = labels(path)?;
     check_grid(path, &labels.grid, image, grid, "generic-label")?;
@@ -174,7 +174,7 @@ pub fn labels_of(path: &Path, image: &Path, grid: &Grid) -> Result<LabelVolume, 
     Ok(labels)
 }
 
-/// Checks that a slice does not meet a volume.
+/// Checks that two images are both slices or both volumes.
 ///
 /// # Errors
 /// [`Error::SliceAndVolume`].
@@ -187,8 +187,8 @@ pub fn check_alike(files: [&Path; 2], grids: [&Grid; 2]) -> Result<(), Error> {
     Err(Error::SliceAndVolume { slice: slice.into(), volume: volume.into() })
 }
 
-/// Checks that the volume of `path` lies on the grid of `other`. `interpolation` is advised for resampling the
-/// volume.
+/// Checks that the volume of `path` lies on the grid of `other`. The error recommends `interpolation` for resampling
+/// the volume.
 ///
 /// # Errors
 /// [`Error::OtherGrid`].
@@ -211,7 +211,7 @@ pub fn check_grid(
     })
 }
 
-/// The file of a list of labels; `None` if the text contains the numbers themselves.
+/// The path of a file with a list of labels; `None` if the text contains the numbers themselves.
 pub fn label_list_file(list: &str) -> Option<&Path> {
     Some(Path::new(list)).filter(|path| path.exists())
 }
@@ -230,10 +230,11 @@ pub fn label_list(list: &str) -> Result<Vec<i32>, Error> {
     })
 }
 
-/// As [`label_list()`]. It is an error if none of the labels is in the label map, because there is nothing to score.
+/// Reads a list of labels as [`label_list()`] does. A list without any label of the label map is an error, because no
+/// overlap could be computed.
 ///
 /// # Errors
-/// Those of [`label_list()`]; [`Error::NoListedLabel`].
+/// The errors of [`label_list()`]; [`Error::NoListedLabel`].
 pub fn label_list_of(list: &str, path: &Path, truth: &LabelVolume) -> Result<Vec<i32>, Error> {
     let labels = label_list(list)?;
     if !truth.voxels.iter().any(|label| *label != 0 && labels.contains(label)) {

@@ -1,9 +1,9 @@
-//! Registrations from files to files: one pair, many subjects, templates, labels of atlases.
+//! Image registration studies from files to files: one pair, many subjects, templates, labels of atlases.
 //!
 //! [`pair`] is one registration: reading, checking, the record, writing. [`batch`] registers many subjects to one
 //! fixed image and can be continued after a stop. [`labels`] labels an image by several atlases. [`subjects`] lists
-//! the subjects of a study. [`normalise`] brings raw scans of heads to a template. The library prints nothing; front ends convert arguments to its types and show its
-//! results.
+//! the subjects of a study. [`normalise`] brings raw scans of heads to a template. The library prints nothing; front
+//! ends convert arguments to its types and show its results.
 
 pub mod apply;
 pub mod batch;

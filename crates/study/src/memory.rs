@@ -1,4 +1,4 @@
-//! The memory that this process uses, and that the machine has free.
+//! Memory that this process uses, and free memory of the machine.
 
 /// Peak main memory of this process so far, bytes; `None` if the system does not report it.
 pub fn peak() -> Option<usize> {
@@ -8,7 +8,7 @@ pub fn peak() -> Option<usize> {
     Some(kilobytes * 1024)
 }
 
-/// Free main memory and swap together, bytes; `None` if the system does not report them.
+/// Free main memory and free swap together, bytes; `None` if the system does not report them.
 pub fn available() -> Option<u64> {
     let information = std::fs::read_to_string("/proc/meminfo").ok()?;
     let field = |name: &str| -> Option<u64> {

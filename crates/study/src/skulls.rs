@@ -1,5 +1,5 @@
-//! Heads beside brains: the brain of a head is extracted and registered in its place, and the whole head is shown. Whose brain
-//! is extracted is decided here, for one pair and for many images.
+//! Chooses the images whose brain is extracted and registered instead of the whole head, in a pair or a group of
+//! images. Pages and written images show the whole head.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,67 +15,67 @@ use serde::{Deserialize, Serialize};
 use crate::brain::BrainRecord;
 use crate::{Error, brain};
 
-/// Of which images the brain is extracted before they are registered. An image with a mask is left as it is: the mask says what
-/// counts. So is an image that shows a brain alone.
+/// Images whose brain is extracted before they are registered. Images with a mask, and images that show a brain
+/// alone, stay as they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum BrainChoice {
-    /// Of a head beside a brain, unless a mask says what counts
+    /// The brain of each head without a mask, if another image has no skull
     #[default]
     Auto,
-    /// Of none: images are registered as they are
+    /// No brain: images are registered as they are
     None,
-    /// Of the fixed image
+    /// The brain of the fixed image
     Fixed,
-    /// Of the moving image
+    /// The brain of the moving image
     Moving,
-    /// Of both images
+    /// The brains of both images
     Both,
 }
 
 /// The role of an image in the registrations of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Other images are registered to it.
+    /// Other images are registered to this image.
     Fixed,
-    /// It is registered to others.
+    /// The image is registered to other images.
     Moving,
-    /// Each in turn.
+    /// The image is fixed and moving in turn.
     Either,
 }
 
-/// An image of a group that is registered to each other, of which the brain may be extracted.
+/// An image of a group of images that are registered to each other, and whose brain may be extracted.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate<'a> {
     /// The role of the image.
     pub role: Role,
     /// The image.
     pub image: &'a Volume,
-    /// Whether it has a mask.
+    /// Whether the image has a mask.
     pub masked: bool,
 }
 
-/// The brain that was extracted of a side, for records.
+/// The record of a brain that was extracted from an image.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExtractedRecord {
-    /// Its volume, cm³.
+    /// Volume of the brain, cm³.
     pub volume_cm3: f64,
-    /// How it was found.
+    /// Contrast and quality measures of the brain extraction.
     #[serde(flatten)]
     pub found: BrainRecord,
-    /// Doubts about the mask, in words.
+    /// Warnings about the brain mask, as text.
     pub doubts: Vec<String>,
 }
 
-/// A side whose brain was extracted.
+/// The whole head of a side whose brain was extracted, with the brain mask.
 #[derive(Debug, Clone)]
 pub struct Skull {
     /// The whole head, on the grid of the side.
     pub head: Arc<Volume>,
-    /// 1 in the brain, else 0, on the same grid.
+    /// The brain mask on the grid of the side: 1 in the brain, else 0.
     pub mask: Arc<Volume>,
-    /// Its brain.
+    /// The record of the extracted brain.
     pub record: ExtractedRecord,
 }
 
@@ -85,8 +85,8 @@ impl BrainChoice {
         *self == BrainChoice::Auto
     }
 
-    /// Whether the brain of each image of a group is extracted. With [`Auto`](BrainChoice::Auto) those of all heads are, if the
-    /// group has a brain without a skull, too.
+    /// Whether the brain is extracted, for each image of a group. [`Auto`](BrainChoice::Auto) extracts the brains of
+    /// all heads, if another image of the group shows a brain without a skull.
     pub fn of_group(self, images: &[Candidate]) -> Vec<bool> {
         let asked = |role| match self {
             BrainChoice::None => false,
@@ -114,7 +114,7 @@ impl BrainChoice {
 }
 
 impl<'a> Candidate<'a> {
-    /// The image of a side.
+    /// The first image of a side as candidate for brain extraction.
     ///
     /// # Errors
     /// An image on a device that fails.
@@ -124,8 +124,8 @@ impl<'a> Candidate<'a> {
 }
 
 impl Skull {
-    /// Replaces the images of a side by its brain, found on a device, and keeps the whole head. The `name` of the side is for
-    /// messages.
+    /// Replaces the images of a side by their brain, which is extracted on a device, and keeps the whole head. `name`
+    /// is the name of the side's image in messages.
     ///
     /// # Errors
     /// A head whose brain cannot be found; a registration that was stopped.
@@ -148,17 +148,17 @@ impl Skull {
         Ok(Skull { head, record: ExtractedRecord::from(&found), mask: Arc::new(found.mask) })
     }
 
-    /// [`remove`](Skull::remove) on the device of a worker that registers with these `options`.
+    /// Extracts a brain as [`remove`](Skull::remove) does, on the device of a worker that registers with `options`.
     ///
     /// # Errors
-    /// Those of [`remove`](Skull::remove); a GPU with too little memory.
+    /// The errors of [`remove`](Skull::remove); a GPU with too little memory.
     pub fn remove_on(worker: &mut Worker, options: &Options, name: &Path, side: &mut Side) -> Result<Skull, Error> {
         let template = brain::built_in_template(None)?;
         let bytes = options.device_bytes(&Grids::of([&Side::new(template.head().clone()), side]));
         worker.with_device(bytes, |device| Skull::remove(name, side, &template, device, &mut ()))
     }
 
-    /// The whole head through the chain of a result onto a grid, as the image of its brain was.
+    /// Resamples the whole head through a chain of transforms onto a grid.
     pub fn resampled(
         &self,
         onto: &Grid,
@@ -183,7 +183,7 @@ impl From<&antsreg_heads::brain::Extraction> for ExtractedRecord {
 mod tests {
     use super::*;
 
-    /// A ball of this radius in a cube of 200 mm, with a constant background.
+    /// Image of a ball of this radius in a cube of 200 mm; the background is constant.
     fn ball(radius_mm: f64) -> Volume {
         const SPACING: f64 = 4.0;
         let grid = Grid::axis_aligned([50; 3], [SPACING; 3]);
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(auto(&[(fixed, &brain, false), (moving, &head, false)]), [false, true]);
         assert_eq!(auto(&[(fixed, &head, false), (moving, &head, false)]), [false, false]);
         assert_eq!(auto(&[(fixed, &brain, false), (moving, &brain, false)]), [false, false]);
-        // Of several images, one without a skull is enough; those with a mask stay as they are.
+        // One image without a skull is enough for several images; images with a mask stay as they are.
         let several = [(fixed, &head, false), (moving, &head, false), (moving, &brain, false), (moving, &head, true)];
         assert_eq!(auto(&several), [true, true, false, false]);
         assert_eq!(auto(&several[..2]), [false, false]);

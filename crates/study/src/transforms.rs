@@ -1,4 +1,4 @@
-//! Transform files and chains of them. Name and contents of a file determine its format.
+//! Reads transform files and chains of transforms. Name and contents of a file determine its format.
 
 use std::fmt::{Display, Formatter};
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ use crate::{Error, inputs};
 /// Formats of affines that can be read, for messages.
 const AFFINE_FORMATS: &str = "an ITK affine (.mat, .txt, .tfm, .h5)";
 
-/// Largest FSL matrix, bytes.
+/// Size of the largest FSL matrix file, bytes.
 const LARGEST_MATRIX: u64 = 1 << 14;
 
-/// ANTs' name of the identity.
+/// ANTs' name of the identity transform.
 const IDENTITY: &str = "identity";
 
 /// A transform file or its inverse, from the text `FILE`, `[FILE,0]` (the file) or `[FILE,1]` (the inverse).
@@ -29,7 +29,7 @@ pub struct TransformFile {
     pub inverted: bool,
 }
 
-/// A text that is no [`TransformFile`].
+/// Error: a text names neither a transform file nor its inverse.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected FILE, or [FILE,1] for its inverse, found `{found}`")]
 pub struct NotATransformFile {
@@ -91,8 +91,8 @@ pub fn read_affine(file: &TransformFile) -> Result<AffineTransform, Error> {
     })
 }
 
-/// Reads the chain of transforms in the given order: the first one acts first on a point of the reference. The
-/// inverse of a composite is the inverse of each part, the last one first.
+/// Reads the chain of transforms in the given order: the first transform acts first on a point of the reference. The
+/// inverse of a composite is the inverse of each part, the last part first.
 ///
 /// # Errors
 /// A file that cannot be read; a field to be inverted; a singular affine.
@@ -103,7 +103,7 @@ pub fn read_chain(files: &[TransformFile]) -> Result<TransformChain, Error> {
 /// Reads a chain as [`read_chain`] does, with the grids of fields by `rule`.
 ///
 /// # Errors
-/// Those of [`read_chain`].
+/// The errors of [`read_chain`].
 pub fn read_chain_by(rule: GridRule, files: &[TransformFile]) -> Result<TransformChain, Error> {
     let mut chain = TransformChain::new();
     for file in files {
@@ -124,9 +124,8 @@ pub fn read_chain_by(rule: GridRule, files: &[TransformFile]) -> Result<Transfor
     Ok(chain)
 }
 
-/// Refuses two-dimensional transforms for the grid of a volume `onto`, and warps of volumes between slices. A slice
-/// of
-/// a volume may go through both.
+/// Refuses two-dimensional transforms if the output grid `onto` is a volume, and three-dimensional warps if input and
+/// output are slices. Both are allowed for a slice resampled from a volume.
 ///
 /// # Errors
 /// [`Error::SliceAndVolume`], [`Error::TransformOfSlices`].

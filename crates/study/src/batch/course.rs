@@ -23,7 +23,7 @@ pub struct Job {
     pub names: Names,
 }
 
-/// The outcome of a subject.
+/// Outcome of a subject's registration in a batch.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Status {
     /// The subject was registered, and its files were written.
@@ -34,12 +34,12 @@ pub enum Status {
     Failed(String),
 }
 
-/// A subject's row in the summary.
+/// Row of a subject in the summary table of a batch.
 #[derive(Debug)]
 pub struct Row {
     /// The subject's name.
     pub subject: String,
-    /// The outcome of the subject.
+    /// Outcome of the subject's registration.
     pub status: Status,
     /// The record of the registration; `None` if it failed.
     pub record: Option<Record>,
@@ -50,13 +50,13 @@ pub struct Row {
 /// The inputs and settings that all subjects of a batch share.
 #[derive(Debug)]
 pub struct Batch<'a> {
-    /// The fixed side of all registrations.
+    /// The fixed side (image, further channels and mask) of all registrations.
     pub fixed: &'a FixedInputs,
     /// The options of all registrations.
     pub options: &'a Options,
     /// Number of threads that compute.
     pub threads: usize,
-    /// The command line, for the record.
+    /// The command line of the program, kept in each record.
     pub command_line: &'a [String],
 }
 
@@ -66,9 +66,9 @@ pub trait BatchProgress: Sync {
     fn warning(&self, subject: &str, text: &str);
     /// Reports an iteration of a subject's registration.
     fn iteration(&self, subject: &str, report: &Report);
-    /// A subject is done. `ended` is the number of subjects that have ended so far, this one included.
+    /// Reports that a subject is done. `ended` is the number of subjects that have ended so far, this one included.
     fn done(&self, ended: usize, subject: &str, record: &Record);
-    /// A subject failed. `ended` is the number of subjects that have ended so far, this one included.
+    /// Reports that a subject failed. `ended` is the number of subjects that have ended so far, this one included.
     fn failed(&self, ended: usize, subject: &str, error: &Error);
 }
 
@@ -80,7 +80,7 @@ struct Passing<T> {
     what: Result<T, Error>,
 }
 
-/// A registered subject: its inputs, the data prepared for it, the result, and the device.
+/// A registered subject: its inputs, the data prepared for it, the result, and the device that computed the result.
 struct Registered<T> {
     inputs: Inputs,
     prepared: T,
@@ -88,14 +88,12 @@ struct Registered<T> {
     device: Description,
 }
 
-/// Registers all jobs and fills in their rows: `jobs` holds, for each job, the index of its row. Returns the share of
-/// the
-/// workers' time in which they computed.
+/// Registers the subjects of all jobs and fills in their rows of the summary. `jobs` holds, for each job, the index
+/// of its row. Returns the share of the workers' time in which they computed.
 ///
 /// # Errors
 /// A thread that cannot be started; a device that cannot be used. The failure of a subject is reported to `progress`
-/// and in the
-/// row of the subject.
+/// and in the row of the subject.
 pub fn run<S: Steps>(
     batch: &Batch,
     steps: &S,
@@ -106,7 +104,7 @@ pub fn run<S: Steps>(
     rows: &mut [Row],
 ) -> Result<f64, Error> {
     let began = Instant::now();
-    // Files are written by other threads than those of the computation: a GPU's worker must not wait for long tasks
+    // With GPUs, bias correction and writing run on threads of their own: a GPU's worker must not wait for long tasks
     // of its own thread pool.
     let background =
         if workers.are_gpus() { BackgroundThreads::new(batch.threads)? } else { BackgroundThreads::shared() };
@@ -151,7 +149,7 @@ pub fn run<S: Steps>(
     Ok(computed / (began.elapsed().as_secs_f64() * workers.workers() as f64).max(f64::MIN_POSITIVE))
 }
 
-/// The part of a registration that needs the device.
+/// Runs the part of a subject's registration that needs the device of a worker.
 fn register<S: Steps>(
     worker: &mut Worker,
     batch: &Batch,
@@ -168,7 +166,7 @@ fn register<S: Steps>(
     Ok(Registered { inputs, prepared, computed, device: worker.description().clone() })
 }
 
-/// Finishes a registration on the CPU and writes its files.
+/// Finishes the registration of a subject on the CPU and writes its files.
 fn finish<S: Steps>(
     batch: &Batch,
     steps: &S,
@@ -193,7 +191,7 @@ fn finish<S: Steps>(
     Ok(write_with(&of, &found, seconds, Seconds::sum, further)?.record)
 }
 
-/// Reports iterations with the name of the subject.
+/// Observer of one subject's registration: reports each iteration with the name of the subject.
 struct Subject<'a> {
     progress: &'a dyn BatchProgress,
     name: &'a str,

@@ -1,4 +1,5 @@
-//! The fixed side of a batch: as it was read, and its brain for subjects that are brains beside a fixed head.
+//! The fixed side of a batch: its image as read and, for subjects without a skull, the brain extracted from that
+//! image.
 
 use std::sync::{Arc, OnceLock};
 
@@ -19,12 +20,13 @@ pub struct FixedSide {
 }
 
 impl FixedSide {
-    /// The fixed side of registrations with these options.
+    /// Creates the fixed side for registrations with `options`.
     pub(super) fn new(fixed: &FixedInputs, options: &Options) -> FixedSide {
         FixedSide { as_read: Target::new(fixed.side.clone(), options.clone()), brain: OnceLock::new() }
     }
 
-    /// Extracts the brains of the sides of a subject's registration that its files say, on the device of a worker.
+    /// Extracts the brain of the fixed image, the moving image or both, as the brain choice of the subject says. Runs
+    /// on the device of a worker.
     ///
     /// # Errors
     /// A head whose brain cannot be found; a GPU with too little memory.
@@ -40,8 +42,9 @@ impl FixedSide {
         Ok(())
     }
 
-    /// Gives `inputs` the brain of the fixed side, extracted once for all subjects. Several workers may extract it at the same time, and all find the same: one that
-    /// waited for another could hold the memory that the other one needs.
+    /// Replaces the fixed side of `inputs` by its brain, which is extracted once for all subjects. Several workers
+    /// may extract the brain at the same time, with equal results: a worker that waited for another could hold the
+    /// memory that the other needs.
     ///
     /// # Errors
     /// A head whose brain cannot be found; a GPU with too little memory.
@@ -59,7 +62,8 @@ impl FixedSide {
         Ok(())
     }
 
-    /// What the worker prepares for a registration of these inputs.
+    /// The prepared fixed side for a registration of `inputs`: the brain if it was extracted, else the fixed image as
+    /// read.
     pub(super) fn target(&self, inputs: &Inputs) -> &Arc<Target> {
         match (&inputs.skulls[0], self.brain.get()) {
             (Some(_), Some((target, _))) => target,

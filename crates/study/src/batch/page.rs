@@ -10,10 +10,10 @@ use crate::Error;
 use crate::pair::Record;
 use crate::words::{self, stem};
 
-/// Length of the beginning of a page that contains the small picture, bytes.
+/// Length of the beginning of a subject's page that contains its small picture, bytes.
 const HEAD_BYTES: u64 = 64 << 10;
 
-/// A measure: its name, description, decimals, outlier rule, and its value in a record.
+/// A measure on the page: its name, description, decimals, outlier rule, and its value in a record.
 type Figure = (&'static str, &'static str, usize, Worse, fn(&Record) -> Option<f64>);
 
 /// The measures by which the page compares subjects.
@@ -47,8 +47,7 @@ const FIGURES: [Figure; 9] = [
 ];
 
 /// Makes the HTML page of all subjects in `folder`. `fixed` is the image that the subjects were registered to,
-/// `summary`
-/// the path of their table.
+/// `summary` the path of their table.
 ///
 /// # Errors
 /// A page that cannot be made.

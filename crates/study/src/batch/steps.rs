@@ -1,4 +1,4 @@
-//! The steps of a batch for each subject in addition to the registration.
+//! Work that a batch does for each subject in addition to the registration.
 
 use antsreg_pool::Worker;
 use antsreg_register::{Options, Registration};
@@ -7,11 +7,12 @@ use super::{FixedSide, Job};
 use crate::Error;
 use crate::pair::{FixedInputs, Further, Inputs};
 
-/// What is done with a subject beside its registration, in three steps that run beside those of other subjects.
+/// What is done with a subject in addition to its registration: reading, preparing and finishing. These steps run at
+/// the same time as steps of other subjects.
 pub trait Steps: Sync {
     /// Data that is read for a subject in addition to the inputs of its registration.
     type Read: Send;
-    /// What is prepared for a subject on the device and used when its files are written.
+    /// Data that is prepared for a subject on the device and used when its files are written.
     type Prepared: Send;
 
     /// Reads and checks a subject.
@@ -20,10 +21,11 @@ pub trait Steps: Sync {
     /// A file that cannot be read or does not fit the fixed side.
     fn read(&self, fixed: FixedInputs, job: &Job) -> Result<(Inputs, Self::Read), Error>;
 
-    /// Prepares the sides for the registration with these `options`, on the device of a worker.
+    /// Prepares the fixed and the moving image of a subject for the registration with `options`, on the device of a
+    /// worker.
     ///
     /// # Errors
-    /// A side that cannot be prepared.
+    /// An image that cannot be prepared.
     fn prepare(
         &self,
         worker: &mut Worker,
@@ -34,7 +36,8 @@ pub trait Steps: Sync {
         read: Self::Read,
     ) -> Result<Self::Prepared, Error>;
 
-    /// Completes a result before it is drawn and written, and names what is written with it.
+    /// Completes the result of a registration before it is drawn and written. Returns the further files that are
+    /// written with it.
     ///
     /// # Errors
     /// A result that cannot be completed.
@@ -47,7 +50,7 @@ pub trait Steps: Sync {
     ) -> Result<Further<'a>, Error>;
 }
 
-/// The steps of a batch that only registers.
+/// The steps of a batch that only registers its subjects.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Alone;
 

@@ -9,10 +9,10 @@ use super::course::{Row, Status};
 use crate::Error;
 use crate::pair::Record;
 
-/// A column of figures: its name, and its value in a record.
+/// A column of numbers in the table: its name, and its value in the record of a registration.
 type Figure = (&'static str, fn(&Record) -> Option<f64>);
 
-/// Columns with figures.
+/// Columns of the table that hold numbers.
 const FIGURES: [Figure; 18] = [
     ("seconds", |record| Some(record.seconds.total)),
     ("seconds_reading", |record| Some(record.seconds.read)),
@@ -34,10 +34,10 @@ const FIGURES: [Figure; 18] = [
     ("voxels_beyond_limits", |record| Some(record.syn.as_ref()?.beyond_limits as f64)),
 ];
 
-/// Columns with text.
+/// Columns of the table that hold text.
 const TEXTS: [&str; 4] = ["energies", "undone_levels", "warnings", "device"];
 
-/// Columns with files.
+/// Columns of the table that hold paths of files.
 const FILES: [&str; 10] = [
     "affine",
     "warp",
@@ -51,7 +51,7 @@ const FILES: [&str; 10] = [
     "record",
 ];
 
-/// Writes the table.
+/// Writes the summary table of a batch.
 ///
 /// # Errors
 /// A file that cannot be written.

@@ -1,4 +1,4 @@
-//! Atlases and their files: given one by one, or in tables.
+//! Atlases and their files, given on the command line or in tables.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub enum AtlasSource {
     Table(PathBuf),
 }
 
-/// A text that is no [`AtlasSource`].
+/// Error: a text names neither an atlas nor a table of atlases.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected IMAGE=LABELS, two files, or a table .csv, found `{found}`")]
 pub struct NotAnAtlas {
@@ -52,7 +52,7 @@ impl FromStr for AtlasSource {
 /// The files and the name of an atlas.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Atlas {
-    /// Name in messages and file names: the one in the table, or the image's file name without extension.
+    /// Name of the atlas in messages and file names: from the table, or the image's file name without extension.
     pub name: String,
     /// Path of the image.
     pub image: PathBuf,
@@ -63,8 +63,8 @@ pub struct Atlas {
 }
 
 impl Atlas {
-    /// The atlases of all sources, in order. If images in different folders have the same name, the folder's name is
-    /// put before it.
+    /// Lists the atlases of all sources, in order. If images in different folders have the same name, the folder's
+    /// name is put before it.
     ///
     /// # Errors
     /// A table that cannot be read; an atlas without labels; two atlases with the same name.
@@ -100,7 +100,7 @@ impl Atlas {
     }
 }
 
-/// The atlases of a table.
+/// Reads the atlases of a table.
 fn of_table(table: &Path) -> Result<Vec<Atlas>, Error> {
     let atlas = |subjects::Subject { name, mut images, mask, labels }| {
         let image = images.swap_remove(0);
@@ -112,7 +112,7 @@ fn of_table(table: &Path) -> Result<Vec<Atlas>, Error> {
     subjects::list(&[table.to_owned()], &[])?.subjects.into_iter().map(atlas).collect()
 }
 
-/// Checks that names differ: output files are named after the atlases.
+/// Checks that all atlases have different names, because output files are named after the atlases.
 fn check_names(atlases: &[Atlas]) -> Result<(), AtlasesError> {
     let mut known: BTreeMap<&str, &Path> = BTreeMap::new();
     for Atlas { name, image, .. } in atlases {

@@ -1,4 +1,4 @@
-//! Brains in the place of heads, where a target or an atlas has its skull and another one has none.
+//! Extracts brains before a labelling, if some of its images (target and atlases) show the skull and others do not.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use super::propagate::{Propagation, Target};
 use crate::Error;
 use crate::skulls::{BrainChoice, Candidate, Role, Skull};
 
-/// An image of a labelling, whose brain may be extracted.
+/// The image of a target or an atlas, from which the brain may be extracted.
 pub(super) struct Head<'a> {
     /// Name of the target or the atlas.
     pub name: &'a str,
@@ -18,14 +18,14 @@ pub(super) struct Head<'a> {
     pub path: &'a Path,
     /// The role of the image in the registrations.
     role: Role,
-    /// The side, whose image is replaced.
+    /// The image with its mask; brain extraction replaces the image.
     pub side: &'a mut Side,
-    /// Gets the whole head.
+    /// Receives the image of the whole head when the brain has been extracted.
     pub skull: &'a mut Option<Skull>,
 }
 
-/// Extracts the brains of a target and of its atlases where the choice of the options says so. An atlas whose brain cannot be
-/// found is left out or an error, as one of the `of` atlases that cannot be read.
+/// Extracts the brains of a target and of its atlases, as the brain choice of the options says. An atlas whose brain
+/// cannot be found is an error, or is left out with `keep_going`. `of` is the number of atlases given.
 ///
 /// # Errors
 /// A target whose brain cannot be found; an atlas that cannot be used; no usable atlas.
@@ -44,7 +44,7 @@ pub(super) fn of_target(
     usable(with_errors(atlases, extracted), of, keep_going, progress)
 }
 
-/// Extracts the brains of atlases that are registered to each other; otherwise as [`of_target`].
+/// Extracts the brains of atlases that are registered to each other. In all else it does what [`of_target`] does.
 ///
 /// # Errors
 /// An atlas that cannot be used; no usable atlas.
@@ -63,7 +63,7 @@ fn head(atlas: &mut LoadedAtlas, role: Role) -> Head<'_> {
     Head { name: &atlas.name, path: &atlas.path, role, side: &mut atlas.side, skull: &mut atlas.skull }
 }
 
-/// Each atlas, or the error of its brain.
+/// Pairs each atlas with the result of its brain extraction: the atlas, or the error.
 fn with_errors(
     atlases: Vec<LoadedAtlas>,
     extracted: impl IntoIterator<Item = Result<(), Error>>,
@@ -72,7 +72,7 @@ fn with_errors(
     pairs.map(|(atlas, found)| found.map_err(|error| error.of_atlas(&atlas.name)).map(|()| atlas)).collect()
 }
 
-/// Extracts the brains that are wanted. Gives whether it worked for each head.
+/// Extracts the brains of the images that the brain choice selects. Returns success or the error of each image.
 fn extract(
     propagation: &mut Propagation,
     heads: Vec<Head>,

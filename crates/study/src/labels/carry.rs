@@ -18,7 +18,7 @@ use crate::{Error, inputs};
 pub struct Carrying {
     /// Path of the label map.
     pub labels: PathBuf,
-    /// The transforms, as for resampling: the first one acts first on a point of the output grid.
+    /// Files of the transforms. The first transform acts first on a point of the output grid.
     pub transforms: Vec<TransformFile>,
     /// Path of the image that gives the output grid.
     pub onto: PathBuf,
@@ -28,13 +28,13 @@ pub struct Carrying {
     pub label_list: Option<String>,
     /// Interpolation of the labels.
     pub interpolation: LabelInterpolation,
-    /// Start of all output names, folder included.
+    /// Start of the paths of all output files, folder included.
     pub prefix: String,
-    /// Format of the label map.
+    /// Format of the resampled label map.
     pub format: Format,
-    /// Path of the page to judge the result by, if one is wanted.
+    /// Path of the page that shows the result; `None` for no page.
     pub page: Option<PathBuf>,
-    /// The command line, for the page.
+    /// The command line of the program, shown on the page.
     pub command_line: Vec<String>,
 }
 
@@ -49,7 +49,8 @@ pub struct Carried {
     pub paths: Vec<PathBuf>,
 }
 
-/// Resamples the labels and writes `PREFIXLabels`; with true labels also `PREFIXoverlap.csv`, and the page if one is wanted.
+/// Resamples the labels and writes `PREFIXLabels`. With true labels also writes `PREFIXoverlap.csv`, and the page if
+/// its path is given.
 ///
 /// # Errors
 /// Files that cannot be read or written, or do not fit each other; outputs that are inputs.

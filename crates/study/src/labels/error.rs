@@ -6,7 +6,7 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AtlasesError {
-    /// A row of a table without a label map.
+    /// A row of a table of atlases has no label map.
     #[error("{} has no label map, expected one for each atlas", image.display())]
     NoLabels {
         /// The image of the atlas.
@@ -14,7 +14,7 @@ pub enum AtlasesError {
     },
     /// Two atlases have one name.
     #[error(
-        "two atlases are called {name}, {} and {}; name them apart, or give one of them only", images[0].display(),
+        "two atlases are called {name}, {} and {}; rename one of them, or give one of them only", images[0].display(),
         images[1].display()
     )]
     Twice {
@@ -23,7 +23,7 @@ pub enum AtlasesError {
         /// Paths of the images of both atlases.
         images: [PathBuf; 2],
     },
-    /// Fewer than two atlases for leave-one-out.
+    /// Fewer than two atlases were given for leave-one-out scores.
     #[error("each image is labelled by the others: expected two or more atlases, found {found}")]
     TooFew {
         /// Number of atlases.

@@ -25,12 +25,12 @@ use super::scores::{self, Method, TargetScores, mean_jaccard};
 use super::study::AtlasStudy;
 use crate::Error;
 
-/// The scores of a set of atlases.
+/// Leave-one-out scores of a set of atlases.
 #[derive(Debug)]
 pub struct Scored {
     /// Scores of each target.
     pub targets: Vec<TargetScores>,
-    /// The files written.
+    /// Paths of the files that were written.
     pub paths: Vec<PathBuf>,
     /// Number of atlases that could be read.
     pub used: usize,
@@ -41,14 +41,14 @@ pub struct Scored {
 }
 
 /// Labels every image in three ways: by each of the other atlases alone, by their majority vote, and by their joint
-/// fusion. Scores all against the image's own labels. The parameters of the joint fusion are those of the options;
-/// with majority vote in the options, the defaults.
+/// fusion. Compares the results of all ways with the image's own labels. Joint fusion has the parameters of the
+/// options, or the defaults if the options ask for majority vote.
 ///
 /// The files appear together at the end: `PREFIXNAME_Labels` and `PREFIXNAME_MajorityLabels` of each image, and
 /// `PREFIXjaccard.csv`, `PREFIXsummary.csv`, `PREFIXjaccard.svg`, `PREFIXrecord.json`, and the page if one is wanted.
 ///
 /// # Errors
-/// As for [`label_target`](super::label_target); fewer than two atlases.
+/// The errors of [`label_target`](super::label_target); fewer than two atlases.
 pub fn leave_one_out(study: &AtlasStudy, progress: &dyn LabelsProgress) -> Result<Scored, Error> {
     let began = Instant::now();
     let joint = match study.options.fusion {
@@ -109,7 +109,7 @@ pub fn leave_one_out(study: &AtlasStudy, progress: &dyn LabelsProgress) -> Resul
 /// The state of a leave-one-out run: the targets one after the other, and the results so far.
 struct LeaveOneOut<'a> {
     study: &'a AtlasStudy<'a>,
-    /// The joint fusion.
+    /// Joint fusion with its parameters.
     fusion: Fusion,
     atlases: &'a [Atlas],
     /// Labels that count in scores; `None` for all labels except 0.
@@ -170,7 +170,7 @@ impl LeaveOneOut<'_> {
         Ok(())
     }
 
-    /// The overlap of an atlas's own labels with the labels of each method.
+    /// Overlap of an atlas's own labels with the labels that each method found.
     fn score(
         &self,
         left: &LoadedAtlas,
@@ -193,7 +193,7 @@ fn check_count(found: usize) -> Result<(), AtlasesError> {
     if found < 2 { Err(AtlasesError::TooFew { found }) } else { Ok(()) }
 }
 
-/// The paths of all files that will be written.
+/// Paths of all files that leave-one-out will write, except the page.
 fn planned(study: &AtlasStudy, atlases: &[Atlas]) -> Vec<PathBuf> {
     let mut planned: Vec<PathBuf> =
         ["jaccard.csv", "summary.csv", "jaccard.svg", "record.json"].map(|rest| study.file(rest)).to_vec();
@@ -203,7 +203,7 @@ fn planned(study: &AtlasStudy, atlases: &[Atlas]) -> Vec<PathBuf> {
     planned
 }
 
-/// Writes the tables and the plot.
+/// Writes the tables and the plot of the leave-one-out scores.
 fn write_scores(study: &AtlasStudy, targets: &[TargetScores], outputs: &mut Outputs) -> Result<(), Error> {
     for (rest, table) in
         [("jaccard.csv", scores::per_label_csv(targets)), ("summary.csv", scores::summary_csv(targets))]

@@ -22,14 +22,14 @@ pub(super) struct LoadedAtlas {
     pub path: PathBuf,
     /// The image, with the mask if the atlas has a mask.
     pub side: Side,
-    /// The whole head, where its brain is registered.
+    /// The whole head, if its extracted brain is registered instead.
     pub skull: Option<Skull>,
-    /// Its labels, on the grid of the image.
+    /// Labels of the atlas, on the grid of the image.
     pub labels: LabelVolume,
 }
 
 impl LoadedAtlas {
-    /// Reads image, labels and mask; removes the shading of the image if `corrected`.
+    /// Reads image, labels and mask of an atlas. Removes the shading of the image if `corrected` is true.
     fn read(atlas: &Atlas, corrected: bool) -> Result<LoadedAtlas, Error> {
         let read = || {
             let image = inputs::prepared_image(&atlas.image, corrected)?;
@@ -43,8 +43,8 @@ impl LoadedAtlas {
     }
 }
 
-/// Reads all atlases, and removes the shading of their images if `corrected`. An atlas that cannot be used is an
-/// error; with `keep_going` it is left out.
+/// Reads all atlases, and removes the shading of their images if `corrected` is true. An atlas that cannot be used is
+/// an error; with `keep_going` it is left out.
 ///
 /// # Errors
 /// An atlas that cannot be used; no usable atlas.
@@ -58,7 +58,8 @@ pub(super) fn load(
     usable(read, atlases.len(), keep_going, progress)
 }
 
-/// Returns the results that succeeded, of `of` atlases. With `keep_going` failed atlases are left out.
+/// Returns the results of the atlases that succeeded; `of` is the number of atlases given. With `keep_going`, failed
+/// atlases are left out.
 ///
 /// # Errors
 /// The first failure, without `keep_going`; no result at all.

@@ -12,20 +12,21 @@ use crate::skulls::BrainChoice;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LabelOptions {
-    /// The registration of each atlas. The start and the requested results of the recipe are not used.
+    /// Recipe of the registration of each atlas to the target. The recipe's initial transform and its choice of
+    /// results are not used.
     pub recipe: Recipe,
     /// The initial transform of each registration.
     pub start: StartFile,
     /// Whether the images of the target and of the atlases are bias corrected before their registration.
     #[serde(default)]
     pub bias: bool,
-    /// Of which images the brain is extracted before they are registered and compared: the target is the fixed image, and the
-    /// atlases are the moving ones.
+    /// Images whose brain is extracted before they are registered and compared. The target is the fixed image, the
+    /// atlases are moving images.
     #[serde(default)]
     pub brain: BrainChoice,
     /// Interpolation of the labels.
     pub interpolation: LabelInterpolation,
-    /// The method of fusion.
+    /// The method that fuses the labels of the atlases.
     pub fusion: Fusion,
 }
 

@@ -1,4 +1,5 @@
-//! The pages of labels: of a target labelled by atlases, of labels that were carried, and of the scores of a set of atlases.
+//! HTML pages of labels: a target labelled by atlases, labels resampled through transforms, and leave-one-out scores
+//! of atlases.
 
 use std::path::Path;
 
@@ -29,24 +30,24 @@ const MEASURES: [(&str, &str); 3] = [
 
 /// A target with the atlases on its grid, and their fused labels.
 pub(super) struct OfTarget<'a> {
-    /// The image that is shown of the target.
+    /// Image of the target that the page shows: the whole head, even if its brain was registered.
     pub image: &'a Volume,
-    /// The atlases that were used.
+    /// The atlases that were used, on the grid of the target.
     pub atlases: &'a [Propagated],
     /// The fused labels.
     pub labels: &'a LabelVolume,
-    /// What is recorded of the target.
+    /// Record of the labelling of the target.
     pub record: &'a TargetRecord,
     /// Overlap with the true labels, if they are known.
     pub overlap: Option<&'a Overlap>,
-    /// The files that are written.
+    /// Paths of the written files that the page lists.
     pub written: &'a [&'a Path],
-    /// The command line.
+    /// The command line of the program, shown on the page.
     pub command_line: &'a [String],
 }
 
 impl OfTarget<'_> {
-    /// The page, as HTML: the target and its labels beside the atlas that is most similar to it.
+    /// Makes the page as HTML: the target and its labels beside the atlas that is most similar to it.
     ///
     /// # Errors
     /// A page that cannot be made.
@@ -76,8 +77,10 @@ impl OfTarget<'_> {
         let brains: Vec<_> = brains.filter_map(|(name, brain)| Some((name, brain.as_ref()?))).collect();
         if !brains.is_empty() {
             let row = |(name, brain): &(String, &ExtractedRecord)| brain_row(name, brain);
-            sections
-                .push(Section { title: "Brains extracted of heads".into(), rows: brains.iter().map(row).collect() });
+            sections.push(Section {
+                title: "Brains extracted from heads".into(),
+                rows: brains.iter().map(row).collect(),
+            });
         }
         let mut highlights = vec![[atlases.len().to_string(), "atlases used".into()]];
         highlights
@@ -105,7 +108,7 @@ impl OfTarget<'_> {
     }
 }
 
-/// The page of labels that were carried through transforms onto an image.
+/// Makes the page of labels that were resampled through transforms onto an image.
 ///
 /// # Errors
 /// A page that cannot be made.
@@ -129,7 +132,7 @@ pub(super) fn of_carried(
     let written = written.iter().map(|path| file("written", path, String::new()));
     let facts = Facts {
         title: format!("{} onto {}", stem(&of.labels), stem(&of.onto)),
-        subtitle: "Labels carried through transforms".into(),
+        subtitle: "Labels resampled through transforms".into(),
         highlights: overlap
             .map(|found| [format!("{:.3}", found.mean()[2]), "mean Dice of the labels".into()])
             .into_iter()
@@ -144,7 +147,7 @@ pub(super) fn of_carried(
     labelled(&Reference::cut_out(onto, &mask)?, ["Labelled part", "", "Reference"], onto, labels, &facts)
 }
 
-/// The page of an image with labels on it, beside a reference on the same grid.
+/// Makes the page of an image with labels on it, beside a reference on the same grid.
 fn labelled(
     reference: &Reference,
     names: [&str; 3],
@@ -165,13 +168,13 @@ fn labelled(
     let charts = [Chart {
         title: "Intensities".into(),
         svg: histograms([&names[0].to_lowercase(), &names[2].to_lowercase()], &pictures.histograms)?,
-        note: "Histograms of the pixels above black in the slices above. Each image has its own black and white."
+        note: "Histograms of the pixels above black in the slices above. Each image has its own intensity range."
             .into(),
     }];
     Ok(comparison_page(&ComparisonPage { facts, pictures: &pictures, names, charts: &charts })?.html)
 }
 
-/// The page of the scores of a set of atlases: a row for each target.
+/// Makes the page of leave-one-out scores of a set of atlases: a row for each target.
 ///
 /// # Errors
 /// A page that cannot be made.
@@ -208,7 +211,7 @@ pub(super) fn of_scores(
     let written = written.iter().map(|path| file("written", path, String::new()));
     let facts = Facts {
         title: format!("{} atlases scored", targets.len()),
-        subtitle: "Each is labelled by all others".into(),
+        subtitle: "Each atlas image is labelled by all other atlases".into(),
         highlights: mean.map(|(value, (name, _))| [format!("{value:.3}"), format!("mean Jaccard, {name}")]).collect(),
         command: words::command(command_line),
         files: files.chain(written).collect(),

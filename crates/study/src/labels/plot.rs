@@ -16,10 +16,10 @@ const SIZE: (u32, u32) = (1200, 800);
 /// A colour for each method, distinct for colour-blind readers too (Okabe and Ito).
 const COLOURS: [RGBColor; 3] = [RGBColor(120, 120, 120), RGBColor(230, 159, 0), RGBColor(0, 114, 178)];
 
-/// Width of a target's boxes together, as a share of the width of the target's column.
+/// Width of all boxes of one target in the plot, as a share of the width of the target's column.
 const BOXES: f64 = 0.6;
 
-/// The plot as SVG.
+/// Draws the plot of the scores as SVG.
 pub(super) fn svg(targets: &[TargetScores]) -> Result<String, PlotError> {
     let mut text = String::new();
     {
@@ -33,7 +33,7 @@ pub(super) fn svg(targets: &[TargetScores]) -> Result<String, PlotError> {
     Ok(text)
 }
 
-/// Draws the box plots of all labels, one box for each target and method.
+/// Draws box plots of the Jaccard index over the labels, one box for each target and method.
 fn per_target(area: &DrawingArea<SVGBackend, Shift>, targets: &[TargetScores]) -> Result<(), PlotError> {
     let mut chart = ChartBuilder::on(area)
         .caption("Jaccard of the labels of each target", ("sans-serif", 20))
@@ -74,7 +74,8 @@ fn per_target(area: &DrawingArea<SVGBackend, Shift>, targets: &[TargetScores]) -
     Ok(())
 }
 
-/// A dot for each label and method: the mean over the targets. Labels are in the order of joint fusion.
+/// Draws a dot for each label and method: the mean Jaccard over the targets. Labels are sorted by the mean of joint
+/// fusion.
 fn per_label(area: &DrawingArea<SVGBackend, Shift>, targets: &[TargetScores]) -> Result<(), PlotError> {
     let labels = means(targets);
     let mut chart = ChartBuilder::on(area)
@@ -107,7 +108,7 @@ fn per_label(area: &DrawingArea<SVGBackend, Shift>, targets: &[TargetScores]) ->
             .label(SHOWN[method])
             .legend(move |(x, y)| Circle::new((x + 5, y), 4, colour.filled()));
     }
-    // The means rise from left to right, so the legend fits in the upper left.
+    // The mean Jaccard rises from left to right, so the legend fits in the upper left.
     chart
         .configure_series_labels()
         .position(SeriesLabelPosition::UpperLeft)
@@ -116,7 +117,8 @@ fn per_label(area: &DrawingArea<SVGBackend, Shift>, targets: &[TargetScores]) ->
         .draw()
 }
 
-/// Each label with its mean over the targets that have it, for each method, sorted by the mean of the last method.
+/// Mean Jaccard of each label by each method, over the targets that have the label. Labels are sorted by the mean of
+/// the last method.
 fn means(targets: &[TargetScores]) -> Vec<(i32, [f64; 3])> {
     let mut sums: BTreeMap<i32, [(f64, u32); 3]> = BTreeMap::new();
     for target in targets {

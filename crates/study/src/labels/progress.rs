@@ -8,7 +8,7 @@ use crate::skulls::ExtractedRecord;
 
 /// Observer of the labelling of targets by atlases.
 pub trait LabelsProgress: Sync {
-    /// A device is ready, or is left out.
+    /// A device is ready, or is left out because it cannot be used.
     fn device(&self, note: &DeviceNote);
     /// An atlas has the same image as the target, so the result will be the atlas's own labels.
     fn is_target(&self, atlas: &str);
@@ -33,7 +33,7 @@ pub trait LabelsProgress: Sync {
 pub struct Registered<'a> {
     /// The name of the atlas.
     pub name: &'a str,
-    /// Number of atlases done so far, including atlases that failed.
+    /// Number of atlases registered so far, including atlases that failed.
     pub done: usize,
     /// Number of all atlases.
     pub of: usize,

@@ -21,7 +21,7 @@ use crate::skulls::{ExtractedRecord, Skull};
 use crate::transforms::check_of_volumes;
 use crate::{Error, inputs};
 
-/// Threads for reading and writing. The atlases are in memory already, and resampling takes less time than
+/// Number of threads for reading and writing. The atlases are in memory already, and resampling takes less time than
 /// registration.
 const THREADS: StageThreads = StageThreads { readers: 1, writers: 2 };
 
@@ -34,18 +34,18 @@ pub(super) struct Target {
     pub path: PathBuf,
     /// The target's image, with its mask if there is a mask.
     pub side: Side,
-    /// The whole head, where its brain is registered.
+    /// The whole head, if its extracted brain is registered instead.
     pub skull: Option<Skull>,
 }
 
-/// An atlas on the grid of the target.
+/// An atlas that was registered to the target and resampled on the target's grid.
 #[derive(Debug)]
 pub(super) struct Propagated {
     /// Name of the atlas.
     pub name: String,
-    /// The atlas's image on the target's grid, as it was registered.
+    /// The atlas's image on the target's grid: the brain, if the brain was registered instead of the head.
     pub image: Volume,
-    /// The whole head on the target's grid, where the brain of the atlas was registered and the head is to be shown.
+    /// The whole head on the target's grid, if the brain of the atlas was registered and the transforms are kept.
     pub head: Option<Volume>,
     /// The atlas's labels on the target's grid.
     pub labels: LabelVolume,
@@ -53,13 +53,13 @@ pub(super) struct Propagated {
     pub correlation: Option<f64>,
     /// The brain of the atlas's image, if it was registered in the place of the whole head.
     pub brain: Option<ExtractedRecord>,
-    /// Target → atlas, RAS mm.
+    /// Affine transform from points of the target to points of the atlas, RAS mm.
     pub affine: AffineTransform,
     /// The warp (displacement before the affine) and its inverse, RAS mm on the grid of the target, if they are kept.
     pub warps: Option<[DisplacementField; 2]>,
 }
 
-/// The devices, and the registration of atlases to targets.
+/// Registers atlases to targets, on devices that stay open.
 pub(super) struct Propagation<'a> {
     options: &'a LabelOptions,
     start: Start,
@@ -68,10 +68,11 @@ pub(super) struct Propagation<'a> {
 }
 
 impl<'a> Propagation<'a> {
-    /// Opens the devices for the registration of these atlases to targets on these grids.
+    /// Opens the devices for the registration of `atlases` to targets on the grids `targets`.
     ///
     /// # Errors
-    /// A start that cannot be read; levels that do not match; a device that cannot be used.
+    /// An initial transform that cannot be read; levels of the recipe that do not suit a grid; a device that cannot
+    /// be used.
     pub fn new(
         options: &'a LabelOptions,
         devices: &Devices,
@@ -106,7 +107,7 @@ impl<'a> Propagation<'a> {
         Ok(Propagation { options, start, keep_warps, workers })
     }
 
-    /// The devices that register, each listed once.
+    /// The devices on which atlases are registered, each listed once.
     pub fn devices(&self) -> Vec<Description> {
         let mut devices = self.workers.devices();
         devices.dedup();
@@ -118,10 +119,11 @@ impl<'a> Propagation<'a> {
         self.options
     }
 
-    /// Extracts the brains of heads on the devices. `done` gets the number that comes with each, its name and its brain.
+    /// Extracts the brains of heads on the devices. `done` is called for each head, with its number, its name, and
+    /// the record of its brain.
     ///
     /// # Errors
-    /// A thread that cannot be started; levels that do not match.
+    /// A thread that cannot be started; levels of the recipe that do not suit a grid.
     pub fn extract_brains<'h>(
         &mut self,
         heads: Vec<(usize, Head<'h>)>,
@@ -148,7 +150,7 @@ impl<'a> Propagation<'a> {
         Ok(())
     }
 
-    /// The registration of an atlas to a target on this grid.
+    /// Options of the registration of an atlas to a target on the grid `target`.
     ///
     /// # Errors
     /// Degrees of freedom or levels that do not suit the grid.
@@ -156,8 +158,8 @@ impl<'a> Propagation<'a> {
         registration(self.options, self.start, self.keep_warps, target)
     }
 
-    /// Registers every atlas to the target and resamples it. Results are in the order of the atlases; the failure of
-    /// one atlas is its own result.
+    /// Registers every atlas to the target and resamples it. The results are in the order of the atlases; an atlas
+    /// that fails has its error as result.
     ///
     /// # Errors
     /// Errors that concern all atlases: options that do not fit the target, a device or a thread that fails.
@@ -215,7 +217,7 @@ impl<'a> Propagation<'a> {
         Ok(results.into_iter().flatten().collect())
     }
 
-    /// Checks for errors that would concern every atlas.
+    /// Checks for errors that would concern all atlases.
     fn check(&self, target: &Target, atlases: &[&LoadedAtlas], options: &register::Options) -> Result<(), Error> {
         options.check()?;
         options.check_levels(target.side.grid())?;
@@ -232,7 +234,8 @@ impl<'a> Propagation<'a> {
     }
 }
 
-/// The options of the registration of an atlas to a target on this grid, without images and scores.
+/// Options of the registration of an atlas to a target on the grid `target`; images and scores are not among its
+/// results.
 fn registration(
     options: &LabelOptions,
     start: Start,
@@ -243,14 +246,16 @@ fn registration(
     Ok(recipe.options(target.shape)?)
 }
 
-/// Checks that no slice is registered to a volume, and that the start does not move a slice out of its plane.
+/// Checks that no slice is registered to a volume, and that the initial transform does not move a slice out of its
+/// plane.
 fn check_pair(target: &Target, atlas: &LoadedAtlas, start_file: &StartFile, start: &Start) -> Result<(), Error> {
     let grids = [target.side.grid(), atlas.side.grid()];
     inputs::check_alike([&target.path, &atlas.path], grids)?;
     check_in_plane(start_file, start, grids)
 }
 
-/// Image and labels of an atlas on the grid of the target, and the warnings about its registration.
+/// Resamples image and labels of an atlas on the grid of the target. Also returns the warnings about the
+/// registration.
 fn bring(
     target: &Target,
     atlas: &LoadedAtlas,

@@ -22,7 +22,7 @@ pub struct Record {
     pub version: String,
     /// The command line, as information for the reader of the record.
     pub command_line: Vec<String>,
-    /// The devices that registered.
+    /// The devices on which atlases were registered.
     pub devices: Vec<Description>,
     /// Number of threads that computed.
     pub threads: usize,
@@ -32,11 +32,11 @@ pub struct Record {
     pub label_list: Option<Vec<i32>>,
     /// The images that got labels.
     pub targets: Vec<TargetRecord>,
-    /// Wall time of each part.
+    /// Wall time of each part of the labelling.
     pub seconds: Seconds,
 }
 
-/// An image that got labels.
+/// Record of an image that got labels.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TargetRecord {
     /// Path of the image.
@@ -54,7 +54,7 @@ pub struct TargetRecord {
     pub mean_jaccard: Option<f64>,
 }
 
-/// One atlas of a target.
+/// Record of one atlas of a target.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AtlasRecord {
     /// Name of the atlas.
@@ -74,23 +74,23 @@ pub struct AtlasRecord {
     pub affine_ras: Option<[[f64; 4]; 3]>,
 }
 
-/// Wall times, seconds.
+/// Wall times of the parts of a labelling, seconds.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Seconds {
-    /// Reading the inputs.
+    /// Time of reading the inputs.
     pub read: f64,
-    /// Registering the atlases, and resampling images and labels.
+    /// Time of registering the atlases, and of resampling images and labels.
     pub register: f64,
-    /// Fusing the labels.
+    /// Time of fusing the labels.
     pub fuse: f64,
-    /// Scoring, and writing the outputs.
+    /// Time of scoring, and of writing the outputs.
     pub outputs: f64,
-    /// Total up to this record.
+    /// Total time until this record is written.
     pub total: f64,
 }
 
 impl Record {
-    /// The record of a finished study.
+    /// The record of a finished labelling.
     pub(super) fn new(
         of: &AtlasStudy,
         parameters: LabelOptions,
@@ -123,7 +123,7 @@ impl Record {
 }
 
 impl TargetRecord {
-    /// A record without results.
+    /// The record of a target, without results.
     pub(super) fn new(target: &Target, propagation: &Propagation) -> Result<TargetRecord, Error> {
         Ok(TargetRecord {
             path: target.path.clone(),
@@ -137,7 +137,7 @@ impl TargetRecord {
 }
 
 impl AtlasRecord {
-    /// The record of an atlas, which was used if `brought` contains it.
+    /// The record of an atlas; the atlas was used in the fusion if `brought` contains it.
     pub(super) fn new(atlas: &Atlas, brought: &[Propagated]) -> AtlasRecord {
         let found = brought.iter().find(|found| found.name == atlas.name);
         let rows = |found: &Propagated| {

@@ -16,11 +16,11 @@ pub struct Method {
 pub struct TargetScores {
     /// The name of the atlas.
     pub name: String,
-    /// Overlap of the labels of each other atlas alone.
+    /// Overlap of the labels of each other atlas alone with the true labels.
     pub single: Vec<Method>,
-    /// Overlap of the labels by majority vote.
+    /// Overlap of the labels by majority vote with the true labels.
     pub majority: Overlap,
-    /// Overlap of the labels by joint fusion.
+    /// Overlap of the labels by joint fusion with the true labels.
     pub joint: Overlap,
 }
 
@@ -29,13 +29,13 @@ pub struct TargetScores {
 pub struct SummaryRow {
     /// The name of the target, or `Mean`.
     pub name: String,
-    /// The best single atlas; empty if there is none.
+    /// Name of the best single atlas; empty if there is none.
     pub best_atlas: String,
     /// Mean Jaccard of the best single atlas, of majority vote and of joint fusion; NaN if there is none.
     pub mean_jaccard: [f64; 3],
 }
 
-/// Mean Jaccard index over all labels that are in at least one of the two maps.
+/// Mean Jaccard index over all labels that are in at least one of the two compared label maps.
 pub fn mean_jaccard(overlap: &Overlap) -> f64 {
     overlap.mean()[1]
 }
@@ -44,7 +44,7 @@ pub fn mean_jaccard(overlap: &Overlap) -> f64 {
 pub(super) const SHOWN: [&str; 3] = ["best single atlas", "majority", "joint"];
 
 impl TargetScores {
-    /// The atlas whose labels have the largest mean Jaccard; of several, the first.
+    /// The single atlas whose labels have the largest mean Jaccard; of several equal atlases, the first.
     pub fn best(&self) -> Option<&Method> {
         let better =
             |best: Option<&'_ Method>, score: f64| best.is_none_or(|best| score > mean_jaccard(&best.overlap));
@@ -53,14 +53,14 @@ impl TargetScores {
             .fold(None, |best, method| if better(best, mean_jaccard(&method.overlap)) { Some(method) } else { best })
     }
 
-    /// The overlap by each method of [`SHOWN`].
+    /// The overlap with the true labels by each method of [`SHOWN`].
     pub(super) fn shown(&self) -> [Option<&Overlap>; 3] {
         [self.best().map(|best| &best.overlap), Some(&self.majority), Some(&self.joint)]
     }
 }
 
-/// A row for each target, method and label: `Target,Method,Label,Jaccard,Dice`. NaN for a label that is in neither
-/// map.
+/// CSV table with a row for each target, method and label: `Target,Method,Label,Jaccard,Dice`. The values are NaN for
+/// a label that is in neither of the two compared label maps.
 pub(super) fn per_label_csv(targets: &[TargetScores]) -> Result<String, csv::Error> {
     let mut rows = vec![["Target", "Method", "Label", "Jaccard", "Dice"].map(String::from).to_vec()];
     for target in targets {
@@ -97,7 +97,7 @@ pub fn summary(targets: &[TargetScores]) -> Vec<SummaryRow> {
     rows
 }
 
-/// The summary as CSV.
+/// CSV table of the mean Jaccard of each target, and of the mean over all targets.
 pub(super) fn summary_csv(targets: &[TargetScores]) -> Result<String, csv::Error> {
     let mut rows = vec![["Target", "BestAtlas", "BestSingle", "Majority", "Joint"].map(String::from).to_vec()];
     for SummaryRow { name, best_atlas, mean_jaccard } in summary(targets) {

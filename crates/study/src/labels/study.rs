@@ -23,15 +23,15 @@ pub struct AtlasStudy<'a> {
     pub label_list: Option<&'a str>,
     /// Whether to continue without atlases that cannot be used.
     pub keep_going: bool,
-    /// Start of all output names, folder included.
+    /// Start of the paths of all output files, folder included.
     pub prefix: &'a str,
     /// Format of images and warps.
     pub format: Format,
-    /// Number of threads, for the record.
+    /// Number of threads, kept in the record.
     pub threads: usize,
-    /// Path of the page to judge the result by, if one is wanted.
+    /// Path of the page that shows the result; `None` for no page.
     pub page: Option<&'a Path>,
-    /// The command line, for the record.
+    /// The command line of the program, kept in the record.
     pub command_line: &'a [String],
 }
 
@@ -41,17 +41,18 @@ impl AtlasStudy<'_> {
         PathBuf::from(format!("{}{rest}", self.prefix))
     }
 
-    /// The path of an output volume.
+    /// The path of an output volume; its name ends in `rest` and the extension of the format.
     pub(super) fn volume(&self, rest: &str) -> PathBuf {
         self.file(&format!("{rest}.{}", self.format.extension()))
     }
 
-    /// The labels that count in scores.
+    /// Reads the labels that count in scores.
     pub(super) fn labels_that_count(&self) -> Result<Option<Vec<i32>>, Error> {
         self.label_list.map(inputs::label_list).transpose()
     }
 
-    /// Checks that outputs can be written and are no inputs: files of the atlases, tables and lists, or `others`.
+    /// Checks that outputs can be written and replace no input: no file of an atlas, no table, no list of labels, and
+    /// none of `others`.
     ///
     /// # Errors
     /// The first output that is refused.

@@ -1,4 +1,4 @@
-//! Labels of one image from several atlases.
+//! Labels one image by several atlases.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ pub struct TargetFiles {
     pub truth: Option<PathBuf>,
     /// Whether to write the transforms of each atlas, and its image and labels on the target's grid.
     pub keep_transforms: bool,
-    /// Whether to write a map of each label's share of the vote.
+    /// Whether to write a posterior map of each label: the label's share of the votes at each voxel.
     pub posteriors: bool,
 }
 
@@ -39,7 +39,7 @@ pub struct TargetFiles {
 pub struct Labelled {
     /// Overlap with the true labels; `None` if they are not known.
     pub overlap: Option<Overlap>,
-    /// The files written.
+    /// Paths of the files that were written.
     pub paths: Vec<PathBuf>,
     /// Number of atlases used.
     pub used: usize,
@@ -52,7 +52,7 @@ pub struct Labelled {
 ///
 /// # Errors
 /// Files that cannot be read or written, or do not fit each other; outputs that are inputs; options out of range; an
-/// atlas that cannot be used, unless the study continues without; a device that fails.
+/// atlas that cannot be used, unless the study continues without such atlases; a device that fails.
 pub fn label_target(
     study: &AtlasStudy,
     files: &TargetFiles,
@@ -139,7 +139,7 @@ pub fn label_target(
     Ok(Labelled { overlap, paths: outputs.commit()?, used: brought.len(), of: atlases.len() })
 }
 
-/// All outputs whose names are known before anything is read.
+/// Paths of all outputs whose names are known before the inputs are read.
 fn planned(study: &AtlasStudy, files: &TargetFiles, atlases: &[Atlas]) -> Vec<PathBuf> {
     let mut planned = vec![study.volume("Labels"), study.file("record.json"), study.file("overlap.csv")];
     for atlas in atlases.iter().filter(|_| files.keep_transforms) {
@@ -167,7 +167,7 @@ fn labels_of(atlases: &[LoadedAtlas]) -> impl Iterator<Item = i32> {
     labels.into_iter()
 }
 
-/// The path of the posterior of a label.
+/// The path of the posterior map of a label.
 fn posterior(study: &AtlasStudy, label: i32) -> PathBuf {
     study.volume(&format!("Posterior{label:04}"))
 }

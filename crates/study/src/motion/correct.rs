@@ -1,4 +1,4 @@
-//! Volumes resampled onto the grid of the reference.
+//! Resamples the volumes of a series onto the grid of the reference.
 
 use antsreg_core::{AffineTransform, Grid, Transform, TransformChain, Volume};
 use antsreg_kernels::apply::{self, SplineOrder};
@@ -9,24 +9,24 @@ use rayon::prelude::*;
 use crate::Error;
 use crate::apply::Reading;
 
-/// Resamples volumes onto one grid: on a GPU where it has the interpolation, else on the CPU.
+/// Resamples volumes onto one grid: on the GPU if it offers the requested interpolation, else on the CPU.
 pub(super) struct Corrector<'a, B: Backend> {
     backend: &'a B,
     onto: &'a Grid,
     reading: Reading,
-    /// What the GPU needs.
+    /// Kernel and buffers on the GPU; `None` if volumes are resampled on the CPU.
     gpu: Option<OnGpu<B>>,
 }
 
 struct OnGpu<B: Backend> {
     kernel: Kernel,
-    /// A field of zeros, and the resampled image.
+    /// A displacement field of zeros, because the resampling kernel expects a field beside the affine transform.
     still: B::Field,
     out: B::Image,
 }
 
 impl<'a, B: Backend> Corrector<'a, B> {
-    /// Prepares the device.
+    /// Chooses between GPU and CPU, and allocates the buffers on the GPU.
     ///
     /// # Errors
     /// A device that fails.

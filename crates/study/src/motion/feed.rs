@@ -1,4 +1,4 @@
-//! The volumes of a series as a motion correction reads them.
+//! Reads the volumes of a series for motion correction.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,40 +10,42 @@ use antsreg_core::{Grid, Volume, memory};
 use super::{InMemory, Task};
 use crate::Error;
 
-/// Most bytes of volumes that stay in memory after they were read.
+/// Largest size of a series that stays in memory after its volumes were read, bytes.
 const KEPT_BYTES: usize = 512 << 20;
-/// Bytes that the volumes of all batches in memory may take together, and volumes in memory for each volume of a batch: as
-/// read ahead, smoothed on two levels with the splines of both, and as corrected.
+/// Memory that the volumes of all batches may take together, bytes.
 const BATCH_BYTES: usize = 1 << 30;
+/// Number of volumes in memory for each volume of a batch: volumes read ahead, volumes smoothed on two levels with the
+/// spline coefficients of both levels, and corrected volumes.
 const COPIES: usize = 12;
 
-/// A volume as read.
+/// A volume of a series as it was read.
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
-    /// The volume; zeros where it is damaged.
+    /// The volume; all zeros if it has voxels that are not finite.
     pub volume: Arc<Volume>,
-    /// How many of its voxels are not finite, where such volumes are left out.
+    /// Number of voxels that are not finite, if the volume is left out because of them.
     pub damage: Option<usize>,
 }
 
 /// Reads the volumes of a series. A series that is small enough is read once and stays in memory.
 pub(super) struct Feed {
     path: PathBuf,
-    /// Whether volumes that are not finite are left out.
+    /// Whether volumes with voxels that are not finite are left out; otherwise they are errors.
     keep_going: bool,
-    /// `None` for a series in memory.
+    /// Reader of the file of the series; `None` for a series in memory.
     reader: Option<SeriesReader>,
     grid: Grid,
     timing: Timing,
     count: usize,
-    /// Index of the volume that the reader is at.
+    /// Index of the volume that is read next.
     next: usize,
-    /// The volumes read so far, from the first; `None` where the series is too large.
+    /// The volumes read so far, from the first; `None` if the series is too large to stay in memory.
     kept: Option<Vec<Entry>>,
 }
 
 impl Feed {
-    /// The series of a task, of at least two volumes: that in memory, or that of its file.
+    /// Opens the series of a task: `series` if it is given, else the file of the task. A series has at least two
+    /// volumes.
     ///
     /// # Errors
     /// A file that is no series; volumes on different grids; too little memory.
@@ -82,7 +84,7 @@ impl Feed {
         Ok(feed)
     }
 
-    /// A volume in memory, checked as those of files are.
+    /// Checks a volume in memory as a volume read from a file is checked: its voxels must be finite.
     fn checked(&mut self, volume: &Arc<Volume>) -> Result<Entry, Error> {
         let index = self.next;
         self.next += 1;
@@ -92,7 +94,8 @@ impl Feed {
         }
     }
 
-    /// A volume with voxels that are not finite.
+    /// Handles volume `index`, of which `count` voxels are not finite: returns a volume of zeros if such volumes are
+    /// left out, else an error.
     fn damaged(&self, index: usize, count: usize) -> Result<Entry, Error> {
         if !self.keep_going {
             let source = antsreg_motion::Error::NotFinite { count };
@@ -102,17 +105,17 @@ impl Feed {
         Ok(Entry { volume: Arc::new(zeros), damage: Some(count) })
     }
 
-    /// The grid of every volume.
+    /// The grid of every volume of the series.
     pub fn grid(&self) -> &Grid {
         &self.grid
     }
 
-    /// Number of volumes.
+    /// Number of volumes of the series.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Times at which the volumes were acquired.
+    /// Times at which the volumes of the series were acquired.
     pub fn timing(&self) -> Timing {
         self.timing
     }
@@ -122,10 +125,11 @@ impl Feed {
         batch(self.grid.len())
     }
 
-    /// A volume. Volumes are read fastest in their order.
+    /// Returns volume `index`, counted from 0. Reading is fastest in the order of the volumes.
     ///
     /// # Errors
-    /// A damaged file; an index that the series does not have; a volume that is not finite, unless such volumes are left out.
+    /// A damaged file; an index that the series does not have; a volume with voxels that are not finite, unless such
+    /// volumes are left out.
     pub fn get(&mut self, index: usize) -> Result<Entry, Error> {
         if let Some(entry) = self.kept.as_ref().and_then(|kept| kept.get(index)) {
             return Ok(entry.clone());
@@ -146,7 +150,7 @@ impl Feed {
         self.read()
     }
 
-    /// Reads the next volume.
+    /// Reads the next volume of the series.
     fn read(&mut self) -> Result<Entry, Error> {
         let (index, count) = (self.next, self.count);
         let read = self.reader.as_mut().map_or(Ok(None), SeriesReader::next_volume);
@@ -167,19 +171,19 @@ impl Feed {
     }
 }
 
-/// Whether volumes of this many voxels stay in memory after they were read.
+/// Whether `count` volumes of `voxels` voxels each stay in memory after they were read.
 fn stays(voxels: usize, count: usize) -> bool {
     voxels.saturating_mul(count).saturating_mul(size_of::<f32>()) <= KEPT_BYTES
 }
 
-/// Number of volumes of this many voxels that are aligned together.
+/// Number of volumes that are aligned together, for volumes of `voxels` voxels.
 fn batch(voxels: usize) -> usize {
     let bytes = voxels.saturating_mul(size_of::<f32>() * COPIES).max(1);
     (BATCH_BYTES / bytes).clamp(2, antsreg_motion::BATCH)
 }
 
-/// Bytes of all volumes that are in memory at once, for a series of `count` volumes that are read from a file; of sums and images
-/// on the grid of the reference too.
+/// Memory that a correction needs at most, bytes: a series of `count` volumes that stays in memory, the volumes of
+/// all batches, and sums and images on the grid of the reference.
 fn bytes_held(voxels: usize, count: usize) -> u64 {
     let read = if stays(voxels, count) { count } else { 0 };
     (voxels.saturating_mul(size_of::<f32>()) as u64).saturating_mul((read + COPIES * batch(voxels) + 16) as u64)
@@ -197,7 +201,7 @@ mod tests {
                 assert!(held <= 2 << 30, "{count} volumes of {voxels} voxels: {held} bytes");
             }
         }
-        // Of volumes as scanners make them, a batch fills a device.
+        // For volumes of a usual size in functional MRI, a batch has the largest number of volumes.
         assert_eq!(batch(64 * 64 * 36), antsreg_motion::BATCH);
     }
 }

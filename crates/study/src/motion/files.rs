@@ -7,7 +7,7 @@ use antsreg_core::io::outputs;
 use super::ReferenceVolume;
 use crate::Error;
 
-/// Files of a motion correction.
+/// Input and output files of a motion correction.
 #[derive(Debug, Clone)]
 pub struct MotionFiles {
     /// Path of the series.
@@ -18,12 +18,13 @@ pub struct MotionFiles {
     pub names: Names,
 }
 
-/// Names of the output files; `None` for a file that is not written.
+/// Paths of the output files of a motion correction; `None` for a file that is not written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names {
-    /// Transforms of all volumes, from points of the reference to points of the volume: ITK's text.
+    /// Text file (ITK format) of the transforms of all volumes, each from points of the reference to points of the
+    /// volume.
     pub transforms: Option<PathBuf>,
-    /// The table of the motion.
+    /// The table (TSV) of the motion parameters of each volume.
     pub table: Option<PathBuf>,
     /// The mean of the corrected volumes.
     pub mean: Option<PathBuf>,
@@ -35,14 +36,15 @@ pub struct Names {
     pub record: Option<PathBuf>,
     /// The corrected series.
     pub corrected: Option<PathBuf>,
-    /// The page to judge the correction by.
+    /// The page (HTML) that shows the result of the correction.
     pub page: Option<PathBuf>,
-    /// The folder of FSL's matrices, one file for each volume.
+    /// The folder of the transforms as FSL matrices, one file for each volume.
     pub matrices: Option<PathBuf>,
 }
 
 impl Names {
-    /// The names that begin with a prefix, folder included; with the corrected series and FSL's matrices where asked for.
+    /// Paths that begin with `prefix`, which includes the folder. `corrected` adds the corrected series, `fsl` the
+    /// folder of FSL matrices.
     pub fn of(prefix: &str, corrected: bool, fsl: bool) -> Names {
         let name = |end: &str| Some(PathBuf::from(format!("{prefix}{end}")));
         Names {
@@ -56,7 +58,7 @@ impl Names {
         }
     }
 
-    /// All files but FSL's matrices.
+    /// Paths of all output files except the FSL matrices.
     pub fn files(&self) -> Vec<&Path> {
         let Names { transforms, table, mean, variance, deviation, record, corrected, page, matrices: _ } = self;
         let all = [transforms, table, mean, variance, deviation, record, corrected, page];
@@ -65,10 +67,10 @@ impl Names {
 }
 
 impl MotionFiles {
-    /// Refuses outputs that cannot be written, or that would replace an input. Makes the folder of FSL's matrices.
+    /// Refuses outputs that cannot be written, or that would replace an input. Creates the folder of FSL matrices.
     ///
     /// # Errors
-    /// What is wrong with a name.
+    /// The path that is refused, and why.
     pub fn check(&self) -> Result<(), Error> {
         let inputs: Vec<&Path> = [Some(self.input.as_path()), self.reference.file()].into_iter().flatten().collect();
         outputs::check(self.names.files(), inputs)?;

@@ -1,4 +1,4 @@
-//! What a motion correction found, and its files.
+//! The result of a motion correction, and its output files.
 
 use std::path::PathBuf;
 
@@ -19,32 +19,32 @@ use super::table::{self, Row};
 use super::{Names, ReferenceVolume, Task};
 use crate::Error;
 
-/// The motion of a series.
+/// The motion found in a series.
 #[derive(Debug, Clone)]
 pub struct Motion {
-    /// From points of the reference to points of each volume, RAS mm.
+    /// Transforms from points of the reference to points of each volume, RAS mm.
     pub transforms: Vec<AffineTransform>,
     /// The motion parameters of each volume.
     pub rows: Vec<Row>,
-    /// The centre of rotations, in the reference, RAS mm.
+    /// Centre of the rotations: a point of the reference, RAS mm.
     pub centre: Point3<f64>,
     /// The grids of the reference and of the volumes.
     pub grids: [Grid; 2],
-    /// Volumes that could not be aligned, counted from 0, and why.
+    /// Indices of volumes that could not be aligned, counted from 0, and why.
     pub failed: Vec<(usize, String)>,
-    /// The device that computed.
+    /// The device on which the motion was computed.
     pub device: Description,
-    /// Seconds from the opening of the series.
+    /// Wall time since the series was opened, seconds.
     pub(super) seconds: f64,
     /// Times at which the volumes were acquired.
     pub(super) timing: Timing,
     /// Sums over the volumes as read, and over the corrected volumes.
     pub(super) sums: [Sums; 2],
-    /// The intensities of voxels of the head over time.
+    /// Intensities over time of some voxels of the head, a list for each voxel.
     pub(super) courses: Vec<Vec<f32>>,
 }
 
-/// The JSON record of a correction.
+/// The JSON record of a motion correction.
 #[derive(Debug, Serialize)]
 struct Record<'a> {
     version: &'static str,
@@ -66,7 +66,7 @@ impl Motion {
         self.sums[1].mean(&self.grids[0])
     }
 
-    /// A volume of the series on the grid of the reference, interpolated as the task has it.
+    /// Resamples volume `index` of the series on the grid of the reference, with the interpolation of the task.
     pub(super) fn corrected(&self, task: &Task, index: usize, volume: &Volume) -> Result<Volume, Error> {
         let count = self.transforms.len();
         let none = || Error::NoVolume { path: task.files.input.clone(), index, count };
@@ -75,7 +75,8 @@ impl Motion {
         Ok(apply::resample(volume, &self.grids[0], &chain, task.reading.on(&volume.grid), 0.0))
     }
 
-    /// Writes files, the corrected series included; `feed` reads the series. They get their names together.
+    /// Writes all output files, the corrected series included; `feed` reads the series. All files appear together at
+    /// the end.
     ///
     /// # Errors
     /// A file that cannot be read or written.
@@ -92,7 +93,7 @@ impl Motion {
         Ok(outputs.commit()?)
     }
 
-    /// Writes all files but the corrected series.
+    /// Writes all output files except the corrected series.
     ///
     /// # Errors
     /// A file that cannot be written.

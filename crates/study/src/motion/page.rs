@@ -1,4 +1,4 @@
-//! The page of a motion correction.
+//! The page (HTML) of a motion correction.
 
 use antsreg_core::Volume;
 use antsreg_report::{
@@ -9,25 +9,25 @@ use super::{Names, Row, Task};
 use crate::words::{self, stem};
 use crate::{Error, geometry};
 
-/// A volume that moved farther than this since the one before is counted, mm (Power et al. 2012).
+/// Framewise displacement above which a volume is counted as moved, mm (Power et al. 2012).
 const FAR_MM: f64 = 0.5;
 
-/// A correction as input of its page.
+/// The result of a motion correction, as input of its page.
 pub(super) struct Page<'a> {
     pub task: &'a Task,
-    /// The files that are written.
+    /// Paths of the files that are written.
     pub names: &'a Names,
     pub rows: &'a [Row],
-    /// Volumes that could not be aligned, counted from 0, and why.
+    /// Indices of volumes that could not be aligned, counted from 0, and why.
     pub failed: &'a [(usize, String)],
     /// The mean of the volumes as read, and of the corrected volumes.
     pub means: &'a [Volume; 2],
-    /// The intensities of voxels of the head over time.
+    /// Intensities over time of some voxels of the head, a list for each voxel.
     pub courses: &'a [Vec<f32>],
 }
 
 impl Page<'_> {
-    /// The page, as HTML.
+    /// Makes the page of a motion correction as HTML.
     ///
     /// # Errors
     /// A page that cannot be made.
@@ -67,8 +67,14 @@ impl Page<'_> {
             Ok(Chart { title: title.into(), svg, note: note.into() })
         };
         Ok(vec![
-            chart("Translations", "mm", "Of the reference's centre of mass, in RAS.", false, translations)?,
-            chart("Rotations", "degrees", "About the reference's centre of mass.", false, rotations.collect())?,
+            chart("Translations", "mm", "Translations of the reference's centre of mass, RAS.", false, translations)?,
+            chart(
+                "Rotations",
+                "degrees",
+                "Rotations about the reference's centre of mass.",
+                false,
+                rotations.collect(),
+            )?,
             chart(
                 "Framewise displacement",
                 "mm",
@@ -79,7 +85,7 @@ impl Page<'_> {
             chart(
                 "DVARS",
                 "× noise",
-                "Change of the corrected intensities since the volume before, as a multiple of what noise alone lets expect.",
+                "Change of the corrected intensities since the volume before, divided by the change expected of noise alone.",
                 true,
                 change("DVARS", |row| row.dvars.map(|[_, standard]| standard)),
             )?,
@@ -122,7 +128,7 @@ impl Page<'_> {
                 .failed
                 .iter()
                 .map(|(index, why)| {
-                    format!("volume {index}, counted from 0: {why}; it has the transform of the volume before")
+                    format!("volume {index}, counted from 0: {why}; the transform of the volume before is used")
                 })
                 .collect(),
             sections: vec![Section {

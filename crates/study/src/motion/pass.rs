@@ -17,10 +17,10 @@ use super::sums::Sums;
 use super::{Progress, Task};
 use crate::Error;
 
-/// Batches that wait for the next step, at most.
+/// Largest number of batches that wait between two steps of a pass.
 const WAITING: usize = 1;
 
-/// The input of a pass.
+/// Inputs of one pass over a series.
 pub(super) struct Pass<'a> {
     pub task: &'a Task,
     pub feed: &'a mut Feed,
@@ -29,24 +29,25 @@ pub(super) struct Pass<'a> {
     pub observer: &'a mut dyn FnMut(Progress) -> ControlFlow<()>,
     /// Number of volumes aligned in all passes so far, and the expected total.
     pub progress: &'a mut Progress,
-    /// Writes the corrected volumes, in their order; `None` where they are not written.
+    /// Writes the corrected volumes, in their order; `None` if they are not written.
     pub write: Option<(&'a mut Outputs, Write<'a>)>,
 }
 
-/// A function that writes a series from the batches that a channel gives.
+/// A function that writes the corrected series from the batches of volumes that a channel delivers.
 pub(super) type Write<'a> = &'a (dyn Fn(&mut Outputs, Receiver<Vec<Volume>>) -> Result<(), Error> + Sync);
 
-/// What a pass found.
+/// Results of one pass over a series.
 pub(super) struct Passed {
-    /// From points of the reference to points of each volume, RAS mm.
+    /// Transforms from points of the reference to points of each volume, RAS mm.
     pub transforms: Vec<AffineTransform>,
-    /// Volumes that could not be aligned, counted from 0, and why.
+    /// Indices of volumes that could not be aligned, counted from 0, and why.
     pub failed: Vec<(usize, String)>,
-    /// Sums over the corrected volumes, and over the volumes as read.
+    /// Sums over the corrected volumes.
     pub sums: Sums,
+    /// Sums over the volumes as read.
     pub sums_before: Sums,
     pub quality: Quality,
-    /// The centre of rotations, in the reference, RAS mm.
+    /// Centre of the rotations: a point of the reference, RAS mm.
     pub centre: Point3<f64>,
 }
 
@@ -84,7 +85,8 @@ impl antsreg_register::Task for Pass<'_> {
                     if let ControlFlow::Break(()) = observer(*progress) {
                         return Err(antsreg_register::Error::Stopped.into());
                     }
-                    // Without a writer nobody receives them; nor after an error of it, which ends the pass.
+                    // Sending fails if there is no writer; this is no error. It also fails after an error of the
+                    // writer; this ends the pass.
                     if corrected.send(volumes).is_err() && writer.is_some() {
                         break;
                     }
@@ -101,7 +103,7 @@ impl antsreg_register::Task for Pass<'_> {
     }
 }
 
-/// Reads all volumes, a batch at a time, until nobody receives them.
+/// Reads all volumes and sends them in batches. Ends early if a volume cannot be read or the receiver is gone.
 fn read(feed: &mut Feed, to: &Sender<Result<Vec<Entry>, Error>>) {
     let (count, step) = (feed.count(), feed.batch());
     for first in (0..count).step_by(step) {
@@ -123,7 +125,7 @@ struct State<'a, B: Backend> {
 }
 
 impl<B: Backend> State<'_, B> {
-    /// Aligns and resamples the next volumes; the corrected volumes.
+    /// Aligns and resamples the volumes of a batch. Returns the corrected volumes.
     fn process(&mut self, batch: &[Entry]) -> Result<Vec<Volume>, Error> {
         let Passed { transforms, failed, sums, sums_before, quality, .. } = &mut self.passed;
         let first = transforms.len();
@@ -153,7 +155,7 @@ impl<B: Backend> State<'_, B> {
 }
 
 impl Task {
-    /// An error of a volume.
+    /// Creates the error about volume `index` of the series.
     fn of_volume(&self, index: usize, source: antsreg_motion::Error) -> Error {
         Error::MotionVolume { path: self.files.input.clone(), index, source }
     }

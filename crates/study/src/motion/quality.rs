@@ -1,28 +1,30 @@
-//! How much the intensities of a corrected series change from one volume to the next.
+//! Measures how much the intensities of a corrected series change from one volume to the next.
 
 use antsreg_core::Volume;
 use antsreg_core::intensity;
 use rayon::prelude::*;
 
-/// The share of the way from the 2nd to the 98th percentile above which a voxel of the reference belongs to the head.
+/// Threshold of the head's voxels: this share of the intensity range from the 2nd to the 98th percentile of the
+/// reference.
 const HEAD: f32 = 0.2;
-/// Largest number of voxels whose intensities over time are stored, and of these intensities.
+/// Largest number of voxels whose intensities over time are stored.
 const MOST_COURSES: usize = 20_000;
+/// Largest number of stored intensities, all voxels and volumes together.
 const MOST_VALUES: usize = 1 << 24;
-/// Voxels that one thread adds up.
+/// Number of voxels whose values one thread sums at a time.
 const PIECE: usize = 1 << 14;
 
-/// DVARS of a series (Power et al. 2012): the root of the mean squared change of the head's voxels from volume to volume; and as
-/// a multiple of what is expected of a series that only has noise (Nichols 2013, "Notes on creating a standardized version of
-/// DVARS").
+/// DVARS of a series (Power et al. 2012): the root of the mean squared change of the head's voxels from volume to
+/// volume. Standardised DVARS is the ratio to the value expected for a series that only has noise (Nichols 2013,
+/// "Notes on creating a standardized version of DVARS").
 pub(super) struct Quality {
     /// Indices of the voxels of the head.
     head: Vec<usize>,
     /// Intensities of the head's voxels in the previous volume.
     before: Option<Vec<f32>>,
-    /// Every how many voxels of the head the intensities over time are stored.
+    /// Step between voxels of the head whose intensities over time are stored: 1 stores all, 2 every second voxel.
     every: usize,
-    /// Stored intensities, volume after volume.
+    /// Stored intensities of the chosen voxels, volume after volume.
     courses: Vec<f32>,
     /// DVARS of each volume except the first.
     dvars: Vec<f64>,
@@ -39,14 +41,14 @@ impl Quality {
         Quality { head, before: None, every, courses: Vec::new(), dvars: Vec::new() }
     }
 
-    /// Adds the next corrected volume.
+    /// Adds the next corrected volume of the series.
     pub fn add(&mut self, volume: &Volume) {
         let values: Vec<f32> = self.head.par_iter().with_min_len(PIECE).map(|n| volume.voxels[*n]).collect();
         if let Some(before) = &self.before {
             let changes = values.par_chunks(PIECE).zip(before.par_chunks(PIECE)).map(|(now, before)| {
                 now.iter().zip(before).map(|(now, before)| f64::from(now - before).powi(2)).sum::<f64>()
             });
-            // The pieces are added in their order.
+            // Partial sums are added in the order of the voxels, so that the result does not depend on the threads.
             let sum: f64 = changes.collect::<Vec<f64>>().iter().sum();
             self.dvars.push((sum / values.len().max(1) as f64).sqrt());
         }
@@ -56,7 +58,7 @@ impl Quality {
 
     /// The intensities of some voxels of the head over time: a row for each voxel, in the order of the voxels.
     pub fn courses(&self) -> Vec<Vec<f32>> {
-        /// Voxels that are read together: a volume's values lie next to each other.
+        /// Number of voxels that are copied together, because their values in one volume lie next to each other.
         const TOGETHER: usize = 64;
         let kept = self.head.len().div_ceil(self.every);
         let mut courses: Vec<Vec<f32>> = vec![Vec::new(); kept];
@@ -76,8 +78,9 @@ impl Quality {
     }
 }
 
-/// The mean over the voxels of the standard deviation of the change from volume to volume that the voxel's robust standard
-/// deviation and its correlation with the volume before let expect.
+/// Change from volume to volume that is expected of noise alone, as a mean over the voxels. For each voxel: the
+/// standard deviation of the change, computed from the robust standard deviation and the lag-one autocorrelation of
+/// the voxel.
 fn expected_change(courses: &[Vec<f32>]) -> f64 {
     let of_voxel = |course: &Vec<f32>| {
         let course: Vec<f64> = course.iter().copied().map(f64::from).collect();
@@ -87,7 +90,8 @@ fn expected_change(courses: &[Vec<f32>]) -> f64 {
     changes.iter().sum::<f64>() / courses.len().max(1) as f64
 }
 
-/// The distance of the quartiles, as a standard deviation of normal values.
+/// Robust standard deviation: the interquartile range divided by the interquartile range of a standard normal
+/// distribution.
 fn robust_deviation(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -96,7 +100,7 @@ fn robust_deviation(values: &[f64]) -> f64 {
     (upper - lower) / 1.349
 }
 
-/// The correlation of a course with itself one volume later; 0 where the course is constant.
+/// Lag-one autocorrelation of a voxel's intensities over time; 0 if they are constant.
 fn lag_one_correlation(values: &[f64]) -> f64 {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     let square: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();

@@ -1,4 +1,4 @@
-//! A motion correction from a file to files.
+//! Runs a motion correction from a file of a series to output files.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -28,12 +28,12 @@ pub struct Task {
     pub files: MotionFiles,
     /// The options of the alignment.
     pub options: Options,
-    /// How volumes are read between their voxels for the corrected series and the images of it.
+    /// Interpolation of the volumes for the corrected series and for the images computed from it.
     pub reading: Reading,
     /// Whether volumes that cannot be aligned are left out, instead of ending the correction. Such a volume gets the
     /// transform of the volume before.
     pub keep_going: bool,
-    /// The command, for the record.
+    /// The command line of the program, kept in the record.
     pub command_line: Vec<String>,
 }
 
@@ -42,32 +42,33 @@ pub struct Task {
 pub struct Progress {
     /// Number of volumes that are aligned so far.
     pub aligned: usize,
-    /// All volumes; twice as many as the series has where the reference is its mean.
+    /// Number of volumes to align in all passes: twice the volumes of the series if the reference is its mean, else
+    /// once.
     pub of: usize,
 }
 
-/// A series whose motion is known. Its files get their names by [`Found::commit`].
+/// A series whose motion is known. [`Found::commit`] gives the output files their final names.
 #[derive(Debug)]
 pub struct Found {
     /// The output files written so far; more files may be added.
     pub outputs: Outputs,
-    /// What was found.
+    /// The motion of the series.
     pub motion: Motion,
 }
 
-/// A series that was corrected.
+/// Result of a motion correction whose output files are in place.
 #[derive(Debug, Clone)]
 pub struct Corrected {
     /// The files that were written.
     pub paths: Vec<PathBuf>,
     /// The motion parameters of each volume.
     pub rows: Vec<Row>,
-    /// Volumes that could not be aligned, counted from 0, and why.
+    /// Indices of volumes that could not be aligned, counted from 0, and why.
     pub failed: Vec<(usize, String)>,
 }
 
 impl Found {
-    /// Gives the files their names.
+    /// Gives the output files their final names.
     ///
     /// # Errors
     /// A file that cannot be renamed.
@@ -77,7 +78,8 @@ impl Found {
     }
 }
 
-/// Aligns every volume of a series to the reference and writes what was asked for. The observer may stop it.
+/// Aligns every volume of a series to the reference and writes the requested files. The observer may stop the
+/// correction.
 ///
 /// # Errors
 /// A file that is no series, is damaged or cannot be written; a volume that cannot be aligned, unless such volumes are left
@@ -95,34 +97,34 @@ pub fn run(
 pub struct InMemory {
     /// The volumes, all on one grid.
     pub volumes: Vec<Arc<Volume>>,
-    /// Times at which they were acquired.
+    /// Times at which the volumes were acquired.
     pub timing: Timing,
 }
 
-/// A series whose files were checked, and whose reference was read. No device is needed until then.
+/// A series whose input and output paths were checked, and whose reference was read. No device is needed so far.
 pub struct Opened<'a> {
     task: &'a Task,
     feed: Feed,
-    /// The volume to which the volumes are aligned first.
+    /// The volume to which all volumes are aligned in the first pass.
     reference: Volume,
     began: Instant,
 }
 
 impl<'a> Opened<'a> {
-    /// Checks the names, opens the series and reads the reference.
+    /// Checks the output paths, opens the series and reads the reference.
     ///
     /// # Errors
-    /// Names that cannot be written; a file that is no series or is damaged; a volume that the series does not have; too
-    /// little memory.
+    /// Output files that cannot be written; a file that is no series or is damaged; a volume that the series does not
+    /// have; too little memory.
     pub fn new(task: &'a Task) -> Result<Opened<'a>, Error> {
         Opened::of(task, None, None)
     }
 
-    /// As [`Opened::new`], of a series or a reference that is in memory. The names of their files in the task are what messages
-    /// call them.
+    /// Opens a task as [`Opened::new`] does, with the series or the reference given in memory. Messages call them by
+    /// the paths in the task.
     ///
     /// # Errors
-    /// Those of [`Opened::new`].
+    /// The errors of [`Opened::new`].
     pub fn of(task: &'a Task, series: Option<&InMemory>, reference: Option<Volume>) -> Result<Opened<'a>, Error> {
         let began = Instant::now();
         task.files.check()?;
@@ -146,10 +148,10 @@ impl<'a> Opened<'a> {
         Ok(Opened { task, feed, reference, began })
     }
 
-    /// Aligns all volumes and writes the files, which do not have their names yet, so that others can be added.
+    /// Aligns all volumes and writes the output files under temporary names, so that further files can be added.
     ///
     /// # Errors
-    /// Those of [`run`].
+    /// The errors of [`run`].
     pub fn find(
         self,
         device: &Device,
@@ -211,7 +213,8 @@ impl<'a> Opened<'a> {
 }
 
 impl Task {
-    /// Writes files of a series whose motion was found by this task, the corrected series included, which is read again.
+    /// Writes output files of a series whose motion was found by this task. The series is read again for the
+    /// corrected series.
     ///
     /// # Errors
     /// A file that cannot be read or written.
@@ -221,7 +224,7 @@ impl Task {
         motion.save(self, names, &mut Feed::of(self, series)?)
     }
 
-    /// A corrected volume, counted from 0, of a series whose motion was found by this task.
+    /// Resamples volume `index`, counted from 0, of a series whose motion was found by this task.
     ///
     /// # Errors
     /// A file that cannot be read; an index that the series does not have.

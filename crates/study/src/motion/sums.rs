@@ -1,27 +1,27 @@
-//! Images of all corrected volumes together.
+//! Mean, variance and standard deviation over the volumes of a series.
 
 use antsreg_core::{Grid, Volume};
 use rayon::prelude::*;
 
-/// Voxels that one thread adds up.
+/// Number of voxels whose values one thread sums at a time.
 const PIECE: usize = 1 << 14;
 
-/// Sums over the volumes, voxel by voxel.
+/// Sums over the volumes of a series, voxel by voxel.
 #[derive(Debug, Clone)]
 pub(super) struct Sums {
     count: usize,
     sum: Vec<f64>,
-    /// Of the squared distances from the mean so far (Welford 1962); nothing where no variance is asked for.
+    /// Sums of the squared distances from the mean so far (Welford 1962); empty if no variance is requested.
     squares: Vec<f64>,
 }
 
 impl Sums {
-    /// Of volumes of this many voxels; of their squares only where they are asked for.
+    /// Creates the sums for volumes of `voxels` voxels. `squares`: whether the variance is requested.
     pub fn new(voxels: usize, squares: bool) -> Sums {
         Sums { count: 0, sum: vec![0.0; voxels], squares: vec![0.0; if squares { voxels } else { 0 }] }
     }
 
-    /// Adds a volume.
+    /// Adds a volume to the sums.
     pub fn add(&mut self, voxels: &[f32]) {
         let before = self.count as f64;
         self.count += 1;
@@ -35,19 +35,19 @@ impl Sums {
         sums.zip(voxels).for_each(|(sum, value)| *sum += f64::from(*value));
     }
 
-    /// The mean, on the grid of the reference.
+    /// Mean over the volumes, on the grid of the reference.
     pub fn mean(&self, grid: &Grid) -> Volume {
         let count = self.count.max(1) as f64;
         Volume { grid: grid.clone(), voxels: self.sum.iter().map(|sum| (sum / count) as f32).collect() }
     }
 
-    /// The variance, with the number of volumes less one as divisor.
+    /// Variance over the volumes, with the number of volumes less one as divisor.
     pub fn variance(&self, grid: &Grid) -> Volume {
         let over = (self.count.max(2) - 1) as f64;
         Volume { grid: grid.clone(), voxels: self.squares.iter().map(|square| (square / over) as f32).collect() }
     }
 
-    /// The standard deviation: the root of the variance.
+    /// Standard deviation over the volumes: the root of the variance.
     pub fn deviation(&self, grid: &Grid) -> Volume {
         let mut volume = self.variance(grid);
         volume.voxels.iter_mut().for_each(|value| *value = value.sqrt());

@@ -1,4 +1,4 @@
-//! Further images of a head, and the rigid transforms between them and the scan.
+//! Further images of a scanned head, and the rigid transforms from the scan to these images.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use antsreg_register::{Grids, Options, Preset, Recipe, Side, register};
 use crate::Error;
 use crate::pair::{CarriedRecord, StartFile, name_files};
 
-/// A further image of a head.
+/// A further image of a scanned head, aligned with the scan.
 #[derive(Debug)]
 pub struct Carried {
     /// Path of the image.
@@ -20,12 +20,12 @@ pub struct Carried {
     pub suffix: String,
     /// The image.
     pub image: Arc<Volume>,
-    /// Maps points of the scan to points of the image, RAS mm.
+    /// Rigid transform from points of the scan to points of the image, RAS mm.
     pub rigid: AffineTransform,
 }
 
 impl Carried {
-    /// The record of this image.
+    /// Record of the image and of its rigid transform.
     pub fn record(&self) -> CarriedRecord {
         let matrix = self.rigid.to_homogeneous();
         let rows = std::array::from_fn(|row| std::array::from_fn(|column| matrix[(row, column)]));
@@ -39,7 +39,8 @@ fn options(scan: &Side) -> Result<Options, Error> {
     Ok(recipe.options(scan.grid().shape)?)
 }
 
-/// Aligns a further image with a scan. Returns the rigid map from points of the scan to points of the image, RAS mm.
+/// Aligns a further image with a scan of the same head. Returns the rigid map from points of the scan to points of
+/// the image, RAS mm.
 ///
 /// # Errors
 /// Images that do not overlap; a device that fails.

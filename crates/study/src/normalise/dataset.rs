@@ -11,7 +11,7 @@ use crate::Error;
 /// The version of BIDS that the names follow.
 const BIDS: &str = "1.9.0";
 
-/// Patterns of files whose names BIDS does not define.
+/// Patterns of files in the dataset whose names BIDS does not define; the content of `.bidsignore`.
 const IGNORED: &str = "*.html\nlogs/\nsummary.csv\n*_xfm.*\n";
 
 /// A dataset of derivatives in a folder.
@@ -24,7 +24,7 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// The dataset of the derivatives of scans.
+    /// The dataset in `folder` that receives the derivatives of `scans`.
     pub fn of(folder: &Path, scans: &[Scan]) -> Dataset {
         let first = scans.first().and_then(|scan| scan.root.clone());
         let raw = first.filter(|root| scans.iter().all(|scan| scan.root.as_ref() == Some(root)));

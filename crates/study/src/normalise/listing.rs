@@ -25,14 +25,12 @@ pub struct Scan {
     pub root: Option<PathBuf>,
 }
 
-/// Lists the scans of each source, in order. A source is a BIDS folder, a table (`.csv`), or an image; further images
-/// of the same
-/// head are joined to it by commas. `also` holds the suffixes of further images in BIDS folders, and their columns in
-/// tables. If
-/// `also` is empty, T2w and FLAIR images of BIDS folders are taken.
+/// Lists the scans of each source, in order. A source is a BIDS folder, a table (`.csv`), or an image; commas join
+/// further images of the same head to an image. `also` holds the suffixes of further images in BIDS folders, and
+/// their columns in tables. If `also` is empty, T2w and FLAIR images of BIDS folders are taken.
 ///
 /// # Errors
-/// Those of [`subjects::list`].
+/// The errors of [`subjects::list`].
 pub fn list(sources: &[PathBuf], also: &[String]) -> Result<Vec<Scan>, Error> {
     let mut scans = Vec::new();
     for source in sources {

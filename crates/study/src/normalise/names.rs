@@ -40,7 +40,7 @@ impl BidsName {
         BidsName { entities: subject.split('_').filter_map(entity).collect(), suffix }
     }
 
-    /// The entities joined by underscores.
+    /// The entities of the name, joined by underscores.
     pub fn entities(&self) -> String {
         let joined: Vec<String> = self.entities.iter().map(|[key, value]| format!("{key}-{value}")).collect();
         joined.join("_")
@@ -90,7 +90,7 @@ impl Derivatives {
         Derivatives { place, name, space: space.into() }
     }
 
-    /// The suffix of the scan.
+    /// The BIDS suffix of the scan, such as `T1w`.
     pub fn suffix(&self) -> &str {
         &self.name.suffix
     }
@@ -113,12 +113,13 @@ impl Derivatives {
         }
     }
 
-    /// Path of an image of the head without shading, with this suffix, on the grid of the scan.
+    /// Path of an image of the head after bias correction, on the grid of the scan; `suffix` is the image's BIDS
+    /// suffix.
     pub fn image(&self, suffix: &str) -> PathBuf {
         self.file(&format!("desc-preproc_{suffix}.nii.gz"))
     }
 
-    /// Path of the image with this suffix on the grid of the template.
+    /// Path of an image of the head on the grid of the template; `suffix` is the image's BIDS suffix.
     pub fn image_in_space(&self, suffix: &str) -> PathBuf {
         self.file(&format!("space-{}_desc-preproc_{suffix}.nii.gz", self.space))
     }
@@ -133,22 +134,22 @@ impl Derivatives {
         self.file(&format!("space-{}_desc-brain_mask.nii.gz", self.space))
     }
 
-    /// Path of the transform for images from the scan to the template.
+    /// Path of the transform that resamples images of the scan onto the template.
     pub fn to_space(&self) -> PathBuf {
         self.transform(&self.name.suffix, &self.space, "h5")
     }
 
-    /// Path of the transform for images from the template to the scan.
+    /// Path of the transform that resamples images of the template onto the scan.
     pub fn from_space(&self) -> PathBuf {
         self.transform(&self.space, &self.name.suffix, "h5")
     }
 
-    /// Path of the rigid transform for a further image of the head to the scan.
+    /// Path of the rigid transform that resamples a further image of the head onto the scan.
     pub fn to_scan(&self, suffix: &str) -> PathBuf {
         self.transform(suffix, &self.name.suffix, "txt")
     }
 
-    /// Path of the HTML page.
+    /// Path of the HTML page of the scan.
     pub fn page(&self) -> PathBuf {
         match &self.place {
             Place::Dataset(folder) => folder.join(format!("{}.html", self.name.entities())),
@@ -156,7 +157,7 @@ impl Derivatives {
         }
     }
 
-    /// Path of the JSON record.
+    /// Path of the JSON record of the scan's registration.
     pub fn record(&self) -> PathBuf {
         match &self.place {
             Place::Dataset(folder) => folder.join("logs").join(format!("{}_record.json", self.name.entities())),
@@ -169,7 +170,8 @@ impl Derivatives {
         image.with_file_name(stem(image) + ".json")
     }
 
-    /// The names of a registration's outputs, with further images of these suffixes, and with a page if `page`.
+    /// Paths of all outputs for one scan. `carried` holds the suffixes of its further images; `page` says whether a
+    /// page is written.
     pub fn names(&self, carried: &[String], page: bool) -> Names {
         let own = [self.image(&self.name.suffix), self.mask(), self.mask_in_space()];
         let others = carried.iter().flat_map(|suffix| [self.image(suffix), self.image_in_space(suffix)]);

@@ -22,26 +22,26 @@ use crate::{Error, brain};
 pub enum Output {
     /// Into a BIDS dataset in this folder.
     Dataset(PathBuf),
-    /// Beside each other, for one scan, under names that begin with this prefix.
+    /// Into one folder, for one scan, under names that begin with this prefix.
     Prefix(String),
 }
 
 /// The request of a normalisation.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// All scans, of which a shard may be processed.
+    /// All scans. If there is a shard, only its scans are processed.
     pub scans: Vec<Scan>,
     /// The shard to process; `None` for all scans.
     pub shard: Option<Shard>,
     /// Where the derivatives are written.
     pub output: Output,
-    /// The template space.
+    /// The template space to which heads are registered.
     pub space: Space,
     /// Whether the shading is removed from the scans.
     pub bias: bool,
     /// The recipe of the registration of the brains.
     pub recipe: Recipe,
-    /// The start of the registration.
+    /// The initial transform of each registration.
     pub start: StartFile,
     /// Interpolation of the images.
     pub interpolation: Interpolation,
@@ -52,7 +52,7 @@ pub struct Request {
 /// The batch made from a request.
 #[derive(Debug)]
 pub struct Normalisation {
-    /// The files that all scans share. Fields for the files of a scan are empty.
+    /// The files that all scans share. The fields for files of one scan are empty.
     pub shared: PairFiles,
     /// The recipe of the registration.
     pub recipe: Recipe,
@@ -60,9 +60,9 @@ pub struct Normalisation {
     pub jobs: Vec<Job>,
     /// The work for each scan in addition to its registration.
     pub steps: Normalising,
-    /// The dataset to write; `None` if the files begin with a prefix.
+    /// The BIDS dataset to write; `None` if the output is a prefix.
     pub dataset: Option<Dataset>,
-    /// The template space.
+    /// The template space to which heads are registered.
     space: Space,
 }
 

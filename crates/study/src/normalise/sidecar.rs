@@ -17,8 +17,8 @@ pub fn source(scan: &Scan, file: &Path) -> String {
     below.map_or_else(|| file.display().to_string(), |below| format!("bids:raw:{}", below.display()))
 }
 
-/// Of an image of the head, made of these sources; on the grid of the template if a space is given. `stripped`: it shows a brain
-/// alone.
+/// The sidecar of a head image made from the files `sources`. With a `space` the image lies on the grid of the
+/// template. `stripped`: the image shows a brain without skull.
 pub fn image(sources: &[String], space: Option<&Space>, stripped: bool) -> Value {
     with_reference(json!({ "Sources": sources, "SkullStripped": stripped }), space)
 }

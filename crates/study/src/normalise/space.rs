@@ -13,13 +13,13 @@ use crate::{Error, FileIdentity, brain, inputs};
 /// The BIDS name of the built-in template's space.
 const BUILT_IN: &str = "MNI152NLin2009cAsym";
 
-/// The space that heads are brought to: a template, whose brain is what they are registered to.
+/// The template space to which heads are registered: a template, whose brain is the fixed image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Space {
     /// Name of the space in file names: letters and digits.
     pub name: String,
-    /// The template, and the mask of its brain; `None` for the built-in one. Without a mask the brain of a head is extracted when
-    /// the first scan is registered.
+    /// Paths of the template and of its brain mask; `None` for the built-in template. Without a mask, the brain of
+    /// the template is extracted when the first scan is registered.
     pub template: Option<(PathBuf, Option<PathBuf>)>,
 }
 
@@ -31,7 +31,7 @@ impl Space {
         Space { name: name.unwrap_or(usual), template: template.map(|template| (template, mask)) }
     }
 
-    /// What the fixed image is called in records and messages: the path of its file, or the name of the space.
+    /// Name of the fixed image in records and messages: the path of its file, or the name of the space.
     pub fn path(&self) -> PathBuf {
         self.template.as_ref().map_or_else(|| self.name.clone().into(), |(template, _)| template.clone())
     }
@@ -41,7 +41,8 @@ impl Space {
         self.template.as_ref()?.1.as_deref()
     }
 
-    /// The template, its brain alone where it has a mask, and the files as they were when they were read.
+    /// Reads the template (if there is a mask, only its brain). Also returns the identities of the files that were
+    /// read.
     ///
     /// # Errors
     /// Files that cannot be read or do not fit each other.

@@ -1,4 +1,4 @@
-//! What is done with a head beside the registration of its brain.
+//! The work on each head in addition to the registration of its brain.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -32,20 +32,21 @@ pub struct Task {
     pub derivatives: Derivatives,
 }
 
-/// The steps of a normalisation: the brain is found before the registration, and the whole head is brought over after it.
+/// The steps of a normalisation: the brain is extracted before the registration, and the whole head is resampled
+/// after it.
 #[derive(Debug)]
 pub struct Normalising {
-    /// The head template by which brains are found.
+    /// The head template by which brains are extracted.
     pub template: Template,
-    /// The space that heads are brought to.
+    /// The template space to which heads are registered.
     pub space: Space,
     /// Interpolation of the scans.
     pub interpolation: Interpolation,
-    /// The scans with their derivatives, by the name of the job.
+    /// The scans with the names of their derivatives, by the name of the job.
     pub tasks: BTreeMap<String, Task>,
 }
 
-/// A head whose brain was found.
+/// A head whose brain was extracted, with its further images.
 #[derive(Debug)]
 pub struct Prepared {
     head: Arc<Volume>,
@@ -173,7 +174,7 @@ impl Steps for Normalising {
 struct Files<'a>(Vec<(PathBuf, Writing<'a, Error>)>);
 
 impl<'a> Files<'a> {
-    /// Adds an image and its JSON sidecar; no `write` means that another step writes the image.
+    /// Adds an image and its JSON sidecar. Without `write` another step writes the image.
     fn image(&mut self, path: PathBuf, beside: Value, write: Option<Writing<'a, Error>>) {
         self.0.push((Derivatives::sidecar(&path), json(beside)));
         self.0.extend(write.map(|write| (path, write)));

@@ -1,4 +1,4 @@
-//! The two sides of a registration prepared: brains in the place of heads.
+//! Extracts the brains of the fixed and the moving image before a registration.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::skulls::Skull;
 use crate::{Error, brain};
 
 impl Inputs {
-    /// Extracts the brains of the sides that `files.brain` says, and leaves the heads to be shown.
+    /// Extracts the brains of the images that `files.brain` selects. The whole heads are kept for pages.
     ///
     /// # Errors
     /// A head whose brain cannot be found; a registration that was stopped.
@@ -35,7 +35,7 @@ impl Inputs {
         Ok(())
     }
 
-    /// The image that is shown of a side, 0 for the fixed one: the whole head where its brain was registered.
+    /// The image of a side (0 fixed, 1 moving) that pages show: the whole head, even if its brain was registered.
     ///
     /// # Errors
     /// An image on a device that fails.

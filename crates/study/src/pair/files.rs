@@ -13,7 +13,7 @@ use crate::skulls::BrainChoice;
 use crate::transforms::{TransformFile, read_affine};
 use crate::{Error, inputs};
 
-/// The end of the name of a page after the prefix, unless another name is given.
+/// End of the default path of a page, after the prefix.
 const REPORT: &str = "report.html";
 
 /// The files of one registration.
@@ -23,11 +23,11 @@ pub struct PairFiles {
     pub fixed: PathBuf,
     /// Path of the moving image.
     pub moving: PathBuf,
-    /// Further channels of both sides.
+    /// Files of the further channels of both sides.
     pub channels: Vec<ChannelFiles>,
     /// Path of the mask of the fixed image.
     pub fixed_mask: Option<PathBuf>,
-    /// White matter of the fixed image, for boundary-based registration.
+    /// Path of the white matter mask of the fixed image, for boundary-based registration.
     pub white_matter: Option<PathBuf>,
     /// Path of the mask of the moving image.
     pub moving_mask: Option<PathBuf>,
@@ -38,11 +38,11 @@ pub struct PairFiles {
     pub bias: Corrected,
     /// Label maps.
     pub labels: Labels,
-    /// The start of the registration.
+    /// The initial transform of the registration.
     pub start: StartFile,
-    /// Of which images the brain is extracted and registered.
+    /// Images whose brain is extracted and registered instead of the head.
     pub brain: BrainChoice,
-    /// Start of all output names, folder included.
+    /// Start of the paths of all output files, folder included.
     pub prefix: String,
     /// Which images and warps are written, and in which form.
     pub writing: Writing,
@@ -72,7 +72,7 @@ pub struct Labels {
     pub interpolation: LabelInterpolation,
 }
 
-/// The start of a registration, which may be in a file.
+/// The initial transform of a registration, which may be read from a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StartFile {
@@ -86,7 +86,7 @@ pub enum StartFile {
 }
 
 impl StartFile {
-    /// The default start of a registration with this model.
+    /// The default initial transform of a registration with this model.
     pub fn usual(model: Model) -> StartFile {
         match model.usual_start() {
             Start::Headers => StartFile::Headers,
@@ -94,7 +94,7 @@ impl StartFile {
         }
     }
 
-    /// Reads the start.
+    /// Returns the initial transform; reads it if it is in a file.
     ///
     /// # Errors
     /// A file that cannot be read or holds no affine map.
@@ -162,37 +162,37 @@ impl Format {
     }
 }
 
-/// Paths of the outputs; `None` for those that are not written.
+/// Paths of the output files of a registration; `None` for a file that is not written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Names {
-    /// The affine map, fixed → moving.
+    /// Path of the affine map, fixed → moving.
     pub affine: Option<PathBuf>,
-    /// The warp: the displacement before the affine.
+    /// Path of the warp: the displacement of points of the fixed image before the affine.
     pub warp: Option<PathBuf>,
-    /// The inverse of the warp.
+    /// Path of the inverse of the warp.
     pub inverse_warp: Option<PathBuf>,
-    /// All transforms, fixed → moving, in one file.
+    /// Path of all transforms, fixed → moving, in one file.
     pub composite: Option<PathBuf>,
-    /// All transforms, moving → fixed, in one file.
+    /// Path of all transforms, moving → fixed, in one file.
     pub inverse_composite: Option<PathBuf>,
-    /// The moving image on the fixed grid.
+    /// Path of the moving image on the fixed grid.
     pub warped: Option<PathBuf>,
-    /// The fixed image on the moving grid.
+    /// Path of the fixed image on the moving grid.
     pub inverse_warped: Option<PathBuf>,
-    /// The moving labels on the fixed grid.
+    /// Path of the moving labels on the fixed grid.
     pub labels: Option<PathBuf>,
-    /// The table of overlap for each label.
+    /// Path of the table of overlap for each label.
     pub overlap: Option<PathBuf>,
-    /// Files that are written in addition to those of the registration.
+    /// Paths of files that are written in addition to those of the registration.
     pub further: Vec<PathBuf>,
-    /// The report page.
+    /// Path of the report page.
     pub report: Option<PathBuf>,
-    /// The JSON record.
+    /// Path of the JSON record.
     pub record: PathBuf,
 }
 
 impl Names {
-    /// The names of the outputs of a registration, with or without a deformable stage.
+    /// The paths of the output files of a registration, with or without a deformable stage.
     pub fn new(files: &PairFiles, deformable: bool) -> Names {
         let name = |rest: &str| PathBuf::from(format!("{}{rest}", files.prefix));
         let extension = files.writing.format.extension();
@@ -215,7 +215,7 @@ impl Names {
         }
     }
 
-    /// All output names, in the order of writing.
+    /// Paths of all output files, in the order of writing.
     pub fn all(&self) -> Vec<&Path> {
         let transforms = [&self.affine, &self.warp, &self.inverse_warp, &self.composite, &self.inverse_composite];
         let others = [&self.warped, &self.inverse_warped, &self.labels, &self.overlap];
@@ -243,7 +243,7 @@ impl Names {
 }
 
 impl PairFiles {
-    /// The default name of the page for a prefix.
+    /// The default path of the page for a prefix.
     pub fn usual_report(prefix: &str) -> PathBuf {
         format!("{prefix}{REPORT}").into()
     }
@@ -253,7 +253,7 @@ impl PairFiles {
         [self.fixed_inputs(), self.moving_inputs()].concat()
     }
 
-    /// Paths of the inputs of the fixed side, including the start and a list of labels.
+    /// Paths of the inputs of the fixed side, including the initial transform and a list of labels.
     pub fn fixed_inputs(&self) -> Vec<&Path> {
         let start = match &self.start {
             StartFile::File(file) => Some(&file.path),

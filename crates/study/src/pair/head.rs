@@ -11,9 +11,9 @@ use crate::brain::BrainRecord;
 pub struct HeadRecord {
     /// Volume of the brain, cm³.
     pub brain_cm3: f64,
-    /// The record of the brain extraction; `None` if a mask was given, and without a skull.
+    /// The record of the brain extraction; `None` if a mask was given or the scan showed a brain alone.
     pub found: Option<BrainRecord>,
-    /// Whether the scan showed a brain alone: it was registered as it is.
+    /// Whether the scan showed a brain alone, which was registered as it is.
     #[serde(default)]
     pub without_skull: bool,
     /// Further images of the head, resampled with the scan.

@@ -1,4 +1,4 @@
-//! What a registration reads, checked before anything is computed.
+//! Reads and checks all inputs of a registration before anything is computed.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -15,12 +15,12 @@ use crate::skulls::Skull;
 use crate::transforms::check_of_volumes;
 use crate::{Error, FileIdentity, geometry, inputs};
 
-/// The fixed images and masks of any number of registrations, and the transform from which these start.
+/// The fixed images, masks and labels that any number of registrations share, and the initial transform.
 #[derive(Debug, Clone)]
 pub struct FixedInputs {
-    /// The images and the mask.
+    /// The fixed images and their mask.
     pub side: Side,
-    /// Labels against which others are scored.
+    /// Labels of the fixed image, with which the warped labels are compared.
     pub labels: Option<Arc<LabelVolume>>,
     /// Labels that count in the overlap.
     pub label_list: Option<Vec<i32>>,
@@ -28,31 +28,32 @@ pub struct FixedInputs {
     pub start: Start,
     /// The file from which the initial transform was read.
     pub start_file: StartFile,
-    /// The files, as they were when they were read.
+    /// Identities of the input files at the time when they were read.
     pub identities: Vec<FileIdentity>,
-    /// Its pictures on pages, once they are drawn.
+    /// Pictures of the fixed image on pages, once they are drawn.
     pub(super) drawn: Arc<OnceLock<Reference>>,
 }
 
-/// Both sides of a registration.
+/// Inputs of a registration: the fixed and the moving side.
 #[derive(Debug, Clone)]
 pub struct Inputs {
-    /// The fixed side.
+    /// Images, mask and labels of the fixed side.
     pub fixed: FixedInputs,
     /// The moving images and their mask.
     pub moving: Side,
     /// Labels of the moving image.
     pub moving_labels: Option<LabelVolume>,
-    /// The fixed and the moving side whose brain was extracted: the images of that side are those of the brain.
+    /// The extracted brain of the fixed and of the moving side, with the whole head. The images of such a side show
+    /// the brain alone.
     pub skulls: [Option<Skull>; 2],
-    /// Warnings about headers.
+    /// Warnings about headers that ANTs reads differently.
     pub warnings: Vec<String>,
-    /// All files of both sides, as they were when they were read.
+    /// Identities of all input files at the time when they were read.
     pub identities: Vec<FileIdentity>,
 }
 
 impl FixedInputs {
-    /// Reads and checks what does not depend on the moving image.
+    /// Reads and checks the inputs that do not depend on the moving image.
     ///
     /// # Errors
     /// A file that cannot be read or does not fit the image.
@@ -97,7 +98,8 @@ impl FixedInputs {
         Ok(self.side.image.centre()?)
     }
 
-    /// The files of the fixed side that this registration uses: one without moving labels does not use the fixed ones.
+    /// Identities of the fixed side's files that this registration uses. Without moving labels the fixed labels are
+    /// not used.
     pub fn identities_of(&self, files: &PairFiles) -> Vec<FileIdentity> {
         let used: Vec<PathBuf> =
             files.fixed_inputs().into_iter().filter_map(|path| std::path::absolute(path).ok()).collect();
@@ -106,7 +108,7 @@ impl FixedInputs {
 }
 
 impl Inputs {
-    /// Reads and checks both sides.
+    /// Reads and checks both sides of a registration.
     ///
     /// # Errors
     /// A file that cannot be read or does not fit the others.
@@ -117,7 +119,7 @@ impl Inputs {
         Ok(inputs)
     }
 
-    /// Reads and checks what belongs to the moving image.
+    /// Reads and checks the inputs of the moving side.
     ///
     /// # Errors
     /// A file that cannot be read or does not fit the fixed side.
@@ -153,23 +155,23 @@ impl Inputs {
         [&self.fixed.side, &self.moving]
     }
 
-    /// The grids, for estimates of memory.
+    /// The grids of both sides, for estimates of memory.
     pub fn grids(&self) -> Grids<'_> {
         Grids::of(self.sides())
     }
 
-    /// The error of a registration of these inputs, with the names of the files.
+    /// Adds the paths of the images to the error of a registration of these inputs.
     pub fn blame(&self, files: &PairFiles, error: register::Error) -> Error {
         self.blame_on([&files.fixed, &files.moving], error)
     }
 
-    /// The same for images of these names.
+    /// Adds the names of the fixed and the moving image to the error of a registration of these inputs.
     pub fn blame_on(&self, names: [&Path; 2], error: register::Error) -> Error {
         name_files(error, names, self.sides().map(Side::grid), &self.fixed.start_file)
     }
 }
 
-/// The error of a registration, with the names of the fixed and the moving image where it is about both.
+/// Adds the names of the fixed and the moving image to an error of a registration, if the error is about both.
 pub(crate) fn name_files(
     error: register::Error,
     [fixed, moving]: [&Path; 2],
@@ -187,7 +189,8 @@ pub(crate) fn name_files(
     }
 }
 
-/// Refuses a start in a file that moves slices out of their plane: ITK's affine of slices could not hold the result.
+/// Refuses an initial transform from a file that moves slices out of their plane: ITK's two-dimensional affine could
+/// not hold the result.
 pub(crate) fn check_in_plane(file: &StartFile, start: &Start, grids: [&Grid; 2]) -> Result<(), Error> {
     match (file, start) {
         (StartFile::File(file), Start::Transform(affine))
@@ -199,7 +202,7 @@ pub(crate) fn check_in_plane(file: &StartFile, start: &Start, grids: [&Grid; 2])
     }
 }
 
-/// A side of images that were read.
+/// Creates a side from images and a mask that were read.
 fn side(image: Volume, channels: Vec<Volume>, mask: Option<Volume>) -> Side {
     Side {
         image: image.into(),
@@ -209,14 +212,14 @@ fn side(image: Volume, channels: Vec<Volume>, mask: Option<Volume>) -> Side {
     }
 }
 
-/// Reads an image that may have a grid of its own, and lies where the first image of its side does.
+/// Reads an image that may have its own grid, and checks that it overlaps with the first image of its side.
 fn aligned(path: &Path, corrected: bool, other: &Path, first: &Volume) -> Result<Volume, Error> {
     let volume = inputs::prepared_image(path, corrected)?;
     check_aligned([path, other], [&volume.grid, &first.grid])?;
     Ok(volume)
 }
 
-/// Refuses an image that lies nowhere where the first image of its side does.
+/// Refuses an image that does not overlap with the first image of its side.
 pub(super) fn check_aligned([path, other]: [&Path; 2], [grid, first]: [&Grid; 2]) -> Result<(), Error> {
     inputs::check_alike([path, other], [grid, first])?;
     let unmoved = TransformChain::from(vec![Transform::Affine(AffineTransform::identity())]);

@@ -1,4 +1,4 @@
-//! Labels resampled by a registration, and their scores.
+//! Resamples labels after a registration and computes their overlap with the true labels.
 
 use antsreg_core::TransformChain;
 use antsreg_core::io::nifti;

@@ -19,7 +19,7 @@ use crate::words::{self, stem};
 /// Names on the page of the fixed image, of the moving image at the start, and of the warped moving image.
 const NAMES: [&str; 3] = ["Fixed", "Before", "After"];
 
-/// Draws the pictures of a registration. The fixed side is drawn once for all registrations to it.
+/// Draws the pictures of a registration. The fixed image is drawn once for all registrations to it.
 pub fn pictures(files: &PairFiles, inputs: &Inputs, found: &Registration) -> Result<Pictures, Error> {
     let side = &inputs.fixed.side;
     let drawn = &inputs.fixed.drawn;
@@ -43,7 +43,7 @@ pub fn pictures(files: &PairFiles, inputs: &Inputs, found: &Registration) -> Res
     Ok(compare(reference, &compared)?)
 }
 
-/// Makes the page as HTML.
+/// Makes the page of a registration as HTML.
 pub fn page(record: &Record, found: &Registration, pictures: &Pictures) -> Result<String, Error> {
     let facts = facts(record);
     let charts = charts(found, pictures)?;
@@ -56,7 +56,7 @@ fn charts(found: &Registration, pictures: &Pictures) -> Result<Vec<Chart>, Error
     let mut charts = vec![Chart {
         title: "Intensities".into(),
         svg: histograms(["fixed", "moving, after"], &pictures.histograms)?,
-        note: "Histograms of the pixels above black in the slices above. Each image has its own black and white."
+        note: "Histograms of the pixels above black in the slices above. Each image has its own intensity range."
             .into(),
     }];
     let linear: Vec<&linear::Outcome> = found.outcomes.iter().filter_map(linear_outcome).collect();
@@ -66,7 +66,7 @@ fn charts(found: &Registration, pictures: &Pictures) -> Result<Vec<Chart>, Error
         let curves_of: Vec<Curve> = linear.iter().zip(1..).map(|(outcome, n)| cost_curve(outcome, n)).collect();
         let svg = curves(&Curves { x: &x, y: "cost", from_zero: false, curves: &curves_of })?;
         let note = "Cost at the end of each level of the affine stage, coarse to fine. A finer level can have a higher cost: it \
-                    sees more detail.";
+                    compares more detail.";
         charts.push(Chart { title: "Affine stage".into(), svg, note: note.into() });
     }
     let mut done = 0.0;
@@ -83,8 +83,8 @@ fn charts(found: &Registration, pictures: &Pictures) -> Result<Vec<Chart>, Error
     }
     if !energies.is_empty() {
         let svg = curves(&Curves { x: "iteration", y: "energy", from_zero: false, curves: &energies })?;
-        let note = "Energy of each iteration of the deformable stage, by level and its shrink factor; lower is better. Levels are \
-                    not comparable with each other.";
+        let note = "Energy of each iteration of the deformable stage, by level and its shrink factor; lower is better. Energies \
+                    of different levels cannot be compared.";
         charts.push(Chart { title: "Deformable stage".into(), svg, note: note.into() });
     }
     Ok(charts)
@@ -103,7 +103,7 @@ fn cost_curve(outcome: &linear::Outcome, n: usize) -> Curve {
     Curve { name: format!("stage {n}"), points, marks: true }
 }
 
-/// The contents of the record as text.
+/// Texts and measures of the page, from the record of the registration.
 fn facts(record: &Record) -> Facts {
     let Record { inputs, similarity, .. } = record;
     let mut highlights = Vec::new();
@@ -122,7 +122,7 @@ fn facts(record: &Record) -> Facts {
         highlight(jacobian.warp.folded.to_string(), "folded voxels");
     }
     if let Some(now) = record.coverage.now {
-        highlight(format!("{:.0} %", 100.0 * now), "of the fixed image covered");
+        highlight(format!("{:.0} %", 100.0 * now), "of the fixed image covered by the moving image");
     }
     highlight(format!("{:.1} s", record.seconds.total), "in all");
     let name = |image: &ImageRecord| stem(&image.path);
@@ -171,7 +171,7 @@ fn sections(record: &Record) -> Vec<Section> {
         "Brain",
         vec![
             record.head.as_ref().map(|head| ("volume", format!("{:.0} cm³", head.brain_cm3))),
-            brain.map(|brain| ("surface over that of a ball", format!("{:.2}", brain.surface_ratio))),
+            brain.map(|brain| ("surface, relative to a ball of equal volume", format!("{:.2}", brain.surface_ratio))),
             brain.map(|brain| ("correlation with the template's head", four(brain.correlation))),
             brain.map(|brain| ("overlap with the template's brain", four(brain.agreement))),
         ],
@@ -187,11 +187,11 @@ fn sections(record: &Record) -> Vec<Section> {
         "Deformation",
         vec![
             jacobian.map(|found| ("Jacobian of the warp", found.warp.to_string())),
-            jacobian.map(|found| ("Jacobian of its inverse", found.inverse_warp.to_string())),
-            jacobian.map(|found| ("warp, then its inverse", found.warp_then_inverse.to_string())),
-            jacobian.map(|found| ("the inverse, then the warp", found.inverse_then_warp.to_string())),
+            jacobian.map(|found| ("Jacobian of the inverse warp", found.inverse_warp.to_string())),
+            jacobian.map(|found| ("inverse consistency, warp first", found.warp_then_inverse.to_string())),
+            jacobian.map(|found| ("inverse consistency, inverse warp first", found.inverse_then_warp.to_string())),
             syn.as_ref().map(|syn| ("rounds of relaxing", syn.relaxing_rounds.to_string())),
-            syn.as_ref().map(|syn| ("voxels beyond the limits", syn.beyond_limits.to_string())),
+            syn.as_ref().map(|syn| ("voxels beyond the limits of relaxation", syn.beyond_limits.to_string())),
             syn.as_ref().map(|syn| ("levels", syn.levels.iter().map(level).collect::<Vec<_>>().join("; "))),
         ],
     );
@@ -214,7 +214,7 @@ fn sections(record: &Record) -> Vec<Section> {
     sections
 }
 
-/// Describes a level of the deformable stage.
+/// Describes a level of the deformable stage as text.
 fn level(level: &super::SynLevel) -> String {
     let end = match (level.undone, level.converged) {
         (true, _) => ", undone",
@@ -224,7 +224,7 @@ fn level(level: &super::SynLevel) -> String {
     format!("÷ {}: {} iterations{end}", level.shrink, level.iterations)
 }
 
-/// The list of all files that were read and written.
+/// Lists all files that a registration read and wrote.
 fn files(record: &Record) -> Vec<File> {
     let inputs = &record.inputs;
     let file = |role: &str, path: &Path, detail: String| File {
@@ -270,7 +270,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// The affine and all parameters as text.
+/// The affine transform and all parameters of a registration, as text for the page.
 fn details(record: &Record) -> Vec<[String; 2]> {
     let row = |row: &[f64; 4]| row.map(|value| format!("{value:>14.8}")).join(" ");
     let affine = record.affine_ras.iter().map(row).collect::<Vec<_>>().join("\n");

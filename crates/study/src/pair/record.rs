@@ -18,63 +18,63 @@ use crate::bias::Corrected;
 use crate::skulls::{BrainChoice, ExtractedRecord};
 use crate::{FileIdentity, WrittenFile, geometry};
 
-/// The whole record.
+/// The record of a registration, stored as `PREFIXrecord.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Record {
     /// Name of the program.
     pub program: String,
-    /// Its version.
+    /// Version of the program.
     pub version: String,
-    /// The command line, for readers; no program reads it.
+    /// The command line of the program, for information only.
     pub command_line: Vec<String>,
-    /// The device that registered.
+    /// The device on which the registration was computed.
     pub device: Description,
-    /// Threads that computed.
+    /// Number of threads that computed.
     pub threads: usize,
     /// The files that were read.
     pub inputs: InputsRecord,
-    /// What was asked for, all defaults filled in.
+    /// Parameters of the registration, with all defaults filled in.
     pub parameters: Parameters,
-    /// What the last linear stage did.
+    /// Results of the last linear stage.
     pub linear: Option<LinearRecord>,
-    /// What the deformable stages did.
+    /// Results of the deformable stages.
     pub syn: Option<SynRecord>,
-    /// Affine of the result, fixed → moving, RAS mm, row by row.
+    /// Affine transform of the result, fixed → moving, RAS mm, row by row.
     pub affine_ras: [[f64; 4]; 3],
-    /// Jacobian determinants of the warps.
+    /// Jacobian determinants and inverse consistency of the warps.
     pub jacobian: Option<JacobianRecord>,
     /// Correlation of the fixed and the warped moving image.
     pub similarity: Similarity,
-    /// How much of the fixed image the moving one covers.
+    /// Share of the fixed image that the moving image covers.
     pub coverage: Coverage,
-    /// Doubts about the result, in words.
+    /// Warnings about the result, as text.
     pub warnings: Vec<String>,
-    /// The same as data.
+    /// Warnings about the registration, as data.
     pub doubts: Vec<Warning>,
-    /// What was done with a head before its brain was registered.
+    /// Record of the moving head in a normalisation: its brain and its further images.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<HeadRecord>,
-    /// Overlap of the labels.
+    /// Overlap of the resampled moving labels with the fixed labels.
     pub overlap: Option<OverlapRecord>,
-    /// Wall time of each part.
+    /// Wall times of the parts of the registration.
     pub seconds: Seconds,
-    /// Peak of the main memory in use, where the system tells it.
+    /// Peak main memory of the process, bytes; `None` if the system does not report it.
     pub peak_memory_bytes: Option<usize>,
-    /// Memory of a GPU.
+    /// Memory on the GPU; `None` on the CPU.
     pub device_memory: Option<DeviceMemory>,
     /// Time of each kernel of a GPU, if they were timed.
     pub profile: Option<serde_json::Value>,
-    /// Names of all files that were written, this one included.
+    /// Paths of all output files, this record included.
     pub outputs: Vec<PathBuf>,
-    /// The files that were read, as they were then.
+    /// Identities of the input files at the time when they were read.
     pub files_read: Vec<FileIdentity>,
-    /// The files that were written, but for this one.
+    /// The files that were written, except this record.
     pub files_written: Vec<WrittenFile>,
-    /// Step to whose multiples the displacements of the warps are rounded, mm; `None` if rounding was turned off,
+    /// The displacements of the warps are rounded to multiples of this step, mm; `None` if rounding was turned off,
     /// or if it would fold a warp.
     #[serde(default)]
     pub displacements_rounded_to_mm: Option<f64>,
-    /// The brains that were extracted of the fixed and the moving image, and registered in place of the whole heads.
+    /// The brains that were extracted from the fixed and the moving image, and registered instead of the whole heads.
     #[serde(default)]
     pub brains: [Option<ExtractedRecord>; 2],
 }
@@ -89,19 +89,19 @@ pub struct Parameters {
     pub options: Options,
     /// The file from which the initial transform was read.
     pub start: StartFile,
-    /// Which files were written, and how.
+    /// Images and warps that were written, and their format.
     pub writing: Writing,
-    /// How moving labels were resampled.
+    /// Interpolation of the moving labels.
     pub label_interpolation: LabelInterpolation,
     /// Labels that count in the overlap; `None` for all.
     pub label_list: Option<Vec<i32>>,
-    /// Of which sides the brain was to be extracted.
+    /// Images whose brain was to be extracted.
     #[serde(default)]
     pub brain: BrainChoice,
 }
 
 impl Parameters {
-    /// Of a registration of these files.
+    /// Collects the parameters of a registration of `files`.
     pub fn of(files: &PairFiles, fixed: &FixedInputs, options: &Options) -> Parameters {
         Parameters {
             bias: files.bias,
@@ -122,7 +122,7 @@ pub struct InputsRecord {
     pub fixed: ImageRecord,
     /// The moving image.
     pub moving: ImageRecord,
-    /// Further channels, fixed and moving.
+    /// Images of the further channels, fixed and moving.
     pub channels: Vec<[ImageRecord; 2]>,
     /// Mask of the fixed image.
     pub fixed_mask: Option<PathBuf>,
@@ -146,12 +146,12 @@ pub struct ImageRecord {
     pub shape: [usize; 3],
     /// Distance between voxel centres, mm.
     pub spacing_mm: [f64; 3],
-    /// Letters of the axes.
+    /// Directions of the voxel axes as letters, such as RAS.
     pub orientation: String,
 }
 
 impl ImageRecord {
-    /// The image of `path`.
+    /// The record of the image in the file `path`.
     pub fn new(path: &Path, grid: &Grid) -> ImageRecord {
         ImageRecord {
             path: path.into(),
@@ -162,19 +162,19 @@ impl ImageRecord {
     }
 }
 
-/// What a linear stage did.
+/// Results of a linear stage.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LinearRecord {
-    /// Cost at the end, 0 to 1.
+    /// Cost at the end of the stage, 0 to 1.
     pub cost: f64,
     /// Cost at the end of each level, coarse to fine.
     pub levels: Vec<LinearLevel>,
 }
 
-/// A level of a linear stage.
+/// Result of a level of a linear stage.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LinearLevel {
-    /// Resolution.
+    /// Resolution of the level, mm.
     pub mm: f64,
     /// Cost at the end of the level.
     pub cost: f64,
@@ -187,36 +187,36 @@ impl From<&linear::Outcome> for LinearRecord {
     }
 }
 
-/// What the deformable stages did.
+/// Results of the deformable stages.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SynRecord {
-    /// Coarse to fine.
+    /// The levels of all deformable stages, coarse to fine.
     pub levels: Vec<SynLevel>,
-    /// Rounds that relaxing the warps took.
+    /// Number of rounds of relaxation, which removes folds and makes both warps inverse to each other.
     pub relaxing_rounds: usize,
-    /// How many times both whole warps were smoothed as the rounds did not help.
+    /// Number of times that both whole warps were smoothed, because the rounds of relaxation did not suffice.
     pub whole_smoothings: usize,
-    /// Voxels of both warps that fold or miss their inverse by more than the limit after the last round.
+    /// Number of voxels of both warps that fold or miss their inverse by more than the limit after the last round.
     pub beyond_limits: usize,
 }
 
-/// A level of a deformable stage.
+/// Result of a level of a deformable stage.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SynLevel {
     /// Shrink factor.
     pub shrink: usize,
-    /// Iterations done.
+    /// Number of iterations done.
     pub iterations: usize,
-    /// Whether the energy stopped falling before the last iteration allowed.
+    /// Whether the energy stopped falling before the largest allowed number of iterations.
     pub converged: bool,
-    /// Whether the level was undone, as it left the images no more similar.
+    /// Whether the level was undone, because it did not make the images more similar.
     pub undone: bool,
     /// Energy of each iteration.
     pub energies: Vec<f64>,
 }
 
 impl SynRecord {
-    /// Of a registration; `None` without a deformable stage.
+    /// Results of the deformable stages of a registration; `None` without a deformable stage.
     pub fn of(found: &Registration) -> Option<SynRecord> {
         let syn::Relaxed { rounds, whole, beyond } = found.relaxed?;
         let levels = found.levels().map(|level| SynLevel {
@@ -231,16 +231,17 @@ impl SynRecord {
     }
 }
 
-/// Jacobian determinants of both warps, affine excluded, where the fixed mask counts or everywhere.
+/// Jacobian determinants and inverse consistency of both warps without the affine, within the fixed mask if there is
+/// one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct JacobianRecord {
-    /// Of `1Warp`.
+    /// Jacobian determinants of `1Warp`.
     pub warp: JacobianSummary,
-    /// Of `1InverseWarp`.
+    /// Jacobian determinants of `1InverseWarp`.
     pub inverse_warp: JacobianSummary,
-    /// How nearly the two undo each other, the warp acting first.
+    /// Inverse consistency of points moved by the warp, then by the inverse warp.
     pub warp_then_inverse: Consistency,
-    /// The same, the inverse warp acting first.
+    /// Inverse consistency of points moved by the inverse warp, then by the warp.
     pub inverse_then_warp: Consistency,
 }
 
@@ -259,7 +260,7 @@ impl From<&syn::Scores> for JacobianRecord {
 /// The Jacobian determinants of a warp.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct JacobianSummary {
-    /// Voxels that count.
+    /// Number of voxels that count.
     pub voxels: u64,
     /// Smallest determinant.
     pub minimum: f64,
@@ -267,13 +268,13 @@ pub struct JacobianSummary {
     pub maximum: f64,
     /// Mean determinant.
     pub mean: f64,
-    /// Voxels whose determinant is not positive.
+    /// Number of voxels whose determinant is not positive.
     pub folded: u64,
-    /// Their share, 0 to 1.
+    /// Share of voxels whose determinant is not positive, 0 to 1.
     pub folded_share: f64,
     /// Smallest determinant by one-sided differences: at a corner of a trilinear cell.
     pub corner_minimum: f64,
-    /// Voxels where any of those is not positive: the strict count of folds.
+    /// Number of voxels with a one-sided determinant that is not positive: the strict count of folds.
     pub corner_folded: u64,
 }
 
@@ -297,12 +298,12 @@ impl std::fmt::Display for JacobianSummary {
     }
 }
 
-/// Inverse consistency of a warp and its inverse: distances of points after both from where they started.
+/// Inverse consistency of a warp and its inverse: distances between points and their positions after both warps.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Consistency {
-    /// Mean distance of points from where they started, after both, voxels.
+    /// Mean distance between points and their positions after both warps, voxels.
     pub mean_voxels: f64,
-    /// Largest distance, voxels.
+    /// Largest distance between a point and its position after both warps, voxels.
     pub largest_voxels: f64,
 }
 
@@ -321,15 +322,15 @@ impl std::fmt::Display for Consistency {
 /// Overlap of fixed labels and resampled moving labels.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct OverlapRecord {
-    /// Labels that counted.
+    /// Number of labels that count.
     pub labels: usize,
-    /// Mean over labels.
+    /// Jaccard index, mean over the labels.
     pub mean_jaccard: f64,
-    /// Mean over labels.
+    /// Dice coefficient, mean over the labels.
     pub mean_dice: f64,
-    /// Sum of intersections over sum of unions.
+    /// Total Jaccard index: sum of intersections over sum of unions.
     pub total_jaccard: f64,
-    /// Twice the sum of intersections over the sum of volumes.
+    /// Total Dice coefficient: twice the sum of intersections over the sum of volumes.
     pub total_dice: f64,
 }
 
@@ -350,33 +351,34 @@ impl From<&Overlap> for OverlapRecord {
 /// Memory of a GPU, bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceMemory {
-    /// What the registration was expected to take.
+    /// Memory that the registration was expected to take.
     pub planned_bytes: u64,
-    /// What was free before it.
+    /// Free memory before the registration.
     pub free_bytes: u64,
-    /// What it took: the driver's pool keeps what is freed, so the difference at the end is the peak.
+    /// Memory that the registration took. The driver's pool keeps what is freed, so the difference at the end is the
+    /// peak.
     pub taken_bytes: Option<u64>,
 }
 
-/// Wall times, seconds.
+/// Wall times of the parts of a registration, seconds.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Seconds {
-    /// Reading and checking, and waiting for a GPU.
+    /// Time of reading and checking the inputs, and of waiting for a GPU.
     pub read: f64,
-    /// Getting a GPU ready, while files are read.
+    /// Time of preparing a GPU, while files are read.
     pub device: Option<f64>,
-    /// Linear stages.
+    /// Time of the linear stages.
     pub linear: Option<f64>,
-    /// Deformable stages.
+    /// Time of the deformable stages.
     pub syn: Option<f64>,
-    /// Warped images, labels and writing.
+    /// Time of warping images and labels, and of writing.
     pub outputs: f64,
-    /// Everything up to this record.
+    /// Total time until this record is written.
     pub total: f64,
 }
 
 impl Seconds {
-    /// Adds the parts of a registration.
+    /// Adds the times of the stages and warped images of a registration.
     pub fn add(&mut self, found: &Registration) {
         let register::Seconds { stages, download, images } = &found.seconds;
         for (outcome, seconds) in found.outcomes.iter().zip(stages) {
@@ -392,7 +394,7 @@ impl Seconds {
         self.outputs += images;
     }
 
-    /// The sum of all parts.
+    /// The sum of the times of reading, stages and outputs.
     pub fn sum(&self) -> f64 {
         self.read + self.linear.unwrap_or(0.0) + self.syn.unwrap_or(0.0) + self.outputs
     }

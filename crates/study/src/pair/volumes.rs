@@ -1,4 +1,4 @@
-//! Inputs of a registration that are in memory already. They are checked as inputs from files are.
+//! Inputs of a registration that are in memory already. They are checked in the same way as inputs from files.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub enum Masks {
 /// The volumes of one side of a registration.
 #[derive(Debug, Clone)]
 pub struct SideVolumes {
-    /// The first image.
+    /// The image for linear stages, and the first channel.
     pub image: Named,
     /// Further images of the same person.
     pub channels: Vec<Named>,
@@ -46,7 +46,7 @@ impl SideVolumes {
     /// image, a mask must lie on its grid.
     ///
     /// # Errors
-    /// The name of a volume that is refused.
+    /// A volume that is refused, with its name.
     pub fn check(&self) -> Result<Side, Error> {
         let Named { name, image } = &self.image;
         self.image.check_contrast()?;
@@ -86,8 +86,8 @@ impl Named {
 }
 
 impl FixedInputs {
-    /// Makes the fixed side of a registration from a checked side and a start; `start_file` describes the start in
-    /// messages and records. No file identities are recorded.
+    /// Creates the fixed inputs of registrations from a checked side and an initial transform. `start_file` describes
+    /// the initial transform in messages and records. No file identities are recorded.
     pub fn of_side(side: Side, start: Start, start_file: StartFile) -> FixedInputs {
         FixedInputs {
             side,
@@ -102,12 +102,11 @@ impl FixedInputs {
 }
 
 impl Inputs {
-    /// Makes the inputs of a registration from checked sides; `names` are the names of the images and `start_file`
-    /// describes the start
-    /// in messages and records. No file identities are recorded.
+    /// Creates the inputs of a registration from checked sides. `names` are the names of the images; `start_file`
+    /// describes the initial transform in messages and records. No file identities are recorded.
     ///
     /// # Errors
-    /// A slice with a volume; slices that the start would move out of their plane.
+    /// A slice together with a volume; slices that the initial transform would move out of their plane.
     pub fn of_sides(
         [fixed, moving]: [Side; 2],
         names: [&Path; 2],

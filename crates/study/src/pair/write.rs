@@ -28,26 +28,26 @@ pub struct Written {
     pub record: Record,
     /// Overlap of the labels; `None` if there were no labels to score.
     pub overlap: Option<Overlap>,
-    /// Paths of the files.
+    /// Paths of the files that were written.
     pub paths: Vec<PathBuf>,
 }
 
-/// How a registration was run. This information goes into the record.
+/// The inputs and settings of a registration that its record contains.
 #[derive(Debug, Clone)]
 pub struct Context<'a> {
     /// The input and output files.
     pub files: &'a PairFiles,
-    /// Names of the outputs.
+    /// Paths of the output files.
     pub names: &'a Names,
     /// Images, masks and labels as they were read.
     pub inputs: &'a Inputs,
     /// Options of the registration.
     pub options: &'a Options,
-    /// The device that computed.
+    /// The device on which the registration was computed.
     pub device: &'a Description,
     /// Number of threads that computed.
     pub threads: usize,
-    /// The command line, for the record.
+    /// The command line of the program, kept in the record.
     pub command_line: &'a [String],
     /// Memory of the GPU; `None` on the CPU.
     pub device_memory: Option<DeviceMemory>,
@@ -58,17 +58,16 @@ pub struct Context<'a> {
 /// Files and records that are written in addition to those of the registration.
 #[derive(Default)]
 pub struct Further<'a> {
-    /// The files, under the names in [`Names::further`].
+    /// The files with their contents; their paths are in [`Names::further`].
     pub files: Vec<(PathBuf, WritingFile<'a, Error>)>,
-    /// The work on the moving head.
+    /// Record of the moving head; only in a normalisation.
     pub head: Option<HeadRecord>,
-    /// Warnings about that work, as text.
+    /// Warnings about the moving head, as text.
     pub warnings: Vec<String>,
 }
 
-/// Writes all outputs. The files appear together at the end. `seconds` are the times before the registration; `total`
-/// computes
-/// the total time from the times of all parts.
+/// Writes all outputs of a registration. The files appear together at the end. `seconds` are the times before the
+/// registration; `total` computes the total time from the times of all parts.
 ///
 /// # Errors
 /// A file that cannot be written.
@@ -96,7 +95,7 @@ pub fn write_with(
     seconds.add(found);
     let began = Instant::now();
     let mut outputs = Outputs::new();
-    // The pictures are drawn on the threads that compression leaves idle.
+    // The pictures are drawn on threads that are idle while files are compressed.
     let (pictures, volumes) = rayon::join(
         || of.names.report.is_some().then(|| page::pictures(of.files, of.inputs, found)).transpose(),
         || write_volumes(of, found, files, &mut outputs),
@@ -133,7 +132,7 @@ pub fn write_report(of: &Context, found: &Registration, seconds: Seconds, path: 
     Ok(write_file(path, html.as_bytes())?)
 }
 
-/// The files of a set with their sizes.
+/// The output files written so far, with their sizes.
 fn written(outputs: &Outputs) -> Result<Vec<WrittenFile>, Error> {
     let files = outputs.written()?;
     Ok(files.into_iter().map(|(path, bytes)| WrittenFile { path, bytes }).collect())
@@ -186,7 +185,8 @@ fn write_volumes<'a>(
     outputs.write_all(all)
 }
 
-/// The warped and the inversely warped image of the whole heads, if their brains were registered.
+/// The warped moving head and the inversely warped fixed head, for sides whose brain was registered instead of the
+/// head.
 fn heads(of: &Context, found: &Registration) -> [Option<Volume>; 2] {
     let Some(wanted) = of.options.images else { return [None, None] };
     let [fixed, moving] = of.inputs.sides().map(|side| side.grid());

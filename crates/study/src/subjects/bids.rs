@@ -1,4 +1,4 @@
-//! Subjects of a BIDS folder.
+//! Lists the subjects of a BIDS folder.
 
 use std::path::{Path, PathBuf};
 
@@ -37,8 +37,8 @@ pub fn beside(image: &Path, suffix: &str) -> Option<PathBuf> {
     among(&files, name, suffix)
 }
 
-/// Finds the image with this name and suffix among the files of a folder. With several acquisitions names have
-/// further parts; if only one file has the suffix, that file is taken.
+/// Finds the image with this name and suffix among the files of a folder. Names may have further parts, such as the
+/// acquisition; if only one file has the suffix, that file is taken.
 fn among(files: &[PathBuf], name: &str, suffix: &str) -> Option<PathBuf> {
     let of_suffix = || files.iter().filter(|file| is_image(file) && without(file, suffix).is_some());
     let own = of_suffix().find(|file| without(file, suffix).as_deref() == Some(name));

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A subject's number of images, or a number of fixed images or weights, differs from the number of channels.
-    #[error("{of}: expected {expected} of them, one a channel, found {found}")]
+    #[error("{of}: expected {expected}, one for each channel, found {found}")]
     Channels {
         /// The subject or option.
         of: String,
@@ -22,7 +22,7 @@ pub enum Error {
         path: PathBuf,
         /// Name of the column.
         column: String,
-        /// The columns found.
+        /// Names of the columns that were found.
         found: String,
     },
     /// A table with an unknown column.
@@ -32,11 +32,11 @@ pub enum Error {
         path: PathBuf,
         /// Name of the column.
         column: String,
-        /// The known columns.
+        /// Names of the known columns.
         known: String,
     },
     /// An empty cell where a value is required.
-    #[error("{}: line {line} has nothing in the column `{column}`", path.display())]
+    #[error("{}: line {line}: the column `{column}` is empty, expected a value", path.display())]
     EmptyCell {
         /// Path of the table.
         path: PathBuf,
@@ -54,7 +54,7 @@ pub enum Error {
         expected: String,
     },
     /// Several subjects were found where one prefix of output names serves only one subject.
-    #[error("{prefix}: names for one subject, found {found} subjects; expected a folder for them")]
+    #[error("{prefix}: a prefix gives names for one subject, found {found} subjects; expected a folder")]
     OnePrefix {
         /// The start of the names.
         prefix: String,
@@ -62,7 +62,7 @@ pub enum Error {
         found: usize,
     },
     /// A name that cannot be the start of a file name.
-    #[error("the subject of {} is called `{name}`, and names of files begin so; give another name", image.display())]
+    #[error("the subject of {} is called `{name}`, which cannot begin the name of a file; give another name", image.display())]
     Name {
         /// The name that is refused.
         name: String,
@@ -79,7 +79,7 @@ pub enum Error {
     },
     /// A name that spreadsheets read as a formula.
     #[error(
-        "the subject of {} is called `{name}`; spreadsheets take what begins with =, +, - or @ for a formula; give another \
+        "the subject of {} is called `{name}`; spreadsheets read names that begin with =, +, - or @ as formulas; give another \
          name", image.display()
     )]
     Formula {
@@ -111,7 +111,7 @@ pub enum Error {
     /// A row that looks like a comment.
     #[error(
         "{}: line {line} begins with `#`, expected names of columns or a subject: a table has no comments; remove the line, \
-         or quote a name that begins so", path.display()
+         or put the name in quotes", path.display()
     )]
     Comment {
         /// Path of the table.
@@ -120,7 +120,7 @@ pub enum Error {
         line: u64,
     },
     /// A row whose number of cells differs from the number of columns.
-    #[error("{}: line {line}: expected {expected} cells, one a column, found {found}", path.display())]
+    #[error("{}: line {line}: expected {expected} cells, one for each column, found {found}", path.display())]
     Cells {
         /// Path of the table.
         path: PathBuf,

@@ -36,14 +36,14 @@ pub struct Listing {
     pub channels: Vec<String>,
 }
 
-/// The column of the image, if no channels are named.
+/// Name of the table column with the image, if no channels are named.
 pub(crate) const IMAGE: &str = "image";
-/// The BIDS suffix, if no channels are named.
+/// BIDS suffix of the images, if no channels are named.
 const SUFFIX: &str = "T1w";
 
-/// The subjects of each source, in order. A folder is read as BIDS, `.csv` as a table, anything else as images, with
-/// several channels of one subject joined by commas. `channels` are columns of tables and suffixes of BIDS files;
-/// without any, the column is `image` and the suffix `T1w`.
+/// Lists the subjects of each source, in order. A folder is read as BIDS, `.csv` as a table, anything else as images,
+/// with several channels of one subject joined by commas. `channels` are columns of tables and suffixes of BIDS
+/// files; without any, the column is `image` and the suffix `T1w`.
 ///
 /// # Errors
 /// If a table or folder cannot be read or lists no subject, if subjects have different numbers of channels, if a name
@@ -71,7 +71,7 @@ pub fn list(sources: &[PathBuf], channels: &[String]) -> Result<Listing, Error> 
     Ok(Listing { subjects, channels })
 }
 
-/// Checks names and numbers of channels.
+/// Checks the name and the number of images of each subject.
 fn check(subjects: &[Subject], channels: usize) -> Result<(), Error> {
     let mut seen: BTreeMap<String, &Subject> = BTreeMap::new();
     for subject in subjects {
@@ -105,13 +105,13 @@ fn check_name(Subject { name, images, .. }: &Subject) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether a source is neither a table nor a folder.
+/// Whether a source is an image: neither a table nor a folder.
 pub fn is_image(source: &Path) -> bool {
     let is_table = source.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
     !is_table && !source.is_dir()
 }
 
-/// The files of one argument, which joins the paths of several channels by commas.
+/// The files of one command-line argument, in which commas join the paths of several channels.
 pub fn channels_of(argument: &Path) -> Vec<PathBuf> {
     match argument.to_str() {
         Some(text) if !argument.exists() => text.split(',').map(PathBuf::from).collect(),
@@ -237,8 +237,8 @@ mod tests {
             ("subject,file\na,b\n", "`image`"),
             ("subject,image,age\na,b,3\n", "`age`"),
             ("subject,image\na,\n", "line 2"),
-            ("subject,image\na,b,c\n", "line 2: expected 2 cells, one a column, found 3"),
-            ("subject,image\n", "a row a subject"),
+            ("subject,image\na,b,c\n", "line 2: expected 2 cells, one for each column, found 3"),
+            ("subject,image\n", "a row for each subject"),
             ("subject,image\na/b,c\n", "`a/b`"),
             ("subject,image\na,b\na,c\n", "`a`"),
             ("subject,image\na,b\nA,c\n", "`a` and `A`"),

@@ -6,7 +6,7 @@ use antsreg_core::Grid;
 use antsreg_core::io::nifti;
 use rayon::prelude::*;
 
-/// The largest grid of images, as far as their headers can be read.
+/// The largest grid of the images whose headers can be read; `None` if no header can be read.
 pub fn largest_grid(images: &[impl AsRef<Path> + Sync]) -> Option<Grid> {
     let grids = images.par_iter().filter_map(|path| nifti::inspect(path.as_ref()).ok()).map(|header| header.grid);
     grids.max_by_key(Grid::len)

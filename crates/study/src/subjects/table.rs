@@ -1,4 +1,4 @@
-//! Subjects of a table.
+//! Reads the subjects of a table (CSV).
 
 use std::path::{Path, PathBuf};
 
@@ -10,12 +10,12 @@ use crate::words::stem;
 /// Names of the columns other than those of the images.
 const COLUMNS: [&str; 3] = ["subject", "mask", "labels"];
 
-/// Largest table read, bytes: far more than the subjects of any study need.
+/// Size of the largest table that is read, bytes: far more than the subjects of any study need.
 const LARGEST: u64 = 64 << 20;
 
-/// One subject for each row. Paths are relative to the table's folder. An empty cell means no file; without a name,
-/// the name of the first image is used. If no channels are named, an unknown column is an error, because it may be
-/// misspelt.
+/// Reads one subject from each row of a table. Paths are relative to the table's folder. An empty cell means no file;
+/// without a name, the name of the first image is used. If no channels are named, an unknown column is an error,
+/// because it may be misspelt.
 pub fn read(path: &Path, channels: &[String]) -> Result<Vec<Subject>, Error> {
     let text = contents(path)?;
     // Spreadsheet programs write a byte order mark at the start of a file.
@@ -52,12 +52,12 @@ pub fn read(path: &Path, channels: &[String]) -> Result<Vec<Subject>, Error> {
         });
     }
     match subjects.is_empty() {
-        true => Err(Error::NoneFound { path: path.into(), expected: "a row a subject".into() }),
+        true => Err(Error::NoneFound { path: path.into(), expected: "a row for each subject".into() }),
         false => Ok(subjects),
     }
 }
 
-/// The bytes of a table, which must be a regular file: reading a pipe could wait for ever.
+/// Reads the bytes of a table, which must be a regular file: reading a pipe could wait for ever.
 fn contents(path: &Path) -> Result<Vec<u8>, Error> {
     let wrap = |source| Error::Read { path: path.into(), source };
     let found = std::fs::metadata(path).map_err(wrap)?;
@@ -70,7 +70,8 @@ fn contents(path: &Path) -> Result<Vec<u8>, Error> {
     std::fs::read(path).map_err(wrap)
 }
 
-/// Checks that columns exist, are known and occur once. If channels are `named`, other columns may have any name.
+/// Checks that the wanted columns exist, and that columns are known and occur once. If channels are `named`, other
+/// columns may have any name.
 fn check_columns(path: &Path, header: &StringRecord, wanted: &[String], named: bool) -> Result<(), Error> {
     let path = || path.to_owned();
     let count = |column: &str| header.iter().filter(|name| *name == column).count();

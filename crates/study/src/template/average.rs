@@ -1,4 +1,4 @@
-//! The average of a pass: mean images, mean warp, mean stretch.
+//! The average of a pass of template building: mean images, mean warp, mean stretch.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,13 +19,13 @@ use super::register_one::RegistrationResults;
 use super::session::Session;
 use crate::Error;
 
-/// The average of a pass.
+/// The average of the subjects that a pass has registered to the template.
 pub struct Averaged {
     /// The mean image of each channel.
     pub images: Vec<Volume>,
     /// The mean warp; `None` in the affine pass.
     pub warp: Option<DisplacementField>,
-    /// The mean stretch from the template to the subjects, with the numbers as rounded in its file.
+    /// Mean stretch from the template to the subjects (affine without rotation), with numbers rounded as in its file.
     pub stretch: AffineTransform,
 }
 
@@ -47,7 +47,7 @@ pub struct AverageResults {
     /// Names of the subjects that were left out of the affine average, because their correlation is far below that of
     /// the others.
     pub outliers: Vec<String>,
-    /// The mean stretch, row by row.
+    /// The matrix of the mean stretch, row by row.
     pub stretch: [[f64; 3]; 3],
     /// Mean gradient magnitude divided by mean intensity, both where at least half of the subjects have foreground;
     /// per mm.
@@ -60,7 +60,8 @@ pub fn averaging(session: &Session, pass: usize) -> Averaging {
 }
 
 impl Summed {
-    /// The average from these means. Writes the mean stretch, and uses it with the numbers as rounded in its file.
+    /// Creates the average from the means of a pass. Writes the mean stretch, and uses it with the rounded numbers of
+    /// its file.
     ///
     /// # Errors
     /// Affine transforms without a mean; a file that cannot be written.
@@ -82,7 +83,7 @@ impl Summed {
 /// Averages the subjects of a pass from memory. `contributions` holds one element for each subject.
 ///
 /// # Errors
-/// Those of [`Summed::of`]; images on different grids.
+/// The errors of [`Summed::of`]; images on different grids.
 pub fn of_contributions(
     session: &Session,
     pass: usize,
@@ -98,7 +99,7 @@ pub fn of_contributions(
 /// Averages the subjects of a pass from their files.
 ///
 /// # Errors
-/// Those of [`Summed::of`]; a file that cannot be read.
+/// The errors of [`Summed::of`]; a file that cannot be read.
 pub fn from_files(session: &Session, pass: usize, reference: &Reference) -> Result<Summed, Error> {
     let outliers = match session.is_affine(pass) {
         true => outliers(session, &correlations(session, pass)?),

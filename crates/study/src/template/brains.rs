@@ -1,5 +1,5 @@
-//! Brains of subjects that have skulls, where other subjects have none: found once, before the first template, and kept beside it.
-//! They are found on the processor, so that all steps use the same masks whatever devices they have.
+//! Extracts the brains of subjects with skulls, if other subjects have none: once, before the first template, with
+//! masks that are kept beside it. Runs on the CPU, so that all steps use the same masks whatever devices they have.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,17 +17,18 @@ use super::session::Session;
 use crate::skulls::{BrainChoice, Candidate, ExtractedRecord, Role, Skull};
 use crate::{Error, brain};
 
-/// What the images that a template starts from are called where subjects are named by their names.
-pub const START: &str = "the images to start from";
+/// Name of the images that the template starts from, where messages and records name subjects.
+pub const START: &str = "the initial template";
 
-/// What the first step found, for its manifest.
+/// The brains that the first step extracted, as results in its manifest.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Brains {
-    /// The brains of the subjects that are registered in the place of whole heads, by name.
+    /// Records of the brains that are registered instead of the whole heads, by the name of the subject or [`START`].
     pub brains: BTreeMap<String, ExtractedRecord>,
 }
 
-/// Decides whose brains are extracted: sets it in each subject, and returns it for the images that the template starts from.
+/// Chooses the images whose brains are extracted. Sets the choice in each subject, and returns the choice for the
+/// images that the template starts from.
 pub fn choose(
     choice: BrainChoice,
     subjects: &mut [PlannedSubject],
@@ -48,7 +49,7 @@ fn candidate(role: Role, images: &Channels) -> Candidate<'_> {
     Candidate { role, image: &images[0], masked: false }
 }
 
-/// Extracts the brain of a subject or of the images to start from, called `name`, and leaves it in their place.
+/// Replaces the images of a subject, or of the initial template, by their brain. `name` is the name in messages.
 ///
 /// # Errors
 /// A head whose brain cannot be found.
@@ -69,18 +70,18 @@ pub fn extract(
     Ok((images.collect::<Result<Channels, Error>>()?, skull))
 }
 
-/// A mask as labels, which need little space in a file.
+/// Converts a mask to a label map, which needs little space in a file.
 pub fn as_labels(mask: &Volume) -> LabelVolume {
     LabelVolume { grid: mask.grid.clone(), voxels: mask.voxels.iter().map(|v| i32::from(*v > 0.5)).collect() }
 }
 
-/// The images of a head with 0 outside a mask on their grid.
+/// Sets the images of a head to 0 outside a mask on their grid.
 pub fn masked(images: Channels, mask: &Volume) -> Channels {
     images.into_iter().map(|image| Arc::new(without_skull(&image, mask))).collect()
 }
 
 impl Session {
-    /// The brains that the first step found.
+    /// Records of the brains that the first step extracted.
     ///
     /// # Errors
     /// The first step has not been done.

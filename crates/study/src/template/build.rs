@@ -33,15 +33,15 @@ pub struct Building {
 /// Facts about a run that its record mentions.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
-    /// Number of threads.
+    /// Number of threads that compute.
     pub threads: usize,
-    /// The command line, for the record.
+    /// The command line of the program, kept in the record.
     pub command_line: &'a [String],
     /// Seconds until the passes begin: reading subjects, opening a device, making the first template.
     pub ready_seconds: f64,
 }
 
-/// Devices and times of the last run.
+/// The record of the last run: its devices and times.
 #[derive(Debug, Serialize)]
 struct Record<'a> {
     program: &'static str,
@@ -55,7 +55,7 @@ struct Record<'a> {
 /// Wall times of a run, seconds.
 #[derive(Debug, Default, Serialize)]
 struct Seconds {
-    /// Reading subjects, opening a device, making the first template.
+    /// Time of reading subjects, opening a device and making the first template.
     ready: f64,
     /// Duration of each pass of this run.
     passes: Vec<PassSeconds>,
@@ -193,8 +193,8 @@ fn build(
     manifest::write(&Layout::record(session.layout.root()), &record)
 }
 
-/// Threads for writing files. On a GPU they are separate, so that short tasks of a worker do not wait behind long
-/// tasks of the same pool.
+/// Threads for writing files. With GPUs these are separate threads, so that short tasks of a worker do not wait for
+/// long tasks of the same pool.
 ///
 /// # Errors
 /// Threads that cannot be started.

@@ -1,10 +1,10 @@
-//! Charts of how the figures of a template change over the passes.
+//! Charts of the convergence of a template over the passes.
 
 use antsreg_report::{Chart, Curve, Curves, Error, curves};
 
 use super::update::TemplateResults;
 
-/// How far each pass moved the template, the length of the mean warp, and how sharp the template was.
+/// Draws charts of three measures over the passes: movement of the template, length of the mean warp, and sharpness.
 ///
 /// # Errors
 /// A chart that cannot be drawn.
@@ -27,14 +27,14 @@ pub fn charts(passes: &[TemplateResults]) -> Result<Vec<Chart>, Error> {
             "voxels",
             true,
             &moved,
-            "Means over the foreground; both fall to 0 as the template settles.",
+            "Mean lengths over the foreground; both fall to 0 as the template converges.",
         )?,
         chart(
             "Sharpness",
             "1 / mm",
             false,
             &sharp,
-            "Mean gradient magnitude over the mean intensity, in the foreground.",
+            "Mean gradient magnitude divided by mean intensity, in the foreground.",
         )?,
     ])
 }

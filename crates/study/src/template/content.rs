@@ -10,7 +10,7 @@ use super::digest::{self, FileRecord};
 use super::layout::Layout;
 use crate::Error;
 
-/// The content of a file.
+/// The content of an output file of a step.
 pub enum Content<'a> {
     /// An image.
     Image(&'a Volume),
@@ -49,11 +49,11 @@ impl Content<'_> {
 pub fn write_all(layout: &Layout, files: &[(&Path, Content)]) -> Result<Vec<FileRecord>, Error> {
     let write = |(path, content): &(&Path, Content)| content.write(path, layout.relative(path));
     if files.iter().any(|(path, _)| path.extension().is_some_and(|extension| extension == "gz")) {
-        // All threads of this pool compress each file.
+        // All threads of this pool compress each file together.
         return files.par_iter().map(write).collect();
     }
-    // The files are written on separate threads. A thread of a pool that waits for the other files could start
-    // another step, and this step would then not be recorded before that step is done.
+    // The files are written on separate threads. A thread of the pool that waits for the other files could start
+    // another step; the record of this step would then wait until the other step is done.
     std::thread::scope(|scope| {
         let writing: Vec<_> =
             files.iter().map(|file| digest::spawn(scope, "writing files", || write(file))).collect();

@@ -1,4 +1,4 @@
-//! A subject's part of an average: its transforms from the template, and its images on the template's grid.
+//! Contribution of a subject to an average: its transforms from the template, and its images on the template's grid.
 
 use antsreg_cohort::template::Brightness;
 use antsreg_core::io::{itk, nifti};
@@ -7,21 +7,21 @@ use antsreg_core::{AffineTransform, DisplacementField, Grid, Volume};
 use super::session::Session;
 use crate::Error;
 
-/// A subject's part of an average: transforms and images.
+/// Contribution of a subject to an average: transforms and images.
 pub struct Contribution {
-    /// Template → subject, RAS mm, with numbers rounded as in the file of the affine.
+    /// Affine transform, template → subject, RAS mm, with numbers rounded as in its file.
     pub affine: AffineTransform,
-    /// Displacement before the affine; `None` in the affine pass.
+    /// Displacement of template points before the affine; `None` in the affine pass.
     pub warp: Option<DisplacementField>,
     /// The image of each channel on the template's grid.
     pub warped: Vec<Volume>,
-    /// The brightness of each channel.
+    /// Mean intensity and foreground threshold of the image of each channel.
     pub brightness: Vec<Brightness>,
 }
 
 impl Contribution {
-    /// Reads the files of a finished registration. `grid` is the template's grid, without the rounding of file
-    /// headers. So the result is the same as from memory.
+    /// Reads the files of a finished registration. `grid` is the template's grid without the rounding of file
+    /// headers, so that the result is the same as from memory.
     ///
     /// # Errors
     /// A file that cannot be read.
@@ -36,7 +36,7 @@ impl Contribution {
         })
     }
 
-    /// As [`Contribution::read`], without the images.
+    /// Reads the files of a finished registration as [`Contribution::read`] does, without the images.
     ///
     /// # Errors
     /// A file that cannot be read.

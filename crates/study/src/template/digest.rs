@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use crate::Error;
 
-/// Bytes read at a time.
+/// Number of bytes of a file that are read at a time.
 const PIECE: usize = 1 << 20;
 
 /// The record of a file: path, length and SHA-256 digest.
@@ -41,19 +41,19 @@ impl Recorder {
         self.bytes += bytes.len() as u64;
     }
 
-    /// The record of all bytes so far, under the name `path`.
+    /// Returns the record of all bytes so far, under the name `path`.
     fn finish(self, path: PathBuf) -> FileRecord {
         FileRecord { path, bytes: self.bytes, sha256: hexadecimal(&self.digest.finalize()) }
     }
 }
 
-/// The record of a file under the name `path`, from the bytes that `write` passes to its listener. A separate thread
-/// computes the digest while the file is written.
+/// Makes the record of a file under the name `path`, from the bytes that `write` passes to its listener. A separate
+/// thread computes the digest while the file is written.
 ///
 /// # Errors
-/// Those of `write`; a thread that cannot be started.
+/// The errors of `write`; a thread that cannot be started.
 pub fn while_written(path: PathBuf, write: impl FnOnce(Listener) -> Result<(), Error>) -> Result<FileRecord, Error> {
-    /// Most buffers between the two threads.
+    /// Largest number of buffers between the writing thread and the thread that computes the digest.
     const PIECES: usize = 4;
     let (to_recorder, pieces) = bounded::<Vec<u8>>(PIECES);
     let (to_writer, used) = bounded(PIECES);
@@ -79,7 +79,7 @@ pub fn while_written(path: PathBuf, write: impl FnOnce(Listener) -> Result<(), E
     })
 }
 
-/// Starts a thread of a scope. If it cannot be started, `work` is dropped.
+/// Starts a thread of a scope. If the thread cannot be started, `work` is dropped.
 ///
 /// # Errors
 /// If the system starts no further thread.
@@ -93,7 +93,7 @@ pub fn spawn<'scope, T: Send + 'scope>(
 }
 
 impl FileRecord {
-    /// The record of the file at `place`, under the name `path`.
+    /// Makes the record of the file at `place`, under the name `path`.
     ///
     /// # Errors
     /// A file that cannot be read.
@@ -121,7 +121,7 @@ pub fn of_words<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     hexadecimal(&digest.finalize())
 }
 
-/// The digest of plain data, from its JSON.
+/// The digest of plain data, computed from its JSON.
 ///
 /// # Errors
 /// Data that cannot be written as JSON.

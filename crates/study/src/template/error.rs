@@ -11,7 +11,7 @@ use super::step::Step;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Fewer than two subjects.
+    /// Fewer than two subjects were given.
     #[error("a template needs at least two subjects that can be read, found {found}")]
     TooFew {
         /// Number of subjects.
@@ -56,7 +56,7 @@ pub enum Error {
         /// The names of all subjects.
         there: Vec<String>,
     },
-    /// A number of items that does not match.
+    /// The number of items is not the expected number.
     #[error("{what}: expected {expected}, found {found}")]
     Count {
         /// What was counted.
@@ -69,7 +69,7 @@ pub enum Error {
     /// An option out of range.
     #[error("{what} must be {expected}, found {found}")]
     Range {
-        /// The option in words.
+        /// Name of the option, as text.
         what: &'static str,
         /// The range of allowed values.
         expected: String,
@@ -82,7 +82,7 @@ pub enum Error {
         /// The model.
         found: Model,
     },
-    /// A template that needs more memory than is free.
+    /// The template needs more memory than is free.
     #[error(
         "the template would have {} × {} × {} voxels, and take about {needed_mb} MB of memory; {free_mb} MB are free",
         shape[0], shape[1], shape[2]
@@ -132,7 +132,7 @@ pub enum Error {
         /// Names of the data that differ.
         differing: Vec<String>,
     },
-    /// A folder with other files.
+    /// The folder contains files that do not belong to a template.
     #[error("{}: expected a new or empty folder, or that of a template; found {} and no plan", folder.display(), found.display())]
     Foreign {
         /// Path of the folder.
@@ -157,7 +157,7 @@ pub enum Error {
         folder: PathBuf,
     },
     /// The lock of the folder cannot be created.
-    #[error("{}: could not be made: {source}", path.display())]
+    #[error("{}: the lock file could not be created: {source}", path.display())]
     Lock {
         /// Path of the file.
         path: PathBuf,
@@ -200,10 +200,10 @@ pub enum Error {
     /// A template whose shape cannot be updated.
     #[error("the shape of the template cannot be updated: {0}")]
     Shape(#[from] ShapeError),
-    /// Files that differ from the plan or their manifests.
+    /// Files differ from the plan or their manifests.
     #[error("{} of {all} files are not as the plan and the manifests say: {}", files.len(), files.join(", "))]
     Unlike {
-        /// The files.
+        /// Paths of the files that differ.
         files: Vec<String>,
         /// Number of files checked.
         all: usize,

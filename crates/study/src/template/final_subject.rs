@@ -21,14 +21,15 @@ use super::session::Session;
 use super::step::Step;
 use crate::{Error, inputs};
 
-/// Statistics of a subject on the final template.
+/// Statistics of a subject registered to the final template.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SubjectResults {
     /// Pearson correlation with the template in the first channel, over the template's foreground.
     pub correlation: Option<f64>,
-    /// Mean length of the subject's warp in that foreground, voxels.
+    /// Mean length of the subject's warp over the template's foreground, voxels.
     pub warp_mean_voxels: f64,
-    /// Largest distance in that foreground between a point and its image under the warp and the inverse warp, voxels.
+    /// Largest distance between a point of the template's foreground and its position after the warp and the inverse
+    /// warp, voxels.
     pub inverse_misses_voxels: f64,
 }
 
@@ -39,11 +40,12 @@ pub struct FinalPass<'a> {
     pub last: Last<'a>,
 }
 
-/// A subject on the final template.
+/// A subject registered and resampled to the final template.
 pub struct FinalSubject {
     /// The subject's transforms, and the images on the template's grid.
     pub contribution: Arc<Contribution>,
-    /// The whole head on the template's grid, image by image, for a subject whose brain was registered.
+    /// The images of the whole head on the template's grid, for a subject whose brain was registered instead of the
+    /// head.
     pub heads: Option<Vec<Volume>>,
     /// The subject's labels on the template's grid; `None` for a subject without labels.
     pub labels: Option<LabelVolume>,
@@ -58,13 +60,13 @@ pub struct FinalSubject {
 /// A subject during the final step: new work, or the results of an earlier run.
 pub type OrBefore<T> = Result<T, Box<FinalSubject>>;
 
-/// A subject on the final template, and the inverse of its warp if its files have not been written.
+/// A subject on the final template. Also the inverse of its warp, if its files have not been written.
 pub struct Finished {
     pub final_subject: Arc<FinalSubject>,
     pub to_write: Option<DisplacementField>,
 }
 
-/// The step that writes a subject's files.
+/// The step that writes the final files of a subject, with the records of its input files.
 fn stage(session: &Session, pass: usize, subject: usize) -> Result<Stage<'_>, Error> {
     let planned = session.subject(subject);
     let mut read = session.registered(pass, subject)?.outputs;
@@ -110,8 +112,8 @@ impl FinalSubject {
 }
 
 impl FinalPass<'_> {
-    /// A subject and its transforms to the template of the last pass; or its final results, if an earlier run has
-    /// written them.
+    /// Reads a subject and its transforms to the template of the last pass. Returns the final results of the subject
+    /// instead, if an earlier run has written them.
     ///
     /// # Errors
     /// A file that cannot be read.
@@ -130,8 +132,8 @@ impl FinalPass<'_> {
         Ok(Ok(ToMove { contribution, images: session.images(subject)? }))
     }
 
-    /// The final results of a subject from an earlier run; `None` if the subject's files do not exist, and for a subject whose files
-    /// show more than was averaged, its whole head.
+    /// The final results of a subject from an earlier run. `None` if the files of the subject do not exist, or if
+    /// they show the whole head, because the average needs its brain.
     fn done_before(&self, subject: usize) -> Result<Option<FinalSubject>, Error> {
         let FinalPass { session, pass, last } = self;
         let planned = session.subject(subject);

@@ -1,4 +1,4 @@
-//! The folder of a template: whether it may be used, its lock, and files left by an earlier run.
+//! Checks and locks the folder of a template, and removes unfinished files of an earlier run.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -12,13 +12,13 @@ use super::reference::Reference;
 use super::session::Session;
 use crate::Error;
 
-/// The last pass.
+/// Results of the last pass, from which the final template is made.
 pub struct Last<'a> {
     /// The template that resulted from the pass.
     pub reference: Arc<Reference>,
-    /// The mean stretch.
+    /// Mean stretch from the template to the subjects in the last pass.
     pub stretch: AffineTransform,
-    /// The shape update, new template → average.
+    /// Displacements of the shape update, from points of the new template to points of the average.
     pub shape: Cow<'a, DisplacementField>,
     /// The contributions of the subjects, if this run has done the pass and they fit in memory.
     pub contributions: Option<&'a [Arc<Contribution>]>,
@@ -27,7 +27,7 @@ pub struct Last<'a> {
 }
 
 impl<'a> Last<'a> {
-    /// A pass that this run has done.
+    /// The results of a last pass that this run has done.
     pub fn of(done: &'a Done) -> Last<'a> {
         Last {
             reference: done.updated.reference.clone(),

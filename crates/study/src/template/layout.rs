@@ -31,9 +31,9 @@ pub struct RegistrationFiles {
 pub struct AverageFiles {
     /// Path of each channel's mean image.
     pub images: Vec<PathBuf>,
-    /// The mean warp; no file in the affine pass.
+    /// Path of the mean warp; no file in the affine pass.
     pub warp: PathBuf,
-    /// The mean stretch.
+    /// Path of the mean stretch.
     pub stretch: PathBuf,
     /// Path of the manifest.
     pub manifest: PathBuf,
@@ -44,7 +44,7 @@ pub struct AverageFiles {
 pub struct TemplateFiles {
     /// Path of each channel's image.
     pub images: Vec<PathBuf>,
-    /// The shape update, new template → average; no file before the first pass.
+    /// Path of the displacements of the shape update, new template → average; no file before the first pass.
     pub shape: PathBuf,
     /// Path of the manifest.
     pub manifest: PathBuf,
@@ -77,22 +77,22 @@ impl Layout {
         Layout { root: root.into(), suffixes }
     }
 
-    /// The folder.
+    /// Path of the folder of the template.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The plan of the template in a folder.
+    /// Path of the plan of the template in the folder `root`.
     pub fn plan(root: &Path) -> PathBuf {
         root.join("atlas.json")
     }
 
-    /// The lock file that a process holds while it builds the template.
+    /// Path of the lock file that a process holds while it builds the template.
     pub fn lock(root: &Path) -> PathBuf {
         root.join(".lock")
     }
 
-    /// The record of devices and times of the last run.
+    /// Path of the record of devices and times of the last run.
     pub fn record(root: &Path) -> PathBuf {
         root.join("record.json")
     }
@@ -112,7 +112,7 @@ impl Layout {
         path.strip_prefix(&self.root).unwrap_or(path).into()
     }
 
-    /// The file with the identities of the files of a manifest.
+    /// Path of the file with the identities (size, time, inode) of the files that a manifest lists.
     pub fn identities(&self, manifest: &Path) -> PathBuf {
         self.root.join(".verified").join(self.relative(manifest))
     }
@@ -122,7 +122,8 @@ impl Layout {
         self.root.join(format!("pass_{pass}"))
     }
 
-    /// Folder of the registrations of a pass. It keeps names of subjects apart from the other files of the pass.
+    /// Folder of the registrations of a pass. With a separate folder, names of subjects cannot clash with the other
+    /// files of the pass.
     pub fn registrations(&self, pass: usize) -> PathBuf {
         self.pass(pass).join("subjects")
     }
@@ -132,7 +133,7 @@ impl Layout {
         self.root.join("start")
     }
 
-    /// The mask of the brain of a subject whose brain is registered in the place of its head.
+    /// Path of the brain mask of a subject whose brain is registered instead of the whole head.
     pub fn brain(&self, subject: &str) -> PathBuf {
         self.start().join(format!("brain_{subject}.nii.gz"))
     }
@@ -183,17 +184,17 @@ impl Layout {
         }
     }
 
-    /// The final template.
+    /// Paths of the images of the final template, one for each channel.
     pub fn result(&self, extension: &str) -> Vec<PathBuf> {
         self.channels(&self.root, "template", extension)
     }
 
-    /// The labels of the final template.
+    /// Path of the labels of the final template.
     pub fn result_labels(&self, extension: &str) -> PathBuf {
         self.root.join(format!("template_labels.{extension}"))
     }
 
-    /// The manifest of the final template.
+    /// Path of the manifest of the final template.
     pub fn result_manifest(&self) -> PathBuf {
         self.root.join("template.json")
     }
@@ -211,7 +212,7 @@ impl Layout {
         }
     }
 
-    /// The manifest of a step.
+    /// Path of the manifest of a step.
     pub fn manifest(&self, step: &Step) -> PathBuf {
         match step {
             Step::Start => self.template(None).manifest,

@@ -17,7 +17,7 @@ use crate::Error;
 /// The record of one step, written when all files of the step are complete.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Manifest {
-    /// The step.
+    /// Name of the step.
     pub step: String,
     /// Digest of the plan and of all inputs.
     pub key: String,
@@ -45,17 +45,17 @@ pub struct Stage<'a> {
 }
 
 impl<'a> Stage<'a> {
-    /// The step of the plan with digest `plan` that reads `inputs`.
+    /// The step of the plan with the digest `plan`; the step reads the files `inputs`.
     pub fn new(layout: &'a Layout, plan: &str, step: Step, inputs: Vec<FileRecord>) -> Stage<'a> {
         let (name, files) = (step.to_string(), inputs.iter().map(|input| input.sha256.as_str()));
         let key = digest::of_words([plan, name.as_str()].into_iter().chain(files));
         Stage { layout, step, key, inputs }
     }
 
-    /// The manifest, if the step was done with the same inputs and its files are as it wrote them.
+    /// Returns the manifest, if the step was done with the same inputs and its output files are unchanged.
     ///
     /// # Errors
-    /// A file that is there and cannot be read.
+    /// An existing file that cannot be read.
     pub fn done(&self) -> Result<Option<Manifest>, Error> {
         let path = self.layout.manifest(&self.step);
         let manifest: Manifest = match read(&path) {
@@ -69,10 +69,10 @@ impl<'a> Stage<'a> {
         Ok(same.then_some(manifest))
     }
 
-    /// The manifest of a step that must have been done.
+    /// Returns the manifest of a step that must have been done.
     ///
     /// # Errors
-    /// [`TemplateError::NotYet`]; a file that is there and cannot be read.
+    /// [`TemplateError::NotYet`]; an existing file that cannot be read.
     pub fn require(&self) -> Result<Manifest, Error> {
         let not_yet = || TemplateError::NotYet {
             missing: self.layout.manifest(&self.step),
@@ -128,7 +128,7 @@ fn is_missing(source: &std::io::Error) -> bool {
     matches!(source.kind(), NotFound | NotADirectory | IsADirectory | InvalidData)
 }
 
-/// The statistics in a manifest at `path`.
+/// Reads the statistics in a manifest; `path` is the path of the manifest.
 ///
 /// # Errors
 /// Statistics of another kind.
@@ -145,7 +145,7 @@ pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
     serde_json::from_str(&text).map_err(|source| Error::Json { path: path.into(), source })
 }
 
-/// Writes JSON, whole or not at all.
+/// Writes data to a JSON file, completely or not at all.
 ///
 /// # Errors
 /// A file that cannot be written.

@@ -14,7 +14,7 @@ use super::session::KEPT_VOXELS;
 /// CPU's cache for all of them.
 const SEVERAL: usize = 6;
 
-/// Means over contributions.
+/// Means over the contributions of subjects.
 pub struct Means {
     /// The mean image of each channel.
     pub images: Vec<Volume>,
@@ -26,7 +26,7 @@ pub struct Means {
     pub foreground: Volume,
 }
 
-/// Whether the contributions of this many subjects fit in memory together.
+/// Whether the contributions of `subjects` subjects fit in memory together; `warps` says whether they have warps.
 pub fn fit(subjects: usize, reference: &Reference, warps: bool) -> bool {
     let scalars = reference.images.len() + 3 * usize::from(warps);
     subjects * scalars * reference.images[0].voxels.len() <= KEPT_VOXELS
@@ -70,8 +70,8 @@ fn firsts<'a>(all: &[&'a Contribution]) -> Vec<(&'a Volume, f32)> {
     all.iter().map(|one| (&one.warped[0], one.brightness[0].foreground)).collect()
 }
 
-/// Adds contributions in the order of the subjects. The sums have the same bits for any number of contributions that
-/// are added together.
+/// Adds contributions in the order of the subjects. The sums are equal to the last bit, for any number of
+/// contributions that are added together.
 pub struct Gathering<'a> {
     averaging: Averaging,
     reference: &'a Reference,
@@ -83,14 +83,15 @@ pub struct Gathering<'a> {
 }
 
 impl<'a> Gathering<'a> {
-    /// Sums for subjects on a template's grid. Without `memory` for several contributions, each is added at once.
+    /// Creates empty sums on a template's grid. With `memory`, several contributions are kept and added together;
+    /// without, each is added at once.
     pub fn new(averaging: Averaging, reference: &'a Reference, memory: bool) -> Gathering<'a> {
         let several = if memory { SEVERAL } else { 1 };
         Gathering { averaging, reference, waiting: Vec::new(), several, sums: None }
     }
 
-    /// Takes a contribution. Near the end, contributions are kept for [`Gathering::finish`], which adds them
-    /// together.
+    /// Takes the contribution of a subject. Near the end, contributions are kept for [`Gathering::finish`], which
+    /// adds them together.
     ///
     /// # Errors
     /// Images on different grids.
@@ -105,7 +106,7 @@ impl<'a> Gathering<'a> {
         Ok(())
     }
 
-    /// The means of all contributions.
+    /// Returns the means of all contributions.
     ///
     /// # Errors
     /// Images on different grids.
@@ -119,7 +120,7 @@ impl<'a> Gathering<'a> {
     }
 }
 
-/// Sums of contributions.
+/// Sums over the contributions of subjects.
 struct Sums {
     grid: Grid,
     images: Vec<ImageMean>,
@@ -195,7 +196,7 @@ mod tests {
         for averaging in [Averaging::Mean, Averaging::Trimmed] {
             let whole: Vec<&Contribution> = all.iter().map(Arc::as_ref).collect();
             let expected = Means::of(averaging, &reference, &whole).expect("one grid");
-            // Each case: the contribution from which on the end is near, whether memory suffices, and the number of
+            // Each case: index of the first contribution near the end, whether memory suffices, and the number of
             // contributions left for the end.
             for (near, memory, left) in
                 [(100, true, 3), (SEVERAL + 2, true, SEVERAL + 3), (2, true, 15), (2, false, 0)]

@@ -20,7 +20,7 @@ use crate::Error;
 /// Limits of the inversion of a final warp: a small fraction of a voxel.
 const INVERSION: InversionLimits = InversionLimits { steps: 50, tolerance_voxels: 0.005, untouched_voxels: 0.0 };
 
-/// A subject, and its transforms to the template of the last pass before its update.
+/// A subject with its transforms to the template of the last pass before its update.
 pub struct ToMove {
     /// The subject's transforms and resampled images.
     pub contribution: Arc<Contribution>,
@@ -30,9 +30,9 @@ pub struct ToMove {
 
 /// A subject on the updated template.
 pub struct Moved {
-    /// Template → subject, after `warp`.
+    /// Affine transform from points of the template, displaced by `warp`, to points of the subject, RAS mm.
     pub affine: AffineTransform,
-    /// Displacement before the affine.
+    /// Displacement of template points before the affine.
     pub warp: DisplacementField,
     /// The inverse of the warp.
     pub inverse_warp: DisplacementField,
@@ -45,7 +45,7 @@ pub struct Moved {
 }
 
 impl ToMove {
-    /// Moves the subject.
+    /// Moves the subject to the updated template, on the device of a worker.
     ///
     /// # Errors
     /// A device that fails; a mean stretch that is singular.
@@ -69,8 +69,8 @@ impl Moving<'_> {
 
 impl DeviceBytes for Moving<'_> {
     fn device_bytes(&self) -> u64 {
-        /// Number of fields on the device: the joined transforms; the joined transforms with another affine; the
-        /// result and its inverse; one in the layout of main memory.
+        /// Number of displacement fields on the device: the joined transforms; the joined transforms with another
+        /// affine; the result and its inverse; one field in the layout of main memory.
         const FIELDS: usize = 7;
         let resampling = self.resampling();
         let voxels = resampling.grid.len();

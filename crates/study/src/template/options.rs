@@ -13,7 +13,7 @@ use crate::skulls::BrainChoice;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TemplateOptions {
-    /// Most passes, within [`TemplateOptions::PASSES`]. Passes may be added to a finished template.
+    /// Largest number of passes, within [`TemplateOptions::PASSES`]. Passes may be added to a finished template.
     pub passes: usize,
     /// Share of the mean warp by which one step moves the template towards the mean shape, within
     /// [`TemplateOptions::SHAPE_STEP`]. A pass has four steps.
@@ -29,8 +29,8 @@ pub struct TemplateOptions {
     /// Whether the subjects' images are bias corrected after reading.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub bias: bool,
-    /// Of which images the brain is extracted before they are registered and averaged: subjects are the moving images, and the
-    /// images that the template starts from are the fixed ones.
+    /// Images whose brain is extracted before they are registered and averaged. Subjects are moving images, the images
+    /// that the template starts from are fixed images.
     #[serde(skip_serializing_if = "BrainChoice::is_auto")]
     pub brain: BrainChoice,
     /// The kind of average of the subjects' values at a voxel.
@@ -83,7 +83,7 @@ impl TemplateOptions {
     }
 }
 
-/// Checks that a value is in range. `what` is the subject of the message.
+/// Checks that a value is in range. `what` names the option in the message.
 pub(super) fn check_range<T: PartialOrd + std::fmt::Display>(
     what: &'static str,
     range: &RangeInclusive<T>,

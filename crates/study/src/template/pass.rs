@@ -29,29 +29,29 @@ pub enum Pass {
     Done(Box<Done>),
 }
 
-/// The contributions of all subjects; `None` if they do not fit in main memory.
+/// The contributions of all subjects to the average; `None` if they do not fit in main memory.
 pub type Kept = Option<Vec<Arc<Contribution>>>;
 
 /// A pass that this run has done.
 pub struct Done {
     /// The template after the pass.
     pub updated: Arc<Updated>,
-    /// The mean stretch.
+    /// Mean stretch from the template to the subjects.
     pub stretch: AffineTransform,
-    /// The contributions of the subjects.
+    /// The contributions of the subjects to the average.
     pub contributions: Kept,
     /// Wall times.
     pub seconds: PassSeconds,
 }
 
-/// The state before a pass.
+/// Source of the template that a pass registers to.
 #[derive(Clone, Copy)]
 pub enum Before<'a> {
-    /// Files of an earlier run.
+    /// The files of an earlier run.
     Files,
     /// The first template, made by this run.
     First(&'a Arc<Reference>),
-    /// The pass before, done by this run.
+    /// The result of the pass before, done by this run.
     Done(&'a Done),
 }
 
@@ -125,7 +125,7 @@ pub fn run<'a>(
     Ok(Pass::Done(Box::new(done)))
 }
 
-/// Whether the step whose result was searched for is done.
+/// Whether the step that gives the result `found` is done.
 ///
 /// # Errors
 /// Every error except [`TemplateError::NotYet`].

@@ -35,9 +35,9 @@ const FORMAT: u64 = 2;
 pub struct Plan {
     /// Name of the program.
     pub program: String,
-    /// Its version.
+    /// Version of the program that made the plan.
     pub version: String,
-    /// The format of this file.
+    /// Number of the format of the plan's file.
     pub plan_format: u64,
     /// Digest of the fingerprint.
     pub digest: String,
@@ -45,26 +45,27 @@ pub struct Plan {
     pub fingerprint: BTreeMap<String, String>,
     /// Names of the channels.
     pub channels: Vec<String>,
-    /// The first pass. 0 is the affine pass; before it, the first subject is the template.
+    /// Number of the first pass. Pass 0 is the affine pass; it registers to the first subject.
     pub first_pass: usize,
     /// The last pass, unless the template stops moving before.
     pub last_pass: usize,
-    /// The template before all passes.
+    /// Source of the template before all passes.
     pub start: StartFrom,
-    /// Whether the brains of the images to start from are taken in the place of whole heads.
+    /// Whether the extracted brains of the images that the template starts from are used instead of the whole heads.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub start_brain: bool,
-    /// The registration of subjects. The deformable stage has one channel for each channel of the template.
+    /// Recipe of the registrations of subjects. The deformable stage has one channel for each channel of the
+    /// template.
     pub recipe: Recipe,
     /// Options of the template.
     pub options: TemplateOptions,
     /// Format of the final images and warps.
     pub image_format: Format,
-    /// All subjects as given.
+    /// All subjects of the request, including subjects that are left out.
     pub subjects: Vec<PlannedSubject>,
 }
 
-/// The template before all passes.
+/// Source of the template before all passes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StartFrom {
@@ -110,7 +111,7 @@ impl Plan {
     /// the file is no plan of this program.
     ///
     /// # Errors
-    /// [`TemplateError::Changed`]; those of [`Plan::read`]; a file that cannot be written.
+    /// [`TemplateError::Changed`]; the errors of [`Plan::read`]; a file that cannot be written.
     pub fn settle(&self, folder: &Path, restart: bool) -> Result<(), Error> {
         let path = Layout::plan(folder);
         if path.exists() && restart {
@@ -124,13 +125,13 @@ impl Plan {
         manifest::write(&path, self)
     }
 
-    /// Subjects that are left out, with the reason.
+    /// Names of the subjects that are left out, each with the reason.
     pub fn left_out(&self) -> Vec<String> {
         self.subjects.iter().filter_map(PlannedSubject::complaint).collect()
     }
 }
 
-/// The JSON of a plan of any format.
+/// Reads the JSON of a plan of any format.
 fn read_value(path: &Path) -> Result<Value, Error> {
     let text = std::fs::read(path).map_err(|source| Error::Read { path: path.into(), source })?;
     let value: Option<Value> = serde_json::from_slice(&text).ok();

@@ -10,7 +10,7 @@ use crate::skulls::ExtractedRecord;
 pub trait TemplateProgress {
     /// A device is ready, or is not used.
     fn device(&mut self, note: &DeviceNote);
-    /// The brain of a subject, or of the images to start from, was extracted and is registered in the place of the head.
+    /// The brain of a subject, or of the initial template, was extracted and is registered instead of the whole head.
     fn brain(&mut self, subject: &str, brain: &ExtractedRecord);
     /// A subject has been registered and resampled on the template's grid.
     fn registered(&mut self, registered: &Registered);

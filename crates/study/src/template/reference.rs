@@ -10,7 +10,7 @@ use nalgebra::Point3;
 pub struct Reference {
     /// The template's image of each channel, on one grid.
     pub images: Vec<Arc<Volume>>,
-    /// 1 in the foreground (the head or brain) of the first channel, else 0.
+    /// Mask of the template: 1 in the foreground (the head or brain) of the first channel, else 0.
     pub mask: Volume,
     /// The subset of the mask from which the affine parts of warps are computed.
     pub sparse: Volume,
@@ -19,13 +19,13 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// A template with these channels.
+    /// Creates a template from its channels; the foreground threshold is computed from the first channel.
     pub fn new(images: Vec<Volume>) -> Reference {
         let foreground = foreground_in(&images[0]);
         Reference::with(images, foreground)
     }
 
-    /// The template of these channels. Voxels of the first channel above `foreground` are foreground.
+    /// Creates a template from its channels. Voxels of the first channel above `foreground` are foreground.
     pub fn with(images: Vec<Volume>, foreground: f32) -> Reference {
         let centre = || images[0].centre_of_mass().unwrap_or_else(|| images[0].grid.centre());
         let (mask, centre) = rayon::join(|| brighter(&images[0], foreground), centre);

@@ -24,7 +24,7 @@ use super::resampled::{Resampled, Resampling};
 use super::session::Session;
 use crate::Error;
 
-/// Statistics of a registration.
+/// Statistics of the registration of a subject to the template.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RegistrationResults {
     /// Cost of the affine stage.
@@ -47,7 +47,7 @@ pub struct Computed {
     device: String,
 }
 
-/// A subject on the template's grid. Its affine has been written, its other files have not.
+/// A registered subject on the template's grid. Its affine has been written, its other files have not.
 pub struct Brought {
     /// The subject's transforms and resampled images, for the average.
     pub contribution: Arc<Contribution>,
@@ -102,8 +102,8 @@ impl Bringing<'_> {
 
 impl DeviceBytes for Bringing<'_> {
     fn device_bytes(&self) -> u64 {
-        /// Number of fields on the device: the warp before another affine, the field that is added to it, and one in
-        /// the layout of main memory.
+        /// Number of displacement fields on the device: the warp before another affine, the field that is added to
+        /// it, and one field in the layout of main memory.
         const FIELDS: usize = 3;
         let resampling = self.resampling();
         4 * (3 * FIELDS * resampling.grid.len() + resampling.scalars()) as u64
@@ -144,7 +144,7 @@ impl Continuation for Bringing<'_> {
     }
 }
 
-/// Computes the correlation with the template, on the CPU.
+/// Computes the correlation of a resampled subject with the template, on the CPU.
 ///
 /// # Errors
 /// Images on different grids.

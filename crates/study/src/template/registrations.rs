@@ -30,7 +30,7 @@ pub fn options(session: &Session, pass: usize) -> Result<Options, Error> {
 /// The fixed side of the registrations of a pass, and their options.
 ///
 /// # Errors
-/// Those of [`options`].
+/// The errors of [`options`].
 pub fn target(session: &Session, pass: usize, reference: &Reference) -> Result<Arc<Target>, Error> {
     Ok(Target::new(side(session, pass, &reference.images), options(session, pass)?))
 }
@@ -45,7 +45,7 @@ pub fn side(session: &Session, pass: usize, images: &Channels) -> Side {
 /// Memory that a GPU must have free to be used, bytes. Registrations need more than all other steps.
 ///
 /// # Errors
-/// Those of [`options`].
+/// The errors of [`options`].
 pub fn device_bytes(session: &Session) -> Result<u64, Error> {
     let (options, grid) = (options(session, session.plan.last_pass)?, session.grid()?);
     let subjects = session.included.iter().flat_map(|subject| &session.subject(*subject).images);

@@ -12,7 +12,7 @@ use super::update::TemplateResults;
 use crate::Error;
 use crate::skulls::ExtractedRecord;
 
-/// The statistics of every pass up to the last.
+/// Reads the statistics of every pass up to the pass `last`.
 ///
 /// # Errors
 /// A pass that has not been done.
@@ -72,11 +72,11 @@ pub fn write(
     Ok(write_file(&path, &table)?)
 }
 
-/// The texts and figures of the report.
+/// The texts and measures of the report.
 fn facts(session: &Session, passes: &[TemplateResults], subjects: usize, mean: f64) -> Result<Facts, Error> {
     let mut highlights = vec![
         [passes.len().to_string(), "passes".into()],
-        [format!("{mean:.4} voxels"), "mean of all final warps in the foreground".into()],
+        [format!("{mean:.4} voxels"), "length of the mean of all final warps, in the foreground".into()],
     ];
     if let Some(last) = passes.last() {
         highlights.push([format!("{:.4} voxels", last.moved_mean_voxels), "moved by the last pass".into()]);
@@ -91,7 +91,8 @@ fn facts(session: &Session, passes: &[TemplateResults], subjects: usize, mean: f
             row("sharpness", format!("{:.4} / mm", pass.sharpness_per_mm)),
         ];
         rows.extend(
-            pass.correlation_with_before.map(|value| row("correlation with the one before", format!("{value:.4}"))),
+            pass.correlation_with_before
+                .map(|value| row("correlation with the template before", format!("{value:.4}"))),
         );
         Section { title: format!("Pass {}", pass.pass), rows }
     };
@@ -102,7 +103,7 @@ fn facts(session: &Session, passes: &[TemplateResults], subjects: usize, mean: f
             [name.clone(), format!("{:.0} cm³, found by {}", brain.volume_cm3, brain.found.contrast)]
         };
         let rows = brains.iter().map(row).collect();
-        sections.insert(0, Section { title: "Brains extracted of heads, and averaged".into(), rows });
+        sections.insert(0, Section { title: "Brains extracted from heads and averaged".into(), rows });
     }
     let left_out = session.plan.left_out().into_iter().map(|who| format!("Left out: {who}"));
     let doubts =
@@ -118,7 +119,7 @@ fn facts(session: &Session, passes: &[TemplateResults], subjects: usize, mean: f
     })
 }
 
-/// The figures of every pass as CSV.
+/// The measures of every pass as CSV.
 fn table(passes: &[TemplateResults]) -> Result<Vec<u8>, csv::Error> {
     let mut table = csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
     table.write_record([

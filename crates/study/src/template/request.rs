@@ -15,16 +15,16 @@ use crate::subjects::Listing;
 pub struct Request {
     /// The folder of all outputs: new, empty, or that of a template that is continued.
     pub folder: PathBuf,
-    /// The subjects. Their masks are not used.
+    /// The subjects of the template. Their masks are not used.
     pub listing: Listing,
     /// Paths of the tables that list subjects. No output file may replace a table.
     pub tables: Vec<PathBuf>,
     /// The weight of each channel in the registrations, within [`TemplateOptions::WEIGHT`]; empty for equal weights.
     pub weights: Vec<f64>,
-    /// The template before all passes.
+    /// Source of the template before all passes.
     pub start: StartImage,
-    /// The registration of subjects. The metric of its first channel is used for all channels. Its requested results
-    /// are ignored.
+    /// Recipe of the registrations of subjects. The metric of its first channel is used for all channels. Its choice
+    /// of results is ignored.
     pub recipe: Recipe,
     /// Options of the template.
     pub options: TemplateOptions,
@@ -32,10 +32,10 @@ pub struct Request {
     pub format: Format,
 }
 
-/// The template before all passes.
+/// Source of the template before all passes.
 #[derive(Debug, Clone, Default)]
 pub enum StartImage {
-    /// The average of all subjects, registered affinely to the first.
+    /// The average of all subjects, registered affinely to the first subject.
     #[default]
     Average,
     /// The subject of this name.

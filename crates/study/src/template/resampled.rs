@@ -26,7 +26,7 @@ pub struct Resampled {
 }
 
 impl Resampled {
-    /// The images, and the brightness of each.
+    /// Splits resampled images into the images and the brightness of each.
     pub fn brightness(resampled: Vec<Resampled>) -> (Vec<Volume>, Vec<Brightness>) {
         let of = |Resampled { image, foreground }: Resampled| {
             let brightness = Brightness::with(&image, foreground);
@@ -64,7 +64,7 @@ impl Resampling<'_> {
         images.iter().map(resample).collect()
     }
 
-    /// Scalars that a GPU holds at the same time, apart from the displacement field.
+    /// Number of scalars that a GPU holds at the same time, apart from the displacement field.
     pub fn scalars(&self) -> usize {
         let largest = self.images.iter().map(|image| image.voxels.len()).max().unwrap_or(0);
         let coefficients = usize::from(Kernel::from(self.interpolation) == Kernel::Spline);

@@ -18,7 +18,7 @@ use super::update::TemplateResults;
 use super::{Error as TemplateError, brains, verify};
 use crate::Error;
 
-/// Most voxels of subjects' images that are kept in memory. Further images are read again in every pass.
+/// Largest number of voxels of subjects' images that are kept in memory. Further images are read again in every pass.
 pub const KEPT_VOXELS: usize = 1 << 30;
 
 /// The state of a template that is being built.
@@ -34,7 +34,7 @@ pub struct Session {
     /// Whether the subjects' files may have changed since the plan was made.
     planned_before: bool,
     images: Vec<OnceLock<Arc<Channels>>>,
-    /// Masks of brains that this run has found, for the subjects whose brain is registered.
+    /// Brain masks that this run has extracted, for subjects whose brain is registered instead of the head.
     masks: Vec<OnceLock<Arc<Volume>>>,
     kept_voxels: Mutex<usize>,
     /// Manifests that were found to be up to date.
@@ -46,12 +46,12 @@ impl Session {
     /// Opens the template with a plan in a folder.
     ///
     /// # Errors
-    /// Those of [`Plan::read`].
+    /// The errors of [`Plan::read`].
     pub fn open(folder: &Path) -> Result<Session, Error> {
         Ok(Session { planned_before: true, ..Session::new(Plan::read(folder)?, folder) })
     }
 
-    /// A template with a new plan.
+    /// Creates the state of a template with a new plan.
     pub(super) fn new(plan: Plan, folder: &Path) -> Session {
         let layout = Layout::new(folder, &plan.channels);
         let included = (0..plan.subjects.len()).filter(|&n| plan.subjects[n].left_out.is_none()).collect();
@@ -74,8 +74,8 @@ impl Session {
         &self.plan
     }
 
-    /// Keeps images that were read while planning, but for heads whose brains are registered: [`keep_brain`](Session::keep_brain).
-    /// Returns these.
+    /// Keeps the images that were read for the plan. Images of heads whose brain must be extracted are returned
+    /// instead; [`keep_brain`](Session::keep_brain) keeps their brains.
     pub(super) fn keep(&self, images: SubjectImages) -> Vec<(usize, Channels)> {
         let read = images.into_iter().enumerate().filter_map(|(subject, images)| Some((subject, images?)));
         let (heads, others): (Vec<_>, Vec<_>) = read.partition(|(subject, _)| self.subject(*subject).brain);
@@ -85,9 +85,9 @@ impl Session {
         heads
     }
 
-    /// Keeps the brain of a subject whose mask was found.
+    /// Keeps the images of a subject's extracted brain, and the brain mask.
     pub(super) fn keep_brain(&self, subject: usize, images: Channels, mask: Arc<Volume>) {
-        // Found once.
+        // The brain of a subject is extracted once, so the mask is not set yet.
         let _ = self.masks[subject].set(mask);
         self.kept(subject, Arc::new(images));
     }
@@ -115,7 +115,7 @@ impl Session {
         })
     }
 
-    /// A subject's images as they are registered: of a head beside brains its brain.
+    /// The images of a subject as they are registered: the brain, if it is registered instead of the head.
     pub(super) fn images(&self, subject: usize) -> Result<Arc<Channels>, Error> {
         if let Some(images) = self.images[subject].get() {
             return Ok(images.clone());
@@ -133,7 +133,7 @@ impl Session {
         Ok(self.kept(subject, Arc::new(images)))
     }
 
-    /// A subject's images, read: of a head beside brains the whole head.
+    /// Reads the images of a subject as given: the whole head, even if its brain is registered.
     pub(super) fn whole_images(&self, subject: usize) -> Result<Channels, Error> {
         let files = &self.subject(subject).images;
         self.check_inputs(files)?;
@@ -151,7 +151,7 @@ impl Session {
         self.plan.image_format.extension()
     }
 
-    /// The pass before; `None` for the first pass.
+    /// Number of the pass before `pass`; `None` for the first pass.
     pub(super) fn before(&self, pass: usize) -> Option<usize> {
         (pass > self.plan.first_pass).then(|| pass - 1)
     }
@@ -288,7 +288,7 @@ impl Session {
     }
 }
 
-/// The images among a template's files.
+/// Records of the images among the files of a template.
 fn images_of(template: &Manifest) -> Vec<FileRecord> {
     let is_image =
         |file: &&FileRecord| file.path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("template"));

@@ -22,7 +22,8 @@ use crate::{Error, memory};
 
 /// The first template, not yet written.
 pub struct First {
-    /// The brains that were found, by the name of the subject, with their masks, `None` for images that no step reads again.
+    /// The extracted brains: name of the subject, brain mask, record. The mask is `None` for images that no step
+    /// reads again.
     brains: Vec<(String, Option<LabelVolume>, ExtractedRecord)>,
     /// The template with the values that reading its files will give.
     pub reference: Arc<Reference>,
@@ -30,8 +31,8 @@ pub struct First {
     grid: Grid,
 }
 
-/// Makes the first template, unless its files exist; extracts the brains of the `heads` among the subjects that the plan names.
-/// Writes nothing, because opening a device may still fail.
+/// Makes the first template, unless its files exist, and extracts the brains of `heads`, the subjects whose brain is
+/// registered. Writes nothing, because opening a device may still fail.
 ///
 /// # Errors
 /// Images that cannot be read; a head whose brain cannot be found; too little memory for the template.
@@ -85,9 +86,9 @@ fn check_size(grid: &Grid, channels: usize) -> Result<(), TemplateError> {
 }
 
 fn check_size_within(grid: &Grid, channels: usize, available: Option<u64>) -> Result<(), TemplateError> {
-    /// Bytes of a scalar.
+    /// Number of bytes of a scalar.
     const SCALAR: f64 = 4.0;
-    /// Number of scalars per voxel that are in memory at the same time, without those of the channels: a subject's
+    /// Number of scalars per voxel that are in memory at the same time, apart from those of the channels: a subject's
     /// warp, the mean warp and the shape update.
     const FIELDS: usize = 3 * 3;
     // The number of voxels may overflow an integer.

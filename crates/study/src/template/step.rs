@@ -38,7 +38,7 @@ pub enum Step {
     },
 }
 
-/// The name in manifests.
+/// Writes the name of the step as in manifests.
 impl Display for Step {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self {

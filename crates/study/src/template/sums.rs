@@ -23,20 +23,20 @@ use crate::Error;
 pub struct Sums<'a> {
     last: &'a Last<'a>,
     gathering: Gathering<'a>,
-    /// Figures of each subject, for the report: correlation and mean length of the warp.
+    /// Measures of each subject, for the report: correlation and mean length of the warp.
     figures: Vec<Vec<Option<f64>>>,
     labels: Vec<LabelVolume>,
 }
 
 impl<'a> Sums<'a> {
-    /// Sums of no subjects yet.
+    /// Creates sums without any subject.
     pub fn new(session: &Session, last: &'a Last) -> Sums<'a> {
         let memory = fit(session.included.len(), &last.reference, true);
         let gathering = Gathering::new(session.plan.options.average, &last.reference, memory);
         Sums { last, gathering, figures: Vec::new(), labels: Vec::new() }
     }
 
-    /// Adds the next subject.
+    /// Adds the next subject to the sums.
     ///
     /// # Errors
     /// Images on different grids.

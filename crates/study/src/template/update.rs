@@ -25,14 +25,14 @@ use crate::Error;
 /// Number of shape steps of a pass, as in ANTs.
 const TIMES: usize = 4;
 
-/// Statistics of a template.
+/// Statistics of the template of a pass.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TemplateResults {
     /// Number of the pass.
     pub pass: usize,
-    /// Mean distance between the foreground's points of the template before and of this one, voxels.
+    /// Mean movement of the template since the pass before, over the foreground, voxels.
     pub moved_mean_voxels: f64,
-    /// The largest such distance, voxels.
+    /// Largest movement of the template since the pass before, over the foreground, voxels.
     pub moved_largest_voxels: f64,
     /// Length of the mean warp, mean over the foreground, voxels: 0 for a template without bias.
     pub mean_warp_voxels: f64,
@@ -44,11 +44,11 @@ pub struct TemplateResults {
     pub converged: bool,
 }
 
-/// A template, not written yet.
+/// The template of a pass, not written yet.
 pub struct Updated {
     /// The template.
     pub reference: Arc<Reference>,
-    /// The shape update, new template → average.
+    /// Displacements of the shape update, from points of the new template to points of the average.
     pub shape: DisplacementField,
     /// Figures.
     pub results: TemplateResults,
@@ -70,8 +70,8 @@ impl Shaping<'_> {
 
 impl DeviceBytes for Shaping<'_> {
     fn device_bytes(&self) -> u64 {
-        /// Number of fields on the device: the mean warp, the current and the next shape, and one in the layout of
-        /// main memory.
+        /// Number of displacement fields on the device: the mean warp, the current and the next shape, and one field
+        /// in the layout of main memory.
         const FIELDS: usize = 4;
         let resampling = self.resampling();
         4 * (3 * FIELDS * resampling.grid.len() + resampling.scalars()) as u64

@@ -27,7 +27,7 @@ pub fn verify(root: &Path) -> Result<usize, Error> {
     Ok(files.len())
 }
 
-/// Checks that files have not changed since the plan was made.
+/// Checks that input files have not changed since the plan was made.
 ///
 /// # Errors
 /// [`TemplateError::Unlike`].

@@ -24,7 +24,7 @@ use crate::template::session::Session;
 pub struct Round<'a, 'b> {
     pub session: &'a Session,
     pub pass: usize,
-    /// The template that subjects are registered to.
+    /// The template to which subjects are registered.
     pub reference: &'b Reference,
     /// The template as the fixed side of the registrations.
     pub target: &'b Arc<Target>,
@@ -46,15 +46,16 @@ enum Loaded {
 
 /// A subject on the template's grid.
 enum Found {
-    /// Registered by this run, with the seconds on the device.
+    /// A subject that this run has registered, and the seconds on the device.
     Now(Brought, f64),
-    /// Registered by an earlier run.
+    /// A subject that an earlier run has registered.
     Before(Before),
 }
 
 impl<'a, 'b> Round<'a, 'b> {
     /// Registers all subjects and averages them. Also returns the contributions of the subjects, if they fit in
-    /// memory. Near the end the queue is paused, so that the devices do not wait for the last sums.
+    /// memory. When nearly all subjects are done, the queue of files is paused, so that the devices do not wait for
+    /// the last sums.
     pub fn average(
         &self,
         workers: &mut DeviceWorkers,
@@ -89,8 +90,8 @@ impl<'a, 'b> Round<'a, 'b> {
         Ok((summed, kept))
     }
 
-    /// Registers the subjects that have not been registered yet. `next` receives the contribution of each, in the
-    /// order of the subjects, with its correlation and whether the end is near.
+    /// Registers the subjects that have not been registered yet. `next` receives the contribution of each subject, in
+    /// the order of the subjects, with its correlation and whether nearly all subjects are done.
     fn register_all(
         &self,
         workers: &mut DeviceWorkers,
@@ -124,7 +125,7 @@ impl<'a, 'b> Round<'a, 'b> {
         let (mut waiting, mut following, mut done, mut failed) = (BTreeMap::new(), 0, 0, None);
         let mut take = |job: usize, found: Found| -> Result<(), Error> {
             done += 1;
-            // Every subject has been read, so from now on the devices would wait for the sums.
+            // All subjects have been read, so from now on the devices would wait for the sums.
             let is_near_end = done + threads.readers > all;
             if let Some(pause) = pause.as_mut().filter(|_| is_near_end) {
                 pause.get_or_insert_with(|| queue.pause());
@@ -177,8 +178,8 @@ impl<'a, 'b> Round<'a, 'b> {
     }
 }
 
-/// The error of a subject, with its name. The other subjects are finished, so that a second run has only this one to
-/// do.
+/// Adds the pass and the name of the subject to an error. The other subjects are finished, so that a second run has
+/// only this subject to do.
 fn about(session: &Session, pass: usize, subject: usize, reason: Error) -> Error {
     let subject = session.subject(subject).name.clone();
     TemplateError::Subject { pass, subject, reason: Box::new(reason) }.into()

@@ -10,10 +10,10 @@ use super::{Plan, PlannedSubject, StartFrom};
 use crate::template::TemplateOptions;
 use crate::template::digest::{of_data, of_words};
 
-/// Digests with readable names.
+/// Digests of the data of a plan, each with a readable name.
 pub type Fingerprint = BTreeMap<String, String>;
 
-/// The fingerprint of the data of a plan.
+/// Computes the fingerprint of the data of a plan.
 ///
 /// # Errors
 /// Data that JSON cannot hold.
@@ -26,7 +26,7 @@ pub fn of(plan: &Plan) -> Result<Fingerprint, serde_json::Error> {
     };
     let channels = &plan.recipe.syn.channels;
     let weights: Vec<f64> = channels.iter().map(|channel| channel.weight).collect();
-    // The weights are listed under another name.
+    // The weights of the channels are listed under another name, "choice of channels".
     let metric = channels.iter().take(1).map(|first| Channel { weight: 1.0, ..*first }).collect();
     let syn = antsreg_register::syn::Options { channels: metric, ..plan.recipe.syn.clone() };
     Ok(BTreeMap::from([
@@ -44,7 +44,7 @@ pub fn digest(fingerprint: &Fingerprint) -> String {
     of_words(fingerprint.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()]))
 }
 
-/// The names of the digests that differ.
+/// The names of the digests that differ between two fingerprints.
 pub fn differing(one: &Fingerprint, other: &Fingerprint) -> Vec<String> {
     let names = one.keys().chain(other.keys());
     let mut differing: Vec<String> = names.filter(|name| one.get(*name) != other.get(*name)).cloned().collect();

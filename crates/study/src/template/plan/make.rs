@@ -20,7 +20,7 @@ use crate::template::{Error as TemplateError, TemplateOptions, brains, folder};
 ///
 /// # Errors
 /// Options out of range; names that outputs cannot have; a folder that cannot be used; too few subjects that can be
-/// read; a start that does not exist.
+/// read; an initial template that does not exist.
 pub fn make(request: &Request) -> Result<(Plan, SubjectImages), Error> {
     let Request { listing: Listing { subjects, channels }, options, .. } = request;
     check(request)?;
@@ -65,7 +65,7 @@ pub fn make(request: &Request) -> Result<(Plan, SubjectImages), Error> {
     Ok((plan, images))
 }
 
-/// Refuses options and names, before anything is read.
+/// Checks options and names before any file is read.
 ///
 /// # Errors
 /// Options out of range; names that outputs cannot have.
@@ -77,7 +77,7 @@ pub fn check(request: &Request) -> Result<(), Error> {
     }
     if !weights.is_empty() && weights.len() != channels.len() {
         let (expected, found) = (channels.len(), weights.len());
-        return Err(TemplateError::Count { what: "weights, one a channel", expected, found }.into());
+        return Err(TemplateError::Count { what: "weights, one for each channel", expected, found }.into());
     }
     for weight in weights {
         check_range("the weight of a channel", &TemplateOptions::WEIGHT, *weight)?;
@@ -97,7 +97,8 @@ fn check_name(name: &str) -> Result<(), TemplateError> {
     }
 }
 
-/// The recipe of all registrations: every channel has the metric of the first, and only transforms are computed.
+/// The recipe of all registrations: every channel has the metric of the first channel, and only transforms are
+/// computed.
 fn recipe(request: &Request) -> Recipe {
     let Request { recipe, weights, listing, .. } = request;
     let metric = recipe.syn.channels.first().map_or_else(Metric::default, |channel| channel.metric);
@@ -107,7 +108,7 @@ fn recipe(request: &Request) -> Recipe {
     Recipe { syn, inverse_warp: false, scores: false, images: None, ..recipe.clone() }
 }
 
-/// The start, and its images where it is in files of its own.
+/// Source of the template before all passes, and its images if they are in files of their own.
 fn start(
     start: &StartImage,
     channels: &[String],
@@ -132,7 +133,9 @@ fn start(
 fn start_images(files: &[PathBuf], channels: &[String]) -> Result<(StartFrom, Channels), Error> {
     if files.len() != channels.len() {
         let (expected, found) = (channels.len(), files.len());
-        return Err(TemplateError::Count { what: "images of the template, one a channel", expected, found }.into());
+        return Err(
+            TemplateError::Count { what: "images of the template, one for each channel", expected, found }.into()
+        );
     }
     let images = read_channels(files, false)?;
     Ok((StartFrom::Images(records(files)?), images))

@@ -10,7 +10,7 @@ use crate::subjects::Subject;
 use crate::template::digest::FileRecord;
 use crate::{Error, inputs};
 
-/// A subject of a plan.
+/// A subject of the plan of a template.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedSubject {
@@ -20,7 +20,7 @@ pub struct PlannedSubject {
     pub images: Vec<FileRecord>,
     /// Record of the subject's label map.
     pub labels: Option<FileRecord>,
-    /// Whether the brain of the subject's head is registered in the place of the head.
+    /// Whether the extracted brain is registered instead of the subject's whole head.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub brain: bool,
     /// The reason if the subject is left out, else `None`.
@@ -28,12 +28,13 @@ pub struct PlannedSubject {
 }
 
 impl PlannedSubject {
-    /// The name and the reason, if the subject is left out.
+    /// Name of the subject and the reason, if the subject is left out.
     pub fn complaint(&self) -> Option<String> {
         self.left_out.as_ref().map(|reason| format!("{} ({reason})", self.name))
     }
 
-    /// Reads a subject, its images `corrected` for shading or not. A subject that cannot be read is left out.
+    /// Reads a subject; removes the shading of its images if `corrected` is true. A subject that cannot be read is
+    /// left out.
     pub(super) fn read(subject: Subject, corrected: bool) -> (PlannedSubject, Option<Channels>) {
         let Subject { name, images, labels, .. } = subject;
         match read(&images, labels.as_deref(), corrected) {
@@ -59,7 +60,8 @@ fn read(images: &[PathBuf], labels: Option<&Path>, corrected: bool) -> Result<Re
     Ok((records(images)?, labels.map(record).transpose()?, volumes))
 }
 
-/// Reads the channels of one subject, or of a template, `corrected` for shading or not. They must lie on one grid.
+/// Reads the channels of one subject or of a template; removes their shading if `corrected` is true. All channels
+/// must lie on one grid.
 ///
 /// # Errors
 /// A file that cannot be read or lies on another grid.

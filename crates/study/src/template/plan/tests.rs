@@ -141,10 +141,10 @@ fn requests_that_make_no_template_are_refused() {
     for (request, word) in [
         (one, "at least two subjects"),
         (Request { recipe: rigid, ..usual() }, "found the model Rigid"),
-        (Request { weights: vec![1.0, 2.0], ..usual() }, "weights, one a channel: expected 1, found 2"),
+        (Request { weights: vec![1.0, 2.0], ..usual() }, "weights, one for each channel: expected 1, found 2"),
         (Request { weights: vec![1e9], ..usual() }, "the weight of a channel must be 0.001 to 1000"),
         (Request { start: StartImage::Subject("c".into()), ..usual() }, "no subject called c; there are a, b"),
-        (Request { start: StartImage::Images(Vec::new()), ..usual() }, "one a channel: expected 1, found 0"),
+        (Request { start: StartImage::Images(Vec::new()), ..usual() }, "one for each channel: expected 1, found 0"),
         (Request { folder: place.path().into(), ..usual() }, "an input in"),
     ] {
         let message = make(&request).expect_err(word).to_string();
