@@ -1,4 +1,5 @@
-//! Votes of patches for the labels and intensities of the voxels in each patch.
+//! The votes of the atlases for the label and the intensity of each target voxel, from all patches that contain the
+//! voxel.
 
 use antsreg_core::{LabelVolume, Volume};
 use rayon::prelude::*;
@@ -7,20 +8,21 @@ use super::fused::RowVotes;
 use super::joint::{Blocks, Choices, JointOptions};
 use super::tally::Tally;
 
-/// The votes of the atlases, patch by patch. In each patch that contains a voxel, each atlas votes with its weight
-/// for its own value at the position shifted by its shift.
+/// The votes of the atlases, patch by patch. In each patch that contains a voxel, each atlas votes with its weight for
+/// this patch. It votes for the value that its image has at the voxel's position plus the shift that was found for the
+/// patch.
 pub(super) struct Ballot<'a> {
     shape: [usize; 3],
     options: &'a JointOptions,
     patches: &'a Blocks,
     choices: &'a Choices,
     shifts: &'a [[i32; 3]],
-    /// Each shift as a difference of voxel indices.
+    /// Each shift, converted to a difference of voxel indices.
     strides: Vec<isize>,
 }
 
 impl<'a> Ballot<'a> {
-    /// Makes the ballot for a target image of this shape.
+    /// Prepares the votes for a target image of the given shape.
     pub(super) fn new(
         shape: [usize; 3],
         options: &'a JointOptions,
@@ -33,7 +35,7 @@ impl<'a> Ballot<'a> {
         Ballot { shape, options, patches, choices, shifts, strides }
     }
 
-    /// The votes for labels at the voxels of `open`.
+    /// Counts the votes for labels at the voxels where `open` is true, row by row.
     pub(super) fn labels(&self, labels: &[&LabelVolume], open: &[bool]) -> Vec<RowVotes> {
         let [nx, ny, nz] = self.shape;
         let rows = (0..ny * nz).into_par_iter().with_min_len(4);
@@ -51,8 +53,9 @@ impl<'a> Ballot<'a> {
         votes.collect()
     }
 
-    /// The fused intensity of each voxel: in each patch the weighted mean of the atlases' intensities, then the mean
-    /// over all patches that contain the voxel; 0 where `open` is false. Values that are NaN or infinite count as 0.
+    /// The fused intensity of each voxel where `open` is true; 0 elsewhere. In each patch that contains the voxel, the
+    /// intensities of the atlases are averaged with their weights; the result is the mean over these patches. Values
+    /// that are NaN or infinite count as 0.
     pub(super) fn intensities(&self, images: &[&Volume], open: &[bool]) -> Vec<f32> {
         let [nx, ny, _] = self.shape;
         let mut fused = vec![0.0; open.len()];
@@ -69,8 +72,8 @@ impl<'a> Ballot<'a> {
         fused
     }
 
-    /// Calls `vote` with the atlas, its voxel and its weight, for every atlas in every patch that contains the voxel
-    /// `at`; returns the number of these patches.
+    /// Calls `vote` for every atlas in every patch that contains the voxel `at`. The arguments are the number of the
+    /// atlas, the index of its voxel, and its weight. Returns the number of these patches.
     #[inline(always)]
     fn each(&self, at: [usize; 3], atlases: usize, mut vote: impl FnMut(usize, usize, f32)) -> usize {
         let [nx, ny, _] = self.shape;
@@ -102,7 +105,7 @@ impl<'a> Ballot<'a> {
     }
 }
 
-/// The voxel at `at` + `shift`, clamped to the volume.
+/// Index of the voxel at `at` + `shift`, clamped to the volume.
 fn clamped(at: [usize; 3], shift: [i32; 3], shape: [usize; 3]) -> usize {
     let place = |axis: usize| at[axis].saturating_add_signed(shift[axis] as isize).min(shape[axis] - 1);
     (place(2) * shape[1] + place(1)) * shape[0] + place(0)

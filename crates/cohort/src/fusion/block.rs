@@ -1,12 +1,13 @@
-//! A block of target voxels and the voxels around it, small enough for the cache of one processor core.
+//! A block of target voxels, with the image values and patch statistics that it needs. A block is small enough for the
+//! cache of one processor core.
 
 use antsreg_core::Volume;
 
-/// Voxels of a block along each axis.
+/// Number of voxels of a block along each axis.
 pub(super) const BLOCK: [usize; 3] = [16, 8, 8];
 
-/// A patch is flat if its standard deviation is below this share of the image's range. A flat patch is background or
-/// noise and carries no information.
+/// A patch is flat if its standard deviation is below this share of the image's intensity range. A flat patch is
+/// background or noise and carries no information.
 const FLAT: f64 = 1e-3;
 
 /// An image with the offset and factor that map its intensities to the range 0 to 1.
@@ -17,7 +18,8 @@ pub(super) struct Scaled<'a> {
 }
 
 impl<'a> Scaled<'a> {
-    /// Maps the darkest value to 0 and the brightest to 1. A constant image becomes 0 everywhere.
+    /// Sets offset and factor so that the darkest voxel becomes 0 and the brightest 1. A constant image becomes 0
+    /// everywhere.
     pub(super) fn new(image: &'a Volume) -> Scaled<'a> {
         let finite = || image.voxels.iter().copied().filter(|value| value.is_finite());
         let (low, high) = (finite().fold(f32::INFINITY, f32::min), finite().fold(f32::NEG_INFINITY, f32::max));
@@ -26,23 +28,23 @@ impl<'a> Scaled<'a> {
     }
 }
 
-/// The voxels of a box of an image. Beyond the border of the image, the values of the border are repeated.
+/// The voxels of a box in an image. Outside the image, the values at its border are repeated.
 #[derive(Debug, Default)]
 pub(super) struct Region {
-    /// Voxels along each axis.
+    /// Number of voxels of the box along each axis.
     pub(super) shape: [usize; 3],
-    /// Values minus their mean over the box. Products of such values lose few digits to rounding.
+    /// Intensities minus their mean over the box. Products of such values lose few digits to rounding.
     pub(super) values: Vec<f32>,
 }
 
 /// Mean and inverse standard deviation of every patch inside a region.
 #[derive(Debug, Default)]
 pub(super) struct Patches {
-    /// Patches along each axis.
+    /// Number of patches in the region along each axis.
     pub(super) shape: [usize; 3],
-    /// Mean of each patch.
+    /// Mean intensity of each patch.
     pub(super) mean: Vec<f32>,
-    /// 1 / standard deviation of each patch; 0 for a flat patch.
+    /// Inverse of the standard deviation of each patch; 0 for a flat patch.
     pub(super) inverse_sd: Vec<f32>,
     sums: [Vec<f64>; 2],
     passed: Vec<f64>,
@@ -71,7 +73,8 @@ impl Region {
 }
 
 impl Patches {
-    /// Computes mean and inverse standard deviation of all patches of `width` voxels along each axis in a region.
+    /// Computes the mean and the inverse standard deviation of all patches in a region. A patch has `width` voxels
+    /// along each axis.
     pub(super) fn measure(&mut self, region: &Region, width: usize) {
         self.shape = region.shape.map(|extent| extent + 1 - width);
         for (sums, power) in self.sums.iter_mut().zip([1, 2]) {

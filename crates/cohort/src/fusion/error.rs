@@ -2,37 +2,37 @@
 
 use antsreg_core::GridMismatch;
 
-/// Why labels cannot be fused.
+/// Reason why the labels of atlases cannot be fused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FusionError {
     /// There is no atlas.
     #[error("there is no atlas to take labels from")]
     NoAtlas,
-    /// An atlas does not lie on the target's grid.
+    /// The grid of an atlas differs from the grid of the target image.
     #[error("atlas {number}: {source}")]
     Grid {
         /// Number of the atlas, counted from 1.
         number: usize,
-        /// How the grids differ.
+        /// Description of the difference between the grids.
         source: GridMismatch,
     },
-    /// The number of voxels of a region differs from that of the target.
+    /// The number of voxels of a region differs from the number of voxels of the target image.
     #[error("the region has {found} voxels, expected the {expected} of the target")]
     Region {
         /// Number of voxels of the region.
         found: usize,
-        /// Number of voxels of the target.
+        /// Number of voxels of the target image.
         expected: usize,
     },
-    /// An option is out of range.
+    /// An option of joint label fusion is out of range.
     #[error("{option} is {found}, expected {expected}")]
     Option {
         /// Name of the option.
         option: &'static str,
         /// Value of the option.
         found: f64,
-        /// Description of the allowed values.
+        /// Description of the option's allowed values.
         expected: &'static str,
     },
 }

@@ -9,22 +9,24 @@ use super::joint::{Atlas, Blocks, JointOptions, check, choose};
 use super::search::shifts;
 use super::weights::Sign;
 
-/// Fused labels and intensities.
+/// The result of a fusion of labels and intensities.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FusedImages {
-    /// The fused labels, and each label's share of the vote.
+    /// The fused labels, and the share of the vote of each label.
     pub labels: Fused,
-    /// The intensities, in the units of the atlases.
+    /// The fused intensities, in the units of the atlases' images.
     pub intensities: Volume,
 }
 
 /// Fuses labels and intensities of `atlases` at every voxel of `region`, or of the whole image, as `antsJointFusion`
 /// does. Outside the region, labels and intensities are 0.
 ///
-/// This differs from [`joint`](super::joint()) in three ways. Voxels where all atlases agree are decided by votes, too:
-/// neighbours may have moved there by their shifts. Only patches around voxels of the region vote. Weights below 0 are
-/// set to 0. The intensity of a voxel is the weighted mean of the atlases in a patch, and of that the mean over all
-/// patches that contain the voxel.
+/// There are three differences to [`joint`](super::joint()). Votes decide also the voxels where all atlases agree,
+/// because neighbours with other labels may be found at the shifted positions. Only patches around voxels of the region
+/// vote. Weights below 0 are set to 0.
+///
+/// The intensity of a voxel is the weighted mean of the atlases in each patch that contains the voxel, averaged over
+/// these patches.
 ///
 /// # Errors
 /// No atlas, an atlas or a region on another grid, or an option out of range.

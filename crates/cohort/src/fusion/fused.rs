@@ -4,29 +4,29 @@ use antsreg_core::{LabelVolume, Volume};
 
 use super::tally::Tally;
 
-/// Fused labels, and the shares of the vote at voxels where the atlases disagree.
+/// Fused labels, and the share of the vote of each candidate label at voxels where the atlases disagree.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fused {
     /// The winning label of every voxel.
     pub labels: LabelVolume,
-    /// Voxels where the atlases disagree, in ascending order. The second number is the end of the voxel's part of
+    /// For each voxel where the atlases disagree, in ascending order: its index, and the end of its entries in
     /// `shares`.
     votes: Vec<(usize, usize)>,
-    /// Candidate labels with their shares of the vote, for the voxels in `votes` in sequence.
+    /// Candidate labels with their shares of the vote. The entries of the voxels in `votes` follow each other.
     shares: Vec<(i32, f32)>,
 }
 
-/// The votes of a row of voxels.
+/// The votes at the voxels of an image row.
 #[derive(Debug, Default)]
 pub(super) struct RowVotes {
-    /// Index of the voxel, winning label, number of shares of this voxel.
+    /// For each voxel: its index, the winning label, and its number of entries in `shares`.
     pub(super) voxels: Vec<(usize, i32, usize)>,
-    /// Labels and their shares of the vote.
+    /// Candidate labels with their shares of the vote, voxel after voxel.
     pub(super) shares: Vec<(i32, f32)>,
 }
 
 impl RowVotes {
-    /// Appends the votes of one voxel to the votes of the row.
+    /// Appends the votes at one voxel to the row.
     pub(super) fn push(&mut self, voxel: usize, tally: &mut Tally) {
         let before = self.shares.len();
         let winner = tally.winner();
@@ -36,7 +36,8 @@ impl RowVotes {
 }
 
 impl Fused {
-    /// `labels` holds the label of every voxel where all atlases agree; `rows` holds the votes of the other voxels.
+    /// Makes the result. `labels` holds the common label of each voxel where all atlases agree, and `rows` hold the
+    /// votes at the other voxels.
     pub(super) fn new(mut labels: LabelVolume, rows: Vec<RowVotes>) -> Fused {
         let mut votes = Vec::with_capacity(rows.iter().map(|row| row.voxels.len()).sum());
         let mut shares = Vec::with_capacity(rows.iter().map(|row| row.shares.len()).sum());
@@ -57,8 +58,8 @@ impl Fused {
         self.votes.len()
     }
 
-    /// The label at each voxel where the winner has at least the share `least` of the vote, 0 at the other voxels;
-    /// and a mask of these voxels.
+    /// The labels of the voxels whose winner has at least the share `least` of the vote. The other voxels get label 0,
+    /// and the returned mask is true there.
     pub fn certain(&self, least: f32) -> (LabelVolume, Vec<bool>) {
         let mut labels = self.labels.clone();
         let mut open = vec![false; labels.voxels.len()];
@@ -74,7 +75,7 @@ impl Fused {
         (labels, open)
     }
 
-    /// The share of the vote for `label` at every voxel, 0 to 1.
+    /// The share of the vote that `label` has at every voxel, 0 to 1.
     pub fn posterior(&self, label: i32) -> Volume {
         let agreed = |found: &i32| f32::from(u8::from(*found == label));
         let mut voxels: Vec<f32> = self.labels.voxels.iter().map(agreed).collect();

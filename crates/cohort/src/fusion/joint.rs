@@ -1,4 +1,4 @@
-//! Joint label fusion.
+//! Joint label fusion: votes with weights that minimise the expected error.
 
 use antsreg_core::{Grid, LabelVolume, Volume};
 use rayon::prelude::*;
@@ -12,12 +12,12 @@ use super::search::{BLOCK_LEN, Search, shifts};
 use super::undecided::{check_grid, dilate, undecided};
 use super::weights::{Differences, Sign, View, place, solve};
 
-/// An atlas, already resampled on the target's grid.
+/// An atlas for label fusion: image and labels, resampled on the target's grid.
 #[derive(Debug, Clone, Copy)]
 pub struct Atlas<'a> {
-    /// Image of the atlas.
+    /// Image of the atlas, on the target's grid.
     pub image: &'a Volume,
-    /// Labels of the atlas.
+    /// Label map of the atlas, on the target's grid.
     pub labels: &'a LabelVolume,
 }
 
@@ -25,12 +25,12 @@ pub struct Atlas<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct JointOptions {
-    /// Radius of the patches that are compared, voxels; a patch is a cube of 2r + 1.
+    /// Radius of the compared patches, voxels. A patch is a cube of 2·radius + 1 voxels along each axis.
     pub patch_radius: usize,
-    /// The largest shift between a patch of the target and the compared patch of an atlas, voxels along each axis.
+    /// Largest shift between a patch of the target and the compared patch of an atlas, along each axis, voxels.
     pub search_radius: usize,
-    /// α, added to the diagonal of the matrix of expected errors. A larger α makes the weights of the atlases more
-    /// equal.
+    /// α, the constant that is added to the diagonal of the matrix of expected errors. A larger α makes the weights of
+    /// the atlases more equal.
     pub alpha: f64,
     /// β, the exponent that turns intensity differences into expected errors.
     pub beta: f64,
@@ -50,7 +50,7 @@ impl JointOptions {
     /// The largest allowed alpha and beta.
     pub const MOST_WEIGHTING: f64 = 1e3;
 
-    /// Checks that all parameters are in range.
+    /// Checks that all parameters of joint label fusion are in range.
     ///
     /// # Errors
     /// [`FusionError::Option`].
@@ -81,12 +81,11 @@ impl JointOptions {
 
 /// Fuses the labels of `atlases`, whose images lie on the grid of `target` (Wang et al. 2013).
 ///
-/// A voxel where all atlases hold the same label gets that label. For every other voxel, the patch of the target
-/// around the voxel is compared with patches of each atlas, found by a local search. The weights of a patch apply to
-/// all voxels of the patch, so a voxel is decided by all patches that contain it.
+/// A voxel where all atlases have the same label gets that label. Around every other voxel, the patch of the target is
+/// compared with the most similar patch of each atlas, which a local search finds. The weights that result from a patch
+/// apply to all voxels of the patch. So all patches that contain a voxel decide its label.
 ///
-/// # Errors
-/// No atlas, an atlas on another grid, or an option out of range.
+/// # Errors No atlas, an atlas on another grid, or an option out of range.
 pub fn joint(target: &Volume, atlases: &[Atlas], options: &JointOptions) -> Result<Fused, FusionError> {
     let first = check(target, atlases, options)?;
     let labels: Vec<&LabelVolume> = atlases.iter().map(|atlas| atlas.labels).collect();
@@ -100,7 +99,7 @@ pub fn joint(target: &Volume, atlases: &[Atlas], options: &JointOptions) -> Resu
     Ok(Fused::new(agreed, votes))
 }
 
-/// Checks the options and the grids; gives the first atlas.
+/// Checks the options and the grids of the atlases. Returns the first atlas.
 pub(super) fn check<'a>(
     target: &Volume,
     atlases: &[Atlas<'a>],
@@ -115,11 +114,12 @@ pub(super) fn check<'a>(
     Ok(*first)
 }
 
-/// The patches that are compared, block by block.
+/// The patches of the target that are compared, in blocks of voxels.
 pub(super) struct Blocks {
-    /// First voxel of each block, and the voxels of the block that have a patch, by their number in the block.
+    /// For each block: its first voxel, and the numbers (within the block) of its voxels that have a patch.
     blocks: Vec<([usize; 3], Vec<u16>)>,
-    /// Number of the patch of each voxel, counted in the order of the blocks; `NONE` for a voxel without a patch.
+    /// For each voxel: the number of the patch around it, counted in the order of the blocks; `NONE` for a voxel
+    /// without a patch.
     patch_of: Vec<u32>,
     count: usize,
 }
@@ -132,7 +132,7 @@ impl Blocks {
         Some(self.patch_of[voxel]).filter(|patch| *patch != NONE).map(|patch| patch as usize)
     }
 
-    /// Makes one patch around every voxel of `set`.
+    /// Makes one patch around every voxel where `set` is true.
     pub(super) fn around(set: &[bool], grid: &Grid) -> Blocks {
         let [nx, ny, nz] = grid.shape;
         let across: [usize; 3] = std::array::from_fn(|axis| grid.shape[axis].div_ceil(BLOCK[axis]));
@@ -162,19 +162,19 @@ impl Blocks {
     }
 }
 
-/// The target voxel with this number in a block.
+/// The target voxel with this number in the block that begins at `start`.
 fn voxel(start: [usize; 3], number: usize) -> [usize; 3] {
     let place = place(number);
     std::array::from_fn(|axis| start[axis] + place[axis])
 }
 
-/// For each patch and atlas: the number of the shift that was chosen, and the weight.
+/// For each patch and each atlas: the number of the chosen shift, and the weight of the atlas.
 pub(super) struct Choices {
     pub(super) shift: Vec<u16>,
     pub(super) weight: Vec<f32>,
 }
 
-/// Buffers that one thread uses for one block of voxels, reused from block to block.
+/// Buffers of one thread for one block of voxels, reused from block to block.
 #[derive(Default)]
 struct Scratch {
     target: (Region, Patches),
@@ -183,18 +183,18 @@ struct Scratch {
     differences: Differences,
 }
 
-/// The patches of one block, and the output buffers for their shifts and weights.
+/// The work for one block: its patches, and the output buffers for the chosen shifts and the weights.
 struct Task<'a> {
-    /// The block's first voxel.
+    /// First voxel of the block.
     start: [usize; 3],
-    /// Numbers of the voxels that have a patch, counted within the block.
+    /// Numbers of the block's voxels that have a patch, counted within the block.
     voxels: &'a [u16],
-    /// Output: a shift number and a weight for each of these voxels and each atlas.
+    /// Output buffers: the number of the chosen shift and the weight, for each of these voxels and each atlas.
     chosen: &'a mut [u16],
     weights: &'a mut [f32],
 }
 
-/// For every patch, finds the best shift and the weight of each atlas.
+/// Finds the best shift and the weight of each atlas, for every patch of the target.
 pub(super) fn choose(
     target: &Volume,
     atlases: &[Atlas],
@@ -225,7 +225,7 @@ pub(super) fn choose(
     choices
 }
 
-/// The images and parameters of a comparison.
+/// The target, the atlas images and the parameters that are the same for all blocks.
 struct Comparison<'a> {
     target: Scaled<'a>,
     images: Vec<Scaled<'a>>,

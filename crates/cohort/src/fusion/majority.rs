@@ -8,7 +8,8 @@ use super::fused::{Fused, RowVotes};
 use super::tally::Tally;
 use super::undecided::check_grid;
 
-/// The label that most label maps hold at each voxel; of several with equal votes, the smallest.
+/// Fuses label maps by majority vote: each voxel gets the label that most maps have there. With equal votes, the
+/// smallest of these labels wins.
 ///
 /// # Errors
 /// No label map, or maps on different grids.

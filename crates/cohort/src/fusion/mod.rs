@@ -4,11 +4,12 @@
 //! Where all atlases agree, their label is taken. The other voxels are decided by votes:
 //!
 //! - [`majority`]: every atlas has one vote.
-//! - [`joint`]: votes have weights that minimise the expected error. The weights depend on how similar each atlas is
-//!   to the target near the voxel, and on how likely two atlases make the same error. H. Wang, J. W. Suh, S. R. Das,
-//!   J. B. Pluta, C. Craige, P. A. Yushkevich, "Multi-atlas segmentation with joint label fusion", IEEE TPAMI 35(3),
+//! - [`joint`]: votes have weights that minimise the expected error. The weights depend on how similar each atlas is to
+//!   the target near the voxel, and on how likely two atlases make the same error. H. Wang, J. W. Suh, S. R. Das, J. B.
+//!   Pluta, C. Craige, P. A. Yushkevich, "Multi-atlas segmentation with joint label fusion", IEEE TPAMI 35(3),
 //!   2013.
-//! - [`joint_everywhere`]: the same at all voxels of a region, of labels and of intensities, as `antsJointFusion` does.
+//! - [`joint_everywhere`]: as [`joint`], but at all voxels of a region and also for intensities, as `antsJointFusion`
+//!   does.
 //!
 //! With equal votes, the smallest label wins. Results do not depend on the number of threads.
 

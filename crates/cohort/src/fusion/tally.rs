@@ -1,18 +1,20 @@
-//! Counting of votes for labels at one voxel.
+//! Counts weighted votes for labels at one voxel.
 
-/// Shares of the vote that differ by less than this are treated as equal: the difference is rounding.
+/// Two sums of votes are treated as equal if they differ by less than this share of all votes. Such a difference is
+/// rounding.
 const TIE: f64 = 1e-6;
 
-/// The votes at one voxel. A voxel has few candidate labels, so a linear search in a list is fast enough.
+/// The sum of votes for each label at one voxel. A voxel has few candidate labels, so a linear search in a list is fast
+/// enough.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     votes: Vec<(i32, f64)>,
-    /// Index of the entry that the last vote went to. Consecutive votes mostly go to one label.
+    /// Index of the label that the last vote was for. Consecutive votes are mostly for the same label.
     last: usize,
 }
 
 impl Tally {
-    /// Removes all votes.
+    /// Removes all votes, for the next voxel.
     pub(super) fn clear(&mut self) {
         self.votes.clear();
         self.last = 0;
@@ -39,7 +41,7 @@ impl Tally {
         }
     }
 
-    /// The label with the most votes; of several with equal votes, the smallest; 0 without any vote.
+    /// The label with the most votes. With equal votes, the smallest of these labels; 0 if there are no votes.
     pub(super) fn winner(&self) -> i32 {
         let most = self.votes.iter().map(|entry| entry.1).fold(f64::NEG_INFINITY, f64::max);
         let total: f64 = self.votes.iter().map(|entry| entry.1.abs()).sum();
@@ -47,11 +49,11 @@ impl Tally {
         tied.map(|entry| entry.0).min().unwrap_or(0)
     }
 
-    /// Every label with its share of the vote, at least 0, in ascending order of the labels.
+    /// Every label with its share of the positive votes, 0 to 1, in ascending order of the labels.
     pub(super) fn shares(&mut self) -> impl Iterator<Item = (i32, f32)> + '_ {
         self.votes.sort_unstable_by_key(|entry| entry.0);
         self.last = 0;
-        // Weights may be negative, shares must not be.
+        // The sum of votes for a label may be negative, but its share must not be.
         let total: f64 = self.votes.iter().map(|entry| entry.1.max(0.0)).sum();
         let scale = if total > 0.0 { 1.0 / total } else { 0.0 };
         self.votes.iter().map(move |entry| (entry.0, (entry.1.max(0.0) * scale) as f32))
@@ -73,7 +75,7 @@ mod tests {
         assert_eq!(tally(&[]).winner(), 0);
         assert_eq!(tally(&[(7, 1.0), (3, 0.5), (7, 1.0), (3, 1.0)]).winner(), 7);
         assert_eq!(tally(&[(7, 1.0), (3, 1.0), (-2, 0.9)]).winner(), 3);
-        // In floating point, 0.1 added three times differs from 0.3.
+        // The votes are equal except for rounding: in floating point, 0.1 added three times differs from 0.3.
         assert_eq!(tally(&[(3, 0.1), (9, 0.3), (3, 0.1), (3, 0.1)]).winner(), 3);
         assert_eq!(tally(&[(9, 0.1), (3, 0.3), (9, 0.1), (9, 0.1)]).winner(), 3);
         assert_eq!(tally(&[(5, 2.0), (1, -1.0)]).winner(), 5);

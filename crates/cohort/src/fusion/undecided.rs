@@ -5,10 +5,11 @@ use rayon::prelude::*;
 
 use super::error::FusionError;
 
-/// Largest difference of two grids that counts as equal, voxels. Headers store single-precision numbers.
+/// Two grids count as equal if their voxels are at most this far apart, in voxels. Headers store single-precision
+/// numbers.
 const SAME_GRID_VOXELS: f64 = 1e-2;
 
-/// Checks that the volume of atlas `number`, counted from 0, lies on `grid`.
+/// Checks that the image or label map of an atlas lies on `grid`. `number` is the number of the atlas, counted from 0.
 pub(super) fn check_grid(number: usize, grid: &Grid, found: &Grid) -> Result<(), FusionError> {
     if grid.matches(found, SAME_GRID_VOXELS * grid.spacing.min()) {
         return Ok(());
@@ -18,14 +19,14 @@ pub(super) fn check_grid(number: usize, grid: &Grid, found: &Grid) -> Result<(),
     Err(FusionError::Grid { number: number + 1, source })
 }
 
-/// For each voxel: whether the label maps disagree.
+/// For each voxel, whether the label maps have different labels there.
 pub(super) fn undecided(labels: &[&LabelVolume]) -> Vec<bool> {
     let Some((first, others)) = labels.split_first() else { return Vec::new() };
     let disagree = |voxel: usize| others.iter().any(|other| other.voxels[voxel] != first.voxels[voxel]);
     (0..first.voxels.len()).into_par_iter().with_min_len(1 << 14).map(disagree).collect()
 }
 
-/// Dilates `set` by a cube of `radius` voxels.
+/// Dilates the voxel mask `set` by a cube that reaches `radius` voxels in each direction.
 pub(super) fn dilate(set: &[bool], shape: [usize; 3], radius: usize) -> Vec<bool> {
     let [nx, ny, _] = shape;
     let mut grown = set.to_vec();

@@ -1,4 +1,4 @@
-//! Weights of the atlases at a voxel.
+//! Weights of the atlases for a patch of the target.
 
 use nalgebra::{DMatrix, DVector};
 
@@ -7,12 +7,12 @@ use super::block::{BLOCK, Patches, Region};
 /// Number of partial sums that are computed in parallel (SIMD lanes).
 const LANES: usize = 8;
 
-/// A region of the target or of an atlas image, with statistics of the patches in the region.
+/// A region of the target or of an atlas image, with the statistics of all patches in the region.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
-    /// Values around the block.
+    /// Intensities of the block and of the voxels around it.
     pub(super) region: &'a Region,
-    /// Statistics of the patches of this region.
+    /// Mean and inverse standard deviation of the patches in the region.
     pub(super) patches: &'a Patches,
 }
 
@@ -22,19 +22,20 @@ impl<'a> From<&'a (Region, Patches)> for View<'a> {
     }
 }
 
-/// Absolute differences between the target's patch and the patch of each atlas. All patches are normalised to mean 0
-/// and standard deviation 1; a flat patch is 0.
+/// Absolute differences between a patch of the target and the patch of each atlas. The patches are normalised to mean 0
+/// and standard deviation 1 before; a flat patch becomes 0.
 #[derive(Debug, Default)]
 pub(super) struct Differences {
     target: Vec<f32>,
     values: Vec<f32>,
-    /// Number of values in `values` for each atlas, padded to a multiple of `LANES`.
+    /// Number of entries in `values` for each atlas: the voxels of a patch, padded to a multiple of `LANES`.
     length: usize,
     voxels: usize,
 }
 
 impl Differences {
-    /// Computes the differences of the patches at voxel `at` of the block. Each atlas is shifted by its own offset.
+    /// Computes the differences for the patch around the voxel `at` of the block. `atlases` gives the region and the
+    /// shift of each atlas.
     #[inline(always)]
     pub(super) fn take<'a>(
         &mut self,
@@ -47,7 +48,7 @@ impl Differences {
         self.length = self.voxels.next_multiple_of(LANES);
         self.target.resize(self.length, 0.0);
         self.values.clear();
-        // The padding stays 0.
+        // All values are set to 0 before, so the padding is 0.
         self.values.resize(self.length * atlases.len(), 0.0);
         let normalised = patch(target, at, width);
         normalised.enumerate().for_each(|(n, value)| self.target[n] = value);
@@ -59,7 +60,7 @@ impl Differences {
         }
     }
 
-    /// Mean product of the differences of two atlases over the patch.
+    /// Mean over the patch of the product of two atlases' differences.
     #[inline(always)]
     fn product(&self, first: usize, second: usize) -> f64 {
         let part = |atlas: usize| self.values[atlas * self.length..][..self.length].as_chunks::<LANES>().0;
@@ -72,8 +73,8 @@ impl Differences {
         sums.into_iter().map(f64::from).sum::<f64>() / self.voxels as f64
     }
 
-    /// The matrix of expected joint errors of the atlases: M(i, j) = (mean of |T − Fᵢ|·|T − Fⱼ| over the patch)^β,
-    /// plus α on the diagonal.
+    /// The matrix of the expected joint errors of the atlases: M(i, j) = (mean of |T − Fᵢ|·|T − Fⱼ| over the patch)^β,
+    /// plus α on the diagonal. T is the target's patch and Fᵢ the patch of atlas i.
     #[inline(always)]
     pub(super) fn errors(&self, atlases: usize, alpha: f64, beta: f64) -> DMatrix<f64> {
         let mut matrix = DMatrix::zeros(atlases, atlases);
@@ -90,7 +91,7 @@ impl Differences {
     }
 }
 
-/// The normalised patch whose first voxel is `at` in the region.
+/// The intensities of the patch whose first voxel is `at` in the region, normalised to mean 0 and standard deviation 1.
 #[inline(always)]
 fn patch(view: View<'_>, at: [usize; 3], width: usize) -> impl Iterator<Item = f32> {
     let View { region, patches } = view;
@@ -103,22 +104,23 @@ fn patch(view: View<'_>, at: [usize; 3], width: usize) -> impl Iterator<Item = f
     })
 }
 
-/// Treatment of negative atlas weights.
+/// What happens with negative weights of atlases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sign {
-    /// Negative weights are kept, as in the formula.
+    /// Negative weights are kept, as in the formula of joint label fusion.
     Any,
     /// Negative weights are set to 0 before the weights are scaled to a sum of 1.
     NotNegative,
 }
 
-/// The weights w that minimise wᵀMw with sum 1: M⁻¹1 / 1ᵀM⁻¹1. Equal weights if M has no inverse.
+/// The weights w with sum 1 that minimise the expected error wᵀMw: w = M⁻¹1 / 1ᵀM⁻¹1. If M has no inverse, the weights
+/// are equal.
 pub(super) fn solve(errors: DMatrix<f64>, sign: Sign) -> DVector<f64> {
     let atlases = errors.nrows();
     let ones = DVector::from_element(atlases, 1.0);
     let solved = match errors.clone().cholesky() {
         Some(factor) => Some(factor.solve(&ones)),
-        // With an exponent β that is no integer, M need not be positive definite.
+        // If the exponent β is not an integer, M may not be positive definite.
         None => errors.lu().solve(&ones),
     };
     let equal = || DVector::from_element(atlases, 1.0 / atlases as f64);

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::means::PIECE;
 
-/// Foreground threshold as a share of the intensity range between the two quantiles below.
+/// The foreground threshold lies at this share of the intensity range between the two quantiles below.
 const SHARE: f64 = 0.1;
 const LOW: f64 = 0.02;
 const HIGH: f64 = 0.98;
@@ -16,20 +16,21 @@ const HIGH: f64 = 0.98;
 /// Mean brightness and foreground threshold of an image.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Brightness {
-    /// Mean of the voxels above zero, 0 if there are none.
+    /// Mean of the voxels above zero; 0 if no voxel is above zero.
     pub mean: f64,
-    /// Foreground threshold: a tenth of the range between the quantiles. Brighter voxels are foreground.
+    /// Foreground threshold: the low quantile plus a tenth of the range between the low and the high quantile. Brighter
+    /// voxels are foreground.
     pub foreground: f32,
 }
 
 impl Brightness {
-    /// Computes mean intensity and foreground threshold of an image.
+    /// Computes the mean brightness and the foreground threshold of an image.
     pub fn of(image: &Volume) -> Brightness {
         let (mean, foreground) = rayon::join(|| mean(&image.voxels), || foreground_in(image));
         Brightness { mean, foreground }
     }
 
-    /// Computes the mean for a foreground threshold that is known already.
+    /// Computes the mean brightness of an image whose foreground threshold is already known.
     pub fn with(image: &Volume, foreground: f32) -> Brightness {
         Brightness { mean: mean(&image.voxels), foreground }
     }
@@ -40,7 +41,7 @@ pub fn foreground_on<B: Backend>(backend: &B, image: &B::Image) -> Result<f32, E
     Ok(threshold(backend.quantiles(image, LOW, HIGH)?.low_high))
 }
 
-/// The foreground threshold between two quantiles.
+/// The foreground threshold, from the low and the high quantile of the intensities.
 fn threshold(low_high: Option<(f32, f32)>) -> f32 {
     low_high.map_or(f32::INFINITY, |(low, high)| low + SHARE as f32 * (high - low))
 }
@@ -51,7 +52,8 @@ pub fn foreground_in(image: &Volume) -> f32 {
 }
 
 fn mean(voxels: &[f32]) -> f64 {
-    // Pieces are summed in parallel and added in order, so the sum does not depend on the number of threads.
+    // The voxels are summed in chunks in parallel, and the chunks are added in order. So the sum does not depend on the
+    // number of threads.
     let of_piece = |piece: &[f32]| {
         let positive = piece.iter().filter(|value| **value > 0.0 && value.is_finite());
         positive.fold((0.0, 0), |(sum, count), value| (sum + f64::from(*value), count + 1))
@@ -76,7 +78,7 @@ mod tests {
         };
         assert_eq!(of(&[0.0, 1.0, 3.0, -1.0, f32::NAN]).mean, 2.0);
         assert_eq!(of(&[0.0, -1.0]).mean, 0.0);
-        // The image has the values 0 to 99, and 1000 as an outlier, which the upper quantile ignores.
+        // The test image has the values 0 to 99, and 1000 as an outlier, which the upper quantile ignores.
         let ramp: Vec<f32> = (0..101).map(|n| if n == 100 { 1000.0 } else { n as f32 }).collect();
         let found = of(&ramp).foreground;
         assert!((found - (2.0 + 9.6)).abs() < 1e-5);

@@ -1,4 +1,4 @@
-//! Pearson's correlation of two images.
+//! Pearson's correlation of two images inside a mask.
 
 use antsreg_core::Volume;
 use antsreg_core::same_grid::{GridMismatch, same_grid};
@@ -6,11 +6,12 @@ use rayon::prelude::*;
 
 use super::means::PIECE;
 
-/// Pearson's correlation of two images where `mask` exceeds ½; `None` if either is constant there.
+/// Pearson's correlation of two images where `mask` exceeds ½; `None` if one of the images is constant there.
 pub fn correlation(first: &Volume, second: &Volume, mask: &Volume) -> Result<Option<f64>, GridMismatch> {
     same_grid("the images", &first.grid, &second.grid)?;
     same_grid("the images and the mask", &first.grid, &mask.grid)?;
-    // Pieces are summed in parallel and added in order, so the sums do not depend on the number of threads.
+    // The voxels are summed in chunks in parallel, and the chunks are added in order. So the sums do not depend on the
+    // number of threads.
     let sums = |means: [f64; 2]| -> [f64; 6] {
         let of_piece = |((first, second), mask): ((&[f32], &[f32]), &[f32])| {
             let pairs = first.iter().zip(second).zip(mask).filter(|(_, mask)| **mask > 0.5);
@@ -24,7 +25,7 @@ pub fn correlation(first: &Volume, second: &Volume, mask: &Volume) -> Result<Opt
         pieces.into_iter().fold([0.0; 6], added)
     };
     let [count, a, b, ..] = sums([0.0; 2]);
-    // Deviations from the means: variances computed from sums of squares lose digits on bright images.
+    // Sums of deviations from the means. Variances computed from sums of squares would lose digits on bright images.
     let [_, _, _, aa, bb, ab] = sums([a / count, b / count]);
     Ok((aa > 0.0 && bb > 0.0).then(|| ab / (aa.sqrt() * bb.sqrt())))
 }
@@ -58,7 +59,7 @@ mod tests {
         let mask = Volume { voxels, grid: grid.clone() };
         let expected = Comparison::between(&a, &b, Some(&mask)).expect("one grid").correlation;
         let found = correlation(&a, &b, &mask).expect("one grid").expect("contrast");
-        // Tolerance: 97 000 numbers of 24 bits, added in another order.
+        // The tolerance is the rounding error of 97 000 numbers of 24 bits that are added in another order.
         assert!((found - expected).abs() < 1e-12 && found > 0.5, "{found} {expected}");
         let flat = Volume::filled(grid, 2.0);
         assert_eq!(correlation(&a, &flat, &mask).expect("one grid"), None);

@@ -1,4 +1,4 @@
-//! Counts, voxel by voxel, in how many subjects a template is covered by foreground.
+//! Counts, at each voxel of a template, how many subjects have foreground (head or brain) there.
 
 use antsreg_core::same_grid::{GridMismatch, same_grid};
 use antsreg_core::{Grid, Volume};
@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::means::PIECE;
 
-/// Number of subjects with foreground at each voxel.
+/// Number of subjects that have foreground (head or brain) at each voxel.
 #[derive(Debug)]
 pub struct Coverage {
     grid: Grid,
@@ -15,12 +15,12 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Starts with no subjects.
+    /// Makes a count of no subjects.
     pub fn new(grid: &Grid) -> Coverage {
         Coverage { counts: vec![0; grid.len()], grid: grid.clone(), images: 0 }
     }
 
-    /// Adds the images of subjects, each with its foreground threshold.
+    /// Counts the images of further subjects, each with its foreground threshold.
     pub fn add(&mut self, images: &[(&Volume, f32)]) -> Result<(), GridMismatch> {
         check(&self.grid, images)?;
         self.counts.par_chunks_mut(PIECE).enumerate().for_each(|(n, counts)| count_all(counts, n, images));
@@ -28,9 +28,10 @@ impl Coverage {
         Ok(())
     }
 
-    /// Adds `last` and returns a mask: 1 where at least half of all subjects have foreground, else 0. The mask is the
-    /// brain of the average and does not depend on how blurred the average's edge is. This takes less time than
-    /// [`Coverage::add`] followed by a threshold.
+    /// Counts the last images and returns a mask: 1 where at least half of all subjects have foreground, else 0.
+    ///
+    /// The mask shows the brain of the average and does not depend on how blurred the edge of the average is. This
+    /// takes less time than [`Coverage::add`] followed by a threshold.
     pub fn half(mut self, last: &[(&Volume, f32)]) -> Result<Volume, GridMismatch> {
         check(&self.grid, last)?;
         let all = self.images + last.len();
@@ -60,7 +61,8 @@ fn check(grid: &Grid, images: &[(&Volume, f32)]) -> Result<(), GridMismatch> {
     images.iter().try_for_each(|(image, _)| same_grid("the count and an image", grid, &image.grid))
 }
 
-/// Adds to `counts`, for each voxel of piece `n`, the number of images whose value exceeds their threshold.
+/// Adds to `counts`, for each voxel in chunk `n` of the image, the number of images that are brighter there than their
+/// foreground threshold.
 fn count_all(counts: &mut [u32], n: usize, images: &[(&Volume, f32)]) {
     for (image, foreground) in images {
         count(counts, &image.voxels[n * PIECE..], *foreground);
@@ -71,7 +73,7 @@ fn count(counts: &mut [u32], voxels: &[f32], foreground: f32) {
     counts.iter_mut().zip(voxels).for_each(|(count, value)| *count += u32::from(*value > foreground));
 }
 
-/// Sets `half` to 1 where the count is at least half of `all`.
+/// Sets `half` to 1 where at least half of `all` images are counted, else to 0.
 fn reach(half: &mut [f32], counts: &[u32], all: usize) {
     let least = all.div_ceil(2).max(1) as u32;
     half.iter_mut().zip(counts).for_each(|(half, count)| *half = if *count >= least { 1.0 } else { 0.0 });
@@ -91,7 +93,7 @@ mod tests {
             let images: Vec<(&Volume, f32)> = images.iter().map(|image| (*image, 0.5)).collect();
             Coverage::half_of(&grid, &images).expect("one grid").voxels
         };
-        // Adds the first images one by one, and the remaining images in one call of `half`.
+        // The first images are added one by one, the remaining images in one call of `half`.
         let in_parts = |images: &[&Volume], first: usize| {
             let images: Vec<(&Volume, f32)> = images.iter().map(|image| (*image, 0.5)).collect();
             let mut coverage = Coverage::new(&grid);

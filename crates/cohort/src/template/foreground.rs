@@ -6,19 +6,21 @@ use rayon::prelude::*;
 
 use super::brightness::foreground_in;
 
-/// Mask of the foreground: 1 where an image is brighter than a tenth of its range without outliers, else 0.
+/// Mask of the foreground: 1 where an image is brighter than its foreground threshold, else 0. The threshold lies at a
+/// tenth of the intensity range without outliers.
 pub fn foreground(image: &Volume) -> Volume {
     brighter(image, foreground_in(image))
 }
 
-/// Mask: 1 where an image is brighter than `than`, else 0.
+/// Mask: 1 where an image is brighter than the threshold `than`, else 0.
 pub fn brighter(image: &Volume, than: f32) -> Volume {
     let voxels = image.voxels.par_iter().map(|value| if *value > than { 1.0 } else { 0.0 }).collect();
     Volume { grid: image.grid.clone(), voxels }
 }
 
-/// The grid with an image's axes and voxel size, cropped or extended to the foreground plus `margin_mm` on every
-/// side. An axis of one voxel (a slice) stays as it is. An image without foreground keeps its grid.
+/// A grid that contains the foreground of an image plus `margin_mm` on every side. The grid has the image's axes and
+/// voxel size. An axis with one voxel (a slice) stays as it is. If the image has no foreground, the result is the
+/// image's own grid.
 pub fn grid_around(image: &Volume, margin_mm: f64) -> Grid {
     let mask = foreground(image);
     let [nx, ny, _] = image.grid.shape;
@@ -59,10 +61,10 @@ mod tests {
             image.voxels[(k * 8 + j) * 10 + i] = 100.0;
         }
         let around = grid_around(&image, 3.0);
-        // Along x there are 5 voxels of 1 mm, and 3 more on both sides; along the other axes 5 voxels of 2 mm, and 2
-        // more.
+        // Expected along x: 5 voxels of 1 mm, and 3 more on both sides. Expected along y: 5 voxels of 2 mm, and 2 more
+        // on both sides.
         assert_eq!(around.shape, [11, 9, 8]);
-        // The x axis points to the left.
+        // The x axis of the test grid points to the left.
         assert_eq!(around.origin, Point3::new(1.0, 0.0, 1.0));
         assert_eq!(grid_around(&Volume::filled(grid.clone(), 1.0), 3.0), grid);
     }

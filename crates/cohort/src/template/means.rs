@@ -1,6 +1,6 @@
 //! Means of images and of warps.
 //!
-//! Images are always added in the same order, so the result has the same bits whether images were added one by one or
+//! Images are always added in the same order. So the result is exactly the same whether images are added one by one or
 //! all at once.
 
 use antsreg_core::same_grid::{GridMismatch, same_grid};
@@ -10,25 +10,25 @@ use serde::{Deserialize, Serialize};
 
 use super::sums::Sums;
 
-/// Number of values that one parallel task adds up.
+/// Number of voxel values that one parallel task adds up.
 pub(super) const PIECE: usize = 1 << 16;
 
-/// How the values of the images at a voxel are averaged.
+/// How the values of several images are averaged at each voxel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum Averaging {
-    /// Their mean
+    /// Mean of the values.
     #[default]
     Mean,
-    /// Their mean without the smallest and the largest, of at least four
+    /// Mean without the smallest and the largest value, for at least four images.
     ///
-    /// Of two images or one it is the mean.
+    /// With one or two images, it is the mean of all values.
     Trimmed,
 }
 
-/// The mean of images. Each image is divided by its own mean intensity; the result is multiplied by the mean of those
-/// intensities.
+/// The mean of images, voxel by voxel. Each image is divided by its own mean intensity, and the result is multiplied by
+/// the mean of those intensities.
 #[derive(Debug)]
 pub struct ImageMean {
     grid: Grid,
@@ -36,7 +36,7 @@ pub struct ImageMean {
     units: Units,
 }
 
-/// Sum of the mean intensities of all added images. Each image is divided by its own mean intensity.
+/// Sum of the mean intensities of all added images, and their number.
 #[derive(Debug, Default)]
 struct Units {
     sum: f64,
@@ -44,8 +44,8 @@ struct Units {
 }
 
 impl Units {
-    /// Adds an image of this mean intensity and returns the factor of its values. `None` for an image without
-    /// intensity, which is left out.
+    /// Adds the mean intensity of an image, and returns the factor by which the image's values are multiplied. Returns
+    /// `None` for an image without intensity, which is left out.
     fn factor(&mut self, intensity: f64) -> Option<f64> {
         (intensity > 0.0).then(|| {
             self.sum += intensity;
@@ -54,7 +54,8 @@ impl Units {
         })
     }
 
-    /// Adds the mean intensities of images on one grid; returns the values of the images, each with its factor.
+    /// Adds the mean intensities of images. Returns the voxel values of the images, each with its factor. All images
+    /// must lie on `grid`.
     fn of<'a>(&mut self, grid: &Grid, images: &[(&'a Volume, f64)]) -> Result<Vec<(&'a [f32], f64)>, GridMismatch> {
         let mut all = Vec::new();
         for (image, intensity) in images {
@@ -64,28 +65,28 @@ impl Units {
         Ok(all)
     }
 
-    /// Mean of the intensities.
+    /// Mean of the added mean intensities.
     fn mean(&self) -> f64 {
         self.sum / self.images.max(1) as f64
     }
 }
 
 impl ImageMean {
-    /// Starts a mean of images.
+    /// Makes a mean of no images.
     pub fn new(grid: &Grid, averaging: Averaging) -> ImageMean {
         ImageMean { pieces: pieces(grid.len(), averaging), grid: grid.clone(), units: Units::default() }
     }
 
-    /// Adds images one after the other, each with the mean of its positive voxels. An image without positive voxels
-    /// is left out.
+    /// Adds images to the mean, one after the other. Each comes with the mean of its positive voxels. An image without
+    /// positive voxels is left out.
     pub fn add(&mut self, images: &[(&Volume, f64)]) -> Result<(), GridMismatch> {
         let all = self.units.of(&self.grid, images)?;
         add_all(&mut self.pieces, &all);
         Ok(())
     }
 
-    /// Adds the last images and returns the mean. This takes less time than [`ImageMean::add`] and a finish without
-    /// images. The mean of no images is zero everywhere.
+    /// Adds the last images and returns the mean. This takes less time than [`ImageMean::add`] followed by `finish`
+    /// without images. The mean of no images is zero everywhere.
     pub fn finish(mut self, last: &[(&Volume, f64)]) -> Result<Volume, GridMismatch> {
         let all = self.units.of(&self.grid, last)?;
         let mut mean = Volume::filled(self.grid, 0.0);
@@ -93,7 +94,7 @@ impl ImageMean {
         Ok(mean)
     }
 
-    /// The mean of images that are all in memory, each with the mean of its positive voxels.
+    /// The mean of images that are all in memory. Each comes with the mean of its positive voxels.
     pub fn of(grid: &Grid, averaging: Averaging, images: &[(&Volume, f64)]) -> Result<Volume, GridMismatch> {
         let mut units = Units::default();
         let all = units.of(grid, images)?;
@@ -103,7 +104,7 @@ impl ImageMean {
     }
 }
 
-/// The mean of displacement fields.
+/// The mean of displacement fields (warps).
 #[derive(Debug)]
 pub struct WarpMean {
     grid: Grid,
@@ -111,19 +112,19 @@ pub struct WarpMean {
 }
 
 impl WarpMean {
-    /// Starts a mean of warps.
+    /// Makes a mean of no warps.
     pub fn new(grid: &Grid) -> WarpMean {
         WarpMean { pieces: pieces(3 * grid.len(), Averaging::Mean), grid: grid.clone() }
     }
 
-    /// Adds warps to the mean, in order.
+    /// Adds warps to the mean, one after the other.
     pub fn add(&mut self, warps: &[&DisplacementField]) -> Result<(), GridMismatch> {
         add_all(&mut self.pieces, &components(&self.grid, warps)?);
         Ok(())
     }
 
-    /// Adds the last warps and returns the mean. This takes less time than [`WarpMean::add`] and a finish without
-    /// warps. The mean of no warps is zero everywhere.
+    /// Adds the last warps and returns the mean. This takes less time than [`WarpMean::add`] followed by `finish`
+    /// without warps. The mean of no warps is zero everywhere.
     pub fn finish(self, last: &[&DisplacementField]) -> Result<DisplacementField, GridMismatch> {
         let all = components(&self.grid, last)?;
         let mut mean = DisplacementField::zeros(self.grid);
@@ -140,7 +141,7 @@ impl WarpMean {
     }
 }
 
-/// Returns the vector components of warps on one grid, each warp with factor 1.
+/// Returns the vector components of warps, each warp with factor 1. All warps must lie on `grid`.
 fn components<'a>(grid: &Grid, warps: &[&'a DisplacementField]) -> Result<Vec<(&'a [f32], f64)>, GridMismatch> {
     let of_warp = |warp: &&'a DisplacementField| {
         same_grid("the mean and a warp", grid, &warp.grid).map(|()| (warp.vectors.as_flattened(), 1.0))
@@ -148,25 +149,25 @@ fn components<'a>(grid: &Grid, warps: &[&'a DisplacementField]) -> Result<Vec<(&
     warps.iter().map(of_warp).collect()
 }
 
-/// Makes sums of zero for this number of values, divided into pieces.
+/// Makes sums of zero for `values` voxel values, divided into chunks.
 fn pieces(values: usize, averaging: Averaging) -> Vec<Sums> {
     let piece = |n: usize| Sums::new(PIECE.min(values - n * PIECE), averaging);
     (0..values.div_ceil(PIECE)).map(piece).collect()
 }
 
-/// Adds all images, piece by piece in parallel.
+/// Adds all images to the sums, chunk by chunk in parallel.
 fn add_all(pieces: &mut [Sums], all: &[(&[f32], f64)]) {
     pieces.par_iter_mut().enumerate().for_each(|(n, sums)| add_piece(sums, n, all));
 }
 
-/// Adds the last images and writes the means.
+/// Adds the last images to the sums, and writes the means to `mean`.
 fn finish(mut pieces: Vec<Sums>, last: &[(&[f32], f64)], unit: f64, mean: &mut [f32]) {
     let of_piece = |(n, (sums, mean)): (usize, (&mut Sums, &mut [f32]))| {
         add_piece(sums, n, last);
         sums.mean(unit, mean);
     };
     pieces.par_iter_mut().zip(mean.par_chunks_mut(PIECE)).enumerate().for_each(of_piece);
-    // Freeing this much memory takes the system some time, so it is done in the background.
+    // The system needs some time to free this much memory, so it is freed in the background.
     rayon::spawn(move || drop(pieces));
 }
 
@@ -177,7 +178,7 @@ fn add_piece(sums: &mut Sums, n: usize, all: &[(&[f32], f64)]) {
     }
 }
 
-/// The mean of all images, piece by piece. The sums of a piece stay in the processor's cache.
+/// Computes the mean of all images, chunk by chunk. The sums of a chunk stay in the processor's cache.
 fn at_once(all: &[(&[f32], f64)], averaging: Averaging, unit: f64, mean: &mut [f32]) {
     let of_piece = |sums: &mut Sums, (n, mean): (usize, &mut [f32])| {
         sums.clear(mean.len());
@@ -196,7 +197,8 @@ mod tests {
         Volume { grid: Grid::axis_aligned([voxels.len(), 1, 1], [1.0; 3]), voxels: voxels.to_vec() }
     }
 
-    /// The mean computed in three ways, which must agree: one by one, the last ones with `finish`, and all at once.
+    /// The mean of test images, computed in three ways that must agree: images added one by one, the last images added
+    /// by `finish`, and all images at once.
     fn both(averaging: Averaging, images: &[Volume]) -> Volume {
         let images: Vec<(&Volume, f64)> = images.iter().map(|image| (image, Brightness::of(image).mean)).collect();
         let grid = &images[0].0.grid;
@@ -216,15 +218,15 @@ mod tests {
     #[test]
     fn brightness_does_not_count() {
         let (dark, bright) = (image(&[0.0, 1.0, 3.0, -1.0]), image(&[0.0, 30.0, 10.0, 0.0]));
-        // The images divided by their means are (0, ½, 3⁄2, −½) and (0, 3⁄2, ½, 0); the unit is the mean intensity (2
-        // + 20)/2.
+        // Divided by their means, the images are (0, ½, 3⁄2, −½) and (0, 3⁄2, ½, 0). Their mean is multiplied by the
+        // mean intensity, (2 + 20)/2.
         let mean = both(Averaging::Mean, &[dark, bright, image(&[0.0; 4])]);
         assert_eq!(mean.voxels, [0.0, 11.0, 11.0, -2.75]);
     }
 
     #[test]
     fn a_trimmed_mean_leaves_out_both_ends_of_each_voxel() {
-        // Each image has the mean 4.
+        // Each test image has the mean 4.
         let mean = |images: &[[f32; 3]]| {
             both(Averaging::Trimmed, &images.iter().map(|voxels| image(voxels)).collect::<Vec<_>>()).voxels
         };
@@ -241,7 +243,7 @@ mod tests {
         for n in [0, PIECE - 1, PIECE, 2 * PIECE + 76] {
             let share = |of: usize| f64::from(images[of].voxels[n]) / means[of];
             let expected = (share(0) + share(1) + share(2)) / 3.0 * (means[0] + means[1] + means[2]) / 3.0;
-            // Tolerance: one rounding to single precision.
+            // The tolerance is one rounding to single precision.
             assert!((f64::from(mean.voxels[n]) - expected).abs() < 1e-6, "at {n}");
         }
     }

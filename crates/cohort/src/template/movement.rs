@@ -7,22 +7,22 @@ use rayon::prelude::*;
 
 use super::means::PIECE;
 
-/// Lengths of displacement vectors inside a mask, voxels.
+/// Mean and largest length of displacement vectors inside a mask, voxels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Movement {
-    /// Mean length; 0 if the mask is empty.
+    /// Mean length, voxels; 0 if the mask is empty.
     pub mean_voxels: f64,
     /// Largest length.
     pub largest_voxels: f64,
 }
 
 impl Movement {
-    /// Lengths of the vectors of a field where `mask` exceeds ½.
+    /// Lengths of the vectors of a displacement field where `mask` exceeds ½.
     pub fn of(field: &DisplacementField, mask: &Volume) -> Result<Movement, GridMismatch> {
         Movement::by(&field.grid, &field.vectors, mask, |_, vector| vector)
     }
 
-    /// Lengths of the vectors `field` − `other`, where `mask` exceeds ½.
+    /// Lengths of the differences `field` − `other` of two displacement fields, where `mask` exceeds ½.
     pub fn beyond(
         field: &DisplacementField,
         other: &DisplacementField,
@@ -33,7 +33,8 @@ impl Movement {
         Movement::by(&field.grid, &field.vectors, mask, beyond)
     }
 
-    /// Statistics of the lengths of `displacement(voxel, vector of the voxel)`, mm, where `mask` exceeds ½.
+    /// Lengths of vectors where `mask` exceeds ½. The vector of a voxel is `displacement(index of the voxel, its entry
+    /// in vectors)`, in mm.
     fn by(
         grid: &Grid,
         vectors: &[[f32; 3]],
@@ -42,7 +43,8 @@ impl Movement {
     ) -> Result<Movement, GridMismatch> {
         same_grid("the field and the mask", grid, &mask.grid)?;
         let to_voxels = grid.world_to_voxel().matrix;
-        // Pieces are summed in parallel and added in order, so the sum does not depend on the number of threads.
+        // The lengths are summed in chunks in parallel, and the chunks are added in order. So the sum does not depend
+        // on the number of threads.
         let of_piece = |(piece, (vectors, mask)): (usize, (&[[f32; 3]], &[f32]))| {
             let (mut count, mut sum, mut largest) = (0usize, 0.0, 0.0f64);
             for (n, (vector, _)) in vectors.iter().zip(mask).enumerate().filter(|(_, (_, mask))| **mask > 0.5) {
@@ -76,7 +78,7 @@ mod tests {
         let mask = Volume { grid, voxels: vec![1.0, 1.0, 0.0] };
         let found = Movement::of(&field, &mask).expect("one grid");
         assert_eq!(found, Movement { mean_voxels: 3.0, largest_voxels: 5.0 });
-        // The difference makes both vectors 2 mm shorter along the first axis.
+        // Subtracting this field makes both vectors 2 mm shorter along the first axis.
         let other = DisplacementField { vectors: vec![[2.0, 0.0, 0.0]; 3], ..field.clone() };
         let found = Movement::beyond(&field, &other, &mask).expect("one grid");
         assert_eq!(found, Movement { mean_voxels: 0.5 * 20f64.sqrt(), largest_voxels: 20f64.sqrt() });

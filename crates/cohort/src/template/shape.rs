@@ -8,16 +8,16 @@ use nalgebra::{Matrix3, Point3, Vector3};
 
 use super::StretchError;
 
-/// Options for the step of a template towards the mean shape of its subjects.
+/// Options of the update that moves a template towards the mean shape of its subjects.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ShapeStep {
     /// Share of the mean warp that one step removes from the template, 0 to 1.
     pub gradient: f64,
-    /// Number of steps. Each step reads the mean warp at the position after the step before.
+    /// Number of steps. Each step reads the mean warp at the position that the step before has reached.
     pub times: usize,
 }
 
-/// The values of ANTs: 0.25, four times.
+/// The default values are those of ANTs: four steps with a share of 0.25 each.
 impl Default for ShapeStep {
     fn default() -> Self {
         ShapeStep { gradient: 0.25, times: 4 }
@@ -27,8 +27,8 @@ impl Default for ShapeStep {
 /// The map from points of the new template to points of the old one.
 ///
 /// With the mean stretch Ū and the mean warp w̄, the mean subject lies at Ū(x + w̄(x)). The update is an approximate
-/// inverse: y ↦ Ū⁻¹y, then `times` steps p ↦ p − gradient·w̄(p). (ANTs first resamples w̄ by the affine map. Here the
-/// points after Ū⁻¹ are in the space of w̄ already.)
+/// inverse: y ↦ Ū⁻¹y, then `times` steps p ↦ p − gradient·w̄(p). ANTs first resamples w̄ by the affine map. This is not
+/// needed here, because Ū⁻¹ maps points into the space of w̄.
 pub fn shape_update<B: Backend>(
     backend: &B,
     grid: &Grid,
@@ -49,8 +49,8 @@ pub fn shape_update<B: Backend>(
     Ok(shape)
 }
 
-/// Changes a subject's transform from the old template (`warp`, then `affine`) into the transform from the new
-/// template.
+/// Returns a subject's transform from the new template, given its transform from the old template (`warp`, then
+/// `affine`).
 ///
 /// The whole map is affine ∘ (id + warp) ∘ shape. It is split so that the affine part keeps the subject's own stretch
 /// relative to the mean, and the warp stays small: the affine part is affine ∘ Ū⁻¹, the warp is Ū ∘ (id + warp) ∘
@@ -69,7 +69,7 @@ pub fn from_new_template<B: Backend>(
     Ok((affine.after(&inverse), before_affine(backend, grid, &joined, stretch)?))
 }
 
-/// The displacement field of `map` ∘ (id + field).
+/// The displacement field of `map` ∘ (id + field): the field first, then the affine map.
 pub(super) fn before_affine<B: Backend>(
     backend: &B,
     grid: &Grid,
@@ -88,7 +88,8 @@ fn in_voxels(grid: &Grid, map: &AffineTransform) -> AffineTransform {
     grid.world_to_voxel().after(map).after(&grid.voxel_to_world())
 }
 
-/// An affine map as a displacement field on a grid: exact at the corners of the grid, linear in between.
+/// An affine map as a displacement field on a grid. The field is exact at the corners of the grid and interpolated
+/// linearly in between.
 fn affine_field<B: Backend>(backend: &B, grid: &Grid, map: &AffineTransform) -> Result<B::Field, Error> {
     let map = in_voxels(grid, map);
     let last = grid.shape.map(|voxels| voxels as f64 - 1.0);
@@ -105,10 +106,10 @@ fn affine_field<B: Backend>(backend: &B, grid: &Grid, map: &AffineTransform) -> 
     Ok(field)
 }
 
-/// Why the shape of a template cannot be updated.
+/// Reason why the shape of a template cannot be updated.
 #[derive(Debug, thiserror::Error)]
 pub enum ShapeError {
-    /// The mean stretch has no inverse.
+    /// The mean stretch of the subjects has no inverse.
     #[error(transparent)]
     Stretch(#[from] StretchError),
     /// A device failed.
@@ -123,7 +124,7 @@ mod tests {
 
     use super::*;
 
-    /// A field with the vectors `displacement(world position)`.
+    /// A test field with the vectors `displacement(world position)` on a grid.
     fn on_grid(grid: &Grid, displacement: impl Fn(Point3<f64>) -> Vector3<f64>) -> DisplacementField {
         let vectors = (0..grid.len()).map(|n| displacement(world(grid, n)).map(|c| c as f32).into()).collect();
         DisplacementField { grid: grid.clone(), vectors }
@@ -135,7 +136,7 @@ mod tests {
         Grid { shape, spacing, origin: Point3::new(-4.0, 11.0, 3.0), direction }
     }
 
-    /// A smooth warp that vanishes near the border of the grid.
+    /// A smooth test warp that vanishes near the border of the grid.
     fn bump(grid: &Grid, height: [f64; 3]) -> DisplacementField {
         let centre = grid.centre();
         on_grid(grid, |x| Vector3::from(height) * (-(x - centre).norm_squared() / 20.0).exp())
@@ -179,20 +180,20 @@ mod tests {
         (affine, download(&warp.grid, &carried))
     }
 
-    /// The position of voxel `n` after the field.
+    /// World position to which a displacement field moves voxel `n`.
     fn moved(field: &DisplacementField, n: usize) -> Point3<f64> {
         world(&field.grid, n) + Vector3::from(field.vectors[n].map(f64::from))
     }
 
-    /// The displacement at a point. Beyond the border the value of the nearest border voxel is used.
+    /// The displacement of a field at a point. Outside the grid, the value of the nearest border voxel is used.
     fn at(field: &DisplacementField, point: &Point3<f64>) -> Vector3<f64> {
         let index = field.grid.world_to_voxel().apply(point);
         let last = Vector3::from(field.grid.shape.map(|voxels| voxels as f64 - 1.0));
         field.at_voxel(&Point3::from(index.coords.zip_map(&last, |index, last| index.clamp(0.0, last))))
     }
 
-    /// Tolerance, mm: rounding in single precision of coordinates up to 25 voxels of up to 2 mm, after a few
-    /// operations.
+    /// Tolerance of the tests, mm: the rounding error in single precision of coordinates up to 25 voxels of up to 2 mm,
+    /// after a few operations.
     const ROUNDING_MM: f64 = 2e-5;
 
     #[test]
@@ -223,8 +224,8 @@ mod tests {
             let p = moved(&unstretched, n);
             after = after.max((p + at(&warp, &p) - world(&grid, n)).norm());
         }
-        // Four quarter steps differ from the inverse by terms of second order, in proportion to the slope of the
-        // warp: here up to 0.15.
+        // Four quarter steps differ from the exact inverse by terms of second order. These terms are proportional to
+        // the slope of the warp, here up to 0.15.
         assert!(after < 0.15 * before, "{after} of {before} is left");
     }
 

@@ -1,11 +1,13 @@
-//! Sharpening of an average, which is more blurred than the images it was made of.
+//! Sharpening of an average image, which is more blurred than the images from which it was made.
 
 use antsreg_core::Volume;
 use rayon::prelude::*;
 
-/// The image minus its Laplacian, as in ITK's `LaplacianSharpeningImageFilter`. The Laplacian (second differences,
-/// mm) is scaled to the image's range, the mean of the image is restored, and the result is clamped to the image's
-/// range. A constant image is returned unchanged.
+/// The image minus its Laplacian, as in ITK's `LaplacianSharpeningImageFilter`.
+///
+/// The Laplacian consists of second differences per mm². It is scaled to the range of the image before the subtraction.
+/// Then the mean of the image is restored, and the result is clamped to the range of the image. A constant image is
+/// returned unchanged.
 pub fn sharpen(image: &Volume) -> Volume {
     let laplacian = laplacian(image);
     let (Some((low, high)), Some((least, most))) = (image.range(), laplacian.range()) else { return image.clone() };
@@ -18,14 +20,15 @@ pub fn sharpen(image: &Volume) -> Volume {
     };
     let sharper: Vec<f64> = image.voxels.par_iter().zip(&laplacian.voxels).map(difference).collect();
     let count = image.voxels.len() as f64;
-    // Values are added in order, so that the sums do not depend on the number of threads.
+    // The values are added in order, so that the sums do not depend on the number of threads.
     let mean = image.voxels.iter().map(|value| f64::from(*value)).sum::<f64>() / count;
     let shift = mean - sharper.iter().sum::<f64>() / count;
     let voxels = sharper.par_iter().map(|value| ((value + shift) as f32).clamp(low, high)).collect();
     Volume { grid: image.grid.clone(), voxels }
 }
 
-/// Sum over the axes of second differences per mm². Beyond the border, the border value is repeated.
+/// The Laplacian of an image: the sum over the axes of the second differences, per mm². Outside the image, the border
+/// value is repeated.
 fn laplacian(image: &Volume) -> Volume {
     let [nx, ny, nz] = image.grid.shape;
     let weights = image.grid.spacing.map(|spacing| (1.0 / (spacing * spacing)) as f32);
@@ -54,7 +57,7 @@ mod tests {
 
     use super::*;
 
-    /// The sharpening formula in double precision, voxel by voxel.
+    /// The expected result: the sharpening formula in double precision, voxel by voxel.
     fn naive(image: &Volume) -> Vec<f64> {
         let shape = image.grid.shape;
         let value =
@@ -93,7 +96,8 @@ mod tests {
         });
         let image = Volume { voxels: voxels.collect(), grid };
         for (found, expected) in sharpen(&image).voxels.iter().zip(naive(&image)) {
-            // Tolerance: second differences of values up to 100, times 4, in single precision.
+            // The tolerance is the rounding error in single precision of second differences of values up to 100, times
+            // 4.
             assert!((f64::from(*found) - expected).abs() < 1e-3, "{found} {expected}");
         }
     }

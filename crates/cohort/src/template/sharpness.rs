@@ -1,11 +1,13 @@
-//! Sharpness of an image.
+//! Sharpness of an image inside a mask.
 
 use antsreg_core::Volume;
 use antsreg_core::same_grid::{GridMismatch, same_grid};
 use rayon::prelude::*;
 
-/// Mean gradient magnitude divided by mean intensity, both where `mask` exceeds ½; per mm. The brightness of the
-/// image cancels. Central differences, one-sided at the border; NaN for an empty mask.
+/// Sharpness: the mean gradient magnitude divided by the mean intensity, both where `mask` exceeds ½, per mm.
+///
+/// It does not depend on the brightness of the image. The gradient is computed by central differences, one-sided at the
+/// border of the image. The result is NaN for an empty mask.
 pub fn sharpness(image: &Volume, mask: &Volume) -> Result<f64, GridMismatch> {
     same_grid("the image and the mask", &image.grid, &mask.grid)?;
     let [nx, ny, nz] = image.grid.shape;
@@ -54,8 +56,8 @@ mod tests {
         let bright = Volume { voxels: image.voxels.iter().map(|value| 8.0 * value).collect(), grid: grid.clone() };
         let mut mask = Volume::filled(grid, 1.0);
         mask.voxels[7] = 0.0;
-        // The gradient is 3 per mm along x and 4 along z, so its magnitude is 5. The mean of the ramp is 12 + 5 +
-        // 100, without the voxel at (2, 1, 0).
+        // The slope is 3 per mm along x and 4 along z, so the gradient magnitude is 5. The mean of the whole ramp is 12
+        // + 5 + 100; the voxel at (2, 1, 0) with 112 is outside the mask.
         let mean = (117.0 * 120.0 - 112.0) / 119.0;
         let expected = 5.0 / mean;
         assert!((sharpness(&image, &mask).expect("one grid") - expected).abs() < 1e-12);

@@ -8,10 +8,10 @@ use rayon::prelude::*;
 
 use super::shape::before_affine;
 
-/// Step along each axis between the voxels that [`nearest_affine`] reads. Warps are smooth over this distance.
+/// [`nearest_affine`] reads every n-th voxel along each axis; this is n. Warps are smooth over this distance.
 const EVERY: usize = 2;
 
-/// Reduces a mask to the voxels that [`nearest_affine`] reads.
+/// Reduces a mask to the voxels at which [`nearest_affine`] reads the warp.
 pub fn sparse(mask: &Volume) -> Volume {
     let Grid { shape, spacing, .. } = &mask.grid;
     let [nx, ny, _] = *shape;
@@ -27,12 +27,12 @@ pub fn sparse(mask: &Volume) -> Volume {
     few
 }
 
-/// The affine map nearest to a transform (`warp`, then `affine`) where a mask exceeds ½: least squares of the
-/// distance. `sparse` is what [`sparse`](self::sparse) returns for that mask. Returns `affine` if the mask holds too
-/// few voxels to determine a map, and on a slice, which has no extent across its plane.
+/// The affine map nearest to a transform (`warp`, then `affine`): it has the least mean squared distance where a mask
+/// exceeds ½. `sparse` is that mask, reduced by [`sparse`](self::sparse). Returns `affine` if the mask has too few
+/// voxels to determine a map, and for a slice, which has no extent across its plane.
 ///
-/// An affine registration does not give this map. It uses edges, a warp uses more, and its error is similar in all
-/// subjects. Without this fit the error would be taken for the subjects' shape.
+/// An affine registration would not give this map. An affine registration mainly aligns edges, and its error is similar
+/// in all subjects. Without this fit, the error would count as part of the subjects' shape.
 pub fn nearest_affine<B: Backend>(
     backend: &B,
     affine: &AffineTransform,
@@ -50,7 +50,7 @@ pub fn nearest_affine<B: Backend>(
     Ok(fit(affine, &warp, sparse))
 }
 
-/// The warp w that satisfies to ∘ (id + w) = from ∘ (id + warp); `None` if `to` has no inverse.
+/// The warp w with `to` ∘ (id + w) = `from` ∘ (id + `warp`); `None` if `to` has no inverse.
 pub fn warp_before<B: Backend>(
     backend: &B,
     to: &AffineTransform,
@@ -61,13 +61,13 @@ pub fn warp_before<B: Backend>(
     to.inverse().map(|inverse| before_affine(backend, grid, warp, &inverse.after(from))).transpose()
 }
 
-/// [`nearest_affine`] for displacements in mm on the mask's grid.
+/// The fit of [`nearest_affine`], for displacements in mm on the grid of the reduced mask.
 fn fit(affine: &AffineTransform, warp: &DisplacementField, mask: &Volume) -> AffineTransform {
     let [nx, ny, _] = warp.grid.shape;
     let to_world = warp.grid.voxel_to_world();
     let centre = warp.grid.centre();
-    // Moment matrices: of x about the grid's centre, and of the displaced x with x. One pair is computed per slice;
-    // the pairs are added in order.
+    // Sums of a least-squares fit: the products x·xᵀ of positions relative to the grid's centre, and the products of x
+    // with the displaced positions. Each slice has its own sums, and these are added in order.
     type Moments = (Matrix4<f64>, Matrix4x3<f64>);
     let of_slice = |(k, mask): (usize, &[f32])| -> Moments {
         let mut sums = (Matrix4::zeros(), Matrix4x3::zeros());
@@ -87,7 +87,7 @@ fn fit(affine: &AffineTransform, warp: &DisplacementField, mask: &Volume) -> Aff
     let Some(fit) = own.cholesky().map(|own| own.solve(&mixed)) else { return *affine };
     let matrix: Matrix3<f64> = fit.fixed_view::<3, 3>(0, 0).transpose();
     let shift: Vector3<f64> = fit.row(3).transpose();
-    // The fitted map is x ↦ centre + matrix (x − centre) + shift.
+    // The fitted map is x ↦ centre + matrix·(x − centre) + shift.
     let fitted = AffineTransform { matrix, translation: centre.coords + shift - matrix * centre.coords };
     if fitted.inverse().is_some() { affine.after(&fitted) } else { *affine }
 }
@@ -164,7 +164,7 @@ mod tests {
         let affine_part = on_grid(&grid, |x| part.apply(&x) - x);
         let mask = Volume::filled(grid.clone(), 1.0);
         let fitted = nearest(&affine_part, &mask);
-        // Tolerance: displacements of at most 2 mm are stored in single precision.
+        // The tolerance allows for displacements of at most 2 mm that are stored in single precision.
         let expected = turned().after(&part);
         assert!((fitted.matrix - expected.matrix).amax() < 1e-6, "{fitted:?}");
         assert!((fitted.apply(&grid.centre()) - expected.apply(&grid.centre())).norm() < 1e-6);
@@ -177,7 +177,8 @@ mod tests {
                 [&bent, &rest].map(|warp| world(&grid, n) + Vector3::from(warp.vectors[n].map(f64::from)));
             assert!((turned().apply(&old) - fitted.apply(&new)).norm() < 1e-5);
         }
-        // The remaining warp has no affine part at the voxels that were read: it is orthogonal to all affine maps.
+        // The remaining warp must have no affine part at the voxels that the fit read: it must be orthogonal to all
+        // affine maps.
         let sparse = sparse(&mask).grid;
         let to_voxels = grid.world_to_voxel();
         let mut moments = Matrix4x3::zeros();

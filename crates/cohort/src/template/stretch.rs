@@ -3,13 +3,13 @@
 use antsreg_core::AffineTransform;
 use nalgebra::{Matrix3, Point3, SymmetricEigen};
 
-/// Why affine maps have no mean.
+/// Reason why affine maps have no mean stretch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StretchError {
-    /// No map was given.
+    /// The list of affine maps is empty.
     #[error("there is no transform to average")]
     Nothing,
-    /// The map with this number, counted from 0, is singular.
+    /// The affine map with this number, counted from 0, is singular.
     #[error("affine transform {0} (counted from 0) is singular")]
     Singular(usize),
 }
@@ -30,7 +30,8 @@ pub fn mean_stretch(
     let mut logarithm = Matrix3::zeros();
     for (n, affine) in template_to_subjects.iter().enumerate() {
         let squared = affine.matrix.transpose() * affine.matrix;
-        // The logarithm is that of U² halved. The affine map of a registration is far from singular.
+        // The logarithm of U is half the logarithm of U². A squared stretch below 1e-12 does not occur in
+        // registrations, so such a map counts as singular.
         let log = of_eigenvalues(squared, |value| if value > 1e-12 { 0.5 * value.ln() } else { f64::NAN });
         if log.iter().any(|value| value.is_nan()) {
             return Err(StretchError::Singular(n));
@@ -41,7 +42,7 @@ pub fn mean_stretch(
     Ok(AffineTransform { matrix, translation: centre.coords - matrix * centre.coords })
 }
 
-/// Returns a symmetric matrix with the eigenvectors of `symmetric` and with `function` applied to the eigenvalues.
+/// The symmetric matrix that has the eigenvectors of `symmetric`, and `function` applied to the eigenvalues.
 fn of_eigenvalues(symmetric: Matrix3<f64>, function: impl Fn(f64) -> f64) -> Matrix3<f64> {
     let SymmetricEigen { eigenvectors, eigenvalues } = SymmetricEigen::new(symmetric);
     eigenvectors * Matrix3::from_diagonal(&eigenvalues.map(function)) * eigenvectors.transpose()
@@ -65,7 +66,7 @@ mod tests {
         let maps = [affine([0.0; 3], stretch, 0.0), affine([0.5, -0.3, 1.0], stretch, 80.0)];
         let centre = Point3::new(10.0, -4.0, 7.0);
         let mean = mean_stretch(&maps, centre).expect("a mean");
-        // Tolerance: eigenvectors of matrices near 1, in double precision.
+        // The tolerance is the rounding error of the eigenvectors of matrices near 1, in double precision.
         assert!((mean.matrix - stretch).amax() < 1e-12, "{mean:?}");
         assert!((mean.apply(&centre) - centre).norm() < 1e-12);
     }

@@ -2,26 +2,26 @@
 
 use super::Averaging;
 
-/// Sums over images of a range of voxels.
+/// Sums over images of the values at each voxel of a chunk.
 #[derive(Debug)]
 pub(super) struct Sums {
     sum: Vec<f64>,
-    /// For means without the extremes: the smallest and the largest value of each voxel.
+    /// Smallest and largest value at each voxel, for means without the extremes.
     extremes: Option<Vec<[f64; 2]>>,
     images: usize,
 }
 
-/// Initial value of smallest and largest, before any image is added.
+/// Initial smallest and largest value, before any image is added.
 const NONE: [f64; 2] = [f64::INFINITY, f64::NEG_INFINITY];
 
 impl Sums {
-    /// Sums of `values` voxels over no images yet.
+    /// Makes the sums of no images, for `values` voxels.
     pub(super) fn new(values: usize, averaging: Averaging) -> Sums {
         let extremes = (averaging == Averaging::Trimmed).then(|| vec![NONE; values]);
         Sums { sum: vec![0.0; values], extremes, images: 0 }
     }
 
-    /// Resets the sums for this number of voxels.
+    /// Resets the sums to those of no images, for `values` voxels.
     pub(super) fn clear(&mut self, values: usize) {
         self.sum.clear();
         self.sum.resize(values, 0.0);
@@ -32,7 +32,7 @@ impl Sums {
         self.images = 0;
     }
 
-    /// Adds an image's values, each multiplied by `factor`.
+    /// Adds the values of an image, each multiplied by `factor`.
     pub(super) fn add(&mut self, values: &[f32], factor: f64) {
         self.sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += factor * f64::from(*value));
         if let Some(extremes) = &mut self.extremes {
@@ -44,7 +44,7 @@ impl Sums {
         self.images += 1;
     }
 
-    /// Writes the means, multiplied by `unit`.
+    /// Writes the mean at each voxel to `mean`, multiplied by `unit`.
     pub(super) fn mean(&self, unit: f64, mean: &mut [f32]) {
         match &self.extremes {
             Some(extremes) if self.images > 2 => {

@@ -6,7 +6,7 @@ use antsreg_core::same_grid::{GridMismatch, same_grid};
 use antsreg_core::{LabelVolume, Volume};
 use rayon::prelude::*;
 
-/// Votes of several subjects for labels: their label maps on one grid.
+/// Label maps of several subjects on one grid, which vote for the label of each voxel.
 #[derive(Debug)]
 pub struct Votes {
     maps: Vec<LabelVolume>,
@@ -14,7 +14,7 @@ pub struct Votes {
 }
 
 impl Votes {
-    /// Makes the votes from label maps. Returns an error unless all maps have the same grid.
+    /// Makes the votes from label maps. It is an error if the maps have different grids.
     pub fn new(maps: Vec<LabelVolume>) -> Result<Votes, GridMismatch> {
         if let Some((first, rest)) = maps.split_first() {
             rest.iter().try_for_each(|map| same_grid("the label maps", &first.grid, &map.grid))?;
@@ -37,12 +37,12 @@ impl Votes {
         Ok(Votes { maps, labels: labels.into_iter().collect() })
     }
 
-    /// All labels except background (0), ascending.
+    /// All labels that occur in the maps, except background (0), ascending.
     pub fn labels(&self) -> &[i32] {
         &self.labels
     }
 
-    /// The share of the maps that hold `label` at each voxel; `None` without any map.
+    /// For each voxel, the share of the maps that have `label` there; `None` if there are no maps.
     pub fn probability(&self, label: i32) -> Option<Volume> {
         let share = 1.0 / self.maps.len() as f32;
         let grid = self.maps.first()?.grid.clone();
@@ -54,7 +54,8 @@ impl Votes {
         Some(Volume { grid, voxels })
     }
 
-    /// The most frequent label at each voxel; of several with equal counts, the smallest. `None` without any map.
+    /// The most frequent label at each voxel. With equal counts, the smallest of these labels. `None` if there are no
+    /// maps.
     pub fn majority(&self) -> Option<LabelVolume> {
         let grid = self.maps.first()?.grid.clone();
         let voxels = (0..grid.len()).into_par_iter().with_min_len(4096).map(|n| self.winner(n)).collect();
@@ -90,7 +91,7 @@ mod tests {
         let votes = votes.expect("one grid");
         assert_eq!(votes.labels(), [-3, 2, 7]);
         assert_eq!(votes.probability(7).expect("maps").voxels, [0.0, 0.75, 0.5, 0.0, 0.25]);
-        // Of several labels with equal counts the smallest wins, as with the interpolation `generic-label`.
+        // With equal counts the smallest label wins, as in the interpolation `generic-label`.
         assert_eq!(votes.majority().expect("maps").voxels, [0, 7, 2, 0, -3]);
     }
 

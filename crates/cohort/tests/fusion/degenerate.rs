@@ -1,5 +1,5 @@
-//! Label fusion in degenerate cases: equal atlases, flat images, a label of one atlas only; and errors for invalid
-//! input.
+//! Tests of label fusion in degenerate cases (equal atlases, flat images, a label that only one atlas has) and of
+//! errors for invalid input.
 
 use antsreg_cohort::fusion::{Atlas, FusionError, JointOptions, joint, joint_everywhere, majority};
 use antsreg_core::{LabelVolume, Volume};
@@ -49,7 +49,7 @@ fn images_without_contrast_leave_a_majority_vote() {
     }
     let options = JointOptions { patch_radius: 1, search_radius: 2, ..JointOptions::default() };
     let fused = joint(&scene.target, &scene.atlases(), &options).expect("fused");
-    // Equal weights and no shift: all patches of a voxel vote for the same label.
+    // All weights are equal and all shifts are zero. So all patches that contain a voxel vote for the same label.
     assert_eq!(fused.labels, majority(&scene.maps()).expect("fused").labels);
 }
 
@@ -62,8 +62,8 @@ fn values_that_are_no_numbers_do_no_harm() {
     scene.images[1].voxels[0] = f32::INFINITY;
     let near = fuse(&scene);
     for (voxel, (before, after)) in before.posterior(3).voxels.iter().zip(near.posterior(3).voxels).enumerate() {
-        // Voxels beyond the reach of patch and search change only in the last digits, because means are taken over a
-        // block.
+        // Voxels that no changed patch or search reaches change only in their last digits, because means are taken over
+        // a whole block.
         let far = voxel % SHAPE[0] > 2 + 3 + 2;
         assert!(!far || (before - after).abs() < 1e-4, "voxel {voxel}: {before}, {after}");
     }
@@ -80,8 +80,8 @@ fn values_that_are_no_numbers_do_no_harm() {
 fn an_atlas_that_looks_like_the_target_wins_over_those_that_do_not() {
     let mut scene = Scene::new(SHAPE, 5, 5);
     let grid = scene.target.grid.clone();
-    // One atlas has its own label and the image of the target. The others agree on another label and their images are
-    // noise.
+    // One atlas has the image of the target and its own label. The other atlases agree on another label, but their
+    // images are noise.
     let mut noise = Noise(1);
     scene.images.iter_mut().flat_map(|image| &mut image.voxels).for_each(|value| *value = noise.next() as f32);
     scene.images[3] = scene.target.clone();

@@ -1,4 +1,4 @@
-//! Joint label fusion, implemented directly from the formulas of the paper, voxel by voxel, in double precision.
+//! The expected results of joint label fusion: the formulas of the paper, computed voxel by voxel in double precision.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,12 @@ use antsreg_core::{LabelVolume, Volume};
 
 use crate::scene::Scene;
 
-/// Smallest difference of two correlation sums that single precision can decide. The sums are about 100.
+/// If two correlation sums differ by less than this, single precision cannot decide which is larger. The sums are about
+/// 100.
 const TOO_CLOSE: f64 = 5e-5;
 
-/// The share of each label and the fused intensity at each voxel of `region`, by patches around voxels of the region and
-/// weights that are not negative.
+/// For each voxel of `region`: the share of each label, and the fused intensity. Only patches around voxels of the
+/// region vote, and weights are not negative.
 pub fn everywhere(scene: &Scene, options: &JointOptions, region: &[bool]) -> Vec<Option<(BTreeMap<i32, f64>, f64)>> {
     let shape = scene.target.grid.shape;
     let mut found = BTreeMap::new();
@@ -39,7 +40,7 @@ pub fn everywhere(scene: &Scene, options: &JointOptions, region: &[bool]) -> Vec
     region.iter().enumerate().map(decide).collect()
 }
 
-/// The share of each label at each voxel.
+/// The share of the vote of each label, at each voxel.
 pub fn joint(scene: &Scene, options: &JointOptions) -> Vec<BTreeMap<i32, f64>> {
     let shape = scene.target.grid.shape;
     let radius = options.patch_radius as i32;
@@ -70,7 +71,7 @@ pub fn joint(scene: &Scene, options: &JointOptions) -> Vec<BTreeMap<i32, f64>> {
         .collect()
 }
 
-/// The shift and the weight of every atlas for the patch around `centre`.
+/// The best shift and the weight of every atlas, for the patch around `centre`.
 fn choose(scene: &Scene, options: &JointOptions, centre: [i32; 3]) -> (Vec<[i32; 3]>, Vec<f64>) {
     let radius = options.patch_radius as i32;
     let target = patch(&scene.target, centre, radius);
@@ -90,8 +91,8 @@ fn choose(scene: &Scene, options: &JointOptions, centre: [i32; 3]) -> (Vec<[i32;
                 second = score;
             }
         }
-        // With a small difference, single precision could choose either shift. An exact tie, such as between patches
-        // beyond the border, is decided by the order.
+        // With such a small difference, single precision could choose either shift. The exact ties, such as between
+        // patches outside the image, are decided by the order of the shifts.
         let close = best.1 - second;
         assert!(close == 0.0 || close > TOO_CLOSE, "take another seed: {close:e} between two shifts at {centre:?}");
         let there = patch(image, [0, 1, 2].map(|axis| centre[axis] + best.0[axis]), radius);
@@ -113,7 +114,7 @@ fn choose(scene: &Scene, options: &JointOptions, centre: [i32; 3]) -> (Vec<[i32;
     (shifts, solved.into_iter().map(|weight| weight / sum).collect())
 }
 
-/// Gauss-Jordan elimination. The last column is the right-hand side.
+/// Solves a linear system by Gauss-Jordan elimination. The last column is the right-hand side.
 fn eliminate(mut system: Vec<Vec<f64>>) -> Vec<f64> {
     let count = system.len();
     for column in 0..count {
@@ -130,7 +131,7 @@ fn eliminate(mut system: Vec<Vec<f64>>) -> Vec<f64> {
     (0..count).map(|row| system[row][count] / system[row][row]).collect()
 }
 
-/// The patch normalised to mean 0 and standard deviation 1; all 0 if it is flat.
+/// The intensities of a patch, normalised to mean 0 and standard deviation 1; all 0 if the patch is flat.
 fn patch(image: &Volume, centre: [i32; 3], radius: i32) -> Vec<f64> {
     let at = |step: [i32; 3]| f64::from(image.voxels[index(image.grid.shape, centre, step)]);
     let values: Vec<f64> = cube(radius).into_iter().map(at).collect();
@@ -156,7 +157,7 @@ fn place([nx, ny, _]: [usize; 3], voxel: usize) -> [i32; 3] {
     [voxel % nx, voxel / nx % ny, voxel / (nx * ny)].map(|at| at as i32)
 }
 
-/// All offsets of up to `radius` along each axis, the first axis fastest.
+/// All offsets of at most `radius` along each axis. The offset along the first axis varies fastest.
 fn cube(radius: i32) -> Vec<[i32; 3]> {
     let width = 2 * radius + 1;
     (0..width.pow(3)).map(|n| [n % width - radius, n / width % width - radius, n / width / width - radius]).collect()

@@ -1,4 +1,4 @@
-//! Tests of label fusion against a direct implementation of its formulas in double precision.
+//! Tests of label fusion against its formulas, computed directly in double precision.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +11,19 @@ use crate::scene::Scene;
 fn joint_fusion_is_that_of_the_formulas() {
     let defaults = JointOptions::default();
     let cases = [
-        // The shapes have odd sizes: volumes of several blocks along an axis, and volumes smaller than one block.
+        // The shapes have odd sizes. Some volumes have several blocks along an axis, and some are smaller than one
+        // block.
         ([18, 9, 9], 4, defaults),
         ([7, 9, 5], 5, defaults),
         ([18, 9, 3], 3, JointOptions { patch_radius: 1, search_radius: 1, alpha: 0.3, beta: 1.0 }),
         ([10, 8, 9], 2, JointOptions { patch_radius: 1, search_radius: 0, alpha: 0.01, beta: 1.5 }),
-        // Patches larger than the volume's depth.
+        // Patches that are larger than the depth of the volume.
         ([9, 4, 1], 3, JointOptions { patch_radius: 3, search_radius: 2, ..defaults }),
     ];
     for (shape, atlases, options) in cases {
         let mut scene = Scene::new(shape, atlases, 8);
-        // Parts of the images are flat: the target on the left, the first atlas in front. So all four combinations of
-        // flat and other patches occur.
+        // The target is flat on the left and the first atlas in front. So all four combinations of flat and other
+        // patches occur.
         scene.flatten();
         let fused = joint(&scene.target, &scene.atlases(), &options).expect("fused");
         let expected = naive::joint(&scene, &options);
@@ -35,8 +36,8 @@ fn joint_fusion_is_that_of_the_formulas() {
             let posterior = fused.posterior(label);
             for (voxel, (found, expected)) in posterior.voxels.iter().zip(&expected).enumerate() {
                 let expected = expected.get(&label).copied().unwrap_or(0.0);
-                // Tolerance: patches are normalised and multiplied in single precision, seven digits. The inverse of
-                // M loses some of them with alpha = 0.01.
+                // The tolerance allows for patches in single precision (seven digits). With alpha = 0.01, the inverse
+                // of the matrix M of expected errors loses some of these digits.
                 let near = (f64::from(*found) - expected).abs() < 2e-4;
                 assert!(near, "{shape:?}, label {label}, voxel {voxel}: {found}, expected {expected}");
             }
@@ -71,7 +72,8 @@ fn joint_fusion_everywhere_is_that_of_the_formulas() {
             };
             for (label, posterior) in &posteriors {
                 let share = shares.get(label).copied().unwrap_or(0.0);
-                // Tolerances: seven digits in patches, of which the inverse of M loses some.
+                // The tolerances allow for patches in single precision (seven digits), of which the inverse of the
+                // matrix M of expected errors loses some.
                 let near = (f64::from(posterior.voxels[voxel]) - share).abs() < 5e-4;
                 assert!(near, "{shape:?}, label {label}, voxel {voxel}: {}, not {share}", posterior.voxels[voxel]);
             }
@@ -86,7 +88,7 @@ fn joint_fusion_everywhere_is_that_of_the_formulas() {
     }
 }
 
-/// The label with the largest share; of several with equal shares, the smallest.
+/// The label with the largest share. With equal shares, the smallest of these labels.
 fn winner(shares: &BTreeMap<i32, f64>) -> i32 {
     let most = shares.values().copied().fold(0.0, f64::max);
     shares.iter().find(|(_, share)| **share > most - 1e-6).map_or(0, |(label, _)| *label)

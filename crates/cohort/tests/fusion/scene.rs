@@ -1,4 +1,4 @@
-//! Synthetic targets and atlases.
+//! Synthetic target images and atlases for the tests of label fusion.
 
 use antsreg_cohort::fusion::Atlas;
 use antsreg_core::{Grid, LabelVolume, Volume};
@@ -7,7 +7,7 @@ use antsreg_core::{Grid, LabelVolume, Volume};
 pub struct Noise(pub u64);
 
 impl Noise {
-    /// The next number.
+    /// The next pseudo-random number, 0 to 1.
     pub fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (self.0 >> 33) as f64 / (1u64 << 31) as f64
@@ -42,7 +42,7 @@ impl Scene {
             let mut label = |n: usize| {
                 let (height, along) = wave(place(n));
                 let wrong = usize::from(noise.next() > 0.9);
-                // Background and large numbers are labels like any other.
+                // The labels include the background 0 and a large number, which must be treated like any other label.
                 [0, 3, 41, 2001][(usize::from(height > 0.3) + 2 * usize::from(along > 7.0) + wrong) % 4]
             };
             (image, LabelVolume { voxels: (0..grid.len()).map(&mut label).collect(), grid: grid.clone() })
@@ -70,7 +70,7 @@ impl Scene {
         self.images.iter().zip(&self.labels).map(|(image, labels)| Atlas { image, labels }).collect()
     }
 
-    /// The label maps alone.
+    /// The label maps of all atlases.
     pub fn maps(&self) -> Vec<&LabelVolume> {
         self.labels.iter().collect()
     }
