@@ -1,5 +1,5 @@
-//! The alignment of volumes: steps of regression, coarse to fine. All volumes take each step together, so that a device computes
-//! the sums of all of them in one call.
+//! Alignment of the volumes of a series to the reference by steps of regression, from coarse to fine levels. All
+//! volumes take each step together, so that a device computes the sums for all volumes in one call.
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{Backend, FitRule};
@@ -10,41 +10,43 @@ use crate::reference::{Prepared, Reference, margin};
 use crate::regression::Sums;
 use crate::{Cost, Error};
 
-/// A step that moves points at 50 mm by less has converged on the finest level, mm; on coarser levels ten times as much.
+/// A volume has converged on the finest level when a step moves points at 50 mm from the centre by less than this, mm.
+/// On coarser levels the limit is ten times as large.
 const CONVERGED_MM: f64 = 1e-3;
-/// The share of the points that must lie inside the volume.
+/// Smallest share of the compared points that must lie inside the volume.
 const LEAST_SHARE: f64 = 0.3;
-/// Volumes whose steps one thread computes.
+/// Smallest number of volumes whose steps one thread computes.
 const TOGETHER: usize = 4;
 
-/// A volume that is aligned.
+/// The result of aligning a volume to the reference.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Aligned {
-    /// From points of the reference to points of the volume, RAS mm.
+    /// The transform from points of the reference to points of the volume, RAS mm.
     pub transform: AffineTransform,
-    /// The cost on the finest level: 1 less the correlation; the mean squared difference in units of the variance of the
-    /// reference; 1 less the correlation ratio; or 2 less the normalised mutual information.
+    /// Cost of the transform on the finest level. It is 1 − correlation; the mean squared difference in units of the
+    /// reference's variance; 1 − correlation ratio; or 2 − normalised mutual information.
     pub cost: f64,
-    /// The share of the points compared that lies inside the volume.
+    /// Share of the compared points of the reference that lie inside the volume.
     pub overlap: f64,
 }
 
-/// A volume that descends from a start, on one level.
+/// State of the minimisation for one volume from one start, on one level.
 struct Descent {
-    /// Index of the volume.
+    /// Index of the volume in the list of volumes.
     volume: usize,
-    /// The best transform so far, with its cost and share of points; `None` before the first sums.
+    /// The best transform so far, with its cost and its share of points inside the volume; `None` before the first
+    /// evaluation.
     best: Option<Aligned>,
-    /// The parameters of the step that is tried from there.
+    /// Parameters of the step from the best transform that is being tried.
     step: Vec<f64>,
-    /// The transform that is tried.
+    /// The transform that is being tried.
     tried: AffineTransform,
     /// Steps left.
     left: usize,
     done: Option<Result<Aligned, Error>>,
 }
 
-/// What a descent needs to know of its level.
+/// Settings of the minimisation on a level.
 struct Rules<'a> {
     cost: Cost,
     converged: f64,
@@ -57,7 +59,7 @@ impl Descent {
         Descent { volume, best: None, step: Vec::new(), tried: start, left: steps, done: None }
     }
 
-    /// Receives the sums of the transform that was tried, and chooses the next one.
+    /// Receives the sums for the transform that was tried, and chooses the next transform to try.
     fn receive(&mut self, sums: &Sums, rules: &Rules<'_>) {
         let here = if sums.count < LEAST_SHARE * rules.points {
             Err(Error::NoOverlap { found: sums.count as usize, of: rules.points as usize })
@@ -90,7 +92,8 @@ impl Descent {
     }
 }
 
-/// Descends on a level from each start, a volume's index and a transform; results in the order of the starts.
+/// Minimises the cost on a level from each start. A start is the index of a volume and a transform. Returns the results
+/// in the order of the starts.
 fn descend<B: Backend>(
     reference: &Reference<'_, B>,
     level: usize,
@@ -101,7 +104,7 @@ fn descend<B: Backend>(
     let (options, points) = (&reference.options, &reference.levels[level].points);
     let rule = FitRule { margin: margin(&first.grid, reference.levels[level].sigma_mm), ..points.rule };
     let finest = level + 1 == reference.levels.len();
-    // A motion of the reference is undone by the opposite motion.
+    // The fit gives a motion of the reference. The opposite motion is applied to the transform.
     let back = |step: &[f64]| {
         let opposite: Vec<f64> = step.iter().map(|value| -value).collect();
         reference.generators.map(&opposite)
@@ -130,7 +133,7 @@ fn descend<B: Backend>(
     Ok(descents.into_iter().map(|descent| descent.done.unwrap_or(Err(Error::Undetermined))).collect())
 }
 
-/// The best of several results; the first error where there is none.
+/// The result with the lowest cost; the first error if no volume could be aligned.
 pub(crate) fn best(found: impl IntoIterator<Item = Result<Aligned, Error>>) -> Result<Aligned, Error> {
     let better = |best: Result<Aligned, Error>, found: Result<Aligned, Error>| match (&best, &found) {
         (Ok(kept), Ok(found)) if kept.cost <= found.cost => best,
@@ -140,7 +143,7 @@ pub(crate) fn best(found: impl IntoIterator<Item = Result<Aligned, Error>>) -> R
     found.into_iter().reduce(better).unwrap_or(Err(Error::Undetermined))
 }
 
-/// Optimises all starts of each volume on the coarsest level; the best result of each volume.
+/// Minimises the cost from all starts of each volume on the coarsest level. Returns the best result of each volume.
 pub(crate) fn approach<B: Backend>(
     reference: &Reference<'_, B>,
     volumes: &[&Prepared<B>],
@@ -151,7 +154,7 @@ pub(crate) fn approach<B: Backend>(
     Ok(starts.iter().map(|starts| best(found.by_ref().take(starts.len()).collect::<Vec<_>>())).collect())
 }
 
-/// Refines what was found on the coarsest level on all finer ones; a volume that was not found stays so.
+/// Refines the results of the coarsest level on all finer levels. An error of a volume is kept.
 pub(crate) fn refine<B: Backend>(
     reference: &Reference<'_, B>,
     volumes: &[&Prepared<B>],
@@ -177,7 +180,7 @@ pub(crate) fn refine<B: Backend>(
     Ok(found)
 }
 
-/// Aligns prepared volumes, each from the best of its starts.
+/// Aligns prepared volumes to the reference. Each volume gets the best result over its starts.
 pub(crate) fn align<B: Backend>(
     reference: &Reference<'_, B>,
     volumes: &[&Prepared<B>],

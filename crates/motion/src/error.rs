@@ -1,62 +1,62 @@
 //! Errors of motion correction.
 
-/// The error if a series or one volume cannot be aligned.
+/// Reason why a series or one of its volumes cannot be aligned.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The list of levels is empty.
+    /// The options have no level of smoothing.
     #[error("no level of smoothing, expected at least one")]
     Levels,
-    /// A standard deviation is out of range.
+    /// The standard deviation of a smoothing Gaussian is out of range.
     #[error("a smoothing of {0} mm, expected 0 to 20 mm")]
     Sigma(f64),
-    /// A number is too small.
+    /// A number in the options is too small.
     #[error("{found} {what}, expected at least {least}")]
     Count {
-        /// Name of the number.
+        /// What the number counts: "iterations" or "points".
         what: &'static str,
-        /// Value of the number.
+        /// The number given.
         found: usize,
         /// Smallest allowed value.
         least: usize,
     },
-    /// The reference has two dimensions.
+    /// The volume has too few voxels along an axis.
     #[error("the reference has {found:?} voxels, expected at least {least} along each axis")]
     Thin {
-        /// Voxels along each axis.
+        /// Number of voxels of the volume along each axis.
         found: [usize; 3],
-        /// Smallest allowed number along each axis.
+        /// Smallest allowed number of voxels along each axis.
         least: usize,
     },
-    /// The image has no contrast.
+    /// All voxels of the volume have the same value.
     #[error("every voxel has the same value")]
     Constant,
     /// Some voxels are NaN or infinite.
     #[error("{count} voxels are NaN, infinite or beyond single precision")]
     NotFinite {
-        /// Number of those voxels.
+        /// Number of voxels that are not finite.
         count: usize,
     },
-    /// The volume overlaps with the reference in too few voxels.
+    /// Too few of the reference's compared voxels lie inside the volume.
     #[error("{found} of {of} voxels of the reference lie inside the volume, too few to compare")]
     NoOverlap {
-        /// Number of voxels that overlap.
+        /// Number of compared voxels of the reference that lie inside the volume.
         found: usize,
-        /// Number of voxels that are compared.
+        /// Number of voxels of the reference that are compared.
         of: usize,
     },
-    /// The grid of a volume differs from that of the first volume.
+    /// The grid of a volume differs from the grid of the first volume.
     #[error("the volume has {found:?} voxels, expected {expected:?}")]
     Shape {
         /// Number of voxels of the volume along each axis.
         found: [usize; 3],
-        /// Number of voxels expected along each axis.
+        /// Number of voxels of the first volume along each axis.
         expected: [usize; 3],
     },
-    /// The voxels do not determine all degrees of freedom.
+    /// The compared voxels do not determine all degrees of freedom of the transform.
     #[error("the images do not determine all degrees of freedom")]
     Undetermined,
-    /// The device failed.
+    /// An operation on the device failed.
     #[error(transparent)]
     Device(#[from] antsreg_kernels::Error),
 }

@@ -1,15 +1,16 @@
-//! Small changes of a transform: one generator for each degree of freedom.
+//! Small motions: one generator for each degree of freedom of the transform.
 
 use antsreg_core::AffineTransform;
 use antsreg_linear::Dof;
 use nalgebra::{Matrix4, Point3, Vector3};
 
-/// The generators of a model, as velocities x ↦ G·x of points (RAS mm) about a centre. Rotations are in radians,
-/// multiplied by [`RADIUS_MM`](Generators::RADIUS_MM), so that all parameters are comparable to mm.
+/// The generators of a transform model: for each parameter, the velocity x ↦ G·x of points (RAS mm) relative to a
+/// centre. Rotation parameters are angles in radians times [`RADIUS_MM`](Generators::RADIUS_MM), so that all parameters
+/// are comparable to mm.
 #[derive(Debug, Clone)]
 pub(crate) struct Generators {
     centre: Point3<f64>,
-    /// Homogeneous matrices about the centre. The last row of each is 0.
+    /// Homogeneous matrices G for points relative to the centre. The last row of each matrix is 0.
     matrices: Vec<Matrix4<f64>>,
 }
 
@@ -17,7 +18,7 @@ impl Generators {
     /// Distance from the centre, mm, at which a rotation or stretch with parameter 1 moves a point by 1 mm.
     pub const RADIUS_MM: f64 = 50.0;
 
-    /// Makes the generators of a model about a centre.
+    /// Makes the generators of the model `dof` about a centre (RAS mm).
     pub fn new(dof: Dof, centre: Point3<f64>) -> Generators {
         let entry = |row: usize, column: usize, value: f64| {
             let mut matrix = Matrix4::zeros();
@@ -49,22 +50,22 @@ impl Generators {
         self.centre
     }
 
-    /// Number of parameters.
+    /// Number of parameters of the model.
     pub fn len(&self) -> usize {
         self.matrices.len()
     }
 
-    /// The velocity of a point under each generator, mm for each unit of the parameter.
+    /// The velocity of a point under each generator, in mm per unit of the parameter.
     pub fn velocities(&self, point: &Point3<f64>) -> impl Iterator<Item = Vector3<f64>> {
         let offset = (point - self.centre).push(1.0);
         self.matrices.iter().map(move |matrix| (matrix * offset).xyz())
     }
 
-    /// The map that these parameters make: the exponential of the sum of the generators.
+    /// The transform of the given parameters: the exponential of the weighted sum of the generators.
     pub fn map(&self, parameters: &[f64]) -> AffineTransform {
         let sum: Matrix4<f64> = self.matrices.iter().zip(parameters).map(|(matrix, value)| matrix * *value).sum();
         let map = AffineTransform::from_homogeneous(&sum.exp());
-        // The map is about the centre.
+        // The exponential is a map of points relative to the centre. This translation makes it a map of world points.
         let translation = self.centre.coords - map.matrix * self.centre.coords + map.translation;
         AffineTransform { translation, ..map }
     }
@@ -86,7 +87,7 @@ mod tests {
                 const STEP: f64 = 1e-4;
                 parameters[n] = STEP;
                 let moved = generators.map(&parameters).apply(&point);
-                // Terms of second order: a step of 1e-4 moves points at 50 mm by 1e-8.
+                // The tolerance allows for terms of second order, which are about 1e-8 mm for a step of 1e-4 mm.
                 assert!(((moved - point) / STEP - velocity).norm() < 1e-3, "{dof:?}, parameter {n}");
             }
         }

@@ -1,31 +1,32 @@
-//! The refinement of an alignment by normalised mutual information (Studholme et al. 1999).
+//! Refinement of an alignment by normalised mutual information (Studholme et al. 1999).
 
 use antsreg_core::{AffineTransform, Volume};
 use antsreg_kernels::{Backend, JointParameters, JointSampling};
 
 use crate::{Aligned, Error, Reference};
 
-/// Bins of either image.
+/// Number of histogram bins for either image.
 const BINS: usize = 32;
-/// Quantiles of the intensities between which the bins lie.
+/// The bins cover the intensities between these two quantiles.
 const SHARES: [f64; 2] = [0.001, 0.999];
-/// First and last distance of the finite differences, mm at 50 mm, and the factor after a round without gain.
+/// First and last step of the finite differences, in mm at 50 mm from the centre, and the factor that shortens the step
+/// after a round without gain.
 const FIRST_MM: f64 = 0.6;
 const LAST_MM: f64 = 0.1;
 const FINER: f64 = 0.5;
-/// Rounds at most.
+/// Largest number of rounds. A round evaluates the finite differences and then a Newton step.
 const ROUNDS: usize = 12;
-/// Lengths at which a step is tried.
+/// Fractions of the Newton step that are evaluated.
 const LENGTHS: [f64; 3] = [1.0, 0.5, 0.25];
 
-/// The reference as the fixed side of joint histograms.
+/// The reference volume with its voxels sorted into bins, as the fixed image of joint histograms.
 pub(crate) struct Binned<B: Backend> {
     bins: B::FixedBins,
     voxel_to_world: AffineTransform,
 }
 
 impl<B: Backend> Binned<B> {
-    /// Bins the smoothed reference.
+    /// Sorts the voxels of the smoothed reference into bins.
     pub fn new(device: &B, smooth: &Volume) -> Result<Binned<B>, Error> {
         let image = device.upload(smooth.grid.shape, &smooth.voxels)?;
         let range = range(device, &image)?;
@@ -34,14 +35,14 @@ impl<B: Backend> Binned<B> {
     }
 }
 
-/// A smoothed volume as the moving side of joint histograms.
+/// A smoothed volume with its intensity range, as the moving image of joint histograms.
 pub(crate) struct Moving<B: Backend> {
     image: B::Image,
     range: (f32, f32),
 }
 
 impl<B: Backend> Moving<B> {
-    /// Finds the range of the bins.
+    /// Finds the intensity range that the bins cover.
     pub fn new(device: &B, image: B::Image) -> Result<Moving<B>, Error> {
         let range = range(device, &image)?;
         Ok(Moving { image, range })
@@ -52,8 +53,11 @@ fn range<B: Backend>(device: &B, image: &B::Image) -> Result<(f32, f32), Error> 
     device.quantiles(image, SHARES[0], SHARES[1])?.low_high.ok_or(Error::Constant)
 }
 
-/// Moves the transform of a volume to a maximum of the normalised mutual information nearby; `world_to_voxel` is of the volume.
-/// Newton steps with finite differences along each parameter; where a step gains nothing, the differences become finer.
+/// Moves the transform of a volume to a nearby maximum of the normalised mutual information. `world_to_voxel` is the
+/// map to voxels of the volume.
+///
+/// The search makes Newton steps with finite differences along each parameter. After a step without gain, the
+/// differences become finer.
 pub(crate) fn refine<B: Backend>(
     reference: &Reference<'_, B>,
     fixed: &Binned<B>,

@@ -1,10 +1,11 @@
 //! Motion correction of series: the transform of every volume to a reference volume, by regression.
 //!
-//! A volume that is sampled through the present transform is fitted, in the least-squares sense, by the reference, a constant,
-//! and the change of the reference under a small motion in each degree of freedom (Friston et al. 1995, Human Brain Mapping
-//! 3:165). The fit gives the next transform; few such steps converge. Volumes are read between voxels through cubic
-//! splines (Thévenaz, Ruttimann & Unser 1998, IEEE TIP 7:27). The derivatives are those of the reference, so that noise of a
-//! volume, which interpolation smooths more at some shifts than at others, does not draw the result to these shifts.
+//! The volume is sampled through the present transform. Its values are fitted by least squares as a sum of the
+//! reference, a constant, and the changes of the reference under a small motion in each degree of freedom (Friston et
+//! al. 1995, Human Brain Mapping 3:165). The coefficients of the fit give the next transform. A few such steps
+//! converge. Volumes are interpolated between voxels by cubic splines (Thévenaz, Ruttimann & Unser 1998, IEEE TIP
+//! 7:27). Derivatives are taken from the reference, not from the volume: interpolation smooths the noise of a volume
+//! more at some shifts than at others, and this would bias the result towards these shifts.
 //!
 //! All transforms map points of the reference to points of the volume, RAS mm.
 

@@ -1,38 +1,42 @@
-//! Summary measures of head motion: parameters, framewise displacement, deviation.
+//! Summary measures of head motion: rigid parameters, framewise displacement, root-mean-square deviation.
 
 use antsreg_core::AffineTransform;
 use nalgebra::{Point3, Rotation3, Vector3};
 
-/// Radius of the sphere on which rotations are converted to mm, mm (Power et al. 2012, NeuroImage 59:2142).
+/// Radius of the sphere on which rotation angles are converted to distances, mm (Power et al. 2012, NeuroImage
+/// 59:2142).
 const HEAD_RADIUS_MM: f64 = 50.0;
-/// Radius of the sphere over which deviations are averaged, mm (Jenkinson 1999, technical report TR99MJ1).
+/// Radius of the sphere over which the distance between transforms is averaged, mm (Jenkinson 1999, technical report
+/// TR99MJ1).
 const DEVIATION_RADIUS_MM: f64 = 80.0;
 
-/// A rigid motion of the head between the reference and a volume, about a centre.
+/// Parameters of a rigid motion of the head between the reference and a volume, about a centre.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Parameters {
     /// Translation of the centre, from the reference to the volume, RAS mm.
     pub translation: Vector3<f64>,
-    /// Angles about x, y and z, radians: the rotation about x acts first, that about z last. Shears and scales are left out.
+    /// Rotation angles about x, y and z, radians: the rotation about x acts first, the rotation about z last. Shears
+    /// and scales are left out.
     pub rotation: Vector3<f64>,
 }
 
-/// The motion about a centre that corresponds to a transform (reference → volume, RAS mm).
+/// The parameters of the head's motion about `centre`, from a transform (reference → volume, RAS mm).
 pub fn parameters(transform: &AffineTransform, centre: &Point3<f64>) -> Parameters {
     let translation = transform.apply(centre) - centre;
     let rotation = Rotation3::from_matrix(&transform.matrix).euler_angles();
     Parameters { translation, rotation: Vector3::new(rotation.0, rotation.1, rotation.2) }
 }
 
-/// The framewise displacement from one volume to the next, mm: the sum of the absolute changes of the translations, and of the
-/// rotations on a sphere of 50 mm (Power et al. 2012).
+/// Framewise displacement from one volume to the next, mm. It is the sum of the absolute changes of the three
+/// translations and of the three rotations, where rotations are arc lengths on a sphere with a radius of 50 mm (Power
+/// et al. 2012).
 pub fn framewise_displacement(before: &Parameters, after: &Parameters) -> f64 {
     let sum = |vector: Vector3<f64>| vector.abs().sum();
     sum(after.translation - before.translation) + HEAD_RADIUS_MM * sum(after.rotation - before.rotation)
 }
 
-/// The root of the mean squared distance between the images of a point under two transforms, over a sphere of 80 mm about a
-/// centre, mm (Jenkinson 1999).
+/// Root-mean-square distance between the positions to which two transforms map the points of a sphere, mm. The sphere
+/// has a radius of 80 mm about `centre` (Jenkinson 1999).
 pub fn rms_deviation(a: &AffineTransform, b: &AffineTransform, centre: &Point3<f64>) -> f64 {
     let matrix = b.matrix - a.matrix;
     let shift = b.apply(centre) - a.apply(centre);
@@ -64,7 +68,7 @@ mod tests {
             matrix: Rotation3::from_euler_angles(0.1, 0.2, -0.1).into_inner(),
             translation: Vector3::new(1.0, 2.0, 3.0),
         };
-        // The mean is computed over a lattice of 4 mm in the ball.
+        // For comparison, the mean squared distance is computed over points of a 4 mm lattice in the sphere.
         let steps = || (-20..=20).map(|n| 4.0 * f64::from(n));
         let offsets = steps().flat_map(|x| steps().flat_map(move |y| steps().map(move |z| Vector3::new(x, y, z))));
         let (mut sum, mut count) = (0.0, 0.0);
@@ -74,7 +78,7 @@ mod tests {
             count += 1.0;
         }
         let expected = (sum / count).sqrt();
-        // The second moment of the lattice differs from that of the ball by some thousandths.
+        // The second moment of the lattice points differs from that of the sphere by some thousandths.
         assert!((rms_deviation(&a, &b, &centre) - expected).abs() < 5e-3 * expected);
     }
 }

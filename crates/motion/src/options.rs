@@ -1,23 +1,25 @@
-//! Options of motion correction, and their ranges.
+//! Options of motion correction, and their allowed ranges.
 
 use antsreg_linear::Dof;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// What the fit of a volume by the reference may change of intensities.
+/// Cost of an alignment. The choices differ in which changes of intensity they allow between the reference and a
+/// volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Cost {
-    /// Normalised correlation: intensities may be scaled and shifted
+    /// Normalised correlation: intensities may be scaled and shifted.
     #[default]
     Ncc,
-    /// Least squares: intensities are the same
+    /// Least squares: intensities are the same.
     Lsq,
-    /// Correlation ratio: intensities are a curve of those of the reference, for series whose contrast changes (diffusion)
+    /// Correlation ratio: intensities are a curve of those of the reference, for series whose contrast changes
+    /// (diffusion).
     Cr,
-    /// Normalised mutual information: intensities may change in any way
+    /// Normalised mutual information: intensities may change in any way.
     Nmi,
 }
 
@@ -25,15 +27,16 @@ pub enum Cost {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
-    /// Degrees of freedom of each volume's transform.
+    /// Model of each volume's transform, by its degrees of freedom.
     pub dof: Dof,
-    /// What is minimised.
+    /// The cost that the alignment minimises.
     pub cost: Cost,
-    /// Standard deviations of the Gaussians that smooth the reference and the volumes, mm, one a level, coarse to fine.
+    /// Standard deviations of the Gaussians that smooth the reference and the volumes, mm: one for each level, coarse
+    /// to fine.
     pub smoothing_sigmas_mm: Vec<f64>,
-    /// Steps on each level, at most.
+    /// Largest number of steps on each level.
     pub iterations: usize,
-    /// Voxels of the reference that are compared, at most: those where its gradient is strongest.
+    /// Largest number of the reference's voxels that are compared. Those with the strongest gradient are chosen.
     pub points: usize,
 }
 
@@ -50,10 +53,10 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Allowed standard deviations, mm.
+    /// Allowed standard deviations of the smoothing Gaussians, mm.
     pub const SIGMAS_MM: std::ops::RangeInclusive<f64> = 0.0..=20.0;
 
-    /// Refuses options out of range.
+    /// Checks that all options of motion correction are in range.
     ///
     /// # Errors
     /// [`Error::Levels`], [`Error::Sigma`], [`Error::Count`].

@@ -1,4 +1,5 @@
-//! The voxels of the reference that are compared, on one level, and what the fit makes volumes of there.
+//! The voxels of the reference that are compared on one level, and the functions by which the values of volumes are
+//! fitted at these voxels.
 
 use antsreg_core::{Grid, Volume};
 use antsreg_kernels::apply::BSpline;
@@ -9,26 +10,28 @@ use rayon::prelude::*;
 use crate::generators::Generators;
 use crate::{Cost, Error};
 
-/// Voxels of the reference with the functions that a volume is fitted by: powers of the reference's intensity, and their changes
-/// under each generator.
+/// The compared voxels (points) of the reference, with the values of the fitted functions there. The functions are
+/// powers of the reference's intensity, and the changes of these powers under each generator of motion.
 pub(crate) struct Points<B: Backend> {
-    /// The points on the device, as [`Backend::fit_sums`] takes them; positions in RAS mm.
+    /// The points and their function values on the device, as [`Backend::fit_sums`] takes them. Positions are in RAS
+    /// mm.
     pub image: B::Image,
     /// Number of points.
     pub count: usize,
-    /// Sums over all points of the products of two functions.
+    /// For each pair of functions: the sum of their products over all points.
     pub products: DMatrix<f64>,
-    /// How values are normalised: by the mean and the standard deviation of the reference there; without margin.
+    /// Normalisation of the volume's values, by the mean and the standard deviation of the reference at the points. The
+    /// margin is 0 here.
     pub rule: FitRule,
 }
 
-/// The order of the functions: the reference's intensity r and 1, then r², r³ where the cost fits a curve; then for each power
-/// but 1, in that order, its change under each generator.
+/// Index of the reference's intensity r in the list of functions. The order is r, 1, then r² and r³ if the cost fits a
+/// curve. After these come, for each power except 1 in the same order, its changes under each generator.
 pub(crate) const REFERENCE: usize = 0;
-/// See [`REFERENCE`].
+/// Index of the constant function 1 in the list of functions; see [`REFERENCE`].
 pub(crate) const CONSTANT: usize = 1;
 
-/// Number of powers of the intensity, 1 included.
+/// Number of powers of the intensity in the list of functions, including the constant 1.
 pub(crate) fn powers(cost: Cost) -> usize {
     match cost {
         Cost::Ncc | Cost::Lsq => 2,
@@ -37,8 +40,8 @@ pub(crate) fn powers(cost: Cost) -> usize {
 }
 
 impl<B: Backend> Points<B> {
-    /// The voxels of a smoothed reference where its gradient is strongest: at most `most`, none of them nearer to the
-    /// border than `margin` voxels.
+    /// Chooses the voxels of a smoothed reference with the strongest gradient: at most `most` voxels, none closer to
+    /// the border than `margin` voxels.
     ///
     /// # Errors
     /// A reference without contrast; a device that fails.
@@ -54,7 +57,7 @@ impl<B: Backend> Points<B> {
         let spline = BSpline::through(grid.shape, &smooth.voxels);
         let to_world = grid.voxel_to_world();
         let inside = inner_indices(grid, margin);
-        // From derivatives along axes of voxels to those along axes of the world.
+        // Matrix that converts derivatives along voxel axes to derivatives along world axes.
         let turn = to_world.matrix.try_inverse().map_or_else(nalgebra::Matrix3::zeros, |inverse| inverse.transpose());
         let gradient = |[i, j, k]: [usize; 3]| -> Vector3<f64> {
             turn * Vector3::from(spline.gradient([i as f64, j as f64, k as f64]).map(f64::from))
@@ -81,7 +84,7 @@ impl<B: Backend> Points<B> {
             of_point.map(|value| value as f32).collect()
         };
         let columns: Vec<Vec<f32>> = chosen.par_iter().zip(&values).map(of_point).collect();
-        // One row of all points after the other.
+        // The values are stored in rows. A row has one coordinate or one function at all points.
         let mut rows = vec![0.0f32; count * (3 + functions)];
         rows.par_chunks_mut(count).enumerate().for_each(|(row, out)| {
             out.iter_mut().zip(&columns).for_each(|(out, column)| *out = column[row]);
@@ -101,7 +104,7 @@ impl<B: Backend> Points<B> {
     }
 }
 
-/// Indices of all voxels that are not nearer to the border than `margin`, x fastest.
+/// Indices of all voxels that are at least `margin` voxels from the border. The x index varies fastest.
 fn inner_indices(grid: &Grid, margin: [usize; 3]) -> Vec<[usize; 3]> {
     let [x, y, z] = std::array::from_fn(|axis| margin[axis]..grid.shape[axis] - margin[axis]);
     z.flat_map(|k| {
@@ -113,7 +116,8 @@ fn inner_indices(grid: &Grid, margin: [usize; 3]) -> Vec<[usize; 3]> {
     .collect()
 }
 
-/// Places of the largest positive values, at most `most`, in order. Of equal values the first ones are taken.
+/// Indices of the largest positive values, at most `most`, in ascending order of the indices. Of equal values, those
+/// with smaller indices are taken.
 fn strongest(values: &[f64], most: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..values.len()).filter(|n| values[*n] > 0.0).collect();
     if order.len() > most {
@@ -124,7 +128,7 @@ fn strongest(values: &[f64], most: usize) -> Vec<usize> {
     order
 }
 
-/// The mean and the standard deviation; none without contrast.
+/// The mean and the standard deviation of values; `None` if all values are equal.
 fn mean_and_deviation(values: &[f32]) -> Option<[f32; 2]> {
     let count = values.len() as f64;
     let mean = values.iter().map(|value| f64::from(*value)).sum::<f64>() / count;

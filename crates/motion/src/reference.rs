@@ -1,4 +1,4 @@
-//! The reference volume, prepared once for all volumes of a series.
+//! The reference volume of a series, prepared once for the alignment of all volumes.
 
 use antsreg_core::{AffineTransform, Grid, Volume};
 use antsreg_kernels::{Backend, Cpu, Place};
@@ -11,38 +11,39 @@ use crate::information::{Binned, Moving};
 use crate::points::Points;
 use crate::{Cost, Error, Options};
 
-/// The reference volume, to which volumes are aligned, on a device.
+/// The reference volume on a device, to which the volumes of a series are aligned.
 pub struct Reference<'d, B: Backend> {
     pub(crate) device: &'d B,
     /// The grid of the reference volume.
     pub(crate) grid: Grid,
     pub(crate) generators: Generators,
     pub(crate) levels: Vec<Level<B>>,
-    /// For normalised mutual information: the reference of the finest level.
+    /// The smoothed reference of the finest level, sorted into bins; only if the cost is normalised mutual information.
     pub(crate) binned: Option<Binned<B>>,
     pub(crate) options: Options,
 }
 
-/// The reference on one level.
+/// The reference on one level of smoothing.
 pub(crate) struct Level<B: Backend> {
-    /// Standard deviation of the Gaussian that smooths both images, mm.
+    /// Standard deviation of the Gaussian that smooths the reference and the volumes, mm.
     pub sigma_mm: f64,
     pub points: Points<B>,
 }
 
-/// A volume on all levels: where its voxels lie, and the coefficients of the spline through the smoothed voxels.
+/// A volume prepared for alignment: its grid and, for each level, the coefficients of a spline through its smoothed
+/// voxels.
 pub(crate) struct Prepared<B: Backend> {
     pub grid: Grid,
     pub levels: Vec<B::Image>,
-    /// For normalised mutual information: the smoothed voxels of the finest level.
+    /// The smoothed volume of the finest level; only if the cost is normalised mutual information.
     pub moving: Option<Moving<B>>,
 }
 
 impl<'d, B: Backend> Reference<'d, B> {
-    /// Voxels that a volume has at least along each axis.
+    /// Smallest allowed number of voxels of a volume along each axis.
     pub const LEAST_VOXELS: usize = 4;
 
-    /// Prepares a reference. Rotations and scales are about its centre of mass.
+    /// Prepares a reference volume. Motions rotate and scale about its centre of mass.
     ///
     /// # Errors
     /// Options out of range; a volume that is too thin or has no contrast; a device that fails.
@@ -67,27 +68,29 @@ impl<'d, B: Backend> Reference<'d, B> {
         Ok(Reference { device, grid: volume.grid.clone(), generators, levels, binned, options: options.clone() })
     }
 
-    /// Where the voxels of the reference lie.
+    /// The grid of the reference volume.
     pub fn grid(&self) -> &Grid {
         &self.grid
     }
 
-    /// The centre of rotations, RAS mm.
+    /// The centre about which motions rotate: the reference's centre of mass, RAS mm.
     pub fn centre(&self) -> Point3<f64> {
         self.generators.centre()
     }
 
-    /// Aligns a volume from the best of several starts, each optimised.
+    /// Aligns a volume to the reference. The cost is minimised from each of the starts, and the best result is
+    /// returned.
     ///
     /// # Errors
-    /// A volume without contrast, or that does not meet the reference from any start; a device that fails.
+    /// A volume without contrast; a volume that does not overlap with the reference from any start; a device that
+    /// fails.
     pub fn align(&self, volume: &Volume, starts: &[AffineTransform]) -> Result<Aligned, Error> {
         let prepared = self.prepare(volume)?;
         let mut found = align(self, &[&prepared], &[starts])?;
         found.pop().unwrap_or(Err(Error::Undetermined))
     }
 
-    /// Prepares volumes; on the CPU several at once.
+    /// Prepares volumes for alignment; on the CPU several volumes in parallel.
     pub(crate) fn prepare_all(&self, volumes: &[&Volume]) -> Vec<Result<Prepared<B>, Error>> {
         match self.device.place() {
             Place::Main => volumes.par_iter().map(|volume| self.prepare(volume)).collect(),
@@ -114,7 +117,7 @@ impl<'d, B: Backend> Reference<'d, B> {
     }
 }
 
-/// On all levels but the finest, this share of the points is compared.
+/// All levels except the finest compare one n-th of the points; this is n.
 const COARSE: usize = 4;
 
 fn check_shape<B: Backend>(shape: [usize; 3]) -> Result<(), Error> {
@@ -122,7 +125,8 @@ fn check_shape<B: Backend>(shape: [usize; 3]) -> Result<(), Error> {
     if shape.iter().any(|extent| *extent < least) { Err(Error::Thin { found: shape, least }) } else { Ok(()) }
 }
 
-/// The reference smoothed by a Gaussian: on the CPU, so that every device compares the same points.
+/// The reference volume smoothed by a Gaussian. This runs on the CPU, so that the same points are compared on every
+/// device.
 fn smoothed_on_cpu(volume: &Volume, sigma_mm: f64) -> Result<Volume, Error> {
     let image = Cpu.upload(volume.grid.shape, &volume.voxels)?;
     let voxels = Cpu.download(&Cpu.smooth(&image, sigma_voxels(&volume.grid, sigma_mm))?)?;
@@ -133,8 +137,9 @@ fn sigma_voxels(grid: &Grid, sigma_mm: f64) -> [f64; 3] {
     grid.spacing.map(|spacing| sigma_mm / spacing).into()
 }
 
-/// Voxels at the border of a smoothed volume that show what lies beyond it, where there is no data: one and a half standard
-/// deviations, but no more than an eighth of the axis.
+/// Width of the zone at the border of a smoothed volume that is left out, along each axis in voxels, because smoothing
+/// mixes in values from outside the volume. It is one and a half standard deviations, but at most an eighth of the
+/// axis.
 pub(crate) fn margin(grid: &Grid, sigma_mm: f64) -> [usize; 3] {
     std::array::from_fn(|axis| {
         let reach = (1.5 * sigma_mm / grid.spacing[axis]).ceil() as usize;

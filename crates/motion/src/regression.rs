@@ -1,4 +1,4 @@
-//! The fit of a volume by functions of the reference.
+//! Least-squares fit of a volume by functions of the reference.
 
 use antsreg_kernels::{Backend, FitSums};
 use nalgebra::{DMatrix, DVector};
@@ -6,21 +6,22 @@ use nalgebra::{DMatrix, DVector};
 use crate::points::{CONSTANT, Points, REFERENCE, powers};
 use crate::{Cost, Error};
 
-/// Sums over the points that lie inside the volume, of products of the functions and of the volume's values.
+/// Sums for the fit of a volume by functions of the reference, over the points that lie inside the volume.
 #[derive(Debug, Clone)]
 pub(crate) struct Sums {
-    /// Of function times function.
+    /// For each pair of functions: the sum of their products.
     matrix: DMatrix<f64>,
-    /// Of function times value.
+    /// For each function: the sum of its products with the volume's values.
     vector: DVector<f64>,
-    /// Of squared values.
+    /// Sum of the volume's squared values.
     square: f64,
-    /// Points that lie inside.
+    /// Number of points that lie inside the volume.
     pub count: f64,
 }
 
 impl Sums {
-    /// Of the points that lie inside a volume.
+    /// Makes the sums over the points inside a volume, from the sums over all points and the sums that the device
+    /// computed.
     pub fn of<B: Backend>(points: &Points<B>, found: &FitSums) -> Sums {
         let mut matrix = points.products.clone();
         let pairs = (0..matrix.nrows()).flat_map(|a| (0..=a).map(move |b| (a, b)));
@@ -30,8 +31,8 @@ impl Sums {
         Sums { matrix, vector, square: found.square, count: found.inside }
     }
 
-    /// What is minimised: 1 less the correlation; the mean squared difference in units of the reference's variance; or the share
-    /// of the volume's variance that a curve of the reference's intensity does not explain.
+    /// The cost: 1 − correlation; the mean squared difference in units of the reference's variance; or the share of the
+    /// volume's variance that a curve over the reference's intensity does not explain.
     pub fn objective(&self, cost: Cost) -> f64 {
         let count = self.count;
         let (f, m) = (self.matrix[(REFERENCE, CONSTANT)] / count, self.vector[CONSTANT] / count);
@@ -54,7 +55,7 @@ impl Sums {
         }
     }
 
-    /// The coefficients of the powers of the reference's intensity that fit the volume best, without motion.
+    /// Coefficients of the powers of the reference's intensity whose sum fits the volume best, without motion.
     fn curve(&self, cost: Cost) -> Option<DVector<f64>> {
         let powers = powers(cost);
         let matrix = self.matrix.view((0, 0), (powers, powers)).into_owned();
@@ -64,14 +65,14 @@ impl Sums {
     /// The parameters of the motion of the reference that fits the volume best.
     ///
     /// # Errors
-    /// Voxels that do not determine all degrees of freedom.
+    /// Points that do not determine all degrees of freedom.
     pub fn solve(&self, cost: Cost) -> Result<Vec<f64>, Error> {
         let powers = powers(cost);
         let changes = (self.matrix.nrows() - powers) / (powers - 1);
         match cost {
             Cost::Ncc => {
                 let fit = self.matrix.clone().cholesky().ok_or(Error::Undetermined)?.solve(&self.vector);
-                // A negative factor: contrast is inverted, and the fit does not give a motion.
+                // A negative factor means that the contrast is inverted. Then the fit does not give a motion.
                 let scale = fit[REFERENCE];
                 if scale <= 0.0 {
                     return Err(Error::Undetermined);
@@ -86,7 +87,8 @@ impl Sums {
                 Ok(fit.iter().copied().collect())
             }
             Cost::Cr | Cost::Nmi => {
-                // The changes of the fitted curve: those of the powers, weighted by its coefficients.
+                // The change of the fitted curve under a generator is the sum of the powers' changes, weighted by the
+                // curve's coefficients.
                 let curve = self.curve(cost).ok_or(Error::Undetermined)?;
                 let mut weights = DMatrix::zeros(self.matrix.nrows(), powers + changes);
                 (0..powers).for_each(|power| weights[(power, power)] = 1.0);

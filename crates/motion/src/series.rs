@@ -1,4 +1,4 @@
-//! All volumes of a series, a batch at a time.
+//! Alignment of all volumes of a series, in batches.
 
 use antsreg_core::{AffineTransform, Volume};
 use antsreg_kernels::Backend;
@@ -7,30 +7,32 @@ use crate::align::{approach, best, refine};
 use crate::reference::Prepared;
 use crate::{Aligned, Error, Reference, rms_deviation};
 
-/// Volumes that are in memory at once.
+/// Number of volumes in a batch. All volumes of a batch are in memory at once.
 pub const BATCH: usize = 32;
 
-/// Two starts nearer to each other than this lead to the same result: root mean squared distance over the head, mm.
+/// Two starts that are closer than this are expected to lead to the same result. The distance is the root mean square
+/// over the head, mm.
 const SAME_MM: f64 = 1.0;
 
-/// Aligns the volumes of a series to a reference, in their order.
+/// Aligns the volumes of a series to a reference, in the order of time.
 ///
-/// Each volume starts from the place of the reference, from the last volume of the batch before, and from the results of its
-/// neighbours in the batch, as far as these starts differ; the best result stays. Results do not depend on the number of threads.
+/// Each volume has several starts: the position of the reference, the result of the last volume in the batch before,
+/// and the results of its neighbours in the batch, if these starts differ. The best result is kept. Results do not
+/// depend on the number of threads.
 pub struct Series<'a, B: Backend> {
     reference: &'a Reference<'a, B>,
-    /// The last volume of the batch before.
+    /// Transform of the last aligned volume of the batch before.
     last: Option<AffineTransform>,
 }
 
 impl<'a, B: Backend> Series<'a, B> {
-    /// A series of which no volume has been aligned yet.
+    /// Makes a series of which no volume has been aligned yet.
     pub fn new(reference: &'a Reference<'a, B>) -> Series<'a, B> {
         Series { reference, last: None }
     }
 
-    /// Aligns the next volumes, in the order of time; all but the last batch have [`BATCH`] volumes. A volume that cannot be
-    /// aligned does not keep the others from it.
+    /// Aligns the next volumes of the series, in the order of time. All batches except the last must have [`BATCH`]
+    /// volumes. If a volume cannot be aligned, its entry in the result is an error, and the other volumes are aligned.
     ///
     /// # Errors
     /// A device that fails.
@@ -52,13 +54,13 @@ impl<'a, B: Backend> Series<'a, B> {
         Ok(found.into_iter().map(|found| found.unwrap_or(Err(Error::Undetermined))).collect())
     }
 
-    /// Aligns prepared volumes, which follow each other in time.
+    /// Aligns the prepared volumes of a batch, which follow each other in time.
     fn together(&self, volumes: &[&Prepared<B>]) -> Result<Vec<Result<Aligned, Error>>, Error> {
         let still = AffineTransform::identity();
         let starts: Vec<AffineTransform> =
             [still].into_iter().chain(self.last.filter(|last| !self.near(last, &still))).collect();
         let alone = approach(self.reference, volumes, &vec![starts.as_slice(); volumes.len()])?;
-        // A neighbour that was found elsewhere is a start of its own.
+        // If the result of a neighbour is far from the volume's own result, it is a further start.
         let others: Vec<Vec<AffineTransform>> = (0..volumes.len())
             .map(|n| {
                 let neighbours = [n.checked_sub(1), Some(n + 1)].into_iter().flatten();
@@ -72,7 +74,7 @@ impl<'a, B: Backend> Series<'a, B> {
         refine(self.reference, volumes, found)
     }
 
-    /// Whether two starts lead to the same result.
+    /// Whether two starts are so close that they are expected to lead to the same result.
     fn near(&self, a: &AffineTransform, b: &AffineTransform) -> bool {
         rms_deviation(a, b, &self.reference.centre()) < SAME_MM
     }

@@ -1,4 +1,4 @@
-//! Volumes whose motion is known by construction: an object that is a formula, sampled where the motion puts it.
+//! Tests of motion correction with known motion: a test object given by a formula is sampled after a motion.
 
 use antsreg_core::{AffineTransform, Grid, Volume};
 use antsreg_kernels::Cpu;
@@ -6,7 +6,7 @@ use antsreg_linear::Dof;
 use antsreg_motion::{Cost, Error, Options, Reference, Series};
 use nalgebra::{Point3, Rotation3, Vector3};
 
-/// Voxels of an echo-planar image, and an oblique direction.
+/// Test grid with the voxel size of echo-planar images and oblique axes.
 fn grid() -> Grid {
     let direction = Rotation3::from_euler_angles(0.2, -0.1, 0.05).into_inner();
     Grid {
@@ -17,8 +17,8 @@ fn grid() -> Grid {
     }
 }
 
-/// The object: an ellipsoid with folds at its surface and blobs inside, RAS mm. Its finest detail is some 12 mm long, so that
-/// splines through voxels of 4 mm follow it.
+/// Intensity of the test object at a point, RAS mm: an ellipsoid with folds at its surface and blobs inside. Its finest
+/// detail is about 12 mm long, so that splines through voxels of 4 mm can represent the object.
 fn object(point: &Point3<f64>) -> f64 {
     let scaled = Vector3::new(point.x / 48.0, point.y / 56.0, point.z / 36.0);
     let angle = point.y.atan2(point.x);
@@ -28,12 +28,14 @@ fn object(point: &Point3<f64>) -> f64 {
     inside * (500.0 + 80.0 * texture)
 }
 
-/// The volume in which the object was moved by `motion` (reference → volume, RAS mm), with noise of this deviation.
+/// A volume of the test object after `motion` (reference → volume, RAS mm). Its intensities are multiplied by `gain`,
+/// and noise with the standard deviation `noise` is added.
 fn moved(motion: &AffineTransform, gain: f64, noise: f64, seed: u64) -> Volume {
     seen(motion, |value| gain * value, noise, seed)
 }
 
-/// As [`moved`], where a scanner shows each intensity of the object in another way.
+/// A volume of the test object after `motion`, as [`moved`], but with another contrast: `shown` maps the object's
+/// intensity to the volume's intensity.
 fn seen(motion: &AffineTransform, shown: impl Fn(f64) -> f64, noise: f64, seed: u64) -> Volume {
     let grid = grid();
     let (to_world, back) = (grid.voxel_to_world(), motion.inverse().unwrap());
@@ -48,7 +50,7 @@ fn seen(motion: &AffineTransform, shown: impl Fn(f64) -> f64, noise: f64, seed: 
     let voxels = (0..grid.len())
         .map(|n| {
             let index = Point3::new((n % nx) as f64, (n / nx % ny) as f64, (n / (nx * ny)) as f64);
-            // The sum of twelve uniform numbers has a variance of 1.
+            // The sum of twelve uniform random numbers has a variance of 1.
             let normal = (0..12).map(|_| uniform()).sum::<f64>() - 6.0;
             (shown(object(&back.apply(&to_world.apply(&index)))) + noise * normal) as f32
         })
@@ -56,13 +58,13 @@ fn seen(motion: &AffineTransform, shown: impl Fn(f64) -> f64, noise: f64, seed: 
     Volume { grid, voxels }
 }
 
-/// A motion about the object's middle: degrees about x, y and z, and mm.
+/// A rigid motion about the middle of the test object: rotations about x, y and z in degrees, and a translation in mm.
 fn motion(degrees: [f64; 3], shift: [f64; 3]) -> AffineTransform {
     let [x, y, z] = degrees.map(f64::to_radians);
     AffineTransform { matrix: Rotation3::from_euler_angles(x, y, z).into_inner(), translation: Vector3::from(shift) }
 }
 
-/// The mean distance between the images of points of the object under two transforms, mm.
+/// Mean distance between the positions to which two transforms map points of the test object, mm.
 fn apart(a: &AffineTransform, b: &AffineTransform) -> f64 {
     let steps = |half: i32| (-half..=half).map(|n| 8.0 * f64::from(n));
     let points: Vec<_> =
@@ -70,9 +72,9 @@ fn apart(a: &AffineTransform, b: &AffineTransform) -> f64 {
     points.iter().map(|point| (a.apply(point) - b.apply(point)).norm()).sum::<f64>() / points.len() as f64
 }
 
-/// Deviation of the noise: 1 % of the object.
+/// Standard deviation of the noise: 1 % of the object's intensity.
 const NOISE: f64 = 5.0;
-/// Twice the mean error that this noise leaves, mm.
+/// Tolerance of the tests, mm: twice the mean error that the noise causes.
 const TOLERANCE_MM: f64 = 0.03;
 
 fn still() -> Volume {
@@ -87,7 +89,7 @@ fn motions_are_found() {
         let truth = motion(degrees, shift);
         let volume = moved(&truth, 1.1, NOISE, 100 + n as u64);
         let found = reference.align(&volume, &[AffineTransform::identity()]).unwrap();
-        // Noise of 1 % in both volumes leaves 0.015 mm in the mean.
+        // Noise of 1 % in both volumes causes a mean error of 0.015 mm.
         assert!(apart(&found.transform, &truth) < TOLERANCE_MM, "{degrees:?}: {}", apart(&found.transform, &truth));
         assert!((found.transform.matrix * found.transform.matrix.transpose()).is_identity(1e-9));
     }
@@ -105,7 +107,8 @@ fn least_squares_wants_equal_intensities() {
     assert!(apart(&brighter.transform, &truth) > apart(&same.transform, &truth));
 }
 
-/// Contrasts as between volumes of diffusion or labelling series: dark where the reference is bright, and brightest between.
+/// Contrasts like those between volumes of diffusion or labelling series. Volumes are dark where the reference is
+/// bright, and brightest at medium intensities of the reference.
 fn contrasts() -> [fn(f64) -> f64; 2] {
     [|value| 600.0 * (-value / 250.0).exp() * (value / 80.0).min(1.0), |value| value * (800.0 - value) / 400.0]
 }
@@ -120,7 +123,8 @@ fn other_contrasts_are_aligned_by_costs_that_allow_them() {
             let reference = Reference::new(&Cpu, &still(), &Options { cost, ..Options::default() }).unwrap();
             reference.align(&volume, &start).map_or(f64::INFINITY, |found| apart(&found.transform, &truth))
         };
-        // Noise of 1 % is several times as much of the lower contrast; histograms of interpolated values have a bias beside.
+        // The tolerances are larger here: noise of 1 % of the reference is several per cent of the lower contrast, and
+        // histograms of interpolated values have a bias.
         let [cr, nmi, ncc] = [Cost::Cr, Cost::Nmi, Cost::Ncc].map(error);
         assert!(cr < 0.1 && nmi < 0.2, "{cr} by cr, {nmi} by nmi");
         assert!(ncc > cr, "{ncc} by ncc");
