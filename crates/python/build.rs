@@ -1,4 +1,5 @@
-//! Lets the module be linked without Python's library: Python itself has the functions when it loads the module.
+//! Sets linker options so that the extension module needs no Python library at link time. The Python interpreter
+//! provides these functions when it loads the module.
 
 fn main() {
     pyo3_build_config::add_extension_module_link_args();

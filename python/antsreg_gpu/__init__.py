@@ -1,11 +1,11 @@
-"""Brain image registration, affine and diffeomorphic, on CPU and GPU: arrays in, arrays out.
+"""Affine and diffeomorphic registration of brain images on CPU and GPU, with numpy arrays as input and output.
 
 >>> import antsreg_gpu
 >>> result = antsreg_gpu.register("fixed.nii.gz", "moving.nii.gz")  # doctest: +SKIP
 >>> result.warped  # doctest: +SKIP
 
-World coordinates are RAS mm, those of NIfTI and nibabel. Transforms map points of the fixed image to the moving one, and so
-bring the moving image onto the fixed grid.
+World coordinates are RAS mm, as in NIfTI and nibabel. Transforms map points of the fixed image to points of the moving
+image. They are used to resample the moving image on the grid of the fixed image.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ if TYPE_CHECKING:
     from ._transforms import read_transform as read_transform
     from ._transforms import write_transform as write_transform
 
-#: Where each name is: modules are imported when they are first needed, so that the command starts at once.
+#: For each module of the package, the public names that it defines. Modules are imported when a name is first used, so
+#: that the command `antsreg-gpu` starts fast.
 _PLACES = {
     "_cohorts": ("labels", "template"),
     "_errors": (

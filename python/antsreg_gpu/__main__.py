@@ -1,4 +1,4 @@
-"""``python -m antsreg_gpu`` is the command ``antsreg-gpu``."""
+"""Makes ``python -m antsreg_gpu`` the same as the command ``antsreg-gpu``."""
 
 from ._command import main
 

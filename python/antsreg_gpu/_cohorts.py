@@ -1,4 +1,4 @@
-"""Labels from several atlases, and templates of many subjects."""
+"""Functions for several subjects: labels from several atlases, and group templates."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ def labels(
     syn: Optional[Options] = None,
     levels: Optional[Options] = None,
 ) -> SpatialImage:
-    """Labels an image by several atlases: registers each to it, brings its labels over and fuses them.
+    """Labels an image: registers several atlases to the image, resamples their label maps on its grid and fuses them.
 
     Parameters
     ----------
     image : image
-        What gets labels.
+        The image to be labelled.
     atlases : list of (image, label map)
-        At least one.
+        Images with their label maps; at least one pair.
     fusion : str or dict
         ``joint`` (joint label fusion) or ``majority``; with options ``{"kind": "joint", "patch_radius": 2, …}``.
     interpolation : str
-        How label maps are read: ``generic-label`` or ``nearest``.
+        Interpolation of the label maps: ``generic-label`` or ``nearest``.
     transform, preset, initial, device, workers, linear, syn, levels
         As for `register_many`.
 
     Returns
     -------
     image
-        The labels on the grid of the image, 32-bit integers: those of ``antsreg-gpu labels``.
+        The label map on the grid of the image (32-bit integers), equal to that of ``antsreg-gpu labels``.
     """
     if not atlases:
         raise InputError("atlases: the list is empty, expected at least one")
@@ -86,16 +86,16 @@ def template(
     device: str = "auto",
     **options: Any,
 ) -> Path:
-    """Builds an unbiased template of many subjects: ``antsreg-gpu atlas`` in a process of its own.
+    """Builds an unbiased template of many subjects: runs ``antsreg-gpu atlas`` in a separate process.
 
-    What an earlier run in this folder has done is not done again.
+    Steps that an earlier run in this folder has finished are not repeated.
 
     Parameters
     ----------
     subjects : paths
         Images, or a table or BIDS folder that lists them.
     folder : path
-        Where everything goes.
+        Folder for the template and all other outputs.
     device : str
         As for `register_many`.
     **options
@@ -104,7 +104,7 @@ def template(
     Returns
     -------
     path
-        The folder; its ``template.nii.gz`` is the template.
+        The folder, which contains the template as ``template.nii.gz``.
 
     Examples
     --------

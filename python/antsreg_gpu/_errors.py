@@ -1,4 +1,4 @@
-"""Exceptions and warnings of the package. Their texts are those of the library."""
+"""Exceptions and warnings of the package. Their messages are those of the command ``antsreg-gpu``."""
 
 
 class Error(Exception):
@@ -6,35 +6,35 @@ class Error(Exception):
 
 
 class InputError(Error, ValueError):
-    """Images, masks, labels or transforms that cannot be used, or do not go together."""
+    """Raised if images, masks, labels or transforms cannot be used, or cannot be used together."""
 
 
 class OptionError(Error, ValueError):
-    """Options that are unknown, out of range, or do not go together."""
+    """Raised if options are unknown, out of range, or cannot be combined."""
 
 
 class FileError(Error, OSError):
-    """A file that cannot be read or written."""
+    """Raised if a file cannot be read or written."""
 
 
 class MissingFileError(FileError, FileNotFoundError):
-    """A file, or a folder to write into, that is not there."""
+    """Raised if an input file, or the folder for an output file, does not exist."""
 
 
 class DeviceError(Error, RuntimeError):
-    """A device that cannot be used, or that fails."""
+    """Raised if a device cannot be used, or fails during a computation."""
 
 
 class DeviceMemoryError(DeviceError, MemoryError):
-    """A device with too little free memory."""
+    """Raised if a device has too little free memory."""
 
 
 class StoppedError(Error, RuntimeError):
-    """A registration that was stopped."""
+    """Raised if a registration was stopped before its end."""
 
 
 class ForkedError(Error, RuntimeError):
-    """A process that was forked after the package had been used. Threads and devices do not survive a fork."""
+    """Raised in a process that was forked after the package was used: threads and devices do not survive a fork."""
 
 
 class AntsregWarning(UserWarning):
@@ -42,12 +42,12 @@ class AntsregWarning(UserWarning):
 
 
 class ResultWarning(AntsregWarning):
-    """A doubt about a result, such as one that is worse than the start."""
+    """Warns that a result may be wrong, for example if the cost is worse than at the start."""
 
 
 class HeaderWarning(AntsregWarning):
-    """A header that other programs read differently."""
+    """Warns that other programs interpret the header of an image differently."""
 
 
 class SpaceWarning(AntsregWarning):
-    """Spaces that hardly meet, or points outside a warp."""
+    """Warns that two images hardly overlap in world space, or that points are outside a warp."""

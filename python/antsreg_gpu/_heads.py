@@ -1,4 +1,4 @@
-"""What raw scans need before they are registered."""
+"""Preparation of raw scans before registration: N4 bias field correction."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ._options import _json
 
 
 class BiasCorrection(NamedTuple):
-    """An image without the shading of its coil."""
+    """The result of a bias field correction."""
 
-    #: The image divided by the field.
+    #: The corrected image: the input divided by the bias field.
     image: SpatialImage
-    #: The factor at each voxel by which the image was shaded.
+    #: The bias field: at each voxel the factor by which the coil's shading multiplied the image.
     field: SpatialImage
 
 
@@ -33,35 +33,36 @@ def bias_correct(
     noise: float = 0.01,
     rescale: bool = False,
 ) -> BiasCorrection:
-    """Removes the shading of an image by N4 (Tustison et al. 2010), as the command ``antsreg-gpu bias``.
+    """Corrects the shading of an image by N4 (Tustison et al. 2010), as the command ``antsreg-gpu bias`` does.
 
     Parameters
     ----------
     image : image
-        What is corrected.
+        The image to be corrected.
     mask : image, optional
-        Voxels that count and are corrected: above 0.5, on the grid of the image. Without it all above zero count, and all are
-        corrected.
+        Mask on the grid of the image: only voxels with a mask value above 0.5 are used and corrected. Without a mask,
+        voxels above zero are used to find the field, and all voxels are corrected.
     weights : image, optional
-        How much each voxel counts, from 0, on the grid of the image.
+        Weight of each voxel, at least 0, on the grid of the image.
     shrink_factor : int
-        The field is found on every so manieth voxel along each axis.
+        Subsampling for the estimation of the field: 4 uses every fourth voxel along each axis.
     iterations : sequence of int
-        Most iterations of each level; each has a mesh twice as fine as the one before.
+        Largest number of iterations on each level, coarse to fine. Each level halves the spacing of the spline mesh.
     threshold : float
-        A level ends when the coefficient of variation of the field's change is below.
+        A level ends when the coefficient of variation of the change of the field falls below this value.
     splines : float or three ints
-        The coarsest level's distance of splines, mm, or its number of mesh elements along each axis.
+        Spacing of the B-spline control points on the coarsest level, mm; or three numbers of mesh elements, one for
+        each axis.
     bins, fwhm, noise
-        Bins of the histogram of logarithms, width at half maximum of the Gaussian that is deconvolved from it, and noise of the
-        Wiener filter that does so.
+        Number of bins of the histogram of log intensities, full width at half maximum of the Gaussian that is
+        deconvolved from the histogram, and noise term of the Wiener filter for this deconvolution.
     rescale : bool
-        Whether voxels in the mask are scaled to the range that they had.
+        Whether the corrected intensities in the mask are scaled to their original range.
 
     Returns
     -------
     BiasCorrection
-        The corrected image and the field.
+        The corrected image and the bias field.
 
     Examples
     --------
@@ -84,7 +85,7 @@ def corrected(
     options: dict[str, Any],
     rescale: bool,
 ) -> BiasCorrection:
-    """A correction by options as the library names them; those that are not given have their defaults."""
+    """Corrects an image with options in the library's own names and units. Missing options have their defaults."""
     given = read(image, "the image")
     voxels = None if mask is None else read(mask, "the mask")
     shares = None if weights is None else read(weights, "the weights")

@@ -1,4 +1,4 @@
-"""What users give as an image, and what they get."""
+"""Conversion of images between other libraries and this package."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ ImageLike: TypeAlias = Union[str, "os.PathLike[str]", SpatialImage, "tuple[Array
 
 
 class Image:
-    """An image without nibabel: an array and its voxel-to-world matrix.
+    """An image for users without nibabel: an array and its voxel-to-world matrix.
 
     Parameters
     ----------
     array : array, X×Y×Z or X×Y
         The voxels.
     affine : array, 4×4
-        From voxel indices to the world, RAS mm.
+        The map from voxel indices to the world, RAS mm.
 
     Examples
     --------
@@ -62,12 +62,12 @@ class Image:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Voxels along each axis."""
+        """Number of voxels along each axis."""
         return self._array.shape
 
     @property
     def affine(self) -> NDArray[np.float64]:
-        """From voxel indices to the world, 4×4, RAS mm."""
+        """The map from voxel indices to the world, 4×4, RAS mm."""
         return self._affine
 
     @property
@@ -76,7 +76,7 @@ class Image:
         return self._array
 
     def get_fdata(self) -> NDArray[np.float64]:
-        """The voxels in double precision, as nibabel's images give them."""
+        """A copy of the voxels in double precision, as nibabel's method of this name returns it."""
         return self._array.astype(np.float64)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
@@ -87,7 +87,7 @@ class Image:
 
 
 def made(array: NDArray[Any], affine: ArrayLike) -> SpatialImage:
-    """A result as an image of nibabel if that is there, else as an `Image`."""
+    """Returns a computed image as an image of nibabel if nibabel is installed, otherwise as an `Image`."""
     try:
         nibabel: Any = importlib.import_module("nibabel")
     except ImportError:
@@ -97,18 +97,18 @@ def made(array: NDArray[Any], affine: ArrayLike) -> SpatialImage:
 
 
 def is_path(given: object) -> bool:
-    """Whether an image is given by the name of its file."""
+    """Whether the image is given as the path of a file."""
     return isinstance(given, (str, os.PathLike))
 
 
 def path_of(given: Any) -> str:
-    """The name of a file as text."""
+    """The path of a file as text."""
     name = os.fspath(given)
     return name if isinstance(name, str) else os.fsdecode(name)
 
 
 def read(given: ImageLike, name: str) -> _native.Image:
-    """An image in memory of the library. ``name`` is what messages call it unless it has a file's."""
+    """Loads an image into the library. ``name`` stands for the image in messages if the image has no file name."""
     if isinstance(given, _native.Image):
         return given
     if is_path(given):
@@ -125,7 +125,7 @@ def read(given: ImageLike, name: str) -> _native.Image:
 
 
 def read_labels(given: ImageLike, name: str) -> _native.Labels:
-    """A label map in memory of the library."""
+    """Loads a label map into the library. ``name`` stands for the map in messages if it has no file name."""
     if isinstance(given, _native.Labels):
         return given
     if is_path(given):
@@ -140,7 +140,7 @@ def read_labels(given: ImageLike, name: str) -> _native.Labels:
 
 
 def space_of(given: ImageLike, name: str) -> _native.Space:
-    """Where an image lies; its voxels are not looked at."""
+    """The grid of an image. Only the header of a file is read; voxels are not used."""
     if isinstance(given, _native.Space):
         return given
     if isinstance(given, (_native.Image,)):
@@ -179,22 +179,22 @@ def parts(given: Any, name: str) -> tuple[NDArray[Any], _native.Matrix, str]:
     )
 
 
-#: DLPack's numbers of main memory, plain and page-locked, and of a GPU's memory.
+#: DLPack's numbers for memory types: main memory (pageable and page-locked), and GPU memory of CUDA.
 _MAIN_MEMORY = (1, 3)
 _CUDA = 2
-#: DLPack's number of the legacy default stream, for which the library's own streams wait.
+#: DLPack's number for CUDA's legacy default stream. The library's own CUDA streams wait for work on this stream.
 _DEFAULT_STREAM = 1
 
 
 def _array(given: Any) -> NDArray[Any]:
-    """An array of numpy, or of any library that speaks DLPack; those of a GPU are copied to main memory."""
+    """A numpy array of any array that supports DLPack. Arrays in GPU memory are copied to main memory."""
     if isinstance(given, np.ndarray) or not hasattr(given, "__dlpack_device__"):
         return np.asarray(given)
-    # PyTorch's tensors that are part of a computation are not lent.
+    # PyTorch refuses DLPack for tensors that require gradients, so the tensor is detached.
     given = given.detach() if hasattr(given, "detach") else given
     if given.__dlpack_device__()[0] in _MAIN_MEMORY:
         return np.from_dlpack(given)
-    # Of a GPU's memory: PyTorch and CuPy have functions for it, others copy when asked for an array.
+    # PyTorch (`cpu`) and CuPy (`get`) copy from GPU memory by a method; other libraries copy in `np.asarray`.
     for copy in ("cpu", "get"):
         if hasattr(given, copy):
             return np.asarray(getattr(given, copy)())
@@ -202,8 +202,11 @@ def _array(given: Any) -> NDArray[Any]:
 
 
 def _turned_on_gpu(given: Any) -> Any:
-    """An array of a GPU with its axes reversed, adjacent and in single precision, made there by the library that it belongs to;
-    None if it is no such array, or if that library has no functions for it."""
+    """Converts an array in GPU memory to what the library reads: reversed axes, contiguous, single precision.
+
+    The array's own library does this on the GPU. Returns None if the array is not in GPU memory, or if its library has
+    no suitable functions.
+    """
     if not hasattr(given, "__dlpack_device__") or given.__dlpack_device__()[0] != _CUDA:
         return None
     backwards = tuple(reversed(range(given.ndim)))
@@ -211,13 +214,13 @@ def _turned_on_gpu(given: Any) -> Any:
         return given.detach().float().permute(backwards).contiguous()
     if hasattr(given, "transpose") and hasattr(given, "astype"):
         turned = given.astype("float32").transpose(backwards)
-        # Arrays of JAX are always adjacent where they are lent.
+        # JAX always exports contiguous arrays, so only arrays of other libraries are copied.
         return turned.copy() if hasattr(given, "flags") else turned
     return None
 
 
 def _flat(shape: Sequence[int]) -> tuple[int, ...]:
-    """A shape without axes of one voxel after the third."""
+    """Removes axes of one voxel after the third axis from a shape."""
     shape = tuple(shape)
     while len(shape) > 3 and shape[-1] == 1:
         shape = shape[:-1]
@@ -233,18 +236,18 @@ def _matrix(given: Any, name: str) -> _native.Matrix:
 
 
 def _file_of(image: Any) -> Optional[str]:
-    """The name of the file that an image of nibabel was read from."""
+    """The name of the file from which nibabel read an image; None if the image is not from a file."""
     get = getattr(image, "get_filename", None)
     name = get() if get is not None else None
     return name if isinstance(name, str) else None
 
 
-#: Turns the world of ITK (LPS) into that of NIfTI (RAS), and back.
+#: Matrix between ITK's world coordinates (LPS) and those of NIfTI (RAS); it is its own inverse.
 LPS = np.diag([-1.0, -1.0, 1.0, 1.0])
 
 
 def world_of_itk(spacing: Sequence[float], origin: Sequence[float], direction: ArrayLike) -> NDArray[np.float64]:
-    """The voxel-to-world matrix (RAS mm) of an image of ITK, of two or three axes."""
+    """The voxel-to-world matrix (RAS mm) of an ITK image with two or three axes."""
     axes = len(spacing)
     matrix = np.eye(4)
     matrix[:axes, :axes] = np.asarray(direction, dtype=np.float64).reshape(axes, axes) * np.asarray(spacing)

@@ -1,4 +1,4 @@
-"""How far label maps agree, and where a warp folds."""
+"""Measures of results (overlap of label maps, folds of warps), and the devices and threads of this machine."""
 
 from __future__ import annotations
 
@@ -11,35 +11,38 @@ from ._transforms import TransformLike, chain_of
 
 
 class Measures(NamedTuple):
-    """Overlap of two label maps; a measure is NaN where it does not exist. ``source`` is judged, ``target`` is the truth."""
+    """Overlap of the label map ``source`` with the true label map ``target``. A measure that is not defined is NaN."""
 
-    #: The overlap divided by the target.
+    #: Volume of the intersection divided by the volume of the target.
     target_overlap: float
-    #: The overlap divided by the union (Jaccard).
+    #: Jaccard index: volume of the intersection divided by the volume of the union.
     jaccard: float
-    #: Twice the overlap divided by the sum of both volumes (Dice).
+    #: Dice coefficient: twice the volume of the intersection divided by the sum of both volumes.
     dice: float
-    #: 2 (source − target) / (source + target).
+    #: Volume similarity: 2 (source − target) / (source + target), by volumes.
     volume_similarity: float
-    #: Share of the target that the source misses.
+    #: Share of the target's voxels that are not in the source.
     false_negative: float
-    #: Share of what is not target that the source claims.
+    #: Share of the source's voxels that are not in the target.
     false_positive: float
 
 
 class Overlap(NamedTuple):
-    """Overlap of two label maps."""
+    """Overlap of two label maps, for each label and in total."""
 
-    #: The overlap of each label.
+    #: The measures of each label.
     labels: dict[int, Measures]
-    #: The overlap of all labels together.
+    #: The measures of all labels together.
     total: Measures
-    #: The mean over labels.
+    #: The mean of each measure over the labels.
     mean: Measures
 
 
 class Jacobian(NamedTuple):
-    """Determinants of a warp: above 1 the moving image is larger there, at 0 and below the warp folds."""
+    """Jacobian determinants of a warp. Where the warp folds, a determinant is 0 or negative.
+
+    A determinant above 1 means that the structures are larger in the moving image.
+    """
 
     #: The determinants.
     image: SpatialImage
@@ -51,11 +54,11 @@ class Jacobian(NamedTuple):
     maximum: float
     #: Mean determinant.
     mean: float
-    #: Voxels whose determinant is not positive.
+    #: Number of folded voxels: their determinant by central differences is not positive.
     folded: int
-    #: Smallest determinant by one-sided differences: at a corner of a trilinear cell.
+    #: Smallest determinant by one-sided differences, that is at a corner of a trilinear cell.
     corner_minimum: float
-    #: Voxels where any of those is not positive: the strict count of folds.
+    #: Number of folded voxels by the stricter measure: a determinant by one-sided differences is not positive.
     corner_folded: int
 
 
@@ -65,9 +68,9 @@ def overlap(source: ImageLike, target: ImageLike, labels: Optional[Sequence[int]
     Parameters
     ----------
     source, target : label map
-        What is judged, and the truth.
+        The label map that is evaluated, and the true label map.
     labels : list of int, optional
-        Labels that count; by default all but 0.
+        Labels that are compared; by default all except 0.
 
     Examples
     --------
@@ -84,7 +87,9 @@ def overlap(source: ImageLike, target: ImageLike, labels: Optional[Sequence[int]
 
 
 def jacobian(warp: TransformLike) -> Jacobian:
-    """Determinants of a warp: a file, (vectors X×Y×Z×3 in RAS mm, voxel-to-world matrix), or a `Transform` of one warp.
+    """Jacobian determinants of a warp at its voxels, and their statistics.
+
+    ``warp`` is a file, a pair (vectors X×Y×Z×3 in RAS mm, voxel-to-world matrix), or a `Transform` that holds one warp.
 
     Examples
     --------
@@ -98,7 +103,9 @@ def jacobian(warp: TransformLike) -> Jacobian:
 
 
 def devices() -> list[dict[str, Any]]:
-    """The devices of this machine: the CPU, then every NVIDIA GPU that can be used, by the name that ``device=`` takes.
+    """Lists the devices of this machine: the CPU, then every NVIDIA GPU that can be used.
+
+    The value of ``device`` in each dictionary is the name for the argument ``device=`` of other functions.
 
     Examples
     --------
@@ -109,23 +116,23 @@ def devices() -> list[dict[str, Any]]:
 
 
 def why_no_gpu() -> Optional[str]:
-    """Why no GPU can be used, or None where one can."""
+    """The reason why no GPU can be used; None if a GPU can be used."""
     return _native.why_no_gpu()
 
 
 def release_devices() -> None:
-    """Releases GPUs that nothing runs on, with the memory that is kept for the next registration. A `Fixed` keeps its own.
+    """Closes GPUs on which no registration runs, and frees the memory that is kept for the next registration.
 
-    The next registration opens its device again, which takes up to half a second.
+    The next registration opens its device again, which takes up to half a second. The memory of a `Fixed` is not freed.
     """
     _native.release_devices()
 
 
 def threads() -> int:
-    """Threads that compute. No result depends on their number."""
+    """Number of computing threads. The results of registrations do not depend on it."""
     return _native.threads()
 
 
 def set_threads(count: int) -> None:
-    """Sets the number of threads that compute, before anything is computed."""
+    """Sets the number of computing threads. Must be called before anything is computed."""
     _native.set_threads(count)

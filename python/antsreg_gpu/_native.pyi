@@ -1,4 +1,4 @@
-"""The native part of the package. Not for users: its names may change."""
+"""Native part of the package. It is not for users: its names may change."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path

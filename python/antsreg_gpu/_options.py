@@ -1,4 +1,4 @@
-"""Options of a registration: translates arguments into the names of the library."""
+"""Options of a registration: converts arguments of Python functions to the form that the native library reads."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from ._transforms import TransformLike, chain_of
 if TYPE_CHECKING:
     from typing_extensions import TypeAlias
 
-#: Options of a stage by their names, such as ``{"cost": "nmi"}``.
+#: Options of a stage as a dictionary, such as ``{"cost": "nmi"}``.
 Options: TypeAlias = Mapping[str, Any]
-#: ``centre-of-mass``, ``headers``, or an affine, fixed → moving: a file, a matrix (4×4, RAS mm) or a `Transform`.
+#: An initial transform: ``centre-of-mass``, ``headers``, or an affine from fixed to moving points. The affine is a
+#: file, a matrix (4×4, RAS mm) or a `Transform`.
 Start: TypeAlias = "Union[str, ArrayLike, TransformLike]"
-#: A mask for all stages, or a list with a mask or None for each stage.
+#: A mask for all stages, or a list with a mask (or None) for each stage.
 Masks: TypeAlias = "Union[ImageLike, list[Optional[ImageLike]]]"
 
 
@@ -36,7 +37,7 @@ def plan(
     search_degrees: Optional[Sequence[float]],
     channels: int,
 ) -> _native.Plan:
-    """The plan of a registration of images with this number of channels."""
+    """Collects the method of a registration for the native library. ``channels`` counts the additional channels."""
     if stages is not None:
         given = {"transform": transform, "linear": linear, "syn": syn, "levels": levels, "dof": dof}
         for name, value in {**given, "search_degrees": search_degrees}.items():
@@ -72,7 +73,7 @@ def _json(value: Any) -> str:
 
 
 def start(given: Optional[Start], usual: str) -> tuple[str, Optional[_native.Matrix]]:
-    """The name of a start, and its matrix if it has one."""
+    """Converts an initial transform to a name and, if it is an affine, its matrix."""
     if given is None:
         return usual, None
     if isinstance(given, str) and given in ("centre-of-mass", "center-of-mass", "headers"):
@@ -80,12 +81,12 @@ def start(given: Optional[Start], usual: str) -> tuple[str, Optional[_native.Mat
     chain = chain_of(given, "the initial transform")
     matrix = chain.whole_affine()
     if matrix is None:
-        raise InputError("initial: a warp, expected an affine")
+        raise InputError("initial: expected an affine, found a transform with a warp")
     return (path_of(given) if is_path(given) else "initial"), matrix
 
 
 def side(image: ImageLike, name: str, channels: Sequence[ImageLike], mask: Optional[Masks]) -> _native.Side:
-    """One side of a registration."""
+    """Loads the fixed or the moving side of a registration: image, further channels and masks."""
     further = [read(channel, f"channel {n} of {name}") for n, channel in enumerate(channels, 2)]
     masks: Union[None, _native.Image, list[Optional[_native.Image]]]
     if mask is None:

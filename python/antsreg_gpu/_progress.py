@@ -1,4 +1,4 @@
-"""Follows a registration: a bar, or a function of the caller."""
+"""Progress of a registration: shown as a bar, or passed to a function of the caller."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ if TYPE_CHECKING:
 class Report(NamedTuple):
     """The state of a registration after one iteration, or after one step of a search."""
 
-    #: ``affine`` or ``syn``.
+    #: Name of the stage: ``affine`` or ``syn``.
     stage: str
-    #: The step in words, such as ``8 mm, orientations`` or ``shrink 4``.
+    #: The present step of the stage in words, such as ``8 mm, orientations`` or ``shrink 4``.
     step: str
-    #: Level of the stage, counted from 1.
+    #: Number of the present level within the stage, counted from 1.
     level: int
-    #: Levels of the stage.
+    #: Number of levels of the stage.
     levels: int
-    #: Iterations finished on this level.
+    #: Number of finished iterations on this level.
     iteration: int
-    #: Most iterations on this level.
+    #: Largest number of iterations on this level.
     iterations: int
-    #: The cost; lower is better.
+    #: The value of the cost function; lower is better.
     energy: float
 
 
-#: True for a bar, or a function that is called with every `Report`.
+#: What to do with progress: True shows a bar; a function is called with every `Report`; None does nothing.
 Progress: TypeAlias = Optional[Union[bool, Callable[[Report], object]]]
 
 
 class Follower:
-    """Follows one registration as the caller wants it."""
+    """Shows or passes on the progress of one registration."""
 
     def __init__(self, progress: Progress) -> None:
         self._bar: Any = None
@@ -50,7 +50,7 @@ class Follower:
 
     @property
     def callback(self) -> Optional[_native.Callback]:
-        """The function that the library calls; None without progress."""
+        """The function that the native library calls with progress; None if no progress is wanted."""
         function = self._function
         if function is None:
             return None
@@ -92,22 +92,22 @@ def _bar() -> Any:
 
 
 class _Line:
-    """One line on standard error, where there is no tqdm."""
+    """A progress line on standard error, used if tqdm is not installed."""
 
     def __init__(self) -> None:
         self.total = self.n = 0
         self._title = ""
 
     def set_description(self, title: str, refresh: bool = True) -> None:
-        """Sets what stands before the numbers."""
+        """Sets the text before the numbers."""
         self._title = title
 
     def refresh(self) -> None:
-        """Shows the line with the present numbers."""
+        """Writes the line with the current numbers."""
         sys.stderr.write(f"\r{self._title}: {self.n}/{self.total}\033[K")
         sys.stderr.flush()
 
     def close(self) -> None:
-        """Removes the line."""
+        """Clears the line."""
         sys.stderr.write("\r\033[K")
         sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""Registers images, and what a registration gives."""
+"""Registration of images, and the object that holds a registration's result."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ LOG = logging.getLogger("antsreg_gpu")
 
 
 class OnDevice:
-    """Results in the memory of the device that computed them: arrays for ``from_dlpack`` of PyTorch, CuPy, JAX or numpy.
+    """Warps and images in the memory of the device that computed them.
 
-    An array is complete when it is given, for work on every stream. It is a copy that belongs to who takes it.
+    PyTorch, CuPy, JAX and numpy read the arrays by ``from_dlpack``. Each array is a copy that belongs to the caller.
+    All writes to the array have finished, so any CUDA stream may read the array at once.
 
     Examples
     --------
@@ -41,29 +42,33 @@ class OnDevice:
 
     @property
     def warp(self) -> Optional[_native.DeviceArray]:
-        """Displacements before the affine, X×Y×Z×3 on the fixed grid, RAS mm; None without a deformable stage."""
+        """The warp as displacements in RAS mm, X×Y×Z×3 on the fixed grid. None without a deformable stage.
+
+        The warp acts on a point before the affine.
+        """
         return self._native.on_device("warp")
 
     @property
     def inverse_warp(self) -> Optional[_native.DeviceArray]:
-        """The inverse of the warp, likewise."""
+        """The inverse of the warp as displacements in RAS mm, X×Y×Z×3. None without a deformable stage."""
         return self._native.on_device("inverse_warp")
 
     @property
     def warped(self) -> Optional[_native.DeviceArray]:
-        """The moving image on the fixed grid, X×Y×Z, or X×Y of a slice."""
+        """The moving image resampled on the fixed grid: X×Y×Z, or X×Y for a slice."""
         return self._native.on_device("warped")
 
     @property
     def inverse_warped(self) -> Optional[_native.DeviceArray]:
-        """The fixed image on the moving grid, likewise."""
+        """The fixed image resampled on the moving grid: X×Y×Z, or X×Y for a slice."""
         return self._native.on_device("inverse_warped")
 
 
 class Registration:
-    """The result of a registration. A fixed point goes through the warp, then through the affine, to the moving point.
+    """The result of a registration.
 
-    Its arrays are views of the result's memory, and are read-only; copy what you want to change.
+    A point of the fixed image is mapped by the warp, then by the affine, to its point in the moving image. The arrays
+    are read-only and share the result's memory; copy an array before you change it.
     """
 
     def __init__(self, native: _native.Registration) -> None:
@@ -71,44 +76,49 @@ class Registration:
 
     @property
     def affine(self) -> NDArray[np.float64]:
-        """The affine, fixed → moving, 4×4, RAS mm."""
+        """The affine from fixed to moving points, 4×4, RAS mm."""
         return np.array(self._native.affine)
 
     @property
     def warp(self) -> Optional[NDArray[np.float32]]:
-        """Displacements before the affine, X×Y×Z×3 on the fixed grid, RAS mm; None without a deformable stage."""
+        """The warp as displacements in RAS mm, X×Y×Z×3 on the fixed grid. None without a deformable stage.
+
+        The warp acts on a point before the affine.
+        """
         return self._native.warp
 
     @property
     def inverse_warp(self) -> Optional[NDArray[np.float32]]:
-        """The inverse of the warp, likewise."""
+        """The inverse of the warp as displacements in RAS mm, X×Y×Z×3. None without a deformable stage."""
         return self._native.inverse_warp
 
     @property
     def warped(self) -> SpatialImage:
-        """The moving image on the fixed grid."""
+        """The moving image resampled on the fixed grid."""
         return self._image(self._native.warped, self._native.fixed_space)
 
     @property
     def inverse_warped(self) -> SpatialImage:
-        """The fixed image on the moving grid."""
+        """The fixed image resampled on the moving grid."""
         return self._image(self._native.inverse_warped, self._native.moving_space)
 
     @property
     def jacobian(self) -> Optional[SpatialImage]:
-        """Determinants of the warp on the fixed grid, affine excluded: above 1 the moving image is larger there. None without
-        a deformable stage."""
+        """Jacobian determinants of the warp on the fixed grid. None without a deformable stage.
+
+        The affine is excluded. Above 1 the structures are larger in the moving image.
+        """
         image = self._native.jacobian()
         return None if image is None else made(image.array, image.affine)
 
     @property
     def forward(self) -> Transform:
-        """From fixed to moving points: brings the moving image onto the fixed grid."""
+        """The transform from fixed to moving points; it resamples the moving image on the fixed grid."""
         return Transform._of(self._native.forward)
 
     @property
     def backward(self) -> Transform:
-        """From moving to fixed points: brings the fixed image onto the moving grid."""
+        """The transform from moving to fixed points; it resamples the fixed image on the moving grid."""
         return Transform._of(self._native.backward)
 
     @property
@@ -117,17 +127,17 @@ class Registration:
 
     @property
     def on_device(self) -> OnDevice:
-        """Warps and images in the memory of the device, for a registration with ``output="device"``."""
+        """Warps and images in the memory of the device, if the registration had ``output="device"``."""
         return OnDevice(self._native)
 
     @property
     def warnings(self) -> list[str]:
-        """Doubts about the result."""
+        """Warnings that the result may be wrong."""
         return self._native.warnings
 
     @property
     def record(self) -> dict[str, Any]:
-        """What was done and how it came out, as the command records it."""
+        """The record of the registration, as the command writes it: inputs, options, measures and times."""
         found: dict[str, Any] = json.loads(self._native.record())
         return found
 
@@ -140,16 +150,16 @@ class Registration:
         interpolation: str = "linear",
         outside: float = 0.0,
     ) -> SpatialImage:
-        """Brings an image of the moving side onto the fixed grid.
+        """Resamples an image on the fixed grid. The image must be aligned with the moving image.
 
         Parameters
         ----------
         image : image
-            What is brought over.
+            The image to be resampled.
         reference : image, optional
-            Another grid than that of the fixed image (of the moving one with ``inverse``).
+            An image whose grid is used instead of the fixed grid (instead of the moving grid with ``inverse``).
         inverse : bool
-            Brings an image of the fixed side onto the moving grid instead.
+            Instead resamples an image that is aligned with the fixed image, on the moving grid.
         interpolation, outside
             As for `antsreg_gpu.apply`.
         """
@@ -159,7 +169,7 @@ class Registration:
         return apply(image, onto, through, interpolation=interpolation, outside=outside)
 
     def transform_points(self, points: ArrayLike, *, inverse: bool = False) -> NDArray[np.float64]:
-        """Points of the fixed image (N×3, RAS mm) as points of the moving one, or the other way with ``inverse``."""
+        """Maps points (N×3, RAS mm) of the fixed image to the moving image; with ``inverse`` from moving to fixed."""
         return apply_points(points, self.backward if inverse else self.forward)
 
     def save(
@@ -171,43 +181,45 @@ class Registration:
         inverse: bool = True,
         composite: bool = False,
     ) -> list[Path]:
-        """Writes the files of ``antsreg-gpu register``, byte for byte but for times and names in the record.
+        """Writes the files that ``antsreg-gpu register`` writes. Only times and names in the record differ.
 
         Parameters
         ----------
         prefix : str
-            Start of all names, folder included: ``prefix0GenericAffine.mat`` and so on.
+            Beginning of all paths, with the folder: the affine becomes ``prefix0GenericAffine.mat``.
         format : str
-            ``nii.gz`` or ``nii``.
+            Format of images and warps: ``nii.gz`` or ``nii``.
         warped, inverse : bool
-            Whether the warped images, and the inverse warp and inversely warped image, are written.
+            ``warped`` writes the warped images. ``inverse`` writes the inverse warp, and the fixed image on the moving
+            grid.
         composite : bool
-            Whether all transforms of a direction are written as one ``.h5`` file of ITK, instead of affine and warp.
+            Whether the transforms of each direction are written as one ``.h5`` file of ITK, instead of separate affine
+            and warp.
 
         Returns
         -------
         list of paths
-            The files that were written. They appear together.
+            Paths of the written files. Either all files are replaced or none.
         """
         return self._native.save(os.fspath(prefix), format, warped, inverse, composite)
 
     def report(self, path: Union[str, os.PathLike[str]]) -> None:
-        """Writes a page to judge the result by: one HTML file that needs no network, for a browser.
+        """Writes an HTML page for visual inspection of the result: one file that needs no network.
 
-        It shows slices of the fixed and the moving image, before and after, with outlines, a checkerboard, the Jacobian
-        determinants and a warped grid of the warp; histograms, the course of the cost and the energy; all figures and
-        warnings.
+        The page shows slices of the fixed image and of the moving image before and after registration, with outlines, a
+        checkerboard, Jacobian determinants and a warped grid. It also shows histograms, curves of the cost over the
+        iterations, all measures, and warnings.
 
         Parameters
         ----------
         path : str
-            The name of the page, such as ``out/subject.html``. It replaces a file of that name.
+            Path of the page, such as ``out/subject.html``. An existing file is replaced.
         """
         self._native.report(os.fspath(path))
 
     def _image(self, array: Optional[NDArray[np.float32]], space: _native.Space) -> SpatialImage:
         if array is None:
-            raise OptionError("the warped images were left out of this registration")
+            raise OptionError("this registration did not compute the warped images")
         return made(array, space.affine)
 
     def __repr__(self) -> str:
@@ -216,7 +228,7 @@ class Registration:
         return f"Registration({kind}, fixed {tuple(fixed)}, moving {tuple(moving)})"
 
     def _repr_html_(self) -> str:
-        """A table for notebooks."""
+        """An HTML table of the result, which notebooks display."""
         record = self.record
         similarity, seconds = record["similarity"], record["seconds"]
         rows = [
@@ -261,45 +273,49 @@ def register(
     output: str = "host",
     progress: Progress = None,
 ) -> Registration:
-    """Registers a moving image to a fixed one.
+    """Registers a moving image to a fixed image.
 
     Parameters
     ----------
     fixed, moving : image
-        Two volumes, or two slices: a path, an image of nibabel, ANTsPy or SimpleITK, or ``(array, affine)`` with an array
-        X×Y×Z (or X×Y) and its voxel-to-world matrix (4×4, RAS mm). An array of PyTorch, CuPy or JAX on a GPU is read there.
+        Two volumes, or two slices: a path, an image of nibabel, ANTsPy or SimpleITK, or ``(array, affine)`` with an
+        array X×Y×Z (or X×Y) and its voxel-to-world matrix (4×4, RAS mm). An array of PyTorch, CuPy or JAX in GPU memory
+        is not copied to main memory.
     transform : str, optional
-        ``translation``, ``rigid``, ``similarity``, ``scales``, ``affine``, ``syn`` (affine, then SyN) or ``syn-only``. By
-        default that of the preset: ``syn``, of ``multimodal`` ``rigid``.
+        ``translation``, ``rigid``, ``similarity``, ``scales``, ``affine``, ``syn`` (affine, then SyN) or ``syn-only``.
+        The default depends on the preset: ``rigid`` for ``multimodal``, otherwise ``syn``.
     preset : str
-        ``fast``, ``default``, ``best`` or ``multimodal``.
+        Name of a set of options: ``fast``, ``default``, ``best`` or ``multimodal``.
     stages : list of dict, optional
-        Stages as the command's record has them, instead of a preset with changes: ``{"linear": {…}}``,
-        ``{"deformable": {…}}``.
+        Complete list of stages, instead of a preset. Each stage is ``{"linear": {…}}`` or ``{"deformable": {…}}``, with
+        all options as in the record that the command writes.
     fixed_mask, moving_mask : image or list, optional
-        Voxels that count: above 0.5, on the grid of their image. A list has a mask, or None, for each stage.
+        Mask on the grid of its image: voxels with a mask value above 0.5 are used. A list has a mask, or None, for each
+        stage.
     channels : list of pairs of images
-        Further fixed and moving images of the same persons, which drive SyN as well.
+        Further pairs of a fixed and a moving image of the same subjects. SyN uses these images as well.
     initial : optional
-        ``centre-of-mass`` (default), ``headers`` (default of ``syn-only``), or an affine, fixed → moving: a file, a matrix
-        (4×4, RAS mm) or a `Transform`.
+        Initial transform: ``centre-of-mass`` (default), ``headers`` (default of ``syn-only``), or an affine from fixed
+        to moving points. The affine is a file, a matrix (4×4, RAS mm) or a `Transform`.
     device : str
-        ``auto``, ``cpu``, ``cuda`` or ``cuda:N``. ``auto`` takes the GPU that an image lies on.
+        ``auto``, ``cpu``, ``cuda`` or ``cuda:N``. ``auto`` chooses the GPU whose memory holds one of the images.
     linear, syn : dict, optional
-        Options of the stages by the names that the record has, such as ``{"cost": "nmi"}`` and ``{"radius": 4}``. Of several
-        channels ``syn["channels"]`` has metric and weight of each: ``[{"metric": "cc", "weight": 1.0}, …]``.
+        Options of the linear stage and of SyN, with the names of the record: for example ``{"cost": "nmi"}`` and
+        ``{"radius": 4}``. With several channels, ``syn["channels"]`` lists their metrics and weights: ``[{"metric":
+        "cc", "weight": 1.0}, …]``.
     levels : dict, optional
-        ``shrink_factors``, ``smoothing_sigmas``, ``iterations``, ``reinvert_every``: lists, coarse to fine.
+        Levels of SyN: lists ``shrink_factors``, ``smoothing_sigmas``, ``iterations`` and ``reinvert_every``, coarse to
+        fine.
     dof : int, optional
         Degrees of freedom of the affine stage: 3, 6, 7, 9 or 12.
     search_degrees : three numbers, optional
-        Rotations searched, ± degrees about x, y and z.
+        Largest rotations about x, y and z in the search for the affine's start, degrees in both directions.
     output : str
-        ``host``: warps and images come to main memory. ``device``: they stay in the device's memory, for
-        `Registration.on_device`; what asks for them in main memory fetches them once.
+        ``host`` copies warps and images to main memory. ``device`` leaves them in the device's memory, for
+        `Registration.on_device`; they are copied to main memory when they are first needed there.
     progress : bool or callable, optional
-        True shows a bar (tqdm if it is installed). A function is called with a `Report` after every iteration; an exception
-        that it raises stops the registration.
+        True shows a progress bar (by tqdm if it is installed). A function is called with a `Report` after every
+        iteration; an exception in the function stops the registration.
 
     Returns
     -------
@@ -308,7 +324,7 @@ def register(
     Raises
     ------
     Error
-        `InputError`, `OptionError`, `FileError` or `DeviceError`.
+        One of its subclasses `InputError`, `OptionError`, `FileError` and `DeviceError`.
 
     Examples
     --------
@@ -328,7 +344,7 @@ def register(
 
 
 def _keeps(output: str) -> bool:
-    """Whether results stay on the device."""
+    """Whether the argument ``output`` asks that results stay on the device."""
     if output not in ("host", "device"):
         raise OptionError(f"output: expected host or device, found `{output}`")
     return output == "device"
@@ -342,8 +358,8 @@ def _log(note: Optional[str]) -> None:
 class Fixed:
     """A fixed image that is prepared once, on one device, for any number of registrations.
 
-    The arguments are those of `register`. Registrations of several threads come one after the other; `register_many` overlaps
-    them.
+    The arguments are those of `register`. If several threads use the object, their registrations run one after another;
+    `register_many` runs several registrations at the same time.
 
     Examples
     --------
@@ -383,7 +399,7 @@ class Fixed:
         output: str = "host",
         progress: Progress = None,
     ) -> Registration:
-        """Registers a moving image, with its mask and its channels, to the fixed one. ``output`` is that of `register`."""
+        """Registers a moving image to this fixed image. The arguments are those of `register`."""
         moving_side = side(moving, "the moving image", channels, mask)
         with Follower(progress) as follower:
             native = self._native.register(moving_side, follower.callback, _keeps(output))
@@ -407,25 +423,28 @@ def register_many(
     dof: Optional[int] = None,
     search_degrees: Optional[Sequence[float]] = None,
 ) -> Iterator[Registration]:
-    """Registers many moving images to one fixed image. Some are read while others are computed.
+    """Registers many moving images to one fixed image. Images are read while earlier registrations run.
 
     Parameters
     ----------
     fixed : image
         The fixed image.
     movings : images
-        The moving images. Paths are read when their turn comes, so that few are in memory at once.
+        The moving images. If they are paths, each file is read shortly before its registration, so that few are in
+        memory.
     workers : int, optional
-        Registrations at the same time on each device: by default 4 on a GPU, 1 on the CPU, which uses all its cores.
+        Number of simultaneous registrations on each device. The default is 4 on a GPU and 1 on the CPU, which uses all
+        cores.
     device : str
-        As for `register`, or several GPUs: ``cuda:0,1``, ``cuda:all``; ``auto`` takes all there are.
+        As for `register`, or several GPUs: ``cuda:0,1``, ``cuda:all``; ``auto`` uses all GPUs.
     transform, preset, stages, fixed_mask, initial, linear, syn, levels, dof, search_degrees
         As for `register`.
 
     Yields
     ------
     Registration
-        In the order of the moving images. An image that cannot be registered raises when its turn comes.
+        The results in the order of the moving images. An image that cannot be registered raises its error in place of
+        its result.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Motion correction of series of volumes."""
+"""Motion correction of image series."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ._errors import InputError
 from ._images import ImageLike, SpatialImage, is_path, made, parts, path_of, read
 from ._options import _json
 
-#: Degrees of freedom by their number.
+#: Names of the transform models by their degrees of freedom.
 _DOF = {3: "translation", 6: "rigid", 7: "similarity", 9: "scales", 12: "affine"}
 
 
 class Series:
-    """The motion of a series: where the head is in each volume, and the series without that motion."""
+    """The result of a motion correction: the motion of the head in each volume, and the corrected series."""
 
     def __init__(self, native: _native.Series) -> None:
         self._native = native
@@ -32,37 +32,49 @@ class Series:
 
     @property
     def affines(self) -> NDArray[np.float64]:
-        """From points of the reference to points of each volume, N×4×4, RAS mm."""
+        """The affine of each volume, from points of the reference to points of the volume, N×4×4, RAS mm."""
         return np.array(self._native.affines)
 
     @property
     def parameters(self) -> NDArray[np.float64]:
-        """N×6: translations of the reference's centre, RAS mm, then rotations about x, y and z, radians."""
+        """Motion parameters of each volume, N×6: three translations, mm, then three rotations, radians.
+
+        The translations are those of the reference's centre, in RAS. The rotations are about x, y and z.
+        """
         return self._table[:, :6]
 
     @property
     def fd(self) -> NDArray[np.float64]:
-        """Framewise displacement of each volume since the one before, mm (Power et al. 2012); NaN for the first."""
+        """Framewise displacement since the previous volume, mm (Power et al. 2012). NaN for the first volume."""
         return self._table[:, 6]
 
     @property
     def rmsd(self) -> NDArray[np.float64]:
-        """Root mean squared deviation since the volume before, over a sphere of 80 mm, mm; NaN for the first."""
+        """Root mean squared displacement since the previous volume, mm. NaN for the first volume.
+
+        The mean is over a sphere with a radius of 80 mm.
+        """
         return self._table[:, 7]
 
     @property
     def dvars(self) -> NDArray[np.float64]:
-        """Root mean squared change of the corrected intensities since the volume before; NaN for the first."""
+        """DVARS of each volume. NaN for the first volume.
+
+        DVARS is the root mean squared change of the corrected intensities since the previous volume.
+        """
         return self._table[:, 8]
 
     @property
     def std_dvars(self) -> NDArray[np.float64]:
-        """DVARS as a multiple of what noise alone lets expect; NaN for the first."""
+        """Standardised DVARS: DVARS divided by its expected value for noise alone. NaN for the first volume."""
         return self._table[:, 9]
 
     @property
     def failed(self) -> list[tuple[int, str]]:
-        """Volumes that could not be aligned, counted from 0, and why; they have the transform of the volume before."""
+        """Volumes that could not be aligned: their numbers, counted from 0, and the reasons.
+
+        Such a volume gets the transform of the previous volume.
+        """
         return self._native.failed
 
     @property
@@ -72,13 +84,13 @@ class Series:
         return made(image.array, image.affine)
 
     def corrected_volume(self, index: int) -> SpatialImage:
-        """One corrected volume, counted from 0."""
+        """The corrected volume with this number, counted from 0."""
         image = self._native.corrected(range(len(self))[index])
         return made(image.array, image.affine)
 
     @property
     def corrected(self) -> SpatialImage:
-        """All corrected volumes, X×Y×Z×N, on the grid of the reference. They are computed when they are asked for."""
+        """The corrected series, X×Y×Z×N, on the grid of the reference. Each access computes it anew."""
         first = self._native.corrected(0)
         voxels = np.empty((*first.array.shape, len(self)), dtype=np.float32, order="F")
         for index in range(len(self)):
@@ -93,23 +105,23 @@ class Series:
         fsl: bool = False,
         report: bool = False,
     ) -> list[Path]:
-        """Writes the files of ``antsreg-gpu motion``.
+        """Writes the files that ``antsreg-gpu motion`` writes.
 
         Parameters
         ----------
         prefix : str
-            Start of all names, folder included: ``prefixmotion.tsv`` and so on.
+            Beginning of all paths, with the folder: the motion table becomes ``prefixmotion.tsv``.
         corrected : bool
             Whether the corrected series is written.
         fsl : bool
-            Whether FSL's matrices are written, one file a volume.
+            Whether the affines are also written as FSL's matrices, one file for each volume.
         report : bool
-            Whether a page to judge the result by is written.
+            Whether an HTML page for visual inspection is written.
 
         Returns
         -------
         list of paths
-            The files that were written. They appear together.
+            Paths of the written files. Either all files are replaced or none.
         """
         return self._native.save(os.fspath(prefix), corrected, fsl, report)
 
@@ -127,31 +139,33 @@ def register_series(
     keep_going: bool = False,
     progress: Union[None, bool, Callable[[int, int], object]] = None,
 ) -> Series:
-    """Aligns every volume of a series to a reference, as the command ``antsreg-gpu motion``.
+    """Aligns every volume of a series to a reference, as the command ``antsreg-gpu motion`` does.
 
     Parameters
     ----------
     series : image
         A series of volumes: a path, a 4-D image of nibabel, or (array X×Y×Z×N, affine).
     reference : str, int or image
-        ``"middle"``, ``"mean"`` (after a first pass), a volume's number counted from 0, or an image.
+        ``"middle"`` (the volume in the middle), ``"mean"`` (the mean of the series after a first alignment), the number
+        of a volume counted from 0, or an image.
     cost : str
-        ``"ncc"``, ``"lsq"``, ``"cr"`` or ``"nmi"``. For series whose contrast changes, such as diffusion, ``"cr"`` or
-        ``"nmi"``.
+        Cost function: ``"ncc"``, ``"lsq"``, ``"cr"`` or ``"nmi"``. Use ``"cr"`` or ``"nmi"`` for series whose contrast
+        changes, such as diffusion.
     dof : int
-        Degrees of freedom of each volume: 3, 6, 7, 9 or 12.
+        Degrees of freedom of each volume's affine: 3, 6, 7, 9 or 12.
     smoothing_sigmas_mm : tuple of float
-        Standard deviations of the smoothing, mm, one a level, coarse to fine.
+        Standard deviation of the Gaussian smoothing on each level, coarse to fine, mm.
     keep_going : bool
-        Whether a volume that cannot be aligned is left out, instead of an exception: see `Series.failed`.
+        Whether the correction continues if a volume cannot be aligned (see `Series.failed`), instead of raising an
+        exception.
     progress : bool or function
-        True for a line on standard error, or a function of the number of aligned volumes and of all. An exception in it stops
-        the work.
+        True shows a line on standard error. A function is called with the number of aligned volumes and the number of
+        all volumes; an exception in the function stops the correction.
 
     Returns
     -------
     Series
-        The motion, and the corrected series on demand.
+        The motion of each volume, and the corrected series.
 
     Examples
     --------
@@ -177,7 +191,7 @@ def register_series(
 
 
 def _volumes(series: ImageLike) -> tuple[str, Optional[list[_native.Image]], float]:
-    """The name of a series, its volumes if it is in memory, and the time from one to the next, seconds."""
+    """The name of a series, its volumes if it is in memory, and the time between volumes in s (0 if unknown)."""
     if is_path(series):
         return path_of(series), None, 0.0
     array, affine, name = parts(series, "the series")

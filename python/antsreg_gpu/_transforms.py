@@ -1,4 +1,4 @@
-"""Transforms: read, written, and applied to images, label maps and points."""
+"""Transforms: reading, writing, and application to images, label maps and points."""
 
 from __future__ import annotations
 
@@ -19,14 +19,17 @@ if TYPE_CHECKING:
 
     from ._registration import Registration
 
-#: A file (or ``[file,1]`` for the inverse of an affine), a matrix (4×4, RAS mm), a warp as (vectors X×Y×Z×3 in RAS mm,
-#: voxel-to-world matrix), a `Transform`, or a `Registration`, whose transforms go from fixed to moving points.
+#: What a function accepts as a transform: a file (or ``[file,1]`` for the inverse of an affine), a matrix (4×4, RAS
+#: mm), a warp as a pair (vectors X×Y×Z×3 in RAS mm, voxel-to-world matrix), a `Transform`, or a `Registration`. A
+#: registration stands for its transform from fixed to moving points.
 TransformLike: TypeAlias = "Union[str, os.PathLike[str], ArrayLike, tuple[ArrayLike, ArrayLike], Transform, Registration]"
 
 
 class Transform:
-    """Transforms in sequence. Points of an output go through them to points of an input, the first step first; an image of
-    the input is brought onto the grid of the output.
+    """A sequence of transforms from points of the output image to points of the input image.
+
+    A point goes through the first transform first. To resample the input image on the grid of the output image, each
+    output voxel is mapped by the sequence to a point of the input image.
 
     Examples
     --------
@@ -47,13 +50,16 @@ class Transform:
 
     @property
     def affine(self) -> Optional[NDArray[np.float64]]:
-        """All steps together, 4×4, RAS mm; None where one of them is a warp."""
+        """The composition of all transforms, 4×4, RAS mm. None if the sequence contains a warp."""
         matrix = self._chain.whole_affine()
         return None if matrix is None else np.array(matrix)
 
     @property
     def warps(self) -> list[tuple[NDArray[np.float32], NDArray[np.float64]]]:
-        """Every warp: its vectors (X×Y×Z×3, RAS mm, read-only) and their voxel-to-world matrix (4×4, RAS mm)."""
+        """The warps of the sequence: vectors (X×Y×Z×3, RAS mm) with their voxel-to-world matrix (4×4, RAS mm).
+
+        The arrays are read-only.
+        """
         found = []
         for step, kind in enumerate(self._chain.kinds):
             space = self._chain.space(step)
@@ -63,28 +69,28 @@ class Transform:
 
     @property
     def kinds(self) -> list[str]:
-        """What each step is: ``affine`` or ``warp``."""
+        """The type of each transform in the sequence: ``affine`` or ``warp``."""
         return self._chain.kinds
 
     def inverse(self) -> Transform:
-        """The inverse of affines. A warp has none that is exact; take the inverse warp of its registration."""
+        """The inverse of a sequence of affines. A warp has no exact inverse: use its registration's inverse warp."""
         matrix = self._chain.whole_affine()
         if matrix is None:
             raise InputError("a warp has no exact inverse; take the inverse warp that its registration gave")
         return Transform._of(_native.Chain.of_affine(matrix, True, "the inverse"))
 
     def transform_points(self, points: ArrayLike) -> NDArray[np.float64]:
-        """Points (N×3, RAS mm) of the output as points of the input."""
+        """Maps points (N×3, RAS mm) of the output image to the input image."""
         return _points(points, self._chain)
 
     def apply(
         self, image: ImageLike, reference: ImageLike, *, interpolation: str = "linear", outside: float = 0.0
     ) -> SpatialImage:
-        """An image of the input on the grid of a reference; see `antsreg_gpu.apply`."""
+        """Resamples an input image on the grid of a reference image; see `antsreg_gpu.apply`."""
         return apply(image, reference, self, interpolation=interpolation, outside=outside)
 
     def explain(self) -> str:
-        """In words, from which space to which each step goes."""
+        """A text that names, for each transform of the sequence, the spaces of its input and output points."""
         return self._chain.explain()
 
     def __repr__(self) -> str:
@@ -92,7 +98,7 @@ class Transform:
 
 
 def chain_of(given: Any, name: str) -> _native.Chain:
-    """One transform, whatever it was given as."""
+    """Converts a transform in any accepted form to the library's form."""
     if isinstance(given, _native.Chain):
         return given
     native = getattr(given, "_chain", None)
@@ -127,26 +133,26 @@ def apply(
     interpolation: str = "linear",
     outside: float = 0.0,
 ) -> SpatialImage:
-    """Brings an image onto the grid of a reference.
+    """Resamples an image on the grid of a reference image.
 
     Parameters
     ----------
     image : image
-        What is brought over.
+        The image to be resampled.
     reference : image
-        Its grid is that of the result; its voxels are not looked at.
+        The image whose grid the result gets. Its voxels are not used.
     transforms : transform or list of transforms
-        From points of the reference to points of the image, in the order of ``antsApplyTransforms``: a point goes through
-        the first one first.
+        Transforms from points of the reference to points of the image. A point goes through the first transform first,
+        as with ``antsApplyTransforms``.
     interpolation : str
         ``linear``, ``nearest``, ``bspline``, ``sinc``, ``gaussian``; for label maps ``generic-label``.
     outside : float
-        The value of voxels that come from outside the image.
+        Value of voxels whose points are outside the image.
 
     Returns
     -------
     image
-        Of single precision; of 32-bit integers for ``generic-label``.
+        The resampled image in single precision, or with 32-bit integers for ``generic-label``.
 
     Examples
     --------
@@ -158,7 +164,7 @@ def apply(
     chain, space = _joined(transforms), space_of(reference, "the reference")
     if interpolation == "generic-label":
         if outside != 0.0:
-            raise OptionError("outside: has no effect on label maps, outside of which is background")
+            raise OptionError("outside: has no effect on label maps, where points outside get label 0")
         labels, told = _native.resample_labels(read_labels(image, "the image"), space, chain, interpolation)
         _warn(told)
         return made(labels.array, labels.affine)
@@ -170,19 +176,20 @@ def apply(
 def apply_points(
     points: ArrayLike, transforms: Union[TransformLike, list[TransformLike]]
 ) -> NDArray[np.float64]:
-    """Brings points through transforms.
+    """Maps points by transforms.
 
     Parameters
     ----------
     points : array, N×3
-        RAS mm.
+        Points in RAS mm.
     transforms : transform or list of transforms
-        A point goes through the first one first: those of a registration bring points of the fixed image to the moving one.
+        A point goes through the first transform first. A `Registration` maps points of the fixed image to the moving
+        image.
 
     Returns
     -------
     array, N×3
-        RAS mm.
+        The mapped points in RAS mm.
 
     Examples
     --------
@@ -213,15 +220,17 @@ def read_transform(
     fixed: Optional[ImageLike] = None,
     moving: Optional[ImageLike] = None,
 ) -> Transform:
-    """Reads a transform: ITK's affines (``.mat``, ``.txt``, ``.tfm``), warps (``.nii.gz``) and composites (``.h5``), or,
-    where both images are given, FLIRT's matrices.
+    """Reads a transform from a file of ITK or FLIRT.
+
+    Files of ITK hold affines (``.mat``, ``.txt``, ``.tfm``), warps (``.nii.gz``) or composites (``.h5``). If both
+    images are given, the file is read as FLIRT's matrix.
 
     Parameters
     ----------
     path : path
-        The file.
+        Path of the file.
     fixed, moving : image, optional
-        FLIRT's reference and input, whose grids its matrices need.
+        FLIRT's reference and input images. Their grids are needed to interpret FLIRT's matrix.
     """
     if (fixed is None) != (moving is None):
         raise OptionError("FSL's matrices need both fixed and moving")
@@ -239,19 +248,21 @@ def write_transform(
     moving: Optional[ImageLike] = None,
     centre: Sequence[float] = (0.0, 0.0, 0.0),
 ) -> None:
-    """Writes an affine (``.mat``, ``.txt``, ``.tfm``), one warp (``.nii.gz``, ``.nii``) or all transforms of a sequence
-    (``.h5``) for ITK and ANTs; where both images are given, an affine as FLIRT's matrix.
+    """Writes transforms to a file for ITK and ANTs, or an affine as FLIRT's matrix.
+
+    The ending of the path chooses the format of ITK: one affine (``.mat``, ``.txt``, ``.tfm``), one warp (``.nii.gz``,
+    ``.nii``), or a whole sequence (``.h5``). If both images are given, an affine is written as FLIRT's matrix.
 
     Parameters
     ----------
     path : path
-        The file.
+        Path of the file.
     transform : transform
-        What the format holds.
+        An affine, a warp or a sequence, as the format allows.
     fixed, moving : image, optional
-        FLIRT's reference and input.
+        FLIRT's reference and input images.
     centre : three numbers
-        The centre that ITK's file names, RAS mm; it does not change the map.
+        Centre that is written to ITK's file of an affine, RAS mm. The mapping does not depend on the centre.
     """
     chain = chain_of(transform, "the transform")
     if (fixed is None) != (moving is None):

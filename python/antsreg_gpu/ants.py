@@ -1,10 +1,10 @@
-"""ANTsPy's functions on this package's engine.
+"""Functions with the signatures of ANTsPy, computed by this package.
 
 >>> import antsreg_gpu.ants as ants  # doctest: +SKIP
 >>> found = ants.registration(fixed, moving, type_of_transform="SyN")  # doctest: +SKIP
 
-Signatures and results are ANTsPy's: images are ANTsImages where they were given as such, transforms are files. What this
-engine has no counterpart for raises `Unsupported` with its name.
+Results have ANTsPy's form: images are ANTsImages if the inputs were ANTsImages, and transforms are files. An argument
+that this package does not support raises `Unsupported` with the argument's name.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ __all__ = [
 
 
 class Unsupported(Error, NotImplementedError):
-    """Something of ANTsPy's that this engine has no counterpart for."""
+    """Raised for an argument of ANTsPy that this package does not support."""
 
 
-#: The transform, and the metric of the deformable stage where the name says it.
+#: For each ``type_of_transform`` the model, and the metric of the deformable stage.
 _TYPES: dict[str, tuple[str, Optional[str]]] = {
     "Translation": ("translation", None),
     "Rigid": ("rigid", None),
@@ -74,7 +74,7 @@ _TYPES: dict[str, tuple[str, Optional[str]]] = {
 _SYN_METRICS = {"mattes": "mattes", "MI": "mattes", "CC": "cc"}
 _AFF_METRICS = {"mattes": "mi", "MI": "mi", "GC": "ncc", "meansquares": "lsq"}
 
-#: ANTsPy's default numbers, which its callers rarely change: one that is changed has an effect or is refused.
+#: Default values of ANTsPy that users rarely change. A changed value has its effect or is refused.
 _DEFAULT_ITERATIONS = (40, 20, 0)
 
 _INTERPOLATIONS = {
@@ -125,45 +125,47 @@ def registration(
     use_legacy_histogram_matching: bool = False,
     **kwargs: Any,
 ) -> dict[str, Any]:
-    """Registers a pair of images, as ``ants.registration``.
+    """Registers a pair of images, like ``ants.registration``.
 
     Parameters
     ----------
     fixed, moving : image
-        ANTsImages, or whatever `antsreg_gpu.register` takes.
+        ANTsImages, or any form that `antsreg_gpu.register` accepts.
     type_of_transform : str
         ``SyN``, ``SyNRA``, ``SyNCC``, ``SyNOnly``, ``Affine``, ``Similarity``, ``Rigid``, ``Translation``,
         ``antsRegistrationSyN[s]``, ``antsRegistrationSyNQuick[s]`` and others of these models.
     initial_transform : file, optional
-        An affine, or ``Identity``.
+        File with an affine, or ``Identity``.
     outprefix : str
-        Start of the names of the transforms; by default in a new temporary folder.
+        Beginning of the paths of the written transforms; by default in a new temporary folder.
     mask, moving_mask : image, optional
-        Voxels that count, in the last stage.
+        Masks of the fixed and the moving image, used in the last stage only.
     mask_all_stages : bool
-        The masks hold in all stages.
+        Whether the masks are used in all stages.
     syn_metric, aff_metric : str
-        ``mattes`` or ``CC``; ``mattes``, ``GC`` or ``meansquares``. Without ``aff_metric`` the affine stage uses this
-        engine's own cost, the correlation ratio.
+        Metric of SyN (``mattes`` or ``CC``) and of the affine stage (``mattes``, ``GC`` or ``meansquares``). With the
+        default ``aff_metric`` the affine stage uses the correlation ratio, the default cost of this package.
     reg_iterations : sequence of int
-        Most iterations of SyN on each level, coarse to fine; left at ANTsPy's default, this engine's own.
+        Largest number of iterations of SyN on each level, coarse to fine. ANTsPy's default stands for this package's
+        default.
     grad_step, flow_sigma, total_sigma, syn_sampling
-        As ANTs has them where they are changed; left at ANTsPy's default, this engine's own.
+        Options of SyN with their meaning in ANTs. ANTsPy's defaults stand for this package's defaults.
     use_legacy_histogram_matching : bool
-        Match the moving image's histogram to the fixed one's for SyN, as ITK does.
+        Whether the histogram of the moving image is matched to that of the fixed image before SyN, as ITK does it.
     restrict_transformation : sequence of float
-        Weights of the deformation's components along the axes of the world, such as ``(1, 1, 0)``.
+        Weights of the displacements along the world axes x, y and z, such as ``(1, 1, 0)``.
     write_composite_transform : bool
-        ``fwdtransforms`` and ``invtransforms`` are then the names of one ``.h5`` file each.
+        Whether the transforms of each direction are written to one ``.h5`` file.
     aff_iterations, aff_shrink_factors, aff_smoothing_sigmas, aff_sampling
-        This engine has its own search for the affine: a value that is given is replaced, with a warning.
+        Without effect, with a warning: this package has its own search for the affine.
     aff_random_sampling_rate, random_seed, singleprecision
-        Without effect: all voxels are sampled, there are no random numbers, and precision does not depend on it.
+        Without effect: all voxels are used, there are no random numbers, and the precision is fixed.
 
     Returns
     -------
     dict
-        ``warpedmovout``, ``warpedfixout``, ``fwdtransforms``, ``invtransforms``: the transforms for `apply_transforms`.
+        ``warpedmovout`` and ``warpedfixout`` are the warped images. ``fwdtransforms`` and ``invtransforms`` are the
+        transforms from fixed to moving points and back, for `apply_transforms`.
     """
     if type_of_transform not in _TYPES:
         raise Unsupported(f"type_of_transform={type_of_transform!r}: expected one of {', '.join(_TYPES)}")
@@ -192,7 +194,7 @@ def registration(
     if metric is not None:
         if syn_metric not in _SYN_METRICS:
             raise Unsupported(f"syn_metric={syn_metric!r}: expected mattes or CC")
-        # CC in the name or in the argument.
+        # Cross-correlation is chosen by the name of the transform or by ``syn_metric``.
         syn["metric"] = "cc" if _SYN_METRICS[syn_metric] == "cc" else metric
         if syn["metric"] == "cc" and syn_sampling != 32:
             syn["radius"] = int(syn_sampling)
@@ -263,21 +265,21 @@ def apply_transforms(
     verbose: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """Brings a moving image onto the grid of a fixed one, as ``ants.apply_transforms``.
+    """Resamples a moving image on the grid of a fixed image, like ``ants.apply_transforms``.
 
     Parameters
     ----------
     fixed, moving : image
-        The grid, and what is brought over.
+        The image whose grid the result gets, and the image to be resampled.
     transformlist : file or list of files
-        As ``registration`` gives them; the last one acts on the image first.
+        Transforms as `registration` returns them. A point of the fixed image goes through the first transform first.
     interpolator : str
         ``linear``, ``nearestNeighbor``, ``genericLabel``, ``multiLabel``, ``bSpline``, ``gaussian`` or a windowed sinc.
     whichtoinvert : list of bool, optional
-        Affines to be inverted. Without it, the affine that stands before a warp in a list of two is: that is the order of
-        ``invtransforms``.
+        Which transforms of the list are inverted; only affines can be inverted. By default the affine of a list
+        (affine, warp) is inverted, because ``invtransforms`` has this order.
     defaultvalue : float
-        The value of voxels that come from outside the moving image.
+        Value of voxels whose points are outside the moving image.
     """
     if imagetype != 0:
         raise Unsupported(f"imagetype={imagetype}: has no counterpart here")
@@ -290,7 +292,7 @@ def apply_transforms(
     files = [transformlist] if isinstance(transformlist, str) else list(transformlist)
     affines = [name for name in files if not name.endswith((".nii", ".nii.gz"))]
     if whichtoinvert is None:
-        # ANTsPy's own rule.
+        # ANTsPy has the same default: in a list (affine, warp) the affine is inverted.
         backward = len(files) == 2 and files[0] in affines and files[1] not in affines
         whichtoinvert = [backward and n == 0 for n in range(len(files))]
     if len(whichtoinvert) != len(files):
@@ -307,7 +309,7 @@ def apply_transforms(
 def create_jacobian_determinant_image(
     domain_image: Any, tx: Any, do_log: bool = False, geom: bool = False
 ) -> Any:
-    """Determinants of a warp in a file, as ``ants.create_jacobian_determinant_image``."""
+    """Jacobian determinants of a warp in a file, like ``ants.create_jacobian_determinant_image``."""
     if geom:
         raise Unsupported("geom: has no counterpart here")
     image = jacobian(tx).image
@@ -318,8 +320,10 @@ def create_jacobian_determinant_image(
 
 
 def label_overlap_measures(source_image: Any, target_image: Any) -> Any:
-    """Overlap of two label maps, as ``ants.label_overlap_measures``: a data frame if pandas is there, else a list of
-    dictionaries."""
+    """Overlap of two label maps, like ``ants.label_overlap_measures``.
+
+    Returns a data frame if pandas is installed, otherwise a list of dictionaries.
+    """
     found = overlap(_given(source_image, "source_image"), _given(target_image, "target_image"))
     columns = {
         "TotalOrTargetOverlap": "target_overlap",
@@ -340,7 +344,7 @@ def label_overlap_measures(source_image: Any, target_image: Any) -> Any:
         return rows
 
 
-#: ANTsPy's default of N4.
+#: ANTsPy's default convergence options of N4.
 _CONVERGENCE: dict[str, Any] = {"iters": [50, 50, 50, 50], "tol": 1e-7}
 
 
@@ -355,26 +359,27 @@ def n4_bias_field_correction(
     verbose: bool = False,
     weight_mask: Any = None,
 ) -> Any:
-    """Removes the shading of an image by N4, as ``ants.n4_bias_field_correction``.
+    """Corrects the shading of an image by N4, like ``ants.n4_bias_field_correction``.
 
     Parameters
     ----------
     image : image
-        What is corrected.
+        The image to be corrected.
     mask : image, optional
-        Voxels that count and are corrected. Without it all count, also those that are not above zero.
+        Mask of the voxels that are used and corrected. Without a mask all voxels are used, also those at or below zero.
     rescale_intensities : bool
-        Whether voxels in the mask are scaled to the range that they had.
+        Whether the corrected intensities in the mask are scaled to their original range.
     shrink_factor : int
-        The field is found on every so manieth voxel along each axis.
+        Subsampling for the estimation of the field: 4 uses every fourth voxel along each axis.
     convergence : dict
-        ``iters``, the most iterations of each level, and ``tol``.
+        ``iters`` is the largest number of iterations on each level, and ``tol`` is the convergence threshold.
     spline_param : float or list, optional
-        Distance of the splines, mm, or mesh elements along each axis; by default one element.
+        Spacing of the B-spline control points, mm, or the number of mesh elements along each axis; by default one
+        element.
     return_bias_field : bool
-        Gives the field instead of the corrected image.
+        Whether the bias field is returned instead of the corrected image.
     weight_mask : image, optional
-        How much each voxel counts.
+        Weight of each voxel.
     """
     space = space_of(_given(image, "image"), "image")
     axes = len(space.shape)
@@ -386,7 +391,7 @@ def n4_bias_field_correction(
         raise ValueError(f"spline_param has {len(elements)} values, expected 1 or {axes}")
     else:
         distance = elements[0] if isinstance(elements, Sequence) else elements
-        # ANTsPy hands on whole numbers.
+        # ANTsPy passes the spline distance to N4 as a whole number.
         mesh = {"distance-mm": float(int(distance))}
     options = {
         "shrink": int(shrink_factor),
@@ -402,7 +407,10 @@ def n4_bias_field_correction(
 
 
 def _levels(iterations: Sequence[int]) -> dict[str, Any]:
-    """ANTs' levels, one for each number of iterations; levels with 0 iterations are left out."""
+    """Levels by ANTs' rule: shrink factors, smoothing sigmas and iterations.
+
+    Levels with 0 iterations are left out.
+    """
     count = len(iterations)
     every = [(2**n, float(n), int(most)) for n, most in zip(range(count - 1, -1, -1), iterations)]
     used = [level for level in every if level[2] > 0]
@@ -414,7 +422,7 @@ def _levels(iterations: Sequence[int]) -> dict[str, Any]:
 
 
 def _restriction(weights: Sequence[float], deformable: bool) -> list[float]:
-    """Weights of the x, y and z components (world axes) of the displacements; two weights for a 2-D image."""
+    """Weights of displacements along the world axes x, y, z. For a 2-D image two weights are given; the third is 1."""
     given = [float(weight) for weight in weights]
     if not deformable or len(given) not in (2, 3):
         raise Unsupported(
@@ -435,7 +443,7 @@ def _start(given: Optional[Files]) -> Any:
 
 
 def _given(image: Any, name: str) -> Any:
-    """An image as this package takes it."""
+    """An image in a form that this package accepts."""
     if isinstance(image, (str, os.PathLike)):
         return image
     array, affine, _ = parts(image, name)
@@ -443,7 +451,7 @@ def _given(image: Any, name: str) -> Any:
 
 
 def _like(given: Any, image: Any) -> Any:
-    """A result as ANTsPy would give it, where an ANTsImage was given."""
+    """Converts a result to an ANTsImage if the given image was an ANTsImage."""
     if type(given).__module__.split(".")[0] not in ("ants", "antspyx"):
         return image
     ants: Any = importlib.import_module("ants")

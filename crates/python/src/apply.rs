@@ -44,7 +44,7 @@ pub fn resample_labels(
     let how = match interpolation {
         "generic-label" => LabelInterpolation::GenericLabel,
         "nearest" => LabelInterpolation::Nearest,
-        other => return Err(unknown("generic-label or nearest, of label maps", other)),
+        other => return Err(unknown("generic-label or nearest, because a label map is resampled", other)),
     };
     process::compute(py, || {
         let warnings = check(chain, onto, &labels.labels.grid, &labels.name)?;

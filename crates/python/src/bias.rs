@@ -1,4 +1,4 @@
-//! Images without the shading of their coil.
+//! N4 bias field correction for Python: removes the shading of images by the scanner's coil.
 
 use antsreg_study::bias::{Background, Correction};
 use antsreg_study::inputs;
@@ -9,8 +9,9 @@ use crate::image::Image;
 use crate::plan::read;
 use crate::process;
 
-/// The corrected image, and the factor at each voxel by which it was divided. `options` are those of N4, as JSON; those that
-/// are not given have their defaults. Without a mask the voxels above zero count.
+/// Corrects the shading of an image by N4. Returns the corrected image, and the bias field by which the image was
+/// divided, both on the image's grid. `options` are the options of N4 as JSON; missing options have their defaults.
+/// Without a mask all voxels above zero are used.
 #[pyfunction]
 #[pyo3(signature = (image, mask, weights, options, rescale))]
 pub fn bias_correct(

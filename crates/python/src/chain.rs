@@ -17,8 +17,8 @@ use crate::process;
 use crate::space::{Matrix, Space, affine_of, matrix};
 use crate::view;
 
-/// A sequence of transforms from points of an output to points of an input. The first transform acts first on a
-/// point.
+/// A sequence of transforms from points of the output image to points of the input image. A point goes through the
+/// first transform first.
 #[pyclass(frozen, module = "antsreg_gpu._native")]
 #[derive(Clone)]
 pub struct Chain(Steps);
@@ -32,20 +32,21 @@ enum Steps {
 
 #[pymethods]
 impl Chain {
-    /// Reads the transforms of a file: ITK's affines, warps and composites.
+    /// Reads the transforms in a file of ITK: an affine, a warp, or a composite of several transforms.
     #[staticmethod]
     fn read(py: Python, path: PathBuf, inverted: bool) -> Result<Chain, Failure> {
         process::compute(py, || Ok(transforms::read_chain(&[TransformFile { path, inverted }])?.into()))
     }
 
-    /// Reads FLIRT's matrix between two images.
+    /// Reads an affine in FLIRT's format. The grids of the fixed and the moving image are needed to convert it to RAS
+    /// mm.
     #[staticmethod]
     fn read_fsl(path: PathBuf, fixed: &Space, moving: &Space) -> Result<Chain, Failure> {
         let affine = fsl::read_matrix(&path, &fixed.grid, &moving.grid)?;
         Ok(TransformChain::from(vec![Transform::Affine(affine)]).into())
     }
 
-    /// Makes a chain of an affine, 4×4, RAS mm.
+    /// Makes a sequence of one affine, given as a 4×4 matrix in RAS mm.
     #[staticmethod]
     fn of_affine(given: Matrix, inverted: bool, name: &str) -> Result<Chain, Failure> {
         let mut steps = TransformChain::new();
@@ -54,7 +55,7 @@ impl Chain {
         Ok(steps.into())
     }
 
-    /// Makes a chain of a warp: displacements, X×Y×Z×3, RAS mm, with their voxel-to-world matrix.
+    /// Makes a sequence of one warp: displacement vectors in RAS mm (X×Y×Z×3) and their voxel-to-world matrix.
     #[staticmethod]
     fn of_warp(py: Python, vectors: PyReadonlyArray4<f32>, affine: Matrix, name: &str) -> Result<Chain, Failure> {
         let shape = vectors.shape();
@@ -73,7 +74,7 @@ impl Chain {
         })
     }
 
-    /// Joins chains to one sequence: a point goes through the first chain first.
+    /// Joins several sequences into one sequence. A point goes through the first of these sequences first.
     #[staticmethod]
     fn joined(chains: Vec<PyRef<Chain>>) -> Chain {
         match &chains[..] {
@@ -85,7 +86,7 @@ impl Chain {
         }
     }
 
-    /// The kind of each step: `affine` or `warp`.
+    /// The type of each transform in the sequence: `affine` or `warp`.
     #[getter]
     fn kinds(&self) -> Vec<&'static str> {
         let kind = |transform: &Transform| match transform {
@@ -95,7 +96,7 @@ impl Chain {
         self.steps().steps.iter().map(|step| kind(&step.transform)).collect()
     }
 
-    /// The matrix of a step, 4×4, RAS mm; `None` if the step is not affine.
+    /// The matrix of transform number `step` in the sequence, 4×4, RAS mm; `None` if that transform is a warp.
     fn affine(&self, step: usize) -> Option<Matrix> {
         match &self.steps().steps.get(step)?.transform {
             Transform::Affine(affine) => Some(matrix(affine)),
@@ -103,28 +104,29 @@ impl Chain {
         }
     }
 
-    /// The vectors of a step, X×Y×Z×3, RAS mm; `None` if the step is not a warp.
+    /// The displacement vectors of transform number `step`, X×Y×Z×3, RAS mm; `None` if that transform is an affine.
     fn vectors<'py>(slf: &Bound<'py, Self>, step: usize) -> Result<Bound<'py, PyAny>, Failure> {
         view::vectors(slf, |chain| chain.field(step).map(|field| (&field.grid, field.vectors.as_slice())))
     }
 
-    /// The grid of the vectors of a step; `None` if the step is not a warp.
+    /// The grid of the displacement vectors of transform number `step`; `None` if that transform is an affine.
     fn space(&self, step: usize) -> Option<Space> {
         let grid = self.field(step)?.grid.clone();
         Some(Space { grid, name: "a warp".into(), planar: false })
     }
 
-    /// The composition of all steps; `None` if a step is not affine.
+    /// The composition of all transforms as one 4×4 matrix, RAS mm; `None` if the sequence contains a warp.
     fn whole_affine(&self) -> Option<Matrix> {
         self.as_affine().map(|affine| matrix(&affine))
     }
 
-    /// A text that says from which space to which space each step leads.
+    /// A text that names, for each transform of the sequence, the spaces of its input and output points.
     fn explain(&self) -> String {
         self.steps().explain().to_string()
     }
 
-    /// Writes an affine for ITK (`.mat`, `.txt`, `.tfm`), or a warp (`.nii`, `.nii.gz`).
+    /// Writes the transforms for ITK: one affine (`.mat`, `.txt`, `.tfm`), one warp (`.nii`, `.nii.gz`), or the whole
+    /// sequence (`.h5`). `centre` is the centre that ITK's files of affines contain, RAS mm.
     fn write(&self, py: Python, path: PathBuf, centre: [f64; 3]) -> Result<(), Failure> {
         let name = path.to_string_lossy().to_lowercase();
         if transforms::is_nifti(&path) {
@@ -134,10 +136,13 @@ impl Chain {
                         process::compute(py, || Ok(itk::write_warp(path.as_path(), field)?))
                     }
                     Transform::Affine(_) => {
-                        Err(unsuitable(&path, "an affine; give a name that ends in .mat or .txt"))
+                        Err(unsuitable(&path, "an affine in a NIfTI file; give a name that ends in .mat or .txt"))
                     }
                 },
-                _ => Err(unsuitable(&path, "several transforms; write one after the other")),
+                _ => Err(unsuitable(
+                    &path,
+                    "several transforms in one NIfTI file; write a file for each transform, or one .h5 file",
+                )),
             };
         }
         if [".h5", ".hdf5"].iter().any(|extension| name.ends_with(extension)) {
@@ -147,15 +152,15 @@ impl Chain {
             });
         }
         if ![".mat", ".txt", ".tfm"].iter().any(|extension| name.ends_with(extension)) {
-            return Err(unsuitable(&path, "a name that ends in none of .mat, .txt, .tfm, .h5, .nii and .nii.gz"));
+            return Err(unsuitable(&path, "the name ends in none of .mat, .txt, .tfm, .h5, .nii and .nii.gz"));
         }
         match self.as_affine() {
             Some(affine) => Ok(itk::write_affine(&path, &affine, centre.into())?),
-            None => Err(unsuitable(&path, "a warp; give a name that ends in .nii.gz or .nii")),
+            None => Err(unsuitable(&path, "a warp in a file for affines; give a name that ends in .nii.gz or .nii")),
         }
     }
 
-    /// Writes an affine as FLIRT's matrix between two images.
+    /// Writes an affine in FLIRT's format, for a fixed image (FLIRT's reference) and a moving image (FLIRT's input).
     fn write_fsl(&self, path: PathBuf, fixed: &Space, moving: &Space) -> Result<(), Failure> {
         match self.as_affine() {
             Some(affine) => Ok(fsl::write_matrix(&path, &affine, &fixed.grid, &moving.grid)?),
@@ -165,17 +170,17 @@ impl Chain {
 }
 
 impl Chain {
-    /// The chain from fixed to moving points of a registration.
+    /// The transforms of a registration from points of the fixed image to points of the moving image.
     pub fn forward(found: Arc<Registration>) -> Chain {
         Chain(Steps::Forward(found))
     }
 
-    /// The chain from moving to fixed points of a registration.
+    /// The transforms of a registration from points of the moving image to points of the fixed image.
     pub fn backward(found: Arc<Registration>) -> Chain {
         Chain(Steps::Backward(found))
     }
 
-    /// The steps of the chain.
+    /// The transforms of this sequence, in order.
     pub fn steps(&self) -> &TransformChain {
         match &self.0 {
             Steps::Own(chain) => chain,
@@ -206,7 +211,7 @@ impl From<TransformChain> for Chain {
     }
 }
 
-/// Number of dimensions of a composite transform: two if its fields are those of slices.
+/// Number of dimensions for a composite file: two if a warp of the chain lies on the grid of a slice, otherwise three.
 fn dimensions(chain: &TransformChain) -> itk::Dimensions {
     let of_slices = chain.steps.iter().any(|step| match &step.transform {
         Transform::Displacement(field) => field.grid.is_slice(),
@@ -219,7 +224,7 @@ fn unsuitable(path: &std::path::Path, found: &str) -> Failure {
     Failure::own(Class::Input, format!("{}: cannot be written: {found}", path.display()))
 }
 
-/// The vectors of an array with any strides, first axis fastest.
+/// Copies the displacement vectors of an array of any memory order, so that the first axis varies fastest.
 fn rows_of(view: ArrayView4<f32>) -> Vec<[f32; 3]> {
     let (nx, ny, nz, _) = view.dim();
     let at = |voxel: usize| {

@@ -1,4 +1,4 @@
-//! Devices that are ready, kept from one registration to the next.
+//! Keeps devices open between the registrations of a Python process, because opening a GPU takes time.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -8,14 +8,14 @@ use pyo3::types::PyDict;
 
 use crate::error::{Class, Failure};
 
-/// The devices of this process that were opened.
+/// All devices that this process has opened.
 #[derive(Default)]
 struct Devices {
-    /// What `auto` stands for, once it was asked for.
+    /// The device that `auto` chose; `None` before `auto` was first requested.
     auto: Option<DeviceChoice>,
-    /// Each device, for others to be made beside it.
+    /// One handle of each opened device, from which handles for further registrations are made.
     opened: Vec<Device>,
-    /// Those that nothing runs on.
+    /// Handles of devices on which nothing runs now.
     idle: Vec<Device>,
 }
 
@@ -25,33 +25,34 @@ fn lock() -> MutexGuard<'static, Devices> {
     DEVICES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A device for one registration at a time. It is kept for the next one.
+/// A device reserved for one registration. On drop the device becomes available for the next registration.
 pub struct Lease {
     /// The device.
     pub device: Device,
-    /// Why it is the CPU, though a GPU would have been taken; told once.
+    /// Why `auto` chose the CPU instead of a GPU, for a message; `None` if there is nothing to report.
     pub instead_of_gpu: Option<String>,
 }
 
 impl Lease {
-    /// A device that was opened by [`open`].
+    /// A reservation of a device that [`open`] has returned.
     pub fn of(device: &Device) -> Lease {
         Lease { device: device.clone(), instead_of_gpu: None }
     }
 
-    /// The GPU with this number, to bring data to it.
+    /// Reserves the GPU with this number, in order to copy data to it.
     ///
     /// # Errors
-    /// A GPU that cannot be used.
+    /// If the GPU cannot be used.
     pub fn of_gpu(number: usize) -> Result<Lease, Failure> {
         let Opened { device, .. } = open(DeviceChoice::Cuda(number))?;
         Ok(Lease::of(&device))
     }
 
-    /// A device that suits these options and grids, and has room for the images of `uploaded`.
+    /// Reserves a device that supports these options and grids and has enough free memory, including that for the
+    /// images of the sides `uploaded`. `asked` is the device's name, such as `auto` or `cuda:1`.
     ///
     /// # Errors
-    /// A device that is unknown, cannot be used, or has too little memory.
+    /// If the device's name is unknown, or the device cannot be used or has too little memory.
     pub fn take(asked: &str, options: &Options, grids: &Grids, uploaded: &[&Side]) -> Result<Lease, Failure> {
         let asked = choice(asked)?;
         let fitted = open(asked)?.fit(asked, options, grids, uploaded)?;
@@ -72,7 +73,8 @@ impl Drop for Lease {
     }
 }
 
-/// A device that nothing else runs on.
+/// Returns a handle of a device on which nothing else runs: an idle handle, a further handle of an opened device, or a
+/// newly opened device.
 pub fn open(asked: DeviceChoice) -> Result<Opened, register::Error> {
     let mut devices = lock();
     let wanted = match asked {
@@ -95,7 +97,7 @@ pub fn open(asked: DeviceChoice) -> Result<Opened, register::Error> {
     Ok(opened)
 }
 
-/// Releases the devices that nothing runs on, with the memory of GPUs that is kept for the next registration.
+/// Closes the idle devices, and returns the GPU memory that is kept for later registrations to the system.
 #[pyfunction]
 pub fn release_devices(py: Python) -> Result<(), Failure> {
     crate::process::compute(py, || {
@@ -105,7 +107,7 @@ pub fn release_devices(py: Python) -> Result<(), Failure> {
     })
 }
 
-/// The devices of this machine: the CPU, then every GPU that can be used.
+/// Lists the devices of this machine for Python: the CPU, then every GPU that can be used.
 #[pyfunction]
 pub fn devices(py: Python<'_>) -> Result<Vec<Bound<'_, PyDict>>, Failure> {
     let gpus = py.detach(register::gpus).unwrap_or_default();
@@ -113,13 +115,14 @@ pub fn devices(py: Python<'_>) -> Result<Vec<Bound<'_, PyDict>>, Failure> {
     all.map(|device| as_dict(py, &device).map_err(Failure::Python)).collect()
 }
 
-/// Why no GPU can be used, if that is so.
+/// The reason why no GPU can be used; `None` if a GPU can be used.
 #[pyfunction]
 pub fn why_no_gpu(py: Python) -> Option<String> {
     py.detach(register::gpus).err().map(|reason| reason.to_string())
 }
 
-/// A device in Python's terms.
+/// A Python dictionary that describes a device: its name for `device=`, and for a GPU also model, compute capability,
+/// driver version and memory in bytes.
 pub fn as_dict<'py>(py: Python<'py>, device: &Description) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("device", device.choice().to_string())?;

@@ -20,14 +20,14 @@ use crate::image::Image;
 use crate::process;
 use crate::space::{Matrix, Space};
 
-/// The name of a capsule whose array has not been taken.
+/// Name of a DLPack capsule whose array no library has taken yet.
 const FRESH: &CStr = c"dltensor";
-/// The device types `kDLCPU` and `kDLCUDA`.
+/// DLPack's numbers for device types: `kDLCPU` (main memory) and `kDLCUDA` (GPU).
 const DEVICES: [i32; 2] = [1, 2];
-/// The data type of single-precision numbers.
+/// DLPack's description of the data type single-precision floating point.
 const FLOAT: DataType = DataType { code: 2, bits: 32, lanes: 1 };
 
-/// The structure `DLDevice`.
+/// DLPack's C structure `DLDevice`: type and number of a device.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Device {
@@ -35,7 +35,7 @@ struct Device {
     number: i32,
 }
 
-/// The structure `DLDataType`.
+/// DLPack's C structure `DLDataType`: the type of the numbers in an array.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct DataType {
@@ -44,7 +44,7 @@ struct DataType {
     lanes: u16,
 }
 
-/// The structure `DLTensor`.
+/// DLPack's C structure `DLTensor`: the address, device, shape and strides of an array.
 #[repr(C)]
 #[derive(Debug)]
 struct Tensor {
@@ -57,7 +57,7 @@ struct Tensor {
     byte_offset: u64,
 }
 
-/// The structure `DLManagedTensor`.
+/// DLPack's C structure `DLManagedTensor`: an array with the function that releases it.
 #[repr(C)]
 #[derive(Debug)]
 struct Managed {
@@ -66,16 +66,17 @@ struct Managed {
     deleter: Option<unsafe extern "C" fn(*mut Managed)>,
 }
 
-/// The description of an array on a GPU.
+/// An array on a GPU: number of the GPU, address in GPU memory, and shape in elements.
 struct Described {
     number: usize,
     address: u64,
     shape: Vec<usize>,
 }
 
-/// Copies an array on a GPU to an image: Z×Y×X (or Y×X for a slice) of adjacent numbers in single precision, with its
-/// voxel-to-world matrix (4×4, RAS mm). The array is given as a capsule that is ready for the legacy default stream.
-/// The owner keeps the array.
+/// Copies an array on a GPU to an image on the same GPU. `capsule` is a DLPack capsule of the array; work on CUDA's
+/// legacy default stream may already read the array. The array has the axes Z×Y×X (or Y×X for a slice), in single
+/// precision and without gaps. `affine` is the voxel-to-world matrix (4×4, RAS mm). The caller's library keeps the
+/// array.
 pub fn image(py: Python, capsule: &Bound<PyCapsule>, affine: Matrix, name: PathBuf) -> Result<Image, Failure> {
     let Described { number, address, mut shape } = described(capsule, &name)?;
     shape.reverse();
@@ -85,8 +86,9 @@ pub fn image(py: Python, capsule: &Bound<PyCapsule>, affine: Matrix, name: PathB
         let Some(cuda) = lease.device.cuda() else {
             return Err(Failure::own(Class::Device, format!("{}: there is no GPU {number}", name.display())));
         };
-        // SAFETY: the capsule describes memory with as many numbers, and is held until this returns. The legacy default stream
-        // waits for work that still writes there.
+        // SAFETY: the capsule describes an array on this GPU with one number for each voxel of `grid`, and the caller
+        // holds the capsule until this function returns. Work that still writes the array is ordered before the copy by
+        // the legacy default stream.
         let voxels = unsafe { cuda.image_at(grid.shape, address) }.map_err(registering::Error::from)?;
         match registering::Image::of_cuda(cuda, grid, voxels) {
             Ok(image) => Ok(Image::on_device(image, name, planar)),
@@ -99,30 +101,35 @@ pub fn image(py: Python, capsule: &Bound<PyCapsule>, affine: Matrix, name: PathB
     })
 }
 
-/// Reads the structure in a capsule.
+/// Reads the description of an array from a DLPack capsule. Refuses arrays that are not in single precision, not
+/// without gaps, or not on a GPU.
 fn described(capsule: &Bound<PyCapsule>, name: &std::path::Path) -> Result<Described, Failure> {
     let refuse = |what: String| Failure::own(Class::Input, format!("{}: {what}", name.display()));
     let pointer = capsule.pointer_checked(Some(FRESH)).map_err(Failure::Python)?;
-    // SAFETY: a capsule of this name points to this structure, which lives as long as the capsule.
+    // SAFETY: a capsule with the name `dltensor` holds a pointer to a `DLManagedTensor`, which lives as long as the
+    // capsule.
     let tensor = unsafe { &pointer.cast::<Managed>().as_ref().tensor };
     let axes = usize::try_from(tensor.axes).unwrap_or_default();
     let Device { kind, number } = tensor.device;
     if kind != DEVICES[1] || tensor.kind != FLOAT || !(2..=3).contains(&axes) {
         let DataType { code, bits, lanes } = tensor.kind;
         return Err(refuse(format!(
-            "an array of {axes} axes, type {code}/{bits}/{lanes}, on a device of kind {kind}; expected 2 or 3 axes of single \
-             precision on a GPU of NVIDIA"
+            "found an array of {axes} axes with DLPack data type {code}/{bits}/{lanes} on DLPack device type {kind}; \
+             expected 2 or 3 axes of single precision (2/32/1) on an NVIDIA GPU (2)"
         )));
     }
-    // SAFETY: as many numbers as there are axes; no strides mean that the last axis is the fastest.
+    // SAFETY: by the DLPack protocol, `shape` points to one number for each of the `axes` axes.
     let shape = unsafe { std::slice::from_raw_parts(tensor.shape, axes) };
-    // SAFETY: strides that are not null are as many numbers as there are axes.
+    // SAFETY: by the DLPack protocol, `strides` is null (the array has no gaps and the last axis varies fastest) or
+    // points to one number for each of the `axes` axes.
     let strides =
         NonNull::new(tensor.strides).map(|strides| unsafe { std::slice::from_raw_parts(strides.as_ptr(), axes) });
     let mut expected = 1;
     for axis in (0..axes).rev() {
         if strides.is_some_and(|strides| shape[axis] != 1 && strides[axis] != expected) {
-            return Err(refuse("the numbers are not adjacent, the last axis fastest".into()));
+            return Err(refuse(
+                "expected a contiguous array whose last axis varies fastest, found other strides".into(),
+            ));
         }
         expected *= shape[axis];
     }
@@ -134,12 +141,13 @@ fn described(capsule: &Bound<PyCapsule>, name: &std::path::Path) -> Result<Descr
     })
 }
 
-/// A result in the memory of the device that computed it, for `from_dlpack` of PyTorch, CuPy, JAX or numpy.
+/// A warp or image of a result in the memory of the device that computed it. PyTorch, CuPy, JAX and numpy read it by
+/// `from_dlpack`.
 #[pyclass(frozen, module = "antsreg_gpu._native")]
 pub struct DeviceArray(Lent);
 
 impl DeviceArray {
-    /// Makes the array; for a slice, without the axes of one element.
+    /// Makes the array. For a slice (`planar`) the axes of one element are left out.
     pub fn new(lent: Lent, planar: bool) -> DeviceArray {
         DeviceArray(if planar { lent.planar() } else { lent })
     }
@@ -154,19 +162,19 @@ impl DeviceArray {
 
 #[pymethods]
 impl DeviceArray {
-    /// Elements along each axis.
+    /// Number of elements along each axis.
     #[getter]
     fn shape(&self) -> Vec<usize> {
         self.0.shape().to_vec()
     }
 
-    /// Type of the device's memory (1 main memory, 2 CUDA), and number of the device.
+    /// DLPack's type of the memory (1 for main memory, 2 for CUDA), and the number of the device.
     fn __dlpack_device__(&self) -> (i32, i32) {
         let Device { kind, number } = self.device();
         (kind, number)
     }
 
-    /// Returns the array as a capsule. The array is complete, so that no stream needs to wait for it.
+    /// Returns the array as a DLPack capsule. All writes to the array have finished, so no stream needs to wait.
     #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
     fn __dlpack__<'py>(
         &self,
@@ -178,11 +186,14 @@ impl DeviceArray {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let _ = (stream, max_version);
         if dl_device.is_some_and(|wanted| wanted != self.__dlpack_device__()) || copy == Some(true) {
-            return Err(PyBufferError::new_err("the array is lent where it is, and not copied"));
+            return Err(PyBufferError::new_err(
+                "this array cannot be copied or moved to another device; leave out copy=True and dl_device",
+            ));
         }
         let export = NonNull::from(Box::leak(Box::new(Export::of(self.0.clone(), self.device()))));
-        // SAFETY: the export begins with the structure. It lives until its deleter is called, by the library that takes it
-        // from the capsule, or by the destructor of the capsule.
+        // SAFETY: the pointer is to an `Export`, which begins with the `DLManagedTensor` that a `dltensor` capsule must
+        // hold. The export lives until its deleter is called, either by the library that takes the array or by the
+        // capsule's destructor.
         unsafe { PyCapsule::new_with_pointer_and_destructor(py, export.cast(), FRESH, Some(destroy)) }
     }
 
@@ -191,7 +202,7 @@ impl DeviceArray {
     }
 }
 
-/// The structure that is passed to the other library, with the memory that it points to.
+/// An array passed to another library: DLPack's structure first, then the memory to which its pointers lead.
 #[repr(C)]
 struct Export {
     managed: Managed,
@@ -218,21 +229,22 @@ impl Export {
     }
 }
 
-/// Releases an export.
+/// Frees an export when the other library no longer needs the array. DLPack's deleter.
 ///
 /// # Safety
-/// `managed` came from [`DeviceArray::__dlpack__`], and nothing uses it any more.
+/// `managed` came from [`DeviceArray::__dlpack__`] and is not used after this call.
 unsafe extern "C" fn delete(managed: *mut Managed) {
-    // SAFETY: the caller's promise; the structure is the first of the export.
+    // SAFETY: by the function's contract `managed` is the first field of a boxed `Export` that nothing else uses.
     drop(unsafe { Box::from_raw(managed.cast::<Export>()) });
 }
 
-/// Releases the export of a capsule whose array was not taken.
+/// Destructor of a capsule: frees the export if no library has taken the array.
 ///
 /// # Safety
-/// Called by Python when the capsule ends.
+/// Only Python may call this function, when it destroys the capsule.
 unsafe extern "C" fn destroy(capsule: *mut ffi::PyObject) {
-    // SAFETY: the capsule is alive. A library that takes the array gives the capsule another name.
+    // SAFETY: Python calls this while the capsule is still alive. A library that takes the array renames the capsule,
+    // so a valid capsule named `dltensor` still owns its export.
     unsafe {
         if ffi::PyCapsule_IsValid(capsule, FRESH.as_ptr()) == 1 {
             delete(ffi::PyCapsule_GetPointer(capsule, FRESH.as_ptr()).cast());

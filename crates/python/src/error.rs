@@ -1,4 +1,4 @@
-//! Converts errors of the libraries to exceptions of the package, with the texts of the libraries.
+//! Converts errors of the Rust libraries to Python exceptions of the package `antsreg_gpu`. The messages stay the same.
 
 use antsreg_core::io::{self, ErrorKind};
 use antsreg_core::{ChainError, GridMismatch};
@@ -8,14 +8,14 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 
-/// The failure of a call.
+/// Why a call from Python failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// An error of the library.
+    /// An error of the Rust libraries.
     Study(Box<study::Error>),
     /// An exception of Python: Ctrl-C, or an exception of a callback.
     Python(PyErr),
-    /// An error of this module.
+    /// An error that this module found, with the class of its Python exception and its message.
     Own(Class, String),
 }
 
@@ -54,7 +54,7 @@ impl Class {
         }
     }
 
-    /// An exception of this class.
+    /// Makes a Python exception of this class with this message.
     fn exception(self, text: String) -> PyErr {
         static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
         Python::attach(|py| {
@@ -65,7 +65,7 @@ impl Class {
         })
     }
 
-    /// The class of a failure of the libraries.
+    /// The exception class for an error of the Rust libraries.
     fn of(error: &study::Error) -> Class {
         match error {
             study::Error::File(error) => match &error.kind {
@@ -98,7 +98,7 @@ impl Class {
 }
 
 impl Failure {
-    /// Makes a failure of this module.
+    /// Makes an error that this module found.
     pub fn own(class: Class, text: impl Into<String>) -> Failure {
         Failure::Own(class, text.into())
     }
@@ -120,17 +120,17 @@ impl From<Failure> for PyErr {
     }
 }
 
-/// The failure for a file or array called `name` that cannot be used.
+/// The error for a file or array called `name` that cannot be used.
 pub fn refused(name: &std::path::Path, kind: ErrorKind) -> Failure {
     io::Error { path: name.into(), kind }.into()
 }
 
-/// The failure for transforms that cannot form a chain.
+/// The error for transforms that cannot be combined into a sequence.
 pub fn chain(error: ChainError) -> Failure {
     study::Error::from(error).into()
 }
 
-/// The failure for two volumes on different grids.
+/// The error for two volumes on different grids.
 pub fn grids(error: GridMismatch) -> Failure {
     study::Error::from(error).into()
 }

@@ -1,4 +1,4 @@
-//! Fuses the labels of several atlases.
+//! Label fusion for Python: combines the label maps of several atlases.
 
 use antsreg_study::labels::{CarriedAtlas, Fusion};
 use pyo3::prelude::*;
@@ -10,8 +10,8 @@ use crate::labels::Labels;
 use crate::plan::{merge, read, unreadable};
 use crate::process;
 
-/// Fuses the label maps of atlases whose images and labels have been resampled on the grid of the target. The options
-/// are JSON with a `kind`; missing options have their defaults.
+/// Fuses the label maps of several atlases. Images and label maps of the atlases have already been resampled on the
+/// grid of the target image. `options` are JSON, with the fusion method as `kind`; missing options have their defaults.
 #[pyfunction]
 pub fn fuse(
     py: Python,

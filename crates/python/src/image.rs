@@ -1,4 +1,4 @@
-//! Images of Python: read from files, or copied from arrays.
+//! Images for Python: read from files, or copied from arrays.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,23 +20,23 @@ use crate::process;
 use crate::space::{Matrix, Space, matrix};
 use crate::view;
 
-/// An image in main memory or on a device: voxels in single precision, where they lie, and what messages call it.
+/// An image in main memory or in GPU memory: voxels in single precision, their grid, and a name for messages.
 #[pyclass(frozen, module = "antsreg_gpu._native")]
 #[derive(Debug, Clone)]
 pub struct Image {
-    /// The voxels and their grid.
+    /// The voxels with their grid.
     pub image: registering::Image,
-    /// What messages call it.
+    /// The name of the image in messages: the path of its file, or the name of an argument.
     pub name: PathBuf,
-    /// Whether it came, and goes, as an array of two axes.
+    /// Whether Python sees the image as a two-dimensional array.
     pub planar: bool,
-    /// A warning about its header.
+    /// A warning about the header of the image's file.
     warning: Option<String>,
 }
 
 #[pymethods]
 impl Image {
-    /// Reads an image, with contrast or not.
+    /// Reads an image from a file. An image whose voxels are all equal is accepted.
     #[staticmethod]
     fn read(py: Python, path: PathBuf) -> Result<Image, Failure> {
         process::compute(py, || {
@@ -45,14 +45,15 @@ impl Image {
         })
     }
 
-    /// Copies an array on a GPU, given by a capsule of DLPack: its axes reversed (Z×Y×X), the numbers adjacent, in single
-    /// precision, ready for the legacy default stream. The voxels stay on that GPU.
+    /// Copies an array on a GPU to an image on the same GPU. `capsule` is a DLPack capsule of an array with the axes
+    /// Z×Y×X, in single precision and without gaps; work on CUDA's legacy default stream may already read the array.
     #[staticmethod]
     fn of_dlpack(py: Python, capsule: &Bound<PyCapsule>, affine: Matrix, name: PathBuf) -> Result<Image, Failure> {
         dlpack::image(py, capsule, affine, name)
     }
 
-    /// Copies an array (X×Y×Z, or X×Y of a slice) with its voxel-to-world matrix (4×4, RAS mm).
+    /// Copies a numpy array (X×Y×Z, or X×Y for a slice) to an image. `affine` is its voxel-to-world matrix (4×4, RAS
+    /// mm). NaN and infinite voxels are refused.
     #[staticmethod]
     fn copy(py: Python, array: PyReadonlyArrayDyn<f32>, affine: Matrix, name: PathBuf) -> Result<Image, Failure> {
         let Space { grid, name, planar } = Space::new(array.as_array().shape().to_vec(), affine, name)?;
@@ -65,7 +66,8 @@ impl Image {
         })
     }
 
-    /// As `copy`, of a volume of a series: its voxels may be NaN or infinite.
+    /// Copies one volume of a series, given as a numpy array (X×Y×Z), to an image. Unlike with `copy`, voxels may be
+    /// NaN or infinite.
     #[staticmethod]
     fn copy_volume(
         py: Python,
@@ -81,31 +83,31 @@ impl Image {
         })
     }
 
-    /// Writes the image, `.nii` or `.nii.gz`.
+    /// Writes the image to a `.nii` or `.nii.gz` file.
     fn write(&self, py: Python, path: PathBuf) -> Result<(), Failure> {
         process::compute(py, || Ok(nifti::write_volume(path.as_path(), self.volume()?)?))
     }
 
-    /// The voxels, X×Y×Z or X×Y, read-only and not copied.
+    /// The voxels as a numpy array, X×Y×Z or X×Y for a slice. The array is read-only and shares the image's memory.
     #[getter]
     fn array<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>, Failure> {
         slf.get().volume()?;
         view::voxels(slf, slf.get().planar, |image| image.image.in_main_memory().map(Arc::as_ref))
     }
 
-    /// From voxel indices to the world, 4×4, RAS mm.
+    /// The map from voxel indices to the world, 4×4, RAS mm.
     #[getter]
     fn affine(&self) -> Matrix {
         matrix(&self.image.grid().voxel_to_world())
     }
 
-    /// Where the voxels lie.
+    /// The grid of the image.
     #[getter]
     fn space(&self) -> Space {
         Space { grid: self.image.grid().clone(), name: self.name.clone(), planar: self.planar }
     }
 
-    /// A warning about the header of its file, if there is one.
+    /// A warning about the header of the image's file; `None` if the header is unambiguous.
     #[getter]
     fn warning(&self) -> Option<String> {
         self.warning.clone()
@@ -113,31 +115,31 @@ impl Image {
 }
 
 impl Image {
-    /// An image that was computed.
+    /// Makes an image of voxels that were computed in main memory.
     pub fn made(volume: Volume, name: &str, planar: bool) -> Image {
         Image { image: volume.into(), name: name.into(), planar, warning: None }
     }
 
-    /// An image on a device.
+    /// Makes an image of voxels in GPU memory.
     pub fn on_device(image: registering::Image, name: PathBuf, planar: bool) -> Image {
         Image { image, name, planar, warning: None }
     }
 
-    /// The image under its name.
+    /// The image together with its name.
     pub fn named(&self) -> Named {
         Named { name: self.name.clone(), image: self.image.clone() }
     }
 
-    /// The image in main memory.
+    /// The voxels in main memory, copied from the GPU if necessary.
     ///
     /// # Errors
-    /// A device that holds the image and fails.
+    /// If the GPU that holds the image fails.
     pub fn volume(&self) -> Result<&Volume, Failure> {
         Ok(self.image.volume()?)
     }
 }
 
-/// Refuses voxels that are no finite numbers.
+/// Fails if a voxel is NaN or infinite.
 fn check_finite(volume: &Volume, name: &Path) -> Result<(), Failure> {
     let voxels = &volume.voxels;
     let Some(first) = voxels.par_iter().position_first(|value| !value.is_finite()) else { return Ok(()) };
@@ -147,7 +149,7 @@ fn check_finite(volume: &Volume, name: &Path) -> Result<(), Failure> {
     Err(refused(name, ErrorKind::NotFinite { count, first }))
 }
 
-/// The values of an array of two or three axes, whatever its strides, first axis fastest.
+/// Copies an array of two or three axes and any memory order, so that the first axis varies fastest.
 pub fn first_axis_fastest<T: Copy + Default + Send + Sync>(view: ArrayViewD<T>) -> Vec<T> {
     let turned = view.reversed_axes();
     if let Some(values) = turned.as_slice() {

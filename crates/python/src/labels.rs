@@ -1,4 +1,4 @@
-//! Label maps of Python.
+//! Label maps for Python: read from files, or copied from arrays.
 
 use std::path::PathBuf;
 
@@ -22,19 +22,20 @@ pub struct Labels {
     pub labels: LabelVolume,
     /// The name of the label map in messages.
     pub name: PathBuf,
-    /// Whether the array of Python has two axes.
+    /// Whether Python sees the label map as a two-dimensional array.
     pub planar: bool,
 }
 
 #[pymethods]
 impl Labels {
-    /// Reads a label map.
+    /// Reads a label map from a file.
     #[staticmethod]
     fn read(py: Python, path: PathBuf) -> Result<Labels, Failure> {
         process::compute(py, || Ok(Labels { labels: inputs::labels(&path)?, planar: false, name: path }))
     }
 
-    /// Copies an array (X×Y×Z, or X×Y of a slice) with its voxel-to-world matrix (4×4, RAS mm).
+    /// Copies a numpy array (X×Y×Z, or X×Y for a slice) to a label map. `affine` is its voxel-to-world matrix (4×4, RAS
+    /// mm).
     #[staticmethod]
     fn copy(py: Python, array: PyReadonlyArrayDyn<i32>, affine: Matrix, name: PathBuf) -> Result<Labels, Failure> {
         let Space { grid, name, planar } = Space::new(array.as_array().shape().to_vec(), affine, name)?;
@@ -44,12 +45,12 @@ impl Labels {
         })
     }
 
-    /// Writes the label map, `.nii` or `.nii.gz`, in the smallest integer type that holds it.
+    /// Writes the label map to a `.nii` or `.nii.gz` file, in the smallest integer type that holds all labels.
     fn write(&self, py: Python, path: PathBuf) -> Result<(), Failure> {
         process::compute(py, || Ok(nifti::write_labels(path.as_path(), &self.labels)?))
     }
 
-    /// The labels, X×Y×Z or X×Y, read-only and not copied.
+    /// The labels as a numpy array, X×Y×Z or X×Y for a slice. The array is read-only and shares the label map's memory.
     #[getter]
     fn array<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>, Failure> {
         view::labels(slf, slf.get().planar, |map| &map.labels)

@@ -1,6 +1,6 @@
-//! The native part of the Python package `antsreg_gpu`: volumes, transforms and registrations as objects that hold memory of
-//! this library and lend it to numpy without a copy. It holds no knowledge about registration. The package itself, in `python/`,
-//! reads what users give (paths, images of other libraries) and shows what comes back.
+//! Native part of the Python package `antsreg_gpu`. Volumes, transforms and registrations are Python objects that own
+//! memory of this library; numpy arrays share that memory without a copy. The algorithms are in other crates. The
+//! Python part, in `python/`, reads what users give (paths, images of other libraries) and presents the results.
 
 mod apply;
 mod bias;
@@ -23,7 +23,7 @@ mod series;
 mod space;
 mod view;
 
-/// The module `antsreg_gpu._native`.
+/// The Python module `antsreg_gpu._native`.
 #[pyo3::pymodule(name = "_native")]
 mod native {
     #[pymodule_export]
@@ -61,7 +61,7 @@ mod native {
     #[pymodule_export]
     use crate::space::Space;
 
-    /// The version of the library.
+    /// The version of the library, such as `0.2.0`.
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
 }

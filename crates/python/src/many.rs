@@ -1,4 +1,5 @@
-//! Many moving sides to one fixed side: read, computed and finished at the same time, on the workers of all devices.
+//! Registers many moving images to one fixed image. Reading, registration and resampling of different images run at the
+//! same time, on all chosen devices.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,17 +22,18 @@ use crate::register::{From, Ready, Side};
 use crate::registration::Registration;
 use crate::space::Matrix;
 
-/// From one look at the signals to the next.
+/// Longest wait for a result between two checks for Ctrl-C.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Workers of a GPU unless their number is given. As many moving sides are read before the devices are ready, and as many
-/// results wait until they are taken.
+/// Default number of workers on a GPU. Also the number of moving images that are read before the devices are ready, and
+/// the default number of finished results that are kept for the caller.
 const USUAL_WORKERS: usize = 4;
 
-/// What comes from the workers: the result of a number, or why no further one comes.
+/// What the computing threads send: the number of a moving image with its result, or an error after which no result
+/// follows.
 type Arrived = Result<(usize, Result<Registration, Failure>), Failure>;
 
-/// The results of many registrations, in the order of their moving sides.
+/// Python iterator over the results of many registrations, in the order of the moving images.
 #[pyclass(frozen, module = "antsreg_gpu._native")]
 pub struct Many {
     state: Mutex<State>,
@@ -41,14 +43,14 @@ pub struct Many {
 
 struct State {
     arrived: Option<Receiver<Arrived>>,
-    /// Results that came before their turn.
+    /// Finished results of moving images whose predecessors are not finished, by the number of the moving image.
     early: HashMap<usize, Result<Registration, Failure>>,
     next: usize,
     count: usize,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What all registrations share.
+/// Inputs and options that all registrations have in common.
 struct Task {
     fixed: Side,
     options: Arc<Options>,
@@ -59,13 +61,14 @@ struct Task {
     count: usize,
     stop: Arc<AtomicBool>,
     notes: Arc<Mutex<Vec<String>>>,
-    /// The only device, to upload images while its workers compute.
+    /// The GPU to which moving images are uploaded before their registration begins. Set only if a single GPU is used.
     upload: OnceLock<Device>,
 }
 
 #[pymethods]
 impl Many {
-    /// Starts to register. `load` gives the moving side of a number; it is called from other threads.
+    /// Starts the registrations on background threads. `load` is a Python function that returns the moving side with a
+    /// given number; several threads call it.
     #[new]
     #[pyo3(signature = (fixed, plan, devices, workers, count, load, start, matrix=None))]
     #[expect(clippy::too_many_arguments, reason = "one for each argument of Python's function")]
@@ -102,7 +105,7 @@ impl Many {
             notes: notes.clone(),
             upload: OnceLock::new(),
         };
-        // So few are finished and not yet taken.
+        // The channel holds a limited number of finished results, so that memory does not grow if the caller is slow.
         let (send, arrived) = bounded(workers.unwrap_or(USUAL_WORKERS));
         let thread = std::thread::Builder::new().name("register_many".into()).spawn(move || run_all(&task, &send));
         let thread = thread.map_err(|error| Failure::own(Class::Device, format!("a thread: {error}")))?;
@@ -114,13 +117,13 @@ impl Many {
         slf
     }
 
-    /// The next result, in the order of the moving sides.
+    /// Waits for the result of the next moving image. An image that cannot be registered raises its error.
     fn __next__(&self, py: Python) -> Result<Registration, Failure> {
         loop {
             if let Some(result) = py.detach(|| self.state().turn()) {
                 return result;
             }
-            // Python handles signals on its main thread.
+            // Ctrl-C reaches the program only if Python checks for signals on its main thread.
             py.check_signals().map_err(|error| {
                 self.close(py);
                 Failure::Python(error)
@@ -128,7 +131,7 @@ impl Many {
         }
     }
 
-    /// Stops what is under way, and waits for its end.
+    /// Stops all registrations and waits until their threads have ended.
     fn close(&self, py: Python) {
         self.stop.store(true, Ordering::Relaxed);
         py.detach(|| {
@@ -136,13 +139,13 @@ impl Many {
                 let mut state = self.state();
                 (state.arrived.take(), state.thread.take())
             };
-            // Without a receiver nothing waits to be taken.
+            // Without a receiver, threads no longer wait for the caller to take their results.
             drop(arrived);
             thread.map(JoinHandle::join);
         });
     }
 
-    /// Notes about devices that have come since the last call.
+    /// Messages about devices since the last call of this function.
     fn notes(&self) -> Vec<String> {
         std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -156,13 +159,13 @@ impl Many {
 
 impl Drop for Many {
     fn drop(&mut self) {
-        // The threads end by themselves, soon.
+        // The threads see this flag soon and end; they are not waited for.
         self.stop.store(true, Ordering::Relaxed);
     }
 }
 
 impl State {
-    /// The result whose turn it is, if it comes soon.
+    /// Waits a short time for the next result in order; `None` if it is not ready yet.
     fn turn(&mut self) -> Option<Result<Registration, Failure>> {
         let end = || Some(Err(Failure::Python(PyStopIteration::new_err(()))));
         if self.next == self.count {
@@ -190,24 +193,24 @@ impl State {
     }
 }
 
-/// Registers all, and sends each result as it comes.
+/// Registers all moving images and sends each result when it is finished. Runs on its own thread.
 fn run_all(task: &Task, send: &Sender<Arrived>) {
     // The first moving sides are read while devices are opened and the fixed side is prepared.
     let done = std::thread::scope(|scope| {
         let early = |number| {
             let (read, early) = bounded(1);
             let work = move || {
-                // Nobody waits for the side if the devices cannot be opened.
+                // Sending fails if no device can be opened, because then the moving side is not needed.
                 let _ = read.send(task.read(number));
             };
-            // Without a further thread the side is read when its turn comes.
+            // If no thread can be started, the moving side is read later, when its registration is due.
             std::thread::Builder::new().name("reading".into()).spawn_scoped(scope, work).ok().map(|_| early)
         };
         let early: Vec<_> = (0..task.count.min(USUAL_WORKERS)).map_while(early).collect();
         run(task, &early, send)
     });
     if let Err(error) = done {
-        // Sending fails if the receiver has been dropped; then the result is not needed.
+        // Sending fails if the caller has dropped the iterator; then the result is not needed.
         let _ = send.send(Err(error));
     }
 }
@@ -221,15 +224,15 @@ fn run(task: &Task, early: &[Receiver<Result<Side, Failure>>], send: &Sender<Arr
         }
         None => task.devices.clone(),
     };
-    // The moving images are not read yet; most are about as large as the fixed one. On the device are the fixed image, the
-    // moving image, and the next one.
+    // The moving images have not been read yet; most of them are about as large as the fixed image. A GPU holds three
+    // images: the fixed image, the moving image, and the next moving image.
     let needed = || {
         let (side, options) = (&task.fixed.side, &task.options);
         let grids = Grids::of([side, side]);
         let images = 3 * side.image_bytes();
         Ok::<_, antsreg_pool::Error>(options.device_bytes(&grids) + options.prepared_device_bytes(&grids) + images)
     };
-    // The devices that are kept from earlier calls, for as long as this one lasts.
+    // Reservations of the devices that this call uses; they end with the call.
     let kept: Arc<Mutex<Vec<Lease>>> = Arc::default();
     let open = {
         let kept = kept.clone();
@@ -277,7 +280,7 @@ impl Task {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(text);
     }
 
-    /// The moving side of a number as Python gives it.
+    /// Calls the Python function that returns the moving side with this number.
     fn read(&self, number: usize) -> Result<Side, Failure> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(register::Error::Stopped.into());
@@ -289,7 +292,8 @@ impl Task {
         moving.map_err(Failure::Python)
     }
 
-    /// The moving side of a number, on the device where it is uploaded ahead, checked with the fixed one.
+    /// Returns the moving side with this number, checked together with the fixed side. The side is uploaded to the GPU
+    /// if a single GPU is used.
     fn load(&self, number: usize, early: &[Receiver<Result<Side, Failure>>]) -> Result<Ready, Failure> {
         let read = early.get(number).and_then(|early| early.recv().ok());
         let mut moving = read.unwrap_or_else(|| self.read(number))?;
@@ -312,7 +316,7 @@ impl Task {
     }
 }
 
-/// A note about a device in words.
+/// The text of a message about a device.
 fn words(note: &DeviceNote) -> String {
     match note {
         DeviceNote::Ready(device, seconds) => format!("device: {device}, ready in {seconds:.2} s"),

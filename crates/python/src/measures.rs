@@ -1,4 +1,4 @@
-//! Measures the agreement of label maps, and the folds of a warp.
+//! Measures for Python: overlap of label maps, and Jacobian determinants of warps.
 
 use antsreg_core::overlap::Overlap;
 use antsreg_core::{DisplacementField, JacobianSummary, Transform};
@@ -12,14 +12,16 @@ use crate::image::Image;
 use crate::labels::Labels;
 use crate::process;
 
-/// A label (`None` for all labels together, or for the mean), and its six measures in the order of ANTs' columns.
+/// A row of the overlap table: a label (`None` for all labels together, or for the mean) and its six measures, in the
+/// order of the columns of ANTs' LabelOverlapMeasures.
 type Row = (Option<i32>, [f64; 6]);
 
-/// The rows of each label, of all labels together, and of the mean over labels.
+/// The overlap table: a row for each label, the measures of all labels together, and the mean over labels.
 type Rows = (Vec<Row>, [f64; 6], [f64; 6]);
 
-/// Number of voxels, smallest and largest determinant, mean determinant, number of folded voxels; smallest
-/// determinant at a corner of a cell, number of voxels that fold there.
+/// Statistics of the Jacobian determinants of a warp: number of voxels, smallest, largest and mean determinant, number
+/// of folded voxels (central differences), then smallest determinant and number of folded voxels by one-sided
+/// differences (at the corners of trilinear cells).
 type Summary = (u64, f64, f64, f64, u64, f64, u64);
 
 /// Computes the overlap of two label maps: for each label, for all labels together, and the mean over labels.
@@ -30,7 +32,7 @@ pub fn overlap(py: Python, source: &Labels, target: &Labels, only: Option<Vec<i3
     inputs::check_grid(&source.name, found, &target.name, expected, "generic-label")?;
     process::compute(py, || {
         let mut moved = source.labels.clone();
-        // The grid of the target replaces that of the source, because headers are rounded.
+        // Both grids are equal except for rounding in headers; the comparison needs exactly equal grids.
         moved.grid = target.labels.grid.clone();
         let overlap = Overlap::between(&moved, &target.labels, only.as_deref()).map_err(grids)?;
         let rows = overlap.labels.iter().map(|(label, counts)| (Some(*label), counts.measures())).collect();
@@ -38,7 +40,7 @@ pub fn overlap(py: Python, source: &Labels, target: &Labels, only: Option<Vec<i3
     })
 }
 
-/// Computes the determinants of a warp and their statistics.
+/// Computes the Jacobian determinant of a warp at each voxel, and statistics of the determinants.
 #[pyfunction]
 pub fn jacobian(py: Python, warp: &Chain) -> Result<(Image, Summary), Failure> {
     let field: &DisplacementField = match &warp.steps().steps[..] {

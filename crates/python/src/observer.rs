@@ -1,4 +1,5 @@
-//! Follows a registration for Python: its callback, Ctrl-C, and a stop from another thread.
+//! Passes the progress of a registration to a Python callback, and stops the registration at Ctrl-C or at the request
+//! of another thread.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -11,27 +12,27 @@ use pyo3::prelude::*;
 
 use crate::error::Failure;
 
-/// From one look at the signals to the next.
+/// Shortest time between two checks for Ctrl-C.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Follows one registration.
+/// Receives the progress of one registration or motion correction.
 pub struct Watcher {
-    /// Called with every report.
+    /// Python function that is called with every report.
     callback: Option<Py<PyAny>>,
-    /// Set by another thread to stop the registration.
+    /// Set to true by another thread in order to stop the registration.
     stop: Arc<AtomicBool>,
     looked: Instant,
-    /// Why the registration was stopped.
+    /// The Python exception that stopped the registration.
     raised: Option<PyErr>,
 }
 
 impl Watcher {
-    /// With a callback if there is one.
+    /// Makes a watcher. `callback` is the user's progress function, if there is one.
     pub fn new(callback: Option<Py<PyAny>>, stop: Arc<AtomicBool>) -> Watcher {
         Watcher { callback, stop, looked: Instant::now(), raised: None }
     }
 
-    /// Why a registration failed: the exception that stopped it, or its own error.
+    /// The reason why a registration failed: the Python exception that stopped it, or its own error.
     pub fn failure(&mut self, error: register::Error) -> Failure {
         match (error, self.raised.take()) {
             (register::Error::Stopped, Some(raised)) => Failure::Python(raised),
@@ -39,7 +40,7 @@ impl Watcher {
         }
     }
 
-    /// Tells how many volumes of a series are aligned.
+    /// Reports to the callback that `aligned` of `of` volumes of a series are aligned.
     pub fn aligned(&mut self, aligned: usize, of: usize) -> ControlFlow<()> {
         self.poll()?;
         let Some(callback) = &self.callback else { return ControlFlow::Continue(()) };
@@ -47,7 +48,7 @@ impl Watcher {
         self.end_at(called)
     }
 
-    /// Why a motion correction failed: the exception that stopped it, or its own error.
+    /// The reason why a motion correction failed: the Python exception that stopped it, or its own error.
     pub fn stopped(&mut self, error: antsreg_study::Error) -> Failure {
         match error {
             antsreg_study::Error::Register(error) => self.failure(error),
@@ -88,7 +89,7 @@ impl Observer for Watcher {
             return ControlFlow::Continue(());
         }
         self.looked = Instant::now();
-        // Python handles signals on its main thread; on any other this does nothing.
+        // Python checks for Ctrl-C only on its main thread; on another thread this call does nothing.
         let checked = Python::attach(|py| py.check_signals());
         self.end_at(checked)
     }

@@ -1,4 +1,4 @@
-//! Plans of registrations from the data that Python gives: a recipe with changes, or a list of stages.
+//! Registration methods from JSON that the Python package sends: a preset with changes, or a list of stages.
 
 use antsreg_register::linear::{Cost, Start};
 use antsreg_register::syn::{Channel, Metric};
@@ -8,23 +8,23 @@ use serde_json::Value;
 
 use crate::error::{Class, Failure};
 
-/// A registration before its images are known.
+/// The method of a registration, before the images are known.
 #[pyclass(frozen, module = "antsreg_gpu._native")]
 #[derive(Debug, Clone)]
 pub struct Plan(Kind);
 
 #[derive(Debug, Clone)]
 enum Kind {
-    /// A preset with changes.
+    /// A preset with changed options.
     Recipe(Box<Recipe>),
-    /// Stages that are used unchanged.
+    /// A list of complete stages.
     Stages(Vec<Stage>),
 }
 
 #[pymethods]
 impl Plan {
-    /// A recipe for images with `further` further channels. `json` names a preset and the values that differ from it.
-    /// The `metric` of the deformable stage applies to all channels.
+    /// Makes a method from a preset. `json` names the preset and contains the changed options. `further` is the number
+    /// of additional image channels. The `metric` of the deformable stage applies to all channels.
     #[staticmethod]
     fn recipe(json: &str, further: usize) -> Result<Plan, Failure> {
         let mut given: Value = read(json)?;
@@ -49,13 +49,13 @@ impl Plan {
         serde_json::from_value(value).map(|recipe| Plan(Kind::Recipe(Box::new(recipe)))).map_err(unreadable)
     }
 
-    /// A list of stages in JSON.
+    /// Makes a method from a list of stages in JSON.
     #[staticmethod]
     fn stages(json: &str) -> Result<Plan, Failure> {
         Ok(Plan(Kind::Stages(read(json)?)))
     }
 
-    /// The default start of the registration.
+    /// Name of the default initial transform of this method: `headers` or `centre-of-mass`.
     #[getter]
     fn usual_start(&self) -> &'static str {
         let start = match &self.0 {
@@ -70,10 +70,10 @@ impl Plan {
 }
 
 impl Plan {
-    /// The options of the registration to a fixed grid of this shape, from this start.
+    /// The complete options of a registration to a fixed grid of this shape (voxels), from this initial transform.
     ///
     /// # Errors
-    /// Degrees of freedom or levels that do not suit the grid.
+    /// If the degrees of freedom or the levels do not suit the grid.
     pub fn options(&self, shape: [usize; 3], start: Start) -> Result<Options, Failure> {
         Ok(match &self.0 {
             Kind::Recipe(recipe) => Recipe { start, ..(**recipe).clone() }.options(shape)?,
@@ -86,7 +86,7 @@ pub fn read<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, Failure> {
     serde_json::from_str(json).map_err(unreadable)
 }
 
-/// The failure for data that cannot be read. The position in the JSON is left out, because it has no meaning for a
+/// The error for options in JSON that cannot be read. The position in the JSON is left out, because the user gave a
 /// Python dictionary.
 pub fn unreadable(error: serde_json::Error) -> Failure {
     let text = error.to_string();
@@ -94,8 +94,8 @@ pub fn unreadable(error: serde_json::Error) -> Failure {
     Failure::own(Class::Option, format!("options: {text}"))
 }
 
-/// Replaces the defaults by the given values, at any depth. An alternative of a choice replaces the default
-/// alternative.
+/// Replaces default options by the given options, also in nested objects. If an option is a choice between alternatives
+/// (an object with one key), another alternative replaces the default one completely.
 pub fn merge(into: &mut Value, given: Value) {
     match (into, given) {
         (Value::Object(into), Value::Object(given)) => {

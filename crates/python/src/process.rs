@@ -1,4 +1,4 @@
-//! The process: its threads, and the state after a fork.
+//! The process that uses the package: number of threads, and a check for forks.
 
 use std::sync::OnceLock;
 
@@ -7,42 +7,44 @@ use pyo3::prelude::*;
 
 use crate::error::{Class, Failure};
 
-/// Number of the process whose threads compute.
+/// Process number (PID) of the first process that used the library.
 static PROCESS: OnceLock<u32> = OnceLock::new();
 
-/// Checks that the threads of this library belong to this process. Every function that computes must call this first.
+/// Checks that this process was not forked after the library had been used. Every function that computes must call this
+/// first.
 ///
 /// # Errors
-/// The process was forked after the library had been used: the child lacks the threads, and cannot use the GPU.
+/// If the process was forked: it lacks the library's threads and cannot use the GPU.
 pub fn enter() -> Result<(), Failure> {
     let now = std::process::id();
     match *PROCESS.get_or_init(|| now) == now {
         true => Ok(()),
         false => Err(Failure::own(
             Class::Forked,
-            "this process was forked after antsreg_gpu had been used, and has none of its threads and devices; start \
+            "this process was forked after antsreg_gpu had been used, so it cannot use the threads and devices; start \
              processes by multiprocessing's \"spawn\" or \"forkserver\", or fork before the first use",
         )),
     }
 }
 
-/// Runs a computation with the interpreter's lock released.
+/// Runs `work` while other Python threads can run: the interpreter's lock is released.
 ///
 /// # Errors
-/// That of [`enter`], and those of the work.
+/// Those of [`enter`] and of `work`.
 pub fn compute<T: Send>(py: Python, work: impl Send + FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     enter()?;
-    // The thread may belong to a program that also uses the driver, so its current context is kept.
+    // Other libraries of the Python program may use CUDA on this thread, so the thread's current CUDA context is
+    // restored.
     py.detach(|| Device::keeping_the_threads(work))
 }
 
-/// Number of threads that compute. The results do not depend on it.
+/// Number of computing threads. The results of registrations do not depend on it.
 #[pyfunction]
 pub fn threads() -> usize {
     rayon::current_num_threads()
 }
 
-/// Sets the number of threads that compute, before anything is computed.
+/// Sets the number of computing threads. Must be called before anything is computed.
 #[pyfunction]
 pub fn set_threads(count: usize) -> Result<(), Failure> {
     enter()?;

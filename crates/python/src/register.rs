@@ -1,4 +1,4 @@
-//! Registers: two sides once, or many to one that was prepared.
+//! Registration for Python: one pair of images, or many moving images to one prepared fixed image.
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -22,30 +22,31 @@ use crate::process;
 use crate::registration::{Found, Registration};
 use crate::space::{Matrix, affine_of};
 
-/// The fixed or the moving side of a registration, checked.
+/// The fixed or the moving side of a registration (image, channels and masks), checked for consistency.
 #[pyclass(frozen, module = "antsreg_gpu._native")]
 #[derive(Debug, Clone)]
 pub struct Side {
-    /// Its volumes.
+    /// The image, channels and masks of the side.
     pub side: registering::Side,
-    /// What messages call its first image.
+    /// Name of the side's first image in messages.
     pub name: PathBuf,
-    /// Whether its arrays have two axes.
+    /// Whether Python sees the images of this side as two-dimensional arrays.
     pub planar: bool,
 }
 
-/// The mask of a side as Python gives it.
+/// The mask of a side, as given from Python.
 #[derive(FromPyObject)]
 enum GivenMask<'py> {
-    /// One for all stages.
+    /// One mask for all stages.
     All(PyRef<'py, Image>),
-    /// One for each stage, or none.
+    /// For each stage a mask or `None`.
     PerStage(Vec<Option<PyRef<'py, Image>>>),
 }
 
 #[pymethods]
 impl Side {
-    /// An image, further channels of the same person, and a mask, or one for each stage.
+    /// Makes a side from an image, further channels of the same subject, and a mask (or a list with one mask for each
+    /// stage).
     #[new]
     #[pyo3(signature = (image, channels, mask=None))]
     fn new(py: Python, image: &Image, channels: Vec<PyRef<Image>>, mask: Option<GivenMask>) -> Result<Side, Failure> {
@@ -65,7 +66,8 @@ impl Side {
     }
 }
 
-/// Where a registration starts: `centre-of-mass`, `headers`, or a matrix (fixed → moving, RAS mm) under its name.
+/// The initial transform of a registration: `centre-of-mass`, `headers`, or an affine (fixed → moving, RAS mm) with its
+/// name.
 #[derive(Debug, Clone)]
 pub struct From {
     start: Start,
@@ -73,15 +75,15 @@ pub struct From {
 }
 
 impl From {
-    /// The start itself.
+    /// The initial transform in the form that the registration uses.
     pub fn starts(&self) -> Start {
         self.start
     }
 
-    /// From the words and numbers of Python.
+    /// Makes an initial transform from a name, or from a matrix whose name is used in messages.
     ///
     /// # Errors
-    /// A matrix that is none.
+    /// If the name is unknown, or the matrix is not a finite affine matrix.
     pub fn new(name: &str, given: Option<Matrix>) -> Result<From, Failure> {
         let (start, file) = match (name, given) {
             (name, Some(matrix)) => {
@@ -101,23 +103,23 @@ impl From {
     }
 }
 
-/// What a registration needs beside its device.
+/// Checked inputs and options of a registration, before a device is chosen.
 pub struct Ready {
-    /// Both sides as the files of the command would be.
+    /// Both sides in the form that the command uses for its input files.
     pub inputs: Inputs,
-    /// Their names.
+    /// Names of the fixed and the moving image in messages.
     pub names: [PathBuf; 2],
-    /// Whether their arrays have two axes.
+    /// Whether Python sees the fixed and the moving image as two-dimensional arrays.
     pub planar: [bool; 2],
-    /// The registration.
+    /// Options of the registration.
     pub options: Arc<Options>,
 }
 
 impl Ready {
-    /// Checks both sides and the options.
+    /// Checks the options against both sides.
     ///
     /// # Errors
-    /// Sides or options that do not go together.
+    /// If the sides and the options cannot be used together.
     pub fn new([fixed, moving]: [&Side; 2], options: Arc<Options>, from: &From) -> Result<Ready, Failure> {
         let names = [fixed.name.clone(), moving.name.clone()];
         let sides = [fixed.side.clone(), moving.side.clone()];
@@ -126,25 +128,25 @@ impl Ready {
         Ok(Ready { inputs, names, planar: [fixed.planar, moving.planar], options })
     }
 
-    /// The result of what a device computed.
+    /// Makes the result object in main memory from what a device has computed.
     ///
     /// # Errors
-    /// A singular affine.
+    /// If the affine is singular.
     pub fn finish(self, computed: Computed, device: registering::Description) -> Result<Registration, Failure> {
         let found = computed.finish(self.inputs.sides(), &self.options)?;
         Ok(Registration::new(self, Found::here(found), device))
     }
 
-    /// The result of what a device computed and keeps.
+    /// Makes the result object from what a device has computed, and leaves warps and images on the device.
     ///
     /// # Errors
-    /// A singular affine.
+    /// If the affine is singular.
     fn keep(self, resident: Resident, device: registering::Description) -> Result<Registration, Failure> {
         let outline = resident.outline(self.inputs.sides(), &self.options)?;
         Ok(Registration::new(self, Found::on_device(resident, outline), device))
     }
 
-    /// A failure of the registration, by the names of its images.
+    /// Adds the names of the images to an error of the registration.
     pub fn blame(&self, error: Failure) -> Failure {
         match error {
             Failure::Study(error) => match *error {
@@ -160,12 +162,13 @@ fn blame(inputs: &Inputs, names: &[PathBuf; 2], error: registering::Error) -> Fa
     inputs.blame_on([&names[0], &names[1]], error).into()
 }
 
-/// The registration for a fixed grid.
+/// The options of a registration to this fixed grid.
 fn options(plan: &Plan, grid: &Grid, from: &From) -> Result<Arc<Options>, Failure> {
     Ok(Arc::new(plan.options(grid.shape, from.start)?))
 }
 
-/// The device that is taken where none is named: the GPU that holds an image of these sides, if there is one.
+/// Name of the device to use. If the user chose `auto`, this is the GPU that already holds an image of these sides, if
+/// any.
 fn usual_device(device: &str, sides: &[&Side]) -> String {
     let held = sides.iter().find_map(|side| match side.side.image.place()? {
         Place::Cuda(number) => Some(registering::DeviceChoice::Cuda(number).to_string()),
@@ -174,8 +177,8 @@ fn usual_device(device: &str, sides: &[&Side]) -> String {
     held.filter(|_| device == "auto").unwrap_or_else(|| device.to_owned())
 }
 
-/// Registers a moving side to a fixed one. Gives the result, whose warps and images stay on the device if `keep`, and why it
-/// was the CPU that computed.
+/// Registers a moving side to a fixed side. Returns the result, and the reason if the CPU was used instead of a GPU. If
+/// `keep` is true, warps and images of the result stay on the device.
 #[pyfunction]
 #[pyo3(signature = (fixed, moving, plan, device, start, matrix, progress, keep))]
 #[expect(clippy::too_many_arguments, reason = "one for each argument of Python's function")]
@@ -214,24 +217,25 @@ pub fn register(
     })
 }
 
-/// A fixed side that is prepared on a device, for any number of registrations. One runs at a time.
+/// A fixed side that is prepared on a device once, for any number of registrations. The registrations run one after
+/// another.
 #[pyclass(frozen, module = "antsreg_gpu._native")]
 pub struct Fixed {
     side: Side,
     options: Arc<Options>,
     from: From,
     prepared: Mutex<(registering::Fixed, Lease)>,
-    /// Why it was the CPU that was taken.
+    /// Why the CPU is used instead of a GPU, for a message; `None` if there is nothing to report.
     #[pyo3(get)]
     instead_of_gpu: Option<String>,
 }
 
-/// From one try for the device to the next.
+/// Wait between two attempts to use the device, which another thread is using.
 const PAUSE: Duration = Duration::from_millis(20);
 
 #[pymethods]
 impl Fixed {
-    /// Prepares a fixed side.
+    /// Prepares a fixed side on a device.
     #[new]
     #[pyo3(signature = (side, plan, device, start, matrix=None))]
     fn new(
@@ -246,7 +250,7 @@ impl Fixed {
             let from = From::new(start, matrix)?;
             let options = options(plan, side.side.grid(), &from)?;
             let device = usual_device(device, &[side]);
-            // The moving images are not known yet; most are about as large as the fixed one.
+            // The moving images are not known yet; most of them are about as large as the fixed image.
             let sides = [&side.side; 2];
             let mut lease = Lease::take(&device, &options, &Grids::of(sides), &sides)?;
             let fixed = registering::Fixed::new(&lease.device, side.side.on(&lease.device)?, (*options).clone())?;
@@ -255,7 +259,8 @@ impl Fixed {
         })
     }
 
-    /// Registers a moving side to it. The result's warps and images stay on the device if `keep`.
+    /// Registers a moving side to this fixed side. If `keep` is true, warps and images of the result stay on the
+    /// device.
     #[pyo3(signature = (moving, progress, keep))]
     fn register(
         &self,

@@ -21,11 +21,11 @@ use crate::register::Ready;
 use crate::space::{Matrix, Space, matrix};
 use crate::view;
 
-/// The result of a registration. Its arrays are views of its memory.
+/// The result of a registration. Numpy arrays made from it share its memory.
 #[pyclass(frozen, module = "antsreg_gpu._native")]
 pub struct Registration(pub Arc<Result>);
 
-/// What a registration found, and what was registered.
+/// The result of a registration together with its inputs.
 pub struct Result {
     found: Found,
     /// The inputs and options of the registration.
@@ -33,33 +33,33 @@ pub struct Result {
     device: Description,
 }
 
-/// What a registration found, in main memory or on the device.
+/// The warps, images and transforms of a result, with the place where they are kept.
 pub enum Found {
-    /// In main memory.
+    /// Everything is in main memory.
     Here(Arc<register::Registration>),
-    /// On the device.
+    /// Warps and images are in the memory of the device.
     OnDevice {
-        /// What is there.
+        /// The warps and images on the device.
         resident: Box<Resident>,
-        /// The result without warps and images.
+        /// The result without warps and images, in main memory.
         outline: Box<register::Registration>,
-        /// All of it in main memory, once it was needed there.
+        /// The whole result in main memory; empty until it was first needed there.
         here: OnceLock<Arc<register::Registration>>,
     },
 }
 
 impl Found {
-    /// A result in main memory.
+    /// Makes a result in main memory.
     pub fn here(found: register::Registration) -> Found {
         Found::Here(Arc::new(found))
     }
 
-    /// A result on the device, and its outline.
+    /// Makes a result on the device; `outline` is the same result without warps and images.
     pub fn on_device(resident: Resident, outline: register::Registration) -> Found {
         Found::OnDevice { resident: resident.into(), outline: outline.into(), here: OnceLock::new() }
     }
 
-    /// The result, of which warps and images may be missing.
+    /// The result in main memory. Its warps and images are missing if they are still on the device only.
     fn outline(&self) -> &register::Registration {
         match self {
             Found::Here(found) => found,
@@ -68,36 +68,38 @@ impl Found {
     }
 }
 
-/// A result with its reasons to fail.
+/// The return type of functions that may fail with a [`Failure`].
 type Fallible<T> = std::result::Result<T, Failure>;
 
 #[pymethods]
 impl Registration {
-    /// Fixed → moving, 4×4, RAS mm.
+    /// The affine from fixed to moving points, 4×4, RAS mm.
     #[getter]
     fn affine(&self) -> Matrix {
         matrix(&self.0.outline().affine)
     }
 
-    /// The start of the first stage, likewise.
+    /// The initial affine of the first stage, from fixed to moving points, 4×4, RAS mm.
     #[getter]
     fn start(&self) -> Matrix {
         matrix(&self.0.outline().start)
     }
 
-    /// Displacements before the affine, X×Y×Z×3, RAS mm.
+    /// The warp on the fixed grid as displacements, X×Y×Z×3, RAS mm; it acts before the affine. `None` without a
+    /// deformable stage.
     #[getter]
     fn warp<'py>(slf: &Bound<'py, Self>) -> Fallible<Option<Bound<'py, PyAny>>> {
         field(slf, register::Registration::warp)
     }
 
-    /// The inverse of the warp, likewise.
+    /// The inverse of the warp as displacements, X×Y×Z×3, RAS mm; `None` without a deformable stage.
     #[getter]
     fn inverse_warp<'py>(slf: &Bound<'py, Self>) -> Fallible<Option<Bound<'py, PyAny>>> {
         field(slf, register::Registration::inverse_warp)
     }
 
-    /// A result in the memory of the device, by its name; an error if the results were not kept there.
+    /// A warp or an image in the memory of the device. `name` is `warp`, `inverse_warp`, `warped` or `inverse_warped`.
+    /// Fails if the registration did not keep its results on the device.
     fn on_device(&self, py: Python, name: &str) -> Fallible<Option<DeviceArray>> {
         let Found::OnDevice { resident, .. } = &self.0.found else {
             let text = "the results are in main memory; register with output=\"device\" to keep them on the device";
@@ -110,58 +112,63 @@ impl Registration {
                 "inverse_warp" => (resident.inverse_warp()?, false),
                 "warped" => (resident.warped()?, planar[0]),
                 "inverse_warped" => (resident.inverse_warped()?, planar[1]),
-                other => return Err(Failure::own(Class::Option, format!("there is no result `{other}`"))),
+                other => {
+                    return Err(Failure::own(
+                        Class::Option,
+                        format!("name: expected warp, inverse_warp, warped or inverse_warped, found `{other}`"),
+                    ));
+                }
             };
             Ok(lent.map(|lent| DeviceArray::new(lent, planar)))
         })
     }
 
-    /// The moving image on the fixed grid.
+    /// The moving image, resampled on the fixed grid.
     #[getter]
     fn warped<'py>(slf: &Bound<'py, Self>) -> Fallible<Option<Bound<'py, PyAny>>> {
         let planar = slf.get().0.ready.planar[0];
         image(slf, planar, |found| found.warped.as_ref())
     }
 
-    /// The fixed image on the moving grid.
+    /// The fixed image, resampled on the moving grid.
     #[getter]
     fn inverse_warped<'py>(slf: &Bound<'py, Self>) -> Fallible<Option<Bound<'py, PyAny>>> {
         let planar = slf.get().0.ready.planar[1];
         image(slf, planar, |found| found.inverse_warped.as_ref())
     }
 
-    /// Where the fixed image lies, and the warps.
+    /// The grid of the fixed image.
     #[getter]
     fn fixed_space(&self) -> Space {
         self.space(0)
     }
 
-    /// Where the moving image lies.
+    /// The grid of the moving image.
     #[getter]
     fn moving_space(&self) -> Space {
         self.space(1)
     }
 
-    /// From fixed to moving points.
+    /// The transforms from points of the fixed image to points of the moving image.
     #[getter]
     fn forward(&self, py: Python) -> Fallible<Chain> {
         Ok(Chain::forward(self.0.found(py)?.clone()))
     }
 
-    /// From moving to fixed points.
+    /// The transforms from points of the moving image to points of the fixed image.
     #[getter]
     fn backward(&self, py: Python) -> Fallible<Chain> {
         Ok(Chain::backward(self.0.found(py)?.clone()))
     }
 
-    /// Determinants of the warp, affine excluded, on the fixed grid.
+    /// Jacobian determinants of the warp on the fixed grid, without the affine; `None` without a deformable stage.
     fn jacobian(&self, py: Python) -> Fallible<Option<Image>> {
         let Some(warp) = self.0.found(py)?.warp() else { return Ok(None) };
         let planar = self.0.ready.planar[0];
         process::compute(py, || Ok(Some(Image::made(apply::jacobian(warp), "the Jacobian", planar))))
     }
 
-    /// The record of the command, as JSON.
+    /// The record of the registration as JSON, as the command writes it.
     fn record(&self, py: Python) -> Fallible<String> {
         let found = self.0.found(py)?;
         let (files, names) = self.files(found, "", Writing::default());
@@ -169,13 +176,13 @@ impl Registration {
         serde_json::to_string(&record).map_err(|error| Failure::own(Class::Input, error.to_string()))
     }
 
-    /// Doubts about the result, in words.
+    /// Warnings that the result may be wrong.
     #[getter]
     fn warnings(&self) -> Vec<String> {
         self.0.outline().warnings.iter().map(ToString::to_string).collect()
     }
 
-    /// Writes the page to judge the result by.
+    /// Writes an HTML page on which a reader can judge the registration.
     fn report(&self, py: Python, path: PathBuf) -> Fallible<()> {
         let found = self.0.found(py)?;
         process::compute(py, || {
@@ -186,7 +193,7 @@ impl Registration {
         })
     }
 
-    /// Writes the files of the command. Gives their names.
+    /// Writes the files that `antsreg-gpu register` writes, with names that begin with `prefix`. Returns their paths.
     #[pyo3(signature = (prefix, format, warped, inverse, composite))]
     fn save(
         &self,
@@ -215,7 +222,7 @@ impl Registration {
 }
 
 impl Registration {
-    /// A result.
+    /// Makes the Python object of a result.
     pub fn new(ready: Ready, found: Found, device: Description) -> Registration {
         Registration(Arc::new(Result { found, ready, device }))
     }
@@ -225,7 +232,8 @@ impl Registration {
         Space { grid: inputs.sides()[side].grid().clone(), name: names[side].clone(), planar: planar[side] }
     }
 
-    /// The files of the command for this registration. There is an image or a warp only if it was computed.
+    /// Options and names of the output files, as the command uses them. Images and warps that were not computed are
+    /// left out.
     fn files(&self, found: &register::Registration, prefix: &str, writing: Writing) -> (PairFiles, Names) {
         let Ready { inputs, names: [fixed, moving], .. } = &self.0.ready;
         let files = PairFiles {
@@ -268,7 +276,7 @@ impl Registration {
         }
     }
 
-    /// Seconds of what comes before the registration: nothing that is known.
+    /// Times of the steps before the registration, s. They are not measured here.
     fn seconds_before(&self) -> Seconds {
         Seconds::default()
     }
@@ -282,15 +290,15 @@ impl Registration {
 }
 
 impl Result {
-    /// The result, of which warps and images may be missing.
+    /// The result in main memory. Its warps and images are missing if they are still on the device only.
     fn outline(&self) -> &register::Registration {
         self.found.outline()
     }
 
-    /// The whole result in main memory.
+    /// The whole result in main memory, copied from the device if necessary.
     ///
     /// # Errors
-    /// A device that holds a part of it and fails.
+    /// If the device that holds a part of the result fails.
     fn found(&self, py: Python) -> Fallible<&Arc<register::Registration>> {
         match &self.found {
             Found::Here(found) => Ok(found),
@@ -306,7 +314,7 @@ impl Result {
     }
 }
 
-/// A warp of the result, if there is one.
+/// A numpy array of a warp of the result, chosen by `of`; `None` if the result has no such warp.
 fn field<'py>(
     slf: &Bound<'py, Registration>,
     of: impl Fn(&register::Registration) -> Option<&DisplacementField>,
@@ -318,7 +326,7 @@ fn field<'py>(
         .map(Some)
 }
 
-/// An image of the result, if it was computed.
+/// A numpy array of an image of the result, chosen by `of`; `None` if that image was not computed.
 fn image<'py>(
     slf: &Bound<'py, Registration>,
     planar: bool,

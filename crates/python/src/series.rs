@@ -1,4 +1,4 @@
-//! Motion correction of series.
+//! Motion correction of image series for Python.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,25 +19,25 @@ use crate::plan::read;
 use crate::process;
 use crate::space::{Matrix, matrix};
 
-/// The motion of a series.
+/// The result of a motion correction: the motion of each volume of a series.
 #[pyclass(frozen, module = "antsreg_gpu._native")]
 pub struct Series {
     task: Task,
-    /// The series, if it is in memory.
+    /// The volumes of the series, if the user gave an array instead of a file.
     volumes: Option<InMemory>,
     motion: Motion,
 }
 
 #[pymethods]
 impl Series {
-    /// From points of the reference to points of each volume, 4×4, RAS mm.
+    /// The affine of each volume, from points of the reference to points of the volume, 4×4, RAS mm.
     #[getter]
     fn affines(&self) -> Vec<Matrix> {
         self.motion.transforms.iter().map(matrix).collect()
     }
 
-    /// The table of the motion: for each volume the six parameters, framewise displacement, root mean squared deviation, DVARS
-    /// and standardised DVARS; NaN where there is no value.
+    /// The motion table, one row for each volume: six parameters (translations in mm, rotations in radians), framewise
+    /// displacement (mm), root mean squared deviation (mm), DVARS and standardised DVARS. Missing values are NaN.
     #[getter]
     fn table(&self) -> Vec<[f64; 10]> {
         let row = |row: &antsreg_study::motion::Row| {
@@ -53,18 +53,18 @@ impl Series {
         self.motion.rows.iter().map(row).collect()
     }
 
-    /// Volumes that could not be aligned, counted from 0, and why.
+    /// Volumes that could not be aligned: their numbers, counted from 0, and the reasons.
     #[getter]
     fn failed(&self) -> Vec<(usize, String)> {
         self.motion.failed.clone()
     }
 
-    /// The mean of the corrected volumes.
+    /// The mean over the corrected volumes.
     fn mean(&self, py: Python) -> Result<Image, Failure> {
         process::compute(py, || Ok(Image::made(self.motion.mean(), "the mean", false)))
     }
 
-    /// A corrected volume, counted from 0.
+    /// The corrected volume with this number, counted from 0.
     fn corrected(&self, py: Python, index: usize) -> Result<Image, Failure> {
         process::compute(py, || {
             let corrected = self.task.corrected(&self.motion, self.volumes.as_ref(), index)?;
@@ -72,7 +72,8 @@ impl Series {
         })
     }
 
-    /// Writes the files of the command; those that were written.
+    /// Writes the files of `antsreg-gpu motion`, with names that begin with `prefix`. Returns the paths of the written
+    /// files.
     fn save(
         &self,
         py: Python,
@@ -89,19 +90,19 @@ impl Series {
     }
 }
 
-/// What Python gives as the reference.
+/// The reference of a motion correction, as given from Python.
 #[derive(FromPyObject)]
 pub enum GivenReference<'py> {
     /// An image in memory.
     Image(PyRef<'py, Image>),
-    /// `middle`, `mean`, a number, or the path of an image.
+    /// `middle`, `mean`, the number of a volume, or the path of an image.
     Text(String),
 }
 
-/// Aligns every volume of a series to a reference. `volumes` are those of a series in memory, which messages call `name`; without
-/// them `name` is its file.
+/// Aligns every volume of a series to a reference. `name` is the path of the series, or its name in messages if
+/// `volumes` contains a series in memory.
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "a series, a reference, and what every computation takes")]
+#[expect(clippy::too_many_arguments, reason = "one for each argument of Python's function")]
 pub fn register_series(
     py: Python,
     name: PathBuf,

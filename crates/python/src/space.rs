@@ -1,4 +1,4 @@
-//! The grid of an image, for Python.
+//! Image grids for Python: shape and voxel-to-world matrix.
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +11,10 @@ use pyo3::prelude::*;
 use crate::error::{Class, Failure, refused};
 use crate::process;
 
-/// A 4×4 matrix, row by row, as exchanged with Python.
+/// A 4×4 matrix, row by row, as Python passes and receives it.
 pub type Matrix = [[f64; 4]; 4];
 
-/// The grid of an image, RAS mm, with the name of the image in messages.
+/// The grid of an image (world coordinates in RAS mm), with the name of the image in messages.
 #[pyclass(frozen, module = "antsreg_gpu._native")]
 #[derive(Debug, Clone)]
 pub struct Space {
@@ -22,7 +22,7 @@ pub struct Space {
     pub grid: Grid,
     /// The name of the image in messages.
     pub name: PathBuf,
-    /// Whether arrays on this grid have two axes.
+    /// Whether Python sees arrays on this grid as two-dimensional.
     pub planar: bool,
 }
 
@@ -36,7 +36,8 @@ impl Space {
             [x, y, z] => ([x, y, z], false),
             _ => {
                 let found = shape.len();
-                let text = format!("{}: {found} axes, expected 3, or 2 of a slice", name.display());
+                let text =
+                    format!("{}: expected an array of 3 axes (or 2 for a slice), found {found} axes", name.display());
                 return Err(Failure::own(Class::Input, text));
             }
         };
@@ -56,7 +57,7 @@ impl Space {
         Ok(Space { planar: false, grid, name: path })
     }
 
-    /// Voxels along each axis.
+    /// Number of voxels along each axis.
     #[getter]
     fn shape(&self) -> Vec<usize> {
         if self.planar { self.grid.shape[..2].to_vec() } else { self.grid.shape.to_vec() }
@@ -68,7 +69,7 @@ impl Space {
         matrix(&self.grid.voxel_to_world())
     }
 
-    /// The grid described as text.
+    /// A description of the grid in words.
     fn describe(&self) -> String {
         geometry::describe(&self.grid)
     }
@@ -80,14 +81,14 @@ pub fn matrix(affine: &AffineTransform) -> Matrix {
     std::array::from_fn(|row| std::array::from_fn(|column| homogeneous[(row, column)]))
 }
 
-/// Converts a matrix of Python to an affine.
+/// Converts a 4×4 matrix from Python to an affine. `name` is the name of the matrix in messages.
 ///
 /// # Errors
-/// Numbers that are not finite; a last row other than 0, 0, 0, 1.
+/// If a number is not finite, or the last row is not 0, 0, 0, 1.
 pub fn affine_of(matrix: &Matrix, name: &Path) -> Result<AffineTransform, Failure> {
     let refuse = |what: &str| Err(Failure::own(Class::Input, format!("{}: {what}", name.display())));
     if matrix.iter().flatten().any(|value| !value.is_finite()) {
-        return refuse("the matrix holds a number that is not finite");
+        return refuse("the matrix contains NaN or an infinite number");
     }
     if matrix[3] != [0.0, 0.0, 0.0, 1.0] {
         return refuse("the last row of the matrix is not 0, 0, 0, 1");

@@ -1,4 +1,4 @@
-//! Lends memory of this library to numpy without a copy.
+//! Numpy arrays that share the memory of Rust objects, without a copy.
 #![expect(unsafe_code, reason = "numpy takes a pointer to memory that it does not own")]
 
 use antsreg_core::{Grid, LabelVolume, Volume};
@@ -10,9 +10,9 @@ use pyo3::pyclass::boolean_struct::True;
 
 use crate::error::{Class, Failure};
 
-/// Makes a read-only numpy array of memory that belongs to a frozen object. The array keeps the object alive.
+/// Makes a read-only numpy array of memory that belongs to `owner`. The array keeps the owner alive.
 ///
-/// `lend` must give the object's own memory, which lives as long as the object and never changes.
+/// `lend` must return memory of the owner that lives as long as the owner and never changes.
 fn lent<'py, O, T, D>(
     owner: &Bound<'py, O>,
     lend: impl FnOnce(&O) -> Option<ArrayView<'_, T, D>>,
@@ -23,15 +23,15 @@ where
     D: Dimension,
 {
     let view = lend(owner.get())
-        .ok_or_else(|| Failure::own(Class::Input, "there are not as many voxels as the grid has"))?;
-    // SAFETY: the view is of memory that belongs to `owner`, a frozen object: nothing moves or changes it while the object
-    // lives, and the array holds the object.
+        .ok_or_else(|| Failure::own(Class::Input, "the number of voxels differs from that of the grid"))?;
+    // SAFETY: the view points to memory of `owner`. The owner is a frozen object, so nothing moves or changes its
+    // memory while it lives, and the array keeps the owner alive.
     let array: Bound<'py, PyArray<T, D>> = unsafe { PyArray::borrow_from_array(&view, owner.clone().into_any()) };
     let array = array.try_readwrite().map_err(|error| Failure::Python(error.into()))?.make_nonwriteable();
     Ok(array.as_any().clone())
 }
 
-/// The voxels of a volume as an array, X×Y×Z; X×Y for a slice.
+/// A read-only numpy array of the voxels of a volume: X×Y×Z, or X×Y for a slice.
 pub fn voxels<'py, O>(
     owner: &Bound<'py, O>,
     planar: bool,
@@ -43,7 +43,7 @@ where
     scalars(owner, planar, |owner| of(owner).map(|volume| (&volume.grid, volume.voxels.as_slice())))
 }
 
-/// The labels of a label map as an array, X×Y×Z; X×Y for a slice.
+/// A read-only numpy array of the labels of a label map: X×Y×Z, or X×Y for a slice.
 pub fn labels<'py, O>(
     owner: &Bound<'py, O>,
     planar: bool,
@@ -74,7 +74,7 @@ where
     })
 }
 
-/// The vectors of a field as an array, X×Y×Z×3.
+/// A read-only numpy array of the vectors of a displacement field: X×Y×Z×3.
 pub fn vectors<'py, O>(
     owner: &Bound<'py, O>,
     of: impl FnOnce(&O) -> Option<(&Grid, &[[f32; 3]])>,
@@ -85,7 +85,7 @@ where
     lent(owner, |owner| {
         let (grid, vectors) = of(owner)?;
         let [x, y, z] = grid.shape;
-        // The components of a voxel are adjacent in memory, then the voxels of a row.
+        // In memory the three components of a voxel are adjacent, then the voxels along the first axis follow.
         ArrayView::from_shape((x, y, z, 3).strides((3, 3 * x, 3 * x * y, 1)), vectors.as_flattened()).ok()
     })
 }
