@@ -34,7 +34,7 @@ pub enum Kind {
 pub enum Sigma {
     /// The standard deviations are the voxel sizes of the image.
     Spacing,
-    /// These standard deviations along the axes, mm.
+    /// The given standard deviations along the axes of the image, mm.
     Mm([f64; 3]),
 }
 
@@ -88,7 +88,7 @@ impl Reading {
 pub struct Carrying {
     /// Path of the input image.
     pub input: PathBuf,
-    /// Contents of the input image.
+    /// Kind of the input image.
     pub kind: Kind,
     /// The rule by which the grid is read from the header of the input image.
     pub rule: GridRule,
@@ -120,7 +120,7 @@ impl Carrying {
             Kind::OneOfSeries(index) if index >= fourth => refuse("a series with a volume of that index"),
             Kind::Vector if fourth != 1 || fifth != if reader.grid().is_slice() { 2 } else { 3 } => refuse("vectors"),
             Kind::Tensor if (fourth, fifth) != (1, 6) => refuse("tensors of six components"),
-            Kind::Channels if fourth != 1 => refuse("channels of one volume"),
+            Kind::Channels if fourth != 1 => refuse("one volume for each channel"),
             _ => Ok(Opened { carrying: self, reader }),
         }
     }

@@ -16,14 +16,14 @@ use crate::Error;
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum Corrected {
-    /// No image
+    /// Correct no image
     #[default]
     None,
-    /// Images of the fixed side
+    /// Correct the images of the fixed side
     Fixed,
-    /// Images of the moving side
+    /// Correct the images of the moving side
     Moving,
-    /// Images of both sides
+    /// Correct the images of both sides
     Both,
 }
 

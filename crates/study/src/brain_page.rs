@@ -59,7 +59,7 @@ fn facts(input: &Path, head: &Volume, found: &Extraction, files: &BrainFiles, co
     let written = written.into_iter().filter_map(|(role, path)| Some(file(role, path?, String::new())));
     Facts {
         title: format!("The brain of {}", stem(input)),
-        subtitle: "The outline is where the brain ends".into(),
+        subtitle: "The outline shows the border of the brain".into(),
         highlights: vec![
             row(&volume, "volume of the brain".into()),
             row(&found.contrast.to_string(), "contrast of the template".into()),

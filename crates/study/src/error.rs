@@ -46,8 +46,8 @@ pub enum Error {
     },
     /// The range of an image's intensities cannot be used in single precision.
     #[error(
-        "{}: voxels from {least:e} to {most:e}, expected a range between {:e} and {:e}; is it the right file? Multiplied by \
-         a number it could be registered", path.display(), inputs::RANGE[0], inputs::RANGE[1]
+        "{}: voxels from {least:e} to {most:e}, expected a range between {:e} and {:e}; is it the right file? If so, \
+         multiply its intensities by a constant", path.display(), inputs::RANGE[0], inputs::RANGE[1]
     )]
     Range {
         /// Path of the image.
@@ -95,7 +95,7 @@ pub enum Error {
         path: PathBuf,
         /// Grid of the volume, as text.
         found: String,
-        /// The volume whose grid was expected.
+        /// Path of the volume whose grid was expected.
         other: PathBuf,
         /// The expected grid, as text.
         expected: String,
@@ -118,7 +118,7 @@ pub enum Error {
         start: String,
     },
     /// A slice and a volume were given where all images must have the same number of dimensions.
-    #[error("{} is a slice, {} a volume: they must be alike", slice.display(), volume.display())]
+    #[error("{} is a slice, {} a volume: expected two slices or two volumes", slice.display(), volume.display())]
     SliceAndVolume {
         /// The two-dimensional image.
         slice: PathBuf,
@@ -133,7 +133,7 @@ pub enum Error {
     Elsewhere {
         /// Path of the further channel.
         path: PathBuf,
-        /// The first channel of the side.
+        /// Path of the first channel of the side.
         other: PathBuf,
     },
     /// An image is of another kind than requested.
@@ -219,7 +219,7 @@ pub enum Error {
     /// A list of atlases cannot be used.
     #[error(transparent)]
     Atlases(#[from] AtlasesError),
-    /// One atlas of several cannot be used.
+    /// One of several atlases cannot be used.
     #[error("atlas {name}: {source}")]
     Atlas {
         /// Name of the atlas.
@@ -245,7 +245,7 @@ pub enum Error {
     #[error(transparent)]
     Pool(#[from] antsreg_pool::Error),
     /// The reference volume of a motion correction cannot be used.
-    #[error("{}: cannot be the reference: {source}", path.display())]
+    #[error("{}: cannot be the reference of the motion correction: {source}", path.display())]
     MotionReference {
         /// Path of the image.
         path: PathBuf,

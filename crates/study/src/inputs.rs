@@ -94,11 +94,7 @@ pub fn odd_header(path: &Path) -> Option<String> {
     let least = SHARE * header.grid.spacing.min();
     let worst = header.doubts.iter().max_by(|a, b| a.corners_mm().total_cmp(&b.corners_mm()))?;
     (worst.corners_mm() > least).then(|| {
-        format!(
-            "{}: {}; transforms of this image made by one program do not fit the other",
-            path.display(),
-            doubt(worst)
-        )
+        format!("{}: {}; transforms of this image cannot be exchanged with ANTs", path.display(), doubt(worst))
     })
 }
 

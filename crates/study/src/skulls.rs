@@ -21,16 +21,16 @@ use crate::{Error, brain};
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum BrainChoice {
-    /// The brain of each head without a mask, if another image has no skull
+    /// Extract the brain of each head without a mask, if another image has no skull
     #[default]
     Auto,
-    /// No brain: images are registered as they are
+    /// Extract no brain: images are registered as they are
     None,
-    /// The brain of the fixed image
+    /// Extract the brain of the fixed image
     Fixed,
-    /// The brain of the moving image
+    /// Extract the brain of the moving image
     Moving,
-    /// The brains of both images
+    /// Extract the brains of both images
     Both,
 }
 

@@ -165,7 +165,7 @@ fn read(rule: GridRule, path: &Path) -> Result<Vec<Transform>, Error> {
         return Ok(vec![Transform::Affine(AffineTransform::identity())]);
     }
     if looks_like_fsl(path) {
-        let found = "an FSL matrix, which means nothing without its two images".into();
+        let found = "an FSL matrix, which can be used only with its two images".into();
         return Err(Error::NotATransform { path: path.into(), found, expected: AFFINE_FORMATS });
     }
     Ok(itk::read_transforms_by(rule, path)?)

@@ -30,7 +30,7 @@ pub enum Status {
     Done,
     /// The subject's files existed already, complete and up to date.
     Skipped,
-    /// The subject failed, for this reason.
+    /// The subject failed; the text is the reason.
     Failed(String),
 }
 

@@ -31,7 +31,7 @@ const FIGURES: [Figure; 9] = [
     ("affine cost", "Cost of the affine stage at its end.", 4, Worse::High, |record| {
         Some(record.linear.as_ref()?.cost)
     }),
-    ("covered, %", "Share of the fixed image that the moving one covers.", 1, Worse::Low, |record| {
+    ("covered, %", "Share of the fixed image that the moving image covers.", 1, Worse::Low, |record| {
         record.coverage.now.map(|share| 100.0 * share)
     }),
     ("Jacobian, least", "Smallest determinant of the warp's Jacobian.", 3, Worse::Low, |record| {
@@ -134,7 +134,7 @@ fn facts(fixed: &Path, summary: &Path, command_line: &[String], rows: &[Row]) ->
         subtitle: "Batch of registrations to one fixed image".into(),
         highlights,
         command: words::command(command_line),
-        files: vec![file("fixed image", fixed), file("table of all figures", summary)],
+        files: vec![file("fixed image", fixed), file("table of all measures", summary)],
         program: format!("antsreg-gpu {}", env!("CARGO_PKG_VERSION")),
         ..Facts::default()
     }

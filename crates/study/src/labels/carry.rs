@@ -24,7 +24,7 @@ pub struct Carrying {
     pub onto: PathBuf,
     /// Path of the true labels on the output grid, for scores.
     pub truth: Option<PathBuf>,
-    /// Labels that count in the overlap: a file of numbers, or numbers such as `1,2,5`; `None` for all but 0.
+    /// Labels for which the overlap is computed: a file of numbers, or numbers such as `1,2,5`; `None` for all but 0.
     pub label_list: Option<String>,
     /// Interpolation of the labels.
     pub interpolation: LabelInterpolation,
@@ -41,11 +41,11 @@ pub struct Carrying {
 /// The result of resampling a label map.
 #[derive(Debug)]
 pub struct Carried {
-    /// Warnings about the transforms.
+    /// Warnings about the chain of transforms.
     pub warnings: Vec<ChainWarning>,
     /// Overlap with the true labels; `None` if they are not known.
     pub overlap: Option<Overlap>,
-    /// The files written.
+    /// Paths of the files that were written.
     pub paths: Vec<PathBuf>,
 }
 

@@ -112,7 +112,7 @@ struct LeaveOneOut<'a> {
     /// Joint fusion with its parameters.
     fusion: Fusion,
     atlases: &'a [Atlas],
-    /// Labels that count in scores; `None` for all labels except 0.
+    /// Labels that are scored; `None` for all labels except 0.
     label_list: Option<Vec<i32>>,
     propagation: Propagation<'a>,
     outputs: Outputs,

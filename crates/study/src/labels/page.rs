@@ -95,7 +95,7 @@ impl OfTarget<'_> {
             brains.iter().flat_map(|(name, brain)| brain.doubts.iter().map(move |doubt| format!("{name}: {doubt}")));
         let facts = Facts {
             title: format!("Labels of {}", stem(&record.path)),
-            subtitle: "Labels of several atlases, fused".into(),
+            subtitle: "Fused labels of several atlases".into(),
             highlights,
             warnings: doubts.collect(),
             sections,

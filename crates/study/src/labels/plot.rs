@@ -7,7 +7,7 @@ use plotters::prelude::*;
 
 use super::scores::{SHOWN, TargetScores};
 
-/// Why a plot could not be drawn.
+/// Error of drawing the plot.
 pub(super) type PlotError = DrawingAreaErrorKind<std::io::Error>;
 
 /// Size of the plot, pixels.

@@ -28,7 +28,7 @@ pub struct Record {
     pub threads: usize,
     /// The options.
     pub parameters: LabelOptions,
-    /// Labels that count in scores; `None` for all but 0.
+    /// Labels that are scored; `None` for all labels except 0.
     pub label_list: Option<Vec<i32>>,
     /// The images that got labels.
     pub targets: Vec<TargetRecord>,

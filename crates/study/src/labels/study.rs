@@ -19,7 +19,7 @@ pub struct AtlasStudy<'a> {
     pub options: &'a LabelOptions,
     /// The devices on which atlases are registered.
     pub devices: &'a Devices,
-    /// Labels that count in scores: a file of numbers, or numbers such as `1,2,5`; `None` for all but 0.
+    /// Labels that are scored: a file of numbers, or numbers such as `1,2,5`; `None` for all but 0.
     pub label_list: Option<&'a str>,
     /// Whether to continue without atlases that cannot be used.
     pub keep_going: bool,
@@ -46,7 +46,7 @@ impl AtlasStudy<'_> {
         self.file(&format!("{rest}.{}", self.format.extension()))
     }
 
-    /// Reads the labels that count in scores.
+    /// Reads the list of the labels that are scored.
     pub(super) fn labels_that_count(&self) -> Result<Option<Vec<i32>>, Error> {
         self.label_list.map(inputs::label_list).transpose()
     }

@@ -14,7 +14,7 @@ pub struct MotionFiles {
     pub input: PathBuf,
     /// The volume to which the volumes of the series are aligned.
     pub reference: ReferenceVolume,
-    /// Names of the output files.
+    /// Paths of the output files of the correction.
     pub names: Names,
 }
 
@@ -26,7 +26,7 @@ pub struct Names {
     pub transforms: Option<PathBuf>,
     /// The table (TSV) of the motion parameters of each volume.
     pub table: Option<PathBuf>,
-    /// The mean of the corrected volumes.
+    /// Image of the mean of the corrected volumes.
     pub mean: Option<PathBuf>,
     /// The variance of the corrected volumes, with the number of volumes less one as divisor.
     pub variance: Option<PathBuf>,

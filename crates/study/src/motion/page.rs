@@ -37,8 +37,8 @@ impl Page<'_> {
             Ok([title.into(), note.into(), overview(image, Overview::Large)?])
         };
         let pictures = [
-            picture("Mean before", "of the volumes as they were read", before)?,
-            picture("Mean after", "of the corrected volumes", after)?,
+            picture("Mean before", "Mean of the volumes as they were read", before)?,
+            picture("Mean after", "Mean of the corrected volumes", after)?,
         ];
         let page = MotionPage {
             facts: &self.facts(),
@@ -145,7 +145,7 @@ impl Page<'_> {
                             .collect::<Vec<_>>()
                             .join(", "),
                     ),
-                    row("voxels compared, at most", options.points.to_string()),
+                    row("largest number of voxels compared", options.points.to_string()),
                 ],
             }],
             command: words::command(command_line),

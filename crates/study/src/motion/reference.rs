@@ -14,7 +14,7 @@ pub enum ReferenceVolume {
     Middle,
     /// The mean of the series, after a first pass has aligned all volumes to the volume in the middle.
     Mean,
-    /// A volume of the series, with its number counted from 0.
+    /// A volume of the series, chosen by its index, counted from 0.
     Volume(usize),
     /// An image in another file.
     File(PathBuf),

@@ -24,9 +24,9 @@ use crate::{Error, inputs};
 /// The input of a motion correction: files, options and the command line.
 #[derive(Debug, Clone)]
 pub struct Task {
-    /// Names of the input and output files.
+    /// Paths of the input and output files.
     pub files: MotionFiles,
-    /// The options of the alignment.
+    /// The options of the alignment of volumes to the reference.
     pub options: Options,
     /// Interpolation of the volumes for the corrected series and for the images computed from it.
     pub reading: Reading,
@@ -59,7 +59,7 @@ pub struct Found {
 /// Result of a motion correction whose output files are in place.
 #[derive(Debug, Clone)]
 pub struct Corrected {
-    /// The files that were written.
+    /// Paths of the output files that were written.
     pub paths: Vec<PathBuf>,
     /// The motion parameters of each volume.
     pub rows: Vec<Row>,
@@ -92,7 +92,7 @@ pub fn run(
     Opened::new(task)?.find(device, observer)?.commit()
 }
 
-/// A series in memory.
+/// A series of volumes that is in memory already.
 #[derive(Debug, Clone)]
 pub struct InMemory {
     /// The volumes, all on one grid.

@@ -17,7 +17,7 @@ const IGNORED: &str = "*.html\nlogs/\nsummary.csv\n*_xfm.*\n";
 /// A dataset of derivatives in a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dataset {
-    /// Path of the folder.
+    /// Path of the folder of the dataset.
     pub folder: PathBuf,
     /// The BIDS dataset of the scans; `None` if the scans come from several datasets or from none.
     raw: Option<PathBuf>,

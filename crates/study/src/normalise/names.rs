@@ -72,7 +72,7 @@ pub fn label(text: &str) -> String {
 pub enum Place {
     /// In the BIDS dataset in this folder, under BIDS names.
     Dataset(PathBuf),
-    /// Files whose names begin with this prefix.
+    /// Under file names that begin with this prefix.
     Prefix(String),
 }
 

@@ -45,7 +45,7 @@ pub struct Request {
     pub start: StartFile,
     /// Interpolation of the images.
     pub interpolation: Interpolation,
-    /// Whether pages are written.
+    /// Whether an HTML page is written for each scan.
     pub page: bool,
 }
 

@@ -66,7 +66,7 @@ pub struct Labels {
     pub fixed: Option<PathBuf>,
     /// Label map of the moving image, to be resampled onto the fixed grid.
     pub moving: Option<PathBuf>,
-    /// Labels that count in the overlap: a file of numbers, or numbers such as `1,2,5`.
+    /// Labels for which the overlap is computed: a file of numbers, or numbers such as `1,2,5`.
     pub list: Option<String>,
     /// Interpolation of the moving labels.
     pub interpolation: LabelInterpolation,
@@ -171,9 +171,9 @@ pub struct Names {
     pub warp: Option<PathBuf>,
     /// Path of the inverse of the warp.
     pub inverse_warp: Option<PathBuf>,
-    /// Path of all transforms, fixed → moving, in one file.
+    /// Path of the file with all transforms, fixed → moving.
     pub composite: Option<PathBuf>,
-    /// Path of all transforms, moving → fixed, in one file.
+    /// Path of the file with all transforms, moving → fixed.
     pub inverse_composite: Option<PathBuf>,
     /// Path of the moving image on the fixed grid.
     pub warped: Option<PathBuf>,

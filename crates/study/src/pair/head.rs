@@ -1,4 +1,4 @@
-//! The record of the work on a head before its brain was registered.
+//! The record of a head whose brain was registered: its brain extraction and its further images.
 
 use std::path::PathBuf;
 

@@ -22,7 +22,7 @@ pub struct FixedInputs {
     pub side: Side,
     /// Labels of the fixed image, with which the warped labels are compared.
     pub labels: Option<Arc<LabelVolume>>,
-    /// Labels that count in the overlap.
+    /// Labels for which the overlap is computed.
     pub label_list: Option<Vec<i32>>,
     /// The initial transform.
     pub start: Start,
@@ -46,7 +46,7 @@ pub struct Inputs {
     /// The extracted brain of the fixed and of the moving side, with the whole head. The images of such a side show
     /// the brain alone.
     pub skulls: [Option<Skull>; 2],
-    /// Warnings about headers that ANTs reads differently.
+    /// Warnings about image headers that ANTs reads differently.
     pub warnings: Vec<String>,
     /// Identities of all input files at the time when they were read.
     pub identities: Vec<FileIdentity>,

@@ -16,7 +16,7 @@ use super::record::{ImageRecord, Record};
 use crate::Error;
 use crate::words::{self, stem};
 
-/// Names on the page of the fixed image, of the moving image at the start, and of the warped moving image.
+/// Names of the pictures on the page: the fixed image, the moving image at the start, and the warped moving image.
 const NAMES: [&str; 3] = ["Fixed", "Before", "After"];
 
 /// Draws the pictures of a registration. The fixed image is drawn once for all registrations to it.
@@ -157,8 +157,8 @@ fn sections(record: &Record) -> Vec<Section> {
         vec![
             similarity.correlation_at_start.map(|value| ("correlation before", four(value))),
             similarity.correlation.map(|value| ("correlation after", four(value))),
-            coverage.at_start.map(|value| ("fixed image covered before", percent(value))),
-            coverage.now.map(|value| ("fixed image covered after", percent(value))),
+            coverage.at_start.map(|value| ("covered share of the fixed image, before", percent(value))),
+            coverage.now.map(|value| ("covered share of the fixed image, after", percent(value))),
             linear.as_ref().map(|linear| ("cost of the affine stage", four(linear.cost))),
             overlap.as_ref().map(|overlap| ("labels scored", overlap.labels.to_string())),
             overlap.as_ref().map(|overlap| ("mean Dice", four(overlap.mean_dice))),

@@ -31,7 +31,7 @@ pub struct Record {
     pub device: Description,
     /// Number of threads that computed.
     pub threads: usize,
-    /// The files that were read.
+    /// The input files that were read, with the grids of the images.
     pub inputs: InputsRecord,
     /// Parameters of the registration, with all defaults filled in.
     pub parameters: Parameters,
@@ -93,7 +93,7 @@ pub struct Parameters {
     pub writing: Writing,
     /// Interpolation of the moving labels.
     pub label_interpolation: LabelInterpolation,
-    /// Labels that count in the overlap; `None` for all.
+    /// Labels for which the overlap is computed; `None` for all labels except 0.
     pub label_list: Option<Vec<i32>>,
     /// Images whose brain was to be extracted.
     #[serde(default)]
@@ -115,7 +115,7 @@ impl Parameters {
     }
 }
 
-/// The files that were read.
+/// The input files that were read, with the grids of the images.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct InputsRecord {
     /// The fixed image.
@@ -260,7 +260,7 @@ impl From<&syn::Scores> for JacobianRecord {
 /// The Jacobian determinants of a warp.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct JacobianSummary {
-    /// Number of voxels that count.
+    /// Number of voxels at which the determinant was computed.
     pub voxels: u64,
     /// Smallest determinant.
     pub minimum: f64,
@@ -272,7 +272,7 @@ pub struct JacobianSummary {
     pub folded: u64,
     /// Share of voxels whose determinant is not positive, 0 to 1.
     pub folded_share: f64,
-    /// Smallest determinant by one-sided differences: at a corner of a trilinear cell.
+    /// Smallest determinant from one-sided differences, which is the determinant at a corner of a trilinear cell.
     pub corner_minimum: f64,
     /// Number of voxels with a one-sided determinant that is not positive: the strict count of folds.
     pub corner_folded: u64,
@@ -292,8 +292,8 @@ impl std::fmt::Display for JacobianSummary {
         let JacobianSummary { voxels, minimum, maximum, mean, folded, corner_minimum, corner_folded, .. } = self;
         write!(
             f,
-            "{minimum:.4} to {maximum:.4}, mean {mean:.4}, {folded} of {voxels} voxels folded; at corners from \
-             {corner_minimum:.4}, {corner_folded} folded"
+            "{minimum:.4} to {maximum:.4}, mean {mean:.4}, {folded} of {voxels} voxels folded; smallest at \
+             cell corners {corner_minimum:.4}, {corner_folded} voxels folded there"
         )
     }
 }
@@ -315,14 +315,18 @@ impl From<InverseConsistency> for Consistency {
 
 impl std::fmt::Display for Consistency {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "mean {:.4}, largest {:.4} voxels from where points started", self.mean_voxels, self.largest_voxels)
+        write!(
+            f,
+            "mean {:.4}, largest {:.4} voxels between points and their positions after both warps",
+            self.mean_voxels, self.largest_voxels
+        )
     }
 }
 
 /// Overlap of fixed labels and resampled moving labels.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct OverlapRecord {
-    /// Number of labels that count.
+    /// Number of labels for which the overlap was computed.
     pub labels: usize,
     /// Jaccard index, mean over the labels.
     pub mean_jaccard: f64,

@@ -13,20 +13,20 @@ use crate::{Error, inputs};
 /// An image with its name in messages and records: the path of its file, or words such as "the fixed image".
 #[derive(Debug, Clone)]
 pub struct Named {
-    /// The name in messages and records.
+    /// Name of the image in messages and records.
     pub name: PathBuf,
     /// The image.
     pub image: Image,
 }
 
-/// The masks of one side of a registration. Voxels above 0.5 count.
+/// The masks of one side of a registration. Voxels above 0.5 are used.
 #[derive(Debug, Clone)]
 pub enum Masks {
-    /// All voxels count.
+    /// All voxels are used.
     None,
     /// One mask for all stages.
     All(Named),
-    /// A mask for each stage, in the order of the stages; `None` where all voxels count.
+    /// A mask for each stage, in the order of the stages; `None` if all voxels are used.
     PerStage(Vec<Option<Named>>),
 }
 

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A subject's number of images, or a number of fixed images or weights, differs from the number of channels.
-    #[error("{of}: expected {expected}, one for each channel, found {found}")]
+    #[error("{of}: expected {expected} images or values, one for each channel, found {found}")]
     Channels {
-        /// The subject or option.
+        /// Name of the subject or of the option whose number is wrong.
         of: String,
         /// Number of channels.
         expected: usize,
-        /// Number of images given.
+        /// Number of images or values given.
         found: usize,
     },
     /// A table without a required column.
@@ -40,7 +40,7 @@ pub enum Error {
     EmptyCell {
         /// Path of the table.
         path: PathBuf,
-        /// The line, counted from 1.
+        /// Number of the line, counted from 1.
         line: u64,
         /// Name of the column.
         column: String,
@@ -56,7 +56,7 @@ pub enum Error {
     /// Several subjects were found where one prefix of output names serves only one subject.
     #[error("{prefix}: a prefix gives names for one subject, found {found} subjects; expected a folder")]
     OnePrefix {
-        /// The start of the names.
+        /// The prefix: the start of the names of the output files.
         prefix: String,
         /// Number of subjects found.
         found: usize,
@@ -66,7 +66,7 @@ pub enum Error {
     Name {
         /// The name that is refused.
         name: String,
-        /// The subject's image.
+        /// Path of the subject's image.
         image: PathBuf,
     },
     /// A name with line ends, escapes or other control characters.
@@ -74,7 +74,7 @@ pub enum Error {
     ControlCharacter {
         /// The name that is refused.
         name: String,
-        /// The subject's image.
+        /// Path of the subject's image.
         image: PathBuf,
     },
     /// A name that spreadsheets read as a formula.
@@ -85,7 +85,7 @@ pub enum Error {
     Formula {
         /// The name that is refused.
         name: String,
-        /// The subject's image.
+        /// Path of the subject's image.
         image: PathBuf,
     },
     /// Two subjects whose files would have the same names, at least on systems that ignore upper and lower case.
@@ -116,7 +116,7 @@ pub enum Error {
     Comment {
         /// Path of the table.
         path: PathBuf,
-        /// The line, counted from 1.
+        /// Number of the line, counted from 1.
         line: u64,
     },
     /// A row whose number of cells differs from the number of columns.
@@ -124,7 +124,7 @@ pub enum Error {
     Cells {
         /// Path of the table.
         path: PathBuf,
-        /// The line, counted from 1.
+        /// Number of the line, counted from 1.
         line: u64,
         /// Number of columns of the table.
         expected: usize,
@@ -142,7 +142,7 @@ pub enum Error {
     /// A pipe or a device instead of a file.
     #[error("{}: is a pipe or a device, expected a file", path.display())]
     NotAFile {
-        /// The path.
+        /// Path of the pipe or device.
         path: PathBuf,
     },
     /// A file too large for a table.
@@ -150,9 +150,9 @@ pub enum Error {
     TooLarge {
         /// Path of the file.
         path: PathBuf,
-        /// Most bytes allowed.
+        /// Largest allowed size of a table, bytes.
         largest: u64,
-        /// Size of the file.
+        /// Size of the file, bytes.
         found: u64,
     },
     /// A table or folder that cannot be read.

@@ -21,7 +21,7 @@ pub struct Subject {
     pub name: String,
     /// Paths of the subject's images, one image for each channel.
     pub images: Vec<PathBuf>,
-    /// Path of the mask of voxels that count.
+    /// Path of the mask of the voxels that are used in registrations.
     pub mask: Option<PathBuf>,
     /// Path of the subject's label map.
     pub labels: Option<PathBuf>,

@@ -33,7 +33,7 @@ pub struct Averaged {
 pub struct Summed {
     /// The average.
     pub averaged: Averaged,
-    /// 1 where at least half of the subjects have foreground.
+    /// Mask: 1 where at least half of the subjects have foreground, else 0.
     foreground: Volume,
     subjects: Vec<String>,
     outliers: Vec<String>,
@@ -54,7 +54,7 @@ pub struct AverageResults {
     pub sharpness_per_mm: f64,
 }
 
-/// How the images of a pass are averaged. The affine pass uses the mean, as other programs do.
+/// The kind of average of the images of a pass. The affine pass uses the mean, as other programs do.
 pub fn averaging(session: &Session, pass: usize) -> Averaging {
     if session.is_affine(pass) { Averaging::Mean } else { session.plan.options.average }
 }

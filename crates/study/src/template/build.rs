@@ -30,7 +30,7 @@ pub struct Building {
     _lock: File,
 }
 
-/// Facts about a run that its record mentions.
+/// Data about a run that its record contains.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
     /// Number of threads that compute.

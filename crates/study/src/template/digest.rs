@@ -19,7 +19,7 @@ const PIECE: usize = 1 << 20;
 /// The record of a file: path, length and SHA-256 digest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileRecord {
-    /// Path of the file, relative to the folder of the template or absolute.
+    /// Path of the file: absolute, or relative to the folder of the template.
     pub path: PathBuf,
     /// Length of the file, bytes.
     pub bytes: u64,
@@ -35,7 +35,7 @@ struct Recorder {
 }
 
 impl Recorder {
-    /// Adds the next bytes.
+    /// Adds the next bytes of the file.
     fn add(&mut self, bytes: &[u8]) {
         self.digest.update(bytes);
         self.bytes += bytes.len() as u64;
@@ -68,7 +68,7 @@ pub fn while_written(path: PathBuf, write: impl FnOnce(Listener) -> Result<(), E
             recorder
         })?;
         let mut tell = |bytes: Vec<u8>| {
-            // This fails only if the recorder panicked; the panic is resumed below.
+            // Sending fails only if the recording thread panicked; the panic is resumed below.
             let _ = to_recorder.send(bytes);
             used.try_recv().unwrap_or_default()
         };

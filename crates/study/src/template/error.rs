@@ -59,11 +59,11 @@ pub enum Error {
     /// The number of items is not the expected number.
     #[error("{what}: expected {expected}, found {found}")]
     Count {
-        /// What was counted.
+        /// Name of the counted items, as text.
         what: &'static str,
-        /// Expected number.
+        /// Expected number of items.
         expected: usize,
-        /// Number found.
+        /// Number of items found.
         found: usize,
     },
     /// An option out of range.
@@ -71,9 +71,9 @@ pub enum Error {
     Range {
         /// Name of the option, as text.
         what: &'static str,
-        /// The range of allowed values.
+        /// Range of the allowed values of the option.
         expected: String,
-        /// The value given.
+        /// Value of the option that was given.
         found: String,
     },
     /// A model that templates do not support.
@@ -88,7 +88,7 @@ pub enum Error {
         shape[0], shape[1], shape[2]
     )]
     TooLarge {
-        /// Its shape, voxels.
+        /// Shape of the template, voxels.
         shape: [usize; 3],
         /// Memory needed, MB.
         needed_mb: u64,
@@ -165,7 +165,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// The inputs of a step do not exist yet.
-    #[error("{}: not there yet, or made from other files; it comes from the step `{step}`", missing.display())]
+    #[error("{}: does not exist yet, or was made from other files; the step `{step}` makes it", missing.display())]
     NotYet {
         /// The manifest that is missing.
         missing: PathBuf,
@@ -177,11 +177,11 @@ pub enum Error {
     /// A pass that is not in the plan.
     #[error("pass {pass}: the plan has passes {first} to {last}")]
     NoPass {
-        /// The requested pass.
+        /// Number of the requested pass.
         pass: usize,
-        /// The first pass.
+        /// Number of the first pass of the plan.
         first: usize,
-        /// The last pass.
+        /// Number of the last pass of the plan.
         last: usize,
     },
     /// A subject that could not be registered.

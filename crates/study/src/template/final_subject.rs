@@ -57,7 +57,7 @@ pub struct FinalSubject {
     planar: bool,
 }
 
-/// A subject during the final step: new work, or the results of an earlier run.
+/// The result of new work on a subject, or the final results of the subject from an earlier run.
 pub type OrBefore<T> = Result<T, Box<FinalSubject>>;
 
 /// A subject on the final template. Also the inverse of its warp, if its files have not been written.

@@ -9,7 +9,7 @@ use super::step::Step;
 #[derive(Debug, Clone)]
 pub struct Layout {
     root: PathBuf,
-    /// The end of each channel's image names; empty if there is only one channel.
+    /// End of the names of image files, for each channel; empty if there is only one channel.
     suffixes: Vec<String>,
 }
 
@@ -22,7 +22,7 @@ pub struct RegistrationFiles {
     pub warp: PathBuf,
     /// Path of each channel's image on the template's grid.
     pub warped: Vec<PathBuf>,
-    /// Path of the manifest.
+    /// Path of the manifest of the registration.
     pub manifest: PathBuf,
 }
 
@@ -35,18 +35,18 @@ pub struct AverageFiles {
     pub warp: PathBuf,
     /// Path of the mean stretch.
     pub stretch: PathBuf,
-    /// Path of the manifest.
+    /// Path of the manifest of the average.
     pub manifest: PathBuf,
 }
 
 /// Files of the template of a pass.
 #[derive(Debug, Clone)]
 pub struct TemplateFiles {
-    /// Path of each channel's image.
+    /// Path of the template's image of each channel.
     pub images: Vec<PathBuf>,
     /// Path of the displacements of the shape update, new template → average; no file before the first pass.
     pub shape: PathBuf,
-    /// Path of the manifest.
+    /// Path of the manifest of the template.
     pub manifest: PathBuf,
 }
 
@@ -63,7 +63,7 @@ pub struct SubjectFiles {
     pub warped: Vec<PathBuf>,
     /// Path of the subject's labels on the template's grid.
     pub labels: PathBuf,
-    /// Path of the manifest.
+    /// Path of the manifest of the subject's final step.
     pub manifest: PathBuf,
 }
 
@@ -97,12 +97,12 @@ impl Layout {
         root.join("record.json")
     }
 
-    /// Path of the report.
+    /// Path of the HTML report of the template.
     pub fn report(&self) -> PathBuf {
         self.root.join("report.html")
     }
 
-    /// Path of the table with the figures of every pass.
+    /// Path of the table with the statistics of every pass.
     pub fn convergence(&self) -> PathBuf {
         self.root.join("convergence.csv")
     }
@@ -117,7 +117,7 @@ impl Layout {
         self.root.join(".verified").join(self.relative(manifest))
     }
 
-    /// Folder of a pass.
+    /// Folder of the files of a pass.
     pub fn pass(&self, pass: usize) -> PathBuf {
         self.root.join(format!("pass_{pass}"))
     }

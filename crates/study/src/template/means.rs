@@ -20,9 +20,9 @@ pub struct Means {
     pub images: Vec<Volume>,
     /// The mean warp; `None` if no subject has a warp.
     pub warp: Option<DisplacementField>,
-    /// The affine of each subject.
+    /// The affine transform of each subject.
     pub affines: Vec<AffineTransform>,
-    /// 1 where at least half of the subjects have foreground.
+    /// Mask: 1 where at least half of the subjects have foreground, else 0.
     pub foreground: Volume,
 }
 
@@ -75,9 +75,9 @@ fn firsts<'a>(all: &[&'a Contribution]) -> Vec<(&'a Volume, f32)> {
 pub struct Gathering<'a> {
     averaging: Averaging,
     reference: &'a Reference,
-    /// Contributions that have not been added yet.
+    /// Contributions of subjects that have not been added to the sums yet.
     waiting: Vec<Arc<Contribution>>,
-    /// Number of contributions that are added together.
+    /// Number of contributions that are added to the sums together.
     several: usize,
     sums: Option<Sums>,
 }

@@ -1,4 +1,4 @@
-//! Options of a template: plain data, with ranges.
+//! Options of building a template: plain data, with the allowed ranges.
 
 use std::ops::RangeInclusive;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::Error;
 use crate::skulls::BrainChoice;
 
-/// Options of a template.
+/// Options of building a template.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TemplateOptions {
@@ -60,9 +60,9 @@ impl TemplateOptions {
     pub const PASSES: RangeInclusive<usize> = 1..=1000;
     /// Allowed steps towards the mean shape, shares of the mean warp.
     pub const SHAPE_STEP: RangeInclusive<f64> = 0.0..=1.0;
-    /// Allowed values of the largest movement of the template at which passes stop, voxels.
+    /// Allowed values of the mean movement of the template below which the passes end, voxels.
     pub const STOP_BELOW_VOXELS: RangeInclusive<f64> = 0.0..=100.0;
-    /// Allowed margins, mm.
+    /// Allowed margins around the foreground of the first subject, mm.
     pub const MARGIN_MM: RangeInclusive<f64> = 0.0..=200.0;
     /// Allowed weights of channels.
     pub const WEIGHT: RangeInclusive<f64> = 1e-3..=1e3;

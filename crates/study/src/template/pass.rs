@@ -23,9 +23,9 @@ use round::Round;
 pub enum Pass {
     /// The pass is not needed: the template no longer moves.
     NotNeeded,
-    /// An earlier run has done the pass.
+    /// The pass was done by an earlier run.
     DoneBefore,
-    /// This run has done the pass.
+    /// The pass was done by this run.
     Done(Box<Done>),
 }
 
@@ -60,7 +60,7 @@ pub enum Before<'a> {
 pub struct PassSeconds {
     /// Duration until all subjects were registered, resampled and added to the sums.
     pub registering: f64,
-    /// Duration of averaging and of updating the template after that.
+    /// Duration of averaging and of updating the template, after all subjects were registered.
     pub updating: f64,
 }
 

@@ -10,7 +10,7 @@ use antsreg_report::{Overview, overview};
 use super::session::Session;
 use crate::Error;
 
-/// The subject of a picture.
+/// What a picture shows: a template or a subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Drawn {
     /// The template of a pass, or the template before all passes.

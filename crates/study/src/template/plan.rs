@@ -39,7 +39,7 @@ pub struct Plan {
     pub version: String,
     /// Number of the format of the plan's file.
     pub plan_format: u64,
-    /// Digest of the fingerprint.
+    /// Digest of the fingerprint of the plan.
     pub digest: String,
     /// Digests of all data that the results depend on, each with a readable name.
     pub fingerprint: BTreeMap<String, String>,
@@ -47,7 +47,7 @@ pub struct Plan {
     pub channels: Vec<String>,
     /// Number of the first pass. Pass 0 is the affine pass; it registers to the first subject.
     pub first_pass: usize,
-    /// The last pass, unless the template stops moving before.
+    /// Number of the last pass, unless the template stops moving before.
     pub last_pass: usize,
     /// Source of the template before all passes.
     pub start: StartFrom,
@@ -57,7 +57,7 @@ pub struct Plan {
     /// Recipe of the registrations of subjects. The deformable stage has one channel for each channel of the
     /// template.
     pub recipe: Recipe,
-    /// Options of the template.
+    /// Options of building the template.
     pub options: TemplateOptions,
     /// Format of the final images and warps.
     pub image_format: Format,
@@ -71,7 +71,7 @@ pub struct Plan {
 pub enum StartFrom {
     /// The average of all subjects, registered affinely to the subject of this name.
     AverageOnto(String),
-    /// The subject of this name.
+    /// The image of the subject of this name.
     Subject(String),
     /// The images in these files, one file for each channel.
     Images(Vec<FileRecord>),

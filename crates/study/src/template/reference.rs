@@ -12,7 +12,7 @@ pub struct Reference {
     pub images: Vec<Arc<Volume>>,
     /// Mask of the template: 1 in the foreground (the head or brain) of the first channel, else 0.
     pub mask: Volume,
-    /// The subset of the mask from which the affine parts of warps are computed.
+    /// Sparse subset of the mask. The affine part of a warp is computed from its voxels.
     pub sparse: Volume,
     /// Centre of mass of the first channel, RAS mm.
     pub centre: Point3<f64>,

@@ -62,7 +62,7 @@ pub fn device_bytes(session: &Session) -> Result<u64, Error> {
 
 /// The devices for the registrations of a recipe. `auto` means the CPU if no GPU supports the window of the
 /// cross-correlation; the reason is returned as well. All steps of a template make the same choice, so that their
-/// bytes are the same.
+/// results are equal to the last bit.
 pub fn suitable_devices(recipe: &Recipe, asked: &Devices) -> (Devices, Option<DeviceNote>) {
     let auto = *asked == Devices::One(DeviceChoice::Auto);
     match recipe.too_wide_for_gpu(false).filter(|_| auto) {

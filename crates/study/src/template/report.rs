@@ -27,7 +27,7 @@ const MEASURES: [(&str, &str, usize, Worse); 2] = [
     ("warp, voxels", "Mean length of the warp, in the foreground.", 2, Worse::High),
 ];
 
-/// Writes the page and the table. `last` is the picture of the final template, `mean` the length of the mean of all final
+/// Writes the page and the table of the report. `last` is the picture of the final template, `mean` the length of the mean of all final
 /// warps, mean over the foreground, voxels. The page depends only on the plan and the images, not on how the steps were run.
 ///
 /// # Errors
@@ -79,8 +79,14 @@ fn facts(session: &Session, passes: &[TemplateResults], subjects: usize, mean: f
         [format!("{mean:.4} voxels"), "length of the mean of all final warps, in the foreground".into()],
     ];
     if let Some(last) = passes.last() {
-        highlights.push([format!("{:.4} voxels", last.moved_mean_voxels), "moved by the last pass".into()]);
-        highlights.push([format!("{:.4} / mm", last.sharpness_per_mm), "sharpness after the last pass".into()]);
+        highlights.push([
+            format!("{:.4} voxels", last.moved_mean_voxels),
+            "movement of the template in the last pass".into(),
+        ]);
+        highlights.push([
+            format!("{:.4} / mm", last.sharpness_per_mm),
+            "sharpness of the template after the last pass".into(),
+        ]);
     }
     let section = |pass: &TemplateResults| {
         let row = |name: &str, value: String| [name.to_owned(), value];

@@ -1,4 +1,4 @@
-//! The request of a template: plain data.
+//! The request to build a template, as plain data.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::Error;
 use crate::pair::Format;
 use crate::subjects::Listing;
 
-/// The request of a template.
+/// The request to build a template.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// The folder of all outputs: new, empty, or that of a template that is continued.
@@ -26,7 +26,7 @@ pub struct Request {
     /// Recipe of the registrations of subjects. The metric of its first channel is used for all channels. Its choice
     /// of results is ignored.
     pub recipe: Recipe,
-    /// Options of the template.
+    /// Options of building the template.
     pub options: TemplateOptions,
     /// Format of the final images and warps.
     pub format: Format,
@@ -38,7 +38,7 @@ pub enum StartImage {
     /// The average of all subjects, registered affinely to the first subject.
     #[default]
     Average,
-    /// The subject of this name.
+    /// The image of the subject of this name.
     Subject(String),
     /// The images in these files, one file for each channel, on one grid.
     Images(Vec<PathBuf>),

@@ -23,13 +23,13 @@ pub const KEPT_VOXELS: usize = 1 << 30;
 
 /// The state of a template that is being built.
 pub struct Session {
-    /// The paths of all files.
+    /// The paths of all files of the template.
     pub(super) layout: Layout,
     /// The plan.
     pub(super) plan: Plan,
     /// Positions in the plan of the subjects that are not left out.
     pub(super) included: Vec<usize>,
-    /// Pictures for the report.
+    /// Pictures of templates and subjects for the report.
     pub(super) pictures: Pictures,
     /// Whether the subjects' files may have changed since the plan was made.
     planned_before: bool,
@@ -203,7 +203,7 @@ impl Session {
         Ok(self.stage(Step::Register { pass, subject: subject.name.clone() }, inputs))
     }
 
-    /// The manifest of a registration, which must be done.
+    /// The manifest of a subject's registration in a pass. The registration must be done.
     pub(super) fn registered(&self, pass: usize, subject: usize) -> Result<Manifest, Error> {
         self.register_stage(pass, subject)?.require()
     }
@@ -217,7 +217,7 @@ impl Session {
         Ok(self.stage(Step::Average { pass }, inputs))
     }
 
-    /// The manifest of an average, which must be done.
+    /// The manifest of the average of a pass. The average must be done.
     pub(super) fn averaged(&self, pass: usize) -> Result<Arc<Manifest>, Error> {
         self.required(Step::Average { pass }, || self.average_stage(pass))
     }
@@ -228,7 +228,7 @@ impl Session {
         Ok(self.stage(Step::Update { pass }, inputs))
     }
 
-    /// The manifest of a template, which must be done.
+    /// The manifest of the template of a pass, or of the first template. The template must be done.
     pub(super) fn template(&self, pass: Option<usize>) -> Result<Arc<Manifest>, Error> {
         match pass {
             None => self.required(Step::Start, || Ok(self.start_stage())),
@@ -251,7 +251,7 @@ impl Session {
         Ok(Reference::new(images))
     }
 
-    /// The grid of all templates.
+    /// The grid that the templates of all passes share.
     pub(super) fn grid(&self) -> Result<Grid, Error> {
         if let Some(grid) = self.grid.get() {
             return Ok(grid.clone());
@@ -265,7 +265,7 @@ impl Session {
         self.grid.get_or_init(|| grid).clone()
     }
 
-    /// The pass after which the template stopped moving, if that was before `pass`.
+    /// Number of the pass after which the template stopped moving, if this happened before `pass`.
     pub(super) fn converged_before(&self, pass: usize) -> Result<Option<usize>, Error> {
         let Some(before) = self.before(pass) else { return Ok(None) };
         let manifest = self.template(Some(before))?;
@@ -276,7 +276,7 @@ impl Session {
         Ok(results.converged.then_some(before))
     }
 
-    /// The last pass that was needed. It must be done.
+    /// Number of the last pass that was needed. That pass must be done.
     pub(super) fn final_pass(&self) -> Result<usize, Error> {
         for pass in self.plan.first_pass..=self.plan.last_pass {
             if let Some(after) = self.converged_before(pass)? {

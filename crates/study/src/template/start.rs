@@ -25,9 +25,9 @@ pub struct First {
     /// The extracted brains: name of the subject, brain mask, record. The mask is `None` for images that no step
     /// reads again.
     brains: Vec<(String, Option<LabelVolume>, ExtractedRecord)>,
-    /// The template with the values that reading its files will give.
+    /// The template, with grid and values as they will be read from its files.
     pub reference: Arc<Reference>,
-    /// The template's grid before the header of its file rounds it.
+    /// The template's grid without the rounding of its file's header.
     grid: Grid,
 }
 

@@ -29,7 +29,7 @@ pub struct Sums<'a> {
 }
 
 impl<'a> Sums<'a> {
-    /// Creates sums without any subject.
+    /// Creates empty sums over the subjects on the final template.
     pub fn new(session: &Session, last: &'a Last) -> Sums<'a> {
         let memory = fit(session.included.len(), &last.reference, true);
         let gathering = Gathering::new(session.plan.options.average, &last.reference, memory);

@@ -22,7 +22,7 @@ use super::resampled::{Resampled, Resampling};
 use super::session::Session;
 use crate::Error;
 
-/// Number of shape steps of a pass, as in ANTs.
+/// Number of steps towards the mean shape in each pass, as in ANTs.
 const TIMES: usize = 4;
 
 /// Statistics of the template of a pass.
@@ -54,7 +54,7 @@ pub struct Updated {
     pub results: TemplateResults,
 }
 
-/// The part of an update that a device computes.
+/// The part of a template update that a device computes.
 struct Shaping<'a> {
     averaged: &'a Averaged,
     step: ShapeStep,

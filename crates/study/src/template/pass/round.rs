@@ -44,7 +44,7 @@ enum Loaded {
     Before(Before),
 }
 
-/// A subject on the template's grid.
+/// A subject that has been registered and resampled on the template's grid.
 enum Found {
     /// A subject that this run has registered, and the seconds on the device.
     Now(Brought, f64),

@@ -39,7 +39,7 @@ pub fn of(plan: &Plan) -> Result<Fingerprint, serde_json::Error> {
     ]))
 }
 
-/// The digest of a fingerprint.
+/// Digest of the fingerprint of a plan.
 pub fn digest(fingerprint: &Fingerprint) -> String {
     of_words(fingerprint.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()]))
 }
