@@ -52,7 +52,7 @@ pub struct Progress {
 pub struct Found {
     /// The output files written so far; more files may be added.
     pub outputs: Outputs,
-    /// The motion of the series.
+    /// The motion that was found in the series.
     pub motion: Motion,
 }
 

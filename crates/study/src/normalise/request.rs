@@ -58,7 +58,7 @@ pub struct Normalisation {
     pub recipe: Recipe,
     /// The jobs, one for each scan.
     pub jobs: Vec<Job>,
-    /// The work for each scan in addition to its registration.
+    /// The work for each scan in addition to the registration of its brain.
     pub steps: Normalising,
     /// The BIDS dataset to write; `None` if the output is a prefix.
     pub dataset: Option<Dataset>,

@@ -29,7 +29,7 @@ pub struct Averaged {
     pub stretch: AffineTransform,
 }
 
-/// An average with its statistics. Its stretch has been written, its other files have not.
+/// An average with its statistics. The file of its mean stretch has been written, its other files have not.
 pub struct Summed {
     /// The average.
     pub averaged: Averaged,

@@ -56,7 +56,7 @@ pub enum Error {
         /// The names of all subjects.
         there: Vec<String>,
     },
-    /// The number of items is not the expected number.
+    /// The number of items, such as weights or images, is not the expected number.
     #[error("{what}: expected {expected}, found {found}")]
     Count {
         /// Name of the counted items, as text.
