@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Sharpness of templates and how alike they are, measured apart from the program that made them."""
+"""Measure the sharpness of templates and the correlations between them, independently of antsreg-gpu."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import environment
 
 
 def main(folder: Path) -> None:
-    """Print both tables."""
+    """Print a table of sharpness and a table of correlations."""
     import nibabel
     import numpy as np
     from scipy import ndimage
@@ -20,7 +20,7 @@ def main(folder: Path) -> None:
         return np.asarray(nibabel.load(path).dataobj, dtype=np.float64)
 
     template = read(folder / "template.nii")
-    # The brain without its outermost voxels: the edge of a stripped brain is steep in any average.
+    # The outermost voxels of the brain are left out: the edge of a skull-stripped brain is steep in any average.
     brain = ndimage.binary_fill_holes(template > 0.5 * template[template > 0].mean())
     inner = ndimage.binary_erosion(brain, iterations=3)
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Measure boundary-based registration on made echo-planar images whose place is known, beside normalised mutual information.
+"""Measure the error of boundary-based registration (BBR) on simulated echo-planar images with known transforms.
 
     scripts/bbr_bars.py DATA [--program PROGRAM] [--device cuda]
 
-Images are made of the tissue maps DATA/heads/mni2009c_2mm_*: grey matter brighter than white, drop-out and up to 8 mm of distortion near
-air, coverages of the whole head, 60 and 40 mm in turn, rotations and shifts up to 6° and 6 mm. Errors are means over the brain in
-the image, without its distorted part. Bars: the median is at most 0.5 mm, and 18 of 20 are better than by --cost nmi. Exit code 1
-where a bar is missed.
+Images are simulated from the tissue maps DATA/heads/mni2009c_2mm_*. Grey matter is brighter than white matter; near air
+there is signal loss and up to 8 mm of distortion. Images cover the whole head, 60 mm or 40 mm in turn. Rotations are up
+to 6°, shifts up to 6 mm. The error of an image is its mean over the brain, without the distorted part. Acceptance
+limits: a median error of at most 0.5 mm, and 18 of 20 images with a smaller error than by --cost nmi. The exit code is
+1 if a limit is missed.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, help="folder of the data sets")
     parser.add_argument("--program", type=Path, default=environment.REPOSITORY / "target" / "release" / "antsreg-gpu")
-    parser.add_argument("--device", default="cpu", help="as the program takes it [default: cpu]")
-    parser.add_argument("--count", type=int, default=20, help="images [default: 20]")
+    parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:N [default: cpu]")
+    parser.add_argument("--count", type=int, default=20, help="number of images [default: 20]")
     parser.add_argument("--seed", type=int, default=0, help="another seed gives other images [default: 0]")
-    parser.add_argument("--folder", type=Path, help="folder of images and results, which stays [default: a temporary one]")
-    parser.add_argument("--options", default="", metavar="WORDS", help="more options of --cost bbr")
+    parser.add_argument("--folder", type=Path, help="folder that keeps images and results [default: temporary]")
+    parser.add_argument("--options", default="", metavar="WORDS", help="further options with --cost bbr")
     typed = parser.parse_args()
     if not typed.program.exists():
         parser.error(f"{typed.program} is missing: cargo build --release")
@@ -41,7 +42,7 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Make and register all images; 1 if a bar is missed."""
+    """Simulate and register all images. Returns 1 if an acceptance limit is missed."""
     typed = arguments()
     environment.enter()
     import numpy as np

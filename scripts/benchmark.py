@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Measure antsreg-gpu on real brains, beside its peers, and write the figures as Markdown.
+"""Measure antsreg-gpu and other programs on real brains, and write the figures as Markdown.
 
     cargo build --release
     python3 scripts/benchmark.py DATA --peers greedy --figures docs/figures.json
 
-DATA holds the volumes; docs/benchmarks.md says which and where they come from. Every score is computed here with
+DATA is the folder of the volumes; docs/benchmarks.md lists them and their sources. Every score is computed here with
 numpy and scipy from the files that the programs write, not by the program under test. The first run makes a virtual
 environment under .venv/ and installs requirements.txt into it.
 """

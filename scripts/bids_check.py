@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Normalise a BIDS dataset of four made subjects with sessions and runs, and let bids-validator and pybids judge both.
+"""Normalise a simulated BIDS dataset and check names and metadata of dataset and derivatives.
 
     cargo build --package antsreg-cli
     scripts/bids_check.py --program target/debug/antsreg-gpu
 
-The heads are made from a brain in examples/, and the registrations are short: what is checked is names and metadata.
-The validator must find no error in either dataset, and pybids every derivative by its entities. Both come from PyPI into an
-environment of their own, .venv/bids.
+The dataset has four subjects with sessions and runs, simulated from a brain in examples/. The registrations are short.
+The validator must find no error in either dataset, and pybids every derivative by its entities. Both come from PyPI
+into an environment of their own, .venv/bids.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ OPTIONS = [
     *("--shrink-factors", "3x2x1", "--smoothing-sigmas", "1x0x0", "--iterations", "10x10x2"),
     *("--finest-mm", "4", "--search-degrees", "30"),
 ]
-#: Of each subject: sessions, runs, and suffixes beside T1w.
+#: For each simulated subject: its sessions, runs, and image suffixes in addition to T1w.
 SUBJECTS = {
     "01": [({}, ["T2w"])],
     "02": [({"session": "a"}, []), ({"session": "b"}, ["FLAIR"])],
@@ -39,7 +39,7 @@ SHORT = {"session": "ses", "acquisition": "acq", "run": "run"}
 
 
 def scans() -> list[tuple[str, dict[str, str], str]]:
-    """Subject, entities and suffix of every scan."""
+    """Subject, BIDS entities and suffix of every scan."""
     return [
         (subject, entities, suffix)
         for subject, of_subject in SUBJECTS.items()
@@ -49,7 +49,7 @@ def scans() -> list[tuple[str, dict[str, str], str]]:
 
 
 def make(folder: Path) -> None:
-    """Write the raw dataset."""
+    """Write the raw BIDS dataset."""
     import nibabel as nib
     import numpy as np
 
@@ -72,7 +72,7 @@ def make(folder: Path) -> None:
 
 
 def judge(folder: Path) -> list[str]:
-    """The errors that bids-validator finds."""
+    """The errors that bids-validator reports for a dataset."""
     validator = Path(sys.prefix) / "bin" / "bids-validator-deno"
     done = subprocess.run([validator, folder, "--json"], capture_output=True, text=True, check=False)
     try:
@@ -84,14 +84,14 @@ def judge(folder: Path) -> list[str]:
 
 
 def find(raw: Path, derivatives: Path) -> list[str]:
-    """The scans that pybids does not find by their entities."""
+    """The scans whose derivatives pybids does not find by their BIDS entities."""
     from bids import BIDSLayout
 
     layout = BIDSLayout(raw, derivatives=derivatives, validate=False)
     wrong = []
     for subject, entities, suffix in scans():
         own = {"subject": subject, "scope": "derivatives", **entities, "return_type": "file"}
-        # A further image has the entities of the scan that it is brought to.
+        # A further image of a session has the entities of the scan to which it is registered.
         wanted = [{"suffix": suffix, "desc": "preproc", "extension": ".nii.gz", "space": space} for space in (None, SPACE)]
         if suffix == "T1w":
             wanted += [{"suffix": "mask", "desc": "brain", "extension": ".nii.gz", "space": space} for space in (None, SPACE)]
@@ -108,7 +108,7 @@ def find(raw: Path, derivatives: Path) -> list[str]:
 
 
 def main() -> int:
-    """Make the dataset, normalise its scans, and check the derivatives."""
+    """Write the dataset, normalise its scans, and check the derivatives."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", type=Path, default=environment.REPOSITORY / "target" / "release" / "antsreg-gpu")
     parser.add_argument("--folder", type=Path, help="folder to work in, which stays [default: a temporary one]")

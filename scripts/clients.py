@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Run the real clients of ANTs' and FSL's commands, unchanged, on this program.
+"""Run unmodified programs that call commands of ANTs and FSL ("clients") with antsreg-gpu in place of these commands.
 
-Each part prints what it found and fails if a client gets something wrong:
+Each part prints its results and fails if a client fails or gives a wrong result:
 
-  settings    every settings file of niworkflows, smriprep, fmriprep, sdcflows, qsiprep: ran, refused by name, or wrong
-  spatial     niworkflows' SpatialNormalization: overlap of known labels beside that of real ANTs
+  settings    niworkflows with every settings file of niworkflows, smriprep, fmriprep, sdcflows and qsiprep
+  spatial     niworkflows' SpatialNormalization: overlap of known labels, compared with real ANTs
   template    smriprep's init_register_template_wf
-  restrict    sdcflows' registration along one axis: nothing moves along the others
-  nipype      nipype's interfaces: they run, their outputs lie where nipype looks and say what they should
-  functional  fMRIPrep's init_bold_hmc_wf and init_fsl_bbr_wf on made images, beside the known motion and place
-  composites  .h5 of ours read by ANTs, SimpleITK and nitransforms, and theirs by us
-  names       files of antsRegistration beside those of real ANTs, for generated command lines without iterations
-  apply       the same of antsApplyTransforms, for generated command lines
-  fusion      labels of antsJointFusion beside those of real ANTs
-  scripts     the real antsRegistrationSyN.sh and Quick, and ours, every -t and more; needs --scripts FOLDER
+  restrict    sdcflows' registration along one axis: displacements along the other axes must be 0
+  nipype      nipype's interfaces: they must run, write the expected files, and give correct values
+  functional  fMRIPrep's init_bold_hmc_wf and init_fsl_bbr_wf on simulated images with known transforms
+  composites  .h5 files of antsreg-gpu read by ANTs, SimpleITK and nitransforms, and their files read by antsreg-gpu
+  names       output files of antsRegistration, compared with real ANTs, for random command lines without iterations
+  apply       output files of antsApplyTransforms, compared with real ANTs, for random command lines
+  fusion      labels of antsJointFusion, compared with real ANTs
+  scripts     the real antsRegistrationSyN.sh and antsRegistrationSyNQuick.sh with most options; needs --scripts FOLDER
 
 The clients are installed from PyPI into .venv/clients when first needed.
 """
@@ -57,10 +57,10 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Run the parts; 1 if a client gets something wrong."""
+    """Run the chosen parts. Returns 1 if a client fails or gives a wrong result."""
     typed = arguments()
     environment.enter(REQUIREMENTS)
-    # The standard error of commands is shown only if they fail.
+    # nipype would also print the messages of commands that succeed.
     logging.getLogger("nipype").setLevel(logging.ERROR)
     typed.program = typed.program.resolve()
     typed.scripts = typed.scripts and typed.scripts.resolve()
@@ -70,7 +70,7 @@ def main() -> int:
         links = folder / "links"
         subprocess.run([typed.program, "links", links], check=True, stdout=subprocess.DEVNULL)
         os.environ["PATH"] = f"{links}:{os.environ['PATH']}"
-        # nipype takes the names of some outputs from FSL's version, which it looks up when it is imported.
+        # nipype chooses the names of some outputs by FSL's version, which it reads when it is imported.
         version = folder / "fsl" / "etc" / "fslversion"
         version.parent.mkdir(parents=True, exist_ok=True)
         version.write_text("6.0.7\n")

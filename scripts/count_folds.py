@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Count where warps fold, at every voxel of the files as they are stored, by central and by one-sided differences.
+"""Count the folded voxels of warp files, by central and by one-sided differences.
 
     scripts/count_folds.py p_1Warp.nii.gz p_1InverseWarp.nii.gz
 
-A warp is trilinear between its voxels. At a voxel, which is a corner of up to eight cells, the determinants of those cells are the
-ones of one-sided differences: one for each choice of a side along each axis. "Folded at a corner" is a voxel where
-any of them is not positive. Positions are in world coordinates and in double precision, from the affine of the file.
-Exit code 1 where a voxel folds.
+A warp is trilinear between its voxels. At a voxel, which is a corner of up to eight cells, the determinants of those
+cells are the ones of one-sided differences: one for each choice of a side along each axis. "Folded at a corner" is a
+voxel where any of them is not positive. Positions are in world coordinates and in double precision, from the affine of
+the file. Exit code 1 where a voxel folds.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def positions(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Where each voxel of a warp ends, in world coordinates (LPS mm), and the matrix from voxels to world."""
+    """The end point of each voxel of a warp in world coordinates (LPS mm), and the voxel-to-world matrix."""
     import nibabel
     import numpy as np
 
@@ -43,7 +43,10 @@ def positions(path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def edges(moved: np.ndarray, to_world: np.ndarray) -> list[list[np.ndarray]]:
-    """Differences of positions to the neighbour below and above, along each axis; at the border both are the one there is."""
+    """One-sided differences of positions along each axis, to the voxel below and to the voxel above.
+
+    At the border both differences are the one that exists.
+    """
     import numpy as np
 
     found = []
@@ -59,14 +62,14 @@ def edges(moved: np.ndarray, to_world: np.ndarray) -> list[list[np.ndarray]]:
 
 
 def determinant(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """The determinants of the matrices with these columns."""
+    """Determinants of the 3×3 matrices with the columns a, b and c."""
     import numpy as np
 
     return np.einsum("...i,...i", a, np.cross(b, c))
 
 
 def count(path: Path, mask: np.ndarray | None) -> int:
-    """Print the counts of a warp; the number of voxels that fold by either."""
+    """Print the counts of a warp. Returns the number of voxels that fold by central or by one-sided differences."""
     import numpy as np
 
     moved, to_world = positions(path)
@@ -78,7 +81,7 @@ def count(path: Path, mask: np.ndarray | None) -> int:
     smallest = np.full(moved.shape[:3], np.inf)
     central = np.empty(moved.shape[:3])
     sides = edges(moved, to_world)
-    # Slices are read one by one, because a volume in double precision needs much memory.
+    # The warp is processed slice by slice, because a volume in double precision needs much memory.
     for z in range(moved.shape[2]):
         here = [[side[:, :, z] for side in axis] for axis in sides]
         for a, b, c in itertools.product(*here):
@@ -95,10 +98,10 @@ def count(path: Path, mask: np.ndarray | None) -> int:
 
 
 def main() -> int:
-    """Count all files."""
+    """Count the folds in all files. Returns 1 if a voxel folds."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("warps", type=Path, nargs="+", metavar="WARP", help="displacement field as ITK stores it (NIfTI)")
-    parser.add_argument("--mask", type=Path, help="image on the same grid; only voxels above 0 count")
+    parser.add_argument("--mask", type=Path, help="image on the same grid; only voxels above 0 are counted")
     options = parser.parse_args()
     for path in [*options.warps, *([options.mask] if options.mask else [])]:
         if not path.is_file():

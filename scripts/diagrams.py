@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws the diagrams of the documents into docs/images: pipeline, spaces, levels, fold.
 
-matplotlib is installed into .venv/scripts the first time. The same version gives the same files.
+matplotlib is installed into .venv/scripts on the first run. The same version of matplotlib writes the same bytes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def main() -> None:
     import matplotlib
 
     matplotlib.use("svg")
-    # Set the style: colours readable on light and dark pages, the same bytes in every run, text stored as text.
+    # Plot style: colours readable on light and dark pages, reproducible bytes, text stored as text.
     matplotlib.rcParams |= {"svg.hashsalt": "antsreg-gpu", "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 9}
     for draw in (pipeline, spaces, levels, fold):
         figure = draw()
@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def small(path: Path) -> None:
-    """Two decimals are enough for a diagram."""
+    """Round the coordinates in an SVG file to two decimals, which is enough for a diagram."""
     import re
 
     text = path.read_text()
@@ -43,7 +43,7 @@ def small(path: Path) -> None:
 
 
 def canvas(width: float, height: float, panels: int = 1):  # noqa: ANN201
-    """A figure without axes."""
+    """A figure whose panels have no axes."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, panels, figsize=(width, height), squeeze=False)
@@ -53,7 +53,7 @@ def canvas(width: float, height: float, panels: int = 1):  # noqa: ANN201
 
 
 def box(ax, x: float, y: float, text: str, colour: str = INK, width: float = 2.2) -> None:  # noqa: ANN001
-    """A box with text, its centre at (x, y)."""
+    """Draw a box with text, centred at (x, y)."""
     from matplotlib.patches import FancyBboxPatch
 
     ax.add_patch(
@@ -68,7 +68,7 @@ def arrow(ax, start: tuple[float, float], end: tuple[float, float], colour: str 
 
 
 def pipeline():  # noqa: ANN201
-    """What a registration does, from files to files."""
+    """Diagram of the steps of a registration, from input files to output files."""
     figure, (ax,) = canvas(9.6, 1.8)
     steps = [
         ("fixed and moving\nimage", INK),
@@ -90,7 +90,7 @@ def pipeline():  # noqa: ANN201
 
 
 def spaces():  # noqa: ANN201
-    """Voxel indices, RAS, LPS and FSL for one grid."""
+    """Diagram of one grid in four coordinate systems: voxel indices, RAS, LPS and FSL."""
     import numpy as np
 
     figure, axes = canvas(8.2, 2.5, 4)
@@ -117,7 +117,7 @@ def spaces():  # noqa: ANN201
 
 
 def levels():  # noqa: ANN201
-    """One profile on the four levels of the deformable stage."""
+    """Diagram of one intensity profile on the four levels of the deformable stage."""
     import numpy as np
 
     figure, axes = canvas(8.2, 1.8, 4)
@@ -134,7 +134,7 @@ def levels():  # noqa: ANN201
 
 
 def fold():  # noqa: ANN201
-    """A fold of one cell, which central differences do not see."""
+    """Diagram of a fold in one cell that central differences do not detect."""
     import numpy as np
 
     figure, (ax, signs) = canvas(8.2, 2.6, 2)

@@ -19,11 +19,11 @@ PARTS = ("site", "commands", "figures")
 
 
 def main() -> int:
-    """Run the parts that were asked for, and count those that fail."""
+    """Run the requested parts. Returns the number of failed parts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"parts to run: {', '.join(PARTS)} (all of them)")
-    parser.add_argument("--pages", nargs="+", default=[], metavar="PAGE", help="commands: those of these documents alone")
-    parser.add_argument("--update", action="store_true", help="figures: write the tables into the documents")
+    parser.add_argument("--pages", nargs="+", default=[], metavar="PAGE", help="check commands only in these documents")
+    parser.add_argument("--update", action="store_true", help="write the tables of figures into the documents")
     arguments = parser.parse_args()
     chosen = arguments.parts or list(PARTS)
     unknown = [part for part in chosen if part not in PARTS]

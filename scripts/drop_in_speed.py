@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Time fMRIPrep's normalisation call of antsRegistration: an init from antsAI, rigid, affine, SyN, composites, an image.
+"""Measure the time of the antsRegistration call that fMRIPrep uses for normalisation.
 
-Prints the whole call's seconds, from the start of the program to its end: least, median and most of the runs after a first
-one. The device is that of ANTSREG_DEVICE. With --ants, the same call of real ANTs (the package antspyx) is timed once after
-them, on as many threads, and the ratio printed.
+The call starts from a transform of antsAI, runs rigid, affine and SyN stages, and writes composites and an image. The
+script prints the smallest, median and largest wall time of the process in s, without a first run. The environment
+variable ANTSREG_DEVICE chooses the device. With --ants THREADS the same call of real ANTs (from the package antspyx) is
+timed once on this number of threads, and the ratio is printed.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from pathlib import Path
 
 from clients.oracle import Oracle
 
-#: fMRIPrep 25.2.7, T1w precise; FIXED and MOVING stand for the images, LINEAR for the metric of both linear stages.
+#: The command line of fMRIPrep 25.2.7 with the precise settings for T1w. FIXED and MOVING stand for the images, LINEAR
+#: for the metric of the rigid and affine stages.
 LINE = (
     "--collapse-output-transforms 1 --dimensionality 3 --float 1 --initial-moving-transform [ init.mat, 0 ] "
     "--initialize-transforms-per-stage 0 --interpolation LanczosWindowedSinc "
@@ -35,13 +37,13 @@ LINE = (
 
 
 def main() -> None:
-    """Time the call."""
+    """Measure and print the times."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("fixed", type=Path)
     parser.add_argument("moving", type=Path)
     parser.add_argument("--program", type=Path, default=Path("target/release/antsreg-gpu"))
-    parser.add_argument("--runs", type=int, default=5, help="runs that count [default: 5]")
-    parser.add_argument("--ants", type=int, metavar="THREADS", help="time real ANTs too, on this many threads")
+    parser.add_argument("--runs", type=int, default=5, help="number of timed runs [default: 5]")
+    parser.add_argument("--ants", type=int, metavar="THREADS", help="also time real ANTs, on this number of threads")
     typed = parser.parse_args()
     fixed, moving, program = (str(path.resolve()) for path in (typed.fixed, typed.moving, typed.program))
     start = f"antsAI -d 3 -m Mattes[{fixed},{moving},32,Regular,0.25] -t Rigid[0.1] -s [15,0.1] -o init.mat"
@@ -65,7 +67,7 @@ def main() -> None:
 
 
 def time_ants(words: list[str], folder: Path, threads: int) -> float:
-    """Seconds of a command of real ANTs, with the start of the process that holds it."""
+    """Wall time of a command of real ANTs, s, including the start of its Python process."""
     os.environ["ITK_GLOBAL_DEFAULT_NUMBER_OF_THREADS"] = str(threads)
     began = time.perf_counter()
     if not Oracle().run(words, folder):

@@ -1,4 +1,4 @@
-"""Virtual environments of the scripts: each is made once, under .venv/, from a file of requirements."""
+"""Virtual environments of the scripts. Each is made once, under .venv/, from a requirements file."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from pathlib import Path
 SCRIPTS = Path(__file__).resolve().parent
 REPOSITORY = SCRIPTS.parent
 REQUIREMENTS = SCRIPTS / "requirements.txt"
-#: Mark of a requirement that is installed without its dependencies.
+#: Prefix of a line in a requirements file, for a package that is installed without its dependencies.
 ALONE = "# no-deps: "
 
 
 def enter(requirements: Path = REQUIREMENTS) -> None:
-    """Run this same command inside the environment of these requirements, made first if need be. Returns only there."""
+    """Run the present command again in the virtual environment of these requirements.
+
+    The environment is made first if necessary. If the command already runs there, this function returns.
+    """
     environment = folder(requirements)
     if Path(sys.prefix).resolve() == environment.resolve():
         return
@@ -26,12 +29,12 @@ def enter(requirements: Path = REQUIREMENTS) -> None:
 
 
 def folder(requirements: Path) -> Path:
-    """Where the environment of these requirements lies: under the name of their folder."""
+    """Path of the environment of these requirements. Its name is that of the folder of the requirements file."""
     return REPOSITORY / ".venv" / requirements.resolve().parent.name
 
 
 def make(requirements: Path) -> Path:
-    """Create the environment, unless the one that stands was made from the same requirements. Gives its folder."""
+    """Create the virtual environment, unless it exists with the same requirements. Returns its folder."""
     environment = folder(requirements)
     stamp, wanted = environment / "requirements.txt", requirements.read_text()
     if stamp.exists() and stamp.read_text() == wanted:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Check that heads beside brains are registered as their extracted brains are.
+"""Check that a head and a brain are registered as if the head's brain had been extracted before.
 
 head_pairs.py --heads HEAD… --brains BRAIN… [--program PROGRAM] [--device DEVICE] [--finest-mm MM] [--jobs N]
 
-Each head is registered to each brain and the other way round (`register -t affine`), and the affine is compared with the one
-of its extracted brain: mean distance, over the brain, of where the two put a point, at most 2 mm. A head NAME.nii.gz beside which
-NAME_brainmask.nii.gz lies is compared with the brain in that mask, too. Pairs of brains and pairs of heads must write the same
-bytes as with `--brain none`. Exits with 1 where that does not hold.
+Each head is registered to each brain and each brain to each head (`register -t affine`). The affine is compared with
+the affine of the extracted brain: the mean distance between both over the brain must be at most 2 mm. If a head
+NAME.nii.gz has a mask NAME_brainmask.nii.gz, its affine is also compared with that of the brain in this mask. Pairs of
+two brains and pairs of two heads must give the same bytes as with `--brain none`. The exit code is 1 if a check fails.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if __name__ == "__main__":
     parser.add_argument("--program", default="antsreg-gpu")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--finest-mm", default="1", metavar="MM", help="finest level of the affine stage [1]")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="registrations at a time [1]")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="number of simultaneous registrations [1]")
     arguments = parser.parse_args()
     environment.enter()
     from brain.pairs import check

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Bring a raw head to the built-in template and draw it: docs/images/normalised.png.
+"""Register a raw head to the built-in template and draw docs/images/normalised.png.
 
     cargo build --release
     python3 scripts/head_picture.py HEAD
 
-Left: the head as it is with the outline of the brain that was found. Right: the head without shading in the template's space,
-with the outline of the same brain. The picture in docs shows Colin27 (ch2.nii.gz of Debian's package mricron-data).
+Left: the unprocessed head with the outline of the extracted brain. Right: the head without shading in the template's
+space, with the outline of the same brain. The picture in docs shows Colin27 (ch2.nii.gz of Debian's package
+mricron-data).
 """
 
 import argparse
@@ -33,19 +34,22 @@ import numpy as np  # noqa: E402
 import palette  # noqa: E402
 
 OUTPUT = environment.REPOSITORY / "docs" / "images" / "normalised.png"
-#: Where the slices lie, as shares of the extent of the brain.
+#: Positions of the slices, as shares of the extent of the brain along the axis.
 SAGITTAL, AXIAL = 0.46, 0.56
 MARGIN_MM = 22
 LINE = "#ff8a3d"
 
 
 def load(path: Path | str) -> nib.Nifti1Image:
-    """An image in the orientation RAS."""
+    """Load an image and reorder its axes to RAS."""
     return nib.as_closest_canonical(nib.load(path))
 
 
 def slices(head: nib.Nifti1Image, mask: nib.Nifti1Image) -> list[tuple[np.ndarray, np.ndarray, float]]:
-    """A sagittal and an axial slice of the head and of the mask around the brain, and the height of a pixel over its width."""
+    """A sagittal and an axial slice of head and mask around the brain, and the aspect ratio of a pixel.
+
+    The aspect ratio is the height of a pixel divided by its width.
+    """
     voxels, inside = head.get_fdata(dtype=np.float32), mask.get_fdata() > 0.5
     size = np.array(head.header.get_zooms()[:3])
     occupied = np.argwhere(inside)
@@ -62,7 +66,7 @@ def slices(head: nib.Nifti1Image, mask: nib.Nifti1Image) -> list[tuple[np.ndarra
 
 
 def main() -> None:
-    """Normalise the head and draw it before and after."""
+    """Normalise the head and draw it before and after normalisation."""
     with tempfile.TemporaryDirectory() as folder:
         start = f"{folder}/head_"
         subprocess.run([typed.program, "normalise", typed.head, "--prefix", start, "--no-report"], check=True)

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Whether every Python script answers --help without any package, and names the packages or the program that it lacks."""
+"""Check that every Python script answers --help without installed packages.
+
+Also check the error messages for missing packages and for a missing program.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,13 @@ SCRIPTS = Path(__file__).resolve().parent
 
 
 def run(*words: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run Python as if nothing but its own library were installed."""
+    """Run Python with its standard library only."""
     environment = os.environ | variables
     return subprocess.run([sys.executable, "-S", *words], capture_output=True, text=True, env=environment, check=False)
 
 
 def check_help(script: Path) -> str | None:
-    """What is wrong with the help of a script."""
+    """Run a script with --help. Returns a description of the fault, if there is one."""
     done = run(script, "--help")
     if done.returncode == 0 and done.stdout.startswith(f"usage: {script.name}") and not done.stderr:
         return None
@@ -27,9 +30,9 @@ def check_help(script: Path) -> str | None:
 
 
 def check_missing() -> str | None:
-    """What is wrong with the message where no package index is within reach."""
+    """Check the error message if packages are missing and no package index is reachable."""
     with tempfile.TemporaryDirectory() as folder:
-        # Scripts keep their environment beside themselves: these are elsewhere, and have none.
+        # The scripts are copied to another folder, where no virtual environment exists.
         here = Path(folder) / "scripts"
         here.mkdir()
         for name in ("environment.py", "requirements.txt", "atlas_score.py"):
@@ -44,7 +47,7 @@ def check_missing() -> str | None:
 
 
 def check_program(script: Path, *arguments: str) -> str | None:
-    """What is wrong with the message where the program has not been built."""
+    """Check the error message if the program has not been built."""
     done = run(script, *arguments, "--program", "nowhere/antsreg-gpu")
     if done.returncode == 2 and "nowhere/antsreg-gpu is missing: cargo build --release" in done.stderr:
         return None
@@ -52,8 +55,8 @@ def check_program(script: Path, *arguments: str) -> str | None:
 
 
 def main() -> int:
-    """Check all scripts; 1 if one of them fails."""
-    # A file without a line for its interpreter is a module of others.
+    """Check all scripts. Returns 1 if a check fails."""
+    # A file that does not begin with `#!` is a module for other scripts, not a script.
     commands = [script for script in SCRIPTS.glob("*.py") if script.read_text().startswith("#!")]
     scripts = sorted(script for script in commands if script.name != Path(__file__).name)
     modalities = SCRIPTS / "benchmark" / "modalities.py"

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Measure what SyN's metrics and channels find, on images whose true warp is known and on real pairs.
+"""Measure the accuracy of SyN's metrics and channels, on images with a known warp and on pairs of real images.
 
     cargo build --release
     python3 scripts/metrics.py DATA --device cuda --figures docs/figures.json
 
-DATA holds sri24/, oasis/ and multimodal/ as docs/metrics.md says. Nothing but Python is needed: points are carried by
-the program's own `apply --points`, whose way is checked by the other benchmark, distances are taken here.
+DATA holds sri24/, oasis/ and multimodal/ as docs/metrics.md says. Only Python is needed: points are mapped by
+`antsreg-gpu apply --points` (which scripts/benchmark.py checks), distances are computed here.
 """
 
 import argparse
@@ -27,7 +27,7 @@ PAIRS = (("1000", "1001"), ("1002", "1007"))
 
 
 def displacement(x: float, y: float, z: float) -> tuple[float, float, float]:
-    """A smooth displacement of up to 5 mm at a point of SRI24 (mm, RAS) that fades out beyond the brain."""
+    """A smooth displacement of up to 5 mm, at a point of SRI24 (RAS mm). It decreases to 0 outside the brain."""
 
     def wave(millimetres: float, wavelength: float, phase: float = 0.0) -> float:
         return math.sin(2 * math.pi * millimetres / wavelength + phase)
@@ -42,14 +42,14 @@ def displacement(x: float, y: float, z: float) -> tuple[float, float, float]:
 
 
 def write_truth(path: pathlib.Path) -> None:
-    """Write the displacement as an ITK warp on a grid of 4 mm."""
+    """Write this displacement as an ITK warp on a grid of 4 mm."""
     shape, step, origin = (62, 62, 42), 4.0, (-242.0, -2.0, -4.0)
     components: list[list[float]] = [[], [], []]
     for k in range(shape[2]):
         for j in range(shape[1]):
             for i in range(shape[0]):
                 ras = displacement(origin[0] + step * i, origin[1] + step * j, origin[2] + step * k)
-                # ITK's vectors are in LPS.
+                # ITK's displacement vectors are in LPS, so x and y change sign.
                 for values, sign, value in zip(components, (-1, -1, 1), ras, strict=True):
                     values.append(sign * value)
     header = bytearray(352)
@@ -70,7 +70,7 @@ def write_truth(path: pathlib.Path) -> None:
 
 
 def voxels(path: pathlib.Path) -> memoryview:
-    """Stored values of a volume."""
+    """The stored voxel values of a NIfTI volume."""
     raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     kind = {2: "B", 4: "h", 8: "i", 16: "f", 64: "d", 512: "H"}[struct.unpack_from("<h", raw, 70)[0]]
     count = math.prod(struct.unpack_from("<3h", raw, 42))
@@ -79,14 +79,17 @@ def voxels(path: pathlib.Path) -> memoryview:
 
 
 def brain_points(image: pathlib.Path) -> list[tuple[int, int, int]]:
-    """Every third voxel of SRI24 along each axis that holds brain, mm RAS."""
+    """Points at every third brain voxel of SRI24 along each axis, RAS mm."""
     values, n = voxels(image), 240
     grid = ((i, j, k) for k in range(0, 155, 3) for j in range(0, n, 3) for i in range(0, n, 3))
     return [(-i, j, k) for i, j, k in grid if values[(k * n + j) * n + i] > 0]
 
 
 def normalised_information(a: pathlib.Path, b: pathlib.Path) -> float:
-    """NMI of two volumes on one grid: 64 bins between the quantiles 0.005 and 0.995, every seventh voxel."""
+    """Normalised mutual information of two volumes on one grid, from every seventh voxel.
+
+    The 64 bins cover the range between the quantiles 0.005 and 0.995.
+    """
 
     def binned(path: pathlib.Path) -> list[int]:
         values = voxels(path)[::7].tolist()
@@ -104,24 +107,24 @@ def normalised_information(a: pathlib.Path, b: pathlib.Path) -> float:
 
 
 class Bench:
-    """The program, the data, a folder to work in."""
+    """The program under test with its device, the data folder, and a folder for temporary files."""
 
     def __init__(self, program: str, device: str, data: pathlib.Path, folder: pathlib.Path) -> None:
         self.program, self.device, self.data, self.folder = program, device, data, folder
 
     def run(self, verb: str, *arguments: object) -> None:
-        """Run the program and stop where it fails."""
+        """Run a command of the program; raise an error if it fails."""
         subprocess.run([self.program, verb, "--quiet", *map(str, arguments)], check=True, stdout=subprocess.DEVNULL)
 
     def register(self, *arguments: object) -> dict:
-        """Register a pair and return the record."""
+        """Register a pair. Returns the record of the registration."""
         prefix = self.folder / "p_"
         outputs = ("--format", "nii", "--no-warped", "--device", self.device, "-o", prefix)
         self.run("register", *outputs, *arguments)
         return json.loads((self.folder / "p_record.json").read_text())
 
     def distances(self, points: list[tuple[int, int, int]], *transforms: pathlib.Path) -> list[float]:
-        """Distances between points and their images under a chain of transforms, sorted."""
+        """Sorted distances between points and their images under a chain of transforms, mm."""
         start, end = self.folder / "start.csv", self.folder / "end.csv"
         start.write_text("x,y,z\n" + "".join(f"{x},{y},{z}\n" for x, y, z in points))
         chain = [word for transform in transforms for word in ("-t", transform)]
@@ -136,12 +139,12 @@ def row(*cells: object) -> list[str]:
 
 
 def folded(record: dict) -> int:
-    """Voxels folded by the warp or its inverse."""
+    """Number of voxels folded by the warp or its inverse."""
     return sum(record["jacobian"][warp]["folded"] for warp in ("warp", "inverse_warp"))
 
 
 def known_warp(bench: Bench) -> Iterator[list[str]]:
-    """Rows about SRI24's images warped by a known displacement."""
+    """Table rows for SRI24's images, warped by the known displacement and registered."""
     sri, warped, truth = bench.data / "sri24", bench.folder, bench.folder / "truth.nii"
     write_truth(truth)
     for name, how in (("spgr", "linear"), ("late", "linear"), ("lpba40", "generic-label")):
@@ -174,7 +177,7 @@ def known_warp(bench: Bench) -> Iterator[list[str]]:
 
 
 def people(bench: Bench) -> Iterator[list[str]]:
-    """Rows about pairs of people, affine and SyN."""
+    """Table rows for pairs of subjects, registered by affine and SyN."""
     oasis = bench.data / "oasis"
     yield row("fixed ← moving", "metric", "mean Jaccard", "folded", "SyN, s")
     for fixed, moving in PAIRS:
@@ -188,7 +191,7 @@ def people(bench: Bench) -> Iterator[list[str]]:
 
 
 def patient(bench: Bench) -> Iterator[list[str]]:
-    """Rows about a patient's FLAIR and T1, from a given affine."""
+    """Table rows for a patient's FLAIR and T1 images, registered from a given affine."""
     folder = bench.data / "multimodal"
     flair, t1, affine = (folder / f"p12_{name}" for name in ("FLAIR.nii.gz", "T1W.nii.gz", "T1W_to_FLAIR.txt"))
     warped = bench.folder / "warped.nii"
@@ -206,19 +209,19 @@ def patient(bench: Bench) -> Iterator[list[str]]:
 
 
 def shown(rows: Iterator[list[str]]) -> Iterator[list[str]]:
-    """Show each row as soon as it is there."""
+    """Print each table row when it is ready."""
     for line in rows:
         print(" | ".join(line), file=sys.stderr)
         yield line
 
 
 def main() -> int:
-    """Measure everything and print it, or put it into the file of figures."""
+    """Run all measurements, and print the tables or write them into the file of figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=pathlib.Path)
     parser.add_argument("--program", default="target/release/antsreg-gpu")
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--figures", type=pathlib.Path, metavar="FILE.json", help="put the figures into this file")
+    parser.add_argument("--figures", type=pathlib.Path, metavar="FILE.json", help="write the figures into this file")
     arguments = parser.parse_args()
     if not pathlib.Path(arguments.program).is_file():
         parser.error(f"{arguments.program} is missing: cargo build --release")

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Compare N4BiasFieldCorrection of antsreg-gpu with ANTs' own, out of the antspyx wheel, on images that are given.
+"""Compare N4BiasFieldCorrection of antsreg-gpu with that of ANTs (from the package antspyx) on given images.
 
-Prints, for every image, the mean relative difference of the corrected images and of the fields in the mask, and the
-seconds of processor time of both on two threads. With --truth, five known fields of up to ±40 % are put on each image that
-has a mask first; what each program leaves of them is printed: the standard deviation of found over true field in the mask,
-over its mean. Fails where the mean difference of the fields is above 1 %, or more is left than by ANTs.
+For every image the script prints the mean relative differences of corrected images and of fields inside the mask, and
+the processor times of both programs on two threads. With --truth, each image that has a mask is first multiplied by
+five known fields of up to ±40 %, and the remaining error of each program is printed: the coefficient of variation of
+found field / true field in the mask. The script fails if the mean difference of the fields is above 1 %, or if the
+remaining error is larger than that of ANTs.
 """
 
 import argparse
@@ -27,7 +28,8 @@ REQUIREMENTS = environment.SCRIPTS / "clients" / "requirements.txt"
 THREADS = "2"
 ARGUMENTS = ["-d", "3", "-s", "4", "-b", "[200]", "-c", "[50x50x50x50,1e-7]", "-r", "0"]
 ANTS = "import sys; from ants.internal import get_lib_fn; get_lib_fn('N4BiasFieldCorrection')(sys.argv[1:])"
-# What one voxel of a mean over a mask may differ by, and the digits to which what is left is compared.
+# Largest accepted mean relative difference of the fields, and the number of digits to which remaining errors are
+# compared.
 MOST, DIGITS = 0.01, 4
 
 
@@ -77,7 +79,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", help="the program antsreg-gpu")
     parser.add_argument("images", nargs="+", metavar="IMAGE[=MASK]")
-    parser.add_argument("--truth", action="store_true", help="put known fields on the images that have masks")
+    parser.add_argument("--truth", action="store_true", help="multiply images that have masks by known fields first")
     arguments = parser.parse_args()
     environment.enter(REQUIREMENTS)
     good = True

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Make each kind of page from the example pair and the built-in head, and check it in a headless Chromium.
+"""Make each kind of HTML page from the example pair and the built-in head, and check the page in a headless Chromium.
 
     cargo build --release
     python3 scripts/pages_check.py
 
-Each page must make no request and no console error, show its main pictures without script, answer to keys, have text of
-enough contrast (WCAG 2 AA) in light and dark, fit a phone's width, and be no larger than 2.5 MB. Chromium and Playwright are
-installed if they are missing: Playwright into .venv/, Chromium by apt-get (as root) or by Playwright.
+Each page must make no network request and print no error on the console. The main pictures must be visible without
+script, and keys must work. Text must have sufficient contrast (WCAG 2 AA) in light and dark mode. A page must fit the
+width of a phone and have at most 2.5 MB. Chromium and Playwright are installed if they are missing: Playwright into
+.venv/, Chromium by apt-get (as root) or by Playwright.
 """
 
 from __future__ import annotations
@@ -31,14 +32,16 @@ REQUIREMENTS = REPOSITORY / "scripts" / "pages" / "requirements.txt"
 EXAMPLES = REPOSITORY / "examples"
 FIXED, MOVING = EXAMPLES / "icbm152_t1_2mm.nii.gz", EXAMPLES / "colin27_t1_2mm.nii.gz"
 LABELS = EXAMPLES / "colin27_aal_2mm.nii.gz"
-#: The built-in head, packed, with its grid: voxels, their size in mm, and the position of the first one.
+#: The built-in head in its packed format, and its grid: number of voxels, voxel size in mm, and position of the first
+#: voxel.
 HEAD = REPOSITORY / "crates" / "heads" / "template" / "head_t1.bin"
 HEAD_SHAPE, HEAD_MM, HEAD_ORIGIN = (97, 115, 97), 2.0, (-96.5, -132.5, -78.5)
 MOST_BYTES = 2_500_000
 PHONE = {"width": 390, "height": 844}
 DESK = {"width": 1440, "height": 900}
 
-#: For every element with text of its own that is shown: its text, contrast with what is behind it, and the contrast it needs.
+#: A script for each visible element with its own text: the text, its contrast with the background, and the required
+#: contrast.
 CONTRAST = """() => {
   const channel = (v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
   const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
@@ -63,13 +66,13 @@ CONTRAST = """() => {
   return found;
 }"""
 
-#: What a tile shows: the classes of its pictures and lines that are visible.
+#: A script for the first tile: class names of its visible pictures and lines.
 SHOWN = """() => [...document.querySelector(".tile").querySelectorAll("img,path")]
   .filter((e) => getComputedStyle(e).visibility === "visible").map((e) => e.getAttribute("class"))"""
 
 
 def chromium() -> str | None:
-    """The system's Chromium, installed first where that is possible; None for Playwright's own."""
+    """The command of an installed Chromium, which is installed first if possible; None for Playwright's own."""
     names = ["chromium", "google-chrome", "google-chrome-stable"]
     find = lambda: next(filter(None, map(shutil.which, names)), None)  # noqa: E731
     if not find() and shutil.which("apt-get") and os.geteuid() == 0 and "debian" in Path("/etc/os-release").read_text():
@@ -81,7 +84,7 @@ def chromium() -> str | None:
 
 
 def make_pages(program: Path, folder: Path) -> dict[str, Path]:
-    """Each kind of page by its name."""
+    """Make the pages. Returns the path of each kind of page by its name."""
     run = lambda *words: subprocess.run([program, *map(str, words)], check=True, capture_output=True)  # noqa: E731
     pages = {}
     run("register", "-f", FIXED, "-m", MOVING, "-o", folder / "pair_", "--preset", "fast", "--report")
@@ -103,7 +106,7 @@ def make_pages(program: Path, folder: Path) -> dict[str, Path]:
     (folder / "head.nii").write_bytes(built_in_head())
     run("brain", "-i", folder / "head.nii", "-o", folder / "brain.nii.gz", "--report")
     pages["brain"] = folder / "brain_report.html"
-    # The same two brains by several names, and one that is no brain at all.
+    # A table of subjects: the same two brains under several names, and one image of noise, which has no brain.
     (folder / "noise.nii").write_bytes(noise(gzip.decompress(MOVING.read_bytes())))
     rows = [f"sub-{n},{[MOVING, FIXED][n % 2]}" for n in range(1, 7)] + [f"sub-7,{folder / 'noise.nii'}"]
     (folder / "subjects.csv").write_text("\n".join(["subject,image", *rows]) + "\n")
@@ -118,7 +121,7 @@ def make_pages(program: Path, folder: Path) -> dict[str, Path]:
 
 
 def built_in_head() -> bytes:
-    """The built-in head as a NIfTI file, unpacked as crates/heads/src/brain/packed.rs does it."""
+    """The built-in head as bytes of a NIfTI file, unpacked as in crates/heads/src/brain/packed.rs."""
     nx, ny, nz = HEAD_SHAPE
     row, plane = nx + 1, (nx + 1) * (ny + 1)
     voxels, padded = bytearray(), [0] * (plane * (nz + 1))
@@ -143,14 +146,17 @@ def built_in_head() -> bytes:
 
 
 def noise(nifti: bytes) -> bytes:
-    """A NIfTI file with bytes in an order of their own."""
+    """The bytes of a NIfTI file with the voxel bytes in random order."""
     header, voxels = nifti[:352], bytearray(nifti[352:])
     random.Random(1).shuffle(voxels)
     return header + bytes(voxels)
 
 
 def series(nifti: bytes) -> bytes:
-    """Six volumes of a NIfTI file, each a voxel further along the first axis."""
+    """A series of six volumes, made of one NIfTI volume.
+
+    Each volume is shifted by one more voxel along the first axis.
+    """
     header, voxels = bytearray(nifti[:352]), nifti[352:]
     axes = list(struct.unpack_from("<8h", header, 40))
     (bits,) = struct.unpack_from("<h", header, 72)
@@ -161,18 +167,18 @@ def series(nifti: bytes) -> bytes:
 
 
 class Checked:
-    """What is wrong with one page."""
+    """Collects the faults of one page."""
 
     def __init__(self, name: str, path: Path) -> None:
         self.name, self.path, self.wrong = name, path, []
 
     def expect(self, holds: bool, what: str) -> None:
-        """Note what is wrong unless it holds."""
+        """Add a fault unless the condition holds."""
         if not holds:
             self.wrong.append(what)
 
     def watch(self, page: object) -> None:
-        """Note errors and requests of a page."""
+        """Record console messages, script errors and network requests of a page as faults."""
         page.on("console", lambda message: self.expect(message.type not in ("error", "warning"), f"console: {message.text}"))
         page.on("pageerror", lambda error: self.wrong.append(f"script: {error}"))
         page.on("request", lambda request: self.expect(
@@ -180,7 +186,7 @@ class Checked:
 
 
 def check(browser: object, name: str, path: Path, pictures: Path | None) -> list[str]:
-    """What is wrong with a page."""
+    """Check one page. Returns its faults."""
     checked = Checked(name, path)
     size = path.stat().st_size
     checked.expect(size <= MOST_BYTES, f"{size} bytes, at most {MOST_BYTES} expected")
@@ -217,7 +223,7 @@ def check(browser: object, name: str, path: Path, pictures: Path | None) -> list
 
 
 def check_viewer(checked: Checked, page: object) -> None:
-    """Keys and the pointer change what is shown."""
+    """Check that keys and mouse change the shown picture."""
     shown = lambda: page.evaluate(SHOWN)  # noqa: E731
     first = shown()
     checked.expect("after" in first and "of-fixed" in first, f"shows {first} at first")
@@ -235,7 +241,7 @@ def check_viewer(checked: Checked, page: object) -> None:
     page.locator(".tile").first.click()
     checked.expect("fixed" in shown(), "a click on a picture does not show the fixed image")
     page.locator(".tile").first.click()
-    # Without the letters: the radio buttons are reached by Tab and moved through by arrows.
+    # Without letter keys: Tab reaches the radio buttons, and the arrow keys change their choice.
     page.keyboard.press("Tab")
     page.locator("#show-after").focus()
     page.keyboard.press("ArrowDown")
@@ -252,7 +258,7 @@ def check_viewer(checked: Checked, page: object) -> None:
 
 
 def check_table(checked: Checked, page: object) -> None:
-    """The table is sorted by its headings and its verdicts are saved."""
+    """Check that headings sort the table and that verdicts are saved."""
     names = lambda: page.eval_on_selector_all("#table tbody tr", "rows => rows.map(row => row.dataset.name)")  # noqa: E731
     before = names()
     heading = page.locator("#table thead button").first
@@ -272,7 +278,7 @@ def check_table(checked: Checked, page: object) -> None:
 
 
 def main() -> None:
-    """Make the pages and check them."""
+    """Make all pages and check them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", type=Path, default=REPOSITORY / "target" / "release" / "antsreg-gpu",
                         help="the program [target/release/antsreg-gpu]")

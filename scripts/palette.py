@@ -1,4 +1,4 @@
-"""Figures as PNG files with a palette, which need fewer bytes."""
+"""Saves figures as PNG files with a palette, which are smaller."""
 
 import io
 from pathlib import Path

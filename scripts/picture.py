@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Register the example pair and draw it: docs/images/example.png.
+"""Register the example pair and draw the result to docs/images/example.png.
 
     cargo build --release
     python3 scripts/picture.py
@@ -34,14 +34,14 @@ EXAMPLES = environment.REPOSITORY / "examples"
 FIXED, MOVING = EXAMPLES / "icbm152_t1_2mm.nii.gz", EXAMPLES / "colin27_t1_2mm.nii.gz"
 OUTPUT = environment.REPOSITORY / "docs" / "images" / "example.png"
 
-#: Slices, in mm of the fixed image: axial through the ventricles, sagittal beside the midline.
+#: Positions of the slices in the fixed image, RAS mm: axial through the ventricles, sagittal near the midline.
 AXIAL_Z_MM, SAGITTAL_X_MM = 14.0, 10.0
 MARGIN_VOXELS = 4
 LINE = "#ff8a3d"
 
 
 def register() -> Mapping:
-    """The results of the program for the example pair."""
+    """Register the example pair. Returns its affine and warps."""
     with tempfile.TemporaryDirectory() as folder:
         prefix = f"{folder}/example_"
         subprocess.run([PROGRAM, "register", "-f", FIXED, "-m", MOVING, "-o", prefix], check=True)
@@ -49,7 +49,7 @@ def register() -> Mapping:
 
 
 def slices(image: Image, voxels: np.ndarray) -> list[np.ndarray]:
-    """The axial and the sagittal slice around the brain of the image, anterior or superior up."""
+    """The axial and the sagittal slice around the brain of an image, with anterior or superior at the top."""
     to_voxel = np.linalg.inv(image.voxel_to_world)
     index = np.rint(to_voxel @ [SAGITTAL_X_MM, 0, AXIAL_Z_MM, 1]).astype(int)
     occupied = np.argwhere(image.brain())
@@ -71,7 +71,7 @@ def main() -> None:
     brain = fixed.voxels[fixed.voxels > 0]
     levels = [0.25 * np.median(brain), *np.percentile(brain, [30, 68])]
     plt.rcParams.update({"font.size": 9, "figure.facecolor": "black", "text.color": "white"})
-    # Each row is as high as its slice is, at the common width of a column.
+    # The height of each row of the figure follows from the shape of its slice, because all columns have the same width.
     heights = [part.shape[0] / part.shape[1] for part in borders]
     width = 7.2
     figure, axes = plt.subplots(2, 3, figsize=(width, width / 3 * sum(heights) + 0.3), height_ratios=heights)

@@ -3,7 +3,7 @@
 
     spelling     typos, with typos.toml, over the whole repository
     sentences    textlint: at most 35 words in a sentence of a Markdown file
-    phrases      the regular expressions of scripts/prose/banned.txt, which no document, comment or message may match
+    phrases      no document, comment or message may match a regular expression of scripts/prose/banned.txt
     commits      subjects `area: imperative` of at most 72 characters, for commits after the one that added this script
 
 The tools are pinned in scripts/prose and are installed into .venv/prose, from the package indexes of Python and npm.
@@ -37,14 +37,14 @@ SENTENCES_IN = ["*.md", ":!docs/history"]
 
 SUBJECT = re.compile(r"[a-z][a-z0-9_-]*(, [a-z][a-z0-9_-]*)*: [a-z`0-9].*[^.]")
 LONGEST_SUBJECT = 72
-#: First words that are no imperatives.
+#: Subjects whose first word is not an imperative.
 NOT_IMPERATIVE = re.compile(
     r": (add|fix|change|move|remove|update|use|rename|write|read|say|let|give|take|make|show|check)(s|es|d|ed|ing) "
 )
 
 
 def main() -> int:
-    """Run every check and count those that fail."""
+    """Run every check. Returns 1 if a check fails."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.parse_args()
     install()
@@ -79,7 +79,7 @@ def tool(name: str) -> Path:
 
 
 def with_tools() -> dict[str, str]:
-    """The environment variables with the node of the virtual environment first."""
+    """The environment variables, with the virtual environment's Node.js first on PATH."""
     return os.environ | {"PATH": f"{ENVIRONMENT / 'bin'}{os.pathsep}{os.environ['PATH']}"}
 
 
@@ -91,14 +91,14 @@ def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def report(check: str, done: subprocess.CompletedProcess[str], passes: bool) -> bool:
-    """Print the output of a check that failed. Whether it failed."""
+    """Print the output of a check that failed. Returns whether the check failed."""
     if not passes:
         print(f"{check}:\n{done.stdout}{done.stderr}", file=sys.stderr)
     return not passes
 
 
 def tracked(patterns: list[str]) -> list[str]:
-    """The files that git tracks, by patterns."""
+    """The files that git tracks and that match these patterns."""
     done = run("git", "ls-files", "--", *patterns)
     if done.returncode or not done.stdout:
         sys.exit(f"error: prose_check.py needs a git checkout of the repository: {done.stderr}")

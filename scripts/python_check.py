@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Builds the Python package into an environment of its own, .venv/python, and tests it: types, behaviour, tutorial.
+"""Builds the Python package, installs it into .venv/python, and tests it: types, behaviour, tutorials.
 
 Needs cargo, and Python 3.9 or later with venv. --wheel tests a wheel instead of building the package.
 """
@@ -23,7 +23,7 @@ EXAMPLES = REPOSITORY / "examples" / "python"
 
 
 def main() -> int:
-    """Build, then every check; the first that fails ends it."""
+    """Build the package and run every check. The first failure ends the script."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--wheel", type=Path, help="a wheel to test")
     parser.add_argument("--profile", default="dev", help="Cargo's profile of the build")
@@ -34,7 +34,7 @@ def main() -> int:
     else:
         run("maturin", "develop", "--quiet", "--locked", "--profile", arguments.profile)
     run("mypy", "--strict", "python/antsreg_gpu", EXAMPLES)
-    # Beside the package's folder, so that what is tested is what was installed.
+    # The path order ensures that the tests import the installed package, not the source folder.
     run("python", "-m", "pytest", "--quiet", "--doctest-modules", "-p", "no:cacheprovider", TESTS, "python/antsreg_gpu")
     for tutorial in sorted(EXAMPLES.glob("*.py")):
         run("python", tutorial, REPOSITORY / "target" / "python-tutorial")
@@ -43,7 +43,7 @@ def main() -> int:
 
 
 def run(program: str, *words: str | Path) -> None:
-    """Run a program of the environment; its failure ends this one."""
+    """Run a program of the virtual environment. End this script if the program fails."""
     shown = " ".join([program, *map(str, words)])
     print(f"-- {shown}", flush=True)
     began = time.monotonic()

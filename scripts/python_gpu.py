@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Measures the Python package on an NVIDIA GPU: speed, memory, the command's bytes, stops, and a PyTorch loop beside it.
+"""Measures the Python package on an NVIDIA GPU: speed, memory, same bytes as the command, stops, and use with PyTorch.
 
-DATA holds images at 1 mm, fixed.nii.gz and moving.nii.gz, or any two files by --fixed and --moving. Needs the package, nibabel,
-and PyTorch for the parts that are beside it. Prints a line for each part and, at the end, all figures as JSON; exit code 1 if a
-bar is missed.
+DATA holds the images fixed.nii.gz and moving.nii.gz at 1 mm; --fixed and --moving name other images. The script needs
+the package, nibabel, and PyTorch for some parts. It prints a line for each figure and, at the end, all figures as JSON.
+The exit code is 1 if an acceptance limit is missed.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ MISSED: list[str] = []
 
 
 def main() -> int:
-    """Run the parts that were asked for."""
+    """Run the requested parts. Returns 1 if an acceptance limit is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, nargs="?", default=Path(), metavar="DATA")
     parser.add_argument("--fixed", type=Path, help="the fixed image [default: DATA/fixed.nii.gz]")
     parser.add_argument("--moving", type=Path, help="the moving image [default: DATA/moving.nii.gz]")
     parser.add_argument("--device", default="cuda:0")
-    parser.add_argument("--only", default="", help="parts with commas between them: " + ", ".join(PARTS))
-    parser.add_argument("--repeat", type=int, default=20, help="registrations whose median is told")
-    parser.add_argument("--many", type=int, default=500, help="registrations of the part on memory")
+    parser.add_argument("--only", default="", help="comma-separated list of the parts to run: " + ", ".join(PARTS))
+    parser.add_argument("--repeat", type=int, default=20, help="number of timed registrations; the median is printed")
+    parser.add_argument("--many", type=int, default=500, help="number of registrations in the part `memory`")
     arguments = parser.parse_args()
     fixed = arguments.fixed or arguments.data / "fixed.nii.gz"
     moving = arguments.moving or arguments.data / "moving.nii.gz"
@@ -49,7 +49,7 @@ def main() -> int:
 
 
 def tell(name: str, value: float, unit: str, most: float | None = None, least: float | None = None) -> None:
-    """Print and keep a figure, and whether it misses its bar."""
+    """Print and store a figure, and record whether it misses its acceptance limit."""
     bar = f" (at most {most})" if most is not None else f" (at least {least})" if least is not None else ""
     FIGURES[name] = value
     missed = (most is not None and value > most) or (least is not None and value < least)
@@ -59,7 +59,7 @@ def tell(name: str, value: float, unit: str, most: float | None = None, least: f
 
 
 def load(path: Path) -> tuple[Any, Any]:
-    """An image as an array in single precision and its matrix."""
+    """Load an image as an array in single precision, with its voxel-to-world matrix."""
     import nibabel
     import numpy
 
@@ -68,7 +68,7 @@ def load(path: Path) -> tuple[Any, Any]:
 
 
 def seconds_of(run: Callable[[], Any], repeat: int) -> float:
-    """The median time of a call after the first."""
+    """The median time of a call after a first call that is not counted, s."""
     run()
     times = []
     for _ in range(repeat):
@@ -79,7 +79,7 @@ def seconds_of(run: Callable[[], Any], repeat: int) -> float:
 
 
 def speed(arguments: argparse.Namespace, fixed: Path, moving: Path) -> None:
-    """Pairs from numpy, one by one and many."""
+    """Measure the time of registrations from numpy arrays, one by one and by `register_many`."""
     import antsreg_gpu
 
     f, m, device = load(fixed), load(moving), arguments.device
@@ -98,7 +98,7 @@ def speed(arguments: argparse.Namespace, fixed: Path, moving: Path) -> None:
 
 
 def tensors(arguments: argparse.Namespace, fixed: Path, moving: Path) -> None:
-    """Pairs from and to tensors on the GPU: their time, and whether the results are those of arrays in main memory."""
+    """Measure the time of registrations with GPU tensors, and compare the results with those from main memory."""
     import numpy
     import torch
 
@@ -123,7 +123,7 @@ def tensors(arguments: argparse.Namespace, fixed: Path, moving: Path) -> None:
     for name, expected in {**results, "inverse_warped": theirs.inverse_warped.dataobj}.items():
         found = torch.from_dlpack(getattr(kept, name)).cpu().numpy()
         tell(f"{name} on the GPU, numbers that differ", int((found != numpy.asarray(expected)).sum()), "", 0)
-    # On a stream of its own, with the input still being made there.
+    # The input is still being written on another CUDA stream while the registration is called.
     stream = torch.cuda.Stream(device)
     with torch.cuda.stream(stream):
         torch.cuda._sleep(200_000_000)
@@ -138,7 +138,7 @@ def tensors(arguments: argparse.Namespace, fixed: Path, moving: Path) -> None:
 
 
 def same(arguments: argparse.Namespace, fixed: Path, moving: Path) -> None:
-    """The files of `save` and of the command."""
+    """Check that `save` and the command write the same files."""
     import antsreg_gpu
 
     program = Path(sys.executable).parent / "antsreg-gpu"
@@ -157,7 +157,7 @@ def same(arguments: argparse.Namespace, fixed: Path, moving: Path) -> None:
 
 
 def memory(arguments: argparse.Namespace, fixed: Path, moving: Path) -> None:
-    """Host and device memory over many registrations."""
+    """Measure the growth of host and device memory over many registrations."""
     import torch
 
     import antsreg_gpu
@@ -189,7 +189,7 @@ def memory(arguments: argparse.Namespace, fixed: Path, moving: Path) -> None:
 
 
 def beside(arguments: argparse.Namespace, fixed: Path, moving: Path) -> None:
-    """The bits of a training loop with and without registrations between its steps."""
+    """Check that a PyTorch training loop gives the same bits with and without registrations between its steps."""
     import torch
 
     import antsreg_gpu
@@ -223,7 +223,7 @@ def beside(arguments: argparse.Namespace, fixed: Path, moving: Path) -> None:
 
 
 def stops(arguments: argparse.Namespace, fixed: Path, moving: Path) -> None:
-    """Seconds from Ctrl-C, and from an exception of the callback, to the end of the call."""
+    """Measure the seconds from Ctrl-C, and from an exception in the callback, to the end of the call."""
     import antsreg_gpu
 
     pair = load(fixed), load(moving)
@@ -251,7 +251,7 @@ def stops(arguments: argparse.Namespace, fixed: Path, moving: Path) -> None:
 
     threading.Timer(1.0, interrupt).start()
     try:
-        # A fast device may have finished one before.
+        # Registrations are repeated, because a fast device may finish one before the interrupt.
         while True:
             antsreg_gpu.register(*pair, device=arguments.device, **slow)
     except KeyboardInterrupt:

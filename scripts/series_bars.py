@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""Measure motion correction on made series whose motion is known, beside antspyx.
+"""Measure motion correction on simulated series with known motion, and compare it with antspyx.
 
     scripts/series_bars.py DATA [accuracy] [spikes] [time] [peer] [--program PROGRAM]
 
-  accuracy  three series of 200 volumes: mean error over the brain at most 0.03 mm, 95 % at most 0.08 mm, none above 0.3 mm
-  spikes    a tenth of the volumes jumps by 5 mm and 5°: each is found within 0.1 mm
-  time      300 volumes of 64×64×36: processor time and time, at most 25 s on 2 threads
-  peer      antspyx' `motion_correction` beside this program on 40 volumes: errors and the ratio of processor times
+  accuracy  three series of 200 volumes: error over the brain on average at most 0.03 mm, for 95 % of the volumes at most
+            0.08 mm, for all volumes at most 0.3 mm
+  spikes    a series in which a tenth of the volumes jump by 5 mm and 5°: error of each jump at most 0.1 mm
+  time      300 volumes of 64×64×36: processor time and wall time, at most 25 s on 2 threads
+  peer      antspyx' `motion_correction` and antsreg-gpu on 40 volumes: errors and the ratio of processor times
 
-Series are made of DATA/heads/epi_b.nii.gz: drifts, jumps, Rician noise and a task's response of 2 %, gains that drift, slices that
-lose signal. Exit code 1 where a bar is missed. A machine that does other work has no use of `time`; the
-processor time changes less. Volumes, thread counts and the seed are options.
+Series are simulated from DATA/heads/epi_b.nii.gz, with drifts and jumps of the head, Rician noise, a task response of
+2 %, drifting gain, and slices with signal loss. The exit code is 1 if an acceptance limit is missed. `time` needs a
+machine without other work.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("data", type=Path, help="folder of the data sets")
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="parts to run [default: all]")
     parser.add_argument("--program", type=Path, default=environment.REPOSITORY / "target" / "release" / "antsreg-gpu")
-    parser.add_argument("--volumes", type=int, default=200, help="of accuracy and spikes [default: 200]")
-    parser.add_argument("--timed-volumes", type=int, default=300, help="of time [default: 300]")
-    parser.add_argument("--peer-volumes", type=int, default=40, help="of peer [default: 40]")
-    parser.add_argument("--threads", type=int, default=2, help="of both programs [default: 2]")
+    parser.add_argument("--volumes", type=int, default=200, help="volumes in accuracy and spikes [default: 200]")
+    parser.add_argument("--timed-volumes", type=int, default=300, help="volumes in the part time [default: 300]")
+    parser.add_argument("--peer-volumes", type=int, default=40, help="volumes in the part peer [default: 40]")
+    parser.add_argument("--threads", type=int, default=2, help="threads of both programs [default: 2]")
     parser.add_argument("--seed", type=int, default=0, help="another seed gives other series [default: 0]")
-    parser.add_argument("--folder", type=Path, help="folder of series and results, which stays [default: a temporary one]")
+    parser.add_argument("--folder", type=Path, help="folder that keeps series and results [default: temporary]")
     typed = parser.parse_args()
     if not typed.program.exists():
         parser.error(f"{typed.program} is missing: cargo build --release")
@@ -58,7 +59,7 @@ class Cost:
     processor: float
 
     def __str__(self) -> str:
-        """Both."""
+        """Processor time and wall time as text."""
         return f"{self.processor:.1f} s of processor time, {self.wall:.1f} s"
 
 
@@ -83,7 +84,7 @@ def correct(typed: argparse.Namespace, file: Path, *options: str) -> tuple[Path,
 
 
 def accuracy(typed: argparse.Namespace, folder: Path) -> list[str]:
-    """Three series."""
+    """Measure the errors on three simulated series."""
     from series import errors, made
 
     faults, of = [], made.source(typed.data)
@@ -112,7 +113,7 @@ def spikes(typed: argparse.Namespace, folder: Path) -> list[str]:
 
 
 def time_of(typed: argparse.Namespace, folder: Path) -> list[str]:
-    """300 volumes."""
+    """Measure the time of a long series."""
     from series import made
 
     of = made.source(typed.data, 36)

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Whether the workflows give what the one-machine commands give, to the byte, on small volumes: the template of `atlas`, and the
-derivatives of `normalise`, of 24 scans in 3 shares.
+"""Check on small volumes that the workflows write the same bytes as the single commands.
 
-The table begins with a byte order mark and names one subject by its file alone, and the folder's name has a blank: the
-workflow must read the one and quote the other as the program does. A table that the program refuses stops the workflow.
+The workflows are that of `atlas` (a template) and that of `normalise` (derivatives of 24 scans, in 3 shares).
+
+The table of subjects begins with a byte order mark and names one subject only by its file; the name of the folder
+contains a blank. The workflow must read this table and quote this name correctly. A table that the program refuses must
+stop the workflow.
 
 Needs cargo. Snakemake goes into an environment of its own, .venv/atlas. With --profile slurm it is run through
 a Slurm that is there; scripts/slurm_check.sh sets one up.
@@ -34,14 +36,14 @@ OPTIONS = [
     *("--finest-mm", "4", "--search-degrees", "30"),
 ]
 PASSES = 2
-# The second subject is named as its file.
+# The second subject has no name in the table, so its name follows from its file.
 TABLE = "\ufeffsubject,image,labels\ns0,s0.nii.gz,s0_labels.nii.gz\n,s1.nii.gz,s1_labels.nii.gz\ns2,s2.nii.gz,s2_labels.nii.gz\n"
 STEPS = "the steps"
 SCANS = 24
 
 
 def main() -> int:
-    """Build the program, run the workflow and the single commands, and compare their files."""
+    """Build the program, run the workflows and the single commands, and compare their files."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--profile", default="local", help="a folder of workflows/atlas/profiles, or a path")
     parser.add_argument("--snakemake", nargs=argparse.REMAINDER, default=[], help="further arguments of snakemake")
@@ -85,7 +87,7 @@ def main() -> int:
 
 
 def normalise(program: Path, options: list[str]) -> int:
-    """Compare the derivatives of one command with those of shares; 1 if they differ."""
+    """Compare the derivatives of a single command with those of the workflow in shares. Returns 1 if they differ."""
     table = ["subject,image,mask", *(f"n{n:02},s{n % 3}.nii.gz,s{n % 3}_labels.nii.gz" for n in range(SCANS))]
     (WORK / "scans.csv").write_text("\n".join(table) + "\n")
     own = ["--template", "s0.nii.gz", "--no-bias", *OPTIONS]
@@ -109,33 +111,36 @@ def normalise(program: Path, options: list[str]) -> int:
 
 
 def told(name: str) -> bool:
-    """Whether a file tells how and when it was made."""
+    """Whether a file contains times or command lines, which differ between runs."""
     return name.endswith(".html") or name.startswith("logs/") or name == "summary.csv"
 
 
 def target() -> Path:
-    """Cargo's target folder."""
+    """The folder into which Cargo builds."""
     return Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target"))
 
 
 def run(*command: object, cwd: Path) -> None:
-    """Run a command that must succeed."""
+    """Run a command. Raise an error if it fails."""
     subprocess.run([str(word) for word in command], cwd=cwd, check=True, env=variables())
 
 
 def succeeds(*command: object, cwd: Path) -> bool:
-    """Whether a command succeeds; what it says of an error is dropped."""
+    """Run a command. Returns whether it succeeds; its error messages are not shown."""
     words = [str(word) for word in command]
     return subprocess.run(words, cwd=cwd, env=variables(), capture_output=True, check=False).returncode == 0
 
 
 def variables() -> dict[str, str]:
-    """The environment of commands: Snakemake looks for its own tools beside its interpreter."""
+    """Environment variables for commands, with Snakemake's own tools, beside its interpreter, first on PATH."""
     return os.environ | {"PATH": f"{ENVIRONMENT / 'bin'}:{os.environ['PATH']}"}
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """Digests of all files of a template but hidden ones, the plan, which holds paths, and the record, which holds times."""
+    """Digests of a template's files, without those that contain paths or times.
+
+    Left out are hidden files, the plan (paths) and the record (times).
+    """
     files = {path.relative_to(folder): path for path in folder.rglob("*") if path.is_file()}
     skipped = {"atlas.json", "record.json"}
     named = {str(name): path for name, path in files.items() if not any(part.startswith(".") for part in name.parts)}

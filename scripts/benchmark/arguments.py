@@ -1,4 +1,4 @@
-"""Command line of the benchmark, which needs none of its packages."""
+"""Command line of the benchmark. This module needs only Python's own library."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmark.data import PAIRS
 from benchmark.sections import SECTIONS
 from environment import REPOSITORY
 
-#: The names that --peers accepts, and the registrations that each name stands for.
+#: The names that --peers accepts (groups of other programs), and the registrations of each group.
 PEERS = {
     "greedy": ["greedy-affine", "greedy"],
     "ants-quick": ["ants-affine", "ants-quick"],
@@ -55,7 +55,7 @@ def arguments(description: str | None) -> argparse.Namespace:
 
 
 def chosen(parser: argparse.ArgumentParser, what: str, typed: str, valid: list[str]) -> list[str]:
-    """The names in a comma-separated list."""
+    """Split a comma-separated list into names."""
     names = typed.split(",")
     for name in names:
         if name not in valid:
@@ -64,7 +64,7 @@ def chosen(parser: argparse.ArgumentParser, what: str, typed: str, valid: list[s
 
 
 def registrations(groups: str) -> list[str]:
-    """The registrations that a comma-separated list of groups stands for."""
+    """The registrations of the groups in a comma-separated list."""
     if groups == "none":
         return []
     names: dict[str, None] = {}

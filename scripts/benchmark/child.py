@@ -1,7 +1,7 @@
-"""Run one command and write what it took: `python child.py RESULT.json COMMAND…`.
+"""Run one command and write its time and memory to a file: `python child.py RESULT.json COMMAND…`.
 
-A process is charged, in ru_maxrss, with the memory of the one that started it. This one stays small, so that what the
-benchmark itself holds is not taken for the program's.
+ru_maxrss of a process includes the memory of its parent at the fork. This small program is the parent, so that the
+memory of the benchmark is not counted.
 """
 
 import json
@@ -12,7 +12,7 @@ import time
 
 
 def main() -> None:
-    """Run the command, wait for its end, and write time and memory to the file."""
+    """Run the command, wait for its end, and write its time and peak memory to the file."""
     result, *command = sys.argv[1:]
     start = time.perf_counter()
     child = subprocess.Popen(command, stderr=subprocess.STDOUT)

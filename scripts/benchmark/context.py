@@ -13,7 +13,7 @@ from benchmark.process import Program
 
 @dataclass
 class Context:
-    """The program, the volumes, and the requested parts of the benchmark."""
+    """The program under test, the data, and the requested parts of the benchmark."""
 
     program: Program
     data: Data
@@ -22,7 +22,7 @@ class Context:
     headers: int
     presets: list[str]
     transforms: int
-    #: Folder with earlier results of the section `multimodal`, if given.
+    #: Folder with registrations of the section `multimodal` that were run earlier; None to run them now.
     registrations: Path | None = None
     peer_results: dict[tuple[str, Pair], peers.PeerResult] = field(default_factory=dict)
 
@@ -32,7 +32,7 @@ class Context:
         return self.program.work
 
     def peer(self, name: str, pair: Pair) -> peers.PeerResult:
-        """Register a pair with another program; a repeated call returns the first result."""
+        """Register a pair with another program. A repeated call returns the result of the first call."""
         if (name, pair) not in self.peer_results:
             prefix = str(self.work / f"{name}_{pair.moving}_to_{pair.fixed}_")
             print(f"  {name} {pair.name}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Where the volumes are, and the pairs that are registered."""
+"""Paths of the test volumes, and the pairs of brains that are registered."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Pair:
-    """Moving person, fixed person, and the mean Jaccard that other programs reach on them.
+    """A moving and a fixed brain of OASIS, with the lowest acceptable mean Jaccard index for each stage.
 
-    The bars are those that FLIRT reached (or, where FLIRT was not run, just under ANTs) for the affine stage, and those
-    of antsRegistrationSyN.sh with CC for the whole registration.
+    The limits for the affine stage are the values of FLIRT (where FLIRT was not run, slightly below those of ANTs). The
+    limits for the whole registration are the values of antsRegistrationSyN.sh with CC.
     """
 
     moving: str
@@ -21,7 +21,7 @@ class Pair:
 
     @property
     def name(self) -> str:
-        """The name of the pair in tables; on the command line --pairs takes a hyphen instead of the arrow."""
+        """Name of the pair in tables. On the command line, --pairs uses a hyphen instead of the arrow."""
         return f"{self.moving}→{self.fixed}"
 
 
@@ -35,34 +35,34 @@ PAIRS = [
 
 @dataclass(frozen=True)
 class Data:
-    """The folder of volumes."""
+    """The folder of the test volumes."""
 
     folder: Path
 
     def t1(self, person: str) -> Path:
-        """The skull-stripped T1 of an OASIS person."""
+        """Path of the skull-stripped T1 image of a subject of OASIS."""
         return self.folder / "oasis" / f"{person}_t1.nii.gz"
 
     def labels(self, person: str) -> Path:
-        """The manual labels of an OASIS person."""
+        """Path of the manual label map of a subject of OASIS."""
         return self.folder / "oasis" / f"{person}_labels.nii.gz"
 
     def common_labels(self) -> list[int]:
-        """The labels that all persons have."""
+        """The labels that occur in the label maps of all subjects."""
         return [int(word) for word in (self.folder / "oasis" / "common_labels.txt").read_text().split()]
 
     def mindboggle(self) -> Path:
-        """Person 1000 again, stored in another orientation."""
+        """Path of another image of subject 1000, whose voxel axes have another orientation."""
         return self.folder / "mindboggle" / "atlas_1_t1weighted_brain.nii.gz"
 
     def flirt(self, pair: Pair) -> Path:
-        """FLIRT's own matrix for a pair."""
+        """Path of the matrix that FLIRT computed for a pair."""
         return self.folder / "reference" / f"flirt_{pair.moving}_to_{pair.fixed}.mat"
 
     def sri24(self, name: str) -> Path:
-        """One of the aligned images of SRI24: spgr (T1), late (T2), erly (PD)."""
+        """Path of one of the aligned images of the atlas SRI24: spgr (T1), late (T2), erly (PD)."""
         return self.folder / "sri24" / f"{name}.nii.gz"
 
     def multimodal(self, name: str) -> Path:
-        """A file of the patient with T1 and FLAIR: p12_T1W.nii.gz and others."""
+        """Path of a file of the patient with T1 and FLAIR images, such as p12_T1W.nii.gz."""
         return self.folder / "multimodal" / name

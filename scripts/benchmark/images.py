@@ -1,6 +1,6 @@
-"""Images and transforms as numpy has them, read without the program under test.
+"""Reads images and transforms as numpy arrays, independently of the program under test.
 
-Everything here is in RAS millimetres, the world of NIfTI headers. ITK's files are LPS: x and y change sign on reading.
+All coordinates are RAS mm, as in NIfTI headers. ITK's files use LPS, so x and y change sign on reading.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ LPS_TO_RAS = np.diag([-1.0, -1.0, 1.0, 1.0])
 
 @dataclass
 class Image:
-    """Voxels and the matrix that takes their indices to the world."""
+    """Voxels of an image, and the matrix from voxel indices to world coordinates (RAS mm)."""
 
     voxels: np.ndarray
     voxel_to_world: np.ndarray
 
     def brain(self) -> np.ndarray:
-        """The mask of the brain of a skull-stripped image: voxels above 0."""
+        """Mask of the brain of a skull-stripped image: all voxels above 0."""
         return self.voxels > 0
 
 
 @dataclass
 class Warp:
-    """A displacement in mm at each voxel of a grid; the last axis is x, y, z."""
+    """A displacement field: a vector (x, y, z) in RAS mm at each voxel of a grid."""
 
     displacement: np.ndarray
     voxel_to_world: np.ndarray
 
     def at(self, world: np.ndarray) -> np.ndarray:
-        """Displacement at points of shape (n, 3), trilinear."""
+        """Displacements at world points of shape (n, 3), by trilinear interpolation."""
         indices = transform(np.linalg.inv(self.voxel_to_world), world).T
         parts = [map_coordinates(self.displacement[..., axis], indices, order=1, mode="nearest") for axis in range(3)]
         return np.stack(parts, axis=-1)
@@ -44,7 +44,7 @@ class Warp:
 
 @dataclass
 class Mapping:
-    """Points of the fixed world to points of the moving one: the warp first, if any, then the affine."""
+    """A transform from fixed to moving points (RAS mm): the warp first, if there is one, then the affine."""
 
     affine: np.ndarray
     warp: Warp | None = None
@@ -52,20 +52,20 @@ class Mapping:
 
 
 def read_image(path: Path) -> Image:
-    """An image, axes of length one at the end dropped."""
+    """Read an image. Axes of length one after the third axis are removed."""
     file = nib.load(path)
     voxels = np.asarray(file.dataobj)
     return Image(voxels.reshape(voxels.shape[:3]), file.affine)
 
 
 def read_labels(path: Path) -> Image:
-    """A label map as integers, however it was stored."""
+    """Read a label map as integers, whatever its data type in the file."""
     image = read_image(path)
     return Image(np.rint(image.voxels).astype(np.int32), image.voxel_to_world)
 
 
 def write_image(path: Path, image: Image) -> None:
-    """Write with both header matrices set; a sheared matrix can stand in the sform alone."""
+    """Write an image with both header matrices set; a sheared matrix is exact only in the sform."""
     file = nib.Nifti1Image(image.voxels, image.voxel_to_world)
     file.set_sform(image.voxel_to_world, code=1)
     file.set_qform(image.voxel_to_world, code=1)
@@ -73,21 +73,21 @@ def write_image(path: Path, image: Image) -> None:
 
 
 def read_itk_affine(path: Path) -> np.ndarray:
-    """The 4×4 matrix, RAS, of an ITK affine in a MATLAB file: y = A (x − c) + c + t."""
+    """Read an ITK affine from a MATLAB file (y = A (x − c) + c + t) as a 4×4 matrix in RAS mm."""
     records = scipy.io.loadmat(path)
     parameters = next(value for name, value in records.items() if name.endswith("_3_3")).ravel().astype(float)
     return world_matrix(parameters, records["fixed"].ravel().astype(float))
 
 
 def read_itk_text(path: Path) -> np.ndarray:
-    """The 4×4 matrix, RAS, of an ITK affine in a text file."""
+    """Read an ITK affine from a text file as a 4×4 matrix in RAS mm."""
     lines = dict(line.split(":") for line in path.read_text().splitlines() if ":" in line)
     parameters, centre = (np.array(lines[name].split(), float) for name in ("Parameters", "FixedParameters"))
     return world_matrix(parameters, centre)
 
 
 def world_matrix(parameters: np.ndarray, centre: np.ndarray) -> np.ndarray:
-    """The 4×4 matrix, RAS, of ITK's twelve parameters about a centre."""
+    """Convert ITK's twelve parameters and centre (LPS) to a 4×4 matrix in RAS mm."""
     matrix = np.eye(4)
     matrix[:3, :3] = parameters[:9].reshape(3, 3)
     matrix[:3, 3] = parameters[9:] + centre - matrix[:3, :3] @ centre
@@ -95,7 +95,7 @@ def world_matrix(parameters: np.ndarray, centre: np.ndarray) -> np.ndarray:
 
 
 def read_warp(path: Path) -> Warp:
-    """An ITK displacement field in a NIfTI file."""
+    """Read an ITK displacement field (LPS) from a NIfTI file."""
     file = nib.load(path)
     displacement = np.asarray(file.dataobj, dtype=np.float32).reshape(*file.shape[:3], 3).copy()
     displacement[..., :2] *= -1
@@ -113,17 +113,17 @@ def read_mapping(prefix: str) -> Mapping:
 
 
 def transform(matrix: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Transform points of shape (n, 3) by a 4×4 matrix."""
+    """Map points of shape (n, 3) by a 4×4 matrix."""
     return points @ matrix[:3, :3].T + matrix[:3, 3]
 
 
 def voxel_indices(mask: np.ndarray) -> np.ndarray:
-    """Indices, shape (n, 3), of the voxels where the mask holds."""
+    """Indices, shape (n, 3), of the voxels in the mask."""
     return np.argwhere(mask).astype(float)
 
 
 def carry(moving: Image, fixed: Image, mapping: Mapping, order: int) -> np.ndarray:
-    """The moving image on the fixed grid. Order 0 takes the nearest voxel, order 1 is trilinear."""
+    """Resample the moving image on the fixed grid. Order 0 is nearest-neighbour, order 1 is trilinear."""
     indices = np.indices(fixed.voxels.shape, dtype=float).reshape(3, -1).T
     points = transform(fixed.voxel_to_world, indices)
     if mapping.warp is not None:

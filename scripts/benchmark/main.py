@@ -27,7 +27,7 @@ def processor() -> str:
         return platform.processor() or platform.machine()
 
 
-#: Options that change a section's figures; --device and --threads change all of them.
+#: Command-line options that change the figures of each section; --device and --threads change all sections.
 RELEVANT = {
     "affine": ["--pairs", "--peers"],
     "syn": ["--pairs", "--peers", "--presets"],
@@ -37,7 +37,7 @@ RELEVANT = {
 
 
 def typed_command(section: str) -> str:
-    """The command that repeats one section."""
+    """The command that repeats one section of the benchmark."""
     words = ["python3", "scripts/benchmark.py", "DATA", "--only", section]
     for name in [*RELEVANT.get(section, []), "--device", "--threads"]:
         for index, word in enumerate(sys.argv):
@@ -49,7 +49,7 @@ def typed_command(section: str) -> str:
 
 
 def main(options: argparse.Namespace) -> int:
-    """Run the sections that were asked for; 1 if a bar was missed or a section failed."""
+    """Run the requested sections. Returns 1 if an acceptance limit was missed or a section failed."""
     with tempfile.TemporaryDirectory(prefix="antsreg-benchmark-") as temporary:
         work = Path(temporary)
         if options.work:

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Every registration of the section `multimodal`, with Python's own library alone.
+"""Run every registration of the benchmark section `multimodal`, with Python's own library alone.
 
     python3 scripts/benchmark/modalities.py DATA FOLDER --program target/release/antsreg-gpu --device cuda
     python3 scripts/benchmark.py DATA --only multimodal --registrations FOLDER
 
-A machine with a GPU need not have numpy, and the one that scores needs no GPU: FOLDER, a few MB, may be carried over.
-Copies of images are made and removed again. `benchmark.py` does the same in one step where it is given no folder.
+The registrations can run on a GPU machine without numpy, and the scoring on another machine without a GPU: FOLDER (a
+few MB) is copied between them. Temporary copies of images are removed. Without --registrations, `benchmark.py` does
+both steps.
 """
 
 from __future__ import annotations
@@ -40,21 +41,21 @@ COSTS = {
     "nmi, partial volume": ("--cost", "nmi", *PARTIAL),
     "mi, partial volume": ("--cost", "mi", *PARTIAL),
 }
-#: How copies are moved, by another header over the same voxels or by voxels interpolated on the same grid, and by which
-#: costs they are brought back.
+#: How copies of an image are displaced (by a changed header, or by resampling on the same grid), and the costs with
+#: which each kind of copy is registered.
 KINDS = {"header": tuple(COSTS), "resampled": ("nmi", "mi", "cr")}
 AFFINE_COSTS = ("cr", "mi", "nmi")
-#: The file with the command that made a folder.
+#: Name of the file that records the command line of the registrations.
 COMMAND = "command.txt"
 RIGID = ("-t", "rigid", "--no-warped")
 
-#: Offsets of the fields in the header of NIfTI-1, bytes.
+#: Offsets of fields in a NIfTI-1 header, bytes.
 DIMENSIONS, DATA_OFFSET, FORM_CODES, ROWS = 40, 108, 252, 280
 
 
 @dataclass
 class Runner:
-    """Runs commands of the program on the data, with a device and a number of threads."""
+    """Runs commands of the program under test, with a given device and number of threads."""
 
     data: Path
     folder: Path
@@ -66,24 +67,24 @@ class Runner:
     pairs: list[tuple[str, str]]
 
     def run(self, *words: str | Path) -> None:
-        """Run one command of the program and write its messages to a log."""
+        """Run one command and append its messages to a log file."""
         with (self.folder / "log.txt").open("a") as log:
             subprocess.run([self.program, *words, "--quiet"], check=True, stdout=log, stderr=log)
 
     def register(self, fixed: Path, moving: Path, prefix: Path, *options: str) -> None:
-        """Register one pair."""
+        """Register one moving image to one fixed image."""
         device = ["--device", self.device, "--threads", str(self.threads)]
         self.run("register", "-f", fixed, "-m", moving, "-o", f"{prefix}_", *device, *options)
 
     def batch(self, fixed: Path, moving: list[Path], output: Path, *options: str) -> None:
-        """Register many images to one."""
+        """Register many moving images to one fixed image."""
         device = ["--device", self.device, "--threads", str(self.threads)]
         workers = ["--workers", str(self.workers)] if self.workers else []
         self.run("batch", *moving, "-f", fixed, "-o", output, *device, *workers, *options)
 
 
 def everything(runner: Runner) -> None:
-    """Run all registrations of the section; the short sets come first."""
+    """Run all registrations of the section, small groups first."""
     patient = [runner.data / "multimodal" / f"p12_{name}.nii.gz" for name in ("FLAIR", "T1W")]
     runner.register(*patient, runner.folder / "p12", *RIGID, "--cost", "nmi")
     images = [runner.data / "sri24" / f"{name}.nii.gz" for name in (FIXED, MODALITIES["T2"])]
@@ -99,7 +100,7 @@ def everything(runner: Runner) -> None:
 
 
 def known_transforms(runner: Runner) -> None:
-    """Move SRI24's T2 and PD images, and register them to its T1 with every cost."""
+    """Displace SRI24's T2 and PD images by known transforms, and register them to its T1 image with every cost."""
     shift_and_turn = random.Random(SEED)
     fixed = runner.data / "sri24" / f"{FIXED}.nii.gz"
     _, voxel_to_world, shape = read(fixed)
@@ -135,12 +136,12 @@ def known_transforms(runner: Runner) -> None:
 
 
 def folder_name(cost: str) -> str:
-    """Name of the folder with the affines that were found by a cost."""
+    """Name of the folder with the affines that were found with this cost."""
     return cost.replace(", ", "_").replace(" ", "_")
 
 
 def read(path: Path) -> tuple[bytes, list[list[float]], tuple[int, ...]]:
-    """A NIfTI-1 file with an sform: its bytes, the matrix from voxels to the world, and its shape."""
+    """Read a NIfTI-1 file that has an sform: its bytes, its voxel-to-world matrix, and its shape."""
     content = gzip.decompress(path.read_bytes())
     if struct.unpack_from("<h", content, FORM_CODES + 2)[0] < 1:
         raise ValueError(f"{path} has no sform")
@@ -150,7 +151,7 @@ def read(path: Path) -> tuple[bytes, list[list[float]], tuple[int, ...]]:
 
 
 def write_moved(content: bytes, voxel_to_world: list[list[float]], world: list[list[float]], path: Path) -> None:
-    """The same voxels under a header moved through a world map."""
+    """Write a copy of the image with unchanged voxels, whose header is changed by a world transform."""
     moved = product(world, voxel_to_world)
     header = bytearray(content[: int(struct.unpack_from("<f", content, DATA_OFFSET)[0])])
     struct.pack_into("<2h", header, FORM_CODES, 0, 1)
@@ -161,9 +162,9 @@ def write_moved(content: bytes, voxel_to_world: list[list[float]], world: list[l
 
 
 def resample(runner: Runner, source: Path, world: list[list[float]], path: Path) -> None:
-    """The image moved through a world map on its own grid, trilinear; what leaves the grid is lost."""
+    """Write a copy of the image resampled on its own grid after a world transform. Parts outside the grid are lost."""
     back = rigid_inverse(world)
-    # LPS, the coordinates of ITK.
+    # ITK's files use LPS: x and y have opposite signs to RAS.
     signs = (-1, -1, 1)
     parameters = [signs[row] * signs[column] * back[row][column] for row in range(3) for column in range(3)]
     parameters += [signs[row] * back[row][3] for row in range(3)]
@@ -178,7 +179,10 @@ def resample(runner: Runner, source: Path, world: list[list[float]], path: Path)
 def about_centre(
     voxel_to_world: list[list[float]], shape: tuple[int, ...], degrees: list[float], shift: list[float]
 ) -> list[list[float]]:
-    """The world map x → R (x − c) + c + t: R turns about x, then y, then z; c is the centre of the field of view."""
+    """The rigid world transform x → R (x − c) + c + t, with the centre c of the image grid.
+
+    R rotates about x, then y, then z.
+    """
     x, y, z = (math.radians(angle) for angle in degrees)
     turn = product(about(2, z), product(about(1, y), about(0, x)))
     middle = [(count - 1) / 2 for count in shape] + [1.0]
@@ -190,7 +194,7 @@ def about_centre(
 
 
 def about(axis: int, angle: float) -> list[list[float]]:
-    """The matrix of a rotation about one axis of the world."""
+    """The 4×4 matrix of a rotation about one world axis."""
     matrix = [[float(row == column) for column in range(4)] for row in range(4)]
     first, second = (axis + 1) % 3, (axis + 2) % 3
     matrix[first][first] = matrix[second][second] = math.cos(angle)
@@ -204,7 +208,7 @@ def product(first: list[list[float]], second: list[list[float]]) -> list[list[fl
 
 
 def rigid_inverse(world: list[list[float]]) -> list[list[float]]:
-    """The inverse of a rigid map (4×4)."""
+    """The inverse of a rigid transform, given as a 4×4 matrix."""
     turn = [[world[column][row] for column in range(3)] for row in range(3)]
     shift = [-sum(turn[row][k] * world[k][3] for k in range(3)) for row in range(3)]
     return [[*turn[row], shift[row]] for row in range(3)] + [[0.0, 0.0, 0.0, 1.0]]
@@ -214,12 +218,12 @@ def main() -> int:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, help="folder of the volumes")
-    parser.add_argument("folder", type=Path, help="folder for what is found")
+    parser.add_argument("folder", type=Path, help="folder for the results")
     parser.add_argument("--program", type=Path, default=Path("target/release/antsreg-gpu"), help="(%(default)s)")
     parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:N (%(default)s)")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads of the program (%(default)s)")
-    parser.add_argument("--workers", type=int, default=0, help="registrations at once (as batch does by default)")
-    parser.add_argument("--transforms", type=int, default=30, help="random transforms (%(default)s)")
+    parser.add_argument("--workers", type=int, default=0, help="simultaneous registrations (default: that of batch)")
+    parser.add_argument("--transforms", type=int, default=30, help="number of random transforms (%(default)s)")
     parser.add_argument("--pairs", default="1001-1000,1002-1000,1006-1002,1104-1007", help="(%(default)s)")
     typed = parser.parse_args()
     if not typed.program.is_file():

@@ -1,8 +1,8 @@
-"""Other programs on the same pairs: greedy and ANTs, from their Python wheels.
+"""Registrations of the same pairs by other programs: greedy and ANTs, from their Python packages.
 
-Run as a program (`python -m benchmark.peers NAME FIXED MOVING PREFIX THREADS`), it registers one pair, so that its
-memory can be measured from outside, and writes the seconds that the registration itself took to PREFIXseconds.json:
-start-up of Python is left out of a peer's time, in its favour.
+Run as a program (`python -m benchmark.peers NAME FIXED MOVING PREFIX THREADS`), this module registers one pair, so that
+the memory of the process can be measured. The time of the registration itself is written to PREFIXseconds.json: the
+time to start Python is not counted for these programs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from benchmark import images
 from benchmark.process import run
 
-#: The registrations of each stage, by the name that the tables print.
+#: Affine and deformable registrations by other programs: the name on the command line, and the name in tables.
 AFFINE = {"greedy-affine": "greedy, NCC 2x2x2", "ants-affine": "ANTs, MI"}
 DEFORMABLE = {"greedy": "greedy, affine + NCC 2x2x2", "ants-quick": "ANTs SyNQuick", "ants-syn": "ANTs SyN, CC"}
 
@@ -31,7 +31,7 @@ ANTS_PRESETS = {
 
 @dataclass
 class PeerResult:
-    """Time, memory and transforms of a registration by another program."""
+    """Time, peak memory and output prefix of a registration by another program."""
 
     seconds: float
     peak_gb: float
@@ -39,7 +39,7 @@ class PeerResult:
 
 
 def register(name: str, fixed: Path, moving: Path, prefix: str, threads: int) -> PeerResult:
-    """Register a pair with a peer, in a process of its own."""
+    """Register a pair with another program, in a separate process."""
     limits = dict.fromkeys(("ITK_GLOBAL_DEFAULT_NUMBER_OF_THREADS", "OMP_NUM_THREADS"), str(threads))
     limits["PYTHONPATH"] = str(Path(__file__).resolve().parents[1])
     command = [sys.executable, "-m", "benchmark.peers", name, fixed, moving, prefix, str(threads)]
@@ -60,7 +60,10 @@ def read_mapping(name: str, prefix: str) -> images.Mapping:
 
 
 def greedy(name: str, fixed: str, moving: str, prefix: str, threads: int) -> None:
-    """Affine, then the deformable stage if asked for, with greedy's own defaults around the metric."""
+    """Register a pair with greedy: the affine stage, then the deformable stage if requested.
+
+    Except for the metric, greedy's defaults are used.
+    """
     from picsl_greedy import Greedy3D
 
     program = Greedy3D()
@@ -71,7 +74,7 @@ def greedy(name: str, fixed: str, moving: str, prefix: str, threads: int) -> Non
 
 
 def ants(name: str, fixed: str, moving: str, prefix: str) -> None:
-    """One of ANTs' own presets, with a fixed seed."""
+    """Register a pair with a preset of ANTs and a fixed random seed."""
     import ants as antspyx
 
     antspyx.registration(
@@ -84,7 +87,7 @@ def ants(name: str, fixed: str, moving: str, prefix: str) -> None:
 
 
 def main() -> None:
-    """Register one pair and write how long it took."""
+    """Register one pair and write the seconds that it took."""
     name, fixed, moving, prefix, threads = sys.argv[1:6]
     family = "greedy" if name.startswith("greedy") else "ants"
     # The time of importing the package is not counted.

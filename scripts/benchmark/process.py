@@ -1,4 +1,4 @@
-"""Programs run as child processes, with their wall time and the most memory they held."""
+"""Runs programs as child processes, and measures their wall time and peak memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CHILD = Path(__file__).with_name("child.py")
 
 
 class Failure(Exception):
-    """A program ended with an error."""
+    """Raised if a program ended with an error."""
 
 
 @dataclass
@@ -47,7 +47,7 @@ def run(command: list[str | Path], environment: dict[str, str] | None = None) ->
 
 @dataclass
 class Registration:
-    """A finished registration: its files, its time and its memory."""
+    """A finished registration: the prefix of its files, its time and its memory."""
 
     prefix: str
     usage: Usage
@@ -65,13 +65,13 @@ class Program:
     done: dict[tuple, Registration] = field(default_factory=dict)
 
     def run(self, *arguments: str | Path, threads: int | None = None) -> Usage:
-        """Run one command of the program, quietly."""
+        """Run one command of the program without progress messages."""
         return run([self.path, *arguments, "--threads", str(threads or self.threads), "--quiet"])
 
     def register(
         self, fixed: Path, moving: Path, *options: str, threads: int | None = None, again: str = ""
     ) -> Registration:
-        """Register a pair. A repeated call returns the first result, unless `again` names another repetition."""
+        """Register a pair. A repeated call returns the first result, unless `again` is a new name for a repetition."""
         key = (fixed, moving, options, threads, again)
         if key not in self.done:
             prefix = str(self.work / f"{len(self.done):03}_{stem(moving)}_to_{stem(fixed)}_")
@@ -81,7 +81,7 @@ class Program:
         return self.done[key]
 
     def device_name(self) -> str:
-        """The GPU that registrations ran on, after a comma; nothing where they ran on the processor."""
+        """A comma and the name of the GPU on which registrations ran; empty if they ran on the processor."""
         for done in self.done.values():
             device = record(done.prefix)["device"]
             if "name" in device:
@@ -90,10 +90,10 @@ class Program:
 
 
 def record(prefix: str) -> dict:
-    """Read the record that a registration has written."""
+    """Read the JSON record of a registration."""
     return json.loads(Path(f"{prefix}record.json").read_text())
 
 
 def stem(path: Path) -> str:
-    """File name without its endings."""
+    """Name of a file without folder and extensions."""
     return path.name.split(".")[0]

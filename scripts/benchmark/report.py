@@ -12,17 +12,17 @@ class Table:
 
     columns: list[str]
     rows: list[list[str]] = field(default_factory=list)
-    #: Whether the table is kept as data only: single cases, which no document shows.
+    #: Whether the table is kept only as data in docs/figures.json, because no document shows it.
     hidden: bool = False
 
     def markdown(self) -> str:
-        """The table as text."""
+        """The table in Markdown."""
         lines = [self.columns, ["---"] * len(self.columns), *self.rows]
         return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 class Bars(Table):
-    """A table of figures with their bars: quantity, bar, measured figure, and whether the bar is met."""
+    """A table of acceptance limits: quantity, limit, measured figure, and whether the limit is met."""
 
     def __init__(self) -> None:
         super().__init__(["figure", "bar", "measured", ""])
@@ -34,25 +34,25 @@ class Bars(Table):
         self.rows.append([what, bar, measured, "met" if met else "**missed**"])
 
     def at_least(self, what: str, bar: float, measured: float, digits: int = 4) -> None:
-        """Add a row whose figure must not be smaller."""
+        """Add a row for a quantity that must be at least the limit."""
         self.add(what, f"≥ {bar:.{digits}f}", f"{measured:.{digits}f}", measured >= bar)
 
     def at_most(self, what: str, bar: float, measured: float, unit: str = "", digits: int = 2) -> None:
-        """Add a row whose figure must not be larger."""
+        """Add a row for a quantity that must be at most the limit."""
         self.add(what, f"≤ {bar:g}{unit}", f"{measured:.{digits}f}{unit}", measured <= bar)
 
 
 @dataclass
 class Report:
-    """The tables of one section."""
+    """The tables of one section of the benchmark."""
 
     tables: list[Table] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
-    #: The device of the registrations if they ran on a GPU or on another machine.
+    #: Description of the machine that ran the registrations, if it was not this machine.
     elsewhere: str = ""
 
     def bars(self) -> Bars:
-        """A new table of bars."""
+        """Add an empty table of acceptance limits."""
         self.tables.append(Bars())
         return self.tables[-1]
 
@@ -63,15 +63,15 @@ class Report:
 
     @property
     def missed(self) -> int:
-        """Bars that were missed."""
+        """Number of acceptance limits that were missed."""
         return sum(table.missed for table in self.tables if isinstance(table, Bars))
 
     def markdown(self) -> str:
-        """All tables as text."""
+        """All tables that have rows, in Markdown."""
         return "\n\n".join(table.markdown() for table in self.tables if table.rows)
 
     def section(self, run: dict[str, str]) -> dict[str, Any]:
-        """The section of docs/figures.json: the tables, and the run that measured them."""
+        """The section as data for docs/figures.json: the tables, and the conditions of the measurement."""
         tables = [
             {"columns": table.columns, "rows": table.rows} | ({"hidden": True} if table.hidden else {})
             for table in self.tables

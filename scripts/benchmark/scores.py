@@ -1,4 +1,4 @@
-"""The figures: label overlap, folding, inverse consistency, distances, correlation."""
+"""Measures of registrations: label overlap, folds, inverse consistency, distances, correlation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmark.images import Image, Mapping, Warp, carry, transform, voxel_indic
 
 
 def mean_jaccard(target: np.ndarray, carried: np.ndarray, labels: list[int]) -> float:
-    """Mean over the labels of intersection over union."""
+    """Mean Jaccard index over the labels of two label maps on one grid."""
     size = max(int(target.max()), int(carried.max()), max(labels)) + 1
     both = np.bincount(target[target == carried], minlength=size)
     either = np.bincount(target.ravel(), minlength=size) + np.bincount(carried.ravel(), minlength=size) - both
@@ -19,12 +19,12 @@ def mean_jaccard(target: np.ndarray, carried: np.ndarray, labels: list[int]) -> 
 
 
 def carried_jaccard(fixed_labels: Image, moving_labels: Image, mapping: Mapping, labels: list[int]) -> float:
-    """Mean Jaccard after carrying the moving labels to the fixed grid by the nearest voxel."""
+    """Mean Jaccard index after nearest-neighbour resampling of the moving labels on the fixed grid."""
     return mean_jaccard(fixed_labels.voxels, carry(moving_labels, fixed_labels, mapping, order=0), labels)
 
 
 def jacobian_determinant(warp: Warp) -> np.ndarray:
-    """Determinant of d(x + u)/dx by central differences."""
+    """Jacobian determinant of x + u(x) at each voxel of a warp u, by central differences."""
     by_index = np.stack(np.gradient(warp.displacement, axis=(0, 1, 2)), axis=-1)
     by_world = by_index @ np.linalg.inv(warp.voxel_to_world[:3, :3]).astype(np.float32)
     by_world += np.eye(3, dtype=np.float32)
@@ -33,7 +33,7 @@ def jacobian_determinant(warp: Warp) -> np.ndarray:
 
 @dataclass
 class Shape:
-    """Statistics of a warp inside the brain: folds, smallest determinant, inverse consistency."""
+    """Folds of a warp inside the brain, and its smallest Jacobian determinant."""
 
     folded: int
     folded_at_a_corner: int
@@ -41,9 +41,11 @@ class Shape:
 
 
 def folds_at_a_corner(warp: Warp, brain: np.ndarray) -> np.ndarray:
-    """Whether the determinant is not positive for any of the eight choices of one-sided differences, per brain voxel.
+    """Whether a warp folds at each brain voxel, by one-sided differences.
 
-    Between voxels the warp is trilinear, so that these are its determinants at the corners of the cells around a voxel.
+    A voxel counts as folded if one of the eight combinations of one-sided differences has a determinant that is not
+    positive. The warp is trilinear between voxels, so these are its determinants at the corners of the cells around a
+    voxel.
     """
     index = np.argwhere(brain)
     to_voxel = np.linalg.inv(warp.voxel_to_world[:3, :3]).astype(np.float32)
@@ -61,14 +63,14 @@ def folds_at_a_corner(warp: Warp, brain: np.ndarray) -> np.ndarray:
 
 
 def shape_inside(warp: Warp, brain: np.ndarray) -> Shape:
-    """Folded voxels and the smallest Jacobian determinant where the mask holds."""
+    """Number of folded voxels and the smallest Jacobian determinant of a warp inside a brain mask."""
     determinant = jacobian_determinant(warp)[brain]
     corners = int(np.count_nonzero(folds_at_a_corner(warp, brain)))
     return Shape(int(np.count_nonzero(determinant <= 0)), corners, float(determinant.min()))
 
 
 def round_trip_voxels(there: Warp, back: Warp, brain: np.ndarray) -> np.ndarray:
-    """Inverse consistency at each voxel of the mask: its distance, in voxels, from its image under both warps."""
+    """Inverse consistency at each voxel of the mask: distance of the voxel from its image under both warps, voxels."""
     start = transform(there.voxel_to_world, voxel_indices(brain))
     step = there.displacement[brain].astype(float)
     error = step + back.at(start + step)
@@ -76,23 +78,26 @@ def round_trip_voxels(there: Warp, back: Warp, brain: np.ndarray) -> np.ndarray:
 
 
 def distance_mm(fixed: Image, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Distance between where two affines take the voxels of the fixed brain, mm."""
+    """Distance between the images of each voxel of the fixed brain under two affines, mm."""
     points = transform(fixed.voxel_to_world, voxel_indices(fixed.brain()))
     return np.linalg.norm(transform(first, points) - transform(second, points), axis=1)
 
 
 def correlation(first: np.ndarray, second: np.ndarray, mask: np.ndarray) -> float:
-    """Pearson's correlation where the mask holds."""
+    """Pearson's correlation of two images inside a mask."""
     return float(np.corrcoef(first[mask].astype(float), second[mask].astype(float))[0, 1])
 
 
 def differences(first: np.ndarray, second: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """Difference of two images at each voxel of the mask, as a share of the range of the first image."""
+    """Absolute difference of two images at each voxel of a mask, divided by the range of the first image."""
     return np.abs(first[mask].astype(float) - second[mask].astype(float)) / float(np.ptp(first))
 
 
 def normalised_mutual_information(first: np.ndarray, second: np.ndarray, bins: int = 64) -> float:
-    """(H(X) + H(Y)) / H(X, Y) of two images on one grid, bins over the 2nd to the 98th percentile of each."""
+    """Normalised mutual information (H(X) + H(Y)) / H(X, Y) of two images on one grid.
+
+    The histogram bins cover each image's range from the 2nd to the 98th percentile.
+    """
     places = []
     for image in (first, second):
         low, high = np.percentile(image, [2, 98])

@@ -1,1 +1,1 @@
-"""What `brain_bars.py` and `head_pairs.py` measure: brains of heads against masks, changed heads, heads beside brains."""
+"""Measurements for `brain_bars.py` (brain extraction) and `head_pairs.py` (registration of heads with brains)."""

@@ -1,4 +1,7 @@
-"""Brains of heads against masks, and of changed heads against their own result."""
+"""Measures brain extraction by the Dice coefficient.
+
+The brain mask of a head is compared with the true mask, and masks of changed copies of the head with that of the head.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ import numpy as np
 
 
 def dice(a: np.ndarray, b: np.ndarray) -> float:
-    """Overlap of two masks."""
+    """Dice coefficient of two masks."""
     return float(2 * np.sum(a & b) / (np.sum(a) + np.sum(b)))
 
 
@@ -39,7 +42,7 @@ def extract(program: str, head: Path, mask: Path) -> float:
 
 
 def onto(voxels: np.ndarray, matrix: np.ndarray, shape: np.ndarray) -> np.ndarray:
-    """Resample linearly, 0 outside, by a matrix of voxels of the result → voxels of the input."""
+    """Resample an image linearly, with 0 outside, by a matrix from output voxels to input voxels."""
     index = np.stack(np.meshgrid(*(np.arange(n) for n in shape), indexing="ij"), axis=-1)
     at = index @ matrix[:3, :3].T + matrix[:3, 3]
     low = np.floor(at).astype(int)
@@ -54,14 +57,14 @@ def onto(voxels: np.ndarray, matrix: np.ndarray, shape: np.ndarray) -> np.ndarra
 
 
 def resampled(head: nib.Nifti1Image, spacing: float) -> tuple[np.ndarray, np.ndarray]:
-    """Matrix of voxels at this spacing → voxels of the head, and the shape."""
+    """The matrix from voxels at this spacing (mm) to voxels of the head, and the shape of the grid."""
     steps = spacing / np.array(head.header.get_zooms()[:3], dtype=float)
     shape = np.maximum(1, np.floor(np.array(head.shape[:3]) / steps)).astype(int)
     return np.diag([*steps, 1.0]), shape
 
 
 def changes(head: nib.Nifti1Image) -> Iterator[tuple[str, np.ndarray, np.ndarray, np.ndarray]]:
-    """Name, matrix of voxels → voxels of the head, shape, and factor of each changed head."""
+    """Changed copies of a head: name, matrix from copy voxels to head voxels, shape, and intensity factor."""
     sizes = np.array(head.header.get_zooms()[:3], dtype=float)
     shape = np.array(head.shape[:3])
     middle = (shape - 1) / 2
@@ -72,7 +75,7 @@ def changes(head: nib.Nifti1Image) -> Iterator[tuple[str, np.ndarray, np.ndarray
         matrix[:3, :3] = np.diag(1 / sizes) @ turn @ np.diag(sizes)
         matrix[:3, 3] = middle - matrix[:3, :3] @ middle
         yield f"turned about {'xyz'[axis]}", matrix, shape, np.ones(1)
-    # The voxel axis that runs most along the body, and the end that is lower.
+    # The voxel axis closest to the body's long axis, along which the head is cropped at its lower end.
     down = int(np.argmax(np.abs(head.affine[2, :3])))
     count = round(30 / sizes[down])
     cropped, first = shape.copy(), np.eye(4)

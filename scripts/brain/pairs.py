@@ -1,4 +1,7 @@
-"""Heads beside brains, against the same pairs with extracted brains."""
+"""Checks registrations between a head with skull and a brain without skull.
+
+The reference is the registration of the same pair with extracted brains.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from pathlib import Path
 import nibabel as nib
 import numpy as np
 
-#: Mean distance over the brain that two affines may have, mm.
+#: Largest acceptable mean distance between two affines over the brain, mm.
 MOST_MM = 2.0
 
 
@@ -24,7 +27,7 @@ def stem(path: Path) -> str:
 
 
 class Pairs:
-    """Registrations of pairs, several at a time."""
+    """Runs registrations, several at a time, and keeps their files in a folder."""
 
     def __init__(self, arguments: argparse.Namespace, folder: Path) -> None:
         self.program, self.folder = arguments.program, folder
@@ -33,20 +36,20 @@ class Pairs:
         self.count = itertools.count()
 
     def run(self, *words: object) -> None:
-        """Run the program."""
+        """Run the program under test; end this script if the program fails."""
         done = subprocess.run([self.program, "-q", *map(str, words)], capture_output=True, text=True)
         if done.returncode != 0:
             raise SystemExit(f"{' '.join(map(str, words))}: {done.stderr}")
 
     def brain(self, head: Path) -> tuple[Path, Path]:
-        """Extract the brain of a head: the image and the mask."""
+        """Extract the brain of a head. Returns the paths of brain image and mask."""
         image, mask = (self.folder / f"{stem(head)}_{what}.nii.gz" for what in ("brain", "mask"))
         device = self.options[-2:]
         self.run("brain", "-i", head, "-o", image, "--mask", mask, *device)
         return image, mask
 
     def register(self, fixed: Path, moving: Path, brain: str = "auto") -> tuple[dict, list[bytes]]:
-        """Register a pair: its record, and the bytes of affine and images."""
+        """Register a pair. Returns its record, and the bytes of the affine and of the images."""
         prefix = self.folder / f"{next(self.count)}_"
         self.run("register", "-f", fixed, "-m", moving, "-o", prefix, "--brain", brain, *self.options)
         files = [Path(f"{prefix}{rest}") for rest in ("0GenericAffine.mat", "Warped.nii.gz", "InverseWarped.nii.gz")]
@@ -55,21 +58,21 @@ class Pairs:
 
 
 def points_of(mask: Path) -> np.ndarray:
-    """World positions of a share of the voxels of a mask, RAS mm."""
+    """World positions (RAS mm) of every 17th voxel of a mask."""
     image = nib.load(mask)
     inside = np.argwhere(np.squeeze(np.asarray(image.dataobj)) > 0.5)[::17]
     return nib.affines.apply_affine(image.affine, inside)
 
 
 def distance(one: dict, other: dict, points: np.ndarray) -> float:
-    """Mean distance of where two affines put points of the fixed image, mm."""
+    """Mean distance between the images of fixed points under the affines of two records, mm."""
     first, second = (np.array(record["affine_ras"]) for record in (one, other))
     difference = first - second
     return float(np.linalg.norm(points @ difference[:, :3].T + difference[:, 3], axis=1).mean())
 
 
 def masked(head: Path, mask: Path, to: Path) -> Path:
-    """Write a head with 0 outside a mask on its grid."""
+    """Write a copy of a head that is 0 outside a mask."""
     image = nib.load(head)
     inside = np.asarray(nib.load(mask).dataobj).reshape(image.shape) > 0.5
     nib.save(nib.Nifti1Image((image.get_fdata(dtype=np.float32) * inside).astype(np.float32), image.affine), to)
@@ -77,7 +80,7 @@ def masked(head: Path, mask: Path, to: Path) -> Path:
 
 
 def check(arguments: argparse.Namespace) -> int:
-    """Print a line for each pair; 1 if one is not as it must be."""
+    """Register all pairs and print a line for each. Returns 1 if a pair misses its limit."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         pairs = Pairs(arguments, folder)
@@ -105,7 +108,10 @@ def check(arguments: argparse.Namespace) -> int:
 def beside(
     pairs: Pairs, head: tuple[Path, Path], others: dict[str, Path], other: Path, swapped: bool
 ) -> tuple[str, bool]:
-    """A head beside a brain, against brains of the same head."""
+    """Compare the registration of a head and a brain with the registrations of brains extracted from this head.
+
+    If `swapped`, the head is the fixed image.
+    """
     def sides(image: Path) -> tuple[Path, Path]:
         return (image, other) if swapped else (other, image)
 
@@ -116,7 +122,7 @@ def beside(
         texts.append("no brain was extracted")
     for what, brain in others.items():
         against, _ = pairs.register(*sides(brain), brain="none")
-        # Points of the fixed image: of the head itself, or of where its brain lies in the other.
+        # Test points in the fixed image: the brain of the head, or its place in the other image.
         points = points_of(mask)
         if not swapped:
             to_moving = np.array(against["affine_ras"])
@@ -129,7 +135,7 @@ def beside(
 
 
 def same_bytes(pairs: Pairs, fixed: Path, moving: Path) -> tuple[str, bool]:
-    """A pair of brains or of heads, with and without the choice."""
+    """Check that automatic brain extraction does not change the bytes for two heads or two brains."""
     _, auto = pairs.register(fixed, moving)
     _, none = pairs.register(fixed, moving, brain="none")
     same = auto == none

@@ -1,1 +1,1 @@
-"""The parts of scripts/clients.py: real clients of ANTs' and FSL's commands, and real ANTs."""
+"""The parts of scripts/clients.py: tests with unmodified clients of ANTs' and FSL's commands, and with real ANTs."""

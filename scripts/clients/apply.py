@@ -1,4 +1,4 @@
-"""antsApplyTransforms beside real ANTs', on generated command lines: success, files, headers and values."""
+"""Compares antsApplyTransforms with that of real ANTs on random command lines: success, files, headers and values."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LONG = {
 
 
 def check(typed: argparse.Namespace, folder: Path) -> list[str]:
-    """Run every command line by this program and by real ANTs."""
+    """Run every command line with antsreg-gpu and with real ANTs, and compare the outputs."""
     inputs = folder / "inputs"
     inputs.mkdir()
     shapes.make(inputs)
@@ -70,7 +70,7 @@ def check(typed: argparse.Namespace, folder: Path) -> list[str]:
 
 
 def line(generator: random.Random) -> tuple[str, list[str], str]:
-    """The kind of a command line, its words, and the output that it names."""
+    """Make a random command line: its kind, its words, and the name of its output."""
     choose, chance = generator.choice, generator.random
     kind = choose(KINDS)
     words = {"-d": "3", "-r": choose(["ref.nii.gz", "fine.nii.gz", "a.nii.gz", "codes.nii.gz"])}

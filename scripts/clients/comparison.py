@@ -1,4 +1,4 @@
-"""Whether the outputs of this program and of real ANTs agree."""
+"""Compares the outputs of antsreg-gpu with those of real ANTs."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import nibabel as nib
 import numpy as np
 import SimpleITK as sitk
 
-#: Share of the range by which values may differ.
+#: Largest difference of values, as a share of the value range.
 SHARE = 1e-3
-#: Share of the voxels that may differ by more where values are chosen: on which side of a border a point is depends on
-#: rounding.
+#: Share of voxels with a larger difference that is accepted for interpolators that choose one value (nearest neighbour,
+#: labels): at borders the choice depends on rounding.
 BORDER = 1e-3
 
 
 def folders(ours: Path, theirs: Path, done: list[bool], border: float = 0.0) -> str:
-    """How the outputs of two runs in these folders differ, in words; empty where they agree.
+    """Describe how the outputs in two folders differ; empty if they agree.
 
-    Of the voxels of an image the share `border` may differ.
+    In each image the share `border` of the voxels may differ. `done` says whether each program succeeded.
     """
     if done[0] != done[1]:
         return f"this program {'runs' if done[0] else 'fails'}, ANTs {'runs' if done[1] else 'fails'}"

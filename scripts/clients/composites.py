@@ -1,4 +1,4 @@
-"""Composite transforms, .h5: ours by ANTs, SimpleITK and nitransforms, and those of SimpleITK and ANTs by us."""
+"""Exchange of composite transforms (.h5) between antsreg-gpu, ANTs, SimpleITK and nitransforms."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import SimpleITK as sitk
 from clients import shapes
 from clients.oracle import Oracle
 
-#: Share of the range by which images may differ.
+#: Largest accepted difference of resampled images, as a share of the value range.
 SHARE = 1e-3
 
 
 def check(typed: argparse.Namespace, folder: Path) -> list[str]:
-    """Read the files of every writer with every program that supports them."""
+    """Write composites with every program that can write them, and read each with every program that can read it."""
     shapes.make(folder)
     real = Oracle()
     subprocess.run(
@@ -59,7 +59,7 @@ def to(name: str) -> list[str]:
 
 
 def by_simple_itk(transform: sitk.Transform) -> np.ndarray:
-    """The image on the reference's grid, by SimpleITK."""
+    """The image resampled on the reference's grid by SimpleITK."""
     image, reference = sitk.ReadImage("a.nii.gz", sitk.sitkFloat64), sitk.ReadImage("ref.nii.gz")
     return sitk.GetArrayFromImage(sitk.Resample(image, reference, transform, sitk.sitkLinear, 0.0)).T
 
@@ -72,12 +72,12 @@ def by_nitransforms(name: str) -> np.ndarray:
 
 
 def by_command(name: str, output: str, run: Callable[[list[str]], bool]) -> np.ndarray:
-    """The image resampled on the reference's grid by antsApplyTransforms, of ANTs or of this program."""
+    """The image resampled on the reference's grid by antsApplyTransforms; `run` runs real ANTs or antsreg-gpu."""
     if not run(["antsApplyTransforms", "-d", "3", "-i", "a.nii.gz", "-r", "ref.nii.gz", "-t", name, "-o", output]):
         raise ValueError("antsApplyTransforms fails")
     return np.asarray(nib.load(output).dataobj).astype(float)
 
 
 def run_here(words: list[str]) -> bool:
-    """Run a command of this program; whether it succeeds."""
+    """Run a command of antsreg-gpu. Returns whether the command succeeds."""
     return subprocess.run(words, capture_output=True, check=False).returncode == 0

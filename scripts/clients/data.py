@@ -1,4 +1,4 @@
-"""The images that clients are run on, made from the examples of this repository, and what is measured on them."""
+"""Test images for the clients, made from the example images of this repository, and measures of the results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EXAMPLES = REPOSITORY / "examples"
 
 @dataclass
 class Images:
-    """Files of a pair."""
+    """Paths of a fixed and a moving image with optional masks and labels."""
 
     fixed: str
     moving: str
@@ -45,7 +45,7 @@ def save(
     codes: tuple[int, int] = (1, 1),
     intent: str = "none",
 ) -> str:
-    """Write an image. The qform is the affine's unless one is given; the codes are those of qform and sform."""
+    """Write an image. The qform is `affine` unless another is given. `codes` are the codes of qform and sform."""
     to.parent.mkdir(parents=True, exist_ok=True)
     image = nib.Nifti1Image(voxels, affine)
     image.set_qform(affine if qform is None else qform, codes[0])
@@ -56,7 +56,7 @@ def save(
 
 
 def write_transform(to: Path, kind: str, parameters: list[float], fixed: list[float]) -> str:
-    """Write a transform as ITK's text."""
+    """Write a transform as a text file of ITK."""
     listed = [" ".join(map(repr, map(float, numbers))) for numbers in (parameters, fixed)]
     head = f"#Insight Transform File V1.0\n#Transform 0\nTransform: {kind}\n"
     to.write_text(f"{head}Parameters: {listed[0]}\nFixedParameters: {listed[1]}\n")
@@ -64,7 +64,7 @@ def write_transform(to: Path, kind: str, parameters: list[float], fixed: list[fl
 
 
 def pair(folder: Path) -> Images:
-    """Two brains of 4 mm, the second turned by 5° and shifted by its header."""
+    """Make two brains with voxels of 4 mm; the header of the second brain is rotated by 5° and shifted."""
     names = {"fixed": "icbm152_t1_2mm.nii.gz", "moving": "colin27_t1_2mm.nii.gz"}
     files = {side: thinned(name, folder / "data" / f"{side}.nii.gz") for side, name in names.items()}
     moving, turn = nib.load(files["moving"]), np.deg2rad(5)
@@ -76,7 +76,7 @@ def pair(folder: Path) -> Images:
 
 
 def small(folder: Path) -> Images:
-    """Two brains of 8 mm, a mask, and an affine."""
+    """Make two brains with voxels of 8 mm, a mask, and an affine."""
     names = {"fixed": "icbm152_t1_2mm.nii.gz", "moving": "colin27_t1_2mm.nii.gz"}
     files = {side: thinned(name, folder / "small" / f"{side}.nii.gz", 4) for side, name in names.items()}
     moving = nib.load(files["moving"])
@@ -95,7 +95,7 @@ def small(folder: Path) -> Images:
 
 
 def known(folder: Path) -> Images:
-    """Colin's brain and a warped, turned, noisy copy of it, with labels and masks of both: 2 mm."""
+    """Make Colin's brain and a warped, rotated, noisy copy of it, with labels and masks of both, at 2 mm."""
     brain = nib.load(EXAMPLES / "colin27_t1_2mm.nii.gz")
     labels = nib.load(EXAMPLES / "colin27_aal_2mm.nii.gz")
     shape, generator = brain.shape, np.random.default_rng(1)
@@ -125,7 +125,7 @@ def known(folder: Path) -> Images:
 
 
 def overlap(images: Images, transform: Path | str | None, program: Path) -> float:
-    """Mean Dice of the labels after a transform, which this program applies; NaN without one."""
+    """Mean Dice of the fixed labels and the moving labels after a transform; NaN without a transform."""
     if transform is None:
         return float("nan")
     to = Path(transform).with_name("labels.nii.gz")
@@ -153,7 +153,7 @@ def overlap(images: Images, transform: Path | str | None, program: Path) -> floa
 
 
 def correlation(first: str, second: str) -> float:
-    """Pearson's correlation of two images; the second is brought to the first by their headers."""
+    """Pearson's correlation of two images; the second is resampled on the grid of the first by their headers."""
     a, b = (nib.load(path) for path in (first, second))
     to_second = np.linalg.inv(b.affine) @ a.affine
     moved = ndimage.affine_transform(b.get_fdata(), to_second[:3, :3], to_second[:3, 3], a.shape, order=1)

@@ -1,10 +1,11 @@
-"""FreeSurfer's mri_coreg and lta_convert as fMRIPrep calls them, where FreeSurfer is not there.
+"""Replacements for FreeSurfer's mri_coreg and lta_convert, which fMRIPrep calls, without FreeSurfer.
 
     freesurfer.py mri_coreg --mov IMAGE --ref IMAGE --lta FILE …
     freesurfer.py lta_convert --inlta FILE --outfsl FILE
     freesurfer.py lta_convert --infsl FILE --src IMAGE --trg IMAGE --outlta FILE
 
-mri_coreg is this program's rigid registration; lta_convert is nitransforms. `install` writes commands of these names.
+mri_coreg runs the rigid registration of antsreg-gpu; lta_convert uses nitransforms. `install` writes commands of these
+names.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from nitransforms.io.lta import FSLinearTransform
 
 
 def install(folder: Path, program: Path) -> None:
-    """Write the commands into a folder of PATH. `program` is this repository's."""
+    """Write both commands into a folder on PATH. `program` is the path of antsreg-gpu."""
     for name in ("mri_coreg", "lta_convert"):
         command = folder / name
         command.write_text(f'#!/bin/sh\nexec {sys.executable} {Path(__file__).resolve()} {name} --program {program} "$@"\n')
@@ -29,7 +30,7 @@ def install(folder: Path, program: Path) -> None:
 
 
 def mri_coreg(typed: argparse.Namespace) -> None:
-    """A rigid registration."""
+    """Register two images rigidly and write the transform."""
     prefix = Path(typed.lta).resolve().with_suffix("")
     words = [typed.program, "register", "-f", typed.ref, "-m", typed.mov, "-o", f"{prefix}_", "-t", "rigid"]
     subprocess.run([*words, "--cost", "nmi", "--no-warped", "--quiet"], check=True)
@@ -40,13 +41,13 @@ def mri_coreg(typed: argparse.Namespace) -> None:
 
 
 def image(geometry: np.ndarray) -> nib.Nifti1Image:
-    """An image without contents that lies where a transform's volume does."""
+    """An empty image on the grid of a transform's source or target volume."""
     shape = tuple(int(extent) for extent in geometry["volume"].ravel())
     return nib.Nifti1Image(np.zeros(shape, np.uint8), geometry.as_affine())
 
 
 def lta_convert(typed: argparse.Namespace) -> None:
-    """Another format."""
+    """Convert a transform between the formats of FreeSurfer and FSL."""
     if typed.infsl:
         found = nt.linear.load(typed.infsl, fmt="fsl", reference=typed.trg, moving=typed.src)
         found.to_filename(typed.outlta, fmt="fs", moving=typed.src)
@@ -58,7 +59,7 @@ def lta_convert(typed: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Run one of the two commands."""
+    """Run mri_coreg or lta_convert."""
     parser = argparse.ArgumentParser()
     parser.add_argument("command")
     for option in ("program", "mov", "ref", "lta", "inlta", "infsl", "outlta", "outfsl", "src", "trg"):

@@ -1,4 +1,4 @@
-"""fMRIPrep's workflows of functional images, unchanged, on made data."""
+"""Tests with fMRIPrep's unmodified workflows for functional images, on simulated data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ VOLUMES = 12
 
 
 def fmriprep_module(name: str) -> types.ModuleType:
-    """A module of `fmriprep.workflows.bold`. The package's own module imports all that fMRIPrep depends on; it is left out."""
+    """Import a module of `fmriprep.workflows.bold` without the package itself.
+
+    The package would import all dependencies of fMRIPrep.
+    """
     package = "fmriprep.workflows.bold"
     if package not in sys.modules:
         holder = types.ModuleType(package)
@@ -30,7 +33,7 @@ def fmriprep_module(name: str) -> types.ModuleType:
 
 
 def series(folder: Path) -> tuple[Path, Path, np.ndarray, made.Source]:
-    """A made series, its volume in the middle, the motion of each volume, and what it was made of: this repository's brain."""
+    """Make a series from this repository's brain. Returns paths of series and middle volume, motions, and brain."""
     of = made.of_example()
     volumes, motions = made.series(made.KINDS[2], VOLUMES, of, 7)
     bold = made.write(volumes, of.affine, folder / "bold.nii.gz")
@@ -39,7 +42,7 @@ def series(folder: Path) -> tuple[Path, Path, np.ndarray, made.Source]:
 
 
 def run(workflow: object, folder: Path, inputs: dict[str, str], wanted: str) -> object:
-    """Run a workflow and return the outputs of one of its nodes."""
+    """Run a workflow and return the outputs of its node `wanted`."""
     workflow.base_dir = folder
     workflow.config["execution"]["crashdump_dir"] = str(folder)
     for name, value in inputs.items():
@@ -49,7 +52,7 @@ def run(workflow: object, folder: Path, inputs: dict[str, str], wanted: str) -> 
 
 
 def head_motion(folder: Path, _: Path) -> list[str]:
-    """fMRIPrep's workflow of head motion beside the known motion."""
+    """Compare the results of fMRIPrep's head motion workflow with the known motion."""
     bold, reference, motions, of = series(folder)
     workflow = fmriprep_module("hmc").init_bold_hmc_wf(mem_gb=1, omp_nthreads=1)
     inputs = {"bold_file": str(bold), "raw_ref_image": str(reference)}
@@ -60,12 +63,15 @@ def head_motion(folder: Path, _: Path) -> list[str]:
 
 
 def boundary(folder: Path, program: Path) -> list[str]:
-    """fMRIPrep's workflow of EPI to T1 beside the known place. FreeSurfer's commands in it are those of `freesurfer.py`."""
+    """Compare the result of fMRIPrep's workflow from EPI to T1 with the known transform.
+
+    The workflow calls FreeSurfer's commands, which `freesurfer.py` replaces.
+    """
     freesurfer.install(folder.parent / "links", program)
     t1 = nib.load(made.EXAMPLES / "colin27_t1_2mm.nii.gz")
     voxels = t1.get_fdata()
     inside = voxels > 0
-    # Tissues by their brightness: grey, white, fluid, as BIDS numbers them.
+    # Tissue labels by intensity, with BIDS' numbers: 1 grey matter, 2 white matter, 3 fluid.
     low, high = np.percentile(voxels[inside], [12, 62])
     tissue = np.where(voxels > high, 2, np.where(voxels > low, 1, 3)) * inside
     signal = np.choose(tissue, [0.0, 85.0, 60.0, 120.0])
@@ -100,5 +106,5 @@ def boundary(folder: Path, program: Path) -> list[str]:
 
 
 def check(typed: argparse.Namespace, folder: Path) -> list[str]:
-    """Run fMRIPrep's workflows, and compare their transforms with the known ones."""
+    """Run fMRIPrep's workflows and compare their transforms with the known transforms."""
     return [fault for part in (head_motion, boundary) if typed.only in part.__name__ for fault in part(folder, typed.program)]

@@ -1,4 +1,4 @@
-"""antsJointFusion beside real ANTs', and antsJointLabelFusion.sh: labels, intensities and posteriors."""
+"""Compares labels, intensities and posteriors of antsJointFusion with real ANTs, and tests antsJointLabelFusion.sh."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from clients import data, shapes
 from clients.oracle import Oracle
 
-#: Share of the voxels whose labels may differ: where two labels have nearly the same weight.
+#: Share of voxels whose labels may differ, because two labels have nearly the same weight there.
 SHARE = 0.01
 CASES = {
     "defaults": [],
@@ -20,15 +20,16 @@ CASES = {
     "radii": ["-p", "1", "-s", "2"],
     "a mask": ["-x", "mask.nii.gz"],
 }
-#: Two radii of a patch and one of the search: nearer to the border of an image ANTs leaves out what is beyond.
+#: Width of the border that is not compared, voxels: two patch radii and one search radius. There ANTs leaves out patch
+#: voxels outside the image.
 EDGE = 7
-#: Share of the range by which intensities and posteriors may differ: in the mean, and at one voxel in a hundred. ANTs' sums
-#: differ from run to run, as its threads add to the same voxels.
+#: Largest differences of intensities and posteriors, as shares of the value range: of the mean difference, and of the
+#: 99th percentile. ANTs' sums differ between runs, because its threads add to the same voxels.
 MEAN, MOST = 2e-4, 2e-3
 
 
 def check(typed: argparse.Namespace, folder: Path) -> list[str]:
-    """Fuse the labels of shifted, noisy copies of one target by this program and by real ANTs."""
+    """Fuse the labels of shifted, noisy copies of a target with antsreg-gpu and real ANTs, and compare the results."""
     truth = make(folder)
     real = Oracle()
     atlases = [word for n in range(4) for word in ("-g", f"atlas{n}.nii.gz", "-l", f"labels{n}.nii.gz")]
@@ -53,13 +54,13 @@ WHO = ("ours", "theirs")
 
 
 def array(path: Path | str) -> np.ndarray:
-    """The values of an image."""
+    """The voxels of an image."""
     return np.asarray(nib.load(path).dataobj)
 
 
 def compared(name: str, outputs: dict[str, list[str]], truth: np.ndarray, inside: np.ndarray) -> list[str]:
-    """How labels, intensities and posteriors of both differ inside a mask."""
-    # Outside a mask the output of ANTs changes from run to run; this program writes background.
+    """Describe how labels, intensities and posteriors of antsreg-gpu and real ANTs differ inside a mask."""
+    # Outside the mask the output of ANTs varies between runs, while antsreg-gpu writes background.
     a, b = (array(outputs[who][0]) for who in WHO)
     faults = ["labels outside the mask"] if a[~inside].any() else []
     share, right = (a != b)[inside].mean(), [(labels == truth)[inside].mean() for labels in (a, b)]
@@ -85,7 +86,7 @@ def compared(name: str, outputs: dict[str, list[str]], truth: np.ndarray, inside
 
 
 def script(folder: Path, truth: np.ndarray, real: Oracle) -> list[str]:
-    """antsJointLabelFusion.sh, by its parts: real ANTs fuses the atlases that it leaves."""
+    """Run antsJointLabelFusion.sh, and fuse the atlases that it has warped with real ANTs for comparison."""
     atlases = [word for n in range(4) for word in ("-g", f"atlas{n}.nii.gz", "-l", f"labels{n}.nii.gz")]
     words = ["antsJointLabelFusion.sh", "-d", "3", "-t", "target.nii.gz", "-y", "r", "-k", "1", "-x", "none", *atlases]
     done = subprocess.run([*words, "-o", "jlf_"], capture_output=True, text=True, check=False)
@@ -102,7 +103,7 @@ def script(folder: Path, truth: np.ndarray, real: Oracle) -> list[str]:
 
 
 def make(folder: Path) -> np.ndarray:
-    """Write a target, atlases and a mask; gives the target's labels."""
+    """Write a target, atlases and a mask. Returns the target's labels."""
     generator = np.random.default_rng(5)
     shape, affine = (24, 26, 22), np.diag([2.0, 2, 2, 1])
     truth = np.floor(shapes.blobs(generator, shape) / 34).astype(np.uint8)

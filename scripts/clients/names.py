@@ -1,4 +1,8 @@
-"""Exit, files, grids, types and images of antsRegistration beside real ANTs', where the transform is given."""
+"""Compares antsRegistration with real ANTs on random command lines without iterations.
+
+Without iterations the result is the given initial transform, so exit codes, files, grids, data types and images must
+agree.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from clients.oracle import Oracle
 
 
 def check(typed: argparse.Namespace, folder: Path) -> list[str]:
-    """Compare exit, files, grids, types and images with real ANTs' where the transform is given: without iterations."""
+    """Run random command lines with antsreg-gpu and real ANTs, and compare exit codes, files, grids and images."""
     images = data.small(folder)
     generator, real = random.Random(typed.seed), Oracle()
     faults = []
@@ -33,7 +37,7 @@ def check(typed: argparse.Namespace, folder: Path) -> list[str]:
 
 
 def command_line(generator: random.Random, images: data.Images) -> list[str]:
-    """A command line of stages without iterations."""
+    """Make a random command line whose stages have no iterations."""
     pair = f"{images.fixed},{images.moving}"
     choose = generator.choice
     linear = generator.sample(["Translation", "Rigid", "Similarity", "Affine"], choose([0, 0, 1, 2]))

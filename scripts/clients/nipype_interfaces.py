@@ -1,4 +1,4 @@
-"""nipype's interfaces of the commands that are served, unchanged: they check that their outputs exist."""
+"""Tests with nipype's unmodified interfaces of the commands of ANTs and FSL. Nipype checks that output files exist."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ STAGES = {
 
 
 def check(typed: argparse.Namespace, folder: Path) -> list[str]:
-    """Interfaces that register run; those that apply and convert say what they should."""
+    """Run the interfaces that register, and compare the values of those that apply or convert transforms."""
     faults = [] if str(Info.version()).startswith("2.") else [f"nipype reads the version {Info.version()}"]
     images = data.pair(folder)
     for name, interface in registrations(images).items():
@@ -56,7 +56,7 @@ def report(name: str, outcome: str, why: str, faults: list[str]) -> None:
 
 
 def registrations(images: data.Images) -> dict[str, object]:
-    """Interfaces that register a pair."""
+    """Make nipype's interfaces that register a pair of images."""
     pair = {"fixed_image": images.fixed, "moving_image": images.moving}
     lists = {side: [image] for side, image in pair.items()}
     return {
@@ -88,24 +88,24 @@ def registrations(images: data.Images) -> dict[str, object]:
 
 
 def array(path: Path | str) -> np.ndarray:
-    """The values of an image."""
+    """The voxels of an image in double precision."""
     return np.asarray(nib.load(path).dataobj).astype(float)
 
 
 def close(found: np.ndarray, expected: np.ndarray, share: float = 1e-3) -> None:
-    """Fail unless values agree to a share of the range."""
+    """Fail unless two arrays agree to this share of the expected value range."""
     apart = np.abs(found - expected).max()
     assert apart <= share * np.ptp(expected), f"apart by {apart} of {np.ptp(expected)}"
 
 
 def resampled(image: str, reference: str, transform: sitk.Transform) -> np.ndarray:
-    """An image on a reference's grid, by SimpleITK."""
+    """An image resampled on a reference's grid by SimpleITK."""
     moving, fixed = sitk.ReadImage(image, sitk.sitkFloat64), sitk.ReadImage(reference)
     return sitk.GetArrayFromImage(sitk.Resample(moving, fixed, transform, sitk.sitkLinear, 0.0)).T
 
 
 def apply_transforms(folder: Path) -> None:
-    """ApplyTransforms: a chain, a series, the composed field, interpolators with parameters."""
+    """ApplyTransforms: a chain of transforms, a series, a composed warp, and interpolators with parameters."""
     to_reference = {"input_image": "a.nii.gz", "reference_image": "ref.nii.gz"}
     done = ants.ApplyTransforms(
         **to_reference,
@@ -145,7 +145,7 @@ def apply_transforms(folder: Path) -> None:
 
 
 def apply_to_points(_: Path) -> None:
-    """ApplyTransformsToPoints: points, and the columns beside them."""
+    """ApplyTransformsToPoints: points are mapped, and further columns of the table are kept."""
     Path("points.csv").write_text("x,y,z,t,label\n1,2,3,0,7\n-4.5,5,6,0,8\n")
     done = ants.ApplyTransformsToPoints(
         dimension=3, input_file="points.csv", transforms=["a.txt"], invert_transform_flags=[False]
@@ -157,7 +157,7 @@ def apply_to_points(_: Path) -> None:
 
 
 def flirt(folder: Path) -> None:
-    """FLIRT, ApplyXFM, ConvertXFM, C3dAffineTool: a known matrix is applied, found again, inverted, and goes to ITK."""
+    """FLIRT, ApplyXFM, ConvertXFM, C3dAffineTool: a known matrix is applied, found, inverted, and converted to ITK."""
     matrix = np.eye(4)
     cosine, sine = np.cos(np.radians(6)), np.sin(np.radians(6))
     matrix[:2, :2], matrix[:3, 3] = [[cosine, -sine], [sine, cosine]], [3, -2, 1.5]
@@ -176,7 +176,7 @@ def flirt(folder: Path) -> None:
     found = fsl.FLIRT(**to_moved, **search, out_file="flirted.nii.gz", out_matrix_file="found.mat").run()
     apart = np.abs(np.loadtxt(found.outputs.out_matrix_file) - matrix).max()
     assert apart < 0.5 and Path(found.outputs.out_file).exists(), apart
-    # 48, 56 and 44 voxels of 4 mm hold this many whole voxels of the new size.
+    # Number of whole voxels of the new size that fit into 48×56×44 voxels of 4 mm.
     for size_mm, shape in ((8, (24, 28, 22)), (5, (38, 44, 35))):
         coarse = fsl.FLIRT(**to_moved, apply_isoxfm=size_mm, in_matrix_file="found.mat", out_file="coarse.nii.gz").run()
         assert nib.load(coarse.outputs.out_file).shape == shape
@@ -194,7 +194,7 @@ def flirt(folder: Path) -> None:
 
 
 def mcflirt(folder: Path) -> None:
-    """MCFLIRT: all outputs where nipype looks for them; matrices and parameters say the known motion."""
+    """MCFLIRT: output files exist where nipype expects them, and matrices and parameters equal the known motion."""
     from clients.functional import VOLUMES, series
     from series import errors
 
@@ -210,7 +210,8 @@ def mcflirt(folder: Path) -> None:
     ).run()
     outputs = done.outputs
     matrices = [np.loadtxt(file) for file in outputs.mat_file]
-    # FSL's coordinates are voxels times their size, counted from the right where the affine does not flip.
+    # FSL's coordinates are voxel indices times voxel sizes. The first axis is reversed if the affine has a positive
+    # determinant.
     flip = np.diag([-1.0, 1, 1, 1]) if np.linalg.det(of.affine) > 0 else np.eye(4)
     sizes = nib.affines.voxel_sizes(of.affine)
     flip[0, 3] = (of.voxels.shape[0] - 1) * sizes[0] if flip[0, 0] < 0 else 0
@@ -239,7 +240,7 @@ def mcflirt(folder: Path) -> None:
 
 
 def jacobian(folder: Path) -> None:
-    """CreateJacobianDeterminantImage, beside real ANTs'."""
+    """CreateJacobianDeterminantImage, compared with real ANTs."""
     for logarithm in (0, 1):
         done = ants.CreateJacobianDeterminantImage(
             imageDimension=3, deformationField="warp.nii.gz", outputImage="jacobian.nii.gz", doLogJacobian=logarithm
@@ -250,7 +251,7 @@ def jacobian(folder: Path) -> None:
 
 
 def image_math(_: Path) -> None:
-    """ImageMath, of smriprep's workflow."""
+    """ImageMath, as called by smriprep's workflow."""
     done = ants.ImageMath(
         dimension=3,
         operation="TruncateImageIntensity",
@@ -263,7 +264,7 @@ def image_math(_: Path) -> None:
 
 
 def bias(folder: Path) -> None:
-    """N4BiasFieldCorrection as brain extractions call it, beside real ANTs': the image and the field."""
+    """N4BiasFieldCorrection as brain extraction workflows call it: image and field compared with real ANTs."""
     images = data.pair(folder)
     brain = nib.load(images.moving)
     place = np.stack(np.meshgrid(*(np.linspace(-1, 1, n) for n in brain.shape), indexing="ij"))
@@ -273,7 +274,7 @@ def bias(folder: Path) -> None:
     )
     inside = voxels > 0.1 * voxels.max()
     mask = data.save(inside.astype(np.uint8), brain.affine, folder / "inside.nii.gz")
-    # By an even factor ANTs may take other voxels, by the rounding of a half.
+    # The factor is odd: with an even factor ANTs may choose other voxels, because of rounding at one half.
     common = {"input_image": shaded, "dimension": 3, "save_bias": True, "copy_header": True, "shrink_factor": 3}
     cases = {
         "plain": {},
@@ -297,7 +298,7 @@ def bias(folder: Path) -> None:
 
 
 def joint_fusion(folder: Path) -> None:
-    """JointFusion: labels and intensities of two atlases."""
+    """JointFusion: labels and intensities fused from two atlases."""
     generator = np.random.default_rng(2)
     labels = np.zeros((14, 15, 16), np.uint8)
     labels[4:9, 5:10, 6:12] = 3

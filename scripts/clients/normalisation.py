@@ -1,4 +1,4 @@
-"""Whole normalisations of niworkflows and smriprep."""
+"""Tests with complete normalisation workflows of niworkflows and smriprep."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from clients.oracle import Oracle
 
 
 def spatial(typed: argparse.Namespace, folder: Path) -> list[str]:
-    """Compare the overlap of known labels by SpatialNormalization on this program and on real ANTs."""
+    """Compare niworkflows' SpatialNormalization by antsreg-gpu and by real ANTs: overlap of known labels."""
     from niworkflows.interfaces.norm import SpatialNormalization
 
     images, real = data.known(folder), Oracle()
@@ -48,8 +48,8 @@ def spatial(typed: argparse.Namespace, folder: Path) -> list[str]:
 
 
 def template(typed: argparse.Namespace, folder: Path) -> list[str]:
-    """Run smriprep's workflow to a template of TemplateFlow, whose files are put in place by hand."""
-    # TemplateFlow's package contains its list of files, so its queries need no network.
+    """Run smriprep's registration to a template of TemplateFlow, with the template's files copied there before."""
+    # TemplateFlow's package contains the list of its files, so queries need no network.
     os.environ |= {"TEMPLATEFLOW_HOME": str(folder / "templateflow"), "TEMPLATEFLOW_AUTOUPDATE": "0"}
     from smriprep.workflows.fit.registration import init_register_template_wf
 

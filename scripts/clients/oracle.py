@@ -1,4 +1,7 @@
-"""Runs real ANTs, from the package ANTsPy, in a separate process, which starts again if a command ends it."""
+"""Runs commands of real ANTs (from the package ANTsPy) in a separate process.
+
+The process is started again if a command ends it.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +26,13 @@ for line in sys.stdin:
 
 
 class Oracle:
-    """Runs commands of real ANTs one after the other; importing them takes seconds, so it is done once."""
+    """Runs commands of real ANTs one after another in one process, because importing ANTs takes seconds."""
 
     def __init__(self) -> None:
         self.process: subprocess.Popen[str] | None = None
 
     def run(self, command: list[str], folder: Path) -> bool:
-        """Run the command in this folder; whether it succeeds."""
+        """Run a command of real ANTs in a folder. Returns whether the command succeeds."""
         if self.process is None:
             reading, writing = os.pipe()
             self.answers = os.fdopen(reading)
@@ -47,7 +50,7 @@ class Oracle:
         self.process.stdin.flush()
         answer = self.answers.readline()
         if not answer:
-            # The command ended the process.
+            # The answer is empty because the command has ended the process.
             self.process.wait()
             self.process = None
         return answer.strip() == "0"

@@ -1,4 +1,4 @@
-"""The parts of scripts/clients.py by name. Each returns the faults that it found."""
+"""The parts of scripts/clients.py by name. Each part is a function that returns the faults it found."""
 
 from __future__ import annotations
 

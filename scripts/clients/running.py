@@ -8,7 +8,7 @@ from nipype.interfaces.base import CommandLine
 
 
 def run(interface: CommandLine) -> tuple[str, str]:
-    """Run an interface of nipype: ran, refused or wrong, and why."""
+    """Run an interface of nipype. Returns `ran`, `refused` or `wrong`, and the reason."""
     interface.resource_monitor = False
     try:
         interface.run()

@@ -1,4 +1,7 @@
-"""antsRegistrationSyN.sh and Quick: the real scripts of ANTs on this program's commands, and this program in their place."""
+"""Compares antsRegistrationSyN.sh and antsRegistrationSyNQuick.sh with antsreg-gpu.
+
+The real scripts run with antsreg-gpu's commands, and antsreg-gpu also runs in place of the scripts.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,9 @@ from clients import data
 SCRIPTS = ("antsRegistrationSyN.sh", "antsRegistrationSyNQuick.sh")
 AFFINE, WARP = "0GenericAffine.mat", ["1Warp.nii.gz", "1InverseWarp.nii.gz"]
 BOTH = [AFFINE, *WARP]
-#: Options, and the transforms that real ANTs names. The identity is an initial transform of `so`, and so the first output.
-#: -r is the radius of cross-correlation in the one script and the number of bins in the other.
+#: Options of the scripts, and the transform files that real ANTs writes for them. With `-t so` the first output is the
+#: identity as the initial transform. The option -r is the radius of cross-correlation in one script, and the number of
+#: bins in the other.
 CASES = {
     "-t t": [AFFINE],
     "-t r": [AFFINE],
@@ -34,7 +38,7 @@ CASES = {
 
 
 def check(typed: argparse.Namespace, folder: Path) -> list[str]:
-    """Run both scripts of ANTs, and this program in their place; compare the names of files with real ANTs."""
+    """Run both scripts of ANTs, and antsreg-gpu in their place. Compare the names of files with real ANTs."""
     images = data.pair(folder)
     fixed = nib.load(images.fixed)
     inside = (fixed.get_fdata() > 0.1 * fixed.get_fdata().max()).astype(np.uint8)

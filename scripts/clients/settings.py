@@ -1,4 +1,4 @@
-"""Every settings file of the packages through niworkflows' FixHeaderRegistration."""
+"""Tests with the settings files of several packages, run by niworkflows' FixHeaderRegistration."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def settings(typed: argparse.Namespace, folder: Path) -> list[str]:
 
 
 def settings_files(package: str) -> list[Path]:
-    """Settings files of nipype's Registration in a package, which is not imported."""
+    """Paths of the settings files for nipype's Registration in a package. The package is not imported."""
     spec = find_spec(package)
     roots = list(spec.submodule_search_locations or []) if spec else []
     files = (path for root in roots for path in Path(root).rglob("*.json"))
@@ -62,13 +62,13 @@ def settings_files(package: str) -> list[Path]:
 
 
 def is_settings(path: Path) -> bool:
-    """Whether a file of JSON has the stages of a registration."""
+    """Whether a JSON file contains the stages of a registration."""
     content = json.loads(path.read_text())
     return isinstance(content.get("transforms"), list) and "metric" in content
 
 
 def restrict(typed: argparse.Namespace, folder: Path) -> list[str]:
-    """Run sdcflows' settings along the second axis alone."""
+    """Run sdcflows' settings that restrict displacements to the second axis, and check the other axes."""
     from niworkflows.interfaces.fixes import FixHeaderRegistration
 
     images = data.pair(folder)

@@ -1,4 +1,4 @@
-"""Small images of every kind and transforms, for the commands that apply transforms."""
+"""Small test images of many types, and transforms, for commands that apply transforms."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ AFFINE = [1.05, 0.1, 0, -0.08, 0.95, 0.02, 0.01, 0, 1.1, 2, -1.5, 0.7]
 
 
 def make(folder: Path) -> None:
-    """Write scalar images of several types and grids, labels, a series, vectors, tensors, slices; transforms."""
+    """Write the test images and transforms.
+
+    The images are scalar images of several types and grids, labels, a series, vectors, tensors and slices.
+    """
     generator = np.random.default_rng(7)
     a = turned([2, 2, 2.5], [-20, -30, 5], (0.2, -0.1, 0.3))
     b = turned([3, 3, 3], [-18, -26, 4], (0, 0.2, 0), flip=True)
@@ -47,17 +50,17 @@ def make(folder: Path) -> None:
 
 
 def field(folder: Path) -> sitk.Transform:
-    """The warp as SimpleITK reads it."""
+    """Read the test warp with SimpleITK."""
     return sitk.DisplacementFieldTransform(sitk.ReadImage(str(folder / "warp.nii.gz"), sitk.sitkVectorFloat64))
 
 
 def affine_after_warp(folder: Path) -> sitk.Transform:
-    """Points go through the warp first."""
+    """The composition of the test warp and affine `a.txt`; a point goes through the warp first."""
     return sitk.CompositeTransform([sitk.ReadTransform(str(folder / "a.txt")), field(folder)])
 
 
 def turned(spacing: list[float], origin: list[float], angles: tuple[float, ...], *, flip: bool = False) -> np.ndarray:
-    """From voxels to the world: turned about each axis in turn, the first axis reversed or not."""
+    """A voxel-to-world matrix that is rotated about each axis. `flip` reverses the first axis."""
     matrix = np.eye(3)
     for angle, (i, j) in zip(angles, [(1, 2), (0, 2), (0, 1)], strict=True):
         turn = np.eye(3)
@@ -71,7 +74,7 @@ def turned(spacing: list[float], origin: list[float], angles: tuple[float, ...],
 
 
 def blobs(generator: np.random.Generator, shape: tuple[int, ...], scale: float = 100.0) -> np.ndarray:
-    """Values with structure at the scale of several voxels, from 0 to the scale."""
+    """A random image that is smooth over several voxels, with values from 0 to `scale`."""
     array = generator.random(shape)
     for axis in range(min(3, len(shape))):
         array = (np.roll(array, 1, axis) + 2 * array + np.roll(array, -1, axis)) / 4
@@ -79,7 +82,7 @@ def blobs(generator: np.random.Generator, shape: tuple[int, ...], scale: float =
 
 
 def write_slice(array: np.ndarray, spacing: list[float], to: Path) -> None:
-    """Write an image of two dimensions."""
+    """Write a two-dimensional image."""
     image = sitk.GetImageFromArray(array.T)
     image.SetSpacing(spacing)
     image.SetOrigin([1.5, -2])

@@ -1,1 +1,1 @@
-"""The parts of scripts/docs_check.py."""
+"""The parts of scripts/docs_check.py: site, commands, figures."""

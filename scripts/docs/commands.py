@@ -1,15 +1,16 @@
-"""The commands that documents show: each ``sh`` block is run in a scratch folder, or checked where it cannot be run.
+"""Checks the commands in documents: each ``sh`` block is run in a temporary folder, or only parsed if it cannot be run.
 
-A page's blocks run one after the other in one folder, which holds a link to examples/. What a block needs stands before it:
+The blocks of a page run one after another in one folder, which contains a link to examples/. Comments before a block
+say what the block needs:
 
     <!-- files: fixed.nii.gz = examples/icbm152_t1_2mm.nii.gz, … -->   links to files of the repository, for the page
-    <!-- not run: REASON -->       the next block: words are checked by the parsers, nothing is run
-    <!-- nothing run: REASON -->   the same for all blocks that follow on the page
-    <!-- prints -->                before a ``text`` block: what the block before printed; … stands for any text, and a line
-                                   of … for any lines
+    <!-- not run: REASON -->       the next block is only parsed
+    <!-- nothing run: REASON -->   all following blocks of the page are only parsed
+    <!-- prints -->                before a ``text`` block, which shows the output of the block before; … stands for any
+                                   text, and a line that is only … for any lines
 
-``cargo run --release --`` runs the program that is tested. In blocks that are not run, the words of `antsreg-gpu` must be a
-command line that it understands, and options of scripts must be in their help.
+``cargo run --release --`` is replaced by the program under test. In blocks that are only parsed, command lines of
+`antsreg-gpu` must be valid, and options of scripts must occur in their help.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from environment import REPOSITORY
 
 from docs.site import tracked
 
-#: Documents in docs/history keep commands of earlier versions.
+#: Documents to check. Documents in docs/history are left out, because they contain commands of earlier versions.
 PAGES = ["*.md", ":!docs/history", ":!third_party", ":!.github", ":!crates"]
 PROGRAM = REPOSITORY / "target" / "debug" / "antsreg-gpu"
 UNDERSTANDS = PROGRAM.parent / "examples" / "understands"
@@ -41,15 +42,15 @@ MARKED = re.compile(
 )
 #: Keywords and built-in commands of the shell.
 BUILT_IN = {"export", "cd", "set"}
-#: Programs that may be run: those that write nothing outside the scratch folder.
+#: Programs that blocks may run, because they write only inside the temporary folder.
 RUNNABLE = BUILT_IN | {"antsreg-gpu", "antsRegistration", "antsApplyTransforms", "cat", "head", "ls", "mkdir"}
-#: Programs of others, and of this repository's environments, whose words are not checked.
+#: Programs that are not part of this repository. Their arguments are not checked.
 FOREIGN = {"cp", "pip", "apptainer", "snakemake", "python3", "python", "pdoc", "cargo", "timeout", "rm", "cargo-mutants"}
 
 
 @dataclass
 class Block:
-    """A fenced block of commands, or of Python."""
+    """A fenced block of shell commands or Python code in a document."""
 
     page: str
     line: int
@@ -60,13 +61,13 @@ class Block:
 
     @property
     def place(self) -> str:
-        """Page and line."""
+        """Name of the document and line of the block."""
         return f"{self.page}:{self.line}"
 
 
 @dataclass
 class Page:
-    """The blocks of a document, and the files that they find."""
+    """A document: its code blocks, and the files that are linked into their folder."""
 
     name: str
     files: dict[str, str] = field(default_factory=dict)
@@ -74,7 +75,7 @@ class Page:
 
 
 def check(only: list[str]) -> int:
-    """Run or check every block, or those of some pages; 1 if one fails."""
+    """Run or parse the blocks of all documents, or of some documents. Returns 1 if a block fails."""
     pages = [parse(name, (REPOSITORY / name).read_text()) for name in only or tracked(*PAGES)]
     build = ["cargo", "build", "--quiet", "--locked", "--package", "antsreg-cli", "--bins", "--examples"]
     if subprocess.run(build, cwd=REPOSITORY, check=False).returncode:
@@ -91,7 +92,7 @@ def check(only: list[str]) -> int:
 
 
 def parse(name: str, text: str) -> Page:
-    """The blocks of a page with their marks."""
+    """Read the code blocks of a document together with the comments that apply to them."""
     page = Page(name)
     not_run: str | None = None
     nothing_run: str | None = None
@@ -117,7 +118,7 @@ def parse(name: str, text: str) -> Page:
 
 
 def run_page(page: Page) -> list[str]:
-    """Run the blocks of a page; what is wrong with them."""
+    """Run or parse the blocks of a document. Returns descriptions of the faults."""
     faults = []
     with tempfile.TemporaryDirectory(prefix="antsreg-docs-") as temporary:
         folder = Path(temporary)
@@ -136,7 +137,7 @@ def run_page(page: Page) -> list[str]:
 
 
 def run(block: Block, folder: Path) -> str | None:
-    """Run a block; what is wrong with it."""
+    """Run a block. Returns a description of the fault; None if the block succeeds."""
     if block.language == "python" and not PYTHON.exists():
         return f"needs the Python package in {PYTHON.parents[1]}: run scripts/python_check.py first"
     if block.language == "sh":
@@ -151,7 +152,7 @@ def run(block: Block, folder: Path) -> str | None:
     (folder / "target").mkdir(exist_ok=True)
     code = served(block.code)
     words = [PYTHON, "-c", code] if block.language == "python" else ["bash", "-euo", "pipefail", "-c", code]
-    # The scratch folder is the home as well: nothing of the user's is read or written.
+    # HOME is the temporary folder, so that no file of the user is read or written.
     home = {"HOME": str(folder), "PATH": f"{commands}:/usr/bin:/bin", "MPLBACKEND": "agg"}
     variables = {name: value for name, value in os.environ.items() if name.startswith(("LANG", "LC_"))} | home
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, env=variables, check=False)
@@ -163,12 +164,12 @@ def run(block: Block, folder: Path) -> str | None:
 
 
 def served(code: str) -> str:
-    """A block with the program that is tested in the place of one that Cargo would build."""
+    """The code of a block in which `cargo run` is replaced by the program under test."""
     return code.replace("cargo run --release -- ", "antsreg-gpu ")
 
 
 def agrees(shown: str, printed: str) -> bool:
-    """Whether the text that a page shows is what was printed."""
+    """Whether the printed text matches the text that the document shows."""
     lines = []
     for line in shown.strip().splitlines():
         whole = line.strip() == "…"
@@ -177,7 +178,7 @@ def agrees(shown: str, printed: str) -> bool:
 
 
 def check_words(block: Block) -> str | None:
-    """What is wrong with the commands of a block that is not run."""
+    """Parse the commands of a block that is not run. Returns a description of the fault, if there is one."""
     if block.language == "python":
         try:
             compile(block.code, block.place, "exec")
@@ -192,7 +193,7 @@ def check_words(block: Block) -> str | None:
 
 
 def commands_of(code: str) -> list[list[str]]:
-    """The words of each command, without variables that are set before it and without what follows a redirection."""
+    """The words of each command in a block, without assignments of variables before it and without redirections."""
     commands = []
     code = re.sub(r"<<'(\w+)'.*?^\1$", "", code, flags=re.DOTALL | re.MULTILINE)
     # In documents the character … stands for omitted words.
@@ -207,7 +208,7 @@ def commands_of(code: str) -> list[list[str]]:
 
 
 def check_command(words: list[str]) -> str | None:
-    """What is wrong with one command, as far as it can be seen without running it."""
+    """Check a command without running it. Returns a description of the fault, if there is one."""
     program = words[0]
     if program == "antsreg-gpu":
         done = subprocess.run([UNDERSTANDS, *words], cwd=REPOSITORY, capture_output=True, text=True, check=False)
@@ -221,7 +222,7 @@ def check_command(words: list[str]) -> str | None:
 
 
 def check_script(script: Path, words: list[str]) -> str | None:
-    """Options of a script that its help, or its text, does not have."""
+    """Names the options of a script's command line that occur neither in its help nor in its source."""
     text = script.read_text()
     if script.suffix == ".py":
         text += subprocess.run([sys.executable, script, "--help"], capture_output=True, text=True, check=False).stdout

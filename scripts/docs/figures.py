@@ -1,14 +1,16 @@
-"""Figures that were measured: docs/figures.json holds each once, with version, date, machine and command; documents show them.
+"""Checks the measured figures in documents against docs/figures.json.
 
-A section of that file is shown between two comments of a document, and is written there by ``docs_check.py figures --update``:
+The file holds each figure once, with version, date, machine and command of its measurement. ``docs_check.py figures
+--update`` writes a section of the file into a document, between two comments:
 
     <!-- begin affine -->
     …
     <!-- end affine -->
 
-A section has tables, and the run that measured them. A cell may take its number from another section: ``{syn/1001→1000,
-default/seconds}`` is the cell of that section in the row that begins with these words, and in the column of that name.
-Tables outside such comments may not hold decimal numbers, unless ``<!-- no figures: REASON -->`` stands before the table.
+A section has tables, and the conditions of their measurement. A cell may refer to another section: ``{syn/1001→1000,
+default/seconds}`` is the cell of section `syn` in the row that begins with 1001→1000 and default, in the column
+`seconds`. Tables outside such comments may not contain decimal numbers, unless ``<!-- no figures: REASON -->`` stands
+before the table.
 """
 
 from __future__ import annotations
@@ -24,9 +26,9 @@ from environment import REPOSITORY
 from docs.site import tracked
 
 FIGURES = REPOSITORY / "docs" / "figures.json"
-#: Documents in docs/history are not changed.
+#: Documents to check. Documents in docs/history are left out, because they are not changed any more.
 PAGES = ["README.md", "docs/*.md", ":!docs/history"]
-#: The fields that every run must have.
+#: Fields that describe the conditions of every measurement.
 RUN = ("version", "date", "machine", "command")
 
 BLOCK = re.compile(r"^<!-- begin (?P<name>\S+) -->\n(?P<shown>.*?)^<!-- end (?P=name) -->$", re.DOTALL | re.MULTILINE)
@@ -38,11 +40,11 @@ Section = dict[str, Any]
 
 
 class Fault(Exception):
-    """Something that is wrong with the figures or with a document."""
+    """Raised for a fault in the file of figures or in a document."""
 
 
 def check(update: bool = False) -> int:
-    """Compare the documents with the figures, or write the figures into them; 1 if they differ."""
+    """Compare the tables in documents with the figures, or update the tables. Returns 1 if they differ."""
     faults: list[str] = []
     try:
         sections = load()
@@ -70,7 +72,7 @@ def check(update: bool = False) -> int:
 
 
 def load() -> dict[str, Section]:
-    """All sections, checked."""
+    """Read the file of figures and check its sections."""
     sections: dict[str, Section] = json.loads(FIGURES.read_text())
     for name, section in sections.items():
         missing = [key for key in RUN if not section.get("run", {}).get(key)]
@@ -83,21 +85,21 @@ def load() -> dict[str, Section]:
 
 
 def save(path: Path, name: str, section: Section) -> None:
-    """Put one section into the file of figures."""
+    """Write one section into the file of figures."""
     sections = json.loads(path.read_text()) if path.exists() else {}
     sections[name] = section
     path.write_text(dump(sections))
 
 
 def dump(sections: dict[str, Section]) -> str:
-    """The file of figures as text: a line for each row of a table."""
+    """The file of figures as text, with one line for each table row."""
     text = json.dumps(sections, ensure_ascii=False, indent=1)
     rows = re.compile(r"\[\s*((?:\"(?:[^\"\\]|\\.)*\",\s*)*\"(?:[^\"\\]|\\.)*\")\s*\]")
     return rows.sub(lambda found: "[" + re.sub(r"\",\s*\n\s*\"", '", "', found[1]) + "]", text) + "\n"
 
 
 def fill(text: str, sections: dict[str, Section], shown: set[str]) -> str:
-    """A document with the figures of every block."""
+    """The text of a document in which every figure block is up to date."""
 
     def block(found: re.Match[str]) -> str:
         name = found["name"]
@@ -110,7 +112,7 @@ def fill(text: str, sections: dict[str, Section], shown: set[str]) -> str:
 
 
 def render(sections: dict[str, Section], name: str) -> str:
-    """The tables of a section in Markdown, and how they were measured unless the document says so itself."""
+    """The tables of a section in Markdown, then the conditions of measurement unless the document states them."""
     section = sections[name]
     parts = []
     for table in section["tables"]:
@@ -129,7 +131,7 @@ def render(sections: dict[str, Section], name: str) -> str:
 
 
 def cell(sections: dict[str, Section], name: str, row: str, column: str) -> str:
-    """One cell of a section: in the row whose first cells are these words, joined by commas."""
+    """The value of a cell, given by section, the first cells of the row (joined by commas), and column."""
     found = [
         cells[table["columns"].index(column)]
         for table in sections.get(name, {"tables": []})["tables"]
@@ -143,12 +145,12 @@ def cell(sections: dict[str, Section], name: str, row: str, column: str) -> str:
 
 
 def referred(section: Section) -> set[str]:
-    """The other sections from which a section takes cells."""
+    """Names of the other sections to which cells of a section refer."""
     return {found[0] for table in section["tables"] for row in table["rows"] for found in REFERENCE.findall(" ".join(row))}
 
 
 def unknown(text: str) -> list[str]:
-    """Rows of tables with numbers that are not from the file of figures."""
+    """Table rows with decimal numbers that are not inside a figure block."""
     code = re.compile(r"`[^`]*`")
     return [
         f"not from docs/figures.json: {line}"

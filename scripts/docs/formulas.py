@@ -1,6 +1,6 @@
-"""A hook of mkdocs: formulas in LaTeX become MathML, which browsers show without a script.
+"""A hook of mkdocs that converts LaTeX formulas to MathML, which browsers show without a script.
 
-Formulas are written as GitHub takes them: ``$`x`$`` in a line, and blocks fenced as ``math``.
+Formulas have GitHub's syntax: ``$`x`$`` in a line, and blocks fenced as ``math``.
 """
 
 from __future__ import annotations
@@ -15,6 +15,6 @@ INLINE = re.compile(r"\$`([^`]+)`\$")
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Replace the formulas of a page."""
+    """Replace the LaTeX formulas of a page by MathML."""
     markdown = BLOCK.sub(lambda found: f"<div>{convert(found[1], display='block')}</div>", markdown)
     return INLINE.sub(lambda found: convert(found[1]), markdown)

@@ -1,4 +1,7 @@
-"""The site: its pages gathered, the reference pages generated, and everything built by mkdocs without a warning."""
+"""Builds the documentation site with mkdocs: gathers the pages and generates the reference pages.
+
+A warning of mkdocs is an error.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ REQUIREMENTS = HERE / "requirements.txt"
 SOURCE = REPOSITORY / "target" / "docs" / "source"
 SITE = REPOSITORY / "target" / "docs" / "site"
 
-#: Pages, and pictures that they show.
+#: Files of the site: Markdown pages, and the images that they show.
 PAGES = ["*.md", "docs", ":!.github", ":!third_party", ":!crates", ":!docs/figures.json", ":!docs/**/*.csv"]
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
@@ -28,13 +31,13 @@ PYTHON_PAGE = """# Python
 
 
 def build() -> int:
-    """Build the site; 1 if a page, a link or a heading that a link names is missing."""
+    """Build the site. Returns 1 if a page, a link, or a heading to which a link points is missing."""
     environment.make(REQUIREMENTS)
     gather()
     tool = environment.folder(REQUIREMENTS) / "bin" / "mkdocs"
-    # The theme's notice about the future of mkdocs is no warning about these pages.
+    # This variable suppresses a notice of the theme about the future of mkdocs, which would count as a warning.
     variables = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
-    # Not --quiet: mkdocs counts as faults of --strict only the warnings that it would print.
+    # Without --quiet, because mkdocs --strict counts only warnings that it would print.
     build = [tool, "build", "--strict", "-f", HERE / "mkdocs.yml"]
     done = subprocess.run(build, env=variables, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -45,7 +48,7 @@ def build() -> int:
 
 
 def gather() -> None:
-    """Put every page where mkdocs looks for it, with the files that it links to, at the places of the repository."""
+    """Copy every page and the files to which it links into the source folder of mkdocs, at the same relative paths."""
     shutil.rmtree(SOURCE, ignore_errors=True)
     for name in tracked(*PAGES):
         copy(name)
@@ -59,7 +62,7 @@ def gather() -> None:
 
 
 def tracked(*patterns: str) -> list[str]:
-    """The files of the repository by patterns, those that are not committed yet included."""
+    """Files of the repository that match patterns, including files that are not committed yet."""
     found = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *patterns],
         cwd=REPOSITORY,
@@ -71,7 +74,7 @@ def tracked(*patterns: str) -> list[str]:
 
 
 def links(page: str) -> list[str]:
-    """The files of the repository, other than pages, to which a page links."""
+    """Files of the repository, except pages, to which a page links."""
     folder = (REPOSITORY / page).parent
     targets = [folder / target for target in LINK.findall((REPOSITORY / page).read_text()) if "://" not in target]
     return [
@@ -80,14 +83,14 @@ def links(page: str) -> list[str]:
 
 
 def copy(name: str) -> None:
-    """Put a file of the repository into the source of the site."""
+    """Copy a file of the repository into the source folder of the site."""
     target = SOURCE / os.path.normpath(name)
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(REPOSITORY / name, target)
 
 
 def command_line() -> str:
-    """The page of the command line, from the program's own description."""
+    """Generate the reference page of the command line from the program's own description."""
     generate = ["cargo", "run", "--quiet", "--locked", "--package", "antsreg-cli", "--example", "reference"]
     done = subprocess.run(generate, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
@@ -96,7 +99,7 @@ def command_line() -> str:
 
 
 def python() -> str:
-    """The page of the Python package: everything that the package exports, from the module that defines it."""
+    """Generate the reference page of the Python package: all exported names, grouped by module."""
     package = ast.parse((REPOSITORY / "python" / "antsreg_gpu" / "__init__.py").read_text())
     imports = [node for node in ast.walk(package) if isinstance(node, ast.ImportFrom) and node.level == 1]
     exported = [(node.module, name.name) for node in imports for name in node.names if node.module != "_native"]

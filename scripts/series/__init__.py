@@ -1,1 +1,1 @@
-"""Made series of volumes with a known motion, and how near a motion correction comes to it."""
+"""Simulated image series with known motion, and errors of motion corrections on them."""

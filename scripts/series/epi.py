@@ -1,4 +1,7 @@
-"""Echo-planar images made of a T1 image's tissue maps: contrast by tissue, drop-out, distortion, partial coverage, a known place."""
+"""Simulates echo-planar images from the tissue maps of a T1 image.
+
+The images have tissue contrast, signal loss and distortion near air, partial coverage, and a known transform.
+"""
 
 from __future__ import annotations
 
@@ -11,24 +14,25 @@ from scipy import ndimage
 
 from series import made
 
-#: Signal by tissue, and of the scalp's brightest voxels: fat is suppressed.
+#: Signals of white matter, grey matter and fluid, and of the brightest voxels of the scalp, where fat is suppressed.
 WHITE, GREY, FLUID, SCALP = 65.0, 85.0, 120.0, 12.0
-#: Where air in the head disturbs the field (MNI, mm): above the sinuses and above both ear canals; reach and largest shift, mm.
+#: Air cavities that disturb the magnetic field, above the sinuses and both ear canals: centre (MNI, mm), reach (mm) and
+#: largest shift (mm).
 AIR = (((0.0, 42.0, -18.0), 30.0, 8.0), ((52.0, -22.0, -26.0), 22.0, 5.0), ((-52.0, -22.0, -26.0), 22.0, 5.0))
 VOXEL_MM, NOISE = 3.0, 0.04
-#: Gain of the receive coils near them beside the middle of the head, and its variation from place to place.
+#: Relative increase of the receive coils' gain from the middle of the head to its surface, and its random variation.
 COILS, VARIATION = 0.6, 0.2
-#: Half the head along each axis (mm), and its middle.
+#: Half extents of the head along each axis (mm), and its middle (MNI, mm).
 HALF, MIDDLE = np.array((75.0, 92.0, 75.0)), np.array((0.0, -18.0, 5.0))
-#: Coverages along z, mm.
+#: Extents of the simulated images along z, mm.
 COVERAGES = (144, 60, 40)
-#: Points of the brain that the distortion moves by less count, mm.
+#: Errors are measured at points of the brain that the distortion moves by less than this, mm.
 UNDISTORTED_MM = 0.5
 
 
 @dataclass
 class Head:
-    """A T1 image's world: the signal of an echo-planar image there, and where the brain is."""
+    """The source of simulated images on the grid of a T1 image: echo-planar signal and brain mask."""
 
     signal: np.ndarray
     affine: np.ndarray
@@ -37,18 +41,19 @@ class Head:
 
 @dataclass
 class Epi:
-    """A made image."""
+    """A simulated echo-planar image, with its true transform and the points for error measurement."""
 
     file: Path
     coverage: int
-    #: From T1 points to its points, RAS mm.
+    #: Affine from points of the T1 image to points of this image, RAS mm.
     transform: np.ndarray
-    #: Points of the brain that are in it and that the distortion leaves in place, RAS mm of the T1 image.
+    #: Points at which errors are measured: inside the brain, covered by the image, almost without distortion. RAS mm of
+    #: the T1 image.
     points: np.ndarray
 
 
 def head(data: Path) -> Head:
-    """The head of the data."""
+    """Read the tissue maps of the data, and compute the echo-planar signal of the head."""
     folder = data / "heads"
     load = lambda name: nib.load(folder / f"mni2009c_2mm_{name}.nii.gz")  # noqa: E731
     white, grey, fluid = (load(f"tpm_{tissue}").get_fdata() for tissue in ("wm", "gm", "csf"))
@@ -59,7 +64,10 @@ def head(data: Path) -> Head:
 
 
 def air(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The shift along y, mm, and the share of the signal that is left, at points of the T1 image."""
+    """Effects of air at points of the T1 image: shift and share of the signal that remains.
+
+    The shift is along the second axis of the simulated image, mm.
+    """
     shift, left = np.zeros(points.shape[:-1]), np.ones(points.shape[:-1])
     for centre, reach, most in AIR:
         near = np.exp(-np.sum((points - np.array(centre)) ** 2, -1) / reach**2)
@@ -69,7 +77,7 @@ def air(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def make(of: Head, coverage: int, seed: int, to: Path) -> Epi:
-    """An image with this coverage."""
+    """Simulate an image with this extent along z (mm), and write it to a file."""
     generator = np.random.default_rng(seed)
     transform = np.eye(4)
     transform[:3, :3] = made.rotation(generator.uniform(-6, 6, 3))
@@ -78,7 +86,7 @@ def make(of: Head, coverage: int, seed: int, to: Path) -> Epi:
     shape = np.array((72, 84, slices))
     affine = np.diag([VOXEL_MM, VOXEL_MM, VOXEL_MM, 1.0])
     affine[:3, :3] = made.rotation(generator.uniform(-10, 10, 3)) @ affine[:3, :3]
-    # Slabs are centred at the middle of the brain.
+    # The image grid is centred near the middle of the brain.
     middle = (transform @ [0, -18, 12 if slices < 40 else 5, 1])[:3]
     affine[:3, 3] = middle - affine[:3, :3] @ ((shape - 1) / 2)
     index = np.stack(np.meshgrid(*map(np.arange, shape), indexing="ij"), -1)

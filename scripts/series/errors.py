@@ -1,4 +1,4 @@
-"""Errors of an estimated motion against the known motion."""
+"""Errors of estimated motions against known motions."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-#: ITK's coordinates from RAS.
+#: Matrix from RAS to ITK's LPS coordinates, and back.
 FLIP = np.diag([-1.0, -1.0, 1.0, 1.0])
 
 
 def affine(parameters: np.ndarray, centre: np.ndarray) -> np.ndarray:
-    """ITK's twelve parameters about a centre as a matrix of RAS mm."""
+    """Convert ITK's twelve parameters and centre (LPS) to a 4×4 matrix in RAS mm."""
     matrix = np.eye(4)
     matrix[:3, :3] = parameters[:9].reshape(3, 3)
     matrix[:3, 3] = centre + parameters[9:12] - matrix[:3, :3] @ centre
@@ -20,7 +20,7 @@ def affine(parameters: np.ndarray, centre: np.ndarray) -> np.ndarray:
 
 
 def read(path: Path) -> np.ndarray:
-    """The affine maps of a text file of ITK, in their order."""
+    """Read all affines of an ITK text file as matrices in RAS mm, in order."""
     lines = [line.partition(":") for line in path.read_text().splitlines()]
     numbers = {key: [np.array(rest.split(), float) for name, _, rest in lines if name == key] for key in KEYS}
     return np.array([affine(*pair) for pair in zip(*numbers.values(), strict=True)])
@@ -31,32 +31,36 @@ KEYS = ("Parameters", "FixedParameters")
 
 @dataclass
 class Errors:
-    """The mean error over the brain of each volume, mm."""
+    """Errors of a motion correction: for each volume the mean over the brain, mm."""
 
     of_volumes: np.ndarray
 
     def __str__(self) -> str:
-        """Mean, 95th percentile and largest error in words, mm."""
+        """Mean, 95th percentile and largest error as text, mm."""
         return f"mean {self.mean:.4f}, 95 % {self.most:.4f}, worst {self.worst:.4f} mm"
 
     @property
     def mean(self) -> float:
-        """The mean over all volumes."""
+        """Mean error over all volumes, mm."""
         return float(self.of_volumes.mean())
 
     @property
     def most(self) -> float:
-        """The 95th percentile over all volumes."""
+        """95th percentile of the error over all volumes, mm."""
         return float(np.quantile(self.of_volumes, 0.95))
 
     @property
     def worst(self) -> float:
-        """The largest error of a volume."""
+        """Largest error of a volume, mm."""
         return float(self.of_volumes.max())
 
 
 def between(found: np.ndarray, motions: np.ndarray, reference: int, points: np.ndarray) -> Errors:
-    """Maps from the reference volume to each, beside the known motions from the still head, over the head's points (RAS mm)."""
+    """Errors of found affines, which map the reference volume to each volume.
+
+    `motions` are the true affines from the still head to each volume. Errors are means over `points` of the still head
+    (RAS mm).
+    """
     start = np.linalg.inv(motions[reference])
     at = points @ motions[reference][:3, :3].T + motions[reference][:3, 3]
     apart = [

@@ -1,4 +1,7 @@
-"""Series made of one real echo-planar volume: moved, interpolated by a spline of order 5, with noise and changes of intensity."""
+"""Simulates image series from one real echo-planar volume.
+
+The volume is moved, interpolated by a spline of order 5, and gets noise and changes of intensity.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,8 @@ import numpy as np
 from scipy import ndimage
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-#: Deviation of each channel of the Rician noise, and height of the task's response: shares of the brain's mean.
+#: Standard deviation of each channel of the Rician noise, and height of the task response, as shares of the brain's
+#: mean.
 NOISE, TASK = 0.02, 0.02
 REPETITION_S = 2.0
 
@@ -20,39 +24,39 @@ class Kind:
     """The simulated motion of a series."""
 
     name: str
-    #: The largest drift along and about an axis, mm and degrees.
+    #: Largest slow drift along and about an axis, mm and degrees.
     drift: float
-    #: Share of the volumes that jump, and by how much, mm and degrees.
+    #: Share of the volumes in which the head jumps, and size of the jumps, mm and degrees.
     jumps: float
     jump: float
-    #: Whether all jumps have this size; otherwise it is the largest.
+    #: Whether all jumps have this size; otherwise it is the largest size.
     exact: bool = False
 
 
-#: Three series of drifts and jumps, and one of jumps for the bar of spikes.
+#: Three kinds of motion with drifts and jumps, and a fourth kind for the part `spikes`.
 KINDS = (Kind("calm", 0.5, 0.02, 1.0), Kind("drifting", 3.0, 0.0, 0.0), Kind("restless", 1.5, 0.05, 3.0))
 SPIKES = Kind("spikes", 0.5, 0.1, 5.0, exact=True)
 
 
 @dataclass
 class Source:
-    """The volume that series are made of."""
+    """The volume from which series are simulated."""
 
     voxels: np.ndarray
     affine: np.ndarray
-    #: Spline coefficients of the voxels, mirrored at the border.
+    #: Coefficients of the interpolating spline of the voxels, with mirror boundary.
     spline: np.ndarray
     brain: np.ndarray
 
     @property
     def points(self) -> np.ndarray:
-        """Centres of the brain's voxels, RAS mm, a row each."""
+        """Centres of the brain voxels, one row each, RAS mm."""
         index = np.argwhere(self.brain)
         return index @ self.affine[:3, :3].T + self.affine[:3, 3]
 
 
 def source(data: Path, slices: int | None = None) -> Source:
-    """The volume of the data, with its last slice repeated or cut to the number of slices."""
+    """Read the echo-planar volume. If `slices` is given, slices are removed or the last slice is repeated."""
     image = nib.load(data / "heads" / "epi_b.nii.gz")
     voxels = image.get_fdata()
     if slices:
@@ -66,7 +70,7 @@ def source(data: Path, slices: int | None = None) -> Source:
 
 
 def of_example() -> Source:
-    """This repository's brain with voxels of 4 mm, bright where it is not empty: for checks without the data."""
+    """The example brain of this repository with voxels of 4 mm, for checks without the data."""
     image = nib.load(EXAMPLES / "colin27_t1_2mm.nii.gz")
     fine = image.get_fdata()
     voxels = ndimage.gaussian_filter(fine, 1)[::2, ::2, ::2]
@@ -77,7 +81,7 @@ def of_example() -> Source:
 
 
 def rotation(degrees: np.ndarray) -> np.ndarray:
-    """A rotation about x, then y, then z."""
+    """Rotation matrix about x, then y, then z."""
     matrix = np.eye(3)
     for axis, angle in enumerate(np.radians(degrees)):
         turn, (a, b) = np.eye(3), ((axis + 1) % 3, (axis + 2) % 3)
@@ -88,7 +92,10 @@ def rotation(degrees: np.ndarray) -> np.ndarray:
 
 
 def motions(kind: Kind, count: int, centre: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """Where each volume's head is: matrices of RAS mm from the still head, about the centre."""
+    """Random motion of a head: for each volume the affine from the still head to the volume, RAS mm.
+
+    Rotations are about `centre`.
+    """
     smooth = ndimage.gaussian_filter1d(np.cumsum(generator.standard_normal((count, 6)), 0), 5, axis=0)
     smooth -= smooth.mean(0)
     six = kind.drift * smooth / np.maximum(np.abs(smooth).max(0), 1e-9)
@@ -105,7 +112,7 @@ def motions(kind: Kind, count: int, centre: np.ndarray, generator: np.random.Gen
 
 
 def intensities(brain: np.ndarray, count: int, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """The gain of each volume and slice (drift, and slices that lose signal now and then), and the task's map of response."""
+    """Gain of each volume and slice (a drift, and slices with signal loss), and a map of the response to the task."""
     slices = brain.shape[2]
     gain = np.ones((count, slices)) + 0.02 * np.sin(np.linspace(0, 3, count))[:, None]
     for volume in generator.choice(count, max(1, count // 40), replace=False):
@@ -116,7 +123,7 @@ def intensities(brain: np.ndarray, count: int, generator: np.random.Generator) -
 
 
 def series(kind: Kind, count: int, of: Source, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Volumes (x, y, z, time) and the motion of each."""
+    """Simulate a series. Returns its volumes (x, y, z, time) and the affine of each volume, from the still head."""
     generator = np.random.default_rng(seed)
     found = motions(kind, count, of.points.mean(0), generator)
     gain, active = intensities(of.brain, count, generator)
@@ -138,7 +145,7 @@ def series(kind: Kind, count: int, of: Source, seed: int) -> tuple[np.ndarray, n
 
 
 def write(volumes: np.ndarray, affine: np.ndarray, to: Path) -> Path:
-    """A file of 16 bits, as scanners write."""
+    """Write volumes as 16-bit integers, as scanners do."""
     image = nib.Nifti1Image(np.round(volumes).astype(np.int16), affine)
     image.header.set_zooms((*nib.affines.voxel_sizes(affine), REPETITION_S)[: volumes.ndim])
     image.header.set_xyzt_units("mm", "sec")

@@ -1,6 +1,6 @@
-"""The parts of the benchmark, in the order in which they run and are printed.
+"""The sections of the benchmark, in the order in which they run and are printed.
 
-A section is a function from a Context to a Report. Its name is what --only takes, and its name in docs/figures.json.
+A section is a function from a Context to a Report. Its name is used by --only and in docs/figures.json.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from benchmark.context import Context
     from benchmark.report import Report
 
-#: Every section, and the module here that has the function of that name. The command line knows them without the packages
-#: that the modules need.
+#: Every section, with the module that has the function of this name. The modules are imported only when needed, because
+#: they need packages that the command line does not need.
 SECTIONS = {
     "affine": "pairs",
     "syn": "pairs",
@@ -29,5 +29,5 @@ SECTIONS = {
 
 
 def section(name: str) -> Callable[[Context], Report]:
-    """The function of a section."""
+    """The function that runs a section."""
     return getattr(importlib.import_module(f"benchmark.sections.{SECTIONS[name]}"), name)

@@ -1,4 +1,4 @@
-"""The same input gives the same bytes, however often and on however many threads."""
+"""Checks that a registration gives the same bytes in every run and with any number of threads."""
 
 from __future__ import annotations
 

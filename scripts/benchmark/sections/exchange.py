@@ -1,4 +1,4 @@
-"""Transforms across programs: ANTs applies ours, and we apply those of ANTs."""
+"""Checks the exchange of transforms: ANTs applies those of antsreg-gpu, and antsreg-gpu applies those of ANTs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOVING, FIXED = "1001", "1000"
 
 
 def exchange(context: Context) -> Report:
-    """Apply the transforms of both programs, in both directions, with both programs."""
+    """Apply the transforms of antsreg-gpu and ANTs, in both directions, with both programs."""
     report = Report(
         commands=[
             "antsreg-gpu apply -i MOVING -r FIXED -t p1Warp.nii.gz -t p0GenericAffine.mat -o OUT",
@@ -38,7 +38,7 @@ def exchange(context: Context) -> Report:
 
 
 def ants_registration(context: Context, fixed: Path, moving: Path) -> str:
-    """A short SyN by ANTs. The transforms need not be accurate here, but they must be written by ANTs."""
+    """Make transforms by a short SyN of ANTs. They need not be accurate."""
     import ants
 
     prefix = str(context.work / "ants_short_")
@@ -56,7 +56,7 @@ def ants_registration(context: Context, fixed: Path, moving: Path) -> str:
 def compare(
     bars: Bars, context: Context, name: str, image: Path, reference: Path, files: list[str], invert: list[bool]
 ) -> None:
-    """Apply with both programs and add the share of voxels that agree."""
+    """Apply transforms with both programs and add a table row: the share of brain voxels on which they agree."""
     import ants
 
     target = ants.image_read(str(reference))

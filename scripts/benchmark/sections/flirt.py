@@ -1,4 +1,4 @@
-"""FLIRT's own matrices, read and converted by us."""
+"""Checks that antsreg-gpu reads and converts the matrices of FLIRT."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from benchmark.data import PAIRS
 from benchmark.images import read_itk_affine, read_labels
 from benchmark.report import Report
 
-#: Mean Jaccard of the labels carried by FLIRT's matrices, nearest voxel.
+#: Expected mean Jaccard index of the labels that are resampled by FLIRT's matrices (nearest neighbour).
 EXPECTED = {"1001→1000": 0.2724, "1002→1000": 0.2864}
 TOLERANCE = 0.001
 ROUND_TRIP = 1e-9
 
 
 def flirt(context: Context) -> Report:
-    """FSL → ITK, applied to labels; and ITK → FSL → ITK."""
+    """Convert FLIRT's matrices to ITK and apply them to labels; convert ITK → FSL → ITK and compare."""
     report = Report(
         commands=[
             "antsreg-gpu convert flirt.mat itk.mat --from fsl --to itk -f FIXED -m MOVING",

@@ -1,4 +1,4 @@
-"""Wrong headers: the moving image turned and moved in the world, its voxels untouched."""
+"""Checks registration with wrong headers: the moving image is displaced by its header, and its voxels stay the same."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MEAN_MM = 0.5
 
 
 def about_centre(image: Image, linear: np.ndarray, shift: np.ndarray) -> np.ndarray:
-    """The world map x → L (x − c) + c + t, c the centre of the image's field of view."""
+    """The world transform x → L (x − c) + c + t, with the centre c of the image grid."""
     middle = (np.array(image.voxels.shape) - 1) / 2
     centre = transform(image.voxel_to_world, middle[None])[0]
     world = np.eye(4)
@@ -27,12 +27,12 @@ def about_centre(image: Image, linear: np.ndarray, shift: np.ndarray) -> np.ndar
 
 
 def moved_copy(image: Image, world: np.ndarray) -> Image:
-    """The same voxels under a header moved through a world map."""
+    """A copy of the image with unchanged voxels, whose voxel-to-world matrix is changed by a world transform."""
     return Image(image.voxels, world @ image.voxel_to_world)
 
 
 def headers(context: Context) -> Report:
-    """Check that person 1001 with random headers is registered to the same place as with the true header."""
+    """Check that subject 1001 with random headers is registered to the same place as with the true header."""
     report = Report(commands=["antsreg-gpu register -f 1000_t1.nii.gz -m turned_N.nii.gz -o PREFIX_ -t affine"])
     bars = report.bars()
     table = report.table("turned about x, y, z (degrees)", "moved (mm)", "distance from the unmoved result (mm)", hidden=True)

@@ -1,4 +1,4 @@
-"""Several modalities: rigid transforms that are known, one patient's T1 and FLAIR, affines by information."""
+"""Registration between modalities: known rigid transforms, a patient's T1 and FLAIR, affines by mutual information."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from benchmark.images import (
 from benchmark.process import record
 from benchmark.report import Bars, Report
 
-#: Largest error at any voxel of the brain of a registration that counts as found, mm.
+#: A registration succeeds if its error is at most this at every voxel of the brain, mm.
 FOUND_MM = 2.0
 MEDIAN_MM = 0.15
 WORST_MM = 0.5
@@ -79,19 +79,20 @@ def register(context: Context) -> Path:
 
 
 class Distances:
-    """Distances between two affines in a brain, at the worst voxel and at a sample of voxels."""
+    """Distances between two affines inside a brain: at a sample of voxels, and the largest."""
 
-    #: A median is taken over every STRIDE-th voxel.
+    #: Step between the brain voxels of the sample.
     STRIDE = 11
 
     def __init__(self, fixed: Image) -> None:
         points = transform(fixed.voxel_to_world, voxel_indices(fixed.brain()))
         self.some = points[:: self.STRIDE]
-        # The distance is a convex function of the point: it is largest at a corner of the hull.
+        # The distance between two affines is a convex function of the point, so it is largest at a vertex of the convex
+        # hull.
         self.corners = points[ConvexHull(points).vertices]
 
     def between(self, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, float]:
-        """Distances at some voxels, and the largest of all, mm."""
+        """Distances between two affines at the sampled voxels, and the largest distance in the brain, mm."""
         some, corners = (
             np.linalg.norm(points @ (first - second)[:3, :3].T + (first - second)[:3, 3], axis=1)
             for points in (self.some, self.corners)
@@ -100,7 +101,10 @@ class Distances:
 
 
 def known_transforms(context: Context, folder: Path, report: Report, bars: Bars) -> None:
-    """Register moved copies of SRI24's T2 and PD to its T1. The images are aligned, so the true transform is known."""
+    """Measure the registrations of displaced copies of SRI24's T2 and PD images to its T1 image.
+
+    The original images are aligned, so the true transforms are known.
+    """
     distances = Distances(read_image(context.data.sri24(modalities.FIXED)))
     worlds = [np.array(world) for world in json.loads((folder / "worlds.json").read_text())]
     for kind, costs in modalities.KINDS.items():
@@ -119,12 +123,12 @@ def known_transforms(context: Context, folder: Path, report: Report, bars: Bars)
 
 
 def found(folder: Path, modality: str, number: int) -> np.ndarray:
-    """The affine found for one moved copy."""
+    """Read the affine that was found for one displaced copy."""
     return read_mapping(f"{folder}/{modality}_{number}_").affine
 
 
 def add_known_transforms(report: Report, bars: Bars, kind: str, errors: dict[str, list]) -> None:
-    """Bars and a table of distances at the voxels of the brain, mm."""
+    """Add acceptance limits and a table: errors at the voxels of the brain, mm."""
     table = report.table(f"T1 ← (moved by {kind})", "cost", "found", "median over cases and voxels", "worst voxel")
     for name, cases in errors.items():
         found = sum(worst <= FOUND_MM for _, _, worst in cases)
@@ -143,7 +147,7 @@ def add_known_transforms(report: Report, bars: Bars, kind: str, errors: dict[str
 
 
 def silver_standard(context: Context, folder: Path, bars: Bars) -> None:
-    """A patient's T1 onto the FLAIR, beside an affine that another algorithm made."""
+    """Compare the registration of a patient's T1 to the FLAIR with the affine of another algorithm."""
     names = ["p12_FLAIR.nii.gz", "p12_T1W.nii.gz", "p12_T1W_to_FLAIR.txt"]
     fixed_path, moving_path, silver_path = (context.data.multimodal(name) for name in names)
     fixed, moving, silver = read_image(fixed_path), read_image(moving_path), read_itk_text(silver_path)
@@ -160,7 +164,7 @@ def silver_standard(context: Context, folder: Path, bars: Bars) -> None:
 
 
 def search_time(folder: Path, bars: Bars) -> None:
-    """The whole search of a rigid pair at 1 mm, alone on the device: the time that the program records."""
+    """Measure the time of a rigid registration at 1 mm, without other work on the device, from the program's record."""
     records = [record(f"{folder}/alone_{repeat}_") for repeat in range(modalities.REPEATS)]
     if "name" not in records[0]["device"]:
         return
@@ -170,7 +174,7 @@ def search_time(folder: Path, bars: Bars) -> None:
 
 
 def affine_by_information(context: Context, folder: Path, report: Report, bars: Bars) -> None:
-    """The T1 pairs by mutual information must be as good as by correlation ratio."""
+    """Check that affines of T1 pairs by mutual information are as good as those by correlation ratio."""
     labels = context.data.common_labels()
     table = report.table("pair, affine, mean Jaccard", *modalities.AFFINE_COSTS)
     found = {}

@@ -1,4 +1,4 @@
-"""People to people: label overlap, time, memory, and how well behaved the warps are."""
+"""Registration of different subjects: label overlap, time, memory, folds and inverse consistency of the warps."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ OPTIONS = "register -f FIXED_t1.nii.gz -m MOVING_t1.nii.gz -o PREFIX_"
 
 
 def jaccard(context: Context, pair: Pair, mapping: Mapping) -> float:
-    """Mean Jaccard of the moving labels carried to the fixed ones."""
+    """Mean Jaccard index of the moving labels, resampled on the fixed grid, with the fixed labels."""
     fixed, moving = read_labels(context.data.labels(pair.fixed)), read_labels(context.data.labels(pair.moving))
     return scores.carried_jaccard(fixed, moving, mapping, context.data.common_labels())
 
 
 def affine(context: Context) -> Report:
-    """The affine stage alone."""
+    """Measure the affine stage."""
     report = Report(commands=[f"antsreg-gpu {OPTIONS} -t affine"])
     bars = report.bars()
     table = report.table("pair", "program", "mean Jaccard", "seconds", "peak memory", hidden=True)
@@ -50,7 +50,7 @@ def affine(context: Context) -> Report:
 
 
 def affine_cells(score: float, seconds: float, peak_gb: float) -> list[str]:
-    """The figures of an affine row."""
+    """Format the figures of an affine registration for a table row."""
     return [f"{score:.4f}", f"{seconds:.1f}", f"{peak_gb:.2f} GB"]
 
 
@@ -65,7 +65,7 @@ class Quality:
     consistency_max: float
 
     def cells(self) -> list[str]:
-        """Format the figures for a row of a table."""
+        """Format the figures for a table row."""
         return [
             f"{self.jaccard:.4f}",
             f"{self.forward.folded} / {self.inverse.folded}",
@@ -76,10 +76,10 @@ class Quality:
 
 
 def quality(context: Context, pair: Pair, mapping: Mapping) -> Quality:
-    """Score a deformable registration."""
+    """Compute all measures of a deformable registration."""
     fixed, moving = read_image(context.data.t1(pair.fixed)), read_image(context.data.t1(pair.moving))
     brain = fixed.brain()
-    # The inverse warp starts from the moving brain as the affine alone brings it to the fixed grid.
+    # The inverse warp acts on the moving brain after the affine has mapped it to the fixed grid.
     moving_mask = Image(moving.brain().astype(np.uint8), moving.voxel_to_world)
     moved_brain = carry(moving_mask, fixed, Mapping(mapping.affine), order=0) > 0
     there = scores.round_trip_voxels(mapping.warp, mapping.inverse_warp, brain)
@@ -94,7 +94,7 @@ def quality(context: Context, pair: Pair, mapping: Mapping) -> Quality:
 
 
 def syn(context: Context) -> Report:
-    """Affine, then SyN."""
+    """Measure the affine stage followed by SyN."""
     report = Report(commands=[f"antsreg-gpu {OPTIONS} --preset {preset}" for preset in context.presets])
     bars = report.bars()
     table = report.table(
@@ -130,12 +130,12 @@ def syn(context: Context) -> Report:
 
 
 def add_row(table: Table, pair: Pair, program: str, found: Quality, seconds: float, peak_gb: float) -> None:
-    """Add a row of the comparison."""
+    """Add a row to the table that compares programs."""
     table.rows.append([pair.name, program, *found.cells(), f"{seconds:.1f}", f"{peak_gb:.2f} GB"])
 
 
 def worst(bars: Bars, runs: list) -> None:
-    """The worst pair of each figure against its bar."""
+    """Compare the worst figure over all pairs with each acceptance limit."""
     bars.at_most("slowest pair, whole process", SYN_SECONDS, max(usage.seconds for _, usage in runs), " s", digits=1)
     bars.at_most("most memory", PEAK_GB, max(usage.peak_gb for _, usage in runs), " GB")
     bars.at_most(

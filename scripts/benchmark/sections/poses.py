@@ -1,4 +1,4 @@
-"""Copies of one brain, and one person in two orientations: transforms that are known beforehand."""
+"""Registration with known transforms: changed copies of one brain, and one person in two orientations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PERSON = "1000"
 
 
 def copies(image: Image) -> Iterator[tuple[str, Image, np.ndarray]]:
-    """Name, copy, and the world map from the image to the copy."""
+    """The copies of a brain: name, image, and the world transform from the original to the copy."""
     for axis, letter in enumerate("xyz"):
         turn = Rotation.from_rotvec(np.pi / 2 * np.eye(3)[axis]).as_matrix()
         world = about_centre(image, turn, np.zeros(3))
@@ -39,7 +39,7 @@ def copies(image: Image) -> Iterator[tuple[str, Image, np.ndarray]]:
 
 
 def flipped(image: Image, axis: int) -> Image:
-    """Return an image with the order of voxels along one axis reversed; the brain stays in its place in the world."""
+    """Return the image with reversed voxel order along one axis. The brain keeps its place in the world."""
     reverse = np.eye(4)
     reverse[axis, axis] = -1
     reverse[axis, 3] = image.voxels.shape[axis] - 1
@@ -47,7 +47,7 @@ def flipped(image: Image, axis: int) -> Image:
 
 
 def coarser(image: Image, axis: int) -> Image:
-    """Return the image resampled at a larger spacing along one axis; the brain stays in its place in the world."""
+    """Return the image resampled with a larger spacing along one axis. The brain keeps its place in the world."""
     shape = list(image.voxels.shape)
     shape[axis] = int((shape[axis] - 1) / STRETCH) + 1
     scale = np.eye(4)
@@ -77,7 +77,7 @@ def poses(context: Context) -> Report:
 
 
 def orientation(context: Context) -> Report:
-    """One person from two data sets, stored in different orientations."""
+    """Check that images of one person from two data sets, stored in different orientations, are registered."""
     report = Report(
         commands=["antsreg-gpu register -f 1000_t1.nii.gz -m atlas_1_t1weighted_brain.nii.gz -o PREFIX_ -t rigid"]
     )
