@@ -186,7 +186,10 @@ const REFUSED: &[(&str, &str)] = &[
         "antsJointFusion -d 3 -t f.nii.gz -g m.nii.gz -l l.nii.gz -s 2x3x2 -o o_l.nii.gz",
         "use one radius for all axes",
     ),
-    ("antsJointFusion -d 3 -t f.nii.gz -g m.nii.gz -l l.nii.gz -o [,,o_p.nii.gz]", "expected a place for the label"),
+    (
+        "antsJointFusion -d 3 -t f.nii.gz -g m.nii.gz -l l.nii.gz -o [,,o_p.nii.gz]",
+        "expected a placeholder for the label",
+    ),
     ("antsJointLabelFusion.sh -d 3 -t f.nii.gz -o o_ -g m.nii.gz -l l.nii.gz", "-g and -l: expected two or more"),
     ("antsJointLabelFusion.sh -d 3 -t f.nii.gz -o o_ -g a -l b -g c -l d -y b", "-t b: splines"),
     ("CreateJacobianDeterminantImage 3 warp.nii.gz", "arguments: expected 3 to 5, found 2"),

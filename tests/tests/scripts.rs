@@ -240,5 +240,5 @@ fn joint_fusion_writes_what_its_output_names() {
     let volume = |name: &str| nifti::read_volume(&place.path(name)).expect("a volume").voxels;
     assert_eq!(volume("i01.nii.gz"), volume("only.nii.gz"));
     let refused = place.refuse(2, &format!("{line} {labels} -o [l.nii.gz,,on_in_b.nii.gz]"));
-    assert!(refused.contains("expected a place for the label"), "{refused}");
+    assert!(refused.contains("expected a placeholder for the label"), "{refused}");
 }

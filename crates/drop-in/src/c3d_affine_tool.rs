@@ -13,11 +13,12 @@ use crate::call::Call;
 const USAGE: &str = "\
 c3d_affine_tool [-ref FIXED] [-src MOVING] [MATRIX | -itk TRANSFORM] … [-fsl2ras | -ras2fsl | -inv | -mult] … [-oitk OUT.txt | -o OUT | -info]
 
-Served by antsreg-gpu. Words act in turn on a stack of 4 × 4 matrices, which map points of the fixed to the moving image in RAS
-mm but for those of FSL.
+Served by antsreg-gpu. Arguments act in turn on a stack of 4 × 4 matrices. A matrix maps points of the fixed image to points of the
+moving image in RAS mm, or in FSL's coordinates.
 ";
 
-/// The state after the words read so far: the stack of matrices, and the two grids of FSL's convention.
+/// State after the arguments read so far: the stack of matrices, and the grids of the fixed and the moving image, which
+/// FSL's convention needs.
 #[derive(Default)]
 struct State {
     stack: Vec<Matrix4<f64>>,
@@ -28,7 +29,7 @@ struct State {
 /// Runs `c3d_affine_tool`.
 ///
 /// # Errors
-/// A refusal; files that cannot be read or written.
+/// An argument that is wrong or not supported; files that cannot be read or written.
 pub fn run(call: &Call) -> Result<(), CliError> {
     if call.arguments.is_empty() || call.arguments.iter().any(|word| word == "-h" || word == "-help") {
         return print(USAGE);
@@ -74,7 +75,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Checks the words and the outputs before any file is written.
+/// Checks the arguments and the output files before any file is written.
 fn check(words: &[String]) -> Result<(), CliError> {
     const WITH_FILE: [&str; 5] = ["-ref", "-src", "-itk", "-oitk", "-o"];
     const ALONE: [&str; 5] = ["-fsl2ras", "-ras2fsl", "-inv", "-mult", "-info"];
@@ -121,7 +122,7 @@ fn missing(word: &str) -> Refusal {
 }
 
 fn empty(word: &str) -> Refusal {
-    Refusal::new(word, "needs a matrix before it")
+    Refusal::new(word, "needs a matrix on the stack before it")
 }
 
 fn singular(word: &str) -> Refusal {

@@ -1,11 +1,11 @@
-//! A call of a command of another program: its arguments, settings and messages.
+//! A call of a command of ANTs or FSL: its arguments, settings and messages.
 
 use antsreg_console::{CliError, Console, Messages, output::say};
 use antsreg_register::Description;
 
 use crate::settings::Settings;
 
-/// A call of a command of another program.
+/// A call of a command of ANTs or FSL.
 #[derive(Debug)]
 pub struct Call {
     /// The command's name.
@@ -20,7 +20,7 @@ impl Call {
     /// The console for messages: only warnings unless `verbose`.
     ///
     /// # Errors
-    /// An error of the console; there is none without a log file.
+    /// The log file cannot be opened. Here there is no log file, so no error occurs.
     pub fn console(&self, verbose: bool) -> Result<Console, CliError> {
         let threads = self.settings.threads;
         Console::new(&Messages { quiet: !verbose, verbose: false, log: None }, threads)
@@ -32,11 +32,11 @@ impl Call {
     }
 
     /// Prints the line that says that this program did the work, on which device, and which parts of the command were
-    /// replaced by its own methods.
+    /// replaced by other methods.
     pub fn tell(&self, device: &Description, replaced: &[String]) {
         let what = match replaced {
             [] => String::new(),
-            replaced => format!("; replaced: {}", replaced.join("; ")),
+            replaced => format!("; {}", replaced.join("; ")),
         };
         let (name, version) = (self.name, env!("CARGO_PKG_VERSION"));
         say(format_args!("{name}: done by antsreg-gpu {version} on {device}{what}"));

@@ -1,4 +1,4 @@
-//! Runs the registration that a command was translated to, on the device that the environment names.
+//! Runs the registration of a command of ANTs or FSL, on the device that the environment variables choose.
 
 use antsreg_console::{CliError, Console, opening};
 use antsreg_register::{
@@ -16,9 +16,9 @@ pub struct Task {
     pub options: Options,
 }
 
-/// A task with its result.
+/// A finished registration: its input, its result and the device.
 pub struct Done {
-    /// The task that was registered.
+    /// The input of the registration.
     pub task: Task,
     /// The result of the registration.
     pub found: Registration,
@@ -29,7 +29,7 @@ pub struct Done {
 /// Reads the inputs while the device is being opened, then runs the registration.
 ///
 /// # Errors
-/// Those of `read`; a registration that is refused or fails.
+/// Errors of `read`; a registration that is refused or fails.
 pub fn register(
     call: &Call,
     console: &mut Console,

@@ -7,8 +7,8 @@ use std::process::Command;
 
 use antsreg_console::{CliError, Refusal, command_line, output::say};
 
-/// Environment variable with the names whose calls have fallen back already. It prevents an endless loop if a script
-/// on PATH calls this program by the same name.
+/// Environment variable with the names of commands that have already fallen back to another program. It prevents an
+/// endless loop if a script on PATH calls this program by the same name.
 const FELL_BACK: &str = "ANTSREG_FELL_BACK";
 
 /// Replaces this process by the next program with this name. Returns only if there is no such program: with the
@@ -17,7 +17,9 @@ pub fn exec(name: &str, arguments: &[OsString], refused: CliError) -> CliError {
     let fell_back = std::env::var(FELL_BACK).unwrap_or_default();
     let refuse = |why: String| Refusal::new(&refused, why).into();
     if fell_back.split(':').any(|known| known == name) {
-        return refuse(format!("and ANTSREG_FALLBACK=1 led back to antsreg-gpu; the next {name} on PATH calls it"));
+        return refuse(format!(
+            "and ANTSREG_FALLBACK=1 led back to antsreg-gpu: the next {name} on PATH calls antsreg-gpu"
+        ));
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let Some(next) = next_on_path(name, std::env::split_paths(&path), command_line::program()) else {

@@ -1,10 +1,9 @@
 //! Commands of ANTs and FSL under their own names, so that pipelines run unchanged: each command line is converted to
 //! options of the libraries. The table of all commands is in `served.rs`.
 //!
-//! A command is called by the name of a link to this program, or by `antsreg-gpu as NAME`. A call that is not
-//! supported is refused
-//! before anything is written ([`Refusal`]); with `ANTSREG_FALLBACK=1` the next program of that name on `PATH` runs
-//! instead.
+//! A command is called by the name of a link to this program, or by `antsreg-gpu as NAME`. A call that is not supported
+//! is refused before anything is written ([`Refusal`]). With `ANTSREG_FALLBACK=1`, the next program of that name on
+//! `PATH` runs instead.
 
 mod ants;
 mod c3d_affine_tool;
@@ -37,14 +36,14 @@ pub struct Args {
     words: Vec<OsString>,
 }
 
-/// A call of a command of another program: its name and its arguments.
+/// A call of a command of ANTs or FSL: its name and its arguments.
 pub struct Invocation {
     command: &'static Command,
     arguments: Vec<OsString>,
 }
 
 impl Args {
-    /// The command and its arguments.
+    /// Returns the command and its arguments.
     ///
     /// # Errors
     /// The name of a command that is not served.
@@ -58,15 +57,16 @@ impl Args {
     }
 }
 
-/// The command by whose name this program was called, which is the first word; `None` for other names.
+/// Returns the command by whose name this program was called, with its arguments. The name is the first of `words`.
+/// `None` for other names.
 pub fn invoked(words: &[OsString]) -> Option<Invocation> {
     let (own, arguments) = words.split_first()?;
     let command = command(Path::new(own).file_name()?.to_str()?)?;
     Some(Invocation { command, arguments: arguments.to_vec() })
 }
 
-/// Whether these words are a valid command line of the command named by the first word. No image is read and nothing
-/// is written. `None` if the command is not served, or if its arguments are not checked separately.
+/// Whether these words are a valid command line of the command that the first word names. No image is read and nothing
+/// is written. `None` if the command is not served, or if its arguments cannot be checked without running it.
 pub fn understands(words: &[String]) -> Option<bool> {
     let (name, arguments) = words.split_first()?;
     let read = command(name)?.read?;
@@ -74,15 +74,17 @@ pub fn understands(words: &[String]) -> Option<bool> {
 }
 
 impl Invocation {
-    /// Number of GPUs that can be used, counted from the first; `None` if this is not known before the driver starts.
+    /// Number of GPUs that the command may use, counted from the first GPU; `None` if the number is not known before
+    /// the driver starts.
     pub fn first_gpus(&self) -> Option<usize> {
         Settings::of(self.command.suite).ok()?.first_gpus()
     }
 
-    /// Runs the command. If it is refused and the fallback is on, the next program of its name runs.
+    /// Runs the command. If the command is refused and the fallback is switched on, the next program of this name on
+    /// `PATH` runs instead.
     ///
     /// # Errors
-    /// A refusal; an error of the command.
+    /// An argument that is wrong or not supported; an error of the command.
     pub fn run(&self) -> Result<(), CliError> {
         let Invocation { command, arguments } = self;
         let settings = Settings::of(command.suite)?;

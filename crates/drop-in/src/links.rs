@@ -53,7 +53,9 @@ pub fn run(args: &Args) -> Result<(), CliError> {
     }
     let lines: String = links.iter().map(|link| format!("{}\n", link.display())).collect();
     let folder = folder.display();
-    print(&format!("{lines}\nPut the folder before the programs it stands for:\n  export PATH={folder}:$PATH\n"))
+    print(&format!(
+        "{lines}\nPut this folder before the folders of ANTs and FSL on PATH:\n  export PATH={folder}:$PATH\n"
+    ))
 }
 
 /// Whether the name is taken by something other than a link to this program or to an earlier build of it.

@@ -6,7 +6,7 @@ use crate::call::Call;
 use crate::suite::Suite;
 use crate::{ants, c3d_affine_tool, fsl};
 
-/// A command of another program that this program serves.
+/// A command of ANTs or FSL that this program serves.
 pub struct Command {
     /// Name of the command.
     pub name: &'static str,
@@ -63,7 +63,7 @@ pub fn command(name: &str) -> Option<&'static Command> {
     COMMANDS.iter().find(|command| command.name == name)
 }
 
-/// The names of all commands.
+/// The names of all commands that this program serves.
 pub fn names() -> impl Iterator<Item = &'static str> {
     COMMANDS.iter().map(|command| command.name)
 }

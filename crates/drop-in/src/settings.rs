@@ -1,4 +1,4 @@
-//! Settings from environment variables for commands of other programs, whose command lines have no options for them.
+//! Settings from environment variables for commands of ANTs and FSL, whose command lines have no options for them.
 
 use std::env::{VarError, var};
 
@@ -18,9 +18,9 @@ const MOST_THREADS: usize = 1024;
 /// Settings from environment variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// The device that computes.
+    /// The choice of the device that computes.
     pub device: DeviceChoice,
-    /// Number of threads that compute.
+    /// Number of threads of the computation.
     pub threads: usize,
     /// Whether a refused call runs the next program with the command's name.
     pub fallback: bool,
@@ -30,7 +30,7 @@ impl Settings {
     /// The settings of a command of this family of programs.
     ///
     /// # Errors
-    /// A device or a switch that is not understood.
+    /// An environment variable whose value is no device or no switch.
     pub fn of(suite: Suite) -> Result<Settings, Refusal> {
         Settings::read(suite, |name| match var(name) {
             Err(VarError::NotPresent) => None,
@@ -49,13 +49,13 @@ impl Settings {
             Some("1") => true,
             Some(other) => return Err(Refusal::new(format!("{FALLBACK}={other}"), "expected 0 or 1")),
         };
-        // As in ANTs and FSL, a value that is no number is ignored.
+        // As in ANTs and FSL, a number of threads that is no number is ignored.
         let count = |name: &&str| given(name)?.trim().parse().ok().filter(|count: &usize| *count > 0);
         let threads = suite.threads().iter().find_map(count).unwrap_or_else(threads::available);
         Ok(Settings { device, threads: threads.min(MOST_THREADS), fallback })
     }
 
-    /// The number of GPUs that may be used, counted from the first GPU.
+    /// The number of GPUs that the command may use, counted from the first GPU.
     pub fn first_gpus(&self) -> Option<usize> {
         Devices::One(self.device).first_gpus(true)
     }

@@ -1,6 +1,6 @@
-//! Families of programs, whose commands share conventions.
+//! Families of programs (ANTs, FSL) that read the same environment variables.
 
-/// Programs that share conventions of their environment.
+/// A family of programs that read the same environment variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Suite {
     /// ANTs, and other programs based on ITK.
@@ -10,7 +10,7 @@ pub enum Suite {
 }
 
 impl Suite {
-    /// Environment variables for the number of threads; the first one that is set is used.
+    /// Environment variables for the number of threads. The first variable that is set is used.
     pub fn threads(self) -> &'static [&'static str] {
         match self {
             Suite::Ants => &["ITK_GLOBAL_DEFAULT_NUMBER_OF_THREADS", "NSLOTS"],

@@ -1,5 +1,5 @@
-//! The command `antsAffineInitializer`: finds an affine map as the start of other registrations, by the search of the
-//! linear stage.
+//! The command `antsAffineInitializer`: finds an affine map from which other registrations start, by the search of this
+//! program's linear stage.
 
 use antsreg_console::{CliError, Refusal};
 use antsreg_register::linear::{Cost, Dof};
@@ -11,15 +11,15 @@ use crate::call::Call;
 const USAGE: &str = "\
 antsAffineInitializer DIMENSION FIXED MOVING OUTPUT.mat [SEARCH_FACTOR] [RADIAN_FRACTION] [PRINCIPAL_AXES] [ITERATIONS] [MASK]
 
-Served by antsreg-gpu: the search of its affine stage takes the place of ANTs'. It looks for rotations up to
-RADIAN_FRACTION × 180° from the headers' axes, with both centres of mass on each other. SEARCH_FACTOR and ITERATIONS, which
-are steps of ANTs' search, change nothing.
+Served by antsreg-gpu: the search of its affine stage replaces ANTs' search. It tries rotations up to RADIAN_FRACTION × 180°
+from the orientation in the headers, with aligned centres of mass. SEARCH_FACTOR and ITERATIONS belong to ANTs' search and have
+no effect.
 ";
 
 /// Runs `antsAffineInitializer`.
 ///
 /// # Errors
-/// A refusal; a registration that fails.
+/// An argument that is wrong or not supported; a registration that fails.
 pub fn run(call: &Call) -> Result<(), CliError> {
     let Some(words) = positional(&call.arguments, 4..=9, USAGE)? else { return Ok(()) };
     search::run(call, &parse(words)?, false)
@@ -28,7 +28,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
 /// Parses the arguments without running the command.
 ///
 /// # Errors
-/// A refusal.
+/// An argument that is wrong or not supported.
 pub fn read(words: &[String]) -> Result<(), Refusal> {
     parse(words).map(drop)
 }
@@ -44,7 +44,7 @@ fn parse(words: &[String]) -> Result<Request, Refusal> {
             _ => Err(Refusal::new(format!("{name} {word}"), "expected a number")),
         },
     };
-    // These two numbers are not used: they are read only to report errors in them.
+    // These two values have no effect. They are parsed only to report values that are no numbers.
     number(0, "SEARCH_FACTOR", 0.0)?;
     number(3, "ITERATIONS", 0.0)?;
     let fraction = number(1, "RADIAN_FRACTION", 0.1)?;

@@ -1,4 +1,5 @@
-//! The command `antsAI`: finds a start for other registrations by the search of the linear stage.
+//! The command `antsAI`: finds a transform from which other registrations start, by the search of this program's linear
+//! stage.
 
 use std::path::PathBuf;
 
@@ -13,8 +14,8 @@ const HELP: &str = "\
 antsAI, served by antsreg-gpu: -d 2|3 -m Mattes|MI|GC[FIXED,MOVING,...] -t Translation|Rigid|Similarity|Affine[...] -o OUTPUT.mat
   -x MASK | [FIXED,MOVING]  -s [STEP,FRACTION]  -p 0|1  -v 0|1
 
-The search of the affine stage takes the place of ANTs'. It looks for rotations up to FRACTION × 180° from the headers' axes,
-with both centres of mass on each other. STEP, -g, -b and -c, which are steps of ANTs' search, change nothing.
+The search of the affine stage replaces ANTs' search. It tries rotations up to FRACTION × 180° from the orientation in the
+headers, with aligned centres of mass. STEP, -g, -b and -c belong to ANTs' search and have no effect.
 ";
 
 const FLAGS: &[Flag] = &[
@@ -35,7 +36,7 @@ const FLAGS: &[Flag] = &[
 /// Runs `antsAI`.
 ///
 /// # Errors
-/// A refusal; a registration that fails.
+/// An argument that is wrong or not supported; a registration that fails.
 pub fn run(call: &Call) -> Result<(), CliError> {
     let Some(given) = words::read(&call.arguments, FLAGS, HELP)? else { return Ok(()) };
     let verbose = last(&given, "verbose").map_or(Ok(false), |value| words::switch("--verbose", &value.text))?;
@@ -45,7 +46,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
 /// Parses the arguments without running the command.
 ///
 /// # Errors
-/// A refusal.
+/// An argument that is wrong or not supported.
 pub fn read(words: &[String]) -> Result<(), Refusal> {
     request(&words::parse(words, FLAGS)?).map(drop)
 }

@@ -15,8 +15,8 @@ use crate::call::Call;
 const USAGE: &str = "\
 antsApplyTransformsToPoints -d 2|3 -i POINTS.csv -o OUTPUT.csv -t TRANSFORM …
 
-Served by antsreg-gpu. Tables have the columns x, y and z in LPS mm, of slices x and y; other columns are kept. Numbers are
-written with all their digits, whatever --precision says.
+Served by antsreg-gpu. Tables have the columns x, y and z (only x and y for slices) in LPS mm; other columns are kept. Numbers
+are written with all their digits; --precision has no effect.
 ";
 
 /// All flags of `antsApplyTransformsToPoints`.
@@ -32,7 +32,7 @@ const FLAGS: &[Flag] = &[
 /// Runs `antsApplyTransformsToPoints`.
 ///
 /// # Errors
-/// A refusal; files that cannot be read or written.
+/// An argument that is wrong or not supported; files that cannot be read or written.
 pub fn run(call: &Call) -> Result<(), CliError> {
     let Some(given) = words::read(&call.arguments, FLAGS, USAGE)? else { return Ok(()) };
     let last = |flag: &'static str| words::last(&given, flag);
@@ -41,7 +41,9 @@ pub fn run(call: &Call) -> Result<(), CliError> {
         Some(value) => super::dimension(&value.text)? == 2,
     };
     if last("forantsr").is_some_and(|value| value.text != "0") {
-        return Err(Refusal::not_served("--forantsr", "use a table of points in LPS mm, without it").into());
+        return Err(
+            Refusal::not_served("--forantsr", "leave the flag out, and give a table of points in LPS mm").into()
+        );
     }
     let [input, output] = ["input", "output"].map(|flag| table(flag, last(flag)));
     let (input, output) = (input?, output?);
@@ -64,14 +66,15 @@ pub fn run(call: &Call) -> Result<(), CliError> {
 /// Parses the arguments without running the command.
 ///
 /// # Errors
-/// A refusal.
+/// An argument that is wrong or not supported.
 pub fn read(words: &[String]) -> Result<(), Refusal> {
     transform_files(&words::parse(words, FLAGS)?).map(drop)
 }
 
-/// The path of a table of points, given with this flag.
+/// Returns the path of the table of points that this flag gives.
 fn table(flag: &str, value: Option<&Value>) -> Result<PathBuf, Refusal> {
-    let value = value.ok_or_else(|| Refusal::new(format!("--{flag}"), "is missing: the name of a .csv file"))?;
+    let value =
+        value.ok_or_else(|| Refusal::new(format!("--{flag}"), "is missing; expected the name of a .csv file"))?;
     let path = PathBuf::from(&value.text);
     match path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv")) {
         true => Ok(path),

@@ -1,4 +1,4 @@
-//! `N4BiasFieldCorrection`: an image without the shading of its coil.
+//! The command `N4BiasFieldCorrection`: removes the shading by the coil from an image.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -19,7 +19,7 @@ const HELP: &str = "\
 N4BiasFieldCorrection, served by antsreg-gpu: -i IMAGE -o OUTPUT | [OUTPUT,FIELD]
   -d 2|3  -x MASK  -w WEIGHTS  -s SHRINK=4  -c [50x50x50x50,0]  -b [DISTANCE] | [1x1x1]  -t [0.15,0.01,200]  -r 0|1  -v 0|1
 
-Splines are cubic. As in ANTs, all voxels count without a mask, and with one the range in it is restored unless -r 0.
+Splines are cubic. As in ANTs, all voxels are used without a mask. With a mask, the intensity range inside it is restored unless -r 0.
 ";
 
 const FLAGS: &[Flag] = &[
@@ -36,7 +36,7 @@ const FLAGS: &[Flag] = &[
     flag('v', "verbose"),
 ];
 
-/// The request: all options and file names of a command line.
+/// Parsed options and file names of a command line of `N4BiasFieldCorrection`.
 #[derive(Debug, PartialEq)]
 struct Request {
     dimension: Option<u8>,
@@ -52,7 +52,7 @@ struct Request {
 /// Parses the arguments without running the command.
 ///
 /// # Errors
-/// A refusal.
+/// An argument that is wrong or not supported.
 pub fn read(words: &[String]) -> Result<(), Refusal> {
     Request::read(&words::parse(words, FLAGS)?).map(drop)
 }
@@ -60,7 +60,7 @@ pub fn read(words: &[String]) -> Result<(), Refusal> {
 /// Runs `N4BiasFieldCorrection`.
 ///
 /// # Errors
-/// A refusal; files that cannot be read or written; an image in which no field is found.
+/// An argument that is wrong or not supported; files that cannot be read or written; an image in which no field is found.
 pub fn run(call: &Call) -> Result<(), CliError> {
     let Some(given) = words::read(&call.arguments, FLAGS, HELP)? else { return Ok(()) };
     let request = Request::read(&given)?;
@@ -121,9 +121,9 @@ impl Request {
     }
 }
 
-/// The parameters of N4, and ANTs' defaults where a flag is not given.
+/// Returns the parameters of N4. A flag that is not given has ANTs' default.
 fn options<'a>(last: impl Fn(&'static str) -> Option<&'a Value>) -> Result<Options, Refusal> {
-    // The value at a position of the brackets; without brackets, the whole value stands for the first position.
+    // Returns the value at a position inside the brackets. A value without brackets is at position 0.
     let part = |flag: &'static str, place: usize| {
         let value = last(flag)?;
         value.parameter(place).or_else(|| (place == 0 && value.parameters.is_none()).then_some(value.name.as_str()))
@@ -136,7 +136,7 @@ fn options<'a>(last: impl Fn(&'static str) -> Option<&'a Value>) -> Result<Optio
         options.iterations = text.split('x').map(|part| number("--convergence", part)).collect::<Result<_, _>>()?;
     }
     if let Some(text) = part("convergence", 1) {
-        // Neither a threshold below 0 nor a threshold of 0 is ever reached.
+        // The change of the field is never below 0, so a negative threshold has the same effect as 0.
         options.threshold = number::<f64>("--convergence", text)?.max(0.0);
     }
     if let Some(text) = part("bspline-fitting", 1).filter(|order| *order != "3") {
@@ -149,7 +149,8 @@ fn options<'a>(last: impl Fn(&'static str) -> Option<&'a Value>) -> Result<Optio
             [x, y] => Mesh::Elements([x as usize, y as usize, 1]),
             [x, y, z] => Mesh::Elements([x as usize, y as usize, z as usize]),
             _ => {
-                let found = format!("expected a distance, or elements such as 1x1x1, found {text}");
+                let found =
+                    format!("expected a distance in mm, or numbers of mesh elements such as 1x1x1, found {text}");
                 return Err(Refusal::new("--bspline-fitting", found));
             }
         };

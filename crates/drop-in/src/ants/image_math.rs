@@ -1,4 +1,4 @@
-//! The command `ImageMath`: only those operations that registration pipelines use.
+//! The command `ImageMath`: only the operation `TruncateImageIntensity`, which registration pipelines use.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ Served by antsreg-gpu: this operation alone. Intensities are clipped to the quan
 /// Runs `ImageMath`.
 ///
 /// # Errors
-/// A refusal; files that cannot be read or written.
+/// An argument that is wrong or not supported; files that cannot be read or written.
 pub fn run(call: &Call) -> Result<(), CliError> {
     let Some([dimension, output, operation, rest @ ..]) = positional(&call.arguments, 3..=usize::MAX, USAGE)? else {
         return Ok(());
@@ -33,7 +33,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     let (input, numbers) = match rest {
         [input, numbers @ ..] if numbers.len() <= 3 => (Path::new(input), numbers),
         [_, _, _, _, mask, ..] => return Err(Refusal::not_served(mask, "leave the mask out").into()),
-        [..] => return Err(Refusal::new("INPUT", "is missing: an image is expected").into()),
+        [..] => return Err(Refusal::new("INPUT", "is missing; expected an image").into()),
     };
     let number = |place: usize, default: f64| match numbers.get(place) {
         None => Ok(default),
@@ -41,9 +41,11 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     };
     let (low, high) = (number(0, 0.025)?, number(1, 0.975)?);
     if !(0.0..=1.0).contains(&low) || !(0.0..=1.0).contains(&high) || low >= high {
-        return Err(
-            Refusal::new(format!("{low} {high}"), "expected two shares from 0 to 1, the lower one first").into()
-        );
+        return Err(Refusal::new(
+            format!("{low} {high}"),
+            "expected two quantiles from 0 to 1, the lower quantile first",
+        )
+        .into());
     }
     number(2, 64.0)?;
     if !antsreg_study::transforms::is_nifti(output) {
@@ -56,6 +58,6 @@ pub fn run(call: &Call) -> Result<(), CliError> {
         image.voxels.iter_mut().for_each(|value| *value = value.clamp(darkest, brightest));
     }
     nifti::write_volume(output, &image)?;
-    call.tell(&Description::Cpu, &["the histogram's quantiles by exact ones".into()]);
+    call.tell(&Description::Cpu, &["quantiles of a histogram are replaced by exact quantiles".into()]);
     Ok(())
 }

@@ -43,7 +43,9 @@ pub fn reading(value: &Value) -> Result<Reading, Refusal> {
     let (default, make): (f64, fn(Sigma, f64) -> Reading) = match value {
         value if value.is("Gaussian") => (1.0, Reading::Gaussian),
         value if value.is("MultiLabel") => (4.0, Reading::MultiLabel),
-        _ => return refuse("is no interpolation of ANTs, expected Linear, NearestNeighbor, BSpline[3] and so on"),
+        _ => {
+            return refuse("is no interpolation of ANTs; expected for example Linear, NearestNeighbor or BSpline[3]");
+        }
     };
     let positive = |text: &str| text.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
     let sigma = value.parameter(0).map_or(Some(Sigma::Spacing), sigma);
@@ -54,13 +56,14 @@ pub fn reading(value: &Value) -> Result<Reading, Refusal> {
     }
 }
 
-/// Reads one number for all axes, or one number for each axis. If the count is wrong, the first number is used for
-/// all, as in ANTs.
+/// Reads the standard deviation of a Gaussian, in mm: one number for all axes, or one number for each axis. If the
+/// count is wrong, the first number is used for all axes, as in ANTs.
 fn sigma(text: &str) -> Option<Sigma> {
     let numbers = text.split('x').map(str::parse).collect::<Result<Vec<f64>, _>>().ok()?;
     let sigma = match numbers[..] {
         [x, y, z] => [x, y, z],
-        // For slices two sizes are given. The third axis has only one voxel, so its value has no effect.
+        // Two numbers are given for slices. The third axis has only one voxel, so the number for this axis has no
+        // effect.
         [x, y] => [x, y, x],
         [first, ..] => [first; 3],
         [] => return None,

@@ -14,7 +14,7 @@ use crate::call::Call;
 const USAGE: &str = "\
 CreateJacobianDeterminantImage DIMENSION FIELD OUTPUT [LOGARITHM=0] [GEOMETRIC=0]
 
-Served by antsreg-gpu. The determinants are those of differences between voxels, whatever GEOMETRIC says.
+Served by antsreg-gpu. Determinants are computed from differences between voxels; GEOMETRIC has no effect.
 ";
 
 /// Smallest determinant for the logarithm. Smaller determinants, such as those of folds, are replaced by this value.
@@ -23,7 +23,7 @@ const LEAST: f32 = 0.001;
 /// Runs `CreateJacobianDeterminantImage`.
 ///
 /// # Errors
-/// A refusal; files that cannot be read or written.
+/// An argument that is wrong or not supported; files that cannot be read or written.
 pub fn run(call: &Call) -> Result<(), CliError> {
     let Some([dimension, field, output, rest @ ..]) = positional(&call.arguments, 3..=5, USAGE)? else {
         return Ok(());
@@ -43,7 +43,8 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     let grid = determinants.grid.clone();
     let file = PlanesFile { grid: &grid, count: 1, planes: Planes::One, stored: Stored::Float64 };
     file.write(output, |_| Ok::<_, CliError>(determinants.clone()))?;
-    let replaced = geometric.then(|| "the geometric determinants by those of differences".to_owned());
+    let replaced = geometric
+        .then(|| "geometric determinants are replaced by determinants of differences between voxels".to_owned());
     call.tell(&Description::Cpu, replaced.as_slice());
     Ok(())
 }

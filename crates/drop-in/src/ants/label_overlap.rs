@@ -19,7 +19,7 @@ Served by antsreg-gpu. Without OUTPUT the table is printed.
 /// Runs `LabelOverlapMeasures`.
 ///
 /// # Errors
-/// A refusal; files that cannot be read or written.
+/// An argument that is wrong or not supported; files that cannot be read or written.
 pub fn run(call: &Call) -> Result<(), CliError> {
     let Some([dimension, source, target, rest @ ..]) = positional(&call.arguments, 3..=4, USAGE)? else {
         return Ok(());

@@ -1,4 +1,5 @@
-//! Masks in the convention of ANTs: a mask may have any grid, because its position in space counts.
+//! Masks in the convention of ANTs: a mask may have another grid than its image, and is resampled by its position in
+//! space.
 
 use std::path::Path;
 
@@ -11,7 +12,7 @@ use antsreg_study as study;
 /// Reads a mask and resamples it on the grid of its image: 1 where the mask is above ½, else 0.
 ///
 /// # Errors
-/// A file that cannot be read; a mask without any voxel on that grid.
+/// A file that cannot be read; a mask that contains no voxel of the image's grid.
 pub fn read(path: &Path, grid: &Grid) -> Result<Volume, CliError> {
     let mut mask = GridRule::Itk.read_volume(path)?;
     mask.voxels.iter_mut().for_each(|value| *value = if *value > 0.5 { 1.0 } else { 0.0 });

@@ -1,4 +1,4 @@
-//! Commands of ANTs.
+//! Commands of ANTs that this program serves.
 
 pub mod affine_initializer;
 pub mod ai;
@@ -33,7 +33,7 @@ fn dimension(word: &str) -> Result<u8, Refusal> {
     }
 }
 
-/// Checks that all images are slices, or all are volumes, as the command says.
+/// Checks that all images are slices if `slices` is set, and that all are volumes otherwise.
 fn check_dimension<'a>(slices: bool, images: impl IntoIterator<Item = (&'a Path, &'a Grid)>) -> Result<(), Refusal> {
     match images.into_iter().find(|(_, grid)| grid.is_slice() != slices) {
         None => Ok(()),

@@ -18,7 +18,7 @@ Served by antsreg-gpu. WHAT: 0 origin, 1 spacing, 2 size, 3 index, 4 direction; 
 /// Runs `PrintHeader`.
 ///
 /// # Errors
-/// A refusal; a file that cannot be read.
+/// An argument that is wrong or not supported; a file that cannot be read.
 pub fn run(call: &Call) -> Result<(), CliError> {
     let Some([path, what @ ..]) = positional(&call.arguments, 1..=2, USAGE)? else { return Ok(()) };
     let header = GridRule::Itk.inspect(Path::new(path))?;

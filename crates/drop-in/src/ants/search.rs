@@ -1,4 +1,4 @@
-//! Finds an affine map as the start of other registrations, by the search of the linear stage.
+//! Finds an affine map from which other registrations start, by the search of this program's linear stage.
 //! `antsAffineInitializer` and `antsAI` use this module.
 
 use std::path::{Path, PathBuf};
@@ -30,16 +30,17 @@ pub struct Request {
     pub dof: Dof,
     /// The cost function that is minimised.
     pub cost: Cost,
-    /// Rotations that are searched about the axes of the headers, ± degrees.
+    /// Largest rotation that is searched about each axis in both directions, from the orientation in the headers,
+    /// degrees.
     pub range_degrees: f64,
-    /// Whether the search also starts from aligned principal axes.
+    /// Whether the search also starts from aligned principal axes of the images.
     pub principal_axes: bool,
 }
 
-/// Searches for the transform and writes it.
+/// Searches for the requested transform and writes the result.
 ///
 /// # Errors
-/// A refusal; a registration that fails.
+/// An argument that is wrong or not supported; a registration that fails.
 pub fn run(call: &Call, request: &Request, verbose: bool) -> Result<(), CliError> {
     let output = request.output.as_path();
     let extension = output.extension().unwrap_or_default();
@@ -55,7 +56,7 @@ pub fn run(call: &Call, request: &Request, verbose: bool) -> Result<(), CliError
         true => itk::write_affine_of_slices(output, &found.affine, centre)?,
         false => itk::write_affine(output, &found.affine, centre)?,
     }
-    call.tell(&device, &["the search by that of the affine stage".into()]);
+    call.tell(&device, &["ANTs' search is replaced by the search of the affine stage".into()]);
     Ok(())
 }
 

@@ -11,10 +11,10 @@ const HELP: &str = "\
 Served by antsreg-gpu: -d 2|3  -f FIXED  -m MOVING  -o PREFIX  -t t|r|a|s|sr|so  -i INITIAL  -x FIXED_MASK[,MOVING_MASK]
   -n THREADS  -r RADIUS (antsRegistrationSyN.sh) or BINS (Quick)  -g STEP  -p f|d  -j 0|1  -y 0|1  -z 0|1  -e SEED
 
--f and -m, several times, are further pairs for SyN. -i and -x may be given several times, as in ANTs' scripts.
+Several -f and -m give SyN several pairs of images. -i and -x may be given several times, as in ANTs' scripts.
 ";
 
-/// Number of voxels along an axis from which on a volume starts at a coarser level.
+/// Volumes with more voxels than this along an axis start at a coarser level.
 const LARGE_AXIS: usize = 256;
 
 /// The two scripts that this module serves.
@@ -26,7 +26,7 @@ enum Script {
     Quick,
 }
 
-/// The options of either script.
+/// The options of one of the two scripts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Options {
     dimension: String,
@@ -49,7 +49,7 @@ struct Options {
 /// Runs `antsRegistrationSyN.sh`.
 ///
 /// # Errors
-/// A refusal; a registration that fails.
+/// An argument that is wrong or not supported; a registration that fails.
 pub fn run(call: &Call) -> Result<(), CliError> {
     run_script(call, Script::Full)
 }
@@ -57,7 +57,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
 /// Runs `antsRegistrationSyNQuick.sh`.
 ///
 /// # Errors
-/// Those of [`run`].
+/// An argument that is wrong or not supported; a registration that fails.
 pub fn run_quick(call: &Call) -> Result<(), CliError> {
     run_script(call, Script::Quick)
 }
@@ -79,7 +79,7 @@ fn run_script(call: &Call, script: Script) -> Result<(), CliError> {
 /// Parses the arguments of `antsRegistrationSyN.sh` without running the script.
 ///
 /// # Errors
-/// A refusal.
+/// An argument that is wrong or not supported.
 pub fn read(words: &[String]) -> Result<(), Refusal> {
     registration::read(&arguments(&parse(words, Script::Full)?, Script::Full, false)?)
 }
@@ -87,7 +87,7 @@ pub fn read(words: &[String]) -> Result<(), Refusal> {
 /// Parses the arguments of `antsRegistrationSyNQuick.sh` without running the script.
 ///
 /// # Errors
-/// A refusal.
+/// An argument that is wrong or not supported.
 pub fn read_quick(words: &[String]) -> Result<(), Refusal> {
     registration::read(&arguments(&parse(words, Script::Quick)?, Script::Quick, false)?)
 }
@@ -132,15 +132,18 @@ fn parse(words: &[String], script: Script) -> Result<Options, Refusal> {
             "-j" => options.match_histograms = value,
             "-y" => options.reproducible = value == "1",
             "-z" => options.collapse = value,
-            // `-s` is the distance of splines, which no supported transform has; `-e` is a random seed, and nothing
-            // is random here.
+            // `-s` is the distance of splines, which no supported transform has. `-e` is a random seed, but this
+            // program uses no random numbers.
             "-s" | "-e" => {}
             _ => return Err(Refusal::new(flag, "is no option of this script")),
         }
     }
     if options.fixed.is_empty() || options.fixed.len() != options.moving.len() {
         let (fixed, moving) = (options.fixed.len(), options.moving.len());
-        return Err(Refusal::new("-f and -m", format!("expected as many of both, found {fixed} and {moving}")));
+        return Err(Refusal::new(
+            "-f and -m",
+            format!("expected as many fixed as moving images, found {fixed} fixed and {moving} moving"),
+        ));
     }
     Ok(options)
 }

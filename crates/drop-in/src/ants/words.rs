@@ -1,8 +1,7 @@
 //! The grammar of ANTs' command lines: flags with values such as `CC[fixed.nii.gz,moving.nii.gz,1,4]`.
 //!
-//! A group in brackets may be split over several arguments; spaces inside it are removed. A flag takes all values
-//! that follow
-//! it. A flag without values has the value 1.
+//! A group in brackets may be split over several arguments; spaces inside the group are removed. A flag takes all
+//! values that follow the flag. A flag without values has the value 1.
 
 use std::ops::RangeInclusive;
 
@@ -62,12 +61,12 @@ impl Value {
     }
 }
 
-/// A flag with a short and a long name.
+/// Makes a flag with a short and a long name.
 pub const fn flag(short: char, long: &'static str) -> Flag {
     Flag { short: Some(short), long }
 }
 
-/// A flag with only a long name.
+/// Makes a flag with only a long name.
 pub const fn long(long: &'static str) -> Flag {
     Flag { short: None, long }
 }
@@ -75,12 +74,11 @@ pub const fn long(long: &'static str) -> Flag {
 /// The flags that every command of ANTs has.
 const OF_ALL: &[Flag] = &[long("version"), flag('h', "short-help"), long("help")];
 
-/// Reads the command line of a command with these flags and the flags that all commands have. If usage or version is
-/// requested, prints it
-/// and returns `None`.
+/// Parses the command line of a command with these flags and the flags that all commands have. If usage or version is
+/// requested, prints it and returns `None`.
 ///
 /// # Errors
-/// Those of the grammar.
+/// A command line that [`parse`] refuses.
 pub fn read(arguments: &[String], flags: &'static [Flag], usage: &str) -> Result<Option<Vec<Given>>, CliError> {
     let given = parse(arguments, flags)?;
     let on = |flag: &str| last(&given, flag).is_some_and(|value| value.text != "0");
@@ -94,10 +92,10 @@ pub fn read(arguments: &[String], flags: &'static [Flag], usage: &str) -> Result
     Ok(None)
 }
 
-/// The arguments of a command without flags. If the usage is requested, prints it and returns `None`.
+/// Returns the arguments of a command without flags. If the usage is requested, prints it and returns `None`.
 ///
 /// # Errors
-/// More or fewer arguments than the command has.
+/// More or fewer arguments than the command expects.
 pub fn positional<'a>(
     arguments: &'a [String],
     count: RangeInclusive<usize>,
@@ -123,7 +121,7 @@ pub fn all<'a>(given: &'a [Given], flag: &'a str) -> impl DoubleEndedIterator<It
     given.iter().filter(move |given| given.flag == flag).flat_map(|given| &given.values)
 }
 
-/// The last value of a flag, which ANTs takes where it expects one value.
+/// The last value of a flag. ANTs uses the last value where it expects one value.
 pub fn last<'a>(given: &'a [Given], flag: &'a str) -> Option<&'a Value> {
     all(given, flag).next_back()
 }
@@ -131,7 +129,7 @@ pub fn last<'a>(given: &'a [Given], flag: &'a str) -> Option<&'a Value> {
 /// Reads a switch, which must be 0 or 1.
 ///
 /// # Errors
-/// Another text.
+/// Any text except 0 and 1.
 pub fn switch(option: &str, text: &str) -> Result<bool, Refusal> {
     match text {
         "0" => Ok(false),
@@ -149,7 +147,7 @@ pub fn parse(arguments: &[String], flags: &'static [Flag]) -> Result<Vec<Given>,
     for word in regrouped(arguments)? {
         if !is_flag(&word) {
             let Some(last) = all.last_mut() else {
-                return Err(Refusal::new(word, "belongs to no flag, expected one such as --metric before it"));
+                return Err(Refusal::new(word, "belongs to no flag; expected a flag such as --metric before it"));
             };
             last.values.push(Value::parse(&word));
             continue;
@@ -180,7 +178,7 @@ fn is_number(word: &str) -> bool {
     word.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == '.'))
 }
 
-/// The arguments, with the words of each group in brackets joined to one argument.
+/// Returns the arguments, with the words of each group in brackets joined to one argument.
 fn regrouped(arguments: &[String]) -> Result<Vec<String>, Refusal> {
     let mut words = Vec::new();
     let mut open: Option<String> = None;

@@ -18,7 +18,7 @@ Served by antsreg-gpu. Without -omat the matrix is printed.
 /// Runs `convert_xfm`.
 ///
 /// # Errors
-/// A refusal; a matrix that cannot be read, inverted or written.
+/// An argument that is wrong or not supported; a matrix that cannot be read, inverted or written.
 pub fn run(call: &Call) -> Result<(), CliError> {
     if call.arguments.is_empty() || call.arguments.iter().any(|word| word == "-help" || word == "-h") {
         return print(USAGE);
@@ -35,15 +35,17 @@ pub fn run(call: &Call) -> Result<(), CliError> {
                 return Err(Refusal::not_served(word, "use -inverse or -concat").into());
             }
             _ if word.starts_with('-') => return Err(Refusal::new(word, "is no option of convert_xfm").into()),
-            _ if input.is_some() => return Err(Refusal::new(word, "is a second input, expected one").into()),
+            _ if input.is_some() => {
+                return Err(Refusal::new(word, "is a second input; expected one input matrix").into());
+            }
             _ => input = Some(existing("input", word)?),
         }
     }
     let Some(input) = input else {
-        return Err(Refusal::new("input", "is missing: the file of a matrix is expected").into());
+        return Err(Refusal::new("input", "is missing; expected the file of a matrix").into());
     };
     if inverse && second.is_some() {
-        return Err(Refusal::new("-inverse", "does not go with -concat").into());
+        return Err(Refusal::new("-inverse", "cannot be combined with -concat").into());
     }
     // The output may replace an input, as in FSL.
     outputs::check(&output, [] as [&Path; 0])?;

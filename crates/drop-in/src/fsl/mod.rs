@@ -1,4 +1,4 @@
-//! Commands of FSL.
+//! Commands of FSL that this program serves.
 
 pub mod convert_xfm;
 pub mod flirt;

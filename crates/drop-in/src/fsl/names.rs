@@ -1,5 +1,5 @@
-//! Names of images in the convention of FSL's commands: without extensions. `FSLOUTPUTTYPE` determines the extension
-//! of outputs.
+//! Names of images in the convention of FSL's commands, where names have no extensions. The environment variable
+//! `FSLOUTPUTTYPE` determines the extension of outputs.
 
 use std::path::{Path, PathBuf};
 
@@ -8,26 +8,29 @@ use antsreg_console::Refusal;
 /// The environment variable that gives the format of output images.
 const OUTPUT_TYPE: &str = "FSLOUTPUTTYPE";
 
-/// Extensions of image files, in the order in which they are tried.
+/// Extensions of image files, in the order in which they are tried for an input.
 const EXTENSIONS: [&str; 6] = [".nii.gz", ".nii", ".hdr.gz", ".hdr", ".img.gz", ".img"];
 
 /// The path of an input image: the name itself, or the name with an extension.
 ///
 /// # Errors
-/// No such image.
+/// No file exists with this name, with or without an extension.
 pub fn input(option: &str, name: &str) -> Result<PathBuf, Refusal> {
     let path = PathBuf::from(name);
     let with = |extension: &&str| PathBuf::from(format!("{}{extension}", stem(name)));
     let found = if path.is_file() { Some(path) } else { EXTENSIONS.iter().map(with).find(|path| path.is_file()) };
     found.ok_or_else(|| {
-        Refusal::new(format!("{option} {name}"), "no such image, with or without .nii.gz, .nii or .hdr")
+        Refusal::new(
+            format!("{option} {name}"),
+            "no such image; tried this name with and without .nii.gz, .nii and .hdr",
+        )
     })
 }
 
 /// The path of an output image: the name, with the extension of the format in `FSLOUTPUTTYPE`.
 ///
 /// # Errors
-/// A format that is not supported.
+/// `FSLOUTPUTTYPE` names a format that is not supported.
 pub fn output(name: &str) -> Result<PathBuf, Refusal> {
     output_as(name, std::env::var(OUTPUT_TYPE).ok().as_deref())
 }
@@ -51,7 +54,7 @@ pub fn stem(name: &str) -> &str {
 /// The path of an input file that must exist.
 ///
 /// # Errors
-/// No such file.
+/// No file exists with this name.
 pub fn existing(option: &str, name: &str) -> Result<PathBuf, Refusal> {
     match Path::new(name).is_file() {
         true => Ok(name.into()),

@@ -31,7 +31,7 @@ and CompositeTransform[FILE.h5]; -e takes 0 to 5; -u takes char, uchar, short, i
 /// Parses the arguments without running the command.
 ///
 /// # Errors
-/// A refusal.
+/// An argument that is wrong or not supported.
 pub fn read(words: &[String]) -> Result<(), Refusal> {
     Request::read(&words::parse(words, request::FLAGS)?).map(drop)
 }
@@ -39,7 +39,7 @@ pub fn read(words: &[String]) -> Result<(), Refusal> {
 /// Runs `antsApplyTransforms`.
 ///
 /// # Errors
-/// A refusal; files that cannot be read or written.
+/// An argument that is wrong or not supported; files that cannot be read or written.
 pub fn run(call: &Call) -> Result<(), CliError> {
     let Some(given) = words::read(&call.arguments, request::FLAGS, USAGE)? else { return Ok(()) };
     let request = Request::read(&given)?;
@@ -66,7 +66,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
 
 fn image(request: &Request, chain: &TransformChain, path: &Path, outputs: &mut Outputs) -> Result<(), CliError> {
     let Some(input) = &request.input else {
-        return Err(Refusal::new("--input", "is missing: an image to carry is expected").into());
+        return Err(Refusal::new("--input", "is missing; expected an image to resample").into());
     };
     let carrying = Carrying {
         input: input.clone(),
@@ -80,7 +80,7 @@ fn image(request: &Request, chain: &TransformChain, path: &Path, outputs: &mut O
     };
     let opened = carrying.open()?;
     if request.slices && !opened.grid().is_slice() {
-        let why = "has three dimensions, expected two by --dimensionality 2";
+        let why = "has three dimensions, but --dimensionality 2 expects two";
         return Err(Refusal::new(input.display(), why).into());
     }
     outputs.write(path, |path| opened.write(chain, path).map_err(CliError::from))
@@ -106,7 +106,7 @@ fn affine(
     outputs: &mut Outputs,
 ) -> Result<(), CliError> {
     let Some(whole) = chain.affine() else {
-        let why = "the transforms are not linear: a displacement field is among them";
+        let why = "the transforms contain a displacement field and cannot be written as one affine map";
         return Err(Refusal::new(format!("--output Linear[{}]", path.display()), why).into());
     };
     // The affines of a chain have inverses, but the determinant of their product may underflow.
@@ -131,11 +131,13 @@ fn composite(path: &Path, chain: &TransformChain, slices: bool) -> Result<(), Cl
 /// The grid of the reference image; of a series, the grid of one volume.
 fn reference(request: &Request) -> Result<Grid, CliError> {
     let Some(path) = &request.reference else {
-        return Err(Refusal::new("--reference-image", "is missing: an image whose grid the output gets").into());
+        return Err(
+            Refusal::new("--reference-image", "is missing; expected an image whose grid the output gets").into()
+        );
     };
     let grid = GridRule::Itk.inspect(path)?.grid;
     if request.slices && !grid.is_slice() {
-        let why = "has three dimensions, expected two by --dimensionality 2";
+        let why = "has three dimensions, but --dimensionality 2 expects two";
         return Err(Refusal::new(path.display(), why).into());
     }
     Ok(grid)

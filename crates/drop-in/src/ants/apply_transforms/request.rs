@@ -1,4 +1,4 @@
-//! A command line of `antsApplyTransforms` as plain data.
+//! The parsed command line of `antsApplyTransforms`.
 
 use std::path::{Path, PathBuf};
 
@@ -28,20 +28,21 @@ pub const FLAGS: &[Flag] = &[
     flag('v', "verbose"),
 ];
 
-/// The request: all options and file names of a command line.
+/// Parsed options and file names of a command line of `antsApplyTransforms`.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// Whether the images have two dimensions.
     pub slices: bool,
-    /// The image to resample.
+    /// Path of the image to resample.
     pub input: Option<PathBuf>,
     /// Contents of the input image: scalars, vectors, tensors or a series.
     pub kind: Kind,
-    /// The image whose grid the output gets.
+    /// Path of the image whose grid the output gets.
     pub reference: Option<PathBuf>,
     /// The output: an image, a displacement field or a transform.
     pub output: Option<Output>,
-    /// The transforms as listed: a point of the reference goes through the first one first.
+    /// The transforms in the order of the command line. A point of the reference image passes through the first
+    /// transform first.
     pub transforms: Vec<TransformFile>,
     /// Interpolation of the input image.
     pub reading: Reading,
@@ -56,9 +57,9 @@ pub struct Request {
 /// The output that the command writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// The resampled image, in this file.
+    /// The resampled image, written to this file.
     Image(PathBuf),
-    /// All transforms as one displacement field, in this file.
+    /// All transforms as one displacement field, written to this file.
     Field(PathBuf),
     /// All transforms as one affine map.
     Affine {
@@ -67,7 +68,7 @@ pub enum Output {
         /// Whether the inverse of the affine map is written.
         inverted: bool,
     },
-    /// All transforms one after the other in one composite file.
+    /// All transforms, stored one after the other in one composite file.
     Composite(PathBuf),
 }
 
@@ -90,7 +91,7 @@ impl Output {
         };
         let flag = value.parameter(1).map_or(Ok(false), |text| switch(&shown, text))?;
         if parameters.len() > 2 {
-            return refuse("expected at most two parts");
+            return refuse("expected at most two values in the brackets");
         }
         let output = match value.name.to_lowercase().as_str() {
             "" if flag => Output::Field(path),
@@ -120,7 +121,7 @@ impl Output {
 }
 
 impl Request {
-    /// Reads a command line.
+    /// Parses the flags of a command line.
     ///
     /// # Errors
     /// A value that is not understood or not supported.
@@ -139,7 +140,10 @@ impl Request {
         let outside = match last("default-value") {
             None => 0.0,
             Some(value) => number(value).ok_or_else(|| {
-                Refusal::new(format!("--default-value {}", value.text), "expected a number within single precision")
+                Refusal::new(
+                    format!("--default-value {}", value.text),
+                    "expected a number in the range of single precision",
+                )
             })?,
         };
         let transforms = given.iter().filter(|given| given.flag == "transform").flat_map(|given| &given.values);
@@ -167,7 +171,7 @@ fn transform(value: &Value) -> Result<TransformFile, Refusal> {
     value.text.parse().map_err(|error| Refusal::new(format!("--transform {}", value.text), error))
 }
 
-/// The storage type of this name. As in ANTs, an unknown name means the default.
+/// Returns the storage type of voxels with this name. As in ANTs, an unknown name means the default.
 fn stored(name: &str, default: Stored) -> Stored {
     match name.to_lowercase().as_str() {
         "char" => Stored::Int8,
@@ -188,7 +192,7 @@ fn kind(value: Option<&Value>, index: Option<&Value>, slices: bool) -> Result<Ki
         "2" | "tensor" if slices => {
             return Err(Refusal::new(
                 format!("--input-image-type {name}"),
-                "tensors of slices are not served, by ANTs neither",
+                "tensors of two-dimensional images are not served; ANTs does not support them either",
             ));
         }
         "2" | "tensor" => Kind::Tensor,

@@ -1,4 +1,4 @@
-//! The input files of the atlases, and the output files of a fusion.
+//! The input files of the atlases, and the output files of joint label fusion.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ impl Atlases {
         Ok(Atlases { images, labels })
     }
 
-    /// The image and label map of each atlas, as borrowed by the fusion.
+    /// The image and the label map of each atlas.
     pub fn all(&self) -> Vec<Atlas<'_>> {
         // Without label maps, one empty label map is used for all atlases.
         self.images.iter().zip(self.labels.iter().cycle()).map(|(image, labels)| Atlas { image, labels }).collect()
@@ -41,7 +41,7 @@ impl Atlases {
         self.labels.iter().collect()
     }
 
-    /// All labels inside a region except 0, in ascending order.
+    /// All labels of the atlases inside a region, except 0, in ascending order.
     pub fn labels_within(&self, region: Option<&[bool]>) -> Vec<i32> {
         let inside = |voxel: usize| region.is_none_or(|region| region.get(voxel).is_some_and(|inside| *inside));
         let voxels = self.labels.iter().flat_map(|map| map.voxels.iter().enumerate());
@@ -67,7 +67,8 @@ impl Numbered {
     /// More than one placeholder, or one of another form than `%d` and `%04d`.
     pub fn parse(text: &str) -> Result<Option<Numbered>, Refusal> {
         let Some((before, rest)) = text.split_once('%') else { return Ok(None) };
-        let refuse = || Refusal::new(text, "expected one place for a number such as %d or %04d");
+        let refuse =
+            || Refusal::new(text, "expected a file name with one placeholder for a number, such as %d or %04d");
         let (digits, after) = rest.split_once('d').ok_or_else(refuse)?;
         let digits = if digits.is_empty() { 0 } else { digits.parse().map_err(|_| refuse())? };
         if after.contains('%') || digits > 20 {
@@ -83,14 +84,14 @@ impl Numbered {
     }
 }
 
-/// The output files of a fusion; `None` for a file that was not requested.
+/// The output files of joint label fusion; `None` for a file that was not requested.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FusedFiles {
     /// File of the fused label map.
     pub labels: Option<PathBuf>,
     /// File of the fused image.
     pub intensities: Option<PathBuf>,
-    /// Files of the posteriors: for each label except 0, the share of the vote.
+    /// Files of the posteriors: for each label except 0, the label's share of the atlases' votes at each voxel.
     pub posteriors: Option<Numbered>,
 }
 
@@ -133,7 +134,7 @@ impl FusedFiles {
 /// Checks the name of an image to write.
 ///
 /// # Errors
-/// A name of another format.
+/// A name that does not end in .nii.gz or .nii.
 pub fn image_name(path: impl Into<PathBuf>) -> Result<PathBuf, Refusal> {
     let path = path.into();
     match is_nifti(&path) {

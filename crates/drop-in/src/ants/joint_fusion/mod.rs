@@ -22,13 +22,14 @@ const USAGE: &str = "\
 antsJointFusion -d 3 -t TARGET -g ATLAS … [-l LABELS …] -o LABELS | [LABELS,INTENSITIES,POSTERIORS%04d.nii.gz] [-p RADIUS]
                 [-s RADIUS] [-a ALPHA] [-b BETA] [-x MASK]
 
-Served by antsreg-gpu: one image a side. Atlases must lie on the target's grid. Without -l, -o INTENSITIES.
+Served by antsreg-gpu: one image for the target and for each atlas. Atlases must lie on the target's grid. Without -l, -o names the
+file of the fused intensities.
 ";
 
 /// Parses the arguments without running the command.
 ///
 /// # Errors
-/// A refusal.
+/// An argument that is wrong or not supported.
 pub fn read(words: &[String]) -> Result<(), Refusal> {
     Request::read(&words::parse(words, request::FLAGS)?).map(drop)
 }
@@ -36,7 +37,7 @@ pub fn read(words: &[String]) -> Result<(), Refusal> {
 /// Runs `antsJointFusion`.
 ///
 /// # Errors
-/// A refusal; files that cannot be read or written; atlases on another grid.
+/// An argument that is wrong or not supported; files that cannot be read or written; atlases on another grid.
 pub fn run(call: &Call) -> Result<(), CliError> {
     let Some(given) = words::read(&call.arguments, request::FLAGS, USAGE)? else { return Ok(()) };
     let Request { target, images, labels, mask, options, output, replaced } = Request::read(&given)?;
@@ -57,7 +58,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The voxels of a mask that are not 0. The mask lies on the target's grid.
+/// Returns for each voxel of the target whether the mask is not 0 there. The mask must lie on the target's grid.
 fn region(target: &Volume, mask: &Volume) -> Result<Vec<bool>, CliError> {
     same_grid("the target and the mask", &target.grid, &mask.grid)?;
     // ANTs truncates the values of a mask to integers.

@@ -1,4 +1,4 @@
-//! A command line of `antsJointFusion` as plain data.
+//! The parsed command line of `antsJointFusion`.
 
 use std::path::{Path, PathBuf};
 
@@ -28,15 +28,15 @@ pub const FLAGS: &[Flag] = &[
     flag('v', "verbose"),
 ];
 
-/// The request: all options and file names of a command line.
+/// Parsed options and file names of a command line of `antsJointFusion`.
 pub struct Request {
-    /// The target: the image that gets labels.
+    /// Path of the target, the image that gets labels.
     pub target: PathBuf,
-    /// The image of each atlas.
+    /// Path of the image of each atlas.
     pub images: Vec<PathBuf>,
-    /// The label map of each atlas; empty if only intensities are fused.
+    /// Path of the label map of each atlas; empty if only intensities are fused.
     pub labels: Vec<PathBuf>,
-    /// The mask of the voxels where labels are fused.
+    /// Path of the mask of the voxels where labels are fused.
     pub mask: Option<PathBuf>,
     /// The parameters of joint label fusion.
     pub options: JointOptions,
@@ -47,10 +47,10 @@ pub struct Request {
 }
 
 impl Request {
-    /// Reads the flags.
+    /// Parses the flags of a command line.
     ///
     /// # Errors
-    /// A refusal.
+    /// An argument that is wrong or not supported.
     pub fn read(given: &[Given]) -> Result<Request, Refusal> {
         let all = |flag: &'static str| words::all(given, flag);
         let last = |flag: &'static str| words::last(given, flag);
@@ -65,10 +65,10 @@ impl Request {
         }
         let mut replaced = Vec::new();
         if on("constrain-nonnegative") {
-            replaced.push("--constrain-nonnegative by weights of which those below 0 are set to 0".into());
+            replaced.push("--constrain-nonnegative is replaced: weights below 0 are set to 0".into());
         }
         if last("patch-metric").is_some_and(|value| !value.is("PC")) {
-            replaced.push("--patch-metric by PC, which compares normalised patches".into());
+            replaced.push("--patch-metric is replaced by PC, which compares normalised patches".into());
         }
         let images: Vec<PathBuf> = all("atlas-image").map(alone).collect::<Result<_, _>>()?;
         let labels: Vec<PathBuf> = all("atlas-segmentation").map(alone).collect::<Result<_, _>>()?;
@@ -77,7 +77,11 @@ impl Request {
             return Err(missing("--atlas-image"));
         }
         if !labels.is_empty() && images.len() != labels.len() {
-            let why = format!("expected as many label maps as atlases, found {} and {}", labels.len(), images.len());
+            let why = format!(
+                "expected as many label maps as atlases, found {} label maps and {} atlases",
+                labels.len(),
+                images.len()
+            );
             return Err(Refusal::new("--atlas-segmentation", why));
         }
         let defaults = JointOptions::default();
@@ -122,7 +126,7 @@ fn output(value: &Value, has_labels: bool) -> Result<FusedFiles, Refusal> {
         return Ok(files);
     }
     let named = |place: usize| value.parameter(place);
-    // The name may contain a number; each atlas has one image, so the number of the fused intensities is 1.
+    // The name may contain a placeholder for the number of the image. Each atlas has one image, so the number is 1.
     let intensities =
         named(1).map(|text| Ok(Numbered::parse(text)?.map_or_else(|| text.into(), |name| name.with(1))));
     files.intensities = intensities.transpose()?.map(|path: PathBuf| image_name(path)).transpose()?;
@@ -130,19 +134,20 @@ fn output(value: &Value, has_labels: bool) -> Result<FusedFiles, Refusal> {
         files.labels = named(0).map(image_name).transpose()?;
         if let Some(text) = named(2) {
             image_name(text)?;
-            let why = "expected a place for the label, such as posterior%04d.nii.gz";
+            let why = "expected a placeholder for the label, such as posterior%04d.nii.gz";
             files.posteriors = Some(Numbered::parse(text)?.ok_or_else(|| Refusal::new(text, why))?);
         }
     }
     Ok(files)
 }
 
-/// The path of a flag that allows one image, because only one image of each atlas is supported.
+/// Returns the path that a flag gives. Several images are refused, because only one image of each atlas is supported.
 fn alone(value: &Value) -> Result<PathBuf, Refusal> {
     match &value.parameters {
-        Some(parameters) if parameters.len() > 1 => {
-            Err(Refusal::not_served(&value.text, "use one image a side: several modalities are not fused"))
-        }
+        Some(parameters) if parameters.len() > 1 => Err(Refusal::not_served(
+            &value.text,
+            "use one image for the target and for each atlas: several modalities are not fused",
+        )),
         Some(_) => Ok(value.parameter(0).map_or_else(PathBuf::new, PathBuf::from)),
         None => Ok(PathBuf::from(&value.text)),
     }

@@ -1,5 +1,6 @@
-//! The script `antsJointLabelFusion.sh` without a shell: each atlas is registered to the target as by
-//! `antsRegistrationSyN.sh` or Quick, its labels are resampled, and all labels are fused as by `antsJointFusion`.
+//! The script `antsJointLabelFusion.sh` without a shell. Each atlas is registered to the target as by
+//! `antsRegistrationSyN.sh` or `antsRegistrationSyNQuick.sh`, its labels are resampled, and all labels are fused as by
+//! `antsJointFusion`.
 
 mod options;
 
@@ -24,13 +25,14 @@ Served by antsreg-gpu: -d 2|3  -o PREFIX  -t TARGET  -g ATLAS -l LABELS …  -m 
   -x majorityvoting|or|none|MASK
 
 Writes PREFIXLabels.nii.gz and PREFIXIntensity.nii.gz, or PREFIXMajorityVotingLabels.nii.gz. -c, -j, -r, -u, -v, -w and -z,
-about clusters, change nothing: atlases are registered one after the other, on this machine. An atlas whose
+which concern clusters, have no effect: atlases are registered one after the other, on this machine. An atlas whose
 PREFIXNAME_N_WarpedLabels.nii.gz exists is not registered again.
 ";
 
-/// With `-x majorityvoting`: a voxel is not fused if at least this share of the atlases has the same label.
+/// With `-x majorityvoting`, joint fusion leaves out voxels at which at least this share of the atlases has the same
+/// label.
 const CERTAIN: f32 = 0.8;
-/// Endings of the names of the files that `-k 1` keeps of each atlas.
+/// Endings of the names of each atlas's files that `-k 1` keeps.
 const OF_ATLAS: [&str; 6] = [
     "Warped.nii.gz",
     "InverseWarped.nii.gz",
@@ -43,7 +45,7 @@ const OF_ATLAS: [&str; 6] = [
 /// Parses the arguments without running the command.
 ///
 /// # Errors
-/// A refusal.
+/// An argument that is wrong or not supported.
 pub fn read(words: &[String]) -> Result<(), Refusal> {
     let options = Options::parse(words)?;
     let read = if options.quick { syn_script::read_quick } else { syn_script::read };
@@ -53,7 +55,7 @@ pub fn read(words: &[String]) -> Result<(), Refusal> {
 /// Runs `antsJointLabelFusion.sh`.
 ///
 /// # Errors
-/// A refusal; files that cannot be read or written; a registration that fails.
+/// An argument that is wrong or not supported; files that cannot be read or written; a registration that fails.
 pub fn run(call: &Call) -> Result<(), CliError> {
     if call.arguments.first().is_none_or(|word| word == "-h") {
         return print(HELP);
@@ -85,7 +87,8 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Registers an atlas and resamples its labels on the target, unless an earlier call has written these files.
+/// Registers an atlas and resamples its labels on the grid of the target, unless an earlier call has written these
+/// files.
 fn register(call: &Call, options: &Options, atlas: usize) -> Result<(), CliError> {
     let done = options.atlas_prefix(atlas) + "WarpedLabels.nii.gz";
     if Path::new(&done).exists() {

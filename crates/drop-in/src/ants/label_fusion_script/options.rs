@@ -11,7 +11,7 @@ use crate::ants::joint_fusion::{FusedFiles, Numbered};
 pub enum Mask {
     /// Voxels for which no label has the votes of nearly all atlases.
     Uncertain,
-    /// Voxels for which an atlas has a label.
+    /// Voxels for which at least one atlas has a label other than 0.
     AnyLabel,
     /// The whole target.
     None,
@@ -19,18 +19,18 @@ pub enum Mask {
     File(PathBuf),
 }
 
-/// The options of the script.
+/// The options of `antsJointLabelFusion.sh`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// Number of dimensions of the images: 2 or 3.
     pub dimension: String,
     /// Start of the names of all output files.
     pub prefix: String,
-    /// The target: the image that gets labels.
+    /// Path of the target, the image that gets labels.
     pub target: PathBuf,
-    /// The image of each atlas.
+    /// Path of the image of each atlas.
     pub images: Vec<PathBuf>,
-    /// The label map of each atlas.
+    /// Path of the label map of each atlas.
     pub labels: Vec<PathBuf>,
     /// Whether labels are chosen by majority vote, without joint fusion.
     pub by_majority: bool,
@@ -49,10 +49,10 @@ pub struct Options {
 }
 
 impl Options {
-    /// Reads the arguments.
+    /// Parses the arguments of the script.
     ///
     /// # Errors
-    /// A refusal.
+    /// An argument that is wrong or not supported.
     pub fn parse(words: &[String]) -> Result<Options, Refusal> {
         let mut options = Options {
             dimension: "3".into(),
@@ -83,7 +83,7 @@ impl Options {
                 "-q" => options.quick = switch()?,
                 "-f" => options.single = switch()?,
                 "-p" => {
-                    let why = "expected a place for the label, such as posterior%04d.nii.gz";
+                    let why = "expected a placeholder for the label, such as posterior%04d.nii.gz";
                     options.posteriors = Some(Numbered::parse(value)?.ok_or_else(|| Refusal::new(value, why))?);
                 }
                 "-y" => options.transform = value.into(),
@@ -104,7 +104,9 @@ impl Options {
         }
         let (images, labels) = (self.images.len(), self.labels.len());
         if images < 2 || images != labels {
-            let why = format!("expected two or more atlases with as many label maps, found {images} and {labels}");
+            let why = format!(
+                "expected two or more atlas images and as many label maps, found {images} images and {labels} label maps"
+            );
             return Err(Refusal::new("-g and -l", why));
         }
         Ok(())
@@ -170,7 +172,7 @@ fn mask(value: &str) -> Result<Mask, Refusal> {
         "majorityvoting" => Ok(Mask::Uncertain),
         "or" => Ok(Mask::AnyLabel),
         "none" => Ok(Mask::None),
-        "otsu" => Err(Refusal::not_served("-x otsu", "use -x majorityvoting, or, none or a mask")),
+        "otsu" => Err(Refusal::not_served("-x otsu", "use -x majorityvoting, -x or, -x none or -x MASK")),
         file => Ok(Mask::File(file.into())),
     }
 }

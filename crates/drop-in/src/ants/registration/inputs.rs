@@ -1,4 +1,4 @@
-//! The images, masks and starts of a plan, read from their files.
+//! Reads the images, masks and initial transforms of a registration from their files.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,7 +18,8 @@ use super::plan::Plan;
 use super::request::{Landmark, Request, StartRequest};
 use crate::engine::Task;
 
-/// The transforms that precede the stages, as listed: a point goes through the first one first.
+/// The initial transforms, which precede the stages, in the order of the command line. A point passes through the first
+/// transform first.
 pub struct Starts {
     /// Each transform, and whether it was derived from two images instead of read from a file.
     pub steps: Vec<(Transform, bool)>,
@@ -59,7 +60,8 @@ impl Starts {
         (!steps.is_empty()).then(|| TransformChain::from(steps))
     }
 
-    /// The transforms from the first displacement field on, with the grid of that field; `None` if all are affine.
+    /// The initial transforms from the first displacement field on, with the grid of this field; `None` if all initial
+    /// transforms are affine.
     pub fn rest(&self) -> Option<(&Grid, TransformChain)> {
         let place = self.steps.iter().position(|(step, _)| as_affine(step).is_none())?;
         let Transform::Displacement(field) = &self.steps[place].0 else { return None };
@@ -76,7 +78,7 @@ pub fn as_affine(transform: &Transform) -> Option<AffineTransform> {
     }
 }
 
-/// The translation from a landmark of the fixed image to that of the moving image.
+/// Returns the translation from a landmark of the fixed image to the same landmark of the moving image.
 fn between(images: &[PathBuf; 2], landmark: Landmark) -> Result<AffineTransform, CliError> {
     let point = |path: &PathBuf| {
         Ok::<_, CliError>(match landmark {
@@ -92,7 +94,7 @@ fn between(images: &[PathBuf; 2], landmark: Landmark) -> Result<AffineTransform,
     Ok(AffineTransform { translation: moving - fixed, ..AffineTransform::identity() })
 }
 
-/// All data that a registration reads.
+/// All data that a call of `antsRegistration` reads.
 pub struct Inputs {
     /// The images, masks and options of the registration.
     pub task: Task,
@@ -104,7 +106,7 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// Reads the files that a plan needs.
+    /// Reads the input files of a request and its plan.
     ///
     /// # Errors
     /// Files that cannot be read or do not fit each other.
@@ -153,7 +155,7 @@ impl Inputs {
     }
 }
 
-/// Resamples images and their masks through a chain of transforms on a grid.
+/// Resamples images and their masks on the grid `onto`, through a chain of transforms.
 fn carried(images: &[Arc<Volume>], mask: &Mask, onto: &Grid, chain: &TransformChain) -> (Vec<Arc<Volume>>, Mask) {
     let carry = |image: &Arc<Volume>, how| Arc::new(apply::resample(image, onto, chain, how, 0.0));
     let nearest = |mask: &Arc<Volume>| carry(mask, apply::Interpolation::Nearest);
@@ -178,11 +180,11 @@ pub fn files(request: &Request, plan: &Plan) -> Vec<PathBuf> {
 /// Refuses the output of the inverse image if an initial transform has no inverse.
 ///
 /// # Errors
-/// A refusal.
+/// An argument that is wrong or not supported.
 pub fn check_inverse(request: &Request, starts: &Starts) -> Result<(), Refusal> {
     if request.output.inverse_warped.is_some() && starts.rest().is_some() {
-        let why = "the inverse image through an initial warp, which has no inverse, is not served";
-        return Err(Refusal::new("--output", why).instead("leave the inverse image out"));
+        let why = "the inverse-warped image is not served with an initial displacement field, which has no inverse";
+        return Err(Refusal::new("--output", why).instead("leave the inverse-warped image out"));
     }
     Ok(())
 }

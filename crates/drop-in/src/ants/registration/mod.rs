@@ -1,5 +1,5 @@
-//! The command `antsRegistration`: its stages are run by the stages of this program, and its outputs have the names
-//! and numbers of ANTs.
+//! The command `antsRegistration`: runs its stages by the stages of this program, and gives its outputs the names and
+//! numbers that ANTs gives.
 
 mod flags;
 mod inputs;
@@ -32,14 +32,15 @@ antsRegistration, served by antsreg-gpu. The options are those of ANTs:
   -r FILE | [FILE,0|1] | [FIXED,MOVING,0|1|2]  -q FIXED_START  -x MASK | [FIXED,MOVING]  -w [LOW,HIGH]  -u 0|1  -g AxBxC  -v 0|1
   and for each stage  -t Translation|Rigid|Similarity|Affine|SyN[...]  -m CC|Mattes|MI|GC|MeanSquares|Demons[...]
                       -c [ITERATIONS,THRESHOLD,WINDOW]  -f FACTORS  -s SIGMAS(vox|mm)
-What cannot be honoured is refused. One line on standard error says what was replaced. The environment: ANTSREG_DEVICE=cpu|cuda|cuda:N,
+Options that cannot be honoured are refused. One line on standard error lists the options that other methods replace.
+Environment variables: ANTSREG_DEVICE=cpu|cuda|cuda:N,
 ANTSREG_FALLBACK=1, ITK_GLOBAL_DEFAULT_NUMBER_OF_THREADS.
 ";
 
 /// Runs `antsRegistration`.
 ///
 /// # Errors
-/// A refusal; a registration that fails.
+/// An argument that is wrong or not supported; a registration that fails.
 pub fn run(call: &Call) -> Result<(), CliError> {
     let Some(given) = words::read(&call.arguments, flags::FLAGS, HELP)? else { return Ok(()) };
     let request = read::request(&given)?;
@@ -54,7 +55,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
 /// Parses the arguments without running the command.
 ///
 /// # Errors
-/// A refusal.
+/// An argument that is wrong or not supported.
 pub fn read(arguments: &[String]) -> Result<(), Refusal> {
     let request = read::request(&words::parse(arguments, flags::FLAGS)?)?;
     // The plan needs the shape of the fixed image, which limits the levels. No image is read here, so a typical shape
@@ -70,8 +71,8 @@ fn register(call: &Call, request: &Request, plan: &Plan) -> Result<Description, 
         let files = Files::of(request, plan, &inputs.starts);
         files.check(&inputs::files(request, plan))?;
         if inputs.starts.rest().is_some() || !request.fixed_starts.is_empty() {
-            // The warped images are not computed by the stages, whose images may have been resampled through initial
-            // transforms.
+            // The stages see images that were resampled through initial transforms, so the stages do not compute the
+            // warped images. They are resampled later from the original images.
             inputs.task.options.images = None;
         }
         Ok::<_, CliError>((inputs, files))

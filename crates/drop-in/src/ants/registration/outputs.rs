@@ -1,10 +1,8 @@
 //! The outputs of a registration, named and numbered as in ANTs.
 //!
-//! ANTs keeps a list of transforms: the initial transforms in reverse order of the command line, then the transforms
-//! of the
-//! stages. If the list is collapsed, successive linear transforms become one. The number in an output name is the
-//! position in
-//! that list.
+//! ANTs keeps a list of transforms: the initial transforms in reverse order of the command line, then the transforms of
+//! the stages. If the list is collapsed, successive linear transforms become one. The number in an output name is the
+//! position in that list.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -42,9 +40,9 @@ enum What {
     Warp { inverse: bool },
     /// All transforms in one composite file, or the inverses of all transforms.
     Composite { inverse: bool },
-    /// The moving image on the fixed grid.
+    /// The moving image, resampled on the grid of the fixed image.
     Warped,
-    /// The fixed image on the moving grid.
+    /// The fixed image, resampled on the grid of the moving image.
     InverseWarped,
 }
 
@@ -62,9 +60,9 @@ pub struct Found<'a> {
     pub warp: Option<&'a DisplacementField>,
     /// The inverse of `warp`.
     pub inverse_warp: Option<&'a DisplacementField>,
-    /// The moving image on the fixed grid.
+    /// The moving image, resampled on the grid of the fixed image.
     pub warped: Option<&'a Volume>,
-    /// The fixed image on the moving grid.
+    /// The fixed image, resampled on the grid of the moving image.
     pub inverse_warped: Option<&'a Volume>,
     /// Centre of rotation with which affine maps are written, RAS mm.
     pub centre: Point3<f64>,
@@ -99,7 +97,8 @@ impl Files {
                 (false, Entry::Start(place)) => starts.steps[place].1.then_some("DerivedInitialMovingTranslation"),
                 (false, Entry::Warp) => None,
             };
-            // With a composite file, ANTs writes only those single transforms that it has derived itself.
+            // If a composite file is written, ANTs writes only those single transforms to other files that ANTs itself
+            // has derived from the images.
             let derived = name == Some("DerivedInitialMovingTranslation");
             if output.composite && !derived {
                 continue;
@@ -134,7 +133,7 @@ impl Files {
     /// Checks that the outputs can be written and are no inputs.
     ///
     /// # Errors
-    /// The first name that is refused.
+    /// An output file that cannot be written or is an input.
     pub fn check(&self, inputs: &[PathBuf]) -> Result<(), CliError> {
         Ok(outputs::check(self.0.iter().map(|(path, _)| path), inputs)?)
     }
@@ -212,7 +211,8 @@ impl<'a> Found<'a> {
         match entry {
             Entry::Start(place) => as_affine(&self.starts.steps[place].0).unwrap_or(identity),
             Entry::Linear(n) => {
-                // The map of this stage alone: the composition after the stage without the composition before it.
+                // The affine of this stage alone: the composition after the stage, followed by the inverse of the
+                // composition before the stage.
                 let before = if n == 0 { self.starts.affine() } else { self.affines[n - 1] };
                 before.inverse().map_or(identity, |back| back.after(&self.affines[n]))
             }
@@ -220,7 +220,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// The affine of the stages composed with the affine starts before the first field.
+    /// The affine of the linear stages, composed with the initial affines before the first displacement field.
     pub fn affine(&self) -> AffineTransform {
         self.affines.last().copied().unwrap_or_else(|| self.starts.affine())
     }

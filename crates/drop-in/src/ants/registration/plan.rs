@@ -1,4 +1,5 @@
-//! Converts a request to stages of the libraries, and lists which of its parts are replaced.
+//! Converts a request of `antsRegistration` to stages of this program, and lists the options that other methods
+//! replace.
 
 use std::path::PathBuf;
 
@@ -10,13 +11,13 @@ use antsreg_register::{Options, Stage, WarpedImages};
 use super::request::{Landmark, MetricKind, Request, StageRequest, StartRequest, TransformRequest};
 use super::syn;
 
-/// The plan of a registration: a request of ANTs in options of this program.
+/// The plan of a registration: a request of `antsRegistration`, expressed in options of this program.
 pub struct Plan {
-    /// The stages and the requested results. The start is not known yet.
+    /// The stages and the requested results. The initial transform is read later.
     pub options: Options,
     /// Paths of fixed and moving images. Linear stages use the first pair.
     pub pairs: Vec<[PathBuf; 2]>,
-    /// Masks of the stages of `options`: none, one pair for all, or one for each.
+    /// Masks of the fixed and the moving image: none, one pair for all stages of `options`, or one pair for each stage.
     pub masks: Vec<[Option<PathBuf>; 2]>,
     /// The linear transforms of the request, in order.
     pub linear: Vec<LinearStage>,
@@ -35,10 +36,10 @@ pub struct LinearStage {
     pub stage: Option<usize>,
 }
 
-/// Plans a request for images whose first fixed image has this grid.
+/// Makes the plan of a request. `grid` is the grid of the first fixed image.
 ///
 /// # Errors
-/// Stages that cannot be combined, or are out of range.
+/// Stages that cannot be combined; values out of range.
 pub fn plan(request: &Request, grid: &Grid) -> Result<Plan, Refusal> {
     let first_deformable = request.stages.iter().position(|stage| !stage.is_linear()).unwrap_or(request.stages.len());
     let (linear, deformable) = request.stages.split_at(first_deformable);
@@ -47,7 +48,8 @@ pub fn plan(request: &Request, grid: &Grid) -> Result<Plan, Refusal> {
             .instead("put the linear stages first"));
     }
     if deformable.len() > 1 && !request.collapse {
-        let why = "the transforms of several SyN stages are found together, and cannot be written apart";
+        let why =
+            "several SyN stages compute one common transform, which cannot be written as one file for each stage";
         return Err(Refusal::new("--collapse-output-transforms 0", why).instead("leave it out"));
     }
     let mut plan = Plan {
@@ -76,9 +78,11 @@ pub fn plan(request: &Request, grid: &Grid) -> Result<Plan, Refusal> {
         let options = linear_options(&running, searches(request) && is_first, grid);
         let names = running.iter().map(|stage| stage.text.as_str()).collect::<Vec<_>>().join(" and ");
         let (dof, cost) = (options.dof.number(grid.is_slice()), options.cost.words());
-        plan.replaced.push(format!("the schedule of {names} by one search over {dof} degrees of freedom by {cost}"));
+        plan.replaced.push(format!(
+            "the schedule of {names} is replaced by one search over {dof} degrees of freedom with {cost}"
+        ));
         if running.iter().any(|stage| stage.metrics.len() > 1) {
-            plan.replaced.push(format!("all metrics of {names} by the first"));
+            plan.replaced.push(format!("all metrics of {names} are replaced by the first metric"));
         }
         plan.options.stages.push(Stage::Linear(options));
         masks_of.push(position(request, last));
@@ -101,8 +105,8 @@ fn position(request: &Request, stage: &StageRequest) -> usize {
     request.stages.iter().position(|other| std::ptr::eq(other, stage)).unwrap_or(0)
 }
 
-/// The groups of linear stages that are run as one stage: all of them if the outputs do not separate them, else each
-/// alone.
+/// Returns groups of linear stages. The stages of a group are run as one stage. All linear stages are one group, unless
+/// each needs an output file of its own.
 fn runs<'a>(linear: &'a [StageRequest], request: &Request) -> Vec<&'a [StageRequest]> {
     match request.collapse || request.per_stage || linear.is_empty() {
         true => Some(linear).filter(|run| !run.is_empty()).into_iter().collect(),
@@ -110,8 +114,8 @@ fn runs<'a>(linear: &'a [StageRequest], request: &Request) -> Vec<&'a [StageRequ
     }
 }
 
-/// Whether the start is only a guess from the positions of the images. Then the first linear stage also searches for
-/// the orientation.
+/// Whether all initial transforms are translations between the centres of the images. Then the first linear stage also
+/// searches for the orientation.
 fn searches(request: &Request) -> bool {
     let guessed = |start: &StartRequest| matches!(start, StartRequest::Between(_, Landmark::Centre | Landmark::Mass));
     !request.starts.is_empty() && request.starts.iter().all(guessed)
@@ -171,14 +175,14 @@ fn pairs(linear: &[StageRequest], deformable: &[StageRequest]) -> Result<Vec<[Pa
     if let Some(stage) = first_linear {
         let own = &stage.metrics[0].images;
         let Some(place) = pairs.iter().position(|pair| pair == own) else {
-            return Err(refuse(stage, "a linear stage of images that SyN does not have is not served"));
+            return Err(refuse(stage, "a linear stage of images that no SyN stage has is not served"));
         };
         pairs[..=place].rotate_right(1);
     }
     Ok(pairs)
 }
 
-/// The warped images that the registration computes. Other interpolations are computed afterwards.
+/// The warped images that the registration computes. Images with other interpolations are computed afterwards.
 fn images(request: &Request) -> Option<WarpedImages> {
     use antsreg_kernels::apply;
     use antsreg_register::Interpolation;

@@ -29,7 +29,7 @@ pub fn request(given: &[Given]) -> Result<Request, Refusal> {
     let masks = masks(given)?;
     if masks.len() > 1 && masks.len() != stages.len() {
         let why = format!("found {} masks for {} stages", masks.len(), stages.len());
-        return Err(Refusal::new("--masks", why).instead("give one for all stages, or one for each"));
+        return Err(Refusal::new("--masks", why).instead("give one mask for all stages, or one for each stage"));
     }
     Ok(Request {
         slices,
@@ -71,7 +71,7 @@ fn start(flag: &str, value: &Value) -> Result<StartRequest, Refusal> {
         _ => Err(Refusal::new(option(), format!("expected 0, 1 or 2 after both images, found `{text}`"))),
     };
     let file = |path: &str, inverted| {
-        // ITK writes the name of the identity with a capital letter.
+        // ITK writes the name of the identity transform with a capital letter.
         let path = if path.eq_ignore_ascii_case("identity") { "identity" } else { path };
         StartRequest::File(TransformFile { path: path.into(), inverted })
     };
@@ -105,7 +105,7 @@ fn masks(given: &[Given]) -> Result<Vec<[Option<PathBuf>; 2]>, Refusal> {
 
 fn output(given: &[Given]) -> Result<Output, Refusal> {
     let Some(value) = last(given, "output") else {
-        return Err(Refusal::new("--output", "is missing, expected the start of the outputs' names"));
+        return Err(Refusal::new("--output", "is missing; expected the start of the names of the output files"));
     };
     let image = |place: usize| value.parameter(place).map(PathBuf::from);
     let prefix = match &value.parameters {
@@ -125,7 +125,7 @@ fn winsorise(value: &Value) -> Result<Option<(f64, f64)>, Refusal> {
         }
         _ => Err(Refusal::new(
             format!("--winsorize-image-intensities {}", value.text),
-            "expected two shares of the voxels such as [0.005,0.995]",
+            "expected two quantiles from 0 to 1, such as [0.005,0.995]",
         )),
     }
 }
@@ -147,7 +147,7 @@ fn interpolation(value: &Value) -> Result<apply::Interpolation, Refusal> {
         "welchwindowedsinc" => Ok(apply::Interpolation::WindowedSinc(Window::Welch)),
         "multilabel" | "genericlabel" | "gaussian" => {
             Err(Refusal::new(option(), "is not served for the images of a registration")
-                .instead("warp them with antsApplyTransforms"))
+                .instead("resample the images with antsApplyTransforms"))
         }
         _ => Err(Refusal::new(option(), "expected Linear, NearestNeighbor, BSpline or LanczosWindowedSinc")),
     }

@@ -1,4 +1,4 @@
-//! A command line of `antsRegistration` as plain data.
+//! The parsed command line of `antsRegistration`.
 
 use std::path::PathBuf;
 
@@ -6,17 +6,18 @@ use antsreg_kernels::apply;
 use antsreg_register::linear::Dof;
 use antsreg_study::transforms::TransformFile;
 
-/// The request: all options and file names of a command line.
+/// Parsed options and file names of a command line of `antsRegistration`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
     /// Whether the images have two dimensions.
     pub slices: bool,
     /// The stages, in order.
     pub stages: Vec<StageRequest>,
-    /// The initial moving transforms, as listed: a point goes through the first one first.
+    /// The initial moving transforms in the order of the command line. A point passes through the first transform
+    /// first.
     pub starts: Vec<StartRequest>,
-    /// The initial fixed transforms, in the order listed: a point goes through the first one first. The stages see
-    /// the fixed images through them; no output contains them.
+    /// The initial fixed transforms in the order of the command line. A point passes through the first transform first.
+    /// Fixed images are resampled through these transforms before the stages. No output contains them.
     pub fixed_starts: Vec<StartRequest>,
     /// Masks of the fixed and moving image: none, one pair for all stages, or one pair for each stage.
     pub masks: Vec<[Option<PathBuf>; 2]>,
@@ -44,9 +45,9 @@ pub struct Request {
 pub struct Output {
     /// Start of the names of transform files.
     pub prefix: String,
-    /// The moving image on the fixed grid.
+    /// File of the moving image, resampled on the grid of the fixed image.
     pub warped: Option<PathBuf>,
-    /// The fixed image on the moving grid.
+    /// File of the fixed image, resampled on the grid of the moving image.
     pub inverse_warped: Option<PathBuf>,
     /// Whether all transforms are written to one file, and their inverses to another file.
     pub composite: bool,
@@ -57,7 +58,7 @@ pub struct Output {
 pub enum StartRequest {
     /// A transform read from a file, or its inverse.
     File(TransformFile),
-    /// The translation that brings a landmark of the first (fixed) image to that of the second (moving) image.
+    /// The translation from a landmark of the first (fixed) image to the same landmark of the second (moving) image.
     Between([PathBuf; 2], Landmark),
 }
 
@@ -68,11 +69,11 @@ pub enum Landmark {
     Centre,
     /// The centre of mass of the intensities.
     Mass,
-    /// The first voxel.
+    /// The centre of the first voxel.
     Origin,
 }
 
-/// A stage of a registration.
+/// A stage of a registration, as requested on the command line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StageRequest {
     /// The transform as given on the command line, for messages.
@@ -89,7 +90,8 @@ pub struct StageRequest {
     pub threshold: f64,
     /// Number of iterations over which the slope is measured.
     pub window: usize,
-    /// Weights by which a linear stage's parameters, or the components of the updates of a warp, may change.
+    /// Weights of `--restrict-deformation`: for the parameters of a linear stage, or for the components of a warp's
+    /// updates.
     pub restrict: Option<Vec<f64>>,
 }
 
@@ -100,16 +102,16 @@ pub enum TransformRequest {
     Linear(Dof),
     /// SyN: length of a step, variances of the smoothing of updates and of the whole field, voxels and voxels².
     Syn {
-        /// Gradient step of SyN.
+        /// Gradient step of SyN, voxels.
         step: f64,
-        /// Variance of the smoothing of updates.
+        /// Variance of the smoothing of updates, voxels².
         update_variance: f64,
-        /// Variance of the smoothing of the whole field.
+        /// Variance of the smoothing of the whole field, voxels².
         total_variance: f64,
     },
 }
 
-/// A metric of a stage.
+/// A similarity metric of a stage.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MetricRequest {
     /// The kind of similarity metric.
@@ -122,7 +124,7 @@ pub struct MetricRequest {
     pub size: Option<usize>,
 }
 
-/// Metrics of ANTs.
+/// Kinds of similarity metrics in ANTs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetricKind {
     /// Windowed cross-correlation.
@@ -150,19 +152,19 @@ impl MetricKind {
     }
 }
 
-/// A level of a stage.
+/// A resolution level of a stage.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LevelRequest {
     /// Largest number of iterations.
     pub iterations: usize,
     /// Factor by which the image is reduced along each axis.
     pub shrink: usize,
-    /// Standard deviation of the smoothing, in the unit of the stage.
+    /// Standard deviation of the smoothing, in mm or voxels (`sigmas_in_mm` of the stage).
     pub sigma: f64,
 }
 
 impl StageRequest {
-    /// Whether any level has at least one iteration.
+    /// Whether any level of the stage has at least one iteration.
     pub fn runs(&self) -> bool {
         self.levels.iter().any(|level| level.iterations > 0)
     }

@@ -1,4 +1,5 @@
-//! Reads the flags of the stages: transform, metrics, convergence, shrink factors, sigmas.
+//! Reads the flags of `antsRegistration` that belong to a stage: transform, metrics, convergence, shrink factors,
+//! sigmas.
 
 use antsreg_console::Refusal;
 use antsreg_register::linear::Dof;
@@ -49,7 +50,7 @@ pub fn read(given: &[Given], slices: bool) -> Result<Vec<StageRequest>, Refusal>
         }
     }
     if groups.is_empty() {
-        return Err(Refusal::new("--transform", "is missing, expected at least one stage"));
+        return Err(Refusal::new("--transform", "is missing; expected at least one stage"));
     }
     let restrictions: Vec<&Value> =
         given.iter().filter(|given| given.flag == "restrict-deformation").flat_map(|given| &given.values).collect();
@@ -81,7 +82,7 @@ fn stage(group: &Group, restrict: Option<&Value>, slices: bool) -> Result<StageR
     if iterations.len() != factors.len() || iterations.len() != sigmas.len() {
         let (a, b, c) = (iterations.len(), factors.len(), sigmas.len());
         let why = format!("{of} has {a} levels by --convergence, {b} by --shrink-factors, {c} by --smoothing-sigmas");
-        return Err(Refusal::new("--convergence", why).instead("give all three for the same levels"));
+        return Err(Refusal::new("--convergence", why).instead("give all three flags the same number of levels"));
     }
     let levels = iterations.into_iter().zip(factors).zip(sigmas);
     let metrics = group.metrics.iter().map(|value| metric(value));
@@ -117,7 +118,7 @@ fn transform(value: &Value) -> Result<TransformRequest, Refusal> {
             total_variance: number(2, 0.0)?,
         }),
         "bsplinesyn" => Err(Refusal::new(option(), "BSplineSyN is not served")
-            .instead("SyN[gradientStep,3,0] is, or ANTSREG_FALLBACK=1 to run the next antsRegistration on PATH")),
+            .instead("use SyN[gradientStep,3,0], or ANTSREG_FALLBACK=1 to run the next antsRegistration on PATH")),
         "bspline"
         | "ffd"
         | "gaussiandisplacementfield"
@@ -147,7 +148,10 @@ fn metric(value: &Value) -> Result<MetricRequest, Refusal> {
         _ => return Err(refuse("expected CC, MI, Mattes, GC, MeanSquares or Demons".into())),
     };
     let image = |place: usize, which: &str| {
-        value.parameter(place).map(Into::into).ok_or_else(|| refuse(format!("expected the {which} image first")))
+        value
+            .parameter(place)
+            .map(Into::into)
+            .ok_or_else(|| refuse(format!("expected the {which} image in the brackets")))
     };
     let images = [image(0, "fixed")?, image(1, "moving")?];
     let number = |place: usize, what: &str| {
@@ -158,7 +162,7 @@ fn metric(value: &Value) -> Result<MetricRequest, Refusal> {
     let size = match kind {
         MetricKind::Cc => number(3, "a radius")?,
         MetricKind::Mattes => number(3, "a number of bins")?,
-        // ANTs ignores this parameter of these metrics, and command lines contain any text there.
+        // For these metrics ANTs ignores this parameter, and command lines contain any text there.
         MetricKind::Gc | MetricKind::MeanSquares | MetricKind::Demons => None,
     };
     if let Some(strategy) = value.parameter(4)
@@ -174,7 +178,8 @@ fn metric(value: &Value) -> Result<MetricRequest, Refusal> {
     })
 }
 
-/// Reads iterations of each level, convergence threshold, and window of the convergence test in iterations.
+/// Reads the value of `--convergence`: iterations of each level, convergence threshold, and window of the convergence
+/// test in iterations.
 fn convergence(value: &Value) -> Result<(Vec<usize>, f64, usize), Refusal> {
     let option = || format!("--convergence {}", value.text);
     let iterations = value.parameter(0).unwrap_or(&value.name);
@@ -213,7 +218,7 @@ fn restriction(value: &Value, transform: &Value, slices: bool) -> Result<Option<
         true if weights.len() == axes => Ok(Some(weights)),
         true => Err(Refusal::new(option, format!("expected {axes} numbers"))),
         false => Err(Refusal::new(option, format!("a restriction of {} is not served", transform.text))
-            .instead("restrict SyN alone: 1x1x1 leaves a linear stage free")),
+            .instead("restrict only SyN stages; 1x1x1 does not restrict a linear stage")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Converts the SyN stages of a request to options of the library.
+//! Converts the SyN stages of a request of `antsRegistration` to options of the SyN library.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ const RADIUS: usize = 4;
 /// Number of bins of mutual information in ANTs if the command line gives none.
 const BINS: usize = 32;
 
-/// The options of a SyN stage.
+/// Returns the options of a SyN stage.
 ///
 /// # Errors
 /// Metrics of one stage that differ in their radius or bins; values out of range.
@@ -34,10 +34,10 @@ pub fn options(
     metrics.sort_by_key(|metric| pairs.iter().position(|pair| *pair == metric.images));
     if metrics.iter().any(|metric| metric.weight == 0.0) {
         let option = format!("--metric of {}", stage.text);
-        return Err(Refusal::new(option, "a weight of 0").instead("leave this metric out"));
+        return Err(Refusal::new(option, "a metric with the weight 0 is not served").instead("leave this metric out"));
     }
     for metric in metrics.iter().filter(|metric| !matches!(metric.kind, MetricKind::Cc | MetricKind::Mattes)) {
-        replaced.push(format!("{} of {} by CC of radius {RADIUS}", metric.kind.name(), stage.text));
+        replaced.push(format!("{} of {} is replaced by CC of radius {RADIUS}", metric.kind.name(), stage.text));
     }
     let sized = |mutual: bool, default: usize, what: &str| {
         let of_kind = metrics.iter().filter(|metric| (metric.kind == MetricKind::Mattes) == mutual);
@@ -46,9 +46,12 @@ pub fn options(
         match sizes.find(|size| Some(*size) != first) {
             None => Ok(first.unwrap_or(default)),
             Some(other) => {
-                let why =
-                    format!("metrics of one stage with {what} of {} and {other} are not served", first.unwrap_or(0));
-                Err(Refusal::new(format!("--metric of {}", stage.text), why).instead(format!("give all one {what}")))
+                let why = format!(
+                    "metrics of one stage with a {what} of {} and {other} are not served",
+                    first.unwrap_or(0)
+                );
+                Err(Refusal::new(format!("--metric of {}", stage.text), why)
+                    .instead(format!("give all metrics of the stage the same {what}")))
             }
         }
     };
@@ -61,7 +64,7 @@ pub fn options(
         if fits != level.shrink {
             let shape = grid.shape;
             replaced.push(format!(
-                "shrink factor {} of {} by {fits}, as the image has {shape:?} voxels",
+                "shrink factor {} of {} is replaced by {fits}, because the image has {shape:?} voxels",
                 level.shrink, stage.text
             ));
         }
@@ -78,13 +81,13 @@ pub fn options(
         gradient_step: step,
         update_variance,
         total_variance,
-        radius: sized(false, RADIUS, "a radius")?,
-        bins: sized(true, BINS, "a number of bins")?,
+        radius: sized(false, RADIUS, "radius")?,
+        bins: sized(true, BINS, "number of bins")?,
         restrict: restriction(stage),
         levels: stage.levels.iter().map(level).collect(),
         sigmas_mm: stage.sigmas_in_mm.then(|| stage.levels.iter().map(|level| level.sigma).collect()),
         convergence: match stage.threshold {
-            // A negative threshold is below every slope. A window that is never full switches the test off.
+            // A negative threshold switches the convergence test off: the window of the test is longer than any level.
             threshold if threshold < 0.0 => Convergence { window: most.max(1) + 1, threshold: 0.0 },
             threshold => Convergence { window: stage.window.max(2), threshold },
         },
@@ -96,12 +99,12 @@ pub fn options(
     Ok(options)
 }
 
-/// Weights for the components of updates. ITK's axes are the axes of this program with some signs changed, which does
-/// not affect weights.
+/// Returns the weights for the components of updates. ITK's axes are the axes of this program with some signs changed,
+/// which does not affect weights.
 fn restriction(stage: &StageRequest) -> [f64; 3] {
     match stage.restrict.as_deref() {
         Some([x, y, z]) => [*x, *y, *z],
-        // The third component of slices is never moved.
+        // Displacements of slices have no third component, so its weight has no effect.
         Some([x, y]) => [*x, *y, 1.0],
         _ => [1.0; 3],
     }

@@ -23,14 +23,14 @@ flirt -in MOVING -ref FIXED [-out IMAGE] [-omat MATRIX] [-init MATRIX] [-dof 6|7
 flirt -in MOVING -ref FIXED -applyxfm -init MATRIX -out IMAGE
 flirt -in MOVING -ref FIXED -applyisoxfm MM -init MATRIX -out IMAGE
 
-Served by antsreg-gpu: its affine stage takes the place of FLIRT's. COST is corratio, mutualinfo, normmi, normcorr, leastsq or,
+Served by antsreg-gpu: its affine stage replaces FLIRT's search. COST is corratio, mutualinfo, normmi, normcorr, leastsq or,
 with -wmseg, bbr.
 ";
 
 /// Runs `flirt`.
 ///
 /// # Errors
-/// A refusal; files that cannot be read or written; a registration that fails.
+/// An argument that is wrong or not supported; files that cannot be read or written; a registration that fails.
 pub fn run(call: &Call) -> Result<(), CliError> {
     if call.arguments.is_empty() || call.arguments.iter().any(|word| word == "-help" || word == "-h") {
         return print(USAGE);
@@ -49,7 +49,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     };
     let (affine, device) = match request.task {
         Asked::Register(ref options) => register(call, &request, start, options)?,
-        // If no matrix is given, the identity in FSL's coordinates is applied.
+        // If no initial matrix is given, the identity in FSL's coordinates is applied.
         _ => (start.or_else(|| fsl::to_world(&Matrix4::identity(), &fixed, &moving)), Description::Cpu),
     };
     let singular = || Refusal::new("-init", "the matrix is singular");
@@ -81,7 +81,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
 /// Parses the arguments without running the command.
 ///
 /// # Errors
-/// A refusal.
+/// An argument that is wrong or not supported.
 pub fn read(words: &[String]) -> Result<(), Refusal> {
     Request::read(words).map(drop)
 }
@@ -108,7 +108,7 @@ fn register(
             fixed = fixed.with_white_matter(inputs::image(path)?);
         }
         if request.planar && !(fixed.grid().is_slice() && moving.grid().is_slice()) {
-            return Err(Refusal::not_served("-2D", "use it for images of one slice").into());
+            return Err(Refusal::not_served("-2D", "use -2D only for images of one slice").into());
         }
         let options = Options {
             start: start.map_or(Start::CentreOfMass, Start::Transform),
@@ -124,7 +124,8 @@ fn register(
     Ok((Some(done.found.affine), done.device))
 }
 
-/// The resampling of the moving image on a grid, in the type of its file or the requested type.
+/// Describes the resampling of the moving image on a grid. Voxels get the requested storage type, or the type of the
+/// moving image's file.
 fn carrying(request: &Request, onto: Grid) -> Result<Carrying, CliError> {
     let reader = PlanesReader::open(GridRule::Sform, &request.moving)?;
     let stored = request.stored.unwrap_or(reader.stored());

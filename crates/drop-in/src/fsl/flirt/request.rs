@@ -1,4 +1,4 @@
-//! A command line of `flirt` as plain data.
+//! The parsed command line of `flirt`.
 
 use std::path::{Path, PathBuf};
 
@@ -10,22 +10,22 @@ use antsreg_study::apply::Reading;
 
 use crate::fsl::names;
 
-/// The request: all options and file names of a command line.
+/// Parsed options and file names of a command line of `flirt`.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// Path of the fixed image (`-ref`).
     pub fixed: PathBuf,
     /// Path of the moving image (`-in`).
     pub moving: PathBuf,
-    /// Output file of the moving image on the fixed grid.
+    /// Output file of the moving image, resampled on the fixed grid.
     pub out: Option<PathBuf>,
     /// Output file of the matrix.
     pub omat: Option<PathBuf>,
     /// The matrix from which the search starts, or which is applied.
     pub origin: Origin,
-    /// The task: to search for a matrix, or to apply a matrix.
+    /// The task: a search for a matrix, or the application of a matrix.
     pub task: Task,
-    /// White matter of the fixed image, for the boundary cost.
+    /// Path of the white-matter segmentation of the fixed image, for boundary-based registration.
     pub white_matter: Option<PathBuf>,
     /// Weight images of the fixed and the moving image, used as masks.
     pub weights: [Option<PathBuf>; 2],
@@ -46,9 +46,9 @@ pub struct Request {
 /// The matrix from which a search starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// The translation that aligns the centres of mass.
+    /// The translation that aligns the centres of mass of both images.
     Centres,
-    /// The alignment given by the headers.
+    /// The alignment given by the headers of both images.
     Headers,
     /// The matrix in this file.
     Matrix(PathBuf),
@@ -57,15 +57,15 @@ pub enum Origin {
 /// The task of a call of `flirt`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Task {
-    /// To search for a matrix with these options.
+    /// Search for a matrix with these options.
     Register(Options),
-    /// To apply the initial matrix without a search.
+    /// Application of the initial matrix, without a search.
     Apply,
-    /// The matrix is applied, with an output grid of cubic voxels of this size, mm.
+    /// Application of the initial matrix, with an output grid of cubic voxels of this size, mm.
     ApplyIsotropic(f64),
 }
 
-/// Options of FLIRT's own search that have no effect here, with the number of their values.
+/// Options of FLIRT's own search, which have no effect here, each with the number of its values.
 const WITHOUT_EFFECT: [(&str, usize); 12] = [
     ("-anglerep", 1),
     ("-bins", 1),
@@ -81,7 +81,7 @@ const WITHOUT_EFFECT: [(&str, usize); 12] = [
     ("-interactive", 0),
 ];
 
-/// Options that are not supported, each with what can be used instead.
+/// Options that are not supported, each with advice on what to use instead.
 const REFUSED: [(&str, &str); 8] = [
     ("-wmcoords", "use -wmseg"),
     ("-wmnorms", "use -wmseg"),
@@ -153,7 +153,7 @@ impl Reader {
             for _ in 0..*count {
                 value(option, words)?;
             }
-            self.replaced.push(format!("{option} by the search's own settings"));
+            self.replaced.push(format!("{option} is replaced by the settings of this program's search"));
             return Ok(());
         }
         if let Some((_, instead)) = REFUSED.iter().find(|(name, _)| *name == option) {
@@ -201,7 +201,7 @@ impl Reader {
             "nearestneighbour" => Ok(Reading::Nearest),
             "spline" => Ok(Reading::Spline(SplineOrder::CUBIC)),
             "sinc" => {
-                self.replaced.push("the sinc's Hanning window by Hamming's, of radius 3".into());
+                self.replaced.push("the sinc's Hanning window is replaced by a Hamming window of radius 3".into());
                 Ok(Reading::Sinc(Window::Hamming))
             }
             _ => Err(Refusal::new(format!("-interp {name}"), "expected trilinear, nearestneighbour, sinc or spline")),
@@ -214,7 +214,7 @@ impl Reader {
             "hanning" | "h" => Ok(()),
             "blackman" | "b" => {
                 self.replaced.retain(|replaced| !replaced.starts_with("the sinc's"));
-                self.replaced.push("the sinc's width by a radius of 3".into());
+                self.replaced.push("the sinc's width is replaced by a radius of 3".into());
                 self.reading = Some(Reading::Sinc(Window::Blackman));
                 Ok(())
             }
@@ -223,7 +223,7 @@ impl Reader {
     }
 
     fn request(self) -> Result<Request, Refusal> {
-        let missing = |option: &str| Refusal::new(option, "is missing: an image is expected");
+        let missing = |option: &str| Refusal::new(option, "is missing; expected an image");
         self.check_boundary()?;
         let options = self.options();
         let boundary = matches!(&options, Options { boundary: Some(_), .. });
@@ -232,11 +232,11 @@ impl Reader {
         if let (Some(TypedCost::Search(search)), Some(TypedCost::Search(cost))) = (self.search_cost, self.cost)
             && search != cost
         {
-            replaced.push(format!("-searchcost by the cost of the whole search, {cost}"));
+            replaced.push(format!("-searchcost is replaced by the cost of the whole search, {cost}"));
         }
         let asymmetric = self.ranges.iter().flatten().any(|[low, high]| *low != -*high);
         if asymmetric {
-            replaced.push("the search's ranges by symmetric ones around them".into());
+            replaced.push("the search's ranges are replaced by symmetric ranges that contain them".into());
         }
         let task = match (apply, isotropic) {
             (_, Some(size_mm)) => Task::ApplyIsotropic(size_mm),
@@ -268,13 +268,13 @@ impl Reader {
         })
     }
 
-    /// The options of the search.
+    /// Returns the options of the linear search.
     fn options(&self) -> Options {
         let of_search = |cost: &TypedCost| match cost {
             TypedCost::Search(cost) => Some(*cost),
             TypedCost::Boundary => None,
         };
-        // The cost of the search before a boundary-based registration suits an EPI and a T1 image.
+        // Boundary-based registration aligns EPI with T1, so the search before it uses normalised mutual information.
         let usual = if self.has_boundary() { Cost::NormalisedMutualInformation } else { Cost::CorrelationRatio };
         let searched = [self.cost, self.search_cost].iter().flatten().find_map(of_search);
         let cost = searched.unwrap_or(usual);
@@ -287,33 +287,38 @@ impl Reader {
                 range_degrees: if self.planar { [0.0, 0.0, ranges[2]] } else { ranges },
                 coarse_step_degrees: self.steps[0].unwrap_or(defaults.coarse_step_degrees),
                 fine_step_degrees: self.steps[1].unwrap_or(defaults.fine_step_degrees),
-                // A narrowed range of angles excludes the alignment of principal axes, which may lie outside it.
+                // If a range of angles is given, principal axes are not used, because their alignment may lie outside
+                // the range.
                 principal_axes: self.ranges.iter().all(Option::is_none),
             }),
         };
         let dof = if self.planar { Dof::Rigid6 } else { self.dof.unwrap_or(Dof::Affine12) };
-        // As in FLIRT's own schedule for the boundary cost, there is no search before it if a matrix is given.
+        // As in FLIRT's schedule for boundary-based registration, no search precedes it if an initial matrix is given.
         let from_start = self.init.is_some() || self.headers || search == Search::None;
         let boundary = self.has_boundary().then_some(Boundary { from_start, ..self.boundary });
         Options { dof, search, boundary, ..Options::of(cost) }
     }
 
-    /// Whether the boundary cost was given.
+    /// Whether the cost of boundary-based registration (`bbr`) was given.
     fn has_boundary(&self) -> bool {
         [self.cost, self.search_cost].contains(&Some(TypedCost::Boundary))
     }
 
-    /// Refuses the boundary cost without white matter, and with schedules other than FLIRT's own for this cost.
+    /// Refuses boundary-based registration without a white-matter segmentation, and schedules other than FLIRT's own
+    /// schedule for it.
     fn check_boundary(&self) -> Result<(), Refusal> {
         let boundary = self.has_boundary() && !self.apply && self.isotropic.is_none();
         if boundary && self.white_matter.is_none() {
-            return Err(Refusal::new("-wmseg", "is missing: bbr needs the white matter of the -ref image"));
+            return Err(Refusal::new(
+                "-wmseg",
+                "is missing; the cost bbr needs a white-matter segmentation of the -ref image",
+            ));
         }
         let named = |path: &PathBuf| path.file_name().is_some_and(|name| name == "bbr.sch");
         match &self.schedule {
             Some(path) if !(self.has_boundary() && named(path)) => Err(Refusal::not_served(
                 format!("-schedule {}", path.display()),
-                "leave it out: the search has a schedule of its own; bbr.sch goes with -cost bbr",
+                "leave -schedule out: this program's search has its own schedule; bbr.sch needs -cost bbr",
             )),
             _ => Ok(()),
         }

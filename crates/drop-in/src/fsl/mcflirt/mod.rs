@@ -1,4 +1,4 @@
-//! `mcflirt`: motion correction of a series.
+//! The command `mcflirt`: motion correction of a time series.
 
 mod outputs;
 mod request;
@@ -16,13 +16,13 @@ const USAGE: &str = "\
 mcflirt -in SERIES [-out SERIES] [-refvol N | -reffile IMAGE | -meanvol] [-dof 6|7|9|12] [-cost normcorr|leastsquares|corratio|normmi]
         [-mats] [-plots] [-rmsabs] [-rmsrel] [-stats] [-spline_final | -nn_final | -sinc_final] …
 
-Served by antsreg-gpu: its motion correction takes the place of MCFLIRT's.
+Served by antsreg-gpu: its motion correction replaces MCFLIRT's.
 ";
 
 /// Runs `mcflirt`.
 ///
 /// # Errors
-/// A refusal; files that cannot be read or written; a volume that cannot be aligned.
+/// An argument that is wrong or not supported; files that cannot be read or written; a volume that cannot be aligned.
 pub fn run(call: &Call) -> Result<(), CliError> {
     if call.arguments.is_empty() || call.arguments.iter().any(|word| word == "-help" || word == "-h") {
         return print(USAGE);
@@ -51,7 +51,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
 /// Parses the arguments without running the command.
 ///
 /// # Errors
-/// A refusal.
+/// An argument that is wrong or not supported.
 pub fn read(words: &[String]) -> Result<(), Refusal> {
     Request::read(words).map(drop)
 }

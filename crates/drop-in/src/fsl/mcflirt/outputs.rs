@@ -1,4 +1,4 @@
-//! Files of `mcflirt`, by MCFLIRT's names and in FSL's coordinates.
+//! Output files of `mcflirt`, with MCFLIRT's names and in FSL's coordinates.
 
 use std::path::{Path, PathBuf};
 
@@ -12,11 +12,11 @@ use nalgebra::{Point3, Rotation3};
 use super::request::{Asked, Request};
 use crate::fsl::names;
 
-/// The images and matrices. Names of images have the suffix before their extension; all others have it after the name that was
-/// typed, extension included.
+/// Returns the names of the output images and matrices. In names of images, the suffix stands before the extension. In
+/// other names, the suffix stands after the name given on the command line, including its extension.
 ///
 /// # Errors
-/// A format of the environment that is not served.
+/// `FSLOUTPUTTYPE` names a format that is not supported.
 pub fn names(request: &Request) -> Result<Names, Refusal> {
     let Request { output, asked, .. } = request;
     let image = |wanted: bool, suffix: &str| {
@@ -40,10 +40,10 @@ fn beside(request: &Request, suffix: &str) -> PathBuf {
     format!("{}{suffix}", request.output).into()
 }
 
-/// Writes the tables of the motion that were asked for.
+/// Writes the requested tables of motion.
 ///
 /// # Errors
-/// A grid without a volume; a file that cannot be written.
+/// A matrix without an inverse; a file that cannot be written.
 pub fn write_tables(request: &Request, found: &mut Found) -> Result<(), CliError> {
     let Asked { parameters, absolute, relative, .. } = request.asked;
     // The matrices of MCFLIRT map points of the volume to points of the reference.
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn rows_are_angles_and_shifts_in_fsl_s_coordinates() {
-        // FSL's matrix of a turn by 0.1 about z, and a shift, about the middle of the image.
+        // FSL's matrix of a rotation by 0.1 rad about z around the point `world`, and a shift.
         let grid = Grid::axis_aligned([20, 30, 10], [2.0, 2.0, 3.0]);
         let (sine, cosine) = 0.1f64.sin_cos();
         let turn = Matrix3::new(cosine, sine, 0.0, -sine, cosine, 0.0, 0.0, 0.0, 1.0);

@@ -1,4 +1,4 @@
-//! A command line of `mcflirt` as plain data.
+//! The parsed command line of `mcflirt`.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use antsreg_study::motion::{Cost, ReferenceVolume};
 
 use crate::fsl::names;
 
-/// The request: all options and file names of a command line.
+/// Parsed options and file names of a command line of `mcflirt`.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// Path of the series.
@@ -23,13 +23,13 @@ pub struct Request {
     pub dof: Dof,
     /// The cost function that is minimised.
     pub cost: Cost,
-    /// How volumes are read between voxels.
+    /// Interpolation of the volumes.
     pub reading: Reading,
     /// The requested outputs in addition to the corrected series.
     pub asked: Asked,
     /// Whether progress is shown.
     pub verbose: bool,
-    /// Options of MCFLIRT that this program replaces by its own methods, in words.
+    /// Descriptions of the options of MCFLIRT that this program replaces by its own methods.
     pub replaced: Vec<String>,
 }
 
@@ -48,7 +48,7 @@ pub struct Asked {
     pub statistics: bool,
 }
 
-/// Options of MCFLIRT's own search that change nothing here, and how many values follow them.
+/// Options of MCFLIRT's own search, which have no effect here, each with the number of its values.
 const WITHOUT_EFFECT: [(&str, usize); 8] = [
     ("-bins", 1),
     ("-scaling", 1),
@@ -60,12 +60,15 @@ const WITHOUT_EFFECT: [(&str, usize); 8] = [
     ("-forcescaling", 0),
 ];
 
-/// Options that are not supported, each with what can be used instead.
+/// Options that are not supported, each with advice on what to use instead.
 const REFUSED: [(&str, &str); 5] = [
-    ("-init", "leave it out: volumes start from the reference and from their neighbours"),
+    (
+        "-init",
+        "leave -init out: the alignment of a volume starts from the reference and from the volume's neighbours",
+    ),
     ("-gdt", "leave it out"),
     ("-edge", "leave it out"),
-    ("-2d", "use it for volumes, not for slices"),
+    ("-2d", "leave -2d out, and give a series of volumes"),
     ("-i", "use -in"),
 ];
 
@@ -73,7 +76,7 @@ impl Request {
     /// Reads a command line.
     ///
     /// # Errors
-    /// An option that is not understood or not served.
+    /// An option that is not understood or not supported.
     pub fn read(words: &[String]) -> Result<Request, Refusal> {
         let (mut input, mut output, mut mean) = (None, None, false);
         let mut request = Request {
@@ -94,7 +97,7 @@ impl Request {
                 for _ in 0..*count {
                     value()?;
                 }
-                request.replaced.push(format!("{option} by the search's own settings"));
+                request.replaced.push(format!("{option} is replaced by the settings of this program's search"));
                 continue;
             }
             if let Some((_, instead)) = REFUSED.iter().find(|(name, _)| *name == option) {
@@ -120,18 +123,18 @@ impl Request {
                 "-nn_final" => request.reading = Reading::Nearest,
                 "-sinc_final" => {
                     request.reading = Reading::Sinc(Window::Hamming);
-                    request.replaced.push("the sinc by one of radius 3 with Hamming's window".into());
+                    request.replaced.push("the sinc is replaced by a sinc of radius 3 with a Hamming window".into());
                 }
                 "-verbose" | "-v" => request.verbose = number(option, value()?)? > 0,
                 _ => return Err(Refusal::new(option, "is no option of mcflirt")),
             }
         }
         let Some((name, input)) = input else {
-            return Err(Refusal::new("-in", "is missing: a series is expected"));
+            return Err(Refusal::new("-in", "is missing; expected a series"));
         };
         request.output = output.map_or_else(|| format!("{}_mcf", names::stem(name)), str::to_owned);
         request.input = input;
-        // As in MCFLIRT, the mean takes precedence over other options that name a reference.
+        // As in MCFLIRT, `-meanvol` takes precedence over other options that name a reference.
         if mean {
             request.reference = ReferenceVolume::Mean;
         }
