@@ -1,4 +1,4 @@
-//! Measures the times of SyN's operations on one thread of the processor: `cargo bench -p antsreg-kernels --bench
+//! Measures the times of the operations of SyN on one processor thread: `cargo bench -p antsreg-kernels --bench
 //! cpu_kernels`.
 
 mod operands;
@@ -8,7 +8,7 @@ use std::time::Instant;
 use antsreg_kernels::{Backend, CcDerivative, CcParameters, Cpu, Error, InversionLimits, Sampling};
 use operands::{brain, field, turn};
 
-/// Shape of the volumes: larger than the caches, small enough for many rounds.
+/// Shape of the test volumes. They are larger than the caches, but small enough for many rounds.
 const SHAPE: [usize; 3] = [117, 149, 95];
 const ROUNDS: usize = 12;
 
@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(pool.install(run)?)
 }
 
-/// Times `work` and reports the fastest of many rounds, because other load on the machine can only slow rounds down.
+/// Measures `work` in many rounds and reports the shortest time. Other load on the machine can only make rounds slower.
 fn timed(name: &str, mut work: impl FnMut() -> Result<(), Error>) -> Result<(), Error> {
     let mut fastest = f64::INFINITY;
     for _ in 0..ROUNDS {
@@ -46,7 +46,7 @@ fn run() -> Result<(), Error> {
     timed("advance both", || Cpu.advance_both([&first, &second], [&second, &first], 0.2, [&mut out, &mut other]))?;
     for steps in [1, 2] {
         let limits = InversionLimits { steps, tolerance_voxels: 0.0, untouched_voxels: 0.0 };
-        // The two fields are used in turn, so that each inversion starts from the inverse of the other field.
+        // The two fields are inverted in turn. So each inversion starts from the inverse of the other field.
         let mut fields = [&first, &second].into_iter().cycle();
         timed(&format!("invert, steps: {steps}"), || {
             fields.next().map_or(Ok(()), |field| Cpu.invert(field, &mut out, &limits))

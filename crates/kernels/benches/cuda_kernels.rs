@@ -1,5 +1,5 @@
-//! Measures the time of each kernel on a CUDA device for volumes of a 1 mm brain, and compares it with the time to
-//! copy the same bytes: `cargo bench -p antsreg-kernels --bench cuda_kernels`.
+//! Measures the time of each kernel on a CUDA device for volumes of a 1 mm brain, and compares this time with the time
+//! to copy as many bytes: `cargo bench -p antsreg-kernels --bench cuda_kernels`.
 
 mod operands;
 
@@ -12,9 +12,10 @@ use antsreg_kernels::{
 use nalgebra::Matrix3;
 use operands::{brain, field, noise, turn};
 
-/// Shape of a brain at 1 mm.
+/// Shape of a brain image at 1 mm.
 const SHAPE: [usize; 3] = [162, 214, 167];
-/// Number of sets of operands that are used in turn. Together they are larger than the cache.
+/// Number of sets of operands. The measurements use the sets in turn, because together they are larger than the
+/// device's cache.
 const SETS: usize = 4;
 const ROUNDS: usize = 24;
 
@@ -135,7 +136,7 @@ fn run() -> Result<(), Error> {
     joint_histograms(&cuda, bandwidth, &images, &map)
 }
 
-/// Times two rounds of relaxation: a round that examines all voxels, and the following round.
+/// Measures two rounds of relaxation: a round that examines all voxels, and the round after it.
 fn relaxing(cuda: &Cuda, bandwidth: f64, fields: &[Field]) -> Result<(), Error> {
     let limits = RelaxLimits { smallest_jacobian: 0.01, largest_residual_voxels: 0.45 };
     const FREE: [[f32; 3]; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
@@ -194,7 +195,7 @@ fn cross_correlation(cuda: &Cuda, bandwidth: f64, images: &[Image], outs: &mut [
 
 fn mutual_information(cuda: &Cuda, bandwidth: f64, images: &[Image], outs: &mut [Field]) -> Result<(), Error> {
     let [first, second, ..] = outs else { return Ok(()) };
-    // The images are noise everywhere, a head in an empty volume, and an empty volume.
+    // Three kinds of images: noise everywhere, a head in an empty volume, and an empty volume.
     let heads = images.iter().map(|image| head(cuda, image)).collect::<Result<Vec<_>, _>>()?;
     let empty = cuda.image(SHAPE)?;
     for bins in [32, 64, 128] {
@@ -214,7 +215,7 @@ fn mutual_information(cuda: &Cuda, bandwidth: f64, images: &[Image], outs: &mut 
     Ok(())
 }
 
-/// The part of an image inside an ellipsoid of a third of the volume; 0 outside.
+/// A copy of the image that is 0 outside an ellipsoid in the middle, which fills a third of the volume.
 fn head(cuda: &Cuda, image: &Image) -> Result<Image, Error> {
     let mut voxels = cuda.download(image)?;
     for (n, voxel) in voxels.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! Checks, without a device, that the committed code of kernels is the code that was last tested on a device.
+//! Checks, without a device, that the committed kernels are the kernels that were last tested on a device.
 
 mod code_digest;
 

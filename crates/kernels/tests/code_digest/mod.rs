@@ -1,9 +1,10 @@
-//! Computes the digest of a crate's compiled kernels.
+//! Computes a digest of a crate's compiled kernels.
 
 use antsreg_kernels::cuda::Code;
 use sha2::{Digest, Sha256};
 
-/// The SHA-256 digest of names, PTX and machine code, in the given order, which is that of the names.
+/// The SHA-256 digest of the names, the PTX and the machine code of kernels. The kernels must be in the order of their
+/// names.
 pub fn digest<'a>(code: impl IntoIterator<Item = &'a Code>) -> String {
     let mut hash = Sha256::new();
     for code in code {

@@ -1,4 +1,4 @@
-//! Tests that costs of several transforms are equal whether computed in one call or one by one.
+//! Tests that the costs of several transforms are equal whether they are computed in one call or one by one.
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{Backend, Cpu, JointParameters, JointSampling};
@@ -9,8 +9,8 @@ use super::scene;
 const FIXED: [usize; 3] = [20, 17, 12];
 const MOVING: [usize; 3] = [30, 28, 26];
 
-/// Test image: noise in the middle of a constant volume. The constant has many binary digits, so that sums of its
-/// square are rounded.
+/// Test image: noise in the middle of a constant volume. The constant has many binary digits, so sums of its square are
+/// rounded.
 fn island(shape: [usize; 3], seed: u64) -> Vec<f32> {
     let [nx, ny, nz] = shape;
     let inside = |at: usize, n: usize| (n / 3..2 * n / 3).contains(&at);

@@ -1,4 +1,4 @@
-//! Tests of the contrast across a surface against its definition.
+//! Tests of the operation that computes the contrast across a surface, against its definition.
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{Backend, ContrastRule, Cpu};
@@ -8,10 +8,11 @@ use super::naive::{self, trilinear};
 use super::scene::{self, Random};
 
 const MOVING: [usize; 3] = [29, 33, 17];
-/// Number of points: more than a chunk.
+/// Number of test points on the surface: more than one chunk of the backend's sums.
 const COUNT: usize = 2500;
 
-/// Test points: both sides of each point, mm about the middle of the image, and its weight.
+/// Test points on a surface: for each point, the sampling positions on both sides (mm from the middle of the image) and
+/// the weight.
 fn points() -> Vec<([f64; 3], [f64; 3], f64)> {
     let mut random = Random::new(11);
     (0..COUNT)
@@ -34,7 +35,8 @@ fn image(points: &[([f64; 3], [f64; 3], f64)]) -> <Cpu as Backend>::Image {
     Cpu.upload([points.len(), ContrastRule::ROWS, 1], &rows).unwrap()
 }
 
-/// The product over the axes of the distance from the border, at most 1 each; 0 outside.
+/// Expected weight of a position in voxels: the product over the axes of the distance from the border, limited to 1; 0
+/// outside the image.
 fn ramp(at: [f64; 3]) -> f64 {
     (0..3).map(|axis| at[axis].min(MOVING[axis] as f64 - 1.0 - at[axis]).clamp(0.0, 1.0)).product()
 }
@@ -75,8 +77,8 @@ fn contrasts_are_what_their_definition_says() {
                 }
             }
             for (found, expected) in [found.weight, found.signed, found.unsigned].into_iter().zip(expected) {
-                // Tolerance: positions have errors of 1e-5 voxel; with a slope of 0.5 these become 1e-2 if both sides
-                // are dark. A mean just at the limit may count or not.
+                // The tolerance allows for errors of 1e-5 voxel in positions. With a slope of 0.5, these become errors
+                // of 1e-2 if both sides are dark. A point whose mean intensity is at the limit may count or not.
                 assert!((found - expected).abs() <= 2e-4 * COUNT as f64, "{found} for {expected}, {slope}");
             }
             let outside = !map.translation.y.is_finite() || map.translation.y > 1e3;

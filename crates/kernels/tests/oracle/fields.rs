@@ -6,7 +6,7 @@ use super::naive::{self, displaced, field_at, index, on_border};
 use super::scene::{self, SHAPES, voxels};
 use super::worst;
 
-/// Tolerance: coordinates in single precision, and trilinear interpolation of vectors of up to 3 voxels.
+/// Tolerance for coordinates in single precision and trilinear interpolation of vectors of up to 3 voxels.
 const INTERPOLATION: f64 = 1e-4;
 
 type Field = <Cpu as Backend>::Field;
@@ -15,7 +15,7 @@ fn uploaded(shape: [usize; 3], vectors: &[[f32; 3]]) -> Field {
     Cpu.upload_field(shape, vectors).unwrap()
 }
 
-/// Smooths a field in one call together with a second field, and returns the smoothed first field.
+/// Smooths a field with the operation that takes two fields, and returns the smoothed field.
 fn smoothed(shape: [usize; 3], vectors: &[[f32; 3]], variance: f64) -> Vec<[f32; 3]> {
     let (mut field, mut other) = (uploaded(shape, vectors), uploaded(shape, vectors));
     let [mut scratch, mut other_scratch] = Cpu.field_pair(shape).unwrap();
@@ -43,7 +43,7 @@ fn vectors_are_turned_on_their_way_in_and_out() {
         let in_voxels = downloaded(&Cpu.upload_field_in(shape, &vectors, &matrix).unwrap());
         let in_millimetres = Cpu.download_field_in(&uploaded(shape, &vectors), &matrix, None).unwrap();
         for found in [in_voxels, in_millimetres] {
-            // Tolerance: three products of up to 7 in single precision.
+            // The tolerance is the rounding error of three products of up to 7 in single precision.
             assert!(worst(found.as_flattened(), expected()) < 2e-6, "shape {shape:?}");
         }
     }
@@ -61,13 +61,14 @@ fn fields_are_rounded_in_millimetres() {
         let (exact, found) = (in_mm(&field, None), in_mm(&field, Some(step as f32)));
         let nearest = |value: &f32| (f64::from(*value) / step).round_ties_even() * step;
         assert!(found.as_flattened().iter().copied().map(f64::from).eq(exact.as_flattened().iter().map(nearest)));
-        // The field is rounded in voxels; downloaded in mm, there is nothing left to be rounded.
+        // `round_field` rounds displacements to multiples of the step in mm. So a download of its result in mm must not
+        // round anything.
         let rounded = Cpu.round_field(&field, [&there, &back], step as f32).unwrap();
         let expected = found.iter().flat_map(|mm| {
             let voxels = to_mm.try_inverse().unwrap() * nalgebra::Vector3::from(mm.map(f64::from));
             <[f64; 3]>::from(voxels)
         });
-        // Tolerance: three products of up to 7 in single precision.
+        // The tolerance is the rounding error of three products of up to 7 in single precision.
         assert!(worst(downloaded(&rounded).as_flattened(), expected) < 2e-6, "shape {shape:?}");
         assert_eq!(in_mm(&rounded, Some(step as f32)), found);
     }
@@ -105,12 +106,12 @@ fn updates_are_measured_and_added() {
         let (first, other) = (scene::rough_field(shape, 2.5, 8), scene::rough_field(shape, 0.4, 9));
         let square: f64 = first.iter().flatten().map(|c| f64::from(*c).powi(2)).sum();
         let mut field = uploaded(shape, &first);
-        // Tolerance: both sums are in double precision.
+        // The tolerance is small, because both sums are computed in double precision.
         assert!((Cpu.magnitude(&field).unwrap() / square.sqrt() - 1.0).abs() < 1e-12, "shape {shape:?}");
         Cpu.add_scaled(&mut field, &uploaded(shape, &other), -1.7).unwrap();
         let expected = first.iter().flatten().zip(other.iter().flatten());
         let expected = expected.map(|(a, b)| f64::from(*a) - 1.7 * f64::from(*b));
-        // Tolerance: the scale, the product and the sum are rounded to single precision.
+        // The tolerance allows for three roundings to single precision: of the scale, the product and the sum.
         assert!(worst(downloaded(&field).as_flattened(), expected) < 1e-6, "shape {shape:?}");
     }
     assert_eq!(Cpu.magnitude(&Cpu.field(SHAPES[0]).unwrap()).unwrap(), 0.0);
@@ -127,7 +128,7 @@ fn compose_and_advance_follow_the_displaced_point() {
         let (first_field, then_field) = (uploaded(shape, &first), uploaded(shape, &then));
         let mut composed = Cpu.field(shape).unwrap();
         Cpu.compose(&first_field, &then_field, &mut composed).unwrap();
-        // For the other side the roles are exchanged: the second field is advanced along the first field.
+        // The operation advances two fields at once. Here the roles of the fields are exchanged for the second result.
         let other_longest = longest_of(&first);
         let [mut advanced, mut other] = Cpu.field_pair(shape).unwrap();
         Cpu.advance_both([&first_field, &then_field], [&then_field, &first_field], -0.3, [&mut advanced, &mut other])
@@ -161,8 +162,8 @@ fn advancing_by_nothing_changes_nothing() {
 fn invert_finds_the_inverse_even_where_space_is_stretched() {
     let limits = InversionLimits { steps: 20, tolerance_voxels: 0.01, untouched_voxels: 0.0 };
     for shape in SHAPES {
-        // A steepness of 0.4 has small derivatives; with 0.6, derivatives exceed 1 and plain fixed-point iteration
-        // diverges.
+        // With a steepness of 0.4, the derivatives of the field are small. With 0.6, some derivatives exceed 1, and a
+        // plain fixed-point iteration diverges.
         for steepness in [0.4, 0.6] {
             let field = uploaded(shape, &scene::smooth_field(shape, steepness));
             let mut jacobian = Cpu.image(shape).unwrap();
@@ -207,7 +208,7 @@ fn on_its_own_grid_a_field_is_multiplied_by_the_matrix_and_by_nothing_else() {
             Cpu.resize_field(&field, &AffineTransform::identity(), matrix, &mut out).unwrap();
             downloaded(&out)
         };
-        // The last voxel along an axis is interpolated as the end of a cell, a + 1·(b − a), which is rounded.
+        // The last voxel along an axis is interpolated as the end of a cell, a + 1·(b − a). This expression is rounded.
         let last = |voxel: [usize; 3]| (0..3).any(|axis| shape[axis] > 1 && voxel[axis] + 1 == shape[axis]);
         for held in 0..3 {
             let weights = Vector3::from_fn(|axis, _| if axis == held { 0.0 } else { 1.0 });
@@ -221,7 +222,7 @@ fn on_its_own_grid_a_field_is_multiplied_by_the_matrix_and_by_nothing_else() {
         }
         let matrix = Matrix3::new(0.75, 0.4, -0.2, 0.1, 0.25, 0.3, -0.3, 0.5, 0.125);
         let expected = vectors.iter().flat_map(|u| <[f64; 3]>::from(matrix * Vector3::from(u.map(f64::from))));
-        // Tolerance: sums of three products of up to 3 in single precision.
+        // The tolerance is the rounding error of sums of three products of up to 3 in single precision.
         assert!(worst(turned(&matrix).as_flattened(), expected) < 2e-6, "shape {shape:?}");
     }
 }
@@ -238,7 +239,7 @@ fn jacobian_is_the_determinant_of_the_derivatives() {
             let derivative = Matrix3::from_fn(|row, column| rows[row][column]);
             (Matrix3::identity() + derivative).determinant()
         });
-        // Tolerance: products of three single-precision numbers of at most 2.
+        // The tolerance is the rounding error of products of three numbers of at most 2 in single precision.
         assert!(worst(&Cpu.download(&out).unwrap(), expected) < 1e-5, "shape {shape:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! The sums of fits against their definition.
+//! Tests of the sums for the fit of a volume by functions (motion correction), against their definition.
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::apply::BSpline;
@@ -9,10 +9,11 @@ use super::naive;
 use super::scene::{self, Random};
 
 const SHAPE: [usize; 3] = [29, 33, 17];
-/// More than a chunk.
+/// Number of test points: more than one chunk of the backend's sums.
 const COUNT: usize = 2500;
 
-/// Coordinates about the middle of a volume, some beyond it, and the functions of each point.
+/// Test points: for each, its coordinates relative to the middle of a volume, in voxels, and the values of the
+/// functions there. Some points lie outside the volume.
 fn points(functions: usize) -> Vec<([f64; 3], Vec<f64>)> {
     let mut random = Random::new(21);
     let single = |value: f64| f64::from(value as f32);
@@ -76,9 +77,11 @@ fn sums_are_what_their_definition_says() {
                     }
                 }
             }
-            // Of random points none lies nearer to a margin than the rounding of its place.
+            // The counts must be equal: no random point is so close to the margin that rounding decides whether it lies
+            // inside.
             assert_eq!(found.inside, expected.0);
-            // Places have errors of 1e-5 voxel, where slopes are about 1 a voxel; sums are of up to 2500 values.
+            // The tolerance allows for errors of 1e-5 voxel in positions, with intensity slopes of about 1 per voxel,
+            // in sums over up to 2500 values.
             let near = |found: f64, expected: f64| (found - expected).abs() < 2e-3;
             assert!(near(found.square, expected.1), "{} for {}", found.square, expected.1);
             assert!(found.with_value.iter().zip(&expected.2).all(|(found, expected)| near(*found, *expected)));

@@ -5,7 +5,8 @@ use super::scene::{self, SHAPES, voxels};
 use super::warped::Warped;
 use super::worst;
 
-/// Tolerance: coordinates up to 70 in single precision have errors of 4e-6 voxel; neighbours differ by up to 1.
+/// Tolerance of interpolated intensities. Coordinates up to 70 in single precision have errors of 4e-6 voxel, and
+/// neighbouring voxels differ by up to 1.
 const INTERPOLATION: f64 = 5e-5;
 
 #[test]
@@ -16,7 +17,7 @@ fn smooth_is_the_convolution() {
         let smoothed = Cpu.smooth(&Cpu.upload(shape, &voxels).unwrap(), sigmas).unwrap();
         let double: Vec<f64> = voxels.iter().copied().map(f64::from).collect();
         let expected = naive::smooth(&double, shape, sigmas.map(|s| s * s));
-        // Tolerance: weighted sums of at most 25 values of at most 1, three times.
+        // The tolerance is the rounding error of three successive weighted sums of at most 25 values of at most 1.
         assert!(worst(&Cpu.download(&smoothed).unwrap(), expected) < 2e-6, "shape {shape:?}");
     }
 }
@@ -31,7 +32,7 @@ fn gradient_magnitude_is_per_finest_spacing() {
                 let gradient = naive::gradient(&image, shape, voxel);
                 (0..3).map(|axis| (gradient[axis] * shares[axis]).powi(2)).sum::<f64>().sqrt()
             });
-            // Tolerance: differences of single-precision values of at most 1.
+            // The tolerance is the rounding error of differences of values of at most 1 in single precision.
             assert!(worst(&Cpu.download(&found).unwrap(), expected) < 1e-6, "shape {shape:?}, spacing {spacing:?}");
         }
     }

@@ -1,4 +1,4 @@
-//! Tests of mutual information: its value and derivative.
+//! Tests of Mattes mutual information: its value and its derivative.
 
 use antsreg_kernels::{Backend, Cpu, Error, MiParameters};
 
@@ -17,7 +17,7 @@ struct Found {
     updates: [Vec<[f32; 3]>; 2],
 }
 
-/// The cubic B-spline function.
+/// The centred cubic B-spline function.
 fn spline(u: f64) -> f64 {
     match u.abs() {
         u if u < 1.0 => 2.0 / 3.0 - u * u + u.powi(3) / 2.0,
@@ -78,14 +78,16 @@ impl Case {
         Found { energy, updates: updates.map(|update| Cpu.download_field(&update).unwrap()) }
     }
 
-    /// Position of an intensity on the histogram axis of its image, in bins.
+    /// Position of an intensity on the histogram axis of its image, in bins. `side` is 0 for the fixed and 1 for the
+    /// moving image.
     fn position(&self, side: usize, value: f64) -> f64 {
         let (low, high) = self.parameters.ranges[side];
         let share = (value - f64::from(low)) / f64::from(high - low);
         2.0 + (self.parameters.bins - 4) as f64 * share.clamp(0.0, 1.0)
     }
 
-    /// MI from the histogram in which only `side` is spread by the spline, with `value` at voxel `at` of `side`.
+    /// Mutual information from a histogram in which only one image is spread by the spline. `side` is 0 for the fixed
+    /// and 1 for the moving image. In this image, voxel `at` has the intensity `value`.
     fn information(&self, side: usize, inside: &[bool], at: usize, value: f64) -> f64 {
         let bins = self.parameters.bins;
         let mut joint = vec![0.0; bins * bins];
@@ -117,8 +119,8 @@ fn the_energy_is_minus_the_mean_information_of_both_sides() {
         let inside = case.inside();
         let both: f64 = (0..2).map(|side| case.information(side, &inside, usize::MAX, 0.0)).sum();
         let found = case.run().energy;
-        // Tolerance: weights are rounded to 2⁻¹⁶ and positions to single precision. A value at the border of two bins
-        // of the other image may fall into either.
+        // The tolerance allows for weights that are rounded to 2⁻¹⁶ and positions in single precision. A value at the
+        // border between two bins of the other image may fall into either bin.
         assert!((found + both / 2.0).abs() < 2e-3 * both, "{found} for {}, shape {:?}", -both / 2.0, case.shape);
         assert!(both > 0.01, "nothing to see: {both}");
     }
@@ -153,8 +155,8 @@ fn each_update_is_the_derivative_of_its_sides_information() {
                 for axis in 0..3 {
                     let per_slope = gradient[axis] / case.parameters.spacing[axis].powi(2);
                     let (found, expected) = (f64::from(update[axis]), slope * per_slope);
-                    // Tolerance: if a bin contains only a small part of one voxel, its logarithm is not linear, and
-                    // its count is rounded.
+                    // The tolerance is large because the logarithm is not linear for a bin that contains only a small
+                    // part of one voxel, and the count of such a bin is rounded.
                     let allowed = 0.01 * scale * per_slope.abs();
                     assert!((found - expected).abs() <= allowed, "{found} for {expected}, {voxel:?}, side {side}");
                     compared += 1;

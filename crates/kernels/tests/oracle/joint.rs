@@ -27,7 +27,7 @@ fn pair() -> Pair {
     }
 }
 
-/// Maps with rotation, stretch and partial overlap; the last map has no overlap.
+/// Affine maps with rotation, stretch and partial overlap. The last map leaves no overlap.
 fn maps() -> Vec<AffineTransform> {
     let mut maps: Vec<AffineTransform> = (0..6)
         .map(|n| {
@@ -43,7 +43,7 @@ fn maps() -> Vec<AffineTransform> {
     maps
 }
 
-/// The expected histogram, computed from the documentation of the trait.
+/// The expected joint histogram, computed as the documentation of the trait `Backend` defines it.
 fn expected(
     pair: &Pair,
     weighted: [bool; 2],
@@ -86,7 +86,7 @@ fn entropy(counts: impl IntoIterator<Item = f64>) -> f64 {
     -counts.iter().filter(|n| **n > 0.0).map(|n| n / total * (n / total).ln()).sum::<f64>()
 }
 
-/// The expected entropies, computed from the documentation of the trait.
+/// The expected entropies (fixed, moving, joint), computed as the documentation of the trait `Backend` defines them.
 fn entropies(counts: &[f64], bins: usize) -> [f64; 3] {
     let rows = counts.chunks_exact(bins).map(|row| row.iter().sum());
     let columns = (0..bins).map(|column| counts.iter().skip(column).step_by(bins).sum());
@@ -131,20 +131,21 @@ fn histograms_and_entropies_are_what_their_definition_says() {
                 let expected = expected(&pair, weighted, edge, &parameters, map);
                 let total: f64 = expected.iter().sum();
                 let off: f64 = counts.iter().zip(&expected).map(|(a, b)| (a - b).abs()).sum();
-                // Tolerance: positions have errors of 1e-5 voxel, values that times a gradient of up to 1, shares of
-                // bins that times up to 250 bins: at worst 2.5e-3 of a sample, far less on average. A sample at the
-                // border may be inside or outside. Each of up to eight parts of a sample is rounded to an integer
+                // The tolerance allows for several errors. Positions have errors of 1e-5 voxel, which intensity slopes
+                // of up to 1 and up to 250 bins turn into at most 2.5e-3 of a sample, far less on average. A sample at
+                // the border may be inside or outside. Each of up to eight parts of a sample is rounded to an integer
                 // unit.
                 let parts = 8 * FIXED.iter().product::<usize>();
                 let allowed = 3e-4 * total + 0.01 + 0.25 * parts as f64 / f64::from(JointParameters::UNIT);
                 assert!(off <= allowed, "{off} of {total}: {sampling:?} {bins} {weighted:?} {edge:?}");
                 let own = entropies(counts, bins);
                 for (found, own) in [found.fixed, found.moving, found.joint].into_iter().zip(own) {
-                    // The same histogram gives the same entropies, with sums of doubles in another order.
+                    // The entropies must be those of the returned histogram, except for sums of doubles in another
+                    // order.
                     let own = if total > 0.0 { own } else { 0.0 };
                     assert!((found - own).abs() < 1e-11, "{found} for {own}");
                 }
-                // The roundings of the parts cancel, so the tolerance of the total is smaller.
+                // In the total, the rounding errors of the parts cancel, so its tolerance is smaller.
                 assert!((found.weight - total).abs() <= 3e-4 * total + 0.01, "{} for {total}", found.weight);
             }
             assert_eq!(found.last().map(|found| (found.weight, found.joint)), Some((0.0, 0.0)));
@@ -156,7 +157,7 @@ fn histograms_and_entropies_are_what_their_definition_says() {
 fn an_image_tells_all_about_itself_and_nothing_about_noise() {
     let mut random = Random::new(71);
     let shape = [31, 32, 33];
-    // Values in the middle of the fixed bins, which are also centres of the moving bins.
+    // These intensities are in the middle of the fixed bins, and also at the centres of the moving bins.
     let values: Vec<f32> = (0..shape.iter().product()).map(|_| (8.0 * random.next()).floor() as f32 / 7.0).collect();
     let noise: Vec<f32> = values.iter().map(|_| (8.0 * random.next()).floor() as f32 / 7.0).collect();
     let fixed = Cpu.bin_fixed(&Cpu.upload(shape, &values).unwrap(), None, (-0.01, 1.01), 8).unwrap();
@@ -171,7 +172,8 @@ fn an_image_tells_all_about_itself_and_nothing_about_noise() {
         assert!((same.mutual_information() - same.fixed).abs() < 1e-12 && same.fixed > 2.0, "{same:?}");
         assert!((same.normalised_mutual_information() - 2.0).abs() < 1e-12, "{same:?}");
         let other = of(&noise);
-        // Tolerance: 7·7 degrees of freedom over twice 32 736 samples give 7.5e-4.
+        // The images are independent. The expected mutual information is 7.5e-4: 7·7 degrees of freedom, divided by
+        // twice 32 736 samples.
         assert!(other.mutual_information() < 2e-3, "{other:?}");
         assert!((other.normalised_mutual_information() - 1.0).abs() < 1e-3, "{other:?}");
     }
@@ -179,7 +181,7 @@ fn an_image_tells_all_about_itself_and_nothing_about_noise() {
 
 #[test]
 fn backdrop_counts_as_if_it_were_read() {
-    // A small object in a large empty volume: most blocks are skipped.
+    // A test image with a small object in a large empty volume, in which most blocks are skipped.
     let shape = [70, 40, 36];
     let object = |seed: u64, backdrop: f32| -> Vec<f32> {
         let mut random = Random::new(seed);
@@ -193,7 +195,8 @@ fn backdrop_counts_as_if_it_were_read() {
     let fixed = Cpu.bin_fixed(&Cpu.upload(shape, &object(81, 0.0)).unwrap(), None, (0.0, 1.0), 9).unwrap();
     let voxels = object(82, 0.3);
     let moving = Cpu.upload(shape, &voxels).unwrap();
-    // A different voxel in a corner changes the backdrop: then only the block of that corner is constant.
+    // A different voxel in the corner changes the backdrop. After this change, only the block of that corner is
+    // constant.
     let mut marked = voxels.clone();
     marked[0] = 0.31;
     let marked = Cpu.upload(shape, &marked).unwrap();
@@ -206,7 +209,7 @@ fn backdrop_counts_as_if_it_were_read() {
         let [empty, read] = [&moving, &marked]
             .map(|moving| Cpu.joint_histogram(&fixed, moving, None, [2.0; 3], &parameters, &map).unwrap());
         assert!(empty.iter().sum::<u64>() > 1 << 30);
-        // At the marked corner the weight of the ramp is zero, so the results are equal.
+        // At the changed corner, the weight is zero because of the ramp at the border. So the results must be equal.
         assert_eq!(empty, read);
     }
 }

@@ -1,5 +1,5 @@
-//! Tests of every operation of the CPU backend against naive implementations, with odd shapes, masks and points
-//! outside.
+//! Tests of every operation of the CPU backend against naive implementations. The test data include odd shapes, masks
+//! and points outside the volume.
 
 mod calls;
 mod contrast;
@@ -20,7 +20,7 @@ mod spline;
 mod threads;
 mod warped;
 
-/// Largest difference between found and expected values.
+/// The largest difference between found and expected values.
 fn worst<'a>(found: impl IntoIterator<Item = &'a f32>, expected: impl IntoIterator<Item = f64>) -> f64 {
     let mut expected = expected.into_iter();
     let mut worst = 0.0_f64;

@@ -75,7 +75,8 @@ impl Case {
     }
 }
 
-/// Checks that an update is `slope`·∇image/spacing², relative to the finest spacing.
+/// Checks that an update at a voxel is `slope`·∇image/spacing², relative to the finest spacing. `side` is 0 for the
+/// fixed and 1 for the moving image.
 fn check(case: &Case, side: usize, found: &[[f32; 3]], voxel: [usize; 3], slope: f64, tolerance: f64) {
     let image = if side == 0 { &case.fixed } else { &case.moving };
     let gradient = gradient(image, case.shape, voxel);
@@ -126,11 +127,12 @@ fn value_and_updates_are_those_of_the_definition() {
                 } else {
                     [0.0; 2]
                 };
-                // Tolerance: A and B are differences of single-precision sums; the noise keeps them away from zero.
+                // The tolerance allows for window sums A and B that are differences of sums in single precision. The
+                // noise keeps A and B away from zero.
                 (0..2).for_each(|side| check(&case, side, &found.updates[side], voxel, slopes[side], 2e-3));
             }
         }
-        // Tolerance: single-precision window sums, averaged over the volume.
+        // The tolerance is the rounding error of window sums in single precision, averaged over the volume.
         let expected = -sum / f64::max(count, 1.0);
         assert!((found.energy - expected).abs() < 1e-4, "{} for {expected}", found.energy);
         let expected = if weights > 0.0 { sum / weights } else { 0.0 };
@@ -167,7 +169,8 @@ fn the_exact_update_is_the_derivative_of_the_value() {
                     double[side][at] -= delta;
                     value
                 };
-                // The value is not differentiable if a window is constant except for the changed voxel.
+                // The value is not differentiable at a voxel if the other voxels of the window are constant. Such
+                // voxels are skipped.
                 let slope = (value(step) - value(-step)) / (2.0 * step);
                 let bend = (value(step) - 2.0 * value(0.0) + value(-step)) / (step * step);
                 if bend.abs() * step > 0.05 * (slope.abs() + 1.0) {
@@ -199,12 +202,13 @@ fn whatever_its_contrast_an_image_agrees_with_itself_and_with_its_negative() {
         };
         for gain in [1.0, 0.3, -1.0] {
             let found = found(gain, 1e-2);
-            // Tolerance: rounding of sums, relative to their differences where there is little structure.
+            // The tolerance allows for the rounding error of window sums. Where there is little structure, this error
+            // is large relative to the sums' differences.
             assert!((found.agreement - 1.0).abs() < 1e-4, "{} at gain {gain}", found.agreement);
             assert!(found.energy > -0.9, "the noise should show in the energy, {}", found.energy);
         }
         assert!(found(1.0, 1e-2).energy < found(0.3, 1e-2).energy - 0.05, "contrast should lower the energy");
-        // Without noise, every window with structure has weight 1.
+        // If no noise is assumed, every window with structure has weight 1.
         let bare = found(1.0, 0.0);
         assert!((bare.agreement - 1.0).abs() < 1e-4 && bare.energy < -0.5, "{} {}", bare.agreement, bare.energy);
     }

@@ -1,4 +1,4 @@
-//! Tests of the moments of pairs of values against their definition.
+//! Tests of the moments of intensity pairs (sums, squares and products) against their definition.
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{Backend, Cpu, Moments};
@@ -45,7 +45,7 @@ fn moments_are_what_their_definition_says() {
             for (map, found) in maps.iter().zip(&found) {
                 let [own, other] = [0, 1].map(|side| weighted[side].then_some(weights[side].as_slice()));
                 let mut expected = [0.0; 6];
-                // A sample under a map with NaN has no weight.
+                // A sample has no weight if the map contains NaN.
                 let usable = map.translation.iter().all(|v| v.is_finite());
                 let samples = if usable { naive::samples(FIXED, own, MOVING, other, edge, map) } else { Vec::new() };
                 for sample in samples {
@@ -57,8 +57,8 @@ fn moments_are_what_their_definition_says() {
                     expected.iter_mut().zip(terms).for_each(|(sum, term)| *sum += sample.weight * term);
                 }
                 for (found, expected) in parts(found).into_iter().zip(expected) {
-                    // Tolerance: positions have errors of 1e-5 voxel, and sums of 64 terms are in single precision. A
-                    // sample at the border may be inside or outside.
+                    // The tolerance allows for errors of 1e-5 voxel in positions, and for sums of 64 terms in single
+                    // precision. A sample at the border may be inside or outside.
                     let allowed = 1e-5 * expected.abs() + if edge == [0.0; 3] { 0.1 } else { 1e-3 };
                     assert!((found - expected).abs() <= allowed, "{found} for {expected}: {weighted:?} {edge:?}");
                 }

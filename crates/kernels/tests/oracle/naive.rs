@@ -1,4 +1,4 @@
-//! Naive implementations of the operations in double precision.
+//! Naive implementations of the backend's operations in double precision.
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::gaussian;
@@ -10,7 +10,7 @@ pub fn index([nx, ny, _]: [usize; 3], [i, j, k]: [usize; 3]) -> usize {
     i + nx * (j + ny * k)
 }
 
-/// The eight neighbours of a point, clamped to the volume, with their weights.
+/// The eight voxels around a point, clamped to the volume, with their interpolation weights.
 pub fn neighbours(shape: [usize; 3], point: [f64; 3]) -> impl Iterator<Item = (usize, f64)> {
     let clamped: [f64; 3] = std::array::from_fn(|axis| point[axis].clamp(0.0, shape[axis] as f64 - 1.0));
     (0..8).map(move |corner| {
@@ -47,7 +47,7 @@ pub fn displaced(voxel: [usize; 3], u: [f32; 3]) -> [f64; 3] {
     std::array::from_fn(|axis| voxel[axis] as f64 + f64::from(u[axis]))
 }
 
-/// Gaussian smoothing along all three axes at once; border values continue outside.
+/// Gaussian smoothing along all three axes at once. Outside the volume, the values at its border are repeated.
 pub fn smooth(image: &[f64], shape: [usize; 3], variances: [f64; 3]) -> Vec<f64> {
     let kernels = variances.map(gaussian::kernel);
     let mut current = image.to_vec();
@@ -72,7 +72,7 @@ pub fn on_border(shape: [usize; 3], voxel: [usize; 3]) -> bool {
     (0..3).any(|axis| shape[axis] > 1 && (voxel[axis] == 0 || voxel[axis] == shape[axis] - 1))
 }
 
-/// Central differences of an image, one-sided at the border, 0 along an axis of one voxel.
+/// Gradient of an image at a voxel by central differences; one-sided at the border, and 0 along an axis of one voxel.
 pub fn gradient(image: &[f32], shape: [usize; 3], voxel: [usize; 3]) -> [f64; 3] {
     std::array::from_fn(|axis| {
         let (mut low, mut high) = (voxel, voxel);
@@ -93,14 +93,14 @@ pub struct CrossCorrelation<'a> {
     pub noise_variance: f64,
 }
 
-/// The window's A, B and C, and the deviations of the centre from the means.
+/// The sums A, B and C of a window of the cross-correlation, and the deviations of the centre voxel from the means.
 pub struct Window {
     pub a: f64,
     pub b: f64,
     pub c: f64,
     pub fixed: f64,
     pub moving: f64,
-    /// The share of A·B that is not noise.
+    /// The share of A·B that is not noise; the weight of the window.
     pub weight: f64,
 }
 
@@ -133,7 +133,7 @@ impl CrossCorrelation<'_> {
         let noise = count * self.noise_variance;
         let at = index(self.shape, centre);
         let (a, b) = (sum(|f, _| f * f), sum(|_, m| m * m));
-        // A window without variance has no effect, however small the noise is.
+        // A window without variance has no effect, even if the assumed noise is very small.
         let structure = a > 0.0 && b > 0.0;
         Window {
             a: if structure { a + noise } else { 0.0 },
@@ -145,7 +145,7 @@ impl CrossCorrelation<'_> {
         }
     }
 
-    /// Sum of the values of all windows within reach of `voxel` whose centre is inside the masks.
+    /// Sum of the values of all windows that contain `voxel` and whose centre is inside the masks.
     pub fn value_around(&self, voxel: [usize; 3]) -> f64 {
         voxels(self.shape)
             .filter(|v| (0..3).all(|axis| v[axis].abs_diff(voxel[axis]) <= self.radius))
@@ -155,17 +155,17 @@ impl CrossCorrelation<'_> {
     }
 }
 
-/// A fixed voxel's sample of the moving image under a transform.
+/// The sample of the moving image that a transform assigns to a fixed voxel.
 pub struct Sample {
     /// Index of the fixed voxel.
     pub at: usize,
-    /// The image of the fixed voxel in the moving volume.
+    /// Position to which the transform maps the fixed voxel, in moving voxels.
     pub point: [f64; 3],
     pub weight: f64,
 }
 
-/// All samples with positive weight: the product of the ramps at the border, the voxel's own weight and the moving
-/// weight.
+/// All samples with positive weight. The weight is the product of the ramps at the border of the moving image, the
+/// weight of the fixed voxel, and the interpolated moving weight.
 pub fn samples(
     fixed_shape: [usize; 3],
     fixed_weight: Option<&[f32]>,
@@ -192,8 +192,9 @@ pub fn samples(
     samples
 }
 
-/// A corner of a trilinear cell: the voxel, its neighbour along each axis, and the determinant of the edges to them,
-/// after adding `moved` to the voxels. Along an axis of one voxel there is no neighbour.
+/// Determinant of a trilinear cell at one of its corners, after `moved` is added to the displacements of the voxels.
+/// Also returns the neighbours of `voxel` that span the cell; an axis of one voxel has no neighbour. `None` if the cell
+/// lies outside the volume.
 fn corner_determinant(
     field: &[[f32; 3]],
     shape: [usize; 3],
@@ -227,7 +228,7 @@ fn corners() -> impl Iterator<Item = [i64; 3]> {
     (0..8).map(|corner| [0, 1, 2].map(|axis| if corner >> axis & 1 == 1 { 1 } else { -1 }))
 }
 
-/// The smallest determinant at the corners that meet at each voxel.
+/// For each voxel, the smallest determinant at the corners of the cells that meet there.
 pub fn smallest_at_corners(field: &[[f32; 3]], shape: [usize; 3]) -> Vec<f64> {
     let still = |_| [0.0; 3];
     let at = |voxel| {
@@ -237,7 +238,8 @@ pub fn smallest_at_corners(field: &[[f32; 3]], shape: [usize; 3]) -> Vec<f64> {
     voxels(shape).map(at).collect()
 }
 
-/// A field after one step of unfolding: each corner below the limit adds its move to its four voxels.
+/// The expected field after one step of unfolding. Each corner whose determinant is below the limit adds a displacement
+/// to its four voxels.
 pub fn unfolded(field: &[[f32; 3]], shape: [usize; 3], limit: f64, allowed: [[f32; 3]; 3]) -> Vec<[f64; 3]> {
     let allowed = Matrix3::from_fn(|row, column| f64::from(allowed[row][column]));
     let on_border: Vec<bool> = voxels(shape)
@@ -256,7 +258,8 @@ pub fn unfolded(field: &[[f32; 3]], shape: [usize; 3], limit: f64, allowed: [[f3
                 continue;
             };
             let ends: Vec<usize> = std::iter::once(own).chain(neighbours.into_iter().flatten()).collect();
-            // The determinant is linear in each component of each voxel, so that differences are derivatives.
+            // The determinant is linear in each component of each voxel's displacement. So a difference is an exact
+            // derivative.
             let slope = |n: usize| {
                 let by = |c| {
                     let [above, below] =

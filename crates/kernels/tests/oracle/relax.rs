@@ -1,4 +1,4 @@
-//! Tests of the relaxation of two fields against a naive implementation on whole volumes in double precision.
+//! Tests of the relaxation of a pair of fields, against a naive implementation on whole volumes in double precision.
 
 use antsreg_kernels::{Backend, Cpu, InversionLimits, RelaxLimits, RelaxRound};
 
@@ -13,7 +13,7 @@ const SHAPE: [usize; 3] = SHAPES[0];
 const PLACE: [usize; 3] = [18, 20, 11];
 const ANYTHING: RelaxLimits =
     RelaxLimits { smallest_jacobian: f32::NEG_INFINITY, largest_residual_voxels: f32::INFINITY };
-/// Inversion limits with which no inversion step is made.
+/// Limits of the inversion with which no inversion step is made.
 const STAY: InversionLimits = InversionLimits { steps: 0, tolerance_voxels: 0.0, untouched_voxels: 0.0 };
 const FREE: [[f32; 3]; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
 const FOLLOW: InversionLimits = InversionLimits { steps: 50, tolerance_voxels: 0.005, untouched_voxels: 0.2 };
@@ -30,7 +30,7 @@ fn downloaded(field: &Field) -> Vectors {
     Cpu.download_field(field).unwrap()
 }
 
-/// A smooth test field and its inverse.
+/// A smooth test field and its inverse field.
 fn pair() -> (Vectors, Vectors) {
     let vectors = scene::smooth_field(SHAPE, 0.3);
     let mut inverse = Cpu.field(SHAPE).unwrap();
@@ -39,12 +39,12 @@ fn pair() -> (Vectors, Vectors) {
     (vectors, downloaded(&inverse))
 }
 
-/// The smallest determinant at the corners that meet at each voxel.
+/// For each voxel, the smallest determinant at the corners of the cells that meet there.
 fn determinants(field: &Field) -> Vec<f64> {
     naive::smallest_at_corners(&downloaded(field), SHAPE)
 }
 
-/// The residuals ‖v(x + u(x)) + u(x)‖ at each voxel.
+/// The residual of two fields at each voxel, ‖v(x + u(x)) + u(x)‖, in voxels.
 fn residuals(u: &[[f32; 3]], v: &[[f32; 3]]) -> Vec<f64> {
     let at = |(voxel, u): ([usize; 3], &[f32; 3])| {
         let v = field_at(v, SHAPE, displaced(voxel, *u));
@@ -53,7 +53,8 @@ fn residuals(u: &[[f32; 3]], v: &[[f32; 3]]) -> Vec<f64> {
     voxels(SHAPE).zip(u).map(at).collect()
 }
 
-/// The first component of a field blended with its smoothed copy around some voxels, with the given shares.
+/// The expected first component of a field after it was smoothed around some voxels. `pulls` gives these voxels and the
+/// share of the smoothed field there.
 fn smoothed_around(pulls: &[([usize; 3], f64)], vectors: &[[f32; 3]], variance: f64, reach: usize) -> Vec<f64> {
     let before: Vec<f64> = vectors.iter().map(|v| f64::from(v[0])).collect();
     let smoothed = naive::smooth(&before, SHAPE, [variance; 3]);
@@ -73,7 +74,7 @@ fn smoothed_around(pulls: &[([usize; 3], f64)], vectors: &[[f32; 3]], variance: 
 #[test]
 fn what_folds_is_smoothed_and_nothing_else() {
     let (mut vectors, _) = pair();
-    // Two voxels that exchange their positions.
+    // This displacement makes two neighbouring voxels exchange their positions, so the field folds.
     vectors[index(SHAPE, PLACE)][0] += 2.5;
     let limits = RelaxLimits { smallest_jacobian: 0.05, ..ANYTHING };
     let jacobian = determinants(&uploaded(&vectors));
@@ -87,7 +88,7 @@ fn what_folds_is_smoothed_and_nothing_else() {
         let beyond = Cpu.relax([&mut there, &mut back], &round, &mut relaxation).unwrap();
         assert_eq!(beyond, [places.len(), 0]);
         let found: Vec<f32> = downloaded(&there).iter().map(|v| v[0]).collect();
-        // Tolerance: sums of up to 17³ products in single precision.
+        // The tolerance is the rounding error of sums of up to 17³ products in single precision.
         assert!(worst(&found, smoothed_around(&pulls, &vectors, variance_voxels, reach_voxels)) < 2e-6);
         assert!(downloaded(&back).iter().all(|v| *v == [0.0; 3]));
     }
@@ -99,7 +100,8 @@ fn what_folds_is_moved_by_what_its_corners_want() {
     for (shape, allowed) in [(SHAPES[0], FREE), (SHAPES[0], held), ([19, 17, 1], FREE)] {
         let mut vectors = scene::rough_field(shape, 0.7, 31);
         for (voxel, v) in voxels(shape).zip(&mut vectors) {
-            // As in a registration, there is no displacement at the border, nor out of the plane of a slice.
+            // The test fields are as in a registration: there is no displacement at the border, and none out of the
+            // plane of a slice.
             if (0..3).any(|axis| shape[axis] > 1 && (voxel[axis] == 0 || voxel[axis] + 1 == shape[axis])) {
                 *v = [0.0; 3];
             }
@@ -108,7 +110,8 @@ fn what_folds_is_moved_by_what_its_corners_want() {
             }
         }
         let smallest = naive::smallest_at_corners(&vectors, shape);
-        // Determinants this close to the limit are avoided, because rounding could decide either way.
+        // The test needs determinants that are not this close to the limit, because there rounding could decide either
+        // way.
         let limit = 0.05;
         assert!(smallest.iter().all(|found| (found - limit).abs() > 1e-6));
         let expected = naive::unfolded(&vectors, shape, limit, allowed);
@@ -122,8 +125,8 @@ fn what_folds_is_moved_by_what_its_corners_want() {
         let found = downloaded(&there);
         for c in 0..3 {
             let of = |vectors: &[[f32; 3]]| vectors.iter().map(|v| v[c]).collect::<Vec<f32>>();
-            // Tolerance: quotients of sums of products over a few voxels, where a sum may be a hundredth of its
-            // terms.
+            // The tolerance is the rounding error of quotients of sums over a few voxels, where a sum may be a
+            // hundredth of its terms.
             assert!(worst(&of(&found), expected.iter().map(|v| v[c])) < 2e-4, "shape {shape:?}, component {c}");
         }
         let wanted = voxels(shape)
@@ -147,7 +150,7 @@ fn where_the_inverse_misses_a_little_the_field_is_made_its_inverse() {
     assert_eq!(Cpu.relax([&mut there, &mut back], &round, &mut relaxation).unwrap(), [1, 0]);
     assert_eq!(downloaded(&back), inverse);
     let mut found = downloaded(&there);
-    // Tolerance: the steps end at a residual of 0.005 voxel.
+    // The tolerance allows for inversion steps that end at a residual of 0.005 voxel.
     assert!(residuals(&found, &inverse)[index(SHAPE, PLACE)] < 0.006);
     found[index(SHAPE, PLACE)] = vectors[index(SHAPE, PLACE)];
     assert_eq!(found, vectors, "elsewhere nothing changed");
@@ -167,7 +170,7 @@ fn where_the_inverse_misses_much_the_field_is_smoothed_by_how_much() {
         let pull = (0.5 * (missed / f64::from(largest_residual_voxels) - 1.0) + 0.05).min(1.0);
         assert_eq!(pull < 0.5, gently, "{pull}");
         let found: Vec<f32> = downloaded(&there).iter().map(|v| v[0]).collect();
-        // Tolerance: the residual and the share are rounded to single precision.
+        // The tolerance allows for a residual and a share that are rounded to single precision.
         assert!(worst(&found, smoothed_around(&[(PLACE, pull)], &vectors, 1.0, 1)) < 2e-6);
     }
 }
@@ -175,7 +178,7 @@ fn where_the_inverse_misses_much_the_field_is_smoothed_by_how_much() {
 #[test]
 fn the_other_field_follows_where_it_must() {
     let (mut vectors, _) = pair();
-    // The change is steep enough to be smoothed, but still invertible.
+    // This change is so steep that it is smoothed, but the field is still invertible.
     vectors[index(SHAPE, PLACE)][0] += 1.2;
     let mut there = uploaded(&vectors);
     let mut back = Cpu.field(SHAPE).unwrap();
@@ -194,7 +197,7 @@ fn the_other_field_follows_where_it_must() {
     assert!((1..100).contains(&moved), "{moved} voxels moved");
 }
 
-/// Two rough test fields that are far from inverse to each other.
+/// Two rough test fields. They are far from being inverse to each other.
 fn rough() -> [Field; 2] {
     let mut field = uploaded(&scene::rough_field(SHAPE, 9.0, 5));
     let [mut other, mut scratch] = Cpu.field_pair(SHAPE).unwrap();

@@ -1,12 +1,14 @@
-//! Small test volumes: odd and flat shapes, smooth and rough contents, fields that leave the volume.
+//! Small test volumes and fields: odd and flat shapes, smooth and rough contents, and fields that move points out of
+//! the volume.
 
 use antsreg_core::AffineTransform;
 use nalgebra::{Matrix3, Rotation3, Vector3};
 
-/// Shapes that reveal swapped axes, remainders of vector loops, more than one tile, and a slice.
+/// Shapes of test volumes. They reveal swapped axes and errors in the last elements of vector loops. Some shapes need
+/// more than one tile, and one is a slice.
 pub const SHAPES: [[usize; 3]; 4] = [[37, 41, 23], [70, 9, 5], [5, 67, 3], [33, 18, 1]];
 
-/// A small deterministic generator of pseudo-random numbers. Tests need the same numbers everywhere; their quality is
+/// A small generator of pseudo-random numbers. Tests need the same numbers everywhere; the quality of the numbers is
 /// not important.
 pub struct Random(u64);
 
@@ -15,7 +17,7 @@ impl Random {
         Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
-    /// The next number, uniform from 0 to 1.
+    /// The next pseudo-random number, uniform from 0 to 1.
     pub fn next(&mut self) -> f64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -23,13 +25,13 @@ impl Random {
         (self.0 >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// The next number, uniform from −1 to 1.
+    /// The next pseudo-random number, uniform from −1 to 1.
     pub fn signed(&mut self) -> f64 {
         2.0 * self.next() - 1.0
     }
 }
 
-/// Every voxel index of a shape, x fastest.
+/// The indices of all voxels of a shape. The x index varies fastest.
 pub fn voxels([nx, ny, nz]: [usize; 3]) -> impl Iterator<Item = [usize; 3]> {
     (0..nz).flat_map(move |k| (0..ny).flat_map(move |j| (0..nx).map(move |i| [i, j, k])))
 }
@@ -56,13 +58,13 @@ pub fn weight(shape: [usize; 3], seed: u64) -> Vec<f32> {
     (0..shape.iter().product()).map(|_| (1.6 * random.next() - 0.3).clamp(0.0, 1.0) as f32).collect()
 }
 
-/// Test field: uniform noise with this amplitude, which moves points near the border out of the volume.
+/// Test field of uniform noise with the given amplitude in voxels. It moves points near the border out of the volume.
 pub fn rough_field(shape: [usize; 3], amplitude: f64, seed: u64) -> Vec<[f32; 3]> {
     let mut random = Random::new(seed);
     voxels(shape).map(|_| std::array::from_fn(|_| (amplitude * random.signed()) as f32)).collect()
 }
 
-/// A smooth field that vanishes at the border, with a largest derivative of about `steepness`.
+/// Smooth test field that vanishes at the border. Its largest derivative is about `steepness`.
 pub fn smooth_field(shape: [usize; 3], steepness: f64) -> Vec<[f32; 3]> {
     voxels(shape)
         .map(|voxel| {
@@ -78,7 +80,7 @@ pub fn smooth_field(shape: [usize; 3], steepness: f64) -> Vec<[f32; 3]> {
         .collect()
 }
 
-/// An oblique, anisotropic map between voxel spaces that maps part of the volume outside.
+/// An oblique, anisotropic affine map between voxel spaces. It maps a part of the volume outside.
 pub fn oblique_map() -> AffineTransform {
     let rotation = Rotation3::from_euler_angles(0.2, -0.15, 0.3);
     AffineTransform {

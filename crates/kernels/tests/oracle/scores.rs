@@ -6,9 +6,9 @@ use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 use super::naive::{self, displaced, field_at};
 use super::scene::{self, SHAPES, voxels};
 
-/// Tolerance: coordinates in single precision, and trilinear interpolation of vectors of up to 3 voxels.
+/// Tolerance for coordinates in single precision and trilinear interpolation of vectors of up to 3 voxels.
 const INTERPOLATION: f64 = 1e-4;
-/// Tolerance: products of three single-precision numbers of at most 3.
+/// Tolerance of determinants: the rounding error of products of three numbers of at most 3 in single precision.
 const DETERMINANTS: f64 = 1e-5;
 
 /// The test masks: no mask, a mask with values around ½, and a mask without voxels.
@@ -26,7 +26,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Whether two values are close, or both NaN.
+/// Whether two values are close to each other, or both are NaN.
 fn agree(found: f64, expected: f64, tolerance: f64) -> bool {
     (found - expected).abs() < tolerance || (found.is_nan() && expected.is_nan())
 }
@@ -60,7 +60,7 @@ fn inverse_consistency_is_the_distance_after_both() {
 #[test]
 fn jacobian_summary_is_of_the_determinants_of_the_derivatives() {
     for shape in SHAPES {
-        // The field is steep enough to fold at some voxels.
+        // The test field is so steep that it folds at some voxels.
         let vectors = scene::rough_field(shape, 0.8, 12);
         let components: [Vec<f32>; 3] = std::array::from_fn(|c| vectors.iter().map(|v| v[c]).collect());
         let field = Cpu.upload_field(shape, &vectors).unwrap();
@@ -83,7 +83,8 @@ fn jacobian_summary_is_of_the_determinants_of_the_derivatives() {
             assert!(agree(minimum, extreme(f64::min), DETERMINANTS), "shape {shape:?}: {found:?}");
             assert!(agree(maximum, extreme(f64::max), DETERMINANTS), "shape {shape:?}: {found:?}");
             assert!(agree(average, mean(&determinants), DETERMINANTS), "shape {shape:?}: {found:?}");
-            // For determinants close to zero, rounding decides the sign.
+            // If a determinant is close to zero, rounding decides its sign. So the number of folds may lie between
+            // these limits.
             assert!((at_most(-DETERMINANTS)..=at_most(DETERMINANTS)).contains(&folded), "shape {shape:?}: {found:?}");
             assert!(voxels == 0 || folded > 0, "something should fold");
             let corners: Vec<f64> = naive::smallest_at_corners(&vectors, shape)
@@ -107,7 +108,7 @@ fn what_is_no_number_counts_as_folded() {
     vectors[0] = [f32::NAN; 3];
     let field = Cpu.upload_field(shape, &vectors).unwrap();
     let found = Cpu.jacobian_summary(&field, None).unwrap();
-    // The displacement of one voxel affects the determinants of this voxel and its three neighbours.
+    // The displacement of one voxel is NaN. This affects the determinants of this voxel and of its three neighbours.
     assert_eq!((found.voxels, found.folded, found.minimum, found.maximum), (60, 4, 1.0, 1.0));
     assert_eq!((found.corner_folded, found.corner_minimum), (4, 1.0));
     assert!(found.mean.is_nan());
@@ -149,7 +150,7 @@ fn scores_are_those_of_world_space() {
         assert_eq!((found.voxels, found.folded), (expected.voxels, expected.folded));
         let pairs =
             [(found.minimum, expected.minimum), (found.maximum, expected.maximum), (found.mean, expected.mean)];
-        // Tolerance: vectors of up to 3 mm in single precision, over steps of 0.7 mm.
+        // The tolerance is the rounding error of vectors of up to 3 mm in single precision, divided by steps of 0.7 mm.
         assert!(pairs.iter().all(|(found, expected)| agree(*found, *expected, 1e-5)), "{pairs:?}");
     }
 }
@@ -157,7 +158,7 @@ fn scores_are_those_of_world_space() {
 #[test]
 fn correlation_is_pearsons() {
     for shape in SHAPES {
-        // The values are far from zero, where sums of squares lose digits.
+        // The test values are far from zero, where variances from sums of squares would lose digits.
         let values = [(50, 0.0), (51, 300.0)].map(|(seed, shift)| {
             scene::image(shape, seed).into_iter().map(|value| 10.0 * value + shift).collect::<Vec<f32>>()
         });
@@ -173,7 +174,7 @@ fn correlation_is_pearsons() {
             let squares = |values: &[f64], mean: f64| values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
             let expected = products / (squares(&a, means[0]) * squares(&b, means[1])).sqrt();
             let found = Cpu.correlation(&first, &second, image.as_ref()).unwrap();
-            // Tolerance: with a mean of 100 times the deviation, 12 of 16 digits are left.
+            // The tolerance allows for 12 of 16 digits: the mean is 100 times the standard deviation.
             assert!(agree(found, expected, 1e-10), "shape {shape:?}: {found}, expected {expected}");
             let alike = Cpu.correlation(&second, &second, image.as_ref()).unwrap();
             assert!(agree(alike, if a.is_empty() { f64::NAN } else { 1.0 }, 1e-10), "{alike}");

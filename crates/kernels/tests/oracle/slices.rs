@@ -1,4 +1,5 @@
-//! Tests of slices against two-dimensional definitions: bilinear samples, four neighbours, ramps along two axes.
+//! Tests of slices against two-dimensional definitions: bilinear interpolation, four neighbours, and ramps along two
+//! axes.
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{Backend, Cpu, JointParameters, JointSampling};
@@ -8,7 +9,7 @@ use super::scene::{self, Random};
 
 const FIXED: [usize; 3] = [67, 41, 1];
 const MOVING: [usize; 3] = [53, 61, 1];
-/// Width of the ramps: along two axes, none across the slice.
+/// Width of the ramps of weights at the border, pixels: along two axes, and none across the slice.
 const EDGE: [f64; 3] = [2.0, 3.5, 0.0];
 const FIXED_BINS: usize = 9;
 const RANGE: (f32, f32) = (0.1, 0.9);
@@ -27,7 +28,7 @@ fn scene() -> Scene {
     }
 }
 
-/// Maps within the plane, with rotation, stretch and shear; part of the slice is mapped outside.
+/// Two-dimensional affine maps with rotation, stretch and shear. Part of the slice is mapped outside.
 fn plane_maps() -> Vec<(Matrix2<f64>, Vector2<f64>)> {
     (0..8)
         .map(|n| {
@@ -40,17 +41,17 @@ fn plane_maps() -> Vec<(Matrix2<f64>, Vector2<f64>)> {
         .collect()
 }
 
-/// The same map in three dimensions, with a third row of zeros.
+/// A two-dimensional map in three dimensions. The third row is zero.
 fn in_space((matrix, shift): &(Matrix2<f64>, Vector2<f64>)) -> AffineTransform {
     let mut linear = Matrix3::zeros();
     linear.fixed_view_mut::<2, 2>(0, 0).copy_from(matrix);
-    // The third column has no effect: the only index of the fixed slice is 0.
+    // The third column must have no effect, because the only index of the fixed slice along z is 0.
     linear[(0, 2)] = 17.0;
     linear[(2, 2)] = 1.0;
     AffineTransform { matrix: linear, translation: shift.push(0.0) }
 }
 
-/// The four pixels around a point and their shares.
+/// The four pixels around a point, with their interpolation weights.
 fn around(at: Vector2<f64>) -> [(usize, f64); 4] {
     let low = at.map(f64::floor);
     let share = at - low;
@@ -65,7 +66,7 @@ fn bilinear(image: &[f32], at: Vector2<f64>) -> f64 {
     around(at).into_iter().map(|(pixel, share)| share * f64::from(image[pixel])).sum()
 }
 
-/// The samples of a slice: fixed pixel, its position in the moving slice, and its weight.
+/// The expected samples of a slice: fixed pixel, its position in the moving slice, and its weight.
 fn samples(
     scene: &Scene,
     weighted: [bool; 2],
@@ -97,7 +98,7 @@ fn fixed_bin(scene: &Scene, pixel: usize) -> usize {
     at.clamp(0.0, FIXED_BINS as f64 - 1.0) as usize
 }
 
-/// The cost 1 − η, computed from its definition.
+/// The expected cost 1 − η, computed from the definition of the correlation ratio.
 fn correlation_ratio(scene: &Scene, weighted: [bool; 2], map: &(Matrix2<f64>, Vector2<f64>)) -> f64 {
     let mut bins = vec![[0.0; 3]; FIXED_BINS];
     for (pixel, at, weight) in samples(scene, weighted, map) {
@@ -132,7 +133,7 @@ fn histogram(
                 counts[row + low as usize + 1] += weight * (position - low);
             }
             JointSampling::PartialVolume => {
-                // The weights follow equations 12 to 15 of Sun 2010.
+                // The weights of the four pixels follow equations 12 to 15 of Sun 2010.
                 for (pixel, part) in around(at) {
                     let bin = (bins as f64 * share(f64::from(scene.moving[pixel]))).floor().clamp(0.0, top);
                     counts[row + bin as usize] += weight * part;
@@ -147,7 +148,7 @@ fn histogram(
 fn costs_of_slices_are_those_of_two_dimensions() {
     let (scene, plane_maps) = (scene(), plane_maps());
     let mut maps: Vec<AffineTransform> = plane_maps.iter().map(in_space).collect();
-    // Outside the slice's plane there is no overlap.
+    // This map shifts the slice out of its plane, so there is no overlap.
     maps.push(AffineTransform { translation: plane_maps[0].1.push(0.25), ..maps[0] });
     maps.push(AffineTransform {
         matrix: {
@@ -165,12 +166,12 @@ fn costs_of_slices_are_those_of_two_dimensions() {
         let costs = Cpu.correlation_ratio(&sorted, &moving, given[1], EDGE, &maps).unwrap();
         for (map, cost) in plane_maps.iter().zip(&costs) {
             let expected = correlation_ratio(&scene, weighted, map);
-            // Tolerance: positions in single precision have errors of 1e-5 pixel, values that times a gradient of up
-            // to 1.
+            // The tolerance allows for positions in single precision with errors of 1e-5 pixel, and for intensity
+            // slopes of up to 1.
             assert!((cost - expected).abs() < 5e-5, "{cost} for {expected}: {weighted:?} {map:?}");
         }
         assert_eq!(costs[plane_maps.len()..], [1.0, 1.0], "off the slice");
-        // With a ramp across the slice, every pixel is at the border.
+        // A ramp across the slice makes every pixel a border pixel.
         let bordered = Cpu.correlation_ratio(&sorted, &moving, given[1], [2.0, 3.5, 1.0], &maps).unwrap();
         assert!(bordered.iter().all(|cost| *cost == 1.0), "{bordered:?}");
 
@@ -207,8 +208,8 @@ fn joint_histograms_of_slices_are_those_of_two_dimensions() {
                 let total: f64 = expected.iter().sum();
                 let off: f64 =
                     counts.iter().zip(&expected).map(|(count, wanted)| (*count as f64 / unit - wanted).abs()).sum();
-                // Tolerance as for volumes: positions and values in single precision, and parts rounded to integer
-                // units.
+                // The tolerance is as for volumes: positions and values are in single precision, and parts of samples
+                // are rounded to integer units.
                 let allowed = 3e-4 * total + (FIXED[0] * FIXED[1]) as f64 / unit;
                 assert!(total > 100.0 && off <= allowed, "{off} of {total}: {sampling:?} {bins} {weighted:?}");
                 let joint = -expected

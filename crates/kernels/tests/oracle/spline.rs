@@ -6,7 +6,8 @@ use super::scene::{self, SHAPES, voxels};
 use super::warped::Warped;
 use super::worst;
 
-/// Shapes with axes of one and two voxels, and with axes longer than the range that the first coefficient depends on.
+/// Shapes of test volumes: with axes of one and two voxels, and with axes longer than the range of voxels on which the
+/// first coefficient depends.
 const THIN: [[usize; 3]; 5] = [[1, 9, 2], [2, 1, 40], [40, 2, 1], [7, 1, 1], [1, 1, 1]];
 
 /// The centred cubic B-spline function.
@@ -18,14 +19,15 @@ fn beta(x: f64) -> f64 {
     }
 }
 
-/// Index `k` into a line that is mirrored repeatedly about its first and last voxels.
+/// Index of voxel `k` on an axis that is mirrored repeatedly about its first and last voxels.
 fn mirror(k: i64, length: usize) -> usize {
     let period = (2 * (length as i64 - 1)).max(1);
     let k = k.rem_euclid(period);
     k.min(period - k).min(length as i64 - 1) as usize
 }
 
-/// Solves, one axis after the other, for the coefficients whose spline has these values at the voxels.
+/// The expected coefficients: solves, one axis after the other, for the spline that has the image's values at the
+/// voxels.
 fn coefficients(image: &[f32], shape: [usize; 3]) -> Vec<f64> {
     let mut values: Vec<f64> = image.iter().copied().map(f64::from).collect();
     for axis in 0..3 {
@@ -51,7 +53,7 @@ fn coefficients(image: &[f32], shape: [usize; 3]) -> Vec<f64> {
     values
 }
 
-/// The sum of all B-splines that are not zero at a point.
+/// The value of a spline at a point: the sum of all B-splines that are not zero there.
 fn spline(coefficients: &[f64], shape: [usize; 3], point: [f64; 3]) -> f64 {
     let near = |axis: usize| (point[axis].floor() as i64 - 1..).take(4);
     let mut sum = 0.0;
@@ -72,8 +74,8 @@ fn coefficients_are_those_of_the_spline_through_the_voxels() {
     for shape in SHAPES.into_iter().chain(THIN) {
         let image = scene::image(shape, 5);
         let found = Cpu.spline_coefficients(&Cpu.upload(shape, &image).unwrap()).unwrap();
-        // Tolerance: coefficients up to 27 times as large as the values, which are at most 1, through three
-        // recursions.
+        // The tolerance allows for three recursions. The coefficients are up to 27 times as large as the values, which
+        // are at most 1.
         let worst = worst(&Cpu.download(&found).unwrap(), coefficients(&image, shape));
         assert!(worst < 2e-5, "{worst} in shape {shape:?}");
     }
@@ -89,7 +91,8 @@ fn warp_spline_goes_through_the_field_first() {
         let warp = |warped: &Warped, out: &mut _| {
             Cpu.warp_spline(&found, &warped.field, &warped.map, out).unwrap();
         };
-        // Tolerance: coordinates up to 70 have errors of 4e-6 voxel, coefficients of 2e-5.
+        // The tolerance allows for coordinates up to 70 with errors of 4e-6 voxel, and for coefficients with errors of
+        // 2e-5.
         warped.check(shape, 5e-5, warp, |point| spline(&exact, shape, point));
     }
 }
@@ -102,7 +105,7 @@ fn voxels_keep_their_values() {
         let mut out = Cpu.image(shape).unwrap();
         Cpu.warp_spline(&found, &Cpu.field(shape).unwrap(), &antsreg_core::AffineTransform::identity(), &mut out)
             .unwrap();
-        // Tolerance: the error of the coefficients.
+        // The tolerance is the error of the spline coefficients.
         let worst = worst(&Cpu.download(&out).unwrap(), image.into_iter().map(f64::from));
         assert!(worst < 1e-5, "{worst} in shape {shape:?}");
     }

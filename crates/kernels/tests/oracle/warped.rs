@@ -1,4 +1,5 @@
-//! Checks resampling through a displacement field and an oblique map, point by point, for any interpolation.
+//! Checks the resampling of an image through a displacement field and an oblique map, point by point, for any
+//! interpolation.
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{Backend, Cpu};
@@ -21,8 +22,8 @@ impl Warped {
         Warped { map: scene::oblique_map(), field: Cpu.upload_field(GRID, &vectors).unwrap(), vectors }
     }
 
-    /// Checks that the output of an operation, for an image of this shape, is `value(point)`, and 0 outside the
-    /// image.
+    /// Checks the output of a resampling operation for an image of shape `shape`: it must be `value(point)` inside the
+    /// image and 0 outside.
     pub fn check(
         &self,
         shape: [usize; 3],
@@ -35,8 +36,7 @@ impl Warped {
         let (mut compared, mut inside) = (0, 0);
         for ((voxel, found), u) in voxels(GRID).zip(Cpu.download(&out).unwrap()).zip(&self.vectors) {
             let point = apply(&self.map, displaced(voxel, *u));
-            // Points are skipped where rounding decides which voxel is nearest, or whether the point is inside the
-            // image.
+            // A point is skipped if rounding decides which voxel is nearest, or whether the point is inside the image.
             if point.iter().any(|p| ((p - 0.5) - (p - 0.5).round()).abs() < 1e-4) {
                 continue;
             }

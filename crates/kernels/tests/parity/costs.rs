@@ -1,4 +1,5 @@
-//! The costs and metrics of registrations, with all their options.
+//! Runs the operations for costs and metrics of registrations, with all their options, so that their results can be
+//! compared between devices.
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{
@@ -10,23 +11,29 @@ use crate::inspected::Inspected;
 use crate::operations::{EXACT, MEAN, Outcomes};
 use crate::world::{Noise, World};
 
-/// A, B and C are differences of sums of up to 13³ terms. Where an image hardly varies, few digits are left.
+/// Tolerance of updates by cross-correlation. The window sums A, B and C are differences of sums of up to 13³ terms.
+/// Where an image hardly varies, few digits are left.
 const WINDOWS: (f64, &str) = (3e-3, "window sums in another order, and their differences");
-/// A row of voxels has windows of three voxels, whose A and B may be a thousandth of the sums.
+/// Tolerance of energies of the cross-correlation. In a volume that is a row of voxels, windows have three voxels, and
+/// A and B may be a thousandth of the sums.
 const ENERGY: (f64, &str) = (1e-4, "window sums in another order, averaged");
-/// Coordinates have errors of about 1e-5 voxel, and products are rounded to single precision.
+/// Tolerance of costs from moments. Coordinates have errors of about 1e-5 voxel, and products are rounded to single
+/// precision.
 const MOMENTS: (f64, &str) = (5e-5, "coordinates and products in single precision");
-/// Coordinates have errors of about 1e-5 voxel; a contrast is a difference, and is multiplied by the slope.
+/// Tolerance of contrasts across a surface. Coordinates have errors of about 1e-5 voxel. A contrast is a difference of
+/// intensities, which is multiplied by the slope.
 const CONTRAST: (f64, &str) = (3e-4, "coordinates, quotients and hyperbolic tangents in single precision");
-/// Values have equal bits; some sums of a few products are made in single precision.
+/// Tolerance of the sums of fits. The terms have equal bits, but some sums of a few products are computed in single
+/// precision in another order.
 const FITS: (f64, &str) = (2e-6, "sums of products in another order");
-/// Histograms have equal bits; the logarithms of the two libraries may differ.
+/// Tolerance of entropies. The histograms have equal bits, but the logarithms of the two libraries may differ.
 const LOGARITHMS: (f64, &str) = (1e-6, "logarithms of two libraries, rounded to single precision");
-/// In addition, sums of up to a few thousand samples in single precision.
+/// Tolerance of moments. In addition to coordinates and products, sums of up to a few thousand samples are in single
+/// precision.
 const PAIRS: (f64, &str) = (5e-5, "coordinates, products and partial sums in single precision");
 const ENTROPIES: (f64, &str) = (1e-12, "logarithms and sums of double precision in another order");
 
-/// Two images and the weights of their voxels.
+/// A fixed and a moving test image, each with the weights of its voxels.
 struct Pair<B: Backend> {
     fixed: B::Image,
     weight: B::Image,
@@ -45,7 +52,7 @@ impl<B: Backend> Pair<B> {
     }
 }
 
-/// A batch of affine maps; one map moves part of the image outside, and one map leaves no overlap.
+/// A batch of affine maps. One of the maps moves the image far outside, and one contains NaN, so both leave no overlap.
 fn maps(map: impl Fn(f64) -> AffineTransform) -> Vec<AffineTransform> {
     let mut maps: Vec<AffineTransform> = (0..37).map(|n| map(f64::from(n))).collect();
     maps[5].translation.x += 1e4;
@@ -75,7 +82,7 @@ pub fn correlation_ratio<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -
     let sorted = backend.bin_fixed(&fixed, None, (0.0, 1.0), 16)?;
     let mut changed = backend.image(world.other_shape)?;
     for angle in [0.0, 0.1] {
-        // An image that was used as a texture and then written must be copied to the texture again.
+        // An image that was used as a texture and written again afterwards must be copied to the texture again.
         backend.resample(&moving, &world.map(angle), 0.0, &mut changed)?;
         let costs = backend.correlation_ratio(&sorted, &changed, None, [1.0; 3], &maps[..1])?;
         out.values("correlation_ratio, rewritten", MOMENTS, costs);
@@ -130,7 +137,8 @@ pub fn moments<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(
     Ok(())
 }
 
-/// Points between 0 and the far corner of the fixed shape, each with its other side up to two voxels away, and weights.
+/// Test points of a surface. The inner positions lie between 0 and the far corner of the fixed shape, some slightly
+/// outside. The outer positions are up to two voxels away along each axis. Each point has a weight.
 fn surface<B: Backend>(backend: &B, world: &World, count: usize) -> Result<B::Image, Error> {
     let mut noise = Noise(29);
     let inner: Vec<[f64; 3]> =
@@ -191,7 +199,7 @@ pub fn fit_sums<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<
     Ok(())
 }
 
-/// The costs of slices, which have no edge along the third axis.
+/// Runs the costs of slices, whose ramp of weights has no width along the third axis.
 pub fn slices<B: Inspected>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
     if [world.shape[2], world.other_shape[2]] != [1, 1] {
         return Ok(());
@@ -199,7 +207,7 @@ pub fn slices<B: Inspected>(out: &mut Outcomes<'_, B>, world: &World) -> Result<
     let backend = out.backend;
     let Pair { fixed, weight, moving, moving_weight } = Pair::new(backend, world)?;
     let mut maps = maps(|n| world.plane_map(0.17 * n - 3.1));
-    // Out of the slice's plane.
+    // These two maps lead out of the slice's plane.
     maps[1].translation.z = 0.5;
     maps[2].matrix[(2, 0)] = 1e-3;
     for weights in [[None, None], [Some(&weight), Some(&moving_weight)]] {
@@ -237,7 +245,8 @@ pub fn cross_correlation<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -
         for derivative in [CcDerivative::Centre, CcDerivative::Exact] {
             for masks in [[None, None], [Some(&masks[0]), None], [Some(&masks[0]), Some(&masks[1])]] {
                 let masked = masks.iter().flatten().count();
-                // The device has no tiled kernel for this radius, and the direct kernel supports only this case.
+                // The device has no tiled kernel for this radius. The direct kernel supports only the derivative at the
+                // centre, without masks.
                 if radius > 5 && (derivative == CcDerivative::Exact || masked > 0) {
                     continue;
                 }
@@ -253,7 +262,8 @@ pub fn cross_correlation<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -
                     &mut to_moving,
                 )?;
                 let name = format!("cc {derivative:?} {radius}, {masked} masks");
-                // The update of another pair with the same workspace must not change scores that have not been read.
+                // A second update with the same workspace must not change the scores of the first update, which have
+                // not been read yet.
                 let mut others = backend.field_pair(shape)?;
                 let [first, second] = &mut others;
                 let after = backend.cc_update(&moving, &moving, masks, &parameters, &mut workspace, first, second)?;
@@ -277,7 +287,8 @@ pub fn mutual_information<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) 
     let moving = backend.upload(shape, &World::image(shape, 47))?;
     let masks = [backend.upload(shape, &World::mask(shape, 37))?, backend.upload(shape, &World::mask(shape, 41))?];
     let (mut to_fixed, mut to_moving) = (backend.field(shape)?, backend.field(shape)?);
-    // Few bins, the default number, a number that is no multiple of a block, and too many to fit at once.
+    // Numbers of bins: few, the default, one that is not a multiple of a block, and so many that they do not fit at
+    // once.
     for bins in [8, 32, 45, 200] {
         let mut workspace = backend.mi_workspace(bins)?;
         for masks in [[None, None], [None, Some(&masks[1])], [Some(&masks[0]), Some(&masks[1])]] {

@@ -1,12 +1,12 @@
-//! Results that only tests use. Both backends offer them as methods outside the trait `Backend`.
+//! Intermediate results that only tests need. Both backends offer these results as methods outside the trait `Backend`.
 #![expect(unsafe_code, reason = "lent arrays are known by their addresses")]
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{Backend, Cpu, Cuda, Error, JointParameters, Lent};
 
-/// A backend whose intermediate results can be compared.
+/// A backend whose intermediate results can be read and compared.
 pub trait Inspected: Backend {
-    /// The joint histogram of `joint_entropies`.
+    /// The joint histogram from which `joint_entropies` computes the entropies.
     fn joint_histogram(
         &self,
         fixed: &Self::FixedBins,
@@ -17,10 +17,10 @@ pub trait Inspected: Backend {
         fixed_to_moving: &AffineTransform,
     ) -> Result<Vec<u64>, Error>;
 
-    /// The numbers of a lent array in the order of their memory addresses.
+    /// The numbers of an array that was lent to another library, in the order of their memory addresses.
     fn numbers_of(&self, lent: &Lent) -> Result<Vec<f32>, Error>;
 
-    /// The determinants of `jacobian_summary`.
+    /// The Jacobian determinants from which `jacobian_summary` computes its statistics.
     fn jacobian_determinant(&self, field: &Self::Field, out: &mut Self::Image) -> Result<(), Error>;
 }
 
@@ -31,12 +31,13 @@ fn count(lent: &Lent) -> usize {
 
 fn of_cpu(_: &Cpu, lent: &Lent) -> Result<Vec<f32>, Error> {
     let address = std::ptr::with_exposed_provenance::<f32>(lent.address());
-    // SAFETY: the array has as many numbers, and lives.
+    // SAFETY: the address is that of an array with `count(lent)` numbers, which `lent` keeps alive.
     Ok(unsafe { std::slice::from_raw_parts(address, count(lent)) }.to_vec())
 }
 
 fn of_cuda(cuda: &Cuda, lent: &Lent) -> Result<Vec<f32>, Error> {
-    // SAFETY: as above, on the device.
+    // SAFETY: the address is that of an array in the device's memory with `count(lent)` numbers, which `lent` keeps
+    // alive.
     cuda.download(&unsafe { cuda.image_at([count(lent), 1, 1], lent.address() as u64) }?)
 }
 
@@ -52,7 +53,8 @@ macro_rules! inspected {
                 parameters: &JointParameters,
                 fixed_to_moving: &AffineTransform,
             ) -> Result<Vec<u64>, Error> {
-                // This calls the inherent method, which has precedence.
+                // This is not a recursion: the inherent method of the same name has precedence over the method of the
+                // trait.
                 self.joint_histogram(fixed, moving, moving_weight, edge_voxels, parameters, fixed_to_moving)
             }
 

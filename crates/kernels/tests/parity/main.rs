@@ -1,9 +1,11 @@
-//! Compares every operation of the backend on the CPU and on a CUDA device with the same generic calls. The device's
-//! results are also compared with those of a second run, for which the driver compiles the kernels from PTX.
+//! Runs every operation of the backend on the CPU and on a CUDA device with the same generic calls, and compares the
+//! results. The device's results are also compared with those of a second run, for which the driver compiles the
+//! kernels from PTX.
 //!
-//! It runs only when named (`cargo test -p antsreg-kernels --test parity`), because it needs a device and fails
-//! without one. With `--record` it writes the tested code's digest to `cu/checked.json`, or to the file named next.
-//! For slow checkers of memory accesses, `--small` uses a few small worlds, and `--world` only the one named next.
+//! The test runs only when named (`cargo test -p antsreg-kernels --test parity`), because it needs a device and fails
+//! without one. With `--record`, the test writes the digest of the tested code to `cu/checked.json`, or to the file
+//! named next. A world is a set of test operands. For slow checkers of memory accesses, `--small` uses a few small
+//! worlds, and `--world` uses only the world named next.
 
 #[path = "../code_digest/mod.rs"]
 mod code_digest;
@@ -57,7 +59,7 @@ fn fail(reason: &str) -> ! {
     std::process::exit(1)
 }
 
-/// Compares the results of the CPU with those of a device and with those of its second run.
+/// Compares the results of the CPU with those of two runs on a device, and adds the comparisons to the summary.
 fn add(summary: &mut Summary, world: &str, cpu: &[Outcome], [first, second]: [&[Outcome]; 2]) {
     for ((cpu, first), second) in cpu.iter().zip(first).zip(second) {
         let difference = compare(cpu, first, second);
@@ -80,7 +82,8 @@ fn check(worlds: &[World], large: bool) -> Result<Summary, Error> {
     Ok(summary)
 }
 
-/// Compares the outcomes of CPU and GPU, and of a repeated run on the GPU; returns a reason if they differ.
+/// Compares a result of the CPU with the results of two runs on the GPU. Returns a description of the difference, if
+/// there is one.
 fn compare(cpu: &Outcome, cuda: &Outcome, again: &Outcome) -> Option<String> {
     if cpu.operation != cuda.operation || cpu.values.len() != cuda.values.len() {
         return Some("results do not correspond".into());
@@ -94,7 +97,7 @@ fn compare(cpu: &Outcome, cuda: &Outcome, again: &Outcome) -> Option<String> {
     let mut beyond = 0;
     for (at, (a, b)) in cpu.values.iter().zip(&cuda.values).enumerate() {
         let difference = (a - b).abs();
-        // NaN on both sides counts as equal.
+        // Two values that are both NaN count as equal.
         if (difference.is_nan() || difference > allowed) && !(a.is_nan() && b.is_nan()) {
             beyond += 1;
         }

@@ -1,4 +1,4 @@
-//! All operations of the backend, with all their options.
+//! Runs all operations of the backend, with all their options, so that their results can be compared between devices.
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{Backend, Error, InversionLimits, RelaxLimits, RelaxRound, Sampling};
@@ -9,7 +9,7 @@ use crate::inspected::Inspected;
 use crate::sides::{both, moved, pair, sides};
 use crate::world::World;
 
-/// The result of an operation, and the tolerance between two backends as a share of the largest magnitude.
+/// The result of an operation, and the allowed difference between two backends as a share of the largest magnitude.
 pub struct Outcome {
     pub operation: String,
     pub values: Vec<f64>,
@@ -17,9 +17,9 @@ pub struct Outcome {
     pub cause: &'static str,
 }
 
-/// Tolerance of operations for which CPU and GPU do the same arithmetic in the same order.
+/// Tolerance of operations for which CPU and GPU do the same arithmetic in the same order: no difference is allowed.
 pub const EXACT: (f64, &str) = (0.0, "the same arithmetic on both sides");
-/// The sum of a Gaussian has up to 31 terms along each axis.
+/// Tolerance of sums in another order. A sum of the Gaussian smoothing has up to 31 terms along each axis.
 pub const SUMS: (f64, &str) = (2e-6, "sums of single precision in another order");
 const SUMS_OF_PAIRS: (f64, &str) = (1e-11, "differences of sums of double precision in another order");
 pub const MEAN: (f64, &str) = (1e-12, "sums of double precision in another order");
@@ -62,7 +62,7 @@ impl<B: Backend> Outcomes<'_, B> {
     }
 }
 
-/// Runs all operations.
+/// Runs all operations of a backend on a set of test operands, and returns their results.
 pub fn run<B: Inspected>(backend: &B, world: &World) -> Result<Vec<Outcome>, Error> {
     let mut out = Outcomes { backend, list: Vec::new() };
     copies(&mut out, world)?;
@@ -82,7 +82,7 @@ pub fn run<B: Inspected>(backend: &B, world: &World) -> Result<Vec<Outcome>, Err
     Ok(out.list)
 }
 
-/// Checks copies of images and fields on the device, and arrays lent to other libraries.
+/// Runs copies of images and fields on the device, and reads arrays lent to other libraries.
 fn copies<B: Inspected>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
     let shape = world.shape;
     let image = out.backend.upload(shape, &World::image(shape, 5))?;
@@ -99,7 +99,7 @@ fn copies<B: Inspected>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), 
     Ok(())
 }
 
-/// Scores of two fields.
+/// Quality scores of two displacement fields: inverse consistency, and statistics of Jacobian determinants.
 fn scores<B: Backend>(
     out: &mut Outcomes<'_, B>,
     name: &str,
@@ -121,7 +121,7 @@ fn scores<B: Backend>(
     Ok(())
 }
 
-/// Operations in which a thread takes several slices, on a volume large enough for that.
+/// Runs the operations in which a GPU thread processes several slices, on a volume that is large enough for this.
 pub fn run_large<B: Backend>(backend: &B) -> Result<Vec<Outcome>, Error> {
     let mut out = Outcomes { backend, list: Vec::new() };
     let shape = [163, 171, 167];
@@ -155,11 +155,12 @@ pub fn run_large<B: Backend>(backend: &B) -> Result<Vec<Outcome>, Error> {
     let large = World { name: "large", shape, other_shape: [150, 180, 160], spacing: [1.0; 3] };
     let other = backend.upload(large.other_shape, &World::image(large.other_shape, 5))?;
     moved(&mut out, shape, [&image, &other], [&AffineTransform::identity(), &large.map(0.1)])?;
-    // Wider than a tile of the smoothing kernels, in several chunks, with each of their radii.
+    // A volume wider than a tile of the smoothing kernels and with several chunks. The variances below cover all kernel
+    // radii.
     let wide = [205, 93, 131];
     for reversed in [false, true] {
         let (mut smoothed, mut scratch) = (pair(backend, wide, [7, 11], 3.0)?, backend.field_pair(wide)?);
-        // In this order the fields are not adjacent in memory, so they are smoothed one after the other.
+        // In reversed order, the two fields are not adjacent in memory, so they are smoothed one after the other.
         if reversed {
             smoothed.reverse();
         }
@@ -210,7 +211,8 @@ fn splines<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), E
     let backend = out.backend;
     let field = backend.upload_field(world.shape, &World::field(world.shape, 4.0, 5))?;
     let mut target = backend.image(world.shape)?;
-    // In addition, axes of one and two voxels, and of exactly the number that the first coefficient depends on.
+    // Further shapes: axes of one and two voxels, and axes with exactly the number of voxels on which the first
+    // coefficient depends.
     for shape in [world.other_shape, [1, 33, 2], [2, 1, 31], [32, 2, 1]] {
         let image = backend.upload(shape, &World::image(shape, 3))?;
         let coefficients = backend.spline_coefficients(&image)?;
@@ -228,7 +230,7 @@ fn splines<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), E
 
 fn intensities<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
     let (backend, shape) = (out.backend, world.shape);
-    // Half of a brain's voxels have one value, and some may not be finite.
+    // Test intensities like those of a brain image: half of the voxels have one value. Some values are not finite.
     let strange = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0, f32::MIN_POSITIVE / 4.0];
     let voxels: Vec<f32> = World::field(shape, 40.0, 21)
         .iter()
@@ -246,7 +248,7 @@ fn intensities<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(
         out.values("quantiles", EXACT, vec![found.finite as f64, low.into(), high.into()]);
     }
     backend.clip(&mut image, (-3.0, 11.5), -3.0, 0.07)?;
-    // NaN must stay NaN.
+    // NaN must stay NaN after clipping. NaNs are counted, and the other values are compared.
     let (numbers, others): (Vec<f32>, Vec<f32>) = backend.download(&image)?.iter().partition(|value| !value.is_nan());
     out.values("clip", EXACT, numbers.into_iter().map(f64::from).chain([others.len() as f64]).collect());
     Ok(())
@@ -277,7 +279,7 @@ fn fields<B: Inspected>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), 
     out.field("add_scaled", EXACT, &sum)?;
 
     let mut inverse = backend.field(shape)?;
-    // The second field is steep enough to need Newton steps.
+    // This field is so steep that its inversion needs Newton steps.
     let steep = backend.upload_field(shape, &World::field(shape, 9.0, 7))?;
     for (name, field, steps, tolerance_voxels, untouched_voxels) in [
         ("gentle", &first, 20, 0.01, 0.0),
@@ -299,7 +301,8 @@ fn fields<B: Inspected>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), 
     let back = world.map(0.1).inverse().unwrap_or_else(AffineTransform::identity);
     backend.resize_field(&first, &back, &matrix.cast(), &mut resized)?;
     out.field("resize_field", EXACT, &resized)?;
-    // Restricted updates: components set to 0 on a grid along the axes, and mixed on an oblique grid.
+    // Updates that are restricted to some components: components are set to 0 on a grid along the world axes, and mixed
+    // on an oblique grid.
     let mut restricted = backend.field(shape)?;
     for weights in [[1.0, 1.0, 0.0], [0.0, 1.0, 0.25], [0.0, 0.0, 1.0]] {
         let diagonal = Matrix3::from_diagonal(&weights.into());
@@ -312,8 +315,8 @@ fn fields<B: Inspected>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), 
     }
     const FREE: [[f32; 3]; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
     const OBLIQUE: [[f32; 3]; 3] = [[0.64, 0.48, 0.0], [0.48, 0.36, 0.0], [0.0, 0.0, 1.0]];
-    // Folds; a field that deviates from the inverse; both, with a wide Gaussian; folds that are unfolded; all
-    // together.
+    // Relaxation in five cases: folds; a field that deviates from the inverse; both, with a wide Gaussian; folds that
+    // are unfolded; and all of these together.
     for (smallest_jacobian, largest_residual_voxels, variance_voxels, reach_voxels, unfolds, allowed) in [
         (0.7, 100.0, 1.0, 1, false, FREE),
         (-100.0, 0.3, 1.0, 1, false, FREE),

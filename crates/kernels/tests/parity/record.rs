@@ -1,10 +1,10 @@
-//! Statistics of a check on a device, and its record, which `tests/checked.rs` reads.
+//! Statistics of a check on a device, and the record of the check, which `tests/checked.rs` reads.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use antsreg_kernels::cuda::DeviceInfo;
 
-/// The path of the record in the tested crate.
+/// The default path of the record: `cu/checked.json` in the tested crate.
 pub fn default_file() -> String {
     concat!(env!("CARGO_MANIFEST_DIR"), "/cu/checked.json").into()
 }
@@ -20,21 +20,21 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// An empty summary for this device.
+    /// Makes an empty summary for a device.
     pub fn new(info: &DeviceInfo) -> Summary {
         let DeviceInfo { name, capability, driver, .. } = info;
         let (device, capability, driver) = (name.clone(), *capability, *driver);
         Summary { device, capability, driver, compared: 0, values: 0, failed: 0 }
     }
 
-    /// Adds a result of `values` values to the counts; `differs` tells whether the devices disagree on the result.
+    /// Adds a result with `values` numbers to the counts. `differs` says whether the devices disagree on the result.
     pub fn add(&mut self, values: usize, differs: bool) {
         self.compared += 1;
         self.values += values;
         self.failed += usize::from(differs);
     }
 
-    /// Whether any result differs.
+    /// Whether any of the results differs between the devices.
     pub fn failed(&self) -> bool {
         self.failed > 0
     }
@@ -51,7 +51,7 @@ impl std::fmt::Display for Summary {
     }
 }
 
-/// The record of a check of the code with this digest, as JSON.
+/// The record of a check as JSON. `digest` is the digest of the checked code.
 pub fn json(summary: &Summary, digest: &str) -> String {
     let Summary { device, capability, driver, compared, values, failed } = summary;
     let date = today();
@@ -63,7 +63,7 @@ pub fn json(summary: &Summary, digest: &str) -> String {
     )
 }
 
-/// The date (UTC) as year-month-day, computed from a count of days.
+/// Today's date (UTC) as year-month-day, computed from the number of days since 1970.
 fn today() -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let days = seconds / 86_400 + 719_468;

@@ -1,4 +1,5 @@
-//! Operations on both sides of a registration at once.
+//! Runs the operations that process the fields of the fixed and of the moving image in one call, so that their results
+//! can be compared between devices.
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{Backend, Error, InversionLimits, Sampling};
@@ -6,7 +7,7 @@ use antsreg_kernels::{Backend, Error, InversionLimits, Sampling};
 use crate::operations::{EXACT, Outcomes, SUMS};
 use crate::world::World;
 
-/// Runs all operations that treat both sides at once, with images of two shapes and two maps.
+/// Runs all operations that process two fields in one call, with images of two shapes and with two maps.
 pub fn sides<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
     let (backend, shape) = (out.backend, world.shape);
     both(out, "field_pair", EXACT, &backend.field_pair(shape)?)?;
@@ -17,7 +18,7 @@ pub fn sides<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(),
     for variance in [0.0, 0.3, 1.0, 3.0, 6.0, 9.0, 16.0] {
         for reversed in [false, true] {
             let (mut fields, mut scratch) = (pair(backend, shape, [7, 11], 1.5)?, backend.field_pair(shape)?);
-            // In this order the fields are not adjacent in memory.
+            // In reversed order, the two fields are not adjacent in memory.
             if reversed {
                 fields.reverse();
             }
@@ -32,7 +33,7 @@ pub fn sides<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(),
     both(out, "invert_both", EXACT, &inverses)
 }
 
-/// Operations that warp the images of both sides, and advance both fields along updates.
+/// Runs the operations that warp two images in one call, and that advance two fields along their updates.
 pub fn moved<B: Backend>(
     out: &mut Outcomes<'_, B>,
     shape: [usize; 3],
@@ -55,7 +56,7 @@ pub fn moved<B: Backend>(
     both(out, "advance_both, one by nothing", EXACT, &results)
 }
 
-/// Two fields that are allocated as a pair.
+/// Two test fields that are allocated as a pair, with displacements of up to about `voxels` voxels.
 pub fn pair<B: Backend>(
     backend: &B,
     shape: [usize; 3],

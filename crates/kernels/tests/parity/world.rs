@@ -1,10 +1,10 @@
-//! Test operands of the operations: images with structure, noise, plateaus and empty parts; fields; maps that leave
-//! the volume.
+//! Test operands of the backend's operations: images with structure, noise, plateaus and empty parts; displacement
+//! fields; and maps that lead out of the volume.
 
 use antsreg_core::AffineTransform;
 use nalgebra::{Matrix3, Rotation3, Vector3};
 
-/// One set of operands.
+/// A set of test operands: shapes and spacing of the volumes.
 pub struct World {
     pub name: &'static str,
     pub shape: [usize; 3],
@@ -13,7 +13,8 @@ pub struct World {
 }
 
 impl World {
-    /// Operands with odd and even sizes, around the tile sizes of the kernels, thin volumes, anisotropic spacings.
+    /// All sets of test operands: odd and even sizes, sizes around those of the kernels' tiles, thin volumes,
+    /// anisotropic spacings.
     pub fn all() -> Vec<World> {
         let world = |name, shape, other_shape, spacing| World { name, shape, other_shape, spacing };
         vec![
@@ -29,7 +30,7 @@ impl World {
         ]
     }
 
-    /// Small operands, for slow checkers of memory accesses.
+    /// Sets of small test operands, for slow checkers of memory accesses.
     pub fn small() -> Vec<World> {
         World::all().into_iter().filter(|world| ["odd", "flat", "a slice", "tiny"].contains(&world.name)).collect()
     }
@@ -46,7 +47,8 @@ impl World {
         })
     }
 
-    /// The test image within a ball in the middle, of a third of the largest size, with `background` around it.
+    /// The test image inside a ball in the middle of the volume, and `background` around the ball. Its diameter is a
+    /// third of the largest size.
     pub fn island(shape: [usize; 3], seed: u32, background: f32) -> Vec<f32> {
         let radius = shape.iter().copied().max().unwrap_or(0) as f64 / 6.0;
         let middle = shape.map(|n| (n as f64 - 1.0) / 2.0);
@@ -58,13 +60,13 @@ impl World {
         World::image(shape, seed).into_iter().zip(inside).map(value).collect()
     }
 
-    /// Test weights from 0 to 1 with an empty part; half of them exceed 0.5.
+    /// Test weights from 0 to 1. Part of the volume has weight 0, and half of the weights exceed 0.5.
     pub fn mask(shape: [usize; 3], seed: u32) -> Vec<f32> {
         let phase = f64::from(seed);
         voxels(shape, |[x, y, z]| (0.6 + (0.2 * x + phase).sin() * (0.17 * y + 0.2 * z).cos()).clamp(0.0, 1.0) as f32)
     }
 
-    /// A smooth field of up to about `amplitude` voxels, zero on the border.
+    /// A smooth test field of displacements of up to about `amplitude` voxels, zero at the border.
     pub fn field(shape: [usize; 3], amplitude: f64, seed: u32) -> Vec<[f32; 3]> {
         let phase = f64::from(seed);
         voxels(shape, |at| {
@@ -81,7 +83,7 @@ impl World {
         })
     }
 
-    /// Makes an affine map of a slice onto another slice in the same plane.
+    /// An affine map of a slice onto another slice in the same plane, rotated by `angle`.
     pub fn plane_map(&self, angle: f64) -> AffineTransform {
         let mut map = self.map(0.0);
         map.matrix = Rotation3::from_euler_angles(0.0, 0.0, angle).into_inner() * map.matrix;
@@ -90,7 +92,7 @@ impl World {
         map
     }
 
-    /// A map from `shape` to `other_shape` with rotation, scale and shift, which is partly outside.
+    /// An affine map from `shape` to `other_shape` with rotation, scale and shift. It maps part of the volume outside.
     pub fn map(&self, angle: f64) -> AffineTransform {
         let turn = Rotation3::from_euler_angles(angle, -0.7 * angle, 1.3 * angle).into_inner();
         let scale = Vector3::from_fn(|axis, _| self.other_shape[axis] as f64 / self.shape[axis] as f64);
@@ -117,7 +119,7 @@ fn voxels<T>([nx, ny, nz]: [usize; 3], mut value: impl FnMut([f64; 3]) -> T) -> 
 pub struct Noise(pub u32);
 
 impl Noise {
-    /// The next number, from −1 to 1.
+    /// The next pseudo-random number, from −1 to 1.
     pub fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         f64::from(self.0 >> 8) / f64::from(1 << 23) - 1.0
