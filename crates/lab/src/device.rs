@@ -1,4 +1,4 @@
-//! The option `--device`: the device of a measurement.
+//! The option `--device`, which chooses the device of a measurement.
 
 use std::fmt::{Display, Formatter};
 use std::str::FromStr;
@@ -11,16 +11,16 @@ use crate::output;
 /// A device, as named on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeviceChoice {
-    /// The first NVIDIA GPU that can be used, else the CPU.
+    /// The first usable NVIDIA GPU; the CPU if there is none.
     Auto,
     /// The CPU.
     Cpu,
-    /// The NVIDIA GPU with this number.
+    /// The NVIDIA GPU with this index, from 0.
     Cuda(usize),
 }
 
 impl DeviceChoice {
-    /// Opens the GPU; `None` for the CPU.
+    /// Opens the chosen GPU; `None` if the CPU is chosen.
     pub fn open(self) -> Result<Option<Cuda>, Error> {
         let index = match self {
             DeviceChoice::Cpu => return Ok(None),
@@ -40,7 +40,7 @@ impl DeviceChoice {
         }
     }
 
-    /// Opens the GPU for a measurement that needs a GPU. `auto` means the first GPU.
+    /// Opens the GPU for a measurement that runs only on a GPU. `auto` means the first GPU.
     pub fn open_gpu(self) -> Result<Cuda, Error> {
         let choice = if self == DeviceChoice::Auto { DeviceChoice::Cuda(0) } else { self };
         choice.open()?.ok_or(Error::NeedsGpu)

@@ -4,18 +4,18 @@ use std::path::PathBuf;
 
 use antsreg_core::io;
 
-/// Why a plot could not be drawn.
+/// Reason why a plot could not be drawn.
 pub(crate) type PlotError = plotters::drawing::DrawingAreaErrorKind<std::io::Error>;
 
-/// Why a measurement stopped.
+/// Reason why a measurement stopped.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The device failed, or has too little memory for a scheme.
+    /// The device failed, or it has too little memory for a histogram scheme.
     #[error("device: {0}")]
     Device(#[from] antsreg_kernels::Error),
-    /// The number of bins is not supported by the schemes.
-    #[error("histograms: {bins} bins; {least} to {most} are possible")]
+    /// The histogram schemes do not support the number of bins.
+    #[error("histograms: {bins} bins, expected {least} to {most}")]
     Bins {
         /// Number of bins requested.
         bins: usize,
@@ -27,26 +27,26 @@ pub enum Error {
     /// The number of values differs from the number of voxels of the volume.
     #[error("histograms: a volume of shape {shape:?} has {expected} voxels, found {found} values")]
     Voxels {
-        /// Voxels along each axis.
+        /// Number of voxels of the volume along each axis.
         shape: [usize; 3],
         /// Number of voxels of a volume of this shape.
         expected: usize,
-        /// Number of values given.
+        /// Number of voxel values given.
         found: usize,
     },
-    /// The affine stage failed.
+    /// The linear stage failed.
     #[error("affine stage: {0}")]
     Linear(#[from] antsreg_linear::Error),
     /// An image or a transform could not be read.
     #[error(transparent)]
     File(#[from] io::Error),
-    /// A transform file that does not contain an affine map.
+    /// A transform file contains a displacement field instead of an affine map.
     #[error("{}: found a displacement field, expected an ITK affine (.mat, .txt, .tfm, .h5)", path.display())]
     NotAffine {
         /// The file.
         path: PathBuf,
     },
-    /// An affine map without an inverse.
+    /// An affine map has no inverse.
     #[error("{}: the affine map cannot be inverted", path.display())]
     NotInvertible {
         /// Its file.
@@ -66,30 +66,30 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
-    /// Standard output could not be written.
+    /// Standard output could not be written to.
     #[error("standard output: {0}")]
     Stdout(#[source] std::io::Error),
     /// A plot could not be drawn.
     #[error("{name}: the plot could not be drawn: {source}")]
     Plot {
-        /// The plot's file.
+        /// Name of the plot's file.
         name: String,
         /// Why.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// A figure needs an image of a brain, and none was given.
+    /// A figure needs an image of a brain, but none was given.
     #[error("{figure} needs a brain: expected --image")]
     NoBrain {
         /// The figure.
         figure: &'static str,
     },
-    /// A measurement of a GPU was asked for on another device.
+    /// The histogram schemes were to be measured on a device that is not a GPU.
     #[error("histograms are measured on an NVIDIA GPU, expected cuda or cuda:N, found cpu")]
     NeedsGpu,
     /// The chosen device cannot be used.
     #[error("device {asked} cannot be used: {source}")]
     NoDevice {
-        /// The device as typed.
+        /// The device as the user typed it.
         asked: String,
         /// Why.
         source: antsreg_kernels::Error,

@@ -7,7 +7,8 @@ use clap::{Parser, Subcommand};
 
 /// Measure the methods of antsreg-gpu on this machine, as tables and plots.
 ///
-/// Tables go to standard output, everything else to standard error. Exit code: 0 done, 1 failed, 2 not understood.
+/// Tables go to standard output, everything else to standard error. Exit code: 0 done, 1 failed, 2 command line not
+/// understood.
 #[derive(Debug, Parser)]
 #[command(name = "antsreg-lab", version, max_term_width = 110)]
 #[command(subcommand_required = true, arg_required_else_help = true)]

@@ -1,4 +1,5 @@
-//! Output: tables on standard output, messages on standard error, files that appear only when all are complete.
+//! Output of the measurements: tables on standard output, messages on standard error, and files that appear only when
+//! all of them are complete.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -13,7 +14,7 @@ pub fn note(line: impl Display) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// Prints text on standard output. A reader that closes the pipe early (`| head`) is no error.
+/// Prints text on standard output. It is no error if the reader closes the pipe early (`| head`).
 pub fn print(text: &str) -> Result<(), Error> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -22,7 +23,8 @@ pub fn print(text: &str) -> Result<(), Error> {
     }
 }
 
-/// Formats rows of equal length as columns, the header first. The first column is aligned left, the others right.
+/// Formats a table as columns. All rows have equal length, and the first row is the header. The first column is aligned
+/// left, the others right.
 pub fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
@@ -39,7 +41,7 @@ pub fn table(rows: &[Vec<String>]) -> String {
     rows.iter().map(line).collect()
 }
 
-/// The folder of a file to write.
+/// The folder that contains a file.
 fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -63,7 +65,7 @@ impl Files {
         self.0.push((path, text));
     }
 
-    /// Writes all files under temporary names, then renames them. If writing fails, no file appears.
+    /// Writes all files under temporary names, then renames them. If writing a file fails, none of them appears.
     pub fn write(self) -> Result<(), Error> {
         let written = self.0.iter().map(|(path, text)| {
             let wrap = |source| Error::Write { path: path.clone(), source };
@@ -82,7 +84,7 @@ impl Files {
 fn temporary(folder: &Path) -> std::io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".").suffix(".part");
-    // Sets the usual permissions, because temporary files are readable only by their owner by default.
+    // Sets the usual permissions. Temporary files are readable only by their owner by default.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     builder.tempfile_in(folder)

@@ -1,4 +1,4 @@
-//! Reads an affine map from a file, given as FILE, or as [FILE,1] for its inverse.
+//! Reads an affine map from a file. The file is given as FILE, or as [FILE,1] for the inverse of the map.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use antsreg_core::{AffineTransform, Transform};
 
 use crate::error::Error;
 
-/// A transform file as given on the command line, and whether the inverse of the transform is used.
+/// A transform file as given on the command line, and whether to invert the transform.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TransformFile {
     path: PathBuf,
@@ -16,7 +16,8 @@ pub struct TransformFile {
 }
 
 impl TransformFile {
-    /// The affine map in the file, or the product of several maps, the first one applied first.
+    /// Reads the affine map. If the file has several maps, the result is their product, and the first map is applied
+    /// first.
     pub fn read(&self) -> Result<AffineTransform, Error> {
         let mut whole = AffineTransform::identity();
         for transform in itk::read_transforms(&self.path)? {

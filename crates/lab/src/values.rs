@@ -1,4 +1,4 @@
-//! Parsers of numbers on the command line.
+//! Parsers for numbers on the command line.
 
 /// Parses a finite number above 0.
 pub fn positive(text: &str) -> Result<f64, String> {
@@ -9,7 +9,7 @@ pub fn positive(text: &str) -> Result<f64, String> {
 /// Parses a whole number of at least 1.
 pub fn at_least_one(text: &str) -> Result<usize, String> {
     let value = text.parse().ok().filter(|value: &usize| *value >= 1);
-    value.ok_or_else(|| format!("expected a whole number from 1, found `{text}`"))
+    value.ok_or_else(|| format!("expected a whole number of at least 1, found `{text}`"))
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Checks, without a device, that the committed code of the schemes is the code that was last checked on a device.
+//! Checks, without a device, that the committed kernels of the schemes are the kernels that were last checked on a
+//! device.
 
 #[path = "../../kernels/tests/code_digest/mod.rs"]
 mod code_digest;

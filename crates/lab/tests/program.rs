@@ -9,12 +9,12 @@ use antsreg_tests::{Brain, grid};
 use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 use tempfile::TempDir;
 
-/// Runs the program in a folder, with all GPUs hidden from the driver.
+/// Runs the program in a folder. All GPUs are hidden from the driver.
 fn run(folder: &Path, line: &str) -> Output {
     Command::new(env!("CARGO_BIN_EXE_antsreg-lab"))
         .current_dir(folder)
         .env("CUDA_VISIBLE_DEVICES", "-1")
-        // The variable sets the width of the help text.
+        // The variable `COLUMNS` would set the width of the help text.
         .env_remove("COLUMNS")
         .args(line.split_whitespace())
         .output()
@@ -43,7 +43,7 @@ fn what_is_not_understood_exits_with_2() {
         ("histograms -o . --device cpu", "error: histograms are measured on an NVIDIA GPU, expected cuda or cuda:N"),
         ("histograms -o . --device tpu", "expected auto, cpu, cuda or cuda:N, found `tpu`"),
         ("cost-curves -f f.nii -m m.nii -o c --mm 0", "expected a number above 0, found `0`"),
-        ("cost-curves -f f.nii -m m.nii -o c --points 0", "expected a whole number from 1, found `0`"),
+        ("cost-curves -f f.nii -m m.nii -o c --points 0", "expected a whole number of at least 1, found `0`"),
     ] {
         let output = run(folder.path(), line);
         assert_eq!(output.status.code(), Some(2), "{line}");
@@ -68,7 +68,8 @@ fn truth() -> AffineTransform {
     AffineTransform { matrix, translation: Vector3::new(9.0, -14.0, 21.0) }
 }
 
-/// Makes a folder with a brain `f.nii.gz`, the same brain moved by `truth` as `m.nii.gz`, and `truth` as `a.mat`.
+/// Makes a folder with a test brain `f.nii.gz`, the same brain moved by `truth` as `m.nii.gz`, and the transform
+/// `truth` as `a.mat`.
 fn pair() -> TempDir {
     let folder = TempDir::new().expect("a folder");
     let path = |name: &str| -> PathBuf { folder.path().join(name) };
@@ -84,7 +85,7 @@ fn curves_are_drawn_and_tabulated() {
     let line = "cost-curves -f f.nii.gz -m m.nii.gz -t a.mat -o c --cost nmi,ncc --mm 4 --points 4 --device cpu";
     let output = run(folder.path(), line);
     assert!(output.status.success(), "{}", text(&output.stderr));
-    // The table has three curves (two ways of filling the histogram, and a cost without histogram) along six
+    // The expected table has three curves (two ways of filling the histogram, and a cost without a histogram) along six
     // parameters.
     assert_eq!(text(&output.stdout).lines().count(), 1 + 6 * 3, "{}", text(&output.stdout));
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("a file of text");
@@ -96,7 +97,8 @@ fn curves_are_drawn_and_tabulated() {
         let costs: Vec<f64> =
             parameter.iter().map(|row| row.rsplit(',').next().expect("a cell").parse().expect("a cost")).collect();
         let lowest = costs.iter().copied().fold(f64::MAX, f64::min);
-        // The middle value is the true transform; the neighbouring values are 0.75 mm or 0.75 degrees away.
+        // The cost must be lowest near the true transform in the middle. The neighbouring points are 0.75 mm or 0.75
+        // degrees away.
         assert!(costs[3..6].contains(&lowest) && costs[0] > 1.5 * costs[4], "{parameter:?}");
     }
     let svg = read("c.svg");

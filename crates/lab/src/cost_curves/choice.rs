@@ -1,10 +1,10 @@
-//! Names of the linear stage's costs on the command line and in the output.
+//! The cost functions of the linear stage, with their names on the command line and in the output.
 
 use antsreg_kernels::JointSampling;
 use antsreg_linear::Cost;
 use clap::ValueEnum;
 
-/// A cost, as named on the command line.
+/// A cost function, as named on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum CostChoice {
     /// Correlation ratio, for images of one modality or of two
@@ -31,7 +31,7 @@ impl CostChoice {
         }
     }
 
-    /// Name of the cost's curve, with the way its joint histogram is filled if it has one.
+    /// Name of the cost's curve. If the cost has a joint histogram, the name includes how the histogram is filled.
     pub fn curve_name(self, filling: Option<JointSampling>) -> String {
         let cost = self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
         match filling {

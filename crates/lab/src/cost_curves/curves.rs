@@ -1,21 +1,21 @@
-//! Lines through the space of rigid transforms, and statistics of a cost along each line.
+//! Lines through the space of rigid transforms along one parameter each, and statistics of a cost along each line.
 
 use antsreg_core::AffineTransform;
 use nalgebra::{Point3, Rotation3, Vector3};
 
-/// A parameter of the transform and the values at which the cost is evaluated.
+/// One parameter of a rigid transform, with the values at which the cost is evaluated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
     axis: usize,
     turns: bool,
-    /// Values: mm for shifts, degrees for rotations.
+    /// Values of the parameter: mm for shifts, degrees for rotations.
     pub at: Vec<f64>,
 }
 
 /// The values of one cost function along all lines.
 #[derive(Debug, Clone)]
 pub struct Curve {
-    /// Name of the curve.
+    /// Name of the curve: the cost, and how its joint histogram is filled.
     pub name: String,
     /// Cost values: for each line, one cost for each value of the line's parameter.
     pub costs: Vec<Vec<f64>>,
@@ -29,13 +29,13 @@ impl Line {
         (0..3).map(line(false, shift_mm)).chain((0..3).map(line(true, turn_degrees))).collect()
     }
 
-    /// Name of the parameter, with its unit.
+    /// Name of the line's parameter, with its unit.
     pub fn name(&self) -> String {
         let axis = ["x", "y", "z"][self.axis];
         if self.turns { format!("turn about {axis}, degrees") } else { format!("shift along {axis}, mm") }
     }
 
-    /// The transform for each value of the parameter.
+    /// The rigid transforms on the line, one for each value of the parameter. Rotations are about `centre`.
     pub fn transforms(&self, centre: &Point3<f64>) -> impl Iterator<Item = AffineTransform> {
         self.at.iter().map(|at| {
             let mut along = Vector3::zeros();
@@ -56,23 +56,23 @@ pub fn scaled(costs: &[f64]) -> Vec<f64> {
     costs.iter().map(|cost| (cost - low) / range).collect()
 }
 
-/// Number of local minima: values lower than both their neighbours.
+/// Number of local minima of a curve: values lower than both their neighbours.
 fn minima(costs: &[f64]) -> usize {
     costs.windows(3).filter(|three| three[1] < three[0] && three[1] <= three[2]).count()
 }
 
-/// Largest second difference of neighbouring values, as a share of the curve's range.
+/// Roughness of a curve: the largest second difference of neighbouring values, as a share of the curve's range.
 fn roughness(costs: &[f64]) -> f64 {
     scaled(costs).windows(3).map(|three| (three[0] - 2.0 * three[1] + three[2]).abs()).fold(0.0, f64::max)
 }
 
-/// The value at which the cost is lowest.
+/// The value of the line's parameter at which the cost is lowest.
 fn lowest(line: &Line, costs: &[f64]) -> f64 {
     let best = (0..costs.len()).fold(0, |best, index| if costs[index] < costs[best] { index } else { best });
     line.at.get(best).copied().unwrap_or(0.0)
 }
 
-/// A table with a row for each line and curve.
+/// The table of statistics, with a row for each line and curve.
 pub fn summary(lines: &[Line], curves: &[Curve]) -> Vec<Vec<String>> {
     let header = ["Parameter", "Cost", "Minima", "Lowest at", "Roughness"].map(String::from).to_vec();
     let rows = lines.iter().enumerate().flat_map(|(number, line)| {
@@ -90,7 +90,7 @@ pub fn summary(lines: &[Line], curves: &[Curve]) -> Vec<Vec<String>> {
     std::iter::once(header).chain(rows).collect()
 }
 
-/// A CSV table with a row for each point of each line and a column for each curve.
+/// A CSV table of all costs, with a row for each point of each line and a column for each curve.
 pub fn csv(lines: &[Line], curves: &[Curve]) -> String {
     let names: Vec<&str> = curves.iter().map(|curve| curve.name.as_str()).collect();
     let mut text = format!("parameter,value,{}\n", names.join(","));
@@ -117,7 +117,7 @@ mod tests {
             assert_eq!((line.at[0], line.at.len()), (-line.at[8], 9));
             let motions: Vec<AffineTransform> = line.transforms(&centre).collect();
             assert!((motions[4].matrix - AffineTransform::identity().matrix).amax() < 1e-15);
-            // A rotation leaves the centre of the image in place; a shift moves the centre.
+            // A rotation must leave the centre of the image in place; a shift must move the centre.
             let moved = motions[8].apply(&centre) - centre;
             let far = if line.turns { 0.0 } else { 3.0 };
             assert!((moved.norm() - far).abs() < 1e-12, "{moved} by {}", line.name());
@@ -131,8 +131,8 @@ mod tests {
     fn curves_are_counted_and_measured() {
         assert_eq!(minima(&[3.0, 1.0, 2.0, 0.5, 4.0]), 2);
         assert_eq!(minima(&[3.0, 2.0, 1.0]), 0);
-        // A straight line has second difference 0. A single peak of 1 on a curve with range 4 has second difference 2
-        // of 4.
+        // A straight line has a second difference of 0. On a curve with a range of 4, a single peak of 1 has a second
+        // difference of 2, so the roughness is ½.
         assert!(roughness(&[0.0, 1.0, 2.0, 3.0]) < 1e-12);
         assert!((roughness(&[0.0, 1.0, 3.0, 3.0, 4.0]) - 0.5).abs() < 1e-12);
         assert_eq!(scaled(&[2.0, 2.0]), [0.0, 0.0]);

@@ -20,18 +20,18 @@ use curves::{Curve, Line};
 
 /// Draw the costs of the affine stage along each parameter of a rigid transform.
 ///
-/// Three shifts along the world's axes and three turns about the middle of the fixed image, away from the transform given.
-/// Costs made of a joint histogram are drawn for both ways of filling it. Prints for each curve how many minima it has and
-/// how rough it is; writes PREFIX.csv and PREFIX.svg.
+/// Three shifts along the world's axes and three turns about the middle of the fixed image, relative to the given
+/// transform. Costs made of a joint histogram are drawn for both ways of filling it. Prints for each curve how many
+/// minima it has and how rough it is; writes PREFIX.csv and PREFIX.svg.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
-    /// Image that stays where it is (NIfTI)
+    /// Fixed image (NIfTI)
     #[arg(short, long, value_name = "IMAGE")]
     fixed: PathBuf,
-    /// Image that is brought to it (NIfTI)
+    /// Moving image (NIfTI)
     #[arg(short, long, value_name = "IMAGE")]
     moving: PathBuf,
-    // Not a doc comment: rustdoc would take the brackets for links.
+    // This is not a doc comment, because rustdoc would take the brackets for links.
     #[arg(
         short,
         long,
@@ -40,22 +40,22 @@ pub struct Args {
         affine, FILE or [FILE,1] for its inverse [default: as the headers say]"
     )]
     transform: Option<TransformFile>,
-    /// Start of both output names, folder included
+    /// Start of the names of both output files, with their folder
     #[arg(short, long, value_name = "PREFIX")]
     output: String,
-    /// Costs, with commas between them
+    /// Costs, separated by commas
     #[arg(long, value_enum, value_delimiter = ',', default_value = "mi", value_name = "COSTS")]
     cost: Vec<CostChoice>,
     /// Level, mm
     #[arg(long, value_parser = values::positive, default_value_t = 1.0, value_name = "MM")]
     mm: f64,
-    /// Shifts go this far to both sides, mm
+    /// Largest shift in either direction, mm
     #[arg(long, value_parser = values::positive, default_value_t = 3.0, value_name = "MM")]
     shift_mm: f64,
-    /// Turns go this far to both sides, degrees
+    /// Largest turn in either direction, degrees
     #[arg(long, value_parser = values::positive, default_value_t = 3.0, value_name = "DEGREES")]
     turn_degrees: f64,
-    /// Points to each side of the middle
+    /// Number of points on either side of the transform in the middle
     #[arg(long, value_parser = values::at_least_one, default_value_t = 60, value_name = "N")]
     points: usize,
     /// Device that computes: cpu, cuda, cuda:N or auto
@@ -63,7 +63,7 @@ pub struct Args {
     device: DeviceChoice,
 }
 
-/// Measures the costs, prints a summary and writes PREFIX.csv and PREFIX.svg.
+/// Evaluates the costs, prints the statistics, and writes PREFIX.csv and PREFIX.svg.
 pub fn run(args: &Args) -> Result<(), Error> {
     let [csv, svg] = ["csv", "svg"].map(|extension| PathBuf::from(format!("{}.{extension}", args.output)));
     output::check_folder(&csv)?;
@@ -83,7 +83,7 @@ pub fn run(args: &Args) -> Result<(), Error> {
     files.write()
 }
 
-/// Evaluates each cost along all lines, for transforms (fixed → moving world) around `start`.
+/// Evaluates each cost along all lines. The lines go through the transform `start`, fixed → moving world.
 fn measure<B: Backend>(
     backend: &B,
     args: &Args,

@@ -15,7 +15,7 @@ const COLOURS: [RGBColor; 6] = [
     RGBColor(127, 127, 127),
 ];
 
-/// The plot as SVG.
+/// Draws the cost curves as SVG.
 pub fn svg(lines: &[Line], curves: &[Curve]) -> Result<String, PlotError> {
     let mut text = String::new();
     draw(&mut text, lines, curves)?;

@@ -1,5 +1,5 @@
-//! Li 2015, Figure 19: registrations at 1 mm with several weighting distances of the correlation ratio, from a start
-//! near the optimum, and the difference of the images afterwards.
+//! Measures Figure 19 of Li 2015: registrations at 1 mm by the correlation ratio, with several weighting distances,
+//! from a start near the optimum. The figure shows the difference between the images after the registration.
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{Backend, Cuda};
@@ -10,11 +10,11 @@ use super::setup::Setup;
 use super::subject::Subject;
 use crate::error::Error;
 
-/// Weighting distances, voxels.
+/// Weighting distances: width of the zone at the image border where weights fall to 0, voxels.
 const EDGES: [f64; 11] = [0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 24.0, 34.0, 44.0, 54.0, 64.0];
 const BINS: usize = 256;
-/// First and last step of a matrix element, between which the step is halved. Steps of translations are larger by the
-/// factor below.
+/// First and last step of the optimiser, for an element of the matrix. The step is halved from the first to the last.
+/// Steps of translations are larger by the factor below.
 const STEPS: [f64; 2] = [0.02, 0.0002];
 const LEVER_VOXELS: f64 = 60.0;
 
@@ -35,8 +35,8 @@ pub fn li_accuracy(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
         &mut (),
     )?;
     let start = moving.grid.world_to_voxel().after(&start.transform.after(&fixed.grid.voxel_to_world()));
-    // Two curves are measured: over the whole overlap, as in the paper, and over the part where the fixed image is
-    // brain.
+    // Two curves are measured: the difference over the whole overlap, as in the paper, and over the part of the overlap
+    // where the fixed image shows brain.
     let mut points = [Vec::new(), Vec::new()];
     for edge in EDGES {
         let found = minimise(setup.cuda, brain, edge, start)?;
@@ -44,8 +44,8 @@ pub fn li_accuracy(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
             points.push((edge, difference));
         }
     }
-    // The change relative to a weighting distance of 0, in %: it is far smaller than the difference between two
-    // brains.
+    // The curve shows the change relative to a weighting distance of 0, in %, because this change is far smaller than
+    // the difference between two brains.
     let curve = |name: &str, points: Vec<(f64, f64)>| {
         let without = points.first().map_or(1.0, |point| point.1);
         let change = |(edge, difference): (f64, f64)| (edge, 100.0 * (difference / without - 1.0));
@@ -58,8 +58,8 @@ pub fn li_accuracy(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     Ok(vec![Figure { name: "li-accuracy", title, x, y, log: [false, false], curves }])
 }
 
-/// Minimises the cost: tries 24 changes of one parameter and all improving changes together, takes the best, and
-/// halves the step when none improves.
+/// Minimises the cost. Each round tries 24 changes of one parameter and all improving changes together, and takes the
+/// best. If no change improves the cost, the step is halved.
 fn minimise(cuda: &Cuda, brain: &Subject, edge: f64, start: AffineTransform) -> Result<AffineTransform, Error> {
     let fixed = cuda.upload(brain.fixed.shape(), brain.fixed.values())?;
     let moving = cuda.upload(brain.moving_shape, &brain.moving)?;
@@ -101,8 +101,8 @@ fn minimise(cuda: &Cuda, brain: &Subject, edge: f64, start: AffineTransform) -> 
     Ok(best.0)
 }
 
-/// Root of the mean squared difference over the overlap (Li 2015, eq. 5), and over the part of it where the fixed image is
-/// not 0.
+/// Root-mean-square difference of the two images: over the overlap (Li 2015, eq. 5), and over the part of the overlap
+/// where the fixed image is not 0.
 fn differences(brain: &Subject, fixed_to_moving: &AffineTransform) -> [f64; 2] {
     let [nx, ny, _] = brain.fixed.shape();
     let mut sums = [[0.0_f64; 2]; 2];

@@ -1,4 +1,4 @@
-//! Measures the figures of the papers.
+//! Measures the figures of the papers about histogram schemes.
 
 use crate::schemes::{CrScheme, MiScheme, Order, Pair, Settings};
 
@@ -15,7 +15,7 @@ const SEGMENTS: [usize; 11] = [128, 256, 512, 768, 1280, 2560, 5120, 10_240, 40_
 const EDGES: [usize; 9] = [0, 2, 4, 8, 16, 24, 34, 48, 64];
 const MI_BINS: [usize; 10] = [8, 16, 32, 64, 96, 128, 160, 192, 224, 256];
 
-/// The five schemes whose blocks and threads Li 2015 varies.
+/// The five schemes for which Li 2015 varies the number of blocks and of threads.
 const LI: [CrScheme; 5] = [
     CrScheme::GlobalAtomic,
     CrScheme::GlobalMerge,
@@ -24,7 +24,7 @@ const LI: [CrScheme; 5] = [
     CrScheme::SharedWarp,
 ];
 
-/// The schemes of this crate, for current devices.
+/// The schemes that were designed for this crate, for current devices.
 const OURS: [CrScheme; 3] = [CrScheme::Tiled, CrScheme::Slabs, CrScheme::Skipping];
 
 fn brain<'l>(setup: &'l Setup<'_>, figure: &'static str) -> Result<&'l Subject, Error> {
@@ -35,7 +35,7 @@ fn pair<'s>(setup: &Setup<'_>, subject: &'s Subject, how: How, edge: f64, bins: 
     setup.histograms.pair(&subject.fixed, subject.values(how, edge), bins)
 }
 
-/// A curve of times in microseconds. If a scheme does not fit on the device, the curve has a gap.
+/// Measures a curve of times in microseconds. Where a scheme does not fit on the device, the curve has a gap.
 fn curve<X: Copy>(
     name: impl Into<String>,
     positions: &[X],
@@ -58,12 +58,12 @@ fn number(n: usize) -> f64 {
 const PRINTED: Settings =
     Settings { blocks: Some(1024), threads: 256, segment: 768, order: Order::Intensity, shared: 48 << 10 };
 
-/// Settings with the number of blocks that Li uses, or the scheme's own default.
+/// Settings of a scheme with the number of blocks of Li 2015, or with the scheme's own default.
 fn settings(scheme: CrScheme) -> Settings {
     if OURS.contains(&scheme) { Settings { blocks: None, ..PRINTED } } else { PRINTED }
 }
 
-/// All schemes except the slowest.
+/// All schemes for the correlation ratio except the slowest.
 fn quick() -> Vec<CrScheme> {
     let own = [CrScheme::ConflictFree].into_iter().chain(OURS);
     LI.into_iter().filter(|scheme| *scheme != CrScheme::GlobalMerge).chain(own).collect()
@@ -77,7 +77,7 @@ pub fn li_blocks(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     for scheme in LI {
         curves.push(curve(scheme.name(), &BLOCKS, number, |blocks| time(scheme, Some(blocks)))?);
     }
-    // These schemes choose their number of blocks themselves, so they are measured once.
+    // These schemes choose their number of blocks themselves, so each is measured once.
     let own = time(CrScheme::ConflictFree, None)?;
     curves.push(curve("conflict_free", &BLOCKS, number, |_| Ok(own))?);
     for scheme in OURS {
@@ -165,7 +165,7 @@ pub fn li_weighting(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     }])
 }
 
-/// Measures times for the numbers of bins that Brosch and Shams compare.
+/// Measures times of joint histograms for the numbers of bins that Brosch and Shams compare.
 fn over_bins(
     setup: &Setup<'_>,
     subject: &Subject,
@@ -185,7 +185,7 @@ fn over_bins(
     Ok(curves)
 }
 
-/// Measures Figure 2 of Brosch 2009.
+/// Measures Figure 2 of Brosch 2009: time of joint histograms as a function of the number of bins.
 pub fn brosch_bins(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     let schemes = [
         (MiScheme::WarpShadows, "Shams, method 1"),
@@ -199,7 +199,7 @@ pub fn brosch_bins(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     Ok(vec![Figure { name: "brosch-bins", title, x: "bins of either image", y: "µs", log: [false, true], curves }])
 }
 
-/// Measures Figure 7 of Shams 2010.
+/// Measures Figure 7 of Shams 2010: throughput of joint histograms as a function of the number of bins.
 pub fn shams_bins(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     let schemes = [
         (MiScheme::WarpShadows, "method 1"),
@@ -232,7 +232,7 @@ pub fn shams_bins(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     Ok(figures)
 }
 
-/// Measures times as functions of the share of voxels that fall into one bin.
+/// Measures the times of all schemes as functions of the share of voxels that fall into one bin.
 pub fn distribution(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     let cr = quick();
     let named = |name: &str| Curve { name: name.into(), points: Vec::new() };

@@ -1,4 +1,4 @@
-//! The histogram schemes of the literature, measured on the GPU of this machine, as tables and plots.
+//! Measures the histogram schemes of the literature on the GPU of this machine. Results are tables and plots.
 
 mod accuracy;
 mod figures;
@@ -20,24 +20,25 @@ use crate::schemes::Histograms;
 use plot::Figure;
 use setup::Setup;
 
-/// Time the histogram schemes of the literature on a GPU, as its papers' figures do.
+/// Measure the times of the papers' histogram schemes on a GPU, as their figures do.
 ///
 /// Writes a table (CSV) and a plot (SVG) for each figure into the folder.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
-    /// Folder for tables and plots; it must exist
+    /// Folder for tables and plots. The folder must exist
     #[arg(short, long, value_name = "FOLDER")]
     output: PathBuf,
-    /// A brain at 1 mm, the fixed image [default: none, and figures that need one are left out]
+    /// Fixed image: a brain at 1 mm [default: none; figures that need a brain are left out]
     #[arg(long, value_name = "IMAGE")]
     image: Option<PathBuf>,
-    /// The moving image [default: the fixed one]. It is sampled turned by a few degrees about its centre of mass
+    /// Moving image [default: the fixed image]. It is sampled after a rotation by a few degrees about its centre of
+    /// mass
     #[arg(long, value_name = "IMAGE", requires = "image")]
     moving: Option<PathBuf>,
-    /// Only these, with commas between them [default: all]
+    /// Names of the measurements to run, separated by commas [default: all]
     #[arg(long, value_name = "NAME", value_enum, value_delimiter = ',')]
     only: Vec<Part>,
-    /// The GPU to measure: cuda or cuda:N
+    /// GPU to measure: cuda or cuda:N
     #[arg(long, value_name = "DEVICE", default_value = "cuda")]
     device: DeviceChoice,
 }
@@ -45,25 +46,25 @@ pub struct Args {
 /// The measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Part {
-    /// Every scheme on a brain, uniform and degenerate data, checked against double precision
+    /// Every scheme on a brain, on uniform noise and on a constant image, checked against double precision
     Schemes,
-    /// Li 2015, Figures 6 to 8: blocks
+    /// Li 2015, Figures 6 to 8: time over the number of blocks
     LiBlocks,
-    /// Li 2015, Figures 9 to 11: threads of a block
+    /// Li 2015, Figures 9 to 11: time over the number of threads per block
     LiThreads,
-    /// Li 2015, Figures 12 to 14: bins
+    /// Li 2015, Figures 12 to 14: time over the number of bins
     LiBins,
-    /// Li 2015, Figure 17: voxels of a segment
+    /// Li 2015, Figure 17: time over the number of voxels per segment
     LiSegment,
-    /// Li 2015, Figure 18: weighting distance
+    /// Li 2015, Figure 18: time over the weighting distance
     LiWeighting,
-    /// Li 2015, Figure 19: error after registrations with several weighting distances
+    /// Li 2015, Figure 19: error of registrations with several weighting distances
     LiAccuracy,
-    /// Brosch 2009, Figure 2: bins, joint histograms
+    /// Brosch 2009, Figure 2: time of joint histograms over the number of bins
     BroschBins,
-    /// Shams 2010, Figure 7: throughput against bins, uniform data and a brain
+    /// Shams 2010, Figure 7: throughput over the number of bins, for uniform noise and a brain
     ShamsBins,
-    /// Share of voxels that fall into one bin
+    /// Time over the share of voxels that fall into one bin
     Distribution,
 }
 

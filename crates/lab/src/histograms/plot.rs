@@ -1,4 +1,4 @@
-//! Figures: output of curves as a table, as CSV and as a plot.
+//! Figures: curves that are written as a table, as CSV and as a plot.
 
 use plotters::prelude::*;
 
@@ -11,7 +11,7 @@ pub struct Curve {
     pub points: Vec<(f64, f64)>,
 }
 
-/// A figure: several curves over one common axis.
+/// A figure: several curves over a common horizontal axis.
 #[derive(Debug, Clone)]
 pub struct Figure {
     /// Name of the figure's files, without extension.
@@ -19,7 +19,7 @@ pub struct Figure {
     pub title: String,
     pub x: &'static str,
     pub y: &'static str,
-    /// Whether the axes are logarithmic.
+    /// Whether the horizontal and the vertical axis are logarithmic.
     pub log: [bool; 2],
     pub curves: Vec<Curve>,
 }
@@ -49,7 +49,7 @@ impl Figure {
         all
     }
 
-    /// The table: a row for each position, a column for each curve.
+    /// The figure as a table, with a row for each position on the horizontal axis and a column for each curve.
     pub fn rows(&self) -> Vec<Vec<String>> {
         let header = std::iter::once(self.x.to_owned()).chain(self.curves.iter().map(|curve| curve.name.clone()));
         let row = |x: f64| {
@@ -62,14 +62,14 @@ impl Figure {
         std::iter::once(header.collect()).chain(self.positions().into_iter().map(row)).collect()
     }
 
-    /// The table as CSV.
+    /// The figure's table as CSV.
     pub fn csv(&self) -> String {
-        // Names of curves may contain commas; missing values are dashes.
+        // Commas are removed from the names of curves, and dashes (missing values) become empty cells.
         let cell = |cell: &String| if cell == "-" { String::new() } else { cell.replace(", ", " ") };
         self.rows().iter().map(|row| row.iter().map(cell).collect::<Vec<_>>().join(",") + "\n").collect()
     }
 
-    /// The plot as SVG.
+    /// The figure as an SVG plot.
     pub fn svg(&self) -> Result<String, Error> {
         let mut text = String::new();
         let drawn = self.draw(&mut text);
@@ -124,7 +124,7 @@ impl Figure {
     }
 }
 
-/// The value with three significant digits.
+/// Formats a value with three significant digits.
 pub fn rounded(value: f64) -> String {
     let digits = match value.abs() {
         0.0 => 0,

@@ -1,31 +1,31 @@
-//! The same histograms computed on the host in double precision, and the tolerance of single precision.
+//! Expected histograms, computed on the host in double precision, and the tolerances of single precision.
 
 use crate::schemes::{CrScheme, CrSums};
 
 use super::subject::{How, Subject};
 
-/// Tolerance of coordinates, voxels. Their rounding error is about 1e-5.
+/// Tolerance of coordinates, voxels. The rounding error of coordinates is about 1e-5.
 const COORDINATES: f64 = 1e-4;
-/// Tolerance of sampled values, in units of the moving image's range.
+/// Tolerance of interpolated values, as a share of the moving image's range.
 const VALUES: f64 = 5e-5;
 
-/// Histograms in double precision.
+/// Expected histograms of a pair of images, in double precision.
 pub struct Reference {
     bins: usize,
-    /// The sums Σw, Σw·y and Σw·y² of each bin, one row each.
+    /// The expected sums Σw, Σw·y and Σw·y² over the voxels of each bin; one list for each of the three sums.
     sums: [Vec<f64>; 3],
     counts: Vec<f64>,
-    /// For each bin, the number of voxels that are so near to a border between bins, or to the border of the image,
-    /// that rounding may put them on either side.
+    /// For each cell of the joint histogram, the number of voxels that rounding may move into or out of the cell,
+    /// because they are near a border between bins or near the border of the image.
     doubtful: Vec<f64>,
     doubtful_inside: Vec<f64>,
-    /// Largest magnitude of a moving value.
+    /// Largest magnitude of the moving values.
     largest: f64,
     given: bool,
 }
 
 impl Reference {
-    /// The histograms of all voxels inside the moving image, each with weight 1.
+    /// Computes the expected histograms of all fixed voxels that lie inside the moving image. Each voxel has weight 1.
     pub fn new(subject: &Subject, how: How, bins: usize) -> Reference {
         let values = if how == How::Given { &subject.given } else { &subject.moving };
         let low = f64::from(values.iter().copied().fold(f32::INFINITY, f32::min));
@@ -70,14 +70,16 @@ impl Reference {
         reference
     }
 
-    /// The largest relative deviation of a sum, and whether all deviations are within the tolerance.
+    /// Compares sums with the expected sums. Returns the largest relative deviation, and whether all deviations are
+    /// within the tolerances.
     pub fn compare_sums(&self, scheme: CrScheme, found: &CrSums) -> (f64, bool) {
         let (mut worst, mut agree) = (0.0_f64, true);
         for ((expected, found), power) in
             self.sums.iter().zip([&found.weight, &found.sum, &found.square]).zip([0, 1, 2])
         {
             let allowed = (0..self.bins).map(|bin| self.allowed(scheme, power, bin));
-            // The cost needs only the total of the squares, so the last scheme computes no other sum of squares.
+            // The cost needs only the total of the squares over all bins. So the scheme `Skipping` computes no sums of
+            // squares by bin.
             let expected: Vec<(f64, f64)> = match (scheme, found.len()) {
                 (CrScheme::Skipping, 1) => vec![(expected.iter().sum(), allowed.sum())],
                 _ => expected.iter().copied().zip(allowed).collect(),
@@ -92,24 +94,24 @@ impl Reference {
         (worst, agree)
     }
 
-    /// The tolerance of the sum of a power of the values in a bin.
+    /// Tolerance of the sum over a bin of the values to the given power.
     fn allowed(&self, scheme: CrScheme, power: i32, bin: usize) -> f64 {
         let (voxels, expected) = (self.sums[0][bin], self.sums[power as usize][bin]);
-        // The addition of n terms of one sign in single precision may lose n halves of the last bit. Each sum of a
-        // block or thread has some thousand terms.
+        // The addition of n terms of one sign in single precision may have an error of n halves of the last bit. Each
+        // sum of a block or thread has some thousand terms.
         let terms = if scheme == CrScheme::GlobalAtomic { voxels } else { voxels.min(20_000.0) };
         let rounding = (terms + 100.0) * f64::from(f32::EPSILON) / 2.0 * expected.abs();
         let sampling = if self.given { 0.0 } else { voxels * 2.0 * VALUES * self.largest.powi(power) };
         let border = self.doubtful_inside[bin] * self.largest.powi(power);
-        // Values are rounded to units of 2⁻¹⁶ of the range, which adds an error of at most three half units for each
+        // These schemes round values to units of 2⁻¹⁶ of the range. The error is at most three half units for each
         // voxel.
         let in_units = matches!(scheme, CrScheme::Slabs | CrScheme::Skipping);
         let units = if in_units { voxels * 1.5 / 65536.0 * self.largest.powi(power) } else { 0.0 };
         rounding + sampling + border + units
     }
 
-    /// The share of voxels that are counted in another bin than expected, and whether all of these voxels are near a
-    /// border.
+    /// Compares counts with the expected counts. Returns the share of voxels that are counted in another bin than
+    /// expected, and whether all of these voxels are near a border.
     pub fn compare_counts(&self, found: &[u32]) -> (f64, bool) {
         if found.len() != self.bins * self.bins {
             return (1.0, false);

@@ -1,4 +1,4 @@
-//! The device, schemes and images that every figure uses, and the measurement of one scheme.
+//! The device, the schemes and the images for all figures, and the measurement of one scheme.
 
 use crate::schemes::{CrScheme, CrSums, Histograms, MiScheme, Pair, Plan, Settings};
 use antsreg_core::Volume;
@@ -7,14 +7,14 @@ use antsreg_kernels::{Cuda, Error as DeviceError};
 use super::subject::Subject;
 use crate::error::Error;
 
-/// The set-up of a measurement: the device, the compiled schemes, and the images for which schemes are measured.
+/// The set-up of all measurements: the device, the compiled schemes, and the images.
 pub struct Setup<'a> {
     pub cuda: &'a Cuda,
     pub histograms: &'a Histograms<'a>,
     pub brain: Option<Subject>,
-    /// The fixed and the moving image of the brain.
+    /// The fixed and the moving image of a brain; `None` if no brain was given.
     pub images: Option<[Volume; 2]>,
-    /// Copy bandwidth within device memory, bytes per second.
+    /// Bandwidth of copies within device memory, bytes per second.
     pub bandwidth: f64,
 }
 
@@ -35,37 +35,37 @@ impl<'a> Setup<'a> {
         Ok(Setup { cuda, histograms, brain, images, bandwidth })
     }
 
-    /// Shape of the brain image, which synthetic data also gets.
+    /// Shape of the fixed brain image, which synthetic data also gets; `None` without a brain.
     pub fn shape(&self) -> Option<[usize; 3]> {
         self.brain.as_ref().map(|brain| brain.fixed.shape())
     }
 
-    /// Time of a scheme, seconds; `None` if the device has too little memory for it.
+    /// Time of a scheme for the correlation ratio, seconds; `None` if the device has too little memory for the scheme.
     pub fn time_cr(&self, pair: &Pair<'_>, scheme: CrScheme, settings: &Settings) -> Result<Option<f64>, Error> {
         timed(|| self.histograms.correlation_ratio(pair, scheme, settings))
     }
 
-    /// Time of a scheme for joint histograms, seconds. The adaptive scheme gets the histogram of an earlier
-    /// evaluation.
+    /// Time of a scheme for joint histograms, seconds; `None` if the device has too little memory for the scheme. The
+    /// adaptive scheme receives the histogram of an earlier evaluation.
     pub fn time_joint(&self, pair: &Pair<'_>, scheme: MiScheme, settings: &Settings) -> Result<Option<f64>, Error> {
         let previous = self.previous(pair)?;
         timed(|| self.histograms.joint(pair, scheme, settings, Some(&previous)))
     }
 
-    /// Computes the sums of the correlation ratio by a scheme.
+    /// Computes the sums of the correlation ratio with the given scheme.
     pub fn sums(&self, pair: &Pair<'_>, scheme: CrScheme, settings: &Settings) -> Result<CrSums, Error> {
         let mut plan = self.histograms.correlation_ratio(pair, scheme, settings)?;
         plan.run().and_then(|()| plan.sums())
     }
 
-    /// Computes the joint histogram by a scheme.
+    /// Computes the joint histogram with the given scheme.
     pub fn joint(&self, pair: &Pair<'_>, scheme: MiScheme, settings: &Settings) -> Result<Vec<u32>, Error> {
         let previous = self.previous(pair)?;
         let mut plan = self.histograms.joint(pair, scheme, settings, Some(&previous))?;
         plan.run().and_then(|()| plan.joint())
     }
 
-    /// The joint histogram of a previous evaluation, which the adaptive scheme needs.
+    /// Computes the joint histogram of an earlier evaluation, which the adaptive scheme needs.
     fn previous(&self, pair: &Pair<'_>) -> Result<Vec<u32>, Error> {
         let mut plan = self.histograms.joint(pair, MiScheme::GlobalAtomic, &Settings::default(), None)?;
         plan.run().and_then(|()| plan.joint())

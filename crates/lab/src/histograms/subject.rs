@@ -1,4 +1,4 @@
-//! Data of the measurements: a brain, uniform noise, or a constant.
+//! Image data of the measurements: a brain, uniform noise, or a constant.
 
 use crate::error::Error;
 use crate::schemes::{FixedVolume, Values};
@@ -6,24 +6,24 @@ use antsreg_core::{AffineTransform, Volume};
 use nalgebra::{Point3, Rotation3};
 use rayon::prelude::*;
 
-/// Shape of synthetic data when no image is given.
+/// Shape of synthetic data if no brain image is given.
 const SHAPE: [usize; 3] = [160, 208, 168];
 
 /// Rotation between the fixed and the moving image, radians about x, y and z.
 const TURN: [f64; 3] = [0.06, -0.04, 0.08];
 
-/// A fixed volume, a moving volume, and the transform between them.
+/// The data of a measurement: a fixed volume, a moving volume, and the transform between them.
 pub struct Subject {
     pub name: &'static str,
     pub fixed: FixedVolume,
     pub moving_shape: [usize; 3],
     pub moving: Vec<f32>,
     pub fixed_to_moving: AffineTransform,
-    /// The moving value of each fixed voxel.
+    /// Moving values that are given instead of interpolated, one for each fixed voxel.
     pub given: Vec<f32>,
 }
 
-/// How a scheme obtains the moving values.
+/// How a scheme gets the moving values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
     Given,
@@ -42,7 +42,7 @@ impl How {
 }
 
 impl Subject {
-    /// Makes a subject of two brain images; the transform rotates the moving image slightly about its centre of mass.
+    /// Makes the data from two brain images. The transform rotates the moving image slightly about its centre of mass.
     pub fn brain(fixed: &Volume, moving: &Volume) -> Result<Subject, Error> {
         let turn = Rotation3::from_euler_angles(TURN[0], TURN[1], TURN[2]).into_inner();
         let centre = |volume: &Volume| volume.centre_of_mass().unwrap_or_else(|| volume.grid.centre()).coords;
@@ -51,17 +51,17 @@ impl Subject {
         Subject::new("brain", fixed.grid.shape, fixed.voxels.clone(), moving.grid.shape, moving.voxels.clone(), map)
     }
 
-    /// Independent random values, uniform from 0 to 1.
+    /// Makes images of independent random values, uniform from 0 to 1.
     pub fn uniform(shape: Option<[usize; 3]>) -> Result<Subject, Error> {
         Subject::synthetic("uniform", shape, |noise, _| noise)
     }
 
-    /// Both images have one constant value.
+    /// Makes two images that have one constant value each.
     pub fn degenerate(shape: Option<[usize; 3]>) -> Result<Subject, Error> {
         Subject::synthetic("degenerate", shape, |_, _| 0.6)
     }
 
-    /// Uniform values, except for a share of the voxels that are 0 in both images.
+    /// Makes images of random values, uniform except for a share of the voxels that are 0 in both images.
     pub fn with_share(shape: Option<[usize; 3]>, share: f64) -> Result<Subject, Error> {
         // Whether a voxel is 0 depends only on its position, so both images agree.
         Subject::synthetic("share", shape, |noise, place| if f64::from(place) < share { 0.0 } else { noise })
@@ -84,7 +84,7 @@ impl Subject {
         let map = AffineTransform { matrix: turn, translation: middle - turn * middle };
         let given = moving.clone();
         let mut subject = Subject::new(name, shape, fixed, shape, moving, map)?;
-        // Interpolated values would not be uniform, so the values are given instead.
+        // Interpolated values would not be uniform. So the moving values are given.
         subject.given = given;
         Ok(subject)
     }
@@ -104,7 +104,7 @@ impl Subject {
         Ok(subject)
     }
 
-    /// Returns the moving values in the form that the schemes take as input.
+    /// The moving values in the form that the schemes take as input. `edge` is the weighting distance, voxels.
     pub fn values(&self, how: How, edge: f64) -> Values<'_> {
         match how {
             How::Given => Values::Given(&self.given),
@@ -118,7 +118,7 @@ impl Subject {
         }
     }
 
-    /// The moving image at a fixed voxel, in double precision.
+    /// The moving image at the position of a fixed voxel, interpolated in double precision.
     pub fn sample(&self, voxel: usize) -> Sample {
         let [nx, ny, _] = self.fixed.shape();
         let at = [voxel % nx, voxel / nx % ny, voxel / nx / ny].map(|index| index as f64);
@@ -148,11 +148,11 @@ impl Subject {
     }
 }
 
-/// The moving image at the position of a fixed voxel.
+/// The interpolated moving image at the position of a fixed voxel.
 pub struct Sample {
-    /// Distance from the nearest border, voxels; negative outside.
+    /// Distance of the position from the nearest border of the moving image, voxels; negative outside the image.
     pub inside: f64,
-    /// Interpolated value; 0 outside.
+    /// Interpolated value; 0 outside the moving image.
     pub value: f64,
 }
 
@@ -160,7 +160,7 @@ pub struct Sample {
 struct Noise(u32);
 
 impl Noise {
-    /// The next number, from 0 to 1.
+    /// The next pseudo-random number, from 0 to 1.
     fn next(&mut self) -> f32 {
         self.0 = self.0.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         (self.0 >> 8) as f32 / (1 << 24) as f32

@@ -1,4 +1,5 @@
-//! The table of all schemes: time, share of the copy bandwidth, deviation from double precision.
+//! The table of all schemes: their time, their bandwidth as a share of the copy bandwidth, and their deviation from
+//! double precision.
 
 use crate::schemes::{CrScheme, MiScheme, Order, Settings};
 
@@ -8,7 +9,7 @@ use super::setup::Setup;
 use super::subject::{How, Subject};
 use crate::error::Error;
 
-/// A row of the table of times: one scheme on one kind of data.
+/// A row of the table of all schemes: one scheme on one kind of data.
 pub struct Row {
     what: &'static str,
     bins: usize,
@@ -16,19 +17,19 @@ pub struct Row {
     how: How,
     scheme: String,
     seconds: f64,
-    /// Speed relative to `conflict_free` as in the paper, for the correlation ratio with 256 bins on the same data
-    /// and sampling.
+    /// Speed relative to the scheme `conflict_free` of the paper, which computes the correlation ratio with 256 bins on
+    /// the same data.
     speedup: Option<f64>,
-    /// Bandwidth of the bytes that must be read, as a share of the copy bandwidth.
+    /// Bandwidth at which the scheme reads its input, as a share of the copy bandwidth.
     of_copying: f64,
     deviation: f64,
     agrees: bool,
 }
 
-/// Segment length and threads for which Li 2015 (Figure 17) found the shortest times on three devices.
+/// Segment lengths and numbers of threads for which Li 2015 (Figure 17) found the shortest times on three devices.
 const PRINTED: [(usize, usize); 4] = [(512, 128), (512, 256), (768, 256), (1280, 256)];
 
-/// The schemes of the correlation ratio with their settings: those of Li's Table 4 where given, scaled to this
+/// The schemes of the correlation ratio with their settings. Settings from Table 4 of Li 2015 are scaled to this
 /// device.
 fn cr_schemes() -> Vec<(String, CrScheme, Settings)> {
     let usual = Settings::default();
@@ -53,7 +54,7 @@ fn cr_schemes() -> Vec<(String, CrScheme, Settings)> {
     schemes
 }
 
-/// Settings of a scheme for joint histograms that suit this device.
+/// Settings for this device, for a scheme of joint histograms.
 pub fn mi_settings(setup: &Setup<'_>, scheme: MiScheme) -> Settings {
     let usual = Settings { blocks: None, ..Settings::default() };
     let most = setup.histograms.most_shared();
@@ -69,7 +70,7 @@ pub fn mi_settings(setup: &Setup<'_>, scheme: MiScheme) -> Settings {
     }
 }
 
-/// Measures all schemes.
+/// Measures all schemes on all kinds of data.
 pub fn measure(setup: &Setup<'_>) -> Result<Vec<Row>, Error> {
     let mut rows = Vec::new();
     for make in [Subject::uniform, Subject::degenerate] {
@@ -95,12 +96,13 @@ fn measure_on(setup: &Setup<'_>, subject: &Subject, rows: &mut Vec<Row>) -> Resu
     Ok(())
 }
 
-/// Measures the schemes of the correlation ratio. Returns the time of `conflict_free` as in the paper, at its best
-/// segment length.
+/// Measures the schemes of the correlation ratio. Returns the time of the scheme `conflict_free` of the paper, at its
+/// best segment length.
 fn measure_sums(setup: &Setup<'_>, subject: &Subject, how: How, rows: &mut Vec<Row>) -> Result<f64, Error> {
     let first = rows.len();
     let pair = setup.histograms.pair(&subject.fixed, subject.values(how, 0.0), 256)?;
-    // The reference uses exact interpolation, because eight-bit weights would hide all other errors.
+    // The expected sums are compared with exact interpolation. The eight-bit weights of the texture unit would hide all
+    // other errors.
     let exact = setup.histograms.pair(&subject.fixed, subject.values(How::Exact, 0.0), 256);
     let exact = exact?;
     let reference = Reference::new(subject, How::Exact, 256);
@@ -128,7 +130,8 @@ fn measure_sums(setup: &Setup<'_>, subject: &Subject, how: How, rows: &mut Vec<R
     Ok(printed)
 }
 
-/// Measures the schemes of joint histograms, relative to the time of `conflict_free` for the correlation ratio.
+/// Measures the schemes of joint histograms. Their speed is relative to the time of `conflict_free` for the correlation
+/// ratio.
 fn measure_joint(
     setup: &Setup<'_>,
     subject: &Subject,
@@ -161,7 +164,7 @@ fn measure_joint(
     Ok(())
 }
 
-/// Smallest number of bytes that must be read: two for each fixed bin, four for each moving value.
+/// Smallest number of bytes that a scheme must read: two for each fixed bin, and four for each moving value.
 fn bytes(subject: &Subject, how: How) -> f64 {
     let fixed = subject.fixed.values().len();
     (2 * fixed + 4 * if how == How::Given { fixed } else { subject.moving.len() }) as f64
@@ -185,19 +188,19 @@ fn cells(row: &Row) -> [String; 10] {
 const HEADER: [&str; 10] =
     ["what", "bins", "data", "values", "scheme", "us", "vs_printed", "copy_%", "deviation", "agrees"];
 
-/// The rows as text for the terminal.
+/// The table as text for the terminal.
 pub fn shown(rows: &[Row]) -> Vec<Vec<String>> {
     std::iter::once(HEADER.map(String::from).to_vec()).chain(rows.iter().map(|row| cells(row).to_vec())).collect()
 }
 
-/// The rows as CSV. Names of schemes contain commas, so they are quoted.
+/// The table as CSV. Names of schemes contain commas, so they are quoted.
 pub fn csv(rows: &[Row]) -> String {
     let line =
         |cells: Vec<String>| cells.iter().map(|cell| cell.replace(", ", " ")).collect::<Vec<_>>().join(",") + "\n";
     shown(rows).into_iter().map(line).collect()
 }
 
-/// Converts seconds to microseconds, rounded for figures.
+/// Converts seconds to microseconds and rounds the result, for figures.
 pub fn microseconds(seconds: f64) -> f64 {
     rounded(seconds * 1e6).parse().unwrap_or(seconds * 1e6)
 }

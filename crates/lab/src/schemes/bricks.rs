@@ -1,27 +1,27 @@
-//! Tables for `cu/brick.cuh`: fixed bins in bricks, and the cells where the moving image has only its background
-//! value.
+//! Tables for the kernels that use `cu/brick.cuh`: the fixed bins in the order of bricks (small boxes of voxels), and
+//! the cells where the moving image has only its background value.
 
 use antsreg_kernels::cuda::extension::Argument;
 use rayon::prelude::*;
 
 use super::layout::Size;
 
-/// Voxels of a brick along each axis, as in the header `bricks.cuh`.
+/// Number of voxels of a brick along each axis, as in the header `bricks.cuh`. A brick is a small box of voxels.
 const BRICK: [usize; 3] = [8, 8, 4];
-/// Voxels of a brick.
+/// Total number of voxels of a brick.
 const BRICK_VOXELS: usize = BRICK[0] * BRICK[1] * BRICK[2];
-/// Number of consecutive bricks that a block of threads takes at a time.
+/// Number of consecutive bricks that a block of threads processes at a time.
 const RUN: usize = 8;
-/// Marks a place outside the volume in the list of fixed bins.
+/// Entry in the list of fixed bins for a position outside the volume.
 const NOT_COUNTED: u16 = u16::MAX;
-/// Moving voxels of a cell along each axis.
+/// Number of moving voxels in a cell along each axis.
 const CELL: usize = 2;
-/// Largest stored distance, cells. Larger distances are replaced by it.
+/// Largest distance that is stored, in cells. Larger distances are stored as this value.
 const FAR: u16 = 16;
-/// Number of voxels that are sampled to find the most frequent value.
+/// Number of voxels that are sampled to estimate the most frequent value of an image.
 const POLL: usize = 4096;
 
-/// The structure `Bricks` of `cu/brick.cuh`.
+/// Kernel argument with the layout of the structure `Bricks` in `cu/brick.cuh`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BrickTables {
@@ -34,20 +34,20 @@ pub(super) struct BrickTables {
 }
 impl Argument for BrickTables {}
 
-/// Number of bricks along each axis that cover a volume.
+/// Number of bricks along each axis that are needed to cover a volume.
 pub(super) fn count(shape: [usize; 3]) -> [usize; 3] {
     std::array::from_fn(|axis| shape[axis].div_ceil(BRICK[axis]))
 }
 
-/// Number of blocks for the bricks of a volume: `requested`, raised so that no block takes more than `most_voxels`, and
-/// at most the number of runs.
+/// Number of thread blocks for the bricks of a volume. It is `requested`, but high enough that no block gets more than
+/// `most_voxels`, and at most the number of runs of bricks.
 pub(super) fn blocks(shape: [usize; 3], requested: usize, most_voxels: usize) -> usize {
     let runs = count(shape).iter().product::<usize>().div_ceil(RUN);
     let most_runs = most_voxels / (RUN * BRICK_VOXELS);
     requested.min(runs).max(runs.div_ceil(most_runs))
 }
 
-/// The bins of all bricks. Within a brick, the bins of one lane follow each other.
+/// The fixed bins in the order of the bricks. Within a brick, the bins that one lane of a warp reads follow each other.
 pub(super) fn in_bricks(shape: [usize; 3], voxel_bins: &[u16]) -> Vec<u16> {
     let [columns, rows, layers] = count(shape);
     let place = |at: usize| {
@@ -66,12 +66,13 @@ pub(super) fn in_bricks(shape: [usize; 3], voxel_bins: &[u16]) -> Vec<u16> {
     (0..columns * rows * layers * BRICK_VOXELS).into_par_iter().map(bin).collect()
 }
 
-/// Distance of every cell of the moving image from the nearest value other than the background.
+/// For every cell of the moving image, the distance to the nearest cell that is not empty. A cell is empty if all its
+/// values are the background.
 pub(super) struct Emptiness {
-    /// The background: the most frequent value, estimated from a sample of voxels.
+    /// The background value: the most frequent value, estimated from a sample of voxels.
     pub(super) common: f32,
     pub(super) cells: [usize; 3],
-    /// For each cell, the distance in cells to the nearest cell with another value.
+    /// For each cell, the distance to the nearest cell with another value than the background, in cells.
     pub(super) distance: Vec<u16>,
 }
 
@@ -95,7 +96,7 @@ impl Emptiness {
             full
         };
         let mut distance: Vec<u16> = (0..cells[1] * cells[2]).into_par_iter().flat_map_iter(row).collect();
-        // Distances by the maximum norm are separable, so they are computed in one pass for each axis.
+        // Distances by the maximum norm are separable. So one pass for each axis is enough.
         for (axis, stride) in [1, cells[0], cells[0] * cells[1]].into_iter().enumerate() {
             let along = |at: usize| {
                 let here = at / stride % cells[axis];
@@ -111,7 +112,7 @@ impl Emptiness {
     }
 }
 
-/// The most frequent value of evenly spaced voxels.
+/// The most frequent value among evenly spaced voxels.
 fn commonest(voxels: &[f32]) -> f32 {
     let mut poll: Vec<f32> = voxels.iter().step_by(voxels.len().div_ceil(POLL).max(1)).copied().collect();
     poll.sort_by(f32::total_cmp);
@@ -130,7 +131,7 @@ mod tests {
         let placed = in_bricks(shape, &bins);
         assert_eq!(placed.len(), 3 * 2 * 2 * BRICK_VOXELS);
         let mut found: Vec<u16> = placed.iter().copied().filter(|bin| *bin != NOT_COUNTED).collect();
-        // Lane 9 of the second brick, step 3, has x 8 + 1, y 1 + 4 and z 1.
+        // In step 3, lane 9 reads this voxel of the second brick: x = 8 + 1, y = 1 + 4, z = 1.
         assert_eq!(placed[BRICK_VOXELS + 9 * 8 + 3], (19 * 9 + 5 * 19 + 9) as u16);
         found.sort_unstable();
         assert_eq!(found, bins);

@@ -1,10 +1,11 @@
-//! Chooses how many counters each bin gets in shared memory: cost model and allocation of Brosch 2009, section 2.3.
+//! Chooses how many counters each histogram bin gets in shared memory, by the cost model and the allocation of Brosch
+//! 2009, section 2.3.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// Costs of an update, of a collision in shared memory and of a collision in global memory, in one arbitrary unit;
-/// and the number of threads.
+/// Parameters of the cost model: the cost of an update, of a collision in shared memory and of a collision in global
+/// memory, in one arbitrary unit; and numbers of threads.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CostModel {
     /// Cost c_gu of one update of global memory.
@@ -13,31 +14,32 @@ pub struct CostModel {
     pub shared_collision: f64,
     /// Cost c_gc of one collision in global memory.
     pub global_collision: f64,
-    /// Number of threads that share a counter of level 1. A warp of the paper has 32 threads; each further level
-    /// halves the number.
+    /// Number of threads that share a counter if the bin has one counter (level 1). A warp in the paper has 32 threads.
+    /// On each further level, half as many threads share a counter.
     pub sharing: f64,
-    /// Number of all threads, n_T.
+    /// Total number of threads, n_T.
     pub threads: f64,
-    /// Whether a counter's byte also holds the number of the thread that wrote it last: b_max = 2^(l+2), as printed. If not,
-    /// b_max = 2⁸ at every level.
+    /// Whether the byte of a counter also holds the number of the thread that wrote it last. If so, the largest count
+    /// is b_max = 2^(l+2), as in the paper. If not, b_max = 2⁸ on every level l.
     pub tagged: bool,
 }
 
-/// The highest level, which has 32 counters.
+/// The highest level of a bin. On this level, the bin has 32 counters.
 const MOST_LEVEL: u32 = 6;
 
-/// Expected collisions per voxel, E[c] / n, for n threads that each pick the bin with probability p (eqs. 6 to 8).
+/// Expected number of collisions per voxel, E[c] / n, if each of n threads hits the bin with probability p (eqs. 6 to
+/// 8).
 fn collisions(threads: f64, probability: f64) -> f64 {
     (threads * probability + (1.0 - probability).powf(threads) - 1.0) / threads
 }
 
-/// Number of counters of a level, one byte each: b_i = 2^(l−1).
+/// Number of counters that a bin has on a level: b_i = 2^(l−1). A counter takes one byte.
 fn bytes(level: u32) -> u32 {
     1 << level >> 1
 }
 
 impl CostModel {
-    /// Cost of a bin with `count` of `all` values at a level (eqs. 5, 9 and 10).
+    /// Cost of a bin on a level, if `count` of `all` values fall into the bin (eqs. 5, 9 and 10).
     pub fn cost(&self, level: u32, count: f64, all: f64) -> f64 {
         let probability = count / all;
         if level == 0 {
@@ -48,8 +50,8 @@ impl CostModel {
         self.global_update * count / fullest + self.shared_collision * all * collisions(sharing, probability)
     }
 
-    /// The level of each bin. All bins start without counters. While bytes are left, the step with the largest
-    /// benefit per byte is taken.
+    /// Chooses the level of each bin. All bins start on level 0, without counters. As long as bytes are left, the bin
+    /// with the largest benefit per byte goes one level up.
     pub fn levels(&self, histogram: &[u32], bytes_there_are: usize) -> Vec<u32> {
         let all = histogram.iter().map(|count| f64::from(*count)).sum::<f64>().max(1.0);
         let step = |bin: usize, level: u32| {
@@ -76,8 +78,8 @@ impl CostModel {
     }
 }
 
-/// The table for the kernel (the level in the upper 8 bits, the offset of the first byte in the lower bits), and the
-/// bytes of shared memory used.
+/// The table for the kernel, and the number of bytes of shared memory that it uses. An entry has the level of the bin
+/// in its upper 8 bits, and the offset of the bin's first byte in its lower bits.
 pub(super) fn table(levels: &[u32]) -> (Vec<u32>, usize) {
     let mut next = 0;
     let entries = levels.iter().map(|level| {
@@ -88,7 +90,8 @@ pub(super) fn table(levels: &[u32]) -> (Vec<u32>, usize) {
     (entries.collect(), next as usize)
 }
 
-/// A possible step of the greedy search: one more level for a bin, with the step's benefit and price.
+/// A possible step of the greedy allocation: one more level for a bin, with the benefit per byte and the number of
+/// bytes.
 struct Offer {
     benefit: f64,
     bin: usize,
@@ -98,8 +101,7 @@ struct Offer {
 
 impl Ord for Offer {
     fn cmp(&self, other: &Offer) -> Ordering {
-        // If several bins have the same benefit, the first one is taken, so that the result depends only on the
-        // histogram.
+        // Of several bins with the same benefit, the first is taken. So the result depends only on the histogram.
         self.benefit.total_cmp(&other.benefit).then(other.bin.cmp(&self.bin))
     }
 }
@@ -128,7 +130,7 @@ mod tests {
         tagged: true,
     };
 
-    /// The expected number of collisions by eq. 8, computed as a sum.
+    /// The expected number of collisions by eq. 8, computed directly as a sum.
     fn expected_collisions(n: u32, p: f64) -> f64 {
         let mut choose = 1.0;
         (1..=n)

@@ -1,33 +1,36 @@
-//! Names and settings of the schemes.
+//! Names and settings of the histogram schemes.
 
-/// Schemes for the sums of the correlation ratio.
+/// Schemes for the sums of the correlation ratio (Σw, Σw·y and Σw·y² of each bin).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CrScheme {
     /// Li 2015, 3.2: all threads add atomically to one table of sums in global memory, in single precision.
     GlobalAtomic,
-    /// The scheme `GlobalAtomic` in double precision.
+    /// The scheme `GlobalAtomic`, but in double precision.
     GlobalAtomicDouble,
     /// Li 2015, 3.3: each thread has its own table of sums in global memory.
     GlobalMerge,
-    /// Li 2015, 3.4: a copy for each block in shared memory, which it adds to global memory by atomics.
+    /// Li 2015, 3.4: each block has its own table of sums in shared memory, and adds it to global memory by atomic
+    /// operations.
     SharedAtomic,
-    /// Li 2015, 3.4: the scheme `SharedAtomic`, except that the blocks' copies are merged afterwards.
+    /// Li 2015, 3.4: each block has its own table of sums in shared memory. The tables are merged afterwards.
     SharedMerge,
-    /// Li 2015, 3.5: a copy for each warp in shared memory.
+    /// Li 2015, 3.5: each warp has its own table of sums in shared memory.
     SharedWarp,
-    /// Li 2015, 3.6: fixed voxels sorted beforehand, one block for each segment of one bin.
+    /// Li 2015, 3.6: the fixed voxels are sorted beforehand, and each block processes one segment of voxels with the
+    /// same bin.
     ConflictFree,
-    /// Voxels in the order of the volume, sorted within tiles in shared memory.
+    /// Voxels are processed in the order of the volume, and sorted by bin within tiles in shared memory.
     Tiled,
-    /// Voxels in the order of the volume, integer sums in shared memory, the sums of the fullest bin in registers.
+    /// Voxels are processed in the order of the volume. Sums are integers. The sums of the fullest bin are kept in
+    /// registers.
     Slabs,
-    /// Voxels in bricks, leaving out bricks that meet only the background of the moving image. Integer sums, and only
-    /// those that the cost needs.
+    /// Voxels are processed in bricks (small boxes). Bricks that meet only the background of the moving image are
+    /// skipped. Sums are integers, and only the sums that the cost needs are computed.
     Skipping,
 }
 
 impl CrScheme {
-    /// All schemes; the schemes of the papers come first.
+    /// All schemes for the correlation ratio. The schemes of the papers come first.
     pub const ALL: [CrScheme; 10] = [
         CrScheme::GlobalAtomic,
         CrScheme::GlobalAtomicDouble,
@@ -41,7 +44,7 @@ impl CrScheme {
         CrScheme::Skipping,
     ];
 
-    /// Name in the paper and in the tables.
+    /// Name of the scheme in the paper and in the tables.
     pub fn name(self) -> &'static str {
         match self {
             CrScheme::GlobalAtomic => "global_atomic",
@@ -63,34 +66,37 @@ impl CrScheme {
     }
 }
 
-/// Schemes for joint histograms. All count in integers, so all are deterministic.
+/// Schemes for joint histograms. All schemes count in integers, so all are deterministic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MiScheme {
-    /// All threads count in one histogram in global memory, by atomic additions.
+    /// All threads count in one histogram in global memory, by atomic operations.
     GlobalAtomic,
-    /// Shams 2007: a copy for each warp in shared memory, one pass for each range of bins that fits.
+    /// Shams 2007: each warp has its own histogram in shared memory. The volume is read once for each range of bins
+    /// that fits.
     WarpShadows,
-    /// Shams 2007, method 2: a copy for each thread in global memory, with packed counters in shared memory.
+    /// Shams 2007, method 2: each thread has its own histogram in global memory, with small packed counters in shared
+    /// memory.
     ThreadShadows,
-    /// Shams 2010: chunks are sorted and counted by a bitonic network.
+    /// Shams 2010: chunks of voxels are sorted by a bitonic network and then counted.
     SortCount,
-    /// Brosch 2009: counters in shared memory, whose sizes come from an earlier histogram.
+    /// Brosch 2009: bins have counters in shared memory, whose number is chosen from an earlier histogram.
     Adaptive,
-    /// Sun 2010: each thread has a column, and the rows are summed afterwards.
+    /// Sun 2010: each thread counts in its own column of a table. The rows of the table are summed afterwards.
     Columns,
-    /// Fixed voxels are sorted by bin beforehand, so that a block of threads fills one row of the histogram.
+    /// Fixed voxels are sorted by bin beforehand. So a block of threads fills only one row of the histogram.
     Rows,
-    /// Each block has a whole histogram of 32-bit counters in shared memory; voxels in the order of the volume.
+    /// Each block has a whole histogram of 32-bit counters in shared memory. Voxels are processed in the order of the
+    /// volume.
     Slabs32,
-    /// The scheme `Slabs32` with 16-bit counters.
+    /// The scheme `Slabs32`, but with 16-bit counters.
     Slabs16,
-    /// The scheme `Slabs16` with voxels in bricks. The counters of the moving image's background are computed from
-    /// the others, and bricks that meet only background are left out.
+    /// The scheme `Slabs16`, but voxels are processed in bricks (small boxes). Bricks that meet only the background of
+    /// the moving image are skipped. Counts of the background are computed from the other counts.
     Skipping,
 }
 
 impl MiScheme {
-    /// All schemes; the schemes of the papers come first.
+    /// All schemes for joint histograms. The schemes of the papers come first.
     pub const ALL: [MiScheme; 10] = [
         MiScheme::GlobalAtomic,
         MiScheme::WarpShadows,
@@ -104,7 +110,7 @@ impl MiScheme {
         MiScheme::Skipping,
     ];
 
-    /// Name in the tables.
+    /// Name of the scheme in the tables.
     pub fn name(self) -> &'static str {
         match self {
             MiScheme::GlobalAtomic => "global_atomic",
@@ -121,33 +127,35 @@ impl MiScheme {
     }
 }
 
-/// The order in which fixed voxels are sorted.
+/// The order in which the fixed voxels are sorted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Order {
     /// Voxels are sorted by intensity, as in Li 2015.
     #[default]
     Intensity,
-    /// Voxels are sorted by bin, and within a bin by bricks of 8×8×8 voxels, so that neighbours stay together.
+    /// Voxels are sorted by bin, and voxels with the same bin by bricks of 8×8×8 voxels. So neighbouring voxels stay
+    /// together.
     Bricks,
 }
 
 /// Settings of a scheme. A scheme ignores settings that it does not use.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
-    /// Number of blocks; `None` for as many as the device holds at once.
+    /// Number of thread blocks; `None` for as many blocks as the device can run at once.
     pub blocks: Option<usize>,
-    /// Threads of a block.
+    /// Number of threads of a block.
     pub threads: usize,
-    /// Most voxels of a segment of sorted voxels.
+    /// Largest number of sorted voxels in a segment.
     pub segment: usize,
-    /// Order of the sorted voxels.
+    /// Order in which the fixed voxels are sorted.
     pub order: Order,
     /// Shared memory that a block may use for its part of a histogram, bytes.
     pub shared: usize,
 }
 
 impl Default for Settings {
-    /// Default settings: the values at which the figures of Li 2015 keep each setting while another is varied.
+    /// The default settings. They are the values that the figures of Li 2015 keep constant while another setting is
+    /// varied.
     fn default() -> Settings {
         Settings { blocks: Some(1024), threads: 256, segment: 512, order: Order::Intensity, shared: 48 << 10 }
     }

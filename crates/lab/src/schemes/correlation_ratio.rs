@@ -8,23 +8,23 @@ use super::tiles::{TILE_VOXELS, Tiles};
 use super::{Histograms, bricks, segments};
 use crate::Error;
 
-/// Number of threads of a block of `cr_tiled`.
+/// Number of threads of a block of the kernel `cr_tiled`.
 const TILED_THREADS: usize = 256;
 
-/// Number of threads of a block of `cr_slabs`.
+/// Number of threads of a block of the kernel `cr_slabs`.
 const SLABS_THREADS: usize = 256;
 
-/// Number of threads of a block of `cr_bricks`.
+/// Number of threads of a block of the kernel `cr_bricks`.
 const BRICKS_THREADS: usize = 512;
 
-/// Largest number of voxels of a block of `cr_bricks`: each voxel adds at most 2¹⁶ to a sum of 31 bits.
+/// Largest number of voxels of a block of the kernel `cr_bricks`: each voxel adds at most 2¹⁶ to a sum of 31 bits.
 const BRICKS_MOST_VOXELS: usize = (1 << 15) - (1 << 11);
 
-/// Number of slices that rows are first merged into, so that many multiprocessors share the work.
+/// Number of partial results into which rows are first merged, so that many multiprocessors share the work.
 const SLICES: usize = 32;
 
 impl Histograms<'_> {
-    /// Prepares a scheme of the correlation ratio for a pair.
+    /// Prepares a scheme of the correlation ratio for a pair of images.
     pub fn correlation_ratio<'p>(
         &'p self,
         pair: &'p Pair<'_>,
@@ -32,7 +32,7 @@ impl Histograms<'_> {
         settings: &Settings,
     ) -> Result<Plan<'p>, Error> {
         let mut draft = Draft::new(self, pair, settings)?;
-        // A bin has three sums of four bytes.
+        // Bytes of a row of sums: a bin has three sums of four bytes.
         let row = 12 * pair.bins;
         let result = match scheme {
             CrScheme::GlobalAtomic => draft.adding("cr_global_atomic", 0)?,
@@ -56,7 +56,7 @@ impl Draft<'_> {
         Value::Signed(self.pair.bins as i32)
     }
 
-    /// Prepares a scheme whose blocks all add to the same table of sums.
+    /// Prepares a scheme whose thread blocks all add to the same table of sums.
     fn adding(&mut self, name: &'static str, shared: usize) -> Result<Slot, Error> {
         let (kernel, threads) = (self.kernel(name)?, self.settings.threads);
         let blocks = self.blocks(kernel, threads, shared)?;
@@ -65,12 +65,12 @@ impl Draft<'_> {
             _ => self.uninitialised::<f32>(3 * self.pair.bins)?,
         };
         self.plan.clear(sums);
-        // SAFETY: `sums` has three numbers a bin, of the kernel's type; fixed bins are below `bins`.
+        // SAFETY: `sums` has three numbers for each bin, of the kernel's number type. All fixed bins are below `bins`.
         unsafe { self.launch(kernel, Grid::of(blocks, threads, shared), [self.bins(), self.at(sums)]) };
         Ok(sums)
     }
 
-    /// Prepares a scheme with a row of sums for each block or thread; the rows are merged afterwards.
+    /// Prepares a scheme with a row of sums for each thread block or each thread. The rows are merged afterwards.
     fn merging(&mut self, name: &'static str, shared: usize) -> Result<Slot, Error> {
         let (kernel, threads) = (self.kernel(name)?, self.settings.threads);
         let blocks = self.blocks(kernel, threads, shared)?;
@@ -80,7 +80,8 @@ impl Draft<'_> {
         if a_thread {
             self.plan.clear(rows);
         }
-        // SAFETY: `rows` has three numbers a bin for each block, or for each thread.
+        // SAFETY: `rows` has three numbers for each bin and each block or, with `cr_global_shadows`, each thread. All
+        // fixed bins are below `bins`.
         unsafe { self.launch(kernel, Grid::of(blocks, threads, shared), [self.bins(), self.at(rows)]) };
         self.merge_sums(rows, count)
     }
@@ -91,7 +92,8 @@ impl Draft<'_> {
         let sums = self.uninitialised::<f32>(3 * self.pair.bins)?;
         self.plan.clear(sums);
         let values = [self.bins(), self.at(starts), self.at(sorted), self.at(bins), self.at(sums)];
-        // SAFETY: one block a segment, which lies within `sorted`; three shared floats a thread; bins as above.
+        // SAFETY: there is one block for each segment, and all segments lie within `sorted`. Shared memory has three
+        // floats for each thread. `sums` has three numbers for each bin, and all fixed bins are below `bins`.
         unsafe { self.launch(kernel, Grid::of(blocks, threads, 3 * 4 * threads), values) };
         Ok(sums)
     }
@@ -117,8 +119,8 @@ impl Draft<'_> {
             most_pieces: tiles.most_pieces as i32,
         };
         let values = [self.bins(), Value::Tiles(tables), self.at(rows)];
-        // SAFETY: the tables cover every tile of the fixed volume; shared memory holds values and weights of a tile, three
-        // sums a bin and three a piece; `rows` has a row for each block.
+        // SAFETY: the tables cover every tile of the fixed volume. Shared memory holds the values and weights of a
+        // tile, three sums for each bin and three for each piece. `rows` has a row for each block.
         unsafe { self.launch(kernel, Grid::of(blocks, TILED_THREADS, shared), values) };
         self.merge_sums(rows, blocks)
     }
@@ -142,8 +144,8 @@ impl Draft<'_> {
             self.at(finished),
             self.at(sums),
         ];
-        // SAFETY: `totals` has three 64-bit sums a bin and `sums` three doubles, shared memory three words; every run leaves
-        // `totals` and `finished` at zero.
+        // SAFETY: `totals` has three 64-bit sums for each bin, `sums` has three doubles, and shared memory has three
+        // words. Every run leaves `totals` and `finished` at zero.
         unsafe { self.launch(kernel, Grid::of(blocks, SLABS_THREADS, shared), values) };
         Ok(sums)
     }
@@ -169,13 +171,14 @@ impl Draft<'_> {
             self.at(finished),
             self.at(sums),
         ];
-        // SAFETY: the tables cover the fixed volume and the moving one; `totals` has two 64-bit sums a bin and one more, `sums`
-        // as many doubles, shared memory two words a bin; every run leaves `totals` and `finished` at zero.
+        // SAFETY: the tables cover the fixed and the moving volume. `totals` has two 64-bit sums for each bin and one
+        // more, `sums` has as many doubles, and shared memory has two words for each bin. Every run leaves `totals` and
+        // `finished` at zero.
         unsafe { self.launch(kernel, Grid::of(blocks, BRICKS_THREADS, shared), values) };
         Ok(sums)
     }
 
-    /// Adds up single-precision rows in double precision, in a fixed order.
+    /// Adds up rows of single-precision sums in double precision, in a fixed order.
     fn merge_sums(&mut self, rows: Slot, count: usize) -> Result<Slot, Error> {
         let width = 3 * self.pair.bins;
         let slices = SLICES.min(count);
@@ -186,7 +189,8 @@ impl Draft<'_> {
         {
             let kernel = self.kernel(name)?;
             let grid = Grid { blocks: [width.div_ceil(32), slices], threads: [32, 32], shared: 0 };
-            // SAFETY: the first slot has `count` rows of `width`, the second one for each slice.
+            // SAFETY: the first slot has `count` rows of `width` numbers, and the second slot has such a row for each
+            // slice.
             unsafe { self.launch_merge(kernel, grid, slots, [count, width], None) };
         }
         Ok(sums)

@@ -1,4 +1,4 @@
-//! Builder of a plan for a pair, with the steps that several schemes need.
+//! Builds the plan of a scheme for a pair of images, with steps that several schemes need.
 
 use antsreg_kernels::cuda::extension::{Buffer, Kernel, Plain};
 
@@ -11,7 +11,7 @@ use super::plan::{Grid, Memory, Plan, Slot, Value};
 use super::segments::Segments;
 use crate::Error;
 
-/// A plan under construction, with the image pair and the settings for which the plan is made.
+/// A plan under construction, with the pair of images and the settings for which the plan is made.
 pub(super) struct Draft<'p> {
     histograms: &'p Histograms<'p>,
     pub(super) pair: &'p Pair<'p>,
@@ -28,7 +28,7 @@ impl<'p> Draft<'p> {
         Ok(Draft { histograms, pair, settings: *settings, plan: histograms.plan(pair.bins)? })
     }
 
-    /// Largest shared memory of a block, bytes.
+    /// Largest shared memory of a thread block on this device, bytes.
     pub(super) fn most_shared(&self) -> usize {
         self.histograms.most_shared
     }
@@ -37,8 +37,8 @@ impl<'p> Draft<'p> {
         Ok(self.histograms.kernels.get(name)?)
     }
 
-    /// Chooses the kernel for the source of the moving values: given values, exact interpolation, or filtered by the
-    /// texture unit.
+    /// Chooses the kernel for the way in which moving values are obtained: given, interpolated in single precision, or
+    /// interpolated by the texture unit.
     pub(super) fn kernel_for_source(&self, [given, exact, filtered]: [&'static str; 3]) -> Result<&'p Kernel, Error> {
         self.kernel(match self.pair.source {
             Source::Given => given,
@@ -47,26 +47,27 @@ impl<'p> Draft<'p> {
         })
     }
 
-    /// Allows a kernel to use this much shared memory.
+    /// Allows a kernel to use `bytes` of shared memory.
     ///
     /// # Errors
-    /// The device has less.
+    /// The device has less shared memory.
     pub(super) fn allow_shared(&self, kernel: &Kernel, bytes: usize) -> Result<(), Error> {
         Ok(self.histograms.cuda.allow_shared(kernel, bytes)?)
     }
 
-    /// Number of blocks that the device holds at once, at least one for each multiprocessor.
+    /// Number of thread blocks of a kernel that the device can run at once; at least one for each multiprocessor.
     fn resident(&self, kernel: &Kernel, threads: usize, shared: usize) -> Result<usize, Error> {
         self.allow_shared(kernel, shared)?;
         Ok(self.histograms.cuda.resident_blocks(kernel, threads as u32, shared)?)
     }
 
-    /// The number of blocks in the settings, or the number that the device holds at once.
+    /// The number of thread blocks in the settings; without it, the number that the device can run at once.
     pub(super) fn blocks(&self, kernel: &Kernel, threads: usize, shared: usize) -> Result<usize, Error> {
         self.blocks_of_parts(kernel, threads, shared, 1)
     }
 
-    /// The number of blocks as in [`Draft::blocks`], for a histogram in several parts with their own blocks.
+    /// The number of thread blocks for each part of a histogram, if the histogram has several parts with their own
+    /// blocks; otherwise as [`Draft::blocks`].
     pub(super) fn blocks_of_parts(
         &self,
         kernel: &Kernel,
@@ -78,7 +79,7 @@ impl<'p> Draft<'p> {
         Ok(self.settings.blocks.unwrap_or(resident.max(1)))
     }
 
-    /// Allocates memory for this number of elements without initialising it.
+    /// Allocates device memory for `len` elements without initialising it.
     pub(super) fn uninitialised<T: Plain>(&mut self, len: usize) -> Result<Slot, Error>
     where
         Memory: From<Buffer<T>>,
@@ -86,7 +87,7 @@ impl<'p> Draft<'p> {
         Ok(self.plan.keep(self.histograms.cuda.uninitialised::<T>(len)?))
     }
 
-    /// Allocates memory for this number of elements and sets it to zero.
+    /// Allocates memory for `len` elements and sets it to zero.
     pub(super) fn zeroed<T: Plain>(&mut self, len: usize) -> Result<Slot, Error>
     where
         Memory: From<Buffer<T>>,
@@ -102,25 +103,25 @@ impl<'p> Draft<'p> {
         Ok(self.plan.keep(self.histograms.cuda.holding(values)?))
     }
 
-    /// The address of a slot as a kernel argument.
+    /// The memory address of a slot, as a kernel argument.
     pub(super) fn at(&self, slot: Slot) -> Value {
         Value::Address(self.plan.pointer(slot))
     }
 
-    /// Adds a launch of a kernel whose arguments are the pair, then `values`.
+    /// Adds a launch of a kernel to the plan. The kernel's arguments are the pair of images, then `values`.
     ///
     /// # Safety
-    /// As for [`Plan::launch`].
+    /// The caller must meet the conditions of [`Plan::launch`].
     pub(super) unsafe fn launch<const N: usize>(&mut self, kernel: &'p Kernel, grid: Grid, values: [Value; N]) {
         let values = std::iter::once(Value::Pair(self.pair.operands)).chain(values).collect();
-        // SAFETY: guaranteed by the caller; the pair keeps the memory of its operands.
+        // SAFETY: the caller meets the conditions of `Plan::launch`. The pair keeps the memory of its operands.
         unsafe { self.plan.launch(kernel, grid, values) };
     }
 
-    /// Adds a launch of a kernel that merges `count` rows of `width` from one slot into another.
+    /// Adds a launch of a kernel that merges `count` rows of `width` numbers from one slot into another slot.
     ///
     /// # Safety
-    /// As for [`Plan::launch`].
+    /// The caller must meet the conditions of [`Plan::launch`].
     pub(super) unsafe fn launch_merge(
         &mut self,
         kernel: &'p Kernel,
@@ -132,12 +133,12 @@ impl<'p> Draft<'p> {
         let mut values = vec![self.at(rows), Value::Unsigned(count as u32), Value::Unsigned(width as u32)];
         values.extend(more);
         values.push(self.at(to));
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller meets the conditions of `Plan::launch`.
         unsafe { self.plan.launch(kernel, grid, values) };
     }
 
-    /// Uploads starts of segments, sorted voxels and bins of segments; returns their slots and the number of
-    /// segments.
+    /// Uploads the sorted voxels, the starts of their segments and the bins of the segments. Returns the slots of these
+    /// three lists and the number of segments.
     pub(super) fn sorted_segments(&mut self) -> Result<([Slot; 3], usize), Error> {
         let sorted = self.histograms.sorted(self.pair, self.settings.order)?;
         let segments = Segments::new(&sorted.host, &self.pair.voxel_bins, self.settings.segment);
@@ -146,7 +147,7 @@ impl<'p> Draft<'p> {
         Ok(([starts, self.plan.keep(Memory::Sorted(sorted)), bins], segments.bins.len()))
     }
 
-    /// Uploads the tables of the kernels that skip bricks.
+    /// Uploads the tables for the kernels that skip bricks of background.
     pub(super) fn brick_tables(&mut self) -> Result<BrickTables, Error> {
         let (pair, emptiness) = (self.pair, &self.pair.emptiness);
         let shape = pair.volume.shape();

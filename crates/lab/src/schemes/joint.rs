@@ -1,4 +1,4 @@
-//! The schemes for joint histograms.
+//! The schemes for joint histograms of a pair of images.
 
 use super::brosch::{self, CostModel};
 use super::choice::{MiScheme, Settings};
@@ -8,20 +8,22 @@ use super::plan::{Grid, Plan, Slot, Value};
 use super::{Histograms, bricks, segments};
 use crate::Error;
 
-/// Largest device memory for the copies of a histogram of threads or blocks, bytes. If the copies would need more,
+/// Largest device memory for the histograms of single threads or blocks, bytes. If these histograms would need more,
 /// fewer threads or blocks run.
 const MOST_SHADOWS: usize = 2 << 30;
 
-/// Largest number of voxels of a block of `mi_bricks`, limited by its 16-bit counters and by the length of its list
-/// of bricks.
+/// Largest number of voxels of a block of the kernel `mi_bricks`. The kernel's 16-bit counters and the length of its
+/// list of bricks limit this number.
 const BRICKS_MOST_VOXELS: usize = (1 << 16) - (1 << 11);
 
-/// Number of voxels of a brick. One thread checks a brick.
+/// Number of voxels of a brick. Each thread checks one brick.
 const VOXELS_A_THREAD: usize = 256;
 
 impl Histograms<'_> {
-    /// Prepares a scheme of joint histograms for a pair. `previous` is an earlier, similar histogram. From it the
-    /// adaptive scheme chooses its counters, and tiled schemes the bin that they keep in registers.
+    /// Prepares a scheme of joint histograms for a pair of images.
+    ///
+    /// `previous` is an earlier, similar histogram. From it, the adaptive scheme chooses its counters, and the schemes
+    /// with slabs choose the bin that they keep in registers.
     pub fn joint<'p>(
         &'p self,
         pair: &'p Pair<'_>,
@@ -48,7 +50,8 @@ impl Histograms<'_> {
     }
 }
 
-/// A histogram divided into parts of rows that fit in shared memory. The kernel reads the volume once for each part.
+/// A histogram that is divided into parts of several rows, so that each part fits in shared memory. The kernel reads
+/// the volume once for each part.
 struct Parts {
     count: usize,
     /// Number of rows of the histogram in each part.
@@ -59,13 +62,13 @@ struct Parts {
 }
 
 impl Parts {
-    /// Parts of a histogram with `bins` rows of `row` bytes, each of at most `most` bytes.
+    /// Divides a histogram with `bins` rows of `row` bytes into parts of at most `most` bytes.
     fn of(bins: usize, row: usize, most: usize, settings: &Settings) -> Parts {
         let count = bins.div_ceil((most / row).clamp(1, bins));
         let rows = bins.div_ceil(count);
         let shared = (rows * row).next_multiple_of(4);
-        // If a histogram fills half of the shared memory, only one block runs on a multiprocessor, so the block gets
-        // more threads.
+        // If a part fills half of the shared memory, only one block runs on a multiprocessor. Then the block gets more
+        // threads.
         let threads = if 2 * shared > most { 1024 } else { settings.threads.next_multiple_of(32) };
         Parts { count, rows, shared, threads }
     }
@@ -76,7 +79,7 @@ impl Parts {
 }
 
 impl Draft<'_> {
-    /// Number of pairs of bins.
+    /// Number of cells of the joint histogram: pairs of a fixed and a moving bin.
     fn cells(&self) -> usize {
         self.pair.bins * self.pair.bins
     }
@@ -85,7 +88,8 @@ impl Draft<'_> {
         let (kernel, threads) = (self.kernel("mi_global_atomic")?, self.settings.threads);
         let blocks = self.blocks(kernel, threads, 0)?;
         self.plan.clear(joint);
-        // SAFETY: `joint` has a counter for each pair of bins; the fixed bins are below `bins`, the moving ones are clamped.
+        // SAFETY: `joint` has a counter for each pair of bins. Fixed bins are below `bins`, and moving bins are
+        // clamped.
         unsafe { self.launch(kernel, Grid::of(blocks, threads, 0), [self.at(joint)]) };
         Ok(())
     }
@@ -99,7 +103,8 @@ impl Draft<'_> {
         self.plan.clear(joint);
         for first in (0..self.cells()).step_by(range) {
             let values = [Value::Unsigned(first as u32), Value::Unsigned(range as u32), self.at(joint)];
-            // SAFETY: as above; shared memory has a range for each warp.
+            // SAFETY: `joint` has a counter for each pair of bins. Fixed bins are below `bins`, and moving bins are
+            // clamped. Shared memory has counters for a range of bins for each warp.
             unsafe { self.launch(kernel, Grid::of(blocks, threads, shared), values) };
         }
         Ok(())
@@ -107,7 +112,8 @@ impl Draft<'_> {
 
     fn thread_shadows(&mut self, joint: Slot) -> Result<(), Error> {
         let (all, threads) = (self.cells(), self.settings.threads);
-        // b = s·32 / (B·N), eq. 10 of Shams 2010, rounded down to a divisor of the word.
+        // The number of bits of a counter is b = s·32 / (B·N), eq. 10 of Shams 2010, rounded down to a divisor of the
+        // word length.
         let bits = self.settings.shared * 8 / (all * threads);
         let (name, per_word) = match bits {
             0 => ("mi_thread_shadows_0", None),
@@ -123,27 +129,27 @@ impl Draft<'_> {
         let left = self.uninitialised::<u32>(all)?;
         self.plan.clear(shadows);
         self.plan.clear(left);
-        // SAFETY: `shadows` has a histogram for each thread, shared memory `bits` bits for each of its bins.
+        // SAFETY: `shadows` has a histogram for each thread. Shared memory has `bits` bits for each bin of each thread.
         unsafe { self.launch(kernel, Grid::of(blocks, threads, shared), [self.at(shadows), self.at(left)]) };
         self.merge_counts(shadows, blocks * threads, Some(left), joint)
     }
 
     fn sort_count(&mut self, joint: Slot) -> Result<(), Error> {
         let (kernel, all) = (self.kernel("mi_sort_count")?, self.cells());
-        // The sorting network needs a power of two.
+        // The sorting network needs a power of two as the number of threads.
         let threads = self.settings.threads.next_power_of_two();
         let shared = 8 * threads;
         let blocks = self.blocks(kernel, threads, shared)?.min((MOST_SHADOWS / (4 * all)).max(1));
         let partial = self.uninitialised::<u32>(blocks * all)?;
         self.plan.clear(partial);
-        // SAFETY: `partial` has a histogram for each block, shared memory two elements for each thread.
+        // SAFETY: `partial` has a histogram for each block. Shared memory has two elements for each thread.
         unsafe { self.launch(kernel, Grid::of(blocks, threads, shared), [self.at(partial)]) };
         self.merge_counts(partial, blocks, None, joint)
     }
 
     fn adaptive(&mut self, joint: Slot, previous: Option<&[u32]>) -> Result<(), Error> {
         let (kernel, threads) = (self.kernel("mi_adaptive")?, self.settings.threads);
-        // Relative costs, from the latencies on current devices: global updates cost the most.
+        // Relative costs, from the latencies on current devices. Updates of global memory cost the most.
         let model = CostModel {
             global_update: 8.0,
             shared_collision: 1.0,
@@ -154,7 +160,7 @@ impl Draft<'_> {
         };
         let levels = match previous {
             Some(counts) if counts.len() == self.cells() => model.levels(counts, self.settings.shared),
-            // Without an earlier histogram no bin has counters in shared memory.
+            // Without an earlier histogram, no bin gets counters in shared memory.
             _ => vec![0; self.cells()],
         };
         let (table, bytes) = brosch::table(&levels);
@@ -163,7 +169,8 @@ impl Draft<'_> {
         let table = self.holding(&table)?;
         self.plan.clear(joint);
         let values = [self.at(table), Value::Unsigned(words as u32), self.at(joint)];
-        // SAFETY: `table` has an entry a bin, whose counters lie within `words` of shared memory.
+        // SAFETY: `table` has an entry for each bin, and the counters of all entries lie within `words` words of shared
+        // memory.
         unsafe { self.launch(kernel, Grid::of(blocks, threads, 4 * words), values) };
         Ok(())
     }
@@ -175,9 +182,9 @@ impl Draft<'_> {
         let width = blocks * threads;
         let columns = self.uninitialised::<u32>(width * all)?;
         self.plan.clear(columns);
-        // SAFETY: `columns` has a row of all threads for each pair of bins.
+        // SAFETY: `columns` has a row for each pair of bins, with a counter for each thread.
         unsafe { self.launch(kernel, Grid::of(blocks, threads, 0), [self.at(columns)]) };
-        // SAFETY: a warp a row; warps beyond the last row do nothing.
+        // SAFETY: each warp sums one row. Warps beyond the last row do nothing.
         unsafe {
             self.launch_merge(reduce, Grid::of(all.div_ceil(8), 256, 0), [columns, joint], [all, width], None);
         }
@@ -191,7 +198,8 @@ impl Draft<'_> {
         let ([starts, sorted, bins], blocks) = self.sorted_segments()?;
         self.plan.clear(joint);
         let values = [starts, sorted, bins, joint].map(|slot| self.at(slot));
-        // SAFETY: one block a segment, which lies within `sorted`; shared memory has a row for each warp.
+        // SAFETY: there is one block for each segment, and all segments lie within `sorted`. Shared memory has a row of
+        // the histogram for each warp.
         unsafe { self.launch(kernel, Grid::of(blocks, threads, shared), values) };
         Ok(())
     }
@@ -210,11 +218,12 @@ impl Draft<'_> {
         self.plan.clear(joint);
         let values = [
             Value::Signed(parts.rows as i32),
-            // Without an earlier histogram the fullest bin is unknown: `i32::MAX` is not a bin.
+            // Without an earlier histogram, the fullest bin is unknown. `i32::MAX` stands for no bin.
             Value::Signed(fullest.map_or(i32::MAX, |bin| bin as i32)),
             self.at(joint),
         ];
-        // SAFETY: shared memory holds the rows of a part; blocks take so few voxels that 16 bits are enough; `joint` as above.
+        // SAFETY: shared memory holds the rows of a part. A block gets so few voxels that 16-bit counters are enough.
+        // `joint` has a counter for each pair of bins.
         unsafe { self.launch(kernel, parts.grid(blocks), values) };
         Ok(())
     }
@@ -222,7 +231,7 @@ impl Draft<'_> {
     fn skipping_joint(&mut self, joint: Slot) -> Result<(), Error> {
         let kernel = self.kernel_for_source(["mi_bricks_given", "mi_bricks_exact", "mi_bricks_filtered"])?;
         let (pair, bins) = (self.pair, self.pair.bins);
-        // The kernel's list of bricks is also in shared memory, which reduces the memory for the histogram.
+        // The kernel's list of bricks is in shared memory, too. So there is less shared memory for the histogram.
         let parts = Parts::of(bins, 2 * bins, self.most_shared() - (2 << 10), &self.settings);
         let wanted = self.blocks_of_parts(kernel, parts.threads, parts.shared, parts.count)?;
         let most_voxels = BRICKS_MOST_VOXELS.min(parts.threads * VOXELS_A_THREAD);
@@ -235,18 +244,19 @@ impl Draft<'_> {
         let start = self.holding(&start)?;
         self.plan.copy(joint, start);
         let values = [Value::Bricks(tables), Value::Signed(parts.rows as i32), self.at(joint)];
-        // SAFETY: shared memory holds the rows of a part; blocks take so few voxels that 16 bits are enough, and no more bricks
-        // than threads; `joint` as above.
+        // SAFETY: shared memory holds the rows of a part. A block gets so few voxels that 16-bit counters are enough,
+        // and no more bricks than it has threads. `joint` has a counter for each pair of bins.
         unsafe { self.launch(kernel, parts.grid(blocks), values) };
         Ok(())
     }
 
-    /// Adds a launch that sums `count` rows of counts, and the counts in `left` if given, into `joint`.
+    /// Adds a launch that sums `count` histograms in `rows`, and the histogram in `left` if given, and writes the
+    /// result to `joint`.
     fn merge_counts(&mut self, rows: Slot, count: usize, left: Option<Slot>, joint: Slot) -> Result<(), Error> {
         let (kernel, width) = (self.kernel("merge_counts")?, self.cells());
         let grid = Grid { blocks: [width.div_ceil(32), 1], threads: [32, 32], shared: 0 };
         let left = left.map_or(Value::Address(0), |slot| self.at(slot));
-        // SAFETY: `rows` has `count` rows of `width`, `left` one or none, `joint` one.
+        // SAFETY: `rows` has `count` rows of `width` counts, `left` has one row or is null, and `joint` has one row.
         unsafe { self.launch_merge(kernel, grid, [rows, joint], [count, width], Some(left)) };
         Ok(())
     }

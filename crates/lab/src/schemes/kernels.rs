@@ -1,10 +1,10 @@
-//! The compiled code of the schemes, from `cu/`, and its kernels by name.
+//! The compiled code of the schemes in `cu/`, and the kernels by name.
 
 use antsreg_kernels::cuda::extension::{Kernel, Module};
 use antsreg_kernels::cuda::{Code, Embedded};
 use antsreg_kernels::{Cuda, Error};
 
-/// Makes the `Code` of a file of `cu/`: its compiled code and the names of its kernels.
+/// Makes the `Code` of a CUDA file in `cu/`: its compiled code and the names of its kernels.
 macro_rules! scheme {
     ($file:literal, [$($kernel:ident),+ $(,)?]) => {
         Code {
@@ -16,7 +16,7 @@ macro_rules! scheme {
     };
 }
 
-/// The code of all schemes, in the order of the files' names.
+/// The compiled code of all schemes, in the order of the file names.
 pub const CODE: [Code; 15] = [
     scheme!("cr_bricks", [cr_bricks_given, cr_bricks_exact, cr_bricks_filtered]),
     scheme!("cr_conflict_free", [cr_conflict_free]),
@@ -48,7 +48,7 @@ pub const CODE: [Code; 15] = [
     scheme!("mi_warp_shadows", [mi_warp_shadows]),
 ];
 
-/// The schemes' kernels, by name.
+/// The kernels of all schemes, found by name.
 pub(super) struct Kernels(Vec<Module>);
 
 impl Kernels {

@@ -1,13 +1,14 @@
-//! Values in the memory layout of the kernels in `cu/`.
+//! Kernel arguments with the memory layout of the structures in `cu/`.
 
 use antsreg_core::AffineTransform;
 
-/// The structure `Vector` of the header `points.cuh`.
+/// Kernel argument with the layout of the structure `Vector` in the header `points.cuh`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Vector(pub(super) [f32; 3]);
 
-/// The structure `Size` of the header `points.cuh`: voxels along each axis.
+/// Kernel argument with the layout of the structure `Size` in the header `points.cuh`: number of voxels along each
+/// axis.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Size([i32; 3]);
@@ -18,7 +19,8 @@ impl Size {
     }
 }
 
-/// The structure `Map` of the header `points.cuh`: the rows of an affine map, each with the translation last.
+/// Kernel argument with the layout of the structure `Map` in the header `points.cuh`: the three rows of an affine map,
+/// each with its translation at the end.
 pub(super) fn map(transform: &AffineTransform) -> [f32; 12] {
     std::array::from_fn(|element| match (element / 4, element % 4) {
         (row, 3) => transform.translation[row] as f32,

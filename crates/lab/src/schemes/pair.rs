@@ -1,4 +1,4 @@
-//! The data of a histogram on the device: bins of a fixed volume, and moving values.
+//! The input of a histogram on the device: the bins of a fixed volume, and moving values.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,7 @@ use super::layout::{self, Size, Vector};
 use super::{Histograms, check_bins, segments};
 use crate::Error;
 
-/// The structure `Pair` of `cu/pair.cuh`.
+/// Kernel argument with the layout of the structure `Pair` in `cu/pair.cuh`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Operands {
@@ -32,7 +32,7 @@ pub(super) struct Operands {
 }
 impl Argument for Operands {}
 
-/// Source of the moving values, numbered as in `cu/pair.cuh`.
+/// How the kernels obtain moving values; the numbers are those in `cu/pair.cuh`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
     Given = 0,
@@ -40,7 +40,7 @@ pub(super) enum Source {
     Filtered = 2,
 }
 
-/// A fixed volume on the host, with sorted lists of its voxels that are computed when first needed.
+/// A fixed volume on the host. Sorted lists of its voxels are computed when they are first needed.
 pub struct FixedVolume {
     shape: [usize; 3],
     values: Vec<f32>,
@@ -48,7 +48,7 @@ pub struct FixedVolume {
 }
 
 impl FixedVolume {
-    /// Makes a fixed volume from its values, x fastest.
+    /// Makes a fixed volume from the values of its voxels. The x index varies fastest.
     ///
     /// # Errors
     /// The number of values differs from the number of voxels of the shape.
@@ -60,12 +60,12 @@ impl FixedVolume {
         Ok(FixedVolume { shape, values, by_intensity: Mutex::default() })
     }
 
-    /// Voxels along each axis.
+    /// Number of voxels of the volume along each axis.
     pub fn shape(&self) -> [usize; 3] {
         self.shape
     }
 
-    /// The values of the voxels.
+    /// The values of the volume's voxels.
     pub fn values(&self) -> &[f32] {
         &self.values
     }
@@ -85,7 +85,7 @@ impl FixedVolume {
     }
 }
 
-/// Lower end of a range of values, and bins per unit.
+/// Lower end of the range of `values`, and number of bins per unit of intensity.
 fn binning(values: &[f32], bins: usize) -> (f32, f32) {
     let (low, high) = values
         .iter()
@@ -97,35 +97,36 @@ fn bin_of(value: f32, low: f32, scale: f32, bins: usize) -> u16 {
     ((value - low) * scale).max(0.0).min((bins - 1) as f32) as u16
 }
 
-/// The moving values.
+/// The moving values for the fixed voxels.
 #[derive(Debug, Clone, Copy)]
 pub enum Values<'v> {
-    /// One value for each fixed voxel.
+    /// Given moving values, one for each fixed voxel.
     Given(&'v [f32]),
-    /// Values sampled from a volume by trilinear interpolation.
+    /// Moving values that are interpolated trilinearly in a volume.
     Sampled {
-        /// Voxels along each axis, at least two.
+        /// Number of voxels of the moving volume along each axis, at least two.
         shape: [usize; 3],
         /// Values, x fastest.
         voxels: &'v [f32],
-        /// Maps fixed to moving voxel indices.
+        /// Affine map from fixed to moving voxel indices.
         fixed_to_moving: AffineTransform,
-        /// Whether the texture unit interpolates, with weights of eight bits, instead of single precision.
+        /// Whether the texture unit interpolates, with weights of eight bits. Otherwise interpolation is in single
+        /// precision.
         filtered: bool,
-        /// Width of the ramp at the moving volume's border over which the weights of the correlation ratio rise from
-        /// 0 to 1, voxels. In joint histograms every voxel inside has weight 1.
+        /// Width of the zone at the moving volume's border in which the weights of the correlation ratio rise from 0 to
+        /// 1, voxels. In joint histograms, every voxel inside the volume has weight 1.
         edge_voxels: [f64; 3],
     },
 }
 
-/// A fixed volume's bins and moving values on a device.
+/// The bins of a fixed volume, and moving values, on a device.
 pub struct Pair<'f> {
     pub(super) volume: &'f FixedVolume,
     pub(super) bins: usize,
     pub(super) voxel_bins: Vec<u16>,
     pub(super) source: Source,
     pub(super) operands: Operands,
-    /// Reciprocal of the range of the moving values; 0 if all moving values are equal.
+    /// 1 / (range of the moving values); 0 if all moving values are equal.
     pub(super) per_range: f32,
     /// The cells where the moving image has only its background value.
     pub(super) emptiness: Emptiness,
@@ -134,7 +135,7 @@ pub struct Pair<'f> {
     _moving: Image,
 }
 
-/// Sorted voxel indices, on the host and on the device.
+/// Sorted indices of the fixed voxels, on the host and on the device.
 #[derive(Clone)]
 pub(super) struct Sorted {
     pub(super) host: Arc<Vec<u32>>,
@@ -142,7 +143,8 @@ pub(super) struct Sorted {
 }
 
 impl Histograms<'_> {
-    /// Uploads a pair. Both images have `bins` bins over the range of their values.
+    /// Uploads the data of a fixed and a moving image to the device. Each image has `bins` bins over the range of its
+    /// values.
     pub fn pair<'f>(&self, fixed: &'f FixedVolume, moving: Values<'_>, bins: usize) -> Result<Pair<'f>, Error> {
         check_bins(bins)?;
         let voxel_bins = fixed.binned(bins);
@@ -190,7 +192,7 @@ impl Histograms<'_> {
         })
     }
 
-    /// Sorted voxel indices, computed when first needed.
+    /// The sorted indices of the fixed voxels. They are computed when they are first needed.
     pub(super) fn sorted(&self, pair: &Pair<'_>, order: Order) -> Result<Sorted, Error> {
         let mut known = pair.sorted.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sorted) = known.get(&order) {
@@ -208,7 +210,7 @@ impl Pair<'_> {
         self.voxel_bins.len()
     }
 
-    /// Number of voxels in each fixed bin, and the fullest bin.
+    /// Number of voxels in each fixed bin, and the bin with the most voxels.
     pub(super) fn in_bins(&self) -> (Vec<u32>, usize) {
         let mut voxels = vec![0; self.bins];
         self.voxel_bins.iter().for_each(|bin| voxels[usize::from(*bin)] += 1);
@@ -216,12 +218,12 @@ impl Pair<'_> {
         (voxels, fullest)
     }
 
-    /// The bin of a moving value.
+    /// The bin into which a moving value falls.
     pub(super) fn moving_bin(&self, value: f32) -> usize {
         usize::from(bin_of(value, self.operands.low, self.operands.scale, self.bins))
     }
 
-    /// Number of bins of each image.
+    /// Number of histogram bins of each image.
     pub fn bins(&self) -> usize {
         self.bins
     }

@@ -1,4 +1,4 @@
-//! A prepared scheme: memory and steps, which can be run and timed any number of times.
+//! A scheme prepared for a pair of images: memory and steps, which can be run and timed any number of times.
 
 use antsreg_kernels::Cuda;
 use antsreg_kernels::cuda::extension::{self, Argument, Buffer, Kernel};
@@ -8,7 +8,7 @@ use super::pair::{Operands, Sorted};
 use super::{CrSums, Histograms};
 use crate::Error;
 
-/// The structure `Tiles` of `cu/cr_tiled.cu`.
+/// Kernel argument with the layout of the structure `Tiles` in `cu/cr_tiled.cu`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TileTables {
@@ -21,7 +21,7 @@ pub(super) struct TileTables {
 }
 impl Argument for TileTables {}
 
-/// An argument of a kernel, stored until the launch.
+/// A kernel argument that a plan stores until the launch.
 pub(super) enum Value {
     Pair(Operands),
     Tiles(TileTables),
@@ -67,7 +67,7 @@ macro_rules! memory_from {
 memory_from!(Words: u32, Halves: u16, Singles: f32, Doubles: f64);
 
 impl Memory {
-    /// The address of the memory.
+    /// The address of the device memory.
     pub(super) fn pointer(&self) -> u64 {
         match self {
             Memory::Words(buffer) => buffer.pointer(),
@@ -89,12 +89,12 @@ impl Memory {
     }
 }
 
-/// Index of a piece of memory in a plan.
+/// Index of a memory allocation in a plan.
 pub(super) type Slot = usize;
 
 enum Step<'p> {
     Clear(Slot),
-    /// Copies the second slot to the first, to set counters to their initial values.
+    /// Copies the second slot to the first, which sets counters to their initial values.
     Copy(Slot, Slot),
     Launch {
         kernel: &'p Kernel,
@@ -103,7 +103,7 @@ enum Step<'p> {
     },
 }
 
-/// A scheme for a pair, ready to run.
+/// A scheme that is prepared for a pair of images and ready to run.
 pub struct Plan<'p> {
     cuda: &'p Cuda,
     hold: &'p Kernel,
@@ -113,7 +113,7 @@ pub struct Plan<'p> {
     bins: usize,
 }
 
-/// Blocks, threads and shared memory of a launch.
+/// Numbers of blocks and threads, and shared memory (bytes), of a kernel launch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Grid {
     pub(super) blocks: [usize; 2],
@@ -128,7 +128,7 @@ impl Grid {
 }
 
 impl Histograms<'_> {
-    /// Makes a plan without steps.
+    /// Makes a plan without memory and steps.
     pub(super) fn plan(&self, bins: usize) -> Result<Plan<'_>, Error> {
         let hold = self.kernels.get("hold")?;
         Ok(Plan { cuda: self.cuda, hold, memory: Vec::new(), steps: Vec::new(), result: 0, bins })
@@ -136,18 +136,18 @@ impl Histograms<'_> {
 }
 
 impl<'p> Plan<'p> {
-    /// Keeps memory as long as the plan exists.
+    /// Adds memory to the plan, which keeps it as long as the plan exists.
     pub(super) fn keep(&mut self, memory: impl Into<Memory>) -> Slot {
         self.memory.push(memory.into());
         self.memory.len() - 1
     }
 
-    /// Address of a slot.
+    /// The memory address of a slot.
     pub(super) fn pointer(&self, slot: Slot) -> u64 {
         self.memory[slot].pointer()
     }
 
-    /// Sets the slot that holds the result after a run.
+    /// Chooses the slot that holds the result after a run.
     pub(super) fn results_in(&mut self, slot: Slot) {
         self.result = slot;
     }
@@ -164,7 +164,8 @@ impl<'p> Plan<'p> {
     /// Adds a step to the plan that launches a kernel.
     ///
     /// # Safety
-    /// As for [`Cuda::launch_kernel`] whenever the plan runs: addresses point to memory of the plan or of its pair.
+    /// Whenever the plan runs, the conditions of [`Cuda::launch_kernel`] must be met: all addresses in `values` point
+    /// to memory of the plan or of its pair.
     pub(super) unsafe fn launch(&mut self, kernel: &'p Kernel, grid: Grid, values: Vec<Value>) {
         let grid = extension::Grid {
             blocks: [grid.blocks[0] as u32, grid.blocks[1] as u32, 1],
@@ -186,7 +187,7 @@ impl<'p> Plan<'p> {
                 }
                 Step::Launch { kernel, grid, values } => {
                     let arguments: Vec<&dyn Argument> = values.iter().map(Value::argument).collect();
-                    // SAFETY: guaranteed when the step was added.
+                    // SAFETY: the caller of `launch` has guaranteed the conditions when the step was added.
                     unsafe { self.cuda.launch_kernel(kernel, *grid, &arguments)? };
                 }
             }
@@ -194,7 +195,7 @@ impl<'p> Plan<'p> {
         Ok(())
     }
 
-    /// Median time of a run of all steps on the device, seconds. Inputs may be in the caches from earlier runs.
+    /// Median time on the device of a run of all steps, seconds. Inputs may be in the caches from earlier runs.
     pub fn time(&mut self) -> Result<f64, Error> {
         self.run()?;
         let first = self.timed(1)?;
@@ -209,14 +210,14 @@ impl<'p> Plan<'p> {
         Ok(seconds[rounds / 2])
     }
 
-    /// Mean time of `runs` runs in sequence.
+    /// Mean time of a run, over `runs` runs in sequence, seconds.
     fn timed(&mut self, runs: usize) -> Result<f64, Error> {
         let timer = self.cuda.timer()?;
-        // A kernel keeps the device busy until the host has queued all launches, so that their overhead is not
-        // measured.
+        // First a kernel keeps the device busy until the host has queued all launches. So the overhead of the launches
+        // is not measured.
         let cycles = (runs * self.steps.len() * 100_000).min(50_000_000) as u32;
         let one_thread = extension::Grid { blocks: [1; 3], threads: [1; 3], shared: 0 };
-        // SAFETY: the kernel takes a number and touches no memory.
+        // SAFETY: the kernel takes one number and accesses no memory.
         unsafe { self.cuda.launch_kernel(self.hold, one_thread, &[&cycles])? };
         timer.start()?;
         for _ in 0..runs {
@@ -225,7 +226,7 @@ impl<'p> Plan<'p> {
         Ok(timer.stop()? / runs as f64)
     }
 
-    /// The counts of the last run; empty if the plan is not for a joint histogram.
+    /// The joint histogram of the last run; empty if the plan does not compute a joint histogram.
     pub fn joint(&self) -> Result<Vec<u32>, Error> {
         match &self.memory[self.result] {
             Memory::Words(counts) => Ok(counts.download(counts.len())?),
@@ -233,7 +234,7 @@ impl<'p> Plan<'p> {
         }
     }
 
-    /// The sums of the last run; empty if the plan is not for the correlation ratio.
+    /// The sums of the last run; empty if the plan does not compute the correlation ratio.
     pub fn sums(&self) -> Result<CrSums, Error> {
         let all = match &self.memory[self.result] {
             Memory::Singles(sums) => sums.download(sums.len())?.into_iter().map(f64::from).collect(),

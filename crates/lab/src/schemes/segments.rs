@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::choice::Order;
 
-/// Voxel indices sorted in the given order.
+/// Indices of all voxels, sorted in the given order.
 pub(super) fn sorted(shape: [usize; 3], values: &[f32], bins: &[u16], order: Order) -> Vec<u32> {
     match order {
         Order::Intensity => {
@@ -20,7 +20,7 @@ pub(super) fn sorted(shape: [usize; 3], values: &[f32], bins: &[u16], order: Ord
     }
 }
 
-/// All voxel indices, brick by brick.
+/// Indices of all voxels, one brick of 8×8×8 voxels after the other.
 fn bricks(shape: [usize; 3]) -> Vec<u32> {
     const EDGE: usize = 8;
     let mut voxels = Vec::with_capacity(shape.iter().product());
@@ -40,7 +40,8 @@ fn bricks(shape: [usize; 3]) -> Vec<u32> {
     voxels
 }
 
-/// The first voxel of each segment, the end of the last segment, and the bin of each segment (Listing 4).
+/// Segments of the sorted voxels: the first voxel of each segment, the end of the last segment, and the bin of each
+/// segment (Listing 4).
 pub(super) struct Segments {
     pub(super) starts: Vec<u32>,
     pub(super) bins: Vec<u32>,
@@ -67,12 +68,14 @@ impl Segments {
 /// Number of slices of a slab, as in `cu/slab.cuh`.
 const SLAB: usize = 4;
 
-/// Number of slabs for blocks of this many threads.
+/// Number of slabs of a volume, for blocks of `threads` threads. A slab has `threads` successive voxels of a slice, and
+/// is `SLAB` slices deep.
 pub(super) fn slabs(shape: [usize; 3], threads: usize) -> usize {
     (shape[0] * shape[1]).div_ceil(threads) * shape[2].div_ceil(SLAB)
 }
 
-/// Number of blocks that share the slabs evenly: about `requested`, raised so that no block takes 2¹⁶ voxels.
+/// Number of blocks that share the slabs evenly. It is about `requested`, but high enough that every block gets fewer
+/// than 2¹⁶ voxels.
 pub(super) fn blocks_of_slabs(slabs: usize, requested: usize, threads: usize) -> usize {
     let most = ((1 << 16) - 1) / (threads * SLAB);
     slabs.div_ceil(slabs.div_ceil(requested.max(1)).clamp(1, most))

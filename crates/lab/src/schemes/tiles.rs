@@ -4,14 +4,14 @@ use rayon::prelude::*;
 
 /// Number of voxels of a tile along each axis, as in `cu/tile.cuh`.
 pub(super) const TILE: [usize; 3] = [32, 8, 8];
-/// Number of voxels of a tile.
+/// Total number of voxels of a tile.
 pub(super) const TILE_VOXELS: usize = TILE[0] * TILE[1] * TILE[2];
 /// Largest number of voxels that one thread adds up in sequence.
 const PIECE: usize = 16;
-/// Marks a place outside the volume.
+/// Entry for a position outside the volume.
 const NOT_COUNTED: u16 = u16::MAX;
 
-/// Number of tiles that cover a volume.
+/// Number of tiles that are needed to cover a volume.
 pub(super) fn count(shape: [usize; 3]) -> usize {
     (0..3).map(|axis| shape[axis].div_ceil(TILE[axis])).product()
 }

@@ -1,9 +1,9 @@
-//! Every histogram scheme on a CUDA device against double precision: its kernels from machine code, and compiled from their
-//! PTX by the driver.
+//! Compares every histogram scheme on a CUDA device with results in double precision. The kernels are tested twice:
+//! from machine code, and compiled from their PTX by the driver.
 //!
-//! Runs only when named (`cargo test -p antsreg-lab --test parity`), because it needs a device and fails without one. With
-//! `--record` it writes what it ran on to `cu/checked.json`, or to the file named next. `--small` takes few small worlds, for
-//! slow checkers of memory accesses.
+//! The test runs only when named (`cargo test -p antsreg-lab --test parity`), because it needs a device and fails
+//! without one. With `--record`, it writes the device and the digest of the tested code to `cu/checked.json`, or to the
+//! file named next. With `--small`, it uses few small test volumes, for slow checkers of memory accesses.
 
 #[path = "../../../kernels/tests/code_digest/mod.rs"]
 mod code_digest;

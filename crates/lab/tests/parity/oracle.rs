@@ -1,5 +1,4 @@
-//! Test cases of histograms with the expected sums and counts in double precision, and the tolerances for single
-//! precision.
+//! Test cases of histograms, with expected sums and counts in double precision and the tolerances of single precision.
 
 use antsreg_core::AffineTransform;
 use antsreg_lab::schemes::{CrScheme, CrSums, Settings, Values};
@@ -7,14 +6,14 @@ use rayon::prelude::*;
 
 use crate::world::{Noise, World};
 
-/// A test case: fixed and moving values, and the map between their voxels.
+/// A test case: fixed and moving values, and the map from fixed to moving voxels.
 pub struct Case {
     pub name: &'static str,
     pub shape: [usize; 3],
     pub fixed: Vec<f32>,
     moving_shape: [usize; 3],
     moving: Vec<f32>,
-    /// Map from fixed to moving voxels. `None` if `moving` has one value for each fixed voxel.
+    /// Map from fixed to moving voxels. `None` if `moving` already has one value for each fixed voxel.
     map: Option<AffineTransform>,
     filtered: bool,
     edge: f64,
@@ -22,7 +21,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// Makes all test cases: structured values, uniform noise, and all voxels in one bin.
+    /// Makes all test cases: structured values, uniform noise, and values that all fall into one bin.
     pub fn all(world: &World) -> Vec<Case> {
         let voxels: usize = world.shape.iter().product();
         let mut noise = Noise(5);
@@ -60,7 +59,8 @@ impl Case {
             given("degenerate", vec![0.3; voxels], vec![0.7; voxels], 256),
             given("one fixed bin", vec![0.3; voxels], uniform(), 37),
         ];
-        // Sampled cases need at least two voxels along each axis: a thinner volume consists only of border.
+        // Interpolated cases need at least two voxels along each axis, because a thinner volume consists only of
+        // border.
         if world.other_shape.iter().all(|n| *n > 1) {
             cases.extend([
                 sampled("sampled", false, 0.0, 256),
@@ -75,7 +75,7 @@ impl Case {
         cases
     }
 
-    /// Returns the moving values in the form that the schemes take as input.
+    /// The moving values in the form that the schemes take as input.
     pub fn values(&self) -> Values<'_> {
         match self.map {
             None => Values::Given(&self.moving),
@@ -89,7 +89,8 @@ impl Case {
         }
     }
 
-    /// Weight and value at each fixed voxel, and the distance of its position from the border of the moving volume.
+    /// For each fixed voxel: weight and value of the moving volume, and the distance of the position from the border of
+    /// the moving volume.
     fn samples(&self) -> Vec<Sample> {
         let [nx, ny, _] = self.shape;
         let voxel = |at: usize| [at % nx, at / nx % ny, at / nx / ny];
@@ -133,14 +134,15 @@ struct Sample {
     inside: f64,
 }
 
-/// Coordinates are rounded at about 1e-5 voxel.
+/// Tolerance of coordinates, voxels. Their rounding error is about 1e-5 voxel.
 const COORDINATES: f64 = 1e-4;
-/// Tolerance of values: rounding of coordinates, times a gradient of up to 2 per voxel.
+/// Tolerance of interpolated values: the rounding error of coordinates, times a gradient of up to 2 per voxel.
 const VALUES: f64 = 4e-5;
-/// Tolerance of weights of eight bits: on each axis an error of up to 1/512 of the difference between neighbours.
+/// Tolerance of values interpolated with weights of eight bits. On each axis, the error is up to 1/512 of the
+/// difference between neighbours.
 const FILTER: f64 = 6e-3;
 
-/// The range of values that bins divide evenly.
+/// A range of values that is divided evenly into bins.
 pub struct Bins {
     low: f64,
     range: f64,
@@ -148,15 +150,16 @@ pub struct Bins {
 }
 
 impl Bins {
-    /// The range between the smallest and the largest value.
+    /// The range from the smallest to the largest of `values`, divided into `bins` bins.
     pub fn of(values: &[f32], bins: usize) -> Bins {
         let low = values.iter().copied().fold(f32::INFINITY, f32::min);
         let high = values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        // The range is rounded to single precision, as in the schemes.
+        // The range is rounded to single precision, as the schemes do.
         Bins { low: f64::from(low), range: f64::from(high - low), bins }
     }
 
-    /// The bin in double precision, and also the neighbouring bin if the value is closer to the border than `doubt`.
+    /// The bin of a value, computed in double precision. If the value is closer than `doubt` to the border of the bin,
+    /// also the neighbouring bin.
     pub fn find(&self, value: f64, doubt: f64) -> (usize, Option<usize>) {
         if self.range <= 0.0 {
             return (0, None);
@@ -170,21 +173,21 @@ impl Bins {
     }
 }
 
-/// The expected results with which all schemes are compared.
+/// The expected results of a test case, with which all schemes are compared.
 pub struct Oracle {
     sums: CrSums,
-    /// Number of voxels in each bin of the fixed volume, and how many of them lie inside the moving image.
+    /// Number of voxels in each fixed bin, and the number of these voxels that lie inside the moving image.
     voxels: Vec<usize>,
     counted: Vec<f64>,
     joint: Vec<f64>,
-    /// Tolerance of each count: the number of voxels that rounding may put into another bin.
+    /// Tolerance of each count of the joint histogram: the number of voxels that rounding may move to another bin.
     doubtful: Vec<f64>,
-    /// Tolerance of each sum: the number of voxels that rounding may put outside the moving image.
+    /// Tolerance of each sum: the number of voxels that rounding may move out of the moving image.
     doubtful_inside: Vec<f64>,
 }
 
 impl Oracle {
-    /// Computes the expected sums and counts of a case whose fixed voxels have these bins.
+    /// Computes the expected sums and counts of a test case. `voxel_bins` are the bins of the fixed voxels.
     pub fn new(case: &Case, voxel_bins: &[u16]) -> Oracle {
         let bins = case.bins;
         let range = Bins::of(&case.moving, bins);
@@ -207,7 +210,7 @@ impl Oracle {
             let doubt = if case.filtered { FILTER } else { VALUES };
             let (moving, other) = range.find(sample.value, doubt);
             let at = fixed * bins + moving;
-            // With a ramp, the weight on the border itself is 0 and does not count.
+            // On the border itself, the weight falls to 0, and a voxel without weight does not count.
             if sample.weight > 0.0 {
                 oracle.counted[fixed] += 1.0;
                 oracle.joint[at] += 1.0;
@@ -225,8 +228,10 @@ impl Oracle {
         oracle
     }
 
-    /// Length of the longest chain of additions in single precision for a bin. A block takes voxels at a fixed
-    /// stride. Adding zero is exact, so no chain is longer than the number of the bin's terms.
+    /// Length of the longest chain of additions in single precision for a bin.
+    ///
+    /// A block processes voxels at a fixed stride. Adding zero is exact, so no chain is longer than the number of the
+    /// bin's voxels.
     fn additions(&self, bin: usize, scheme: CrScheme, settings: &Settings, blocks: usize) -> f64 {
         let voxels: usize = self.voxels.iter().sum();
         let each = voxels.div_ceil(blocks * settings.threads);
@@ -242,13 +247,15 @@ impl Oracle {
                 let halvings = settings.threads.ilog2() as usize;
                 settings.segment.div_ceil(settings.threads) + halvings + self.voxels[bin] / settings.segment + 1
             }
-            // A tile has 2048 voxels in pieces of 16, and a block takes several tiles; small volumes have few tiles.
+            // A tile has 2048 voxels in pieces of 16. A block processes several tiles, but small volumes have few
+            // tiles.
             CrScheme::Tiled => 16 + 2048 / 16 + voxels.div_ceil(2048 * blocks).max(64),
         };
         self.counted[bin].min(chain as f64)
     }
 
-    /// Checks the sums of a scheme that ran in at least `blocks` blocks. Returns a description of the error.
+    /// Compares the sums of a scheme with the expected sums. The scheme ran in at least `blocks` blocks. Returns a
+    /// description of the first error.
     pub fn check_sums(
         &self,
         case: &Case,
@@ -260,7 +267,8 @@ impl Oracle {
         for (expected, found) in expected.into_iter().zip([&found.weight, &found.sum, &found.square]) {
             let bins = || expected.iter().enumerate();
             let allowed = |(bin, expected)| self.allowed(case, (scheme, settings), blocks, bin, expected);
-            // The cost needs only the total of the squares.
+            // The cost needs only the total of the squares over all bins, so the scheme `Skipping` has one sum of
+            // squares.
             let wanted: Vec<(f64, f64)> = match (scheme, found.len()) {
                 (CrScheme::Skipping, 1) => vec![(expected.iter().sum(), bins().map(allowed).sum())],
                 _ => expected.iter().copied().zip(bins().map(allowed)).collect(),
@@ -278,7 +286,7 @@ impl Oracle {
         None
     }
 
-    /// Tolerance of the sum of a bin.
+    /// Tolerance of a sum over the voxels of a bin, for a scheme.
     fn allowed(
         &self,
         case: &Case,
@@ -287,22 +295,22 @@ impl Oracle {
         bin: usize,
         expected: &f64,
     ) -> f64 {
-        // Each addition of a chain loses up to half of the sum's last bit. If all terms are equal, the losses have
-        // the same direction. For terms of one sign in any order the error is at most chain · 2⁻²⁴ of the sum. The
-        // products and the conversion from units add a few roundings.
+        // Each addition of a chain has an error of up to half of the sum's last bit. If all terms are equal, all errors
+        // have the same direction. For terms of one sign in any order, the total error is at most chain · 2⁻²⁴ of the
+        // sum. The products and the conversion from units add a few rounding errors.
         let roundings = self.additions(bin, scheme, settings, blocks) + 8.0;
         let rounding = roundings * f64::from(f32::EPSILON) / 2.0 * expected;
         let values = if case.filtered { FILTER } else { VALUES };
-        // Weights are as exact as coordinates, relative to a ramp of at least two voxels.
+        // Weights have the relative accuracy of coordinates, because the ramp is at least two voxels wide.
         let sampling = self.counted[bin] * (2.0 * values + 3.0 * COORDINATES) + self.doubtful_inside[bin];
         let sampling = if case.map.is_none() { 0.0 } else { sampling };
-        // Weights and values are rounded to units of 2⁻¹⁶: up to three half units for each voxel.
+        // These schemes round weights and values to units of 2⁻¹⁶. The error is up to three half units for each voxel.
         let in_units = matches!(scheme, CrScheme::Slabs | CrScheme::Skipping);
         let units = if in_units { self.voxels[bin] as f64 * 1.5 / 65536.0 } else { 0.0 };
         rounding + sampling + units
     }
 
-    /// Compares a joint histogram with the expected counts; returns a description of the first error.
+    /// Compares a joint histogram with the expected counts. Returns a description of the first error.
     pub fn check_counts(&self, found: &[u32]) -> Option<String> {
         if found.len() != self.joint.len() {
             return Some(format!("{} counts of {}", found.len(), self.joint.len()));

@@ -1,5 +1,6 @@
-//! Tests every histogram scheme against one reference in double precision: with single precision, with the texture
-//! unit, and with given values; for structured data, uniform noise, and all voxels in one bin.
+//! Tests every histogram scheme against expected results in double precision. Moving values are given, interpolated in
+//! single precision, or interpolated by the texture unit. The data are structured values, uniform noise, and values
+//! that all fall into one bin.
 
 use antsreg_kernels::{Cuda, Error as DeviceError};
 use antsreg_lab::Error;
@@ -9,10 +10,10 @@ use crate::oracle::{Bins, Case, Oracle};
 use crate::record::Summary;
 use crate::world::World;
 
-/// Runs all schemes on all cases and adds to the summary.
+/// Runs all schemes on all test cases and adds the results to the summary.
 pub fn check(cuda: &Cuda, worlds: &[World], summary: &mut Summary) -> Result<(), Error> {
     let histograms = Histograms::open(cuda)?;
-    // Number of blocks assumed for schemes that launch as many blocks as the device can run at once.
+    // Assumed number of blocks of the schemes that launch as many blocks as the device can run at once.
     let least_blocks = cuda.info().multiprocessors as usize;
     for world in worlds {
         for case in Case::all(world) {
@@ -42,8 +43,8 @@ pub fn check(cuda: &Cuda, worlds: &[World], summary: &mut Summary) -> Result<(),
                         });
                         note(scheme.name(), 3 * case.bins, difference);
                     }
-                    // With this many bins, a copy for each warp does not fit into shared memory. The scheme refuses, as
-                    // in the paper.
+                    // With this number of bins, a histogram for each warp does not fit into shared memory. The scheme
+                    // refuses, as in the paper.
                     Err(Error::Device(DeviceError::SharedMemory { .. })) => {}
                     Err(error) => return Err(error),
                 }
@@ -77,7 +78,8 @@ fn run_sums(
     Ok((first, plan.sums()?))
 }
 
-/// Settings to test: each scheme with the settings of the figures, and some schemes with other settings.
+/// Schemes and settings to test: each scheme with the settings of the figures, and some schemes also with other
+/// settings.
 fn cr_settings() -> Vec<(CrScheme, Settings)> {
     let usual = Settings { blocks: Some(24), ..Settings::default() };
     let mut all: Vec<_> = CrScheme::ALL.map(|scheme| (scheme, usual)).into();
@@ -96,7 +98,8 @@ fn cr_settings() -> Vec<(CrScheme, Settings)> {
     all
 }
 
-/// Settings for joint histograms; the last value says whether a second histogram is computed from the first.
+/// Schemes and settings for joint histograms. The last value says whether a second histogram is computed with the help
+/// of the first.
 fn mi_settings() -> Vec<(MiScheme, Settings, bool)> {
     let usual = Settings { blocks: Some(16), threads: 128, ..Settings::default() };
     let mut all: Vec<_> = MiScheme::ALL.map(|scheme| (scheme, usual, scheme == MiScheme::Adaptive)).into();
