@@ -40,9 +40,9 @@ pub enum Error {
     TooSmall {
         /// The image that is too small: fixed or moving.
         side: Side,
-        /// Length of the image's longest side, mm.
+        /// Length of the longest side of the image, mm.
         found_mm: f64,
-        /// Smallest allowed length, mm.
+        /// Smallest allowed length of an image's longest side, mm.
         least_mm: f64,
     },
     /// One image is two-dimensional, the other three-dimensional.
@@ -59,9 +59,9 @@ pub enum Error {
     /// The angle between the planes of the two slices is too large.
     #[error("the planes of the two slices are {found_degrees:.0}° apart, expected at most {most_degrees:.0}°")]
     Planes {
-        /// Angle between the planes, degrees.
+        /// Angle between the planes of the two slices, degrees.
         found_degrees: f64,
-        /// Largest allowed angle, degrees.
+        /// Largest allowed angle between the planes, degrees.
         most_degrees: f64,
     },
     /// Some voxels are NaN or infinite.

@@ -29,7 +29,7 @@ type Kept<T> = Mutex<Vec<(f64, T)>>;
 
 /// The fixed image resampled for one resolution level.
 pub(crate) struct FixedLevel<B: Backend> {
-    /// Isotropic grid of the level.
+    /// Isotropic grid of the resolution level.
     pub grid: Grid,
     pub values: FixedValues<B>,
 }

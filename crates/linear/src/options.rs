@@ -19,7 +19,7 @@ pub enum Dof {
     /// Translation. The linear part stays that of the start, exactly.
     #[serde(rename = "translation")]
     Translation3,
-    /// Rotation and translation.
+    /// Rotation and translation (rigid).
     #[serde(rename = "rigid")]
     Rigid6,
     /// Rotation, translation and one common scale.
@@ -65,7 +65,7 @@ impl Dof {
 pub enum Search {
     /// A coarse search over rotations, then refinement. A translation model has a search over translations instead.
     Angles(AngleSearch),
-    /// Refinement of the start only.
+    /// Only a refinement of the start, without a search.
     None,
 }
 

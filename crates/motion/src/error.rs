@@ -15,9 +15,9 @@ pub enum Error {
     Count {
         /// What the number counts: "iterations" or "points".
         what: &'static str,
-        /// The number given.
+        /// The number that the options give.
         found: usize,
-        /// Smallest allowed value.
+        /// Smallest allowed number of iterations or points.
         least: usize,
     },
     /// The volume has too few voxels along an axis.

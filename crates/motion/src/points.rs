@@ -16,7 +16,7 @@ pub(crate) struct Points<B: Backend> {
     /// The points and their function values on the device, as [`Backend::fit_sums`] takes them. Positions are in RAS
     /// mm.
     pub image: B::Image,
-    /// Number of points.
+    /// Number of compared points.
     pub count: usize,
     /// For each pair of functions: the sum of their products over all points.
     pub products: DMatrix<f64>,

@@ -60,12 +60,16 @@ impl Options {
         within("variance of the smoothing of the whole field, voxels²", Self::VARIANCE, self.total_variance)?;
         within("radius of the correlation window, voxels", Self::RADIUS, self.radius)?;
         within("noise, share of the intensity range", Self::NOISE, self.noise)?;
-        within("weight of the edges", Self::EDGE_WEIGHT, self.edge_weight)?;
-        within("bins of mutual information", Self::BINS, self.bins)?;
-        above_zero("largest inverse residual, voxels", Self::LARGEST_RESIDUAL, self.largest_residual_voxels)?;
+        within("weight of the edge images", Self::EDGE_WEIGHT, self.edge_weight)?;
+        within("number of bins of mutual information", Self::BINS, self.bins)?;
+        above_zero(
+            "largest residual of warp and inverse, voxels",
+            Self::LARGEST_RESIDUAL,
+            self.largest_residual_voxels,
+        )?;
         self.restrict.iter().try_for_each(|weight| within("restriction weight", Self::RESTRICTION, *weight))?;
         if self.restrict == [0.0; 3] {
-            return Err(refused("restriction weights", "at least one above 0", "0 for every axis"));
+            return Err(refused("restriction weights", "at least one weight above 0", "0 for every axis"));
         }
         for (n, Level { shrink, sigma_voxels, reinvert_every, .. }) in self.levels.iter().enumerate() {
             let of_level = |name: &str| format!("{name} of level {}", n + 1);
@@ -75,7 +79,7 @@ impl Options {
         }
         if let Some(sigmas_mm) = &self.sigmas_mm {
             if sigmas_mm.len() != self.levels.len() {
-                let expected = format!("one for each of {} levels", self.levels.len());
+                let expected = format!("one sigma for each of {} levels", self.levels.len());
                 return Err(refused("smoothing sigmas, mm", expected, sigmas_mm.len().to_string()));
             }
             sigmas_mm.iter().try_for_each(|sigma| within("smoothing sigma, mm", Self::SIGMA, *sigma))?;
@@ -178,19 +182,19 @@ mod tests {
             (|o| o.radius = 17, "radius"),
             (|o| o.noise = -1.0, "noise"),
             (|o| o.noise = 1e30, "noise, share of the intensity range: expected a number from 0 to 1"),
-            (|o| o.edge_weight = -1.0, "weight of the edges"),
-            (|o| o.edge_weight = 1001.0, "weight of the edges"),
-            (|o| o.bins = 7, "bins of mutual information: expected a number from 8 to 256, found 7"),
+            (|o| o.edge_weight = -1.0, "weight of the edge images"),
+            (|o| o.edge_weight = 1001.0, "weight of the edge images"),
+            (|o| o.bins = 7, "number of bins of mutual information: expected a number from 8 to 256, found 7"),
             (|o| o.bins = 257, "bins"),
             (
                 |o| o.largest_residual_voxels = 0.0,
-                "largest inverse residual, voxels: expected a number above 0, at most 100",
+                "largest residual of warp and inverse, voxels: expected a number above 0, at most 100",
             ),
-            (|o| o.largest_residual_voxels = 1e30, "largest inverse residual"),
+            (|o| o.largest_residual_voxels = 1e30, "largest residual of warp and inverse"),
             (|o| o.restrict = [1.0, -0.5, 1.0], "restriction weight"),
             (|o| o.restrict = [f64::NAN, 1.0, 1.0], "restriction weight"),
             (|o| o.restrict = [1.0, 1e30, 1.0], "restriction weight"),
-            (|o| o.restrict = [0.0, -0.0, 0.0], "restriction weights: expected at least one above 0"),
+            (|o| o.restrict = [0.0, -0.0, 0.0], "restriction weights: expected at least one weight above 0"),
             (|o| o.levels[1].shrink = 0, "shrink factor of level 2: expected a finite number from 1, found 0"),
             (|o| o.levels[0].sigma_voxels = -1.0, "of level 1"),
             (|o| o.levels[0].sigma_voxels = 100.5, "sigma"),
@@ -205,7 +209,10 @@ mod tests {
             (|o| o.winsorise = Some((0.1, 1.1)), "winsorised shares"),
             (|o| o.winsorise = Some((f64::NAN, 1.0)), "winsorised shares"),
             (|o| o.levels.clear(), "the schedule has no level"),
-            (|o| o.sigmas_mm = Some(vec![1.0]), "smoothing sigmas, mm: expected one for each of 4 levels, found 1"),
+            (
+                |o| o.sigmas_mm = Some(vec![1.0]),
+                "smoothing sigmas, mm: expected one sigma for each of 4 levels, found 1",
+            ),
             (
                 |o| o.sigmas_mm = Some(vec![4.0, 2.0, -1.0, 0.0]),
                 "smoothing sigma, mm: expected a number from 0 to 100",

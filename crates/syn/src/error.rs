@@ -24,13 +24,13 @@ pub enum Error {
         side: &'static str,
         /// Number of channels (pairs of images) in the options.
         expected: usize,
-        /// Number of images given.
+        /// Number of fixed or of moving images that were given.
         found: usize,
     },
     /// The value of an option is outside its allowed range.
     #[error("{option}: expected {expected}, found {found}")]
     Range {
-        /// Name of the option, with its unit.
+        /// Name of the option that is out of range, with its unit.
         option: String,
         /// Allowed range of the option, as text.
         expected: String,

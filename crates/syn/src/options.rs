@@ -10,8 +10,8 @@ use crate::{Channel, Metric};
 /// Options of the deformable stage. Their ranges are constants beside [`check`](Options::check).
 ///
 /// The defaults follow `antsRegistrationSyN.sh`, except where measurements gave more overlap without folds
-/// (docs/benchmarks.md): the exact derivative of the metric, a small noise variance, longer steps, less smoothing of updates, and
-/// at the two finest levels a re-inversion of the fields every fourth iteration only.
+/// (docs/benchmarks.md): the exact derivative of the metric, a small noise variance, longer steps, less smoothing of
+/// updates, and at the two finest levels a re-inversion of the fields every fourth iteration only.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {

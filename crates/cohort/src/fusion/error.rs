@@ -28,9 +28,9 @@ pub enum FusionError {
     /// An option of joint label fusion is out of range.
     #[error("{option} is {found}, expected {expected}")]
     Option {
-        /// Name of the option.
+        /// Name of the option that is out of range.
         option: &'static str,
-        /// Value of the option.
+        /// Value that was given for the option.
         found: f64,
         /// Description of the option's allowed values.
         expected: &'static str,

@@ -58,7 +58,9 @@ impl Coverage {
 }
 
 fn check(grid: &Grid, images: &[(&Volume, f32)]) -> Result<(), GridMismatch> {
-    images.iter().try_for_each(|(image, _)| same_grid("the count and an image", grid, &image.grid))
+    images
+        .iter()
+        .try_for_each(|(image, _)| same_grid("the count of subjects and a subject's image", grid, &image.grid))
 }
 
 /// Adds to `counts`, for each voxel in chunk `n` of the image, the number of images that are brighter there than their

@@ -59,7 +59,7 @@ impl Units {
     fn of<'a>(&mut self, grid: &Grid, images: &[(&'a Volume, f64)]) -> Result<Vec<(&'a [f32], f64)>, GridMismatch> {
         let mut all = Vec::new();
         for (image, intensity) in images {
-            same_grid("the mean and an image", grid, &image.grid)?;
+            same_grid("the mean image and an image to be averaged", grid, &image.grid)?;
             all.extend(self.factor(*intensity).map(|factor| (image.voxels.as_slice(), factor)));
         }
         Ok(all)
@@ -144,7 +144,8 @@ impl WarpMean {
 /// Returns the vector components of warps, each warp with factor 1. All warps must lie on `grid`.
 fn components<'a>(grid: &Grid, warps: &[&'a DisplacementField]) -> Result<Vec<(&'a [f32], f64)>, GridMismatch> {
     let of_warp = |warp: &&'a DisplacementField| {
-        same_grid("the mean and a warp", grid, &warp.grid).map(|()| (warp.vectors.as_flattened(), 1.0))
+        same_grid("the mean warp and a warp to be averaged", grid, &warp.grid)
+            .map(|()| (warp.vectors.as_flattened(), 1.0))
     };
     warps.iter().map(of_warp).collect()
 }

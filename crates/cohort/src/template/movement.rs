@@ -41,7 +41,7 @@ impl Movement {
         mask: &Volume,
         displacement: impl Fn(usize, Vector3<f32>) -> Vector3<f32> + Sync,
     ) -> Result<Movement, GridMismatch> {
-        same_grid("the field and the mask", grid, &mask.grid)?;
+        same_grid("the displacement field and the mask", grid, &mask.grid)?;
         let to_voxels = grid.world_to_voxel().matrix;
         // The lengths are summed in chunks in parallel, and the chunks are added in order. So the sum does not depend
         // on the number of threads.

@@ -287,7 +287,7 @@ pub fn mutual_information<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) 
     let moving = backend.upload(shape, &World::image(shape, 47))?;
     let masks = [backend.upload(shape, &World::mask(shape, 37))?, backend.upload(shape, &World::mask(shape, 41))?];
     let (mut to_fixed, mut to_moving) = (backend.field(shape)?, backend.field(shape)?);
-    // Numbers of bins: few, the default, one that is not a multiple of a block, and so many that they do not fit at
+    // Numbers of bins: few, the default, one that is not a multiple of a block, and more than fit at
     // once.
     for bins in [8, 32, 45, 200] {
         let mut workspace = backend.mi_workspace(bins)?;

@@ -21,9 +21,9 @@ const FEW: usize = 8;
 /// A point on the border of the white matter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct SurfacePoint {
-    /// Position of the point, RAS mm.
+    /// Position of the border point, RAS mm.
     pub place: Point3<f64>,
-    /// Unit normal, pointing away from the white matter.
+    /// Unit normal of the border at the point, pointing away from the white matter.
     pub normal: Vector3<f64>,
     /// Area of the border that the point represents, mm².
     pub area: f64,
@@ -39,9 +39,9 @@ pub(crate) struct Surface<B: Backend> {
 /// Points of the border in the form that [`Backend::contrast`] takes, RAS mm.
 pub(crate) struct Samples<B: Backend> {
     pub points: B::Image,
-    /// Number of points.
+    /// Number of border points in this set.
     pub count: usize,
-    /// Sum of the areas of the points, mm².
+    /// Total border area of the points in this set, mm².
     pub area: f64,
 }
 
