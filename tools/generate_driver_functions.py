@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""generate_driver_functions.py CUST_SOURCE_DIR CUST_RAW_SOURCE_DIR > crates/cuda-driver/src/functions.rs
+"""Generates the list of functions of the CUDA driver that crates/cuda-driver forwards.
 
-Writes the list of driver functions that crates/cuda-driver forwards: every one that cust's sources name, plus those
-that crates/kernels calls through cust::sys. Run it again when either changes.
+    generate_driver_functions.py CUST_SOURCE_DIR CUST_RAW_SOURCE_DIR > crates/cuda-driver/src/functions.rs
+
+The list has every driver function that the sources of the crate cust name, and those that crates/kernels calls through
+cust::sys. Run this script again when these sources change.
 """
 import glob
 import re

@@ -1,4 +1,5 @@
-//! Writes a few small synthetic brains and a table of them, for trying group commands: `brains FOLDER`.
+//! Writes a few small synthetic brains and a table of subjects that names them, to try the commands for groups: `brains
+//! FOLDER`.
 
 use std::fmt::Write;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The whole pipeline, affine and SyN, on the CPU and on a CUDA device. The results must agree.
+//! Compares whole registrations, affine and SyN, on the CPU and on a CUDA device. The results must agree.
 //!
 //! Runs only when named (`cargo test -p antsreg-tests --test pipeline_parity`), because it needs a device and fails
 //! without one.
@@ -12,14 +12,14 @@ use antsreg_syn::{self as syn, Channel, Metric};
 use antsreg_tests::{Brain, grid};
 use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 
-/// Tolerance of affines, mm: the devices add costs in different orders, so Newton's last step ends at slightly
-/// different points.
+/// Largest distance between the affines of CPU and GPU, mm. The devices add costs in different orders, so Newton's last
+/// step ends at slightly different points.
 const AFFINE_MM: f64 = 0.02;
-/// Tolerance of warps, voxels: the devices add window sums in different orders, which changes steps where an image
-/// hardly varies.
+/// Largest mean distance between the warps of CPU and GPU, voxels. The devices add window sums in different orders,
+/// which changes steps where an image hardly varies.
 const MEAN_VOXELS: f64 = 0.02;
 
-/// The result of a device.
+/// The affine, the warp and its inverse that one device has found.
 struct Found {
     affine: AffineTransform,
     warps: [DisplacementField; 2],
@@ -43,8 +43,8 @@ fn compare_all() -> Result<(), Box<dyn Error>> {
     let mut bad = 0;
     for (name, stages) in variants() {
         let cpu = run(&Cpu, &fixed, &moving, &stages, None)?;
-        // Histograms change in steps, so the result is sensitive to the start: the CPU's warps differ by 0.04 to 0.11
-        // voxel if the affine differs by 0.003 mm. Both devices therefore start from one affine.
+        // The result depends strongly on the start, because histograms change in steps: if the affine differs by 0.003
+        // mm, the CPU's warps differ by 0.04 to 0.11 voxel. Both devices therefore start from one affine.
         let start = stages[0].uses(Metric::Mattes).then_some(&cpu.affine);
         let [first, second] =
             [run(&cuda, &fixed, &moving, &stages, start)?, run(&cuda, &fixed, &moving, &stages, start)?];
@@ -66,7 +66,7 @@ fn compare_all() -> Result<(), Box<dyn Error>> {
     if bad > 0 { Err(format!("{bad} variants differ").into()) } else { Ok(()) }
 }
 
-/// The options of the deformable stages, one after another.
+/// Options of several deformable stages that run one after another.
 fn variants() -> [(&'static str, Vec<syn::Options>); 5] {
     let usual = || syn::Options { levels: syn::Options::default().levels[1..3].to_vec(), ..Default::default() };
     let mattes = Channel { metric: Metric::Mattes, ..Channel::default() };
@@ -80,14 +80,16 @@ fn variants() -> [(&'static str, Vec<syn::Options>); 5] {
     ]
 }
 
-/// Whether components with weight 0 in all stages are exactly 0. The axes of the fixed grid are those of the world.
+/// Whether those components of a warp are exactly 0 that have weight 0 in all stages. The axes of the fixed grid are
+/// those of the world.
 fn holds(stages: &[syn::Options], warps: &[DisplacementField; 2]) -> bool {
     (0..3)
         .filter(|axis| stages.iter().all(|options| options.restrict[*axis] == 0.0))
         .all(|axis| warps.iter().flat_map(|warp| &warp.vectors).all(|vector| vector[axis] == 0.0))
 }
 
-/// Registers. The deformable stages start from the affine of the linear stage, or from `start`.
+/// Registers the pair on a device. The deformable stages start from `start`, or from the affine of the linear stage if
+/// there is no `start`.
 fn run<B: Backend>(
     backend: &B,
     fixed: &Volume,
@@ -110,7 +112,7 @@ fn run<B: Backend>(
     Ok(Found { affine, warps: [warps.download_warp(backend)?, warps.download_inverse_warp(backend)?] })
 }
 
-/// Largest distance between the images of a corner of the image under two maps, mm.
+/// Largest distance between the images of a corner of the fixed image under two affines, mm.
 fn farthest(fixed: &Volume, a: &AffineTransform, b: &AffineTransform) -> f64 {
     let to_world = fixed.grid.voxel_to_world();
     let corners =

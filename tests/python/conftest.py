@@ -1,4 +1,4 @@
-"""Small images of the example brains, and the command beside the package."""
+"""Fixtures for the tests of the Python package: small images made of the example brains, and the installed command."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-# A shell starts what runs in the background with Ctrl-C ignored, and children inherit that: the tests of Ctrl-C would wait.
+# A program that a shell starts in the background ignores Ctrl-C. The tests of Ctrl-C would then wait for ever.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class Pair(NamedTuple):
-    """Files of two brains, at 4 mm or so."""
+    """Paths of a fixed and a moving image of about 4 mm."""
 
     fixed: Path
     moving: Path
 
 
 def coarse(source: Path, to: Path, slices: slice, step: int = 3) -> Path:
-    """Writes every `step`-th voxel of an image."""
+    """Writes every `step`-th voxel along x and y of an image, and the given slices."""
     image = nib.load(source)
     voxels = np.asarray(image.dataobj, dtype=np.float32)[::step, ::step, slices]
     affine = image.affine.copy()
@@ -65,6 +65,6 @@ def masks(pair: Pair, tmp_path_factory: pytest.TempPathFactory) -> Pair:
 
 
 def command(*words: object) -> None:
-    """Runs the command that the package installs."""
+    """Runs the command `antsreg-gpu` that the package installs."""
     program = Path(sys.executable).parent / "antsreg-gpu"
     subprocess.run([str(program), *map(str, words)], check=True, capture_output=True)

@@ -1,4 +1,4 @@
-"""ANTsPy's functions on this engine: the examples of its documentation, and what is refused."""
+"""Tests of the functions with ANTsPy's signatures: the examples of ANTsPy's documentation, and refused arguments."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def correlation(a: Any, b: Any) -> float:
 
 
 def test_the_example_of_registration(images: tuple[Any, Any]) -> None:
-    # The example of ants.registration, with images that are here.
+    # The example of ants.registration in ANTsPy's documentation, with the example images of this repository.
     fi, mi = images
     mytx = engine.registration(fixed=fi, moving=mi, type_of_transform="SyN", reg_iterations=(10, 5, 0))
     assert set(mytx) == {"warpedmovout", "warpedfixout", "fwdtransforms", "invtransforms"}
@@ -33,7 +33,7 @@ def test_the_example_of_registration(images: tuple[Any, Any]) -> None:
     assert type(warped) is type(fi) and warped.shape == fi.shape
     assert np.allclose(warped.direction, fi.direction) and np.allclose(warped.origin, fi.origin)
     assert correlation(fi, warped) > correlation(fi, antspy.resample_image_to_target(mi, fi)) + 0.003
-    # By ANTsPy's own tool and by ours, both ways.
+    # Images that this package resamples by the transforms must agree with those of ANTsPy, in both directions.
     for fixed, moving, way in ((fi, mi, "fwdtransforms"), (mi, fi, "invtransforms")):
         ours = engine.apply_transforms(fixed=fixed, moving=moving, transformlist=mytx[way])
         theirs = antspy.apply_transforms(fixed=fixed, moving=moving, transformlist=mytx[way])
@@ -78,7 +78,8 @@ def test_composite_transforms_and_the_mask_of_the_last_stage(images: tuple[Any, 
     assert found["fwdtransforms"] == f"{tmp_path}/cComposite.h5"
     theirs = antspy.apply_transforms(fi, mi, [found["fwdtransforms"]])
     assert np.abs(theirs.numpy() - found["warpedmovout"].numpy()).mean() < 1e-2
-    # Half of the brain: the affine is that without a mask unless the mask holds in all stages.
+    # The mask covers half of the brain. By default it acts only in the last stage, so the affine is that without a
+    # mask.
     half = fi.numpy().copy()
     half[: fi.shape[0] // 2] = 0
     mask = antspy.from_numpy((half > 0).astype(np.float32), fi.origin, fi.spacing, fi.direction)

@@ -1,4 +1,4 @@
-"""The border of the native module: what it offers to other libraries of the process."""
+"""Tests which symbols the native module offers to other libraries of the process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other libraries take the results, and their images are taken."""
+"""Tests the exchange of images with other libraries: they read results, and their images are read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def result(pair: Pair) -> antsreg_gpu.Registration:
 
 
 def agree(ours: Any, theirs: np.ndarray, of: float) -> None:
-    """Two ways to resample, of which borders may differ by rounding."""
+    """Compares two resampled images, whose borders may differ by rounding."""
     apart = np.abs(np.asarray(ours, dtype=np.float64) - theirs)
     assert np.percentile(apart, 99) < 1e-3 * of and apart.mean() < 1e-3 * of
 

@@ -1,4 +1,4 @@
-"""Labels of several atlases and templates are those of the command."""
+"""Tests that labels from several atlases, and templates, equal those of the command."""
 
 from __future__ import annotations
 

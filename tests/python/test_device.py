@@ -1,4 +1,7 @@
-"""Results that stay in a device's memory; here the device is the CPU, on a GPU scripts/python_gpu.py does the same."""
+"""Tests of results that stay in a device's memory.
+
+The device is the CPU here; scripts/python_gpu.py tests the same on a GPU.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ def test_kept_images_lie_on_their_grids(both: tuple[antsreg_gpu.Registration, an
     kept, usual = both
     for name in ("warped", "inverse_warped"):
         lent, expected = np.from_dlpack(getattr(kept.on_device, name)), getattr(usual, name).get_fdata()
-        # By the device's kernels; the usual ones are computed in double precision.
+        # The device's kernels compute in single precision; results in main memory are computed in double precision.
         assert lent.shape == expected.shape and np.abs(lent - expected).max() < 2e-3 * expected.max()
 
 

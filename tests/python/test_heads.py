@@ -1,4 +1,4 @@
-"""Images without the shading of their coil, as the command and ANTsPy's function make them."""
+"""Tests that bias correction equals that of the command and of ANTsPy's function."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import antsreg_gpu.ants as engine
 
 @pytest.fixture(scope="module")
 def shaded(pair: Pair, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The fixed brain, brighter towards one corner."""
+    """The fixed brain with simulated shading: brighter towards one corner."""
     image = nib.load(pair.fixed)
     x, y, z = (axis / size for axis, size in zip(np.indices(image.shape), image.shape))
     voxels = image.get_fdata() * np.exp(0.5 * (x - 0.3 * y + 0.4 * z * z))

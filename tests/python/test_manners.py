@@ -1,4 +1,4 @@
-"""Refusals, warnings, stops, threads and memory."""
+"""Tests of refused arguments, warnings, interruption, threads and memory of the Python package."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ except KeyboardInterrupt:
 def test_ctrl_c_stops(kind: str, pair: Pair) -> None:
     words = [sys.executable, "-c", INTERRUPTED, kind, str(pair.fixed), str(pair.moving)]
     told = subprocess.run(words, check=True, capture_output=True, text=True, timeout=120)
-    # `scripts/python_gpu.py --only stops` measures it; a busy machine takes its time.
+    # The limit is high, because the machine may be busy. `scripts/python_gpu.py --only stops` measures the exact time.
     assert 0.0 < float(told.stdout) < 5.0
 
 
@@ -170,7 +170,7 @@ def test_memory_stays_flat(pair: Pair) -> None:
     before = held()
     for _ in range(15):
         fixed.register(moving)
-    # An image or a warp that stays is 0.2 to 0.5 MB each time.
+    # The memory may grow by less than one image or warp for each registration; they have 0.2 to 0.5 MB.
     assert held() - before < 2_500_000
 
 

@@ -1,4 +1,4 @@
-"""What a registration gives: arrays, images, transforms, measures."""
+"""Tests of the result of a registration: arrays, images, transforms, measures."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def test_points_go_where_images_come_from(result: antsreg_gpu.Registration, pair
     index = np.argwhere(warped.get_fdata() > 0.5 * warped.get_fdata().max())[::50]
     points = nib.affines.apply_affine(warped.affine, index)
     there = nib.affines.apply_affine(np.linalg.inv(moving.affine), result.transform_points(points))
-    # Trilinear values at the points equal those of the warped image, but for single precision.
+    # The warped image must equal trilinear values of the moving image at the transformed points, up to single
+    # precision.
     base = np.floor(there).astype(int)
     share = there - base
     values = np.zeros(len(there))

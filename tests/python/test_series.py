@@ -1,4 +1,4 @@
-"""Motion correction of series, as the command does it."""
+"""Tests of motion correction of series, compared with the command."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from scipy import ndimage
 
 import antsreg_gpu
 
-#: Motions of five volumes: turns about z, degrees, and shifts, mm, of the reference's points; the volume in the middle is still.
+#: True motion of each of five volumes: rotation about z in degrees, and shift in mm. The middle volume does not move.
 MOTIONS = ((1.0, (0.5, -0.2, 0.3)), (-4.0, (3.0, -2.0, 2.5)), (0.0, (0.0, 0.0, 0.0)), (0.3, (0.0, 0.4, -0.1)), (-1.0, (0, 0, 0)))
 
 
 def matrix(degrees: float, shift: tuple[float, float, float]) -> np.ndarray:
-    """Where points of the still head go."""
+    """The matrix that maps points of the unmoved head to the moved head (RAS mm)."""
     angle = np.radians(degrees)
     found = np.eye(4)
     found[:2, :2] = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
@@ -27,7 +27,7 @@ def matrix(degrees: float, shift: tuple[float, float, float]) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def moving(pair: Pair, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A series of a moving head."""
+    """Path of a series in which the head moves by `MOTIONS`."""
     image = nib.load(pair.fixed)
     still = ndimage.gaussian_filter(image.get_fdata(), 0.7)
     volumes = []
@@ -58,7 +58,7 @@ def test_the_motion_is_found_in_files_and_arrays(moving: Path) -> None:
     assert len(found) == 5 and told == [(5, 5)]
     corner = np.array([40.0, -40.0, 40.0, 1.0])
     for affine, motion in zip(found.affines, MOTIONS):
-        # A twentieth of a voxel of 6 mm.
+        # The tolerance of 0.3 mm is a twentieth of a voxel of 6 mm.
         assert np.linalg.norm((affine - matrix(*motion)) @ corner) < 0.3
     assert np.isnan(found.fd[0]) and (found.fd[1:] > 0.1).all() and found.parameters.shape == (5, 6)
     image = nib.load(moving)
@@ -71,7 +71,7 @@ def test_the_motion_is_found_in_files_and_arrays(moving: Path) -> None:
     assert np.array_equal(corrected[..., 1], np.asarray(found.corrected_volume(1).dataobj))
     before = image.get_fdata()
     assert np.abs(corrected[..., 1] - before[..., 2]).mean() < 0.35 * np.abs(before[..., 1] - before[..., 2]).mean()
-    # Sums in double precision are rounded once.
+    # The mean is summed in double precision and rounded once.
     assert np.allclose(found.mean.get_fdata(), corrected.mean(axis=-1), rtol=1e-5, atol=1e-3)
 
 

@@ -43,7 +43,7 @@ impl Brain {
         if radius > 1.0 {
             return 0.0;
         }
-        // Ripples that grow towards the surface, a dark centre and one bright lobe break every symmetry.
+        // Ripples that grow towards the surface, a dark centre and one bright region break every symmetry of the brain.
         let folds = (p.x / 5.5).sin() * (p.y / 6.5 + 0.7).cos() * (p.z / 6.0 + 0.3).sin() * radius;
         let ventricle = (-(p - Point3::new(4.0, 6.0, 5.0)).norm_squared() / 300.0).exp();
         let lobe = (-(p - Point3::new(22.0, 40.0, 12.0)).norm_squared() / 900.0).exp();
@@ -60,7 +60,8 @@ impl Brain {
         }
     }
 
-    /// The image on a grid. Each voxel is the mean over its eight octants, as in a scanner.
+    /// The image of the brain on a grid. Each voxel is the mean of eight points, one in each octant of the voxel, as a
+    /// scanner would average.
     pub fn image(&self, grid: &Grid) -> Volume {
         let eighths: Vec<Vector3<f64>> = (0..8)
             .map(|n| {
@@ -72,24 +73,24 @@ impl Brain {
         Volume { voxels: centres(grid).map(mean).collect(), grid: grid.clone() }
     }
 
-    /// The label map on a grid.
+    /// The label map of the brain on a grid.
     pub fn labels(&self, grid: &Grid) -> LabelVolume {
         LabelVolume { voxels: centres(grid).map(|x| self.label(&x)).collect(), grid: grid.clone() }
     }
 
-    /// Writes the image.
+    /// Writes the image of the brain on a grid to a file.
     pub fn write_image(&self, grid: &Grid, path: &Path) {
         nifti::write_volume(path, &self.image(grid)).expect("an image is written");
     }
 
-    /// Writes the label map.
+    /// Writes the label map of the brain on a grid to a file.
     pub fn write_labels(&self, grid: &Grid, path: &Path) {
         nifti::write_labels(path, &self.labels(grid)).expect("a label map is written");
     }
 }
 
-/// Distance from the centre, 1 at the surface. Like a real brain, the shape is narrower in front and flatter below: a
-/// ball would look the same upside down.
+/// Distance of a point of the formula from the brain's centre, scaled so that the surface has distance 1. Like a real
+/// brain, the shape is narrower in front and flatter below: a ball would look the same upside down.
 fn radius(p: &Point3<f64>) -> f64 {
     let narrower = 1.0 - 0.25 * (p.y / RADII[1]).clamp(-1.0, 1.0);
     let flatter = if p.z < 0.0 { 0.6 } else { 1.0 };
@@ -110,7 +111,8 @@ fn centres(grid: &Grid) -> impl Iterator<Item = Point3<f64>> + '_ {
 /// A grid with voxels of `spacing_mm` around a brain centred at `middle`; the voxel axes are the columns of
 /// `direction`.
 pub fn grid(spacing_mm: f64, middle: [f64; 3], direction: Matrix3<f64>) -> Grid {
-    // The extents hold the half axes in any order of axes, and a margin.
+    // In each world direction the grid covers the longest half axis of the brain and a margin, whatever the order of
+    // the axes.
     let shape = [168.0, 176.0, 164.0].map(|extent: f64| (extent / spacing_mm).round() as usize);
     let half = Vector3::from_fn(|axis, _| (shape[axis] as f64 - 1.0) / 2.0 * spacing_mm);
     Grid {

@@ -1,4 +1,4 @@
-//! Runs the program as a user does.
+//! Runs the program `antsreg-gpu` as a user does.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ pub struct Run {
 }
 
 impl Workplace {
-    /// Makes an empty folder.
+    /// Makes an empty temporary folder.
     #[expect(clippy::new_without_default, reason = "making a folder is more than a default")]
     pub fn new() -> Workplace {
         Workplace { folder: TempDir::new().expect("a temporary folder") }
@@ -51,7 +51,7 @@ impl Workplace {
         self.folder.path().join(name)
     }
 
-    /// Writes bytes to a file and returns its name.
+    /// Writes bytes to a file in the folder and returns the file's name.
     pub fn file<'a>(&self, name: &'a str, bytes: &[u8]) -> &'a str {
         std::fs::write(self.path(name), bytes).expect("a file in the temporary folder");
         name
@@ -66,17 +66,17 @@ impl Workplace {
         }
     }
 
-    /// The bytes of a file.
+    /// The bytes of a file in the folder.
     pub fn read(&self, name: &str) -> Vec<u8> {
         std::fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// The record of a run, or another JSON file.
+    /// Reads the record of a run, or another JSON file in the folder.
     pub fn record(&self, name: &str) -> Value {
         serde_json::from_slice(&self.read(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// Names of all files and folders, including hidden ones, sorted.
+    /// Names of all files and folders in the folder, including hidden ones, sorted.
     pub fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.folder.path()).expect("the temporary folder");
         let mut names: Vec<String> =
@@ -115,7 +115,8 @@ impl Workplace {
         run
     }
 
-    /// Runs the program, checks that it fails with this code and leaves no file; returns the message.
+    /// Runs the program and checks that it fails with this exit code, prints no result and writes no file. Returns the
+    /// message.
     pub fn refuse(&self, code: i32, line: &str) -> String {
         let before = self.names();
         let run = self.run(line);
@@ -126,7 +127,7 @@ impl Workplace {
     }
 }
 
-/// Path of the program, which is built if it is not up to date.
+/// Path of the program `antsreg-gpu`, which is built first if necessary.
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {

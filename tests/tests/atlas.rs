@@ -7,7 +7,7 @@ use antsreg_tests::{Brain, Workplace, grid};
 use nalgebra::{Matrix3, Rotation3, Vector3};
 use serde_json::Value;
 
-/// Voxel size, mm. It is coarse, so that a pass takes a second.
+/// Voxel size, mm. It is coarse, so that a pass over all subjects takes a second.
 const SPACING: f64 = 5.0;
 
 /// Options for few iterations: the tests do not depend on the quality of the registration.
@@ -50,7 +50,7 @@ fn a_template_has_the_mean_shape_and_everything_beside_it() {
             nifti::read_volume(&place.path(&format!("out/subjects/{name}_Warped.nii.gz"))).expect("an image");
         let correlation = Comparison::between(&template, &warped, None).expect("one grid").correlation;
         assert!(correlation > 0.95, "{name}: {correlation}");
-        // The final images are those that `apply` computes with the final transforms.
+        // The warped images in the output must equal those that `apply` computes with the final transforms.
         place.succeed(&format!(
             "apply -i {name}.nii.gz -r out/template.nii.gz -o again.nii.gz -t out/subjects/{name}_1Warp.nii.gz \
              -t out/subjects/{name}_0GenericAffine.mat"
@@ -60,16 +60,17 @@ fn a_template_has_the_mean_shape_and_everything_beside_it() {
         assert!(difference < 1e-2, "{name}: {difference}");
         let consistency = manifest(&place, &format!("out/subjects/{name}.json"));
         let misses = consistency["results"]["inverse_misses_voxels"].as_f64().expect("a number");
-        // The limit is for the worst voxel of the brain; SyN's own warps keep it.
+        // The limit of 0.45 voxel is that of SyN's own warps. It holds for the largest inverse error of the brain.
         assert!(misses < 0.45, "{name}: {misses}");
     }
-    // Stretches are relative to their mean, so the product of their determinants is 1.
+    // The affines contain each subject's scaling relative to the mean over subjects, so the product of their
+    // determinants is 1.
     let determinant = |name| {
         let affine = itk::read_affine(&place.path(&format!("out/subjects/{name}_0GenericAffine.mat")));
         affine.expect("an affine").matrix.determinant().ln()
     };
     let mean = ["a", "b", "c"].map(determinant).iter().sum::<f64>() / 3.0;
-    // The mean of the pass before was removed to first order.
+    // The tolerance is not zero, because the mean transform of the previous pass was removed only to first order.
     assert!(mean.abs() < 0.02, "{mean}");
     let results = &manifest(&place, "out/template.json")["results"];
     assert_eq!(results["pass"], 2);
@@ -140,13 +141,13 @@ fn a_folder_is_gone_on_with_and_not_mixed_up() {
     };
     place.succeed(&line(1, ""));
     let first = place.read("out/pass_1/template.nii");
-    // One file is removed and one is truncated: both are made again, and no other file is.
+    // One file is removed and one is truncated. The next run must write both files again, and no other file.
     std::fs::remove_file(place.path("out/pass_1/subjects/c_1Warp.nii")).expect("a file");
     std::fs::write(place.path("out/pass_1/template.nii"), b"half").expect("a file");
     let again = place.succeed(&line(1, "")).stderr;
     assert_eq!(again.matches("done before").count(), 2, "{again}");
     assert_eq!(place.read("out/pass_1/template.nii"), first);
-    // Bytes of a file are overwritten without changing its length.
+    // Bytes of a file are overwritten, so that its length stays the same.
     let mut bytes = place.read("out/pass_1/subjects/a_1Warp.nii");
     bytes[20_000..24_000].fill(0);
     std::fs::write(place.path("out/pass_1/subjects/a_1Warp.nii"), &bytes).expect("a file");
@@ -231,7 +232,7 @@ fn a_folder_of_other_things_is_refused_and_left_as_it_is() {
         assert!(message.contains("mine/report.html and no plan; give another --output"), "{message}");
     }
     assert_eq!(place.read("mine/report.html"), b"mine");
-    // The plan is that of an earlier version of the program, which contained a command line.
+    // The plan is that of an earlier version of the program, in which the plan contained a command line.
     place.file("mine/atlas.json", include_bytes!("../../crates/study/src/template/plan/fixtures/format_1.json"));
     let message = place.refuse(2, &line(""));
     assert!(message.contains("version 0.1.0") && message.contains("--restart"), "{message}");
@@ -239,7 +240,7 @@ fn a_folder_of_other_things_is_refused_and_left_as_it_is() {
     assert!(message.contains("in format 1; this version reads format 2"), "{message}");
     place.succeed(&line("--restart --plan-only"));
     assert_eq!(manifest(&place, "mine/atlas.json")["plan_format"], 2);
-    // An input has the name of an output.
+    // The run is refused, because an input has the name of an output.
     std::fs::copy(place.path("c.nii.gz"), place.path("mine/subjects/u_Warped.nii.gz")).expect("a copy");
     let message = place.refuse(2, &format!("atlas a.nii.gz mine/subjects/u_Warped.nii.gz -o mine {QUICK}"));
     assert!(message.contains("mine/subjects/u_Warped.nii.gz: an input in mine"), "{message}");
@@ -299,7 +300,7 @@ fn two_channels_make_two_templates_in_one_space() {
     let place = cohort(false);
     let mut table = String::from("subject,t1,t2\n");
     for name in ["a", "b", "c"] {
-        // The second channel has another contrast: bright where the first is dark, 0 outside.
+        // The second channel has the inverse contrast: bright where the first channel is dark, and 0 outside the brain.
         let mut image = nifti::read_volume(&place.path(&format!("{name}.nii.gz"))).expect("an image");
         image.voxels.iter_mut().for_each(|value| *value = if *value > 0.0 { 1500.0 - *value } else { 0.0 });
         nifti::write_volume(&place.path(&format!("{name}_t2.nii.gz")), &image).expect("an image");
@@ -312,11 +313,13 @@ fn two_channels_make_two_templates_in_one_space() {
     place.succeed(&line("even", "1,1"));
     let read = |name: &str| nifti::read_volume(&place.path(name)).expect("a template");
     let (t1, t2) = (read("even/template_t1.nii"), read("even/template_t2.nii"));
-    // Where both channels are bright, they add up to the constant from which the second was made.
+    // The second channel was made as 1500 minus the first channel. Where both templates are bright, their sum must be
+    // about 1500.
     let inside = (0..t1.voxels.len()).filter(|&n| t1.voxels[n] > 400.0 && t2.voxels[n] > 400.0);
     let sums: Vec<f32> = inside.map(|n| t1.voxels[n] + t2.voxels[n]).collect();
     let mean = sums.iter().sum::<f32>() / sums.len() as f32;
-    // Each channel is normalised by its own mean, and the means of the subjects differ by a few percent.
+    // The tolerance is 5 %: each channel is normalised by its own mean, and the means of the subjects differ by a few
+    // percent.
     assert!(sums.len() > 5000 && (mean - 1500.0).abs() < 75.0, "{mean} over {} voxels", sums.len());
     assert!(place.path("even/subjects/a_Warped_t2.nii").exists());
     place.succeed(&line("uneven", "1,0.1"));
@@ -324,7 +327,7 @@ fn two_channels_make_two_templates_in_one_space() {
     assert!(place.refuse(2, &line("none", "1")).contains("weights, one for each channel: expected 2, found 1"));
 }
 
-/// The final files with their bytes.
+/// The final files of an atlas with their bytes.
 #[cfg(unix)]
 fn results(place: &Workplace, folder: &str) -> Vec<(String, Vec<u8>)> {
     let mut names: Vec<String> = std::fs::read_dir(place.path(&format!("{folder}/subjects")))
@@ -342,8 +345,8 @@ fn a_killed_run_goes_on_and_ends_with_the_same_bytes() {
     let place = cohort(false);
     let line = |folder: &str| format!("atlas a.nii.gz b.nii.gz c.nii.gz -o {folder} --passes 2 {QUICK}");
     place.succeed(&line("whole"));
-    // Each run is killed soon after its first new manifest: while it writes, registers, averages, or writes the final
-    // files.
+    // Each run is killed soon after it has written its first new manifest: while it writes, registers, averages, or
+    // writes the final files.
     let manifests = || {
         let folders = [
             "",

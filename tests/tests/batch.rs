@@ -39,7 +39,7 @@ const ALONE: [(&str, &str); 3] = [
     ("three", "-m c.nii.gz"),
 ];
 
-/// Names in a folder, sorted.
+/// Names of the files in a folder, sorted.
 fn names(place: &Workplace, folder: &str) -> Vec<String> {
     let entries = std::fs::read_dir(place.path(folder)).expect("the folder");
     let mut names: Vec<String> = entries.map(|e| e.expect("an entry").file_name().to_string_lossy().into()).collect();
@@ -57,7 +57,7 @@ fn record(place: &Workplace, name: &str) -> Value {
     record
 }
 
-/// The pictures of a page.
+/// The pictures of an HTML page.
 fn pictures(place: &Workplace, name: &str) -> String {
     let page = String::from_utf8(place.read(name)).expect("text");
     let (_, from) = page.split_once("<h2 id=\"pictures\">").expect("the pictures");
@@ -66,7 +66,7 @@ fn pictures(place: &Workplace, name: &str) -> String {
     pictures.to_owned()
 }
 
-/// The rows of the summary, as pairs of column and value.
+/// The rows of the summary table, each as pairs of column and value.
 fn summary(place: &Workplace, folder: &str) -> Vec<Vec<(String, String)>> {
     let mut reader = csv::Reader::from_path(place.path(&format!("{folder}/summary.csv"))).expect("the summary");
     let header = reader.headers().expect("a header").clone();
@@ -119,7 +119,7 @@ fn each_subject_gets_the_bytes_that_register_gives_it_whatever_the_workers() {
     ] {
         let number: f64 = cell(&rows[0], column).parse().expect(column);
         let expected = recorded.pointer(pointer).and_then(Value::as_f64).expect(pointer);
-        // Conversion to text and back may change the last digit.
+        // The last digit may differ, because the number was converted to text and back.
         assert!((number - expected).abs() <= 1e-12 * expected.abs(), "{column}: {number}, {expected}");
     }
     assert_eq!(
@@ -138,7 +138,7 @@ fn each_subject_gets_the_bytes_that_register_gives_it_whatever_the_workers() {
 #[test]
 fn what_was_undone_of_a_subject_is_told_and_tabled() {
     let place = cohort();
-    // The fixed image is registered to itself, which no level can improve.
+    // The image `f` is registered to itself. No level can improve the similarity, so every level is undone.
     let run = place.succeed("batch f.nii.gz a.nii.gz -f f.nii.gz -o out --device cpu --preset fast");
     let told = |name: &str| {
         let lines = run.stderr.lines().filter(|line| line.starts_with(&format!("warning: {name}: syn ")));
@@ -232,7 +232,7 @@ fn resuming_leaves_out_what_is_there_and_was_made_alike() {
     place.file("c.nii.gz", &image);
     assert!(ran("").contains("2 done, 1 skipped, 0 failed"));
     assert!(place.read("out/two_Warped.nii.gz") == warped);
-    // With other parameters all subjects are registered again.
+    // With other parameters all subjects must be registered again.
     assert!(ran(" --bins 128").contains("3 done, 0 skipped, 0 failed"));
     assert!(
         place.succeed("batch t.csv -f f.nii.gz -o out -t rigid --device cpu").stdout.contains("3 done, 0 skipped")
@@ -295,7 +295,7 @@ fn what_cannot_be_meant_is_refused_before_anything_is_done() {
             assert!(message.contains(word), "`{word}` is missing in: {message}");
         }
     }
-    // The summary would replace the table of subjects.
+    // The run is refused, because its summary would replace the table of subjects.
     std::fs::copy(place.path("t.csv"), place.path("summary.csv")).expect("a copy");
     let message = place.refuse(2, "batch -f f.nii.gz -o . summary.csv --device cpu");
     assert!(message.contains("summary.csv"), "{message}");

@@ -8,7 +8,7 @@ use antsreg_tests::Workplace;
 use nalgebra::{Rotation3, Vector3};
 
 /// Makes a folder with the built-in head on its own grid (`template.nii.gz`), its brain (`brain.nii.gz`), the head
-/// rotated and moved on a grid of 4 mm (`head.nii.gz`), and the true mask of that (`mask.nii.gz`).
+/// rotated and moved on a grid of 4 mm (`head.nii.gz`), and the true brain mask of the moved head (`mask.nii.gz`).
 fn place() -> Workplace {
     let place = Workplace::new();
     let template = Template::built_in(Some(Contrast::T1)).expect("undamaged");
@@ -71,16 +71,16 @@ fn a_head_beside_a_brain_is_registered_by_its_brain() {
     let record = place.record("a_record.json");
     assert_eq!(record["parameters"]["brain"], "auto");
     assert!(record["brains"][0].is_null() && record["brains"][1]["volume_cm3"].as_f64() > Some(1500.0), "{record}");
-    // The outputs show the whole head.
+    // The written images must show the whole head, although its brain was registered.
     let [brain, warped] = ["brain", "a_Warped"].map(|name| volume(&place, &format!("{name}.nii.gz")));
     let beyond = brain.voxels.iter().zip(&warped.voxels).filter(|(brain, warped)| **brain == 0.0 && **warped > 30.0);
     assert!(beyond.count() > 100_000);
-    // The transform is the same as for the extracted brain.
+    // The transform must equal that of a brain that was extracted before.
     place.succeed("brain -i head.nii.gz -o extracted.nii.gz --device cpu");
     place.succeed(&format!("register -f brain.nii.gz -m extracted.nii.gz -o b_ {registered}"));
     assert_eq!(place.record("a_record.json")["affine_ras"], place.record("b_record.json")["affine_ras"]);
     assert!(place.record("b_record.json")["brains"][1].is_null());
-    // A batch gives the same result.
+    // `batch` must give the same result as `register`.
     place.succeed(&format!("batch -f brain.nii.gz head.nii.gz -o many --no-report {registered}"));
     let of_batch = place.record("many/head_record.json");
     assert!(of_batch["brains"][1].is_object(), "{of_batch}");
@@ -101,7 +101,7 @@ fn a_batch_extracts_the_brain_of_its_fixed_head_for_brains_alone() {
     let [brain, head] = ["brain", "template"].map(|name| place.record(&format!("many/{name}_record.json")));
     assert!(brain["brains"][0].is_object() && brain["brains"][1].is_null(), "{brain}");
     assert_eq!(head["brains"], serde_json::json!([null, null]));
-    // The bytes are those of one registration each.
+    // The files of `batch` must equal those of one `register` for each moving image.
     for name in ["brain", "template"] {
         place.succeed(&format!("register -f head.nii.gz -m {name}.nii.gz -o one_ {registered}"));
         for rest in ["0GenericAffine.mat", "Warped.nii.gz", "InverseWarped.nii.gz"] {
@@ -112,7 +112,7 @@ fn a_batch_extracts_the_brain_of_its_fixed_head_for_brains_alone() {
             );
         }
     }
-    // What is written of the fixed image shows the whole head, where the moving image is a brain.
+    // If the moving image is a brain, the resampled fixed image must still show the whole head.
     let [template, shown] =
         ["brain", "many/brain_InverseWarped"].map(|name| volume(&place, &format!("{name}.nii.gz")));
     let beyond = template.voxels.iter().zip(&shown.voxels).filter(|(brain, shown)| **brain == 0.0 && **shown > 30.0);
@@ -126,7 +126,7 @@ fn atlases_with_skulls_beside_others_are_extracted() {
     let atlases = "-a template.nii.gz=mask2.nii.gz -a head.nii.gz=mask.nii.gz";
     let template = Template::built_in(Some(Contrast::T1)).expect("undamaged");
     nifti::write_volume(place.path("mask2.nii.gz").as_path(), template.brain()).expect("written");
-    // Labels are whole numbers.
+    // The masks are converted to label maps with the labels 0 and 1.
     for name in ["mask", "mask2"] {
         let mask = volume(&place, &format!("{name}.nii.gz"));
         let voxels = mask.voxels.iter().map(|share| f32::from(u8::from(*share > 0.5))).collect();
@@ -143,7 +143,7 @@ fn atlases_with_skulls_beside_others_are_extracted() {
     let [brain, warped] = ["brain", "a_template_Warped"].map(|name| volume(&place, &format!("{name}.nii.gz")));
     let beyond = brain.voxels.iter().zip(&warped.voxels).filter(|(brain, warped)| **brain == 0.0 && **warped > 30.0);
     assert!(beyond.count() > 100_000, "the whole head is written");
-    // Heads alone, and whatever is asked to stay as it is, stay as they are.
+    // No brain is extracted if all images are heads, or if `--brain none` is given.
     let all_null = |record: &serde_json::Value| {
         let target = &record["targets"][0];
         let atlases = target["atlases"].as_array().expect("atlases");
@@ -153,7 +153,8 @@ fn atlases_with_skulls_beside_others_are_extracted() {
     assert!(all_null(&place.record("b_record.json")));
     place.succeed(&format!("labels -f brain.nii.gz {atlases} -o c_ --brain none {labelled}"));
     assert!(all_null(&place.record("c_record.json")));
-    // An atlas with a mask stays as it is, too; so do scores of heads.
+    // In a leave-one-out run the brain is extracted only from the head without a mask; the other atlases are a head with
+    // a mask, and a brain.
     std::fs::write(
         place.path("atlases.csv"),
         "subject,image,labels,mask\nt,template.nii.gz,mask2.nii.gz,mask2.nii.gz\nh,head.nii.gz,mask.nii.gz,\nb,brain.nii.gz,mask2.nii.gz,\n",
@@ -181,7 +182,7 @@ fn a_template_of_heads_and_brains_is_a_brain() {
     let start = place.record("whole/start/template.json");
     assert!(start["results"]["brains"]["head"]["volume_cm3"].as_f64() > Some(1500.0), "{start}");
     assert!(String::from_utf8_lossy(&place.read("whole/report.html")).contains("Brains extracted from heads"));
-    // The template is a brain with nothing around it; the file of the subject shows the whole head.
+    // The template shows only brain; the warped image of the subject shows the whole head.
     let [template, warped, mask] = ["whole/template", "whole/subjects/head_Warped", "whole/start/brain_head"]
         .map(|name| volume(&place, &format!("{name}.nii.gz")));
     let bright = |image: &Volume| {
@@ -189,7 +190,7 @@ fn a_template_of_heads_and_brains_is_a_brain() {
     };
     assert!(bright(&warped) > 1.3 * bright(&template), "{} {}", bright(&warped), bright(&template));
     assert!(dice(&mask, &volume(&place, "mask.nii.gz")) > 0.94);
-    // Steps that are run one by one read the mask, and write the same bytes.
+    // If the steps run one by one, they read the mask, and must write the same bytes.
     place.succeed(&format!("{line} steps --plan-only"));
     for pass in 0..=1 {
         for subject in ["head", "brain"] {
@@ -202,7 +203,7 @@ fn a_template_of_heads_and_brains_is_a_brain() {
     for name in ["template.nii.gz", "subjects/head_Warped.nii.gz", "subjects/head_1Warp.nii.gz"] {
         assert_eq!(place.read(&format!("whole/{name}")), place.read(&format!("steps/{name}")), "{name}");
     }
-    // --brain none leaves images as they are; a choice without effect is refused.
+    // With --brain none no brain is extracted. A choice that has no effect is refused.
     place.succeed(&format!("{line} none --brain none --plan-only"));
     assert!(place.record("none/atlas.json")["subjects"][0]["brain"].is_null());
     let told = place.refuse(2, &format!("{line} other --brain fixed"));

@@ -1,4 +1,4 @@
-//! Tests of the costs of the affine stage by the command line.
+//! Tests of the cost functions of the affine stage, by the command line.
 
 use antsreg_core::AffineTransform;
 use antsreg_core::io::itk;
@@ -43,13 +43,13 @@ fn every_cost_is_recorded_and_finds_the_brain() {
         let record: Value = serde_json::from_slice(&place.read("precord.json")).expect("the record is JSON");
         let linear = &record["parameters"]["options"]["stages"][0]["linear"];
         assert_eq!(linear["cost"], cost);
-        // Options that the cost does not use are recorded as well.
+        // The record contains the histogram options also for costs that do not use a histogram.
         assert!(histogram.is_none_or(|histogram| linear["histogram"] == histogram), "{linear}");
         assert!(bins.is_none_or(|bins| linear["bins"] == bins), "{linear}");
         let found = itk::read_affine(&place.path("p0GenericAffine.mat")).expect("the affine");
         let corner = Point3::new(45.0, 55.0, 40.0);
         let error = (found.apply(&corner) - truth().apply(&corner)).norm();
-        // Tolerance: a quarter of a voxel.
+        // The tolerance of 1 mm is a quarter of a voxel.
         assert!(error < 1.0, "{error} mm by {cost}");
     }
 }

@@ -28,12 +28,12 @@ fn a_device_that_is_not_there_is_refused_with_the_reason_and_what_is_there() {
     let line = "register -f f.nii.gz -m m.nii.gz -o p";
     for rest in ["", " --dry-run", " --profile"] {
         let message = place.refuse(1, &format!("{line} --device cuda:9999{rest}"));
-        // The message depends on the machine: there is no driver, or the driver counts its devices.
+        // The reason in the message depends on the machine: no driver is installed, or the driver finds no device.
         let words = ["error: the device cuda:9999 cannot be used: there is no CUDA d", "; there is cpu", "--device"];
         assert!(words.iter().all(|word| message.contains(word)), "{message}");
         assert_eq!(message.lines().count(), 1, "{message}");
     }
-    // Not even the folder of the atlas is left behind.
+    // The run must not leave files behind, not even the folder of the atlas.
     place.refuse(1, "atlas f.nii.gz m.nii.gz -o atlas --device cuda:9999");
     let before = place.names();
     let run = without_gpu(&place, &format!("{line} --device cuda"));
@@ -79,9 +79,9 @@ fn auto_takes_the_cpu_for_windows_that_no_gpu_has_and_says_why() {
     for line in [of_a_pair, of_many] {
         let wide = format!("{line} --cc-radius 6 --cc-derivative exact");
         assert_eq!(place.succeed(&wide).stderr, told, "{wide}");
-        // If the CPU was requested, no message explains the choice.
+        // If the user requested the CPU, no message explains the choice.
         assert_eq!(place.succeed(&format!("{wide} --device cpu")).stderr, "");
-        // With the largest radius that GPUs support, a GPU would be used, so the message names only the missing GPU.
+        // GPUs support this largest radius, so the message must give the missing GPU as the only reason for the CPU.
         let run = without_gpu(&place, &format!("{line} --cc-radius 5 --cc-derivative exact"));
         assert!(run.stderr.contains("device: cpu, because there is no CUDA d"), "{}", run.stderr);
     }

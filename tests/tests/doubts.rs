@@ -1,4 +1,4 @@
-//! Tests of doubtful results: the command succeeds with a warning.
+//! Tests of results that may be wrong: the command succeeds and prints a warning.
 
 use antsreg_core::Grid;
 use antsreg_tests::{Brain, Workplace};
@@ -23,7 +23,8 @@ fn slabs() -> Workplace {
 #[test]
 fn a_search_that_runs_off_is_told_of() {
     let place = slabs();
-    // The cost of the small remaining overlap is lower than that at the right position.
+    // The search ends at a wrong position: the cost of the small remaining overlap is lower than that at the right
+    // position.
     let run = place.succeed("register -f f.nii.gz -m m.nii.gz -o p -t affine --quiet");
     let record = place.record("precord.json");
     let [start, now] = ["correlation_at_start", "correlation"].map(|name| record["similarity"][name].as_f64());
@@ -32,7 +33,7 @@ fn a_search_that_runs_off_is_told_of() {
         "{start:?}, {now:?}: the search finds its way, and tests nothing here"
     );
     let recorded = record["warnings"][0].as_str().expect("a warning");
-    // The program adds advice to the warning.
+    // The printed warning contains the recorded warning and advice for the user.
     assert!(run.stderr.starts_with(&format!("warning: {recorded}; look at the images")), "{}", run.stderr);
     let warning = run.stderr;
     let lines: Vec<&str> = warning.lines().collect();
@@ -40,10 +41,10 @@ fn a_search_that_runs_off_is_told_of() {
     for word in ["worse than the start", "correlation", "covers", "--transform rigid", "--no-search"] {
         assert!(warning.contains(word), "`{word}` is missing in: {warning}");
     }
-    // Following the advice gives a result without warnings.
+    // A run that follows the advice gives no warnings.
     let quiet = place.succeed("register -f f.nii.gz -m m.nii.gz -o r -t rigid --no-search --quiet");
     assert_eq!(quiet.stderr, "");
-    // For many subjects the warning names the subject.
+    // If many subjects are registered, the warning begins with the name of the subject.
     let run = place.succeed("batch m.nii.gz -f f.nii.gz -o out -t affine --quiet");
     assert_eq!(run.stderr, warning.replace("warning: ", "warning: m: "));
     let table = String::from_utf8(place.read("out/summary.csv")).expect("text");

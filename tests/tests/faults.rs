@@ -28,7 +28,7 @@ fn cohort() -> Workplace {
     place
 }
 
-/// All files below the folder of the outputs, including hidden files, without those that contain times.
+/// All files in the output folder with their bytes, including hidden files. Files that contain times are left out.
 fn outputs(place: &Workplace) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![place.path("out")];
@@ -68,9 +68,9 @@ fn fail_at(place: &Workplace, line: &str, at: usize) -> Failed {
     }
 }
 
-/// Lets each operation of a command line fail in turn, once without existing outputs and once with old outputs.
-/// `judge` gets the files before the run, the files after it, and the files of a successful run. Returns the number
-/// of operations.
+/// Lets each operation of a command line fail in turn, and checks exit code, message and files each time. `before`
+/// prepares the output folder. `judge` gets the files before the run, the files after it, and the files of a successful
+/// run. Returns the number of operations.
 fn at_every_place(line: &str, before: &dyn Fn(&Workplace), judge: &dyn Fn(&str, &Files, &Files, &Files)) -> usize {
     let place = cohort();
     let clean = || {
@@ -99,7 +99,8 @@ fn at_every_place(line: &str, before: &dyn Fn(&Workplace), judge: &dyn Fn(&str, 
         let partial = now.keys().find(|name| name.contains(".part") || name.contains("partial"));
         assert_eq!(partial, None, "{at}");
         if code == Some(0) {
-            // One failure is harmless: that of a note that only saves work later.
+            // A failure to write the hidden file `.verified`, which only saves work later, does not make the command
+            // fail.
             assert!(now == expected || differ_in_times(&now, &expected), "{at}");
         } else {
             assert!(matches!(code, Some(1 | 3)), "{at}: {code:?}");
@@ -112,7 +113,7 @@ fn at_every_place(line: &str, before: &dyn Fn(&Workplace), judge: &dyn Fn(&str, 
 
 type Files = BTreeMap<String, Vec<u8>>;
 
-/// Whether files differ only in records, which contain times.
+/// Whether two sets of files are equal except for files that contain times.
 fn differ_in_times(now: &Files, expected: &Files) -> bool {
     let names = |files: &Files| -> Vec<String> {
         files.keys().filter(|name| !name.starts_with(".verified")).cloned().collect()
@@ -126,7 +127,7 @@ fn tells_times(name: &str) -> bool {
     name.starts_with(".verified") || ends.iter().any(|end| name.ends_with(end))
 }
 
-/// Files that must appear together: all old or all new.
+/// Checks files that must appear together: all have the old bytes or all have the new bytes.
 fn together(at: &str, old: &Files, now: &Files, expected: &Files) {
     assert!(
         now == old || differ_in_times(now, expected),
@@ -135,7 +136,7 @@ fn together(at: &str, old: &Files, now: &Files, expected: &Files) {
     );
 }
 
-/// Old outputs with the names of the new ones.
+/// Creates old outputs with the names of the new outputs.
 fn over(names: &'static [&'static str]) -> impl Fn(&Workplace) {
     move |place| {
         for name in names {
@@ -193,7 +194,7 @@ fn a_template_that_failed_anywhere_is_finished_by_the_next_run() {
     let line = format!("atlas subjects.csv -o out --passes 1 --format nii {QUICK}");
     let place = cohort();
     let finish = |at: &str, _: &Files, now: &Files, expected: &Files| {
-        // A later run continues from the remaining files, and ends with the same bytes.
+        // A later run must continue from the remaining files, and end with the same bytes.
         let _ = std::fs::remove_dir_all(place.path("out"));
         for (name, bytes) in now {
             let path = place.path("out").join(name);
@@ -209,8 +210,8 @@ fn a_template_that_failed_anywhere_is_finished_by_the_next_run() {
     assert!(tried > 60, "{tried}");
 }
 
-/// The files without the plan, which contains the paths of the subjects, and without the manifests, which contain its
-/// digest.
+/// The files of an atlas without those that may differ: the plan contains the paths of the subjects, and the manifests
+/// contain the plan's digest.
 fn without_plan(files: &Files) -> Files {
     let is_image = |name: &str| !name.ends_with(".json");
     files.iter().filter(|(name, _)| is_image(name)).map(|(name, bytes)| (name.clone(), bytes.clone())).collect()

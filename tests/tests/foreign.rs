@@ -1,4 +1,5 @@
-//! Tests of the commands of ANTs and FSL under their own names: calls, refusals and the fallback.
+//! Tests of commands of ANTs and FSL that are links to `antsreg-gpu`: calls, refused command lines, and the fallback to
+//! the original program.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -39,7 +40,7 @@ fn linked() -> Workplace {
 fn links_are_made_for_all_commands_or_those_named_and_replace_nothing_else() {
     let place = linked();
     assert!(place.path("links/antsAffineInitializer").is_symlink());
-    // Links are made a second time, and then only one link.
+    // Links can be made again in the same folder. With --only, one link is made in another folder.
     place.succeed("links links");
     let said = place.succeed("links other --only antsAffineInitializer").stdout;
     assert!(said.contains("export PATH=") && said.contains("/other:$PATH"), "{said}");
@@ -92,13 +93,13 @@ fn what_cannot_be_honoured_is_refused_by_name_or_passed_on() {
 fn a_fallback_never_leads_back_to_this_program() {
     let place = linked();
     let line = "antsAffineInitializer 3 f.nii.gz m.nii.gz a.h5";
-    // A script with the same name calls this program again.
+    // A script that has the name of a command calls `antsreg-gpu` again.
     let program = place.path("links/antsAffineInitializer");
     executable(&place, "real/antsAffineInitializer", &format!("#!/bin/sh\nexec {} \"$@\"\n", program.display()));
     let round = call(&place, line, &[("ANTSREG_FALLBACK", "1")]);
     assert_eq!(round.code, Some(2), "{}", round.stderr);
     assert!(round.stderr.contains("led back to antsreg-gpu"), "{}", round.stderr);
-    // Now PATH contains only links to this program.
+    // The original program is missing: PATH contains only links to `antsreg-gpu`.
     std::fs::remove_file(place.path("real/antsAffineInitializer")).expect("a file");
     let alone = call(&place, line, &[("ANTSREG_FALLBACK", "1")]);
     assert_eq!(alone.code, Some(2));

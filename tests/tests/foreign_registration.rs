@@ -1,4 +1,5 @@
-//! Tests of `antsRegistration` under its own name: names and numbers of outputs, replaced options, refusals.
+//! Tests of `antsRegistration` as a link to `antsreg-gpu`: names and number of outputs, replaced options, refused
+//! command lines.
 
 use antsreg_core::io::{itk, nifti};
 use antsreg_tests::{Run, Workplace};
@@ -21,7 +22,7 @@ fn succeed(place: &Workplace, words: &str) -> String {
     run.stderr
 }
 
-/// The files that a call writes, without the inputs.
+/// Names of the files that a command line writes.
 fn outputs(place: &Workplace) -> Vec<String> {
     place.names().into_iter().filter(|name| name.starts_with("o_")).collect()
 }
@@ -32,7 +33,7 @@ fn stage(transform: &str, iterations: usize) -> String {
 
 #[test]
 fn outputs_are_numbered_as_those_of_ants() {
-    // The expected files are those that ANTs writes for these command lines.
+    // The expected names are those that real ANTs writes for these command lines.
     let start = format!("-r [{PAIR},1] ");
     let (rigid, affine, syn) = (stage("Rigid[0.1]", 0), stage("Affine[0.1]", 0), stage("SyN[0.1,3,0]", 0));
     let warps = |n: usize| vec![format!("o_{n}InverseWarp.nii.gz"), format!("o_{n}Warp.nii.gz")];
@@ -129,15 +130,15 @@ fn an_initial_fixed_transform_is_what_the_stages_see_the_fixed_image_through() {
         place.file(name, text.as_bytes());
     };
     transform("q.txt", 6.0);
-    // Both images are equal. Through the initial transform the fixed image is moved by 6 mm, so the result is a shift
-    // by 6 mm.
+    // Fixed and moving image are equal. The initial transform moves the fixed image by 6 mm, so the result must be a
+    // shift by 6 mm.
     succeed(&place, &format!("-d 3 -q q.txt {} -o [o_,o_w.nii.gz,o_i.nii.gz]", stage("Translation[0.1]", 100)));
     let found = itk::read_affine(&place.path("o_0GenericAffine.mat")).expect("an affine");
     let wanted = itk::read_affine(&place.path("q.txt")).expect("a translation");
     assert!((found.translation - wanted.translation).norm() < 0.5, "{found:?}");
     assert_eq!(outputs(&place), ["o_0GenericAffine.mat", "o_i.nii.gz", "o_w.nii.gz"]);
-    // The written images do not contain the initial transform: the inverse image is the fixed image as read, moved by
-    // the result.
+    // The written images do not contain the initial transform: the inverse image is the unmoved fixed image, resampled
+    // by the found transform.
     let [inverse, fixed] =
         ["o_i.nii.gz", "f.nii.gz"].map(|name| nifti::read_volume(&place.path(name)).expect("an image"));
     let apart = |a: &antsreg_core::Volume, b: &antsreg_core::Volume| {
@@ -165,7 +166,7 @@ fn a_start_is_searched_within_the_angles_asked_for() {
         &format!("-d 3 -m Mattes[{PAIR},32,Regular,0.25] -t Rigid[0.1] -s [15,0.1] -o o_a.mat"),
     );
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    // Both images are equal, so the result is the identity.
+    // Fixed and moving image are equal, so the result is the identity.
     let found = itk::read_affine(&place.path("o_a.mat")).expect("an affine");
     let identity = antsreg_core::AffineTransform::identity();
     assert!((found.matrix - identity.matrix).amax() < 0.01 && found.translation.norm() < 1.0, "{found:?}");

@@ -2,7 +2,7 @@
 
 use antsreg_tests::Workplace;
 
-/// All verbs except `register`, whose help is tested separately.
+/// All subcommands except `register`, whose help is tested separately.
 const VERBS: [&str; 21] = [
     "motion",
     "batch",
@@ -32,8 +32,8 @@ fn help_of_every_verb() {
     let place = Workplace::new();
     for verb in VERBS {
         let help = place.succeed(&format!("{verb} --help")).stdout;
-        // The snapshot leaves out the options of a registration, which quote the numbers of the presets and are
-        // tested below, and the common options, which are in the help of the program.
+        // The snapshot leaves out two groups of options: those of a registration, which quote the numbers of the
+        // presets and are tested below, and common options, which are in the help of the program.
         let own = help.split("\nRegistration:\n").next().and_then(|help| help.split("\nCommon options:\n").next());
         let examples = help.split_once("\nExamples:\n").map_or("", |(_, examples)| examples);
         insta::assert_snapshot!(
@@ -55,7 +55,7 @@ fn help_of_register_states_every_option() {
         .filter(|line| line.starts_with("--") || line.starts_with('-'))
         .collect();
     insta::assert_snapshot!("help_register_parameters", options.join("\n"));
-    // The help must show every default.
+    // The help of `register` must show the default of every option.
     let parameters = parameters.split("Common options:").next().unwrap_or_default();
     let words: Vec<&str> = parameters.split_whitespace().collect();
     let with_value = options.iter().filter(|option| option.contains('<') && !option.contains("--log")).count() - 1;
@@ -109,7 +109,7 @@ fn what_is_not_understood_exits_with_2_and_lists_what_would_be() {
     ];
     let messages = refused.map(|line| {
         let message = place.refuse(2, line);
-        // The snapshot leaves out the usage and the list of verbs, which the help snapshots contain.
+        // The snapshot leaves out the usage and the list of subcommands, which the help snapshots contain.
         let message = message.split("\nUsage:").next().unwrap_or_default().trim_end().to_owned();
         format!("$ antsreg-gpu {line}\n{message}\n")
     });
@@ -122,7 +122,7 @@ fn completions_know_the_verbs() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = place.succeed(&format!("completions {shell}")).stdout;
         for word in ["register", "--gradient-step", "syn-only"] {
-            // Fish lists long options without their dashes.
+            // The completions for the shell Fish list long options without their dashes.
             assert!(script.contains(word.trim_start_matches('-')), "{shell}: {word}");
         }
     }

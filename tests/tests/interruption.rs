@@ -1,4 +1,4 @@
-//! Tests of Ctrl-C and full disks: afterwards exactly the files from before exist.
+//! Tests of Ctrl-C and full disks: after the program has ended, exactly the files from before must exist.
 #![cfg(unix)]
 
 use std::ffi::OsStr;
@@ -42,11 +42,11 @@ fn an_interrupted_run_leaves_what_was_there() {
     let place = pair();
     place.file("pWarped.nii.gz", b"from an earlier run");
     let before = place.names();
-    // The log file is kept after an interruption, so it is written to another folder.
+    // The log file stays after an interruption, so it is written to another folder than the outputs.
     let elsewhere = Workplace::new();
     let log = elsewhere.path("run.log");
     let computing = || std::fs::read_to_string(&log).is_ok_and(|text| text.contains("iteration 1 of"));
-    // While files are written, the hidden folder contains a file.
+    // The hidden folder contains a file only while output files are being written.
     let writing = || {
         let hidden = place.names().into_iter().filter(|name| name.starts_with(".antsreg-partial-"));
         hidden

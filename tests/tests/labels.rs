@@ -49,7 +49,7 @@ fn pages_show_labels_of_atlases_carried_labels_and_scores() {
             assert!(page.contains(words), "{name} has no `{words}`");
         }
     }
-    // Pages are refused as other outputs are, before anything is computed.
+    // A page that cannot or must not be written is refused before anything is computed, like any other output.
     place.file("list.html", b"1 2 3");
     for (code, line, words) in [
         (2, format!("labels -f a.nii.gz {THREE} -o r_ --report=r_Labels.nii.gz"), ".html"),
@@ -86,7 +86,7 @@ fn beginning(place: &Workplace, prefix: &str) -> Vec<String> {
 #[test]
 fn several_atlases_label_a_target() {
     let place = brains();
-    // With voxels of 6 mm, the two ends of such a brain look similar, so the range of rotations is limited.
+    // The range of rotations is limited, because with voxels of 6 mm both ends of the synthetic brain look similar.
     let upright = "--search-degrees 40";
     let run = place
         .succeed(&format!("labels {THREE} -f a.nii.gz -g al.nii.gz -o j_ --keep-transforms --posteriors {upright}"));
@@ -102,7 +102,7 @@ fn several_atlases_label_a_target() {
     assert!(joint > best && joint > 0.8, "{joint}, alone {single:?}");
     let kept = ["0GenericAffine.mat", "1InverseWarp.nii.gz", "1Warp.nii.gz", "Labels.nii.gz", "Warped.nii.gz"];
     assert_eq!(beginning(&place, "j_b_"), kept.map(|rest| format!("j_b_{rest}")));
-    // The transforms that were written are those that were used.
+    // The written transforms, applied to the atlas's labels, must give the labels that the command wrote.
     place
         .succeed("labels --apply j_b_1Warp.nii.gz --apply j_b_0GenericAffine.mat -l bl.nii.gz -r a.nii.gz -o again_");
     let [used, again] = ["j_b_Labels.nii.gz", "again_Labels.nii.gz"]
@@ -110,7 +110,7 @@ fn several_atlases_label_a_target() {
     let different = used.iter().zip(&again).filter(|(used, again)| used != again).count();
     // Warps are stored in single precision, so labels may differ where interpolation weights are equal.
     assert!(different <= used.len() / 10_000, "{different} voxels differ");
-    // The shares of the vote for each label; the brain has the labels 0 to 9.
+    // For each label 0 to 9 of the brain, a file with the share of the vote must exist.
     let posteriors = beginning(&place, "j_Posterior");
     let expected: Vec<String> = (0..10).map(|label| format!("j_Posterior{label:04}.nii.gz")).collect();
     assert_eq!(posteriors, expected);
@@ -121,7 +121,7 @@ fn several_atlases_label_a_target() {
         let here: Vec<f32> = shares.iter().map(|share| share[voxel]).collect();
         let most = here.iter().copied().fold(0.0, f32::max);
         assert!((here.iter().sum::<f32>() - 1.0).abs() < 1e-5, "voxel {voxel}: {here:?}");
-        // Tolerance: single precision, and ties.
+        // The fused label must have the largest share; the tolerance is for single precision and ties.
         assert!(here[*label as usize] > most - 1e-5, "voxel {voxel}, label {label}: {here:?}");
     }
     let record = place.record("j_record.json");
@@ -175,12 +175,12 @@ fn each_labelled_image_is_scored_by_the_others() {
     let means: Vec<f64> =
         (2..5).map(|column| rows[1..4].iter().map(|row| number(row[column])).sum::<f64>() / 3.0).collect();
     for (column, mean) in means.iter().enumerate() {
-        // Tolerance: six digits are written.
+        // The tolerance is for the table, which has six digits.
         assert!((number(rows[4][column + 2]) - mean).abs() < 2e-6, "{summary}");
     }
     assert!(means[2] > 0.8, "{summary}");
     assert!(run.stdout.contains("Best single") && run.stdout.contains("Mean "), "{}", run.stdout);
-    // The score is that of the written labels, over those listed labels that exist.
+    // The score in the table must be that of the written labels, over the listed labels that exist in the images.
     let [labels, truth] =
         ["s_two_Labels.nii.gz", "bl.nii.gz"].map(|name| nifti::read_labels(&place.path(name)).expect("labels"));
     let own = Overlap::between(&labels, &truth, Some(&[1, 2, 3, 9])).expect("one grid").mean()[1];
@@ -241,7 +241,7 @@ fn an_atlas_that_cannot_be_registered_is_named() {
     let run = place.run(&format!("labels {options} -f a.nii.gz -o p_ --keep-going"));
     assert_eq!(run.code, Some(3), "{}", run.stderr);
     assert!(run.stderr.contains("1 of the 2 atlases"), "{}", run.stderr);
-    // As a target, this image is left out as well.
+    // The same image cannot be used as a target either, and is left out.
     let run = place.run(&format!("labels {options} -a a.nii.gz=al.nii.gz --leave-one-out -o s_ --keep-going"));
     assert_eq!(run.code, Some(3), "{}", run.stderr);
     assert!(run.stderr.contains("far: no atlas could be brought to it"), "{}", run.stderr);
@@ -263,7 +263,7 @@ fn what_makes_no_sense_with_atlases_is_refused() {
         let message = place.refuse(2, &line);
         assert!(message.contains(word), "`{word}` is missing in: {message}");
     }
-    // Options that belong to another way of labelling are refused.
+    // Options that belong to another method of labelling are refused.
     let (given, registered) = ("-l al.nii.gz --apply identity -r b.nii.gz", "-l al.nii.gz -f b.nii.gz -m a.nii.gz");
     let several = "-a a.nii.gz=al.nii.gz -f b.nii.gz";
     let of_several = [
@@ -278,13 +278,13 @@ fn what_makes_no_sense_with_atlases_is_refused() {
     ];
     let pairs = [given, registered].into_iter().flat_map(|way| of_several.map(|option| (way, option)));
     let others = [(several, "--dry-run"), (several, "-r b.nii.gz"), (registered, "-r b.nii.gz")];
-    // Options of the registration are refused if existing transforms are applied.
+    // Options of the registration are refused if existing transforms are applied instead of a registration.
     let registering = ["-t rigid", "--device cpu", "--cost ncc", "--metric cc"].map(|option| (given, option));
     for (way, option) in pairs.chain(others).chain(registering) {
         let message = place.refuse(2, &format!("labels {way} -o p_ {option}"));
         assert!(message.contains("cannot be used with"), "{way} {option}: {message}");
     }
-    // An output is also an input.
+    // The command line is refused, because an output is also an input.
     std::fs::rename(place.path("bl.nii.gz"), place.path("xLabels.nii.gz")).expect("renamed");
     let message = place.refuse(2, "labels -a b.nii.gz=xLabels.nii.gz -f a.nii.gz -o x");
     assert!(message.contains("both an input and an output"), "{message}");
@@ -312,7 +312,7 @@ fn tables_lists_and_transforms_that_are_read_are_not_replaced() {
         "-l bl.nii.gz --apply identity -r b.nii.gz -g bl.nii.gz --label-list loverlap.csv -o l".to_owned(),
         "-l bl.nii.gz -f a.nii.gz -m b.nii.gz -g al.nii.gz --label-list loverlap.csv -o l".to_owned(),
         format!("{one} --keep-transforms --initial-transform {matrix} -o s_"),
-        // The names of these outputs are known only after the fusion.
+        // The names of these outputs depend on the labels, so they are known only after the fusion.
         "-a b.nii.gz=pPosterior0001.nii.gz -f a.nii.gz --posteriors -o p".to_owned(),
     ] {
         let message = place.refuse(2, &format!("labels {line}"));

@@ -1,4 +1,4 @@
-//! Tests of the verb `motion`.
+//! Tests of the subcommand `motion`.
 
 use antsreg_core::io::itk;
 use antsreg_core::io::nifti::{self, Series, Timing};
@@ -6,11 +6,12 @@ use antsreg_core::{AffineTransform, Volume};
 use antsreg_tests::{Brain, Workplace, grid};
 use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 
-/// Tolerance, mm: a twentieth of a voxel of 5 mm. The edges of the synthetic brain are steps, which such voxels
-/// cannot represent.
+/// Largest error of a volume's transform, mm: a twentieth of a voxel of 5 mm. The edges of the synthetic brain are
+/// steps, which such voxels cannot represent.
 const TOLERANCE_MM: f64 = 0.25;
 
-/// The motion of each of five volumes: reference → volume, RAS mm. The volume in the middle does not move.
+/// True motion of each of five volumes: transform from the reference to the volume, RAS mm. The middle volume does not
+/// move.
 fn motions() -> Vec<AffineTransform> {
     let motion = |degrees: [f64; 3], shift: [f64; 3]| {
         let [x, y, z] = degrees.map(f64::to_radians);
@@ -33,7 +34,7 @@ fn volumes() -> Vec<Volume> {
     motions().iter().map(|motion| Brain::moved(motion).image(&own)).collect()
 }
 
-/// Makes a folder with the series `s.nii.gz`.
+/// Makes a folder with the simulated series `s.nii.gz`.
 fn place_with(volumes: Vec<Volume>) -> Workplace {
     let place = Workplace::new();
     let timing = Timing { start: 0.0, step: 2.0, unit: 8 };
@@ -99,7 +100,7 @@ fn one_interpolation_is_the_composed_chain_of_each_volume() {
     assert_eq!(each.len(), all.len());
     for (n, volume) in all.iter().enumerate() {
         nifti::write_volume(&place.path("v.nii.gz"), volume).expect("written");
-        // The file contains exactly these digits.
+        // The written table must contain exactly these digits.
         let text = format!("#Insight Transform File V1.0\n#Transform {}", each[n]);
         place.file("v.txt", text.as_bytes());
         place.succeed("apply -i v.nii.gz -r f.nii.gz -t shift.txt -t v.txt -n bspline -o alone.nii.gz");
@@ -133,14 +134,15 @@ fn the_page_shows_the_motion_and_makes_no_request() {
 
 #[test]
 fn contrasts_that_change_are_aligned_by_other_costs() {
-    // As in a diffusion series: other volumes than the first show the brain in another contrast.
+    // As in a diffusion series, the first volume has another contrast than the other volumes.
     let mut some = volumes();
     for volume in &mut some[3..] {
         let bright = volume.voxels.iter().copied().fold(0.0, f32::max);
         volume.voxels.iter_mut().for_each(|value| *value = 0.6 * *value * (1.4 - *value / bright));
     }
     let place = place_with(some);
-    // Histograms of few voxels prefer places where the voxels of both images coincide: a quarter of a voxel.
+    // The tolerance is a quarter of a voxel: with few voxels, histogram costs prefer positions at which voxels of both
+    // images coincide.
     for (cost, tolerance) in [("cr", 2.0 * TOLERANCE_MM), ("nmi", 5.0 * TOLERANCE_MM)] {
         place.succeed(&format!("motion -i s.nii.gz -o {cost} --cost {cost} --no-corrected"));
         let found = itk::read_affines(&place.path(&format!("{cost}motion.txt"))).expect("transforms");

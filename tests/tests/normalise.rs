@@ -8,7 +8,7 @@ use antsreg_tests::{Workplace, grid};
 use nalgebra::{Matrix3, Rotation3, Vector3};
 use serde_json::Value;
 
-/// Options for quick registrations, because the tests check the files.
+/// Options for fast registrations. The tests check files, not the quality of the registration.
 const QUICK: &str = "--device cpu --preset fast";
 
 /// Writes the built-in head, rotated and shaded, on a grid of 4 mm.
@@ -30,7 +30,7 @@ fn write_head(place: &Workplace, contrast: Contrast, angle: f64, name: &str) {
     nifti::write_volume(&path, &image).expect("written");
 }
 
-/// Names below a folder, sorted, including hidden ones.
+/// Names of all files below a folder, sorted, including hidden files.
 fn names(place: &Workplace, folder: &str) -> Vec<String> {
     fn walk(folder: &std::path::Path, names: &mut Vec<String>, below: &str) {
         for entry in std::fs::read_dir(folder).expect("a folder") {
@@ -87,7 +87,7 @@ fn a_dataset_becomes_derivatives_whole_in_shares_and_when_taken_up_again() {
     }
     expected.sort();
     assert_eq!(names(&place, "whole"), expected);
-    // The head and its brain lie where the template lies.
+    // The normalised head and its brain must overlap with the template.
     let record = json(&place, "whole/logs/sub-02_record.json");
     let correlation = record["similarity"]["correlation"].as_f64().expect("a number");
     assert!(correlation > 0.9, "correlation {correlation}");
@@ -100,7 +100,8 @@ fn a_dataset_becomes_derivatives_whole_in_shares_and_when_taken_up_again() {
     assert_eq!(sidecar["SkullStripped"], false);
     assert_eq!(json(&place, "whole/dataset_description.json")["DatasetType"], "derivative");
 
-    // Two shards, and a last call for the files about all scans, must give the same bytes except for times.
+    // Two shards, followed by a call for the files about all scans, must give the same bytes as one call, except for
+    // times.
     for shard in ["1/2", "2/2"] {
         place.succeed(&format!("normalise raw -o parts {QUICK} --shard {shard}"));
         assert!(!place.path("parts/summary.csv").exists(), "a share tells of all");
@@ -113,7 +114,7 @@ fn a_dataset_becomes_derivatives_whole_in_shares_and_when_taken_up_again() {
         let same = place.read(&format!("whole/{name}")) == place.read(&format!("parts/{name}"));
         assert!(varies || same, "{name} differs");
     }
-    // If a page is missing, its scan is normalised again.
+    // If the page of a scan is missing, this scan is normalised again.
     std::fs::remove_file(place.path("parts/sub-02.html")).expect("removed");
     let last = place.succeed(&format!("normalize raw -o parts {QUICK} --resume"));
     assert!(last.stdout.contains("1 done, 1 skipped, 0 failed"), "{}", last.stdout);
@@ -132,12 +133,12 @@ fn a_scan_without_a_skull_is_registered_as_it_is_to_the_brain_of_a_template_with
     assert!(record["head"]["without_skull"] == true && record["head"]["found"].is_null(), "{record}");
     assert!(record["brains"][0].is_object() && record["brains"][1].is_null(), "{record}");
     let voxels = |name: &str| nifti::read_volume(place.path(name).as_path()).expect("an image").voxels;
-    // The scan is 0 at a few voxels of its brain.
+    // The masks may differ at a few voxels, where the brain of the scan is 0.
     let differ =
         voxels("one_desc-brain_mask.nii.gz").iter().zip(voxels("mask.nii.gz")).filter(|(a, b)| **a != *b).count();
     assert!(differ < 50, "{differ} voxels");
     assert_eq!(json(&place, "one_desc-preproc_T1w.json")["SkullStripped"], true);
-    // The head that the scan was made from goes to the same place.
+    // The whole head, from which the skull-stripped scan was made, must be mapped to the same place.
     place.succeed(&format!("normalise whole.nii.gz -f own.nii.gz --prefix two_ {quick}"));
     let whole = json(&place, "two_record.json");
     assert!(whole["head"]["without_skull"] == false && whole["head"]["found"].is_object(), "{whole}");

@@ -25,14 +25,14 @@ fn places_that_cannot_be_written() {
     let message = place.refuse(1, "apply -i f.nii.gz -r f.nii.gz -o protected.nii.gz");
     assert!(message.contains("protected.nii.gz: is write-protected"), "{message}");
     assert_eq!(place.read("protected.nii.gz"), place.read("m.nii.gz"));
-    // The problem is found before anything is computed, for each of the outputs.
+    // For each of these outputs the problem must be found before anything is computed.
     std::fs::create_dir(place.path("pWarped.nii.gz")).expect("a folder");
     let message = place.refuse(1, &format!("{line} -o p --dry-run"));
     assert!(message.contains("pWarped.nii.gz: is a folder"), "{message}");
     std::fs::remove_dir(place.path("pWarped.nii.gz")).expect("an empty folder");
     let message = place.refuse(1, &format!("{line} -o {} --dry-run", "p".repeat(238)));
     assert!(message.contains("too long"), "{message}");
-    // An output would replace an input.
+    // The command line is refused, because an output would replace an input.
     std::fs::copy(place.path("m.nii.gz"), place.path("pWarped.nii.gz")).expect("a copy");
     let message = place.refuse(2, "register -f f.nii.gz -m pWarped.nii.gz -o p -t syn-only");
     assert!(message.contains("pWarped.nii.gz") && message.contains("input"), "{message}");
@@ -49,7 +49,7 @@ fn nothing_is_written_over_what_is_read() {
     for name in ["pLabels.nii.gz", "poverlap.csv"] {
         std::fs::copy(place.path("fl.nii.gz"), place.path(name)).expect("a copy");
     }
-    // A list of labels has the name of an output table.
+    // The command line is refused, because a list of labels has the name of an output table.
     place.file("loverlap.csv", b"1,2\n");
     place.file("subjects.csv", b"image,labels\nm.nii.gz,fl.nii.gz\n");
     std::fs::create_dir(place.path("out")).expect("a folder");
@@ -98,7 +98,8 @@ fn nothing_is_written_over_what_is_read() {
     assert!(files.map(|name| place.read(name)) == before, "a file has changed");
     let message = place.refuse(2, "register -f f.nii.gz -m m.nii.gz -o . --dry-run");
     assert!(message.contains("give ./"), "{message}");
-    // With FLIRT, `-o` is one file name; here it is the start of several names, so such a name is refused.
+    // FLIRT's `-o` is the name of one file. In `register`, `-o` is the beginning of several names, so the name of a
+    // file is refused.
     for verb in ["register -f f.nii.gz -m m.nii.gz", "labels -l fl.nii.gz -r f.nii.gz --apply identity"] {
         let message = place.refuse(2, &format!("{verb} -o out.nii.gz"));
         assert!(message.contains("begin with") && message.contains("found out.nii.gz"), "{message}");

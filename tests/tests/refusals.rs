@@ -63,7 +63,7 @@ fn images_without_sense() {
     volume.voxels[1000] = f32::NAN;
     volume.voxels[1001] = f32::INFINITY;
     write(&place, "nan.nii.gz", &volume);
-    // This is voxel 1000 of a grid of 21 × 22 × 20 voxels.
+    // The message must name voxel 1000, counted along the axes of a grid of 21×22×20 voxels.
     refused_as_image(&place, "nan.nii.gz", &["2 voxels", "[13, 3, 2]"]);
     for (name, factor) in [("large.nii.gz", 1e20), ("small.nii.gz", 1e-25)] {
         let mut volume = image();
@@ -133,7 +133,7 @@ fn images_that_do_not_overlap_at_the_start() {
     for word in ["f.nii.gz", "far.nii.gz", "do not overlap", "headers", "centre-of-mass"] {
         assert!(message.contains(word), "`{word}` is missing in: {message}");
     }
-    // This command line follows the advice of the message.
+    // The changed command line follows the advice of the message and must succeed.
     place.succeed(line);
 }
 
@@ -147,7 +147,7 @@ fn images_too_small_for_any_search() {
     for word in ["crumb.nii.gz", "0.008", "centre-of-mass", "in mm?"] {
         assert!(message.contains(word), "`{word}` is missing in: {message}");
     }
-    // A slab that lies between the first test points is a valid image.
+    // A slab that lies between the first test points of the check is a valid image.
     let slab = grid(4.0, [0.0; 3], Matrix3::identity());
     let mut slab = Brain::standard().image(&slab);
     let [nx, ny, nz] = slab.grid.shape;
@@ -239,7 +239,7 @@ fn chains_and_points_that_do_not_fit() {
     assert!(message.contains("the spaces do not meet") && message.contains("the input image"), "{message}");
     let message = place.refuse(1, "apply -i m.nii.gz -r f.nii.gz -o w.nii.gz -t m.nii.gz");
     assert!(message.contains("m.nii.gz: not a displacement field"), "{message}");
-    // One map is onto a line, and one has only two axes.
+    // One of these transforms maps the space to a line, and the other transform has only two axes.
     place.file("flat.txt", shift(0.0).replace("1 0 0 0 1 0 0 0 1", "1 0 0 0 0 0 0 0 0").as_bytes());
     let of_slices = shift(0.0).replace("_3_3", "_2_2").replace("1 0 0 0 1 0 0 0 1 0 0 0", "1 0 0 1 2 3");
     place.file("slices.txt", of_slices.replace("FixedParameters: 0 0 0", "FixedParameters: 0 0").as_bytes());
@@ -343,7 +343,7 @@ fn further_pairs_that_do_not_fit() {
 fn options_of_a_stage_that_does_not_run_are_refused_each() {
     let place = Workplace::with_pair();
     let help = place.succeed("register --help").stdout;
-    // The option values are those of dry runs in which each option has an effect.
+    // The option values are taken from dry runs in which each option has an effect.
     let mut typed = Vec::new();
     let boundary = "-t rigid --cost bbr --white-matter f.nii.gz";
     for options in ["--cost nmi --metric mattes", "--metric cc --restrict-deformation 1x1x0", boundary] {

@@ -49,10 +49,10 @@ fn an_affine_is_found_and_written_both_ways() {
     let written: Vec<String> = place.names().into_iter().filter(|name| name.starts_with('p')).collect();
     assert_eq!(written, expected);
     let found = itk::read_affine(&place.path("p0GenericAffine.mat")).expect("the affine");
-    // Tolerance: half a voxel.
+    // The tolerance is half a voxel.
     let error = farthest(&found, &truth());
     assert!(error < 0.5 * SPACING, "{error} mm off");
-    // ITK → FSL → ITK gives the same map.
+    // After the conversion ITK → FSL → ITK the affine must be the same.
     place.succeed("convert p0GenericAffine.mat fsl.mat -f f.nii.gz -m m.nii.gz");
     place.succeed("convert fsl.mat back.txt -f f.nii.gz -m m.nii.gz");
     let back = itk::read_affine(&place.path("back.txt")).expect("the affine");
@@ -66,7 +66,7 @@ fn an_affine_is_found_and_written_both_ways() {
     for row in 0..3 {
         for column in 0..3 {
             let recorded = record["affine_ras"][row][column].as_f64().expect("a number");
-            // The parser of the record rounds the last digit.
+            // The tolerance is for the last digit, which the JSON parser rounds.
             assert!((recorded - found.matrix[(row, column)]).abs() < 1e-12, "{row} {column}: {recorded}");
         }
     }
@@ -141,7 +141,7 @@ fn a_warp_is_found_and_its_files_do_what_the_run_did() {
     let different = a.voxels.iter().zip(&b.voxels).filter(|(a, b)| a != b).count();
     assert!(different <= a.voxels.len() / 10_000, "{different} labels differ");
 
-    // `labels` and `overlap` with the written files must give the scores of the run.
+    // `labels` and `overlap` with the written files must give the overlap that the run has recorded.
     let labels = "--apply s_1Warp.nii.gz --apply s_0GenericAffine.mat -l ml.nii.gz -g fl.nii.gz";
     place.succeed(&format!("labels {labels} -o t_"));
     place.succeed("overlap t_Labels.nii.gz fl.nii.gz --csv o.csv");
@@ -173,11 +173,12 @@ fn points_go_to_the_moving_brain_and_back() {
     };
     let distance = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
     for (start, back) in read("p.csv").iter().zip(read("back.csv")) {
-        // The inverse is exact to a fraction of a voxel.
+        // The inverse warp is exact only to a fraction of a voxel.
         assert!(distance(start, &back) < 0.25 * SPACING, "{start:?} came back as {back:?}");
     }
     for (start, there) in read("p.csv").iter().zip(read("there.csv")) {
-        // The expected point: the fixed point without the warp of the formula, then moved by the true transform.
+        // The expected point: the fixed point without the synthetic warp of the fixed brain, then mapped by the true
+        // affine.
         let [x, y, z] = [start[0], start[1], start[2]];
         let wave = |a: f64, b: f64| 4.0 * (a / 21.0).sin() * (b / 25.0).cos();
         let target = truth().apply(&Point3::new(x + wave(y, z), y + wave(z, x), z + wave(x, y)));
@@ -254,7 +255,8 @@ fn a_given_start_is_kept_by_syn_only() {
     let record = place.record("s_record.json");
     assert_eq!(record["parameters"]["start"]["file"]["path"], "start.mat");
     assert_eq!(record["linear"], Value::Null);
-    // The inverse of the inverse transform is the same start.
+    // `[inverse.mat,1]` inverts the inverse of the true transform, so the registration must start from the true
+    // transform.
     let inverse = truth().inverse().expect("an inverse");
     itk::write_affine(&place.path("inverse.mat"), &inverse, Point3::origin()).expect("the affine is written");
     place.succeed(
@@ -289,11 +291,11 @@ fn a_dry_run_says_all_and_does_nothing() {
     insta::with_settings!({ filters => vec![(r"about \d+\.\d\d GB", "about [MEMORY]")] }, {
         insta::assert_snapshot!("plan", plan);
     });
-    // The command line at the end of the plan must ask for the same registration.
+    // The command line at the end of the printed plan must produce the same plan.
     let command =
         plan.trim_end().lines().last().and_then(|line| line.trim().strip_prefix("antsreg-gpu ")).expect("a command");
     assert_eq!(place.succeed(&format!("{command} --dry-run")).stdout, plan);
-    // The same holds for the other models, and with all other options given.
+    // The command lines of other models, and with all other options, must also produce the same plan.
     for rest in [
         "-t rigid --no-search --format nii",
         "-t syn-only --no-warped --no-inverse --preset fast",
@@ -325,7 +327,7 @@ fn quiet_is_quiet_and_verbose_is_not() {
 #[test]
 fn a_brain_of_other_contrast_is_warped_by_mutual_information_or_through_a_further_pair() {
     let place = pair(4.0);
-    // The moving image has the contrast of another scanner: its intensities no longer identify the tissue.
+    // The moving image has the contrast of another scanner: its intensities do not identify the tissue uniquely.
     let path = place.path("m.nii.gz");
     let mut other = nifti::read_volume(&path).expect("an image");
     other.voxels.iter_mut().for_each(|v| *v = if *v > 0.0 { (1200.0 - *v).abs().sqrt() * 20.0 } else { 0.0 });
@@ -347,8 +349,8 @@ fn a_brain_of_other_contrast_is_warped_by_mutual_information_or_through_a_furthe
         (&parameters["channels"][0]["metric"], &parameters["bins"]),
         (&Value::from("mattes"), &Value::from(32))
     );
-    // The second pair is similar and determines the warp despite the noise of the first pair; its moving image has
-    // another grid.
+    // The images of the second pair are similar and determine the warp, although the first pair has much noise. The
+    // second moving image has another grid.
     let coarse = grid(5.0, [9.0, -14.0, 21.0], Matrix3::identity());
     Brain::moved(&truth()).write_image(&coarse, &place.path("m3.nii.gz"));
     let (both, record) = score("--metric mattes --channel f.nii.gz,m3.nii.gz,cc,2 --cc-radius 3");

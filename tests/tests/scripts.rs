@@ -10,7 +10,8 @@ use nalgebra::{Matrix3, Rotation3, Vector3};
 
 const SPACING: f64 = 8.0;
 
-/// Makes a folder with labelled brains at different positions: `in/a.nii.gz`, `a_labels.nii.gz` and so on.
+/// Makes a folder with labelled brains at different positions: images `in/a.nii.gz`, `in/b.nii.gz` and so on, and label
+/// maps `a_labels.nii.gz` and so on.
 fn brains() -> Workplace {
     let place = Workplace::new();
     std::fs::create_dir(place.path("in")).expect("a folder");
@@ -28,10 +29,10 @@ fn brains() -> Workplace {
     place
 }
 
-/// Runs a script in the folder.
+/// Runs a script of the folder `scripts` in the test folder.
 fn script(place: &Workplace, name: &str, line: &str) -> Output {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts").join(name);
-    // The script finds the program by the environment variable that it documents.
+    // The script finds the program by an environment variable.
     let program = place.command([] as [&str; 0]).get_program().to_owned();
     let mut command = Command::new("bash");
     command.arg(path).args(line.split_whitespace()).current_dir(place.path(".")).env("ANTSREG_GPU", program);
@@ -81,7 +82,7 @@ fn several_atlases_label_a_target_and_are_scored() {
 fn a_folder_is_normalised_and_labelled() {
     let place = brains();
     place.file("in/bad.nii", &b"not an image at all, but a longer text\n".repeat(20));
-    // Outputs of an earlier run with a warp are not used by this run.
+    // Outputs of an earlier run with a warp exist in the folder. This run must not use them.
     std::fs::create_dir(place.path("out")).expect("a folder");
     place.file("out/b_1InverseWarp.nii.gz", b"from an earlier run");
     place.file("out/z_0GenericAffine.mat", b"of another program");
@@ -94,8 +95,8 @@ fn a_folder_is_normalised_and_labelled() {
         let carried = read(format!("out/{name}_TemplateLabels.nii.gz"));
         let truth = read(format!("{name}_labels.nii.gz"));
         let jaccard = Overlap::between(&carried, &truth, None).expect("one grid").mean()[1];
-        // An affine does not correct the warps, and voxels are coarse. If the affine were not inverted, the overlap
-        // would be below 0.6.
+        // The limit is low, because an affine cannot correct the warps and voxels are coarse. If the affine were not
+        // inverted, the overlap would be below 0.6.
         assert!(jaccard > 0.75, "{name}: {jaccard}");
     }
     std::fs::remove_file(place.path("in/bad.nii")).expect("removed");
@@ -120,7 +121,7 @@ fn names_with_quotes_are_normalised_and_labelled() {
         let truth = place.path(&format!("{}_labels.nii.gz", &name[..1]));
         let [carried, truth] = [carried, truth].map(|path| nifti::read_labels(&path).expect("labels"));
         let jaccard = Overlap::between(&carried, &truth, None).expect("one grid").mean()[1];
-        // With only the affine or only the warp, the overlap would be below 0.6.
+        // If only the affine or only the warp were applied, the overlap would be below 0.6.
         assert!(jaccard > 0.7, "{name}: {jaccard}");
     }
 }
@@ -139,7 +140,7 @@ fn a_template_is_built_and_taken_up_again() {
         (&1.into(), &0.2.into(), &true.into())
     );
     assert_eq!(plan["recipe"]["preset"], "fast");
-    // A second call finds all steps done.
+    // A second call must find all steps done.
     let before = place.read("t/template.nii.gz");
     ends(&place, 0, "build_template.sh", line);
     assert_eq!(place.read("t/template.nii.gz"), before);
@@ -201,7 +202,7 @@ fn ants_own_label_fusion_is_served_with_the_files_that_its_script_leaves() {
     let labels = |name: &str| nifti::read_labels(&place.path(name)).expect("labels");
     let overlap = Overlap::between(&labels("new/k_Labels.nii.gz"), &labels("a_labels.nii.gz"), None).expect("alike");
     assert!(overlap.all().dice() > 0.7, "{}", overlap.all().dice());
-    // The registrations of an earlier call are used, and the files of the atlases are removed.
+    // The second call must use the registrations of the first call, because the files of the atlases are removed.
     let again = place.succeed(&format!("{begin} -o new/k_ -x none -p new/p%03d.nii.gz"));
     assert_eq!(again.stderr.matches("not registered again").count(), 2, "{}", again.stderr);
     assert!(!kept("b_0_Warped.nii.gz") && !kept("c_1_WarpedLabels.nii.gz"));

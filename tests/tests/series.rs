@@ -1,4 +1,4 @@
-//! Tests of series of volumes: `apply` must treat each volume as a single image.
+//! Tests that `apply` treats each volume of a series as a single image.
 
 use antsreg_core::io::nifti::{self, Series, Timing};
 use antsreg_core::{Grid, Volume};

@@ -1,4 +1,4 @@
-//! Tests of `--bias`: the result must equal that of `bias` followed by the registration.
+//! Tests that `--bias` gives the same result as the subcommand `bias` followed by the registration.
 
 use antsreg_core::AffineTransform;
 use antsreg_tests::{Brain, Workplace, grid};
@@ -7,8 +7,8 @@ use nalgebra::{Matrix3, Rotation3, Vector3};
 /// Voxel size, mm. It is coarse, so that a registration takes a moment.
 const SPACING: f64 = 8.0;
 
-/// Makes a folder with two brains and their labels, `f` and `m`, and the images as corrected by `bias`: `fb.nii` and
-/// `mb.nii`.
+/// Makes a folder with two brains (`f` and `m`), their labels, and the images after correction by `bias` (`fb.nii` and
+/// `mb.nii`).
 fn pair() -> Workplace {
     let place = Workplace::new();
     let onto = grid(SPACING, [0.0; 3], Matrix3::identity());

@@ -1,4 +1,4 @@
-//! Tests of two-dimensional images with the whole program.
+//! Tests of the whole program with two-dimensional images.
 
 use antsreg_core::compare::Comparison;
 use antsreg_core::io::{itk, nifti};
@@ -25,7 +25,7 @@ fn slice(centre: [f64; 2], z: f64) -> Grid {
     grid
 }
 
-/// Makes a folder with slices through a brain at z = 8 mm of its own coordinates.
+/// Makes a folder with slices through a brain, at z = 8 mm in the coordinates of the brain.
 fn pair(warp_mm: f64) -> Workplace {
     let place = Workplace::new();
     let (fixed, moving) = (Brain { warp_mm, ..Brain::standard() }, Brain::moved(&truth()));
@@ -60,21 +60,21 @@ fn an_affine_of_slices_is_found_and_applies() {
     let bytes = place.read("p_0GenericAffine.mat");
     assert!(String::from_utf8_lossy(&bytes).contains("AffineTransform_double_2_2"), "not ITK's of two dimensions");
     let found = itk::read_affine(&place.path("p_0GenericAffine.mat")).expect("the affine");
-    // Tolerance: a fifth of a pixel.
+    // The tolerance is a fifth of a pixel.
     let error = farthest(&found, &truth());
     assert!(error < 0.4, "{error} mm");
     let record = place.record("p_record.json");
     let linear = &record["parameters"]["options"]["stages"][0]["linear"];
     assert_eq!(linear["dof"], "affine");
     assert_eq!(linear["search"]["angles"]["range_degrees"][2], 180.0);
-    // Labels are read at the nearest pixel, so voxels along the borders of ten labels may differ.
+    // Labels may differ at the borders of regions, because they are read at the nearest pixel.
     assert!(record["overlap"]["mean_jaccard"].as_f64().is_some_and(|mean| mean > 0.9), "{}", record["overlap"]);
     place.succeed("apply -i m.nii.gz -r f.nii.gz -t p_0GenericAffine.mat -o again.nii.gz");
     let warped = nifti::read_volume(&place.path("p_Warped.nii.gz")).expect("the warped image");
     let again = nifti::read_volume(&place.path("again.nii.gz")).expect("the image applied");
     assert_eq!(warped.grid, again.grid);
     let off = warped.voxels.iter().zip(&again.voxels).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-    // The last digits of the transform change when it is written and read.
+    // The tolerance is for the last digits of the transform, which change when the transform is written and read.
     assert!(off < 0.5, "{off} of 1000");
     let compared = place.succeed("compare p_Warped.nii.gz f.nii.gz");
     assert!(compared.stdout.contains("orrelation"), "{}", compared.stdout);
@@ -93,7 +93,7 @@ fn every_cost_finds_slices_on_every_device() {
             place.succeed(&format!("register -f f.nii.gz -m m.nii.gz -o {device}_ -t affine {options}"));
             let found = itk::read_affine(&place.path(&format!("{device}_0GenericAffine.mat"))).expect("the affine");
             let error = farthest(&found, &truth());
-            // Tolerance: a fifth of a pixel.
+            // The tolerance is a fifth of a pixel.
             assert!(error < 0.4, "{cost} on {device}: {error} mm");
         }
     }
@@ -138,7 +138,8 @@ fn slices_and_volumes_do_not_mix() {
         let message = place.refuse(1, line);
         assert!(message.contains(expected), "{message}");
     }
-    // Transforms of slices cannot be combined with volumes, nor can further channels.
+    // Transforms of slices cannot be combined with volumes. A slice and a volume cannot be channels of one image
+    // either.
     place.succeed(
         "register -f f.nii.gz -m m.nii.gz -o s_ -t syn-only --shrink-factors 2 --iterations 1 --smoothing-sigmas 0",
     );
@@ -202,7 +203,7 @@ fn slices_make_a_template() {
     let quick = "--shrink-factors 2x1 --smoothing-sigmas 1x0 --iterations 10x5 --device cpu";
     place.succeed(&format!("atlas a.nii.gz b.nii.gz c.nii.gz -o out --passes 2 {quick}"));
     let template = nifti::read_volume(&place.path("out/template.nii.gz")).expect("the template");
-    // The margin is added only in the plane.
+    // The template of slices gets a margin only in the plane of the slice.
     assert!(template.grid.is_slice() && template.grid.shape[0] > 70, "{:?}", template.grid.shape);
     for name in ["a", "b", "c"] {
         let bytes = place.read(&format!("out/subjects/{name}_0GenericAffine.mat"));
@@ -218,7 +219,8 @@ fn slices_make_a_template() {
             nifti::read_volume(&place.path(&format!("out/subjects/{name}_Warped.nii.gz"))).expect("an image");
         let again = nifti::read_volume(&place.path("again.nii.gz")).expect("an image");
         let mean = warped.voxels.iter().zip(&again.voxels).map(|(a, b)| f64::from((a - b).abs())).sum::<f64>();
-        // Values reach 1000. Unlike the registration, `apply` does not clamp the overshoot of a sinc at edges.
+        // The mean difference may be 1, where values reach 1000: unlike the registration, `apply` does not clamp the
+        // overshoot of a sinc at edges.
         assert!(mean / (warped.voxels.len() as f64) < 1.0, "{name}: {mean}");
         let correlation = Comparison::between(&template, &warped, None).expect("one grid").correlation;
         assert!(correlation > 0.95, "{name}: {correlation}");

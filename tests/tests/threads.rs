@@ -1,5 +1,4 @@
-//! Tests with a limit on threads: the program must fail soon with an error message, without a panic or an endless
-//! wait.
+//! Tests with a limit on threads: the program must soon end with an error message, without a panic or an endless wait.
 #![cfg(target_os = "linux")]
 
 use std::process::{Command, Output};
@@ -7,7 +6,7 @@ use std::process::{Command, Output};
 use antsreg_tests::{Brain, Workplace, grid};
 use nalgebra::Matrix3;
 
-/// A user without other processes.
+/// Number of a user who has no other processes.
 const USER: &str = "--reuid=54321";
 
 /// Makes a folder with three brains, to which any user may write.
@@ -63,7 +62,8 @@ fn too_few_threads_are_an_error_and_nothing_hangs() {
             }
             codes.push(code);
         }
-        // Both outcomes must occur, and the program must succeed with every limit above the smallest that suffices.
+        // With the smallest limit the program must fail and with the largest limit succeed. Between them the exit code
+        // may change only once.
         assert!(codes.first() == Some(&Some(1)) && codes.last() == Some(&Some(0)), "{verb}: {codes:?}");
         assert!(codes.is_sorted_by(|few, more| few >= more), "{verb}: {codes:?}");
     }

@@ -7,22 +7,22 @@ use std::time::Duration;
 use antsreg_fuzz::{Budget, TARGETS, run};
 use clap::Parser;
 
-/// Damaged files and command lines, by the million, through everything that antsreg-gpu reads.
+/// Gives millions of damaged files and command lines to everything that antsreg-gpu reads
 #[derive(Debug, Parser)]
 struct Args {
-    /// The targets [default: all]
+    /// The readers to test [default: all]
     #[arg(value_name = "TARGET")]
     targets: Vec<String>,
-    /// Inputs of each target, at most
+    /// Largest number of inputs for each target
     #[arg(long, value_name = "N", default_value_t = u64::MAX)]
     executions: u64,
-    /// Seconds for each target, at most
+    /// Time for each target, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
     seconds: f64,
-    /// The number from which all inputs follow
+    /// Seed of the random numbers; the same seed gives the same inputs
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Folder for inputs that fail
+    /// Folder to which inputs that fail are written
     #[arg(long, value_name = "FOLDER", default_value = "fuzz-failures")]
     keep: PathBuf,
 }
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Fuzzes the chosen targets; returns whether no target failed.
+/// Fuzzes the chosen targets. Returns whether all inputs of all targets were read correctly.
 fn fuzz(args: &Args) -> Result<bool, Box<dyn std::error::Error>> {
     if let Some(unknown) = args.targets.iter().find(|name| TARGETS.iter().all(|target| target.name != **name)) {
         let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();

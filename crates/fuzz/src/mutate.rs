@@ -2,7 +2,8 @@
 
 use fastrand::Rng;
 
-/// Numbers that programs often handle wrongly, as the four bytes of a float or an integer.
+/// Numbers that programs often handle wrongly (such as NaN, limits of integers), as the four bytes of a float or an
+/// integer.
 const EXTREMES: [u32; 12] = [
     0,
     1,
@@ -76,7 +77,8 @@ fn once(bytes: &mut Vec<u8>, other: &[u8], rng: &mut Rng) {
     }
 }
 
-/// A random position in an input, or its end. Half of the positions are in the first 400 bytes, where headers are.
+/// A random position in an input, or its end. Half of the positions are in the first 400 bytes, because headers are
+/// there.
 fn place(bytes: &[u8], rng: &mut Rng) -> usize {
     let end = if rng.bool() { bytes.len().min(400) } else { bytes.len() };
     rng.usize(..=end)
@@ -104,7 +106,7 @@ mod tests {
         assert_eq!(damaged(5), damaged(5));
         let distinct: std::collections::BTreeSet<Vec<u8>> = (0..1000).map(damaged).collect();
         assert!(distinct.len() > 700, "{}", distinct.len());
-        // Inputs without bytes are damaged as well.
+        // An empty input must be damaged without a panic.
         (0..1000).for_each(|seed| mutate(&mut Vec::new(), b"", &mut Rng::with_seed(seed)));
     }
 }

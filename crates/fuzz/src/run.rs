@@ -12,12 +12,13 @@ use flate2::write::GzEncoder;
 use crate::mutate::mutate;
 use crate::{MEMORY, Target};
 
-/// Longest time allowed for one input. The largest seed has 20 kB and takes less than a millisecond.
+/// Longest time allowed for one input. The largest seed input has 20 kB and takes less than a millisecond.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// Memory for buffers of fixed size and for the harness itself, bytes.
+/// Memory that is allowed for every input in addition: buffers of fixed size and the harness itself, bytes.
 const OVERHEAD_BYTES: usize = 8 << 20;
-/// Largest memory for one byte of a gzip file: the bytes that it can decompress to, each stored as a float.
+/// Memory that is allowed for each byte of an input, bytes: a byte of a gzip file can decompress to 1032 bytes, and
+/// each is stored as a float.
 const BYTES_PER_BYTE: usize = 1032 * 4;
 
 /// Limits of a run; the run ends when one limit is reached.

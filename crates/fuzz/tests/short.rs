@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use antsreg_fuzz::{Budget, TARGETS, Target, once, run};
 
-/// All targets run in one test, because memory is counted for the whole process.
+/// One test runs all targets, because the memory of the whole process is counted.
 #[test]
 fn nothing_that_is_read_does_harm() {
     rayon::ThreadPoolBuilder::new().num_threads(1).build_global().expect("the first pool");
@@ -17,7 +17,7 @@ fn nothing_that_is_read_does_harm() {
         let told = report.failures.first().map(|failure| (&failure.what, String::from_utf8_lossy(&failure.input)));
         assert!(told.is_none(), "{}: {told:?}", target.name);
     }
-    // The name of a stored input begins with the name of its target: TARGET-NAME.
+    // The name of a stored input has the form TARGET-NAME, with the name of its target.
     let mut kept = 0;
     for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")).expect("the fixtures") {
         let path = entry.expect("an entry").path();
@@ -32,7 +32,7 @@ fn nothing_that_is_read_does_harm() {
     a_target_that_fails_is_found_out();
 }
 
-/// The harness must detect panics, and more memory than an input justifies.
+/// Checks that the harness detects panics, and more memory than an input justifies.
 fn a_target_that_fails_is_found_out() {
     let panics = Target { read: |_, bytes| assert!(!bytes.contains(&7), "a seven"), ..base() };
     let greedy =

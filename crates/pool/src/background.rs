@@ -28,7 +28,7 @@ impl BackgroundThreads {
         BackgroundThreads(None)
     }
 
-    /// Runs `work` on the background threads and waits for its result.
+    /// Runs `work` on one of the background threads and waits for its result.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         match &self.0 {
             Some(pool) => pool.install(work),

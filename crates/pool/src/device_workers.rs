@@ -16,7 +16,7 @@ use crate::{Error, Late, StageThreads, Target, Worker, Workers, in_background, p
 pub struct DeviceWorkers {
     idle: Mutex<Vec<Worker>>,
     opening: Opening,
-    /// Workers of the devices that are still being opened.
+    /// Number of workers that will start when their devices are open.
     to_come: AtomicUsize,
     /// Memory that a GPU must have free to be used, bytes.
     needed_bytes: u64,
@@ -25,7 +25,7 @@ pub struct DeviceWorkers {
     devices: Mutex<Vec<Description>>,
     send: Sender<DeviceNote>,
     notes: Receiver<DeviceNote>,
-    /// Whether the run in progress is the last run that uses these workers.
+    /// Whether the current run is the last run that uses these workers.
     last: bool,
     releasing: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -110,22 +110,22 @@ impl DeviceWorkers {
         lock(&self.devices).clone()
     }
 
-    /// A channel of notes about devices, sent as they arise.
+    /// A channel of messages about devices, sent as soon as something happens.
     pub fn notes(&self) -> Receiver<DeviceNote> {
         self.notes.clone()
     }
 
-    /// One idle worker, for work that cannot be divided. Not available during the last run.
+    /// One idle worker, for work that a single device does. Must not be called during the last run.
     pub fn one(&mut self) -> &mut Worker {
         &mut self.idle.get_mut().unwrap_or_else(PoisonError::into_inner)[0]
     }
 
-    /// Prepares the fixed side of a target on all idle workers at the same time. A failure is not reported: the worker's first
-    /// registration to the target meets it again.
+    /// Prepares the fixed side of a target on all idle workers at the same time. If this fails, the failure is returned
+    /// by the worker's first registration to the target.
     pub fn prepare(&mut self, target: &Arc<Target>) {
         std::thread::scope(|scope| {
             for worker in self.idle.get_mut().unwrap_or_else(PoisonError::into_inner) {
-                // Without a further thread the worker prepares the side at its first registration.
+                // If no thread can be started, the worker prepares the fixed side at its first registration.
                 let _ = std::thread::Builder::new().spawn_scoped(scope, || worker.prepare(target));
             }
         });
@@ -243,7 +243,8 @@ impl Drop for DeviceWorkers {
     }
 }
 
-/// Locks a mutex, also after a panic in another thread: no operation under these locks can be left half done.
+/// Locks a mutex, even if another thread has panicked while it held the lock: every change under these locks is
+/// complete or not begun.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -255,8 +256,7 @@ mod tests {
 
     use crate::Devices;
 
-    /// A test device with two workers and this much free memory, which counts as a GPU; `to_come` further workers
-    /// follow.
+    /// A simulated GPU with two workers and this much free memory, bytes; `to_come` further workers will follow.
     fn ready(free_bytes: u64, to_come: usize) -> Ready {
         let description = Description::Cuda {
             index: to_come / 2,
@@ -272,7 +272,7 @@ mod tests {
         Ready { workers: vec![worker(), worker()], free_bytes: Some(free_bytes), to_come, unusable: None }
     }
 
-    /// A test GPU that could not be opened.
+    /// A simulated GPU that could not be opened.
     fn unusable(number: usize, to_come: usize) -> Ready {
         let unusable = Some(format!("cuda:{number} cannot be used: it fell off the bus"));
         Ready { workers: Vec::new(), free_bytes: None, to_come, unusable }
@@ -286,17 +286,17 @@ mod tests {
         let leaves = |number, cpu_instead| {
             left_out(&format!("cuda:{number} cannot be used: it fell off the bus"), cpu_instead)
         };
-        // The first device fails: the memory of the others is still checked.
+        // If the first device fails, the memory of the other devices is still checked.
         let workers = of(vec![unusable(2, 4), ready(3_000_000, 2), ready(600_000_000, 0)]).all().expect("devices");
         assert_eq!(workers.devices().len(), 2);
         let notes: Vec<DeviceNote> = workers.notes.try_iter().collect();
         assert_eq!((notes.len(), &notes[0]), (2, &leaves(2, false)));
-        // The last device fails: the run no longer waits for its workers.
+        // If the last device fails, the run no longer waits for its workers.
         let workers = of(vec![ready(600_000_000, 2), unusable(0, 0)]);
         assert_eq!(workers.workers(), 4);
         let workers = workers.all().expect("devices");
         assert_eq!((workers.workers(), workers.notes.try_iter().collect()), (2, vec![leaves(0, false)]));
-        // All devices fail.
+        // The case that all devices fail.
         let workers = of(vec![unusable(1, 2), unusable(0, 0)]);
         assert_eq!(workers.devices(), [Description::Cpu]);
         let notes: Vec<DeviceNote> = workers.notes.try_iter().collect();
@@ -322,7 +322,7 @@ mod tests {
             DeviceWorkers::new::<Error>(Opening::of(Devices::AllGpus, ready), || Ok(0)).expect("devices")
         };
         let threads = StageThreads { readers: 4, writers: 4 };
-        // The test covers both cases: the second device is ready, or it is still being opened.
+        // The test accepts both orders of events: the second device is ready already, or it is still being opened.
         for mut workers in [of().all().expect("devices"), of()] {
             let workers = workers.last_device();
             assert_eq!(workers.idle(), 2);

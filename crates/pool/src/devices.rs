@@ -53,11 +53,11 @@ impl Devices {
         Some(last.saturating_add(1))
     }
 
-    /// The devices one by one; for `auto` all GPUs, or the CPU if there is none.
+    /// The devices one by one. `auto` stands for all GPUs, or for the CPU if there is no GPU.
     fn all(&self) -> Result<Vec<DeviceChoice>, Error> {
         let gpus = || gpus().map(|gpus| gpus.iter().map(Description::choice).collect::<Vec<_>>());
         match self {
-            // A single GPU may turn out to be unusable; `auto` handles that case itself.
+            // If there is a single GPU, `auto` itself replaces an unusable GPU by the CPU.
             Devices::One(DeviceChoice::Auto) => Ok(match gpus() {
                 Ok(gpus) if gpus.len() > 1 => gpus,
                 _ => vec![DeviceChoice::Auto],
@@ -100,7 +100,8 @@ pub fn open(devices: &Devices, workers: Option<usize>) -> Result<Opening, Error>
     begin(devices, workers, Devices::all, DeviceChoice::open, Opened::beside)
 }
 
-/// As [`open`], by a function that may give a device that is open already. The function is called for every worker.
+/// Starts opening the devices as [`open`] does, by a function that may return a device that is already open. The
+/// function is called for every worker.
 ///
 /// # Errors
 /// A thread that cannot be started.
@@ -130,7 +131,7 @@ fn begin(
 ) -> Result<Opening, Error> {
     let (devices, (to_ready, ready)) = (asked.clone(), unbounded());
     let opening = in_background("opening devices", move || {
-        // Returns false after the receiver has been dropped.
+        // Sending fails (false) if the receiver has been dropped.
         let tell = |ready| to_ready.send(ready).is_ok();
         let all = choose(&devices).and_then(|choices| {
             // All devices are checked for existence before the first is opened.
@@ -179,14 +180,15 @@ fn open_all(
     }
 }
 
-/// Makes the workers of an open device, all but the first by `again`; `others` more devices are still to be opened.
+/// Makes the workers of an open device. The first worker uses the device's handle, and `again` makes a handle for each
+/// further worker. `others` more devices are still to be opened.
 fn open_one(
     first: Opened,
     again: impl Fn(&Opened) -> Result<Opened, RegisterError>,
     others: usize,
     workers: Option<usize>,
 ) -> Result<Ready, Error> {
-    // Known only after opening: `auto` may have chosen the CPU.
+    // The number of workers depends on whether `auto` has chosen the CPU, which is known only after opening.
     let usual = if first.device.is_gpu() { USUAL_WORKERS } else { 1 };
     let mut all = vec![first];
     for _ in 1..workers.unwrap_or(usual) {
@@ -221,15 +223,15 @@ impl Opening {
         self.ready = never();
     }
 
-    /// The channel of opened devices; it closes after the last device.
+    /// The channel of opened devices. The channel closes after the last device.
     pub fn ready(&self) -> &Receiver<Result<Ready, Error>> {
         &self.ready
     }
 }
 
 impl Drop for Opening {
-    /// Stops opening further devices and waits for the device being opened: a program must not end while a driver
-    /// starts.
+    /// Stops opening further devices and waits for the device that is being opened: the program must not end while a
+    /// driver starts.
     fn drop(&mut self) {
         self.ready = never();
         self.opening.take().into_iter().for_each(wait_for);
@@ -295,7 +297,7 @@ mod tests {
     use super::*;
 
     impl Opening {
-        /// Test devices that count as just opened.
+        /// Devices of a test, as if they had just been opened.
         pub(crate) fn of(asked: Devices, ready: Vec<Ready>) -> Opening {
             let (to_ready, all) = unbounded();
             ready.into_iter().for_each(|ready| to_ready.send(Ok(ready)).expect("the other end is here"));
@@ -341,10 +343,11 @@ mod tests {
         assert_eq!(all(Devices::Several(vec![2, 0])), [DeviceChoice::Cuda(2), DeviceChoice::Cuda(0)]);
     }
 
-    /// For each device: number of workers, number of workers to come, and why there are no workers; or the error.
+    /// A description of each device: number of workers, number of workers to come, and why there are no workers; or the
+    /// error.
     type Told = Result<(usize, usize, Option<String>), String>;
 
-    /// What is reported for three GPUs if the second cannot be opened.
+    /// Three GPUs of which the second cannot be opened.
     fn three_but_the_second(auto: bool) -> Vec<Told> {
         let choices = [0, 1, 2].map(DeviceChoice::Cuda);
         let open = |choice: DeviceChoice, others| match choice {

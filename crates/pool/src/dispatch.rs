@@ -47,10 +47,10 @@ struct Done {
 /// Interval at which a worker that leaves the next job to another place checks again.
 const CHECK_EVERY: Duration = Duration::from_millis(2);
 
-/// Handle of a thread that offers jobs.
+/// Handle of a reading thread, which offers jobs.
 pub struct Giver<'a, Job>(&'a Dispatch<Job>);
 
-/// Handle of a worker that takes jobs, at a place.
+/// Handle of a worker, which takes jobs. The worker belongs to a place (device).
 pub struct Taker<'a, Job> {
     dispatch: &'a Dispatch<Job>,
     place: usize,
@@ -59,7 +59,7 @@ pub struct Taker<'a, Job> {
 }
 
 impl<Job> Dispatch<Job> {
-    /// A dispatcher of `all` jobs, offered by `givers` threads.
+    /// A dispatcher of `all` jobs, which `givers` threads offer.
     pub fn new(all: usize, givers: usize) -> Dispatch<Job> {
         let state = State {
             offered: VecDeque::new(),
@@ -74,12 +74,12 @@ impl<Job> Dispatch<Job> {
         Dispatch { state: Mutex::new(state), change: Condvar::new() }
     }
 
-    /// A handle for offering jobs. All must be created before the first is dropped.
+    /// A handle for offering jobs. All these handles must be created before the first is dropped.
     pub fn giver(&self) -> Giver<'_, Job> {
         Giver(self)
     }
 
-    /// A handle for taking jobs. The first must be created before any job is offered.
+    /// A handle for taking jobs at this place. The first handle must be created before any job is offered.
     pub fn taker(&self, place: usize) -> Taker<'_, Job> {
         let mut state = self.state();
         state.takers += 1;
@@ -109,18 +109,19 @@ impl<Job> State<Job> {
         if self.all - self.taken >= self.takers || self.done.jobs == 0 {
             return self.places.values().all(|other| other.asking == 0 || other.busy.len() >= own.busy.len());
         }
-        // One time is used for all places: otherwise a place evaluated later would seem to have less work left.
+        // One time is used for all places. With several readings of the clock, a place that is evaluated later would
+        // seem to have less remaining work.
         let (usual, now) = (self.usual(), Instant::now());
         let left = own.left(usual, now);
         self.places.values().all(|other| other.left(usual, now) >= left)
     }
 
-    /// The mean duration of a finished job.
+    /// The mean duration of a finished job; `None` if no job is finished.
     fn usual(&self) -> Duration {
         self.done.time / self.done.jobs.max(1)
     }
 
-    /// Records the end of a job.
+    /// Records that the worker's job has ended.
     fn end(&mut self, place: usize, began: Option<Instant>) {
         let Some(began) = began else { return };
         let busy = &mut self.place(place).busy;
@@ -131,7 +132,7 @@ impl<Job> State<Job> {
 }
 
 impl Place {
-    /// Expected time until the jobs of this place are done, if each takes the mean duration.
+    /// Expected time until the current jobs of this place are done, if each job takes the mean duration.
     fn left(&self, usual: Duration, now: Instant) -> Duration {
         self.busy.iter().map(|began| usual.saturating_sub(now.saturating_duration_since(*began))).sum()
     }
@@ -232,7 +233,7 @@ mod tests {
                     go_on
                 })
                 .collect();
-            // All workers must wait before the first job is offered; otherwise the first to ask takes it.
+            // All workers must wait before the first job is offered; otherwise the first worker to ask takes the job.
             while dispatch.state().places.values().map(|place| place.asking).sum::<usize>() < 4 {
                 std::thread::yield_now();
             }

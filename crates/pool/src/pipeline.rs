@@ -13,15 +13,16 @@ use super::Error;
 use super::dispatch::Dispatch;
 use super::spawn::Spawner;
 
-/// Most workers of one device. Four keep a GPU busy; each further worker takes memory and three more threads.
+/// Largest number of workers on one device. Four keep a GPU busy; each further worker takes memory and three more
+/// threads.
 pub const MOST_WORKERS: usize = 64;
 
 /// Numbers of threads for reading and writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StageThreads {
-    /// Jobs read in parallel.
+    /// Number of threads that read, and so of jobs that are read at the same time.
     pub readers: usize,
-    /// Jobs written in parallel.
+    /// Number of threads that write, and so of jobs that are written at the same time.
     pub writers: usize,
 }
 
@@ -32,7 +33,7 @@ impl StageThreads {
         StageThreads { readers: workers, writers: 2 * workers + 1 }
     }
 
-    /// Most jobs in memory at once.
+    /// Largest number of jobs in memory at the same time.
     pub fn most_jobs(self, workers: usize) -> usize {
         self.readers + workers + self.writers
     }
@@ -58,7 +59,7 @@ pub trait Workers: Sync {
     /// If a worker cannot start. Then no further job begins; jobs that have begun are finished.
     fn later(&self, late: &Late<'_, Self::Worker>) -> Result<(), Self::Error>;
 
-    /// Takes back a worker that has no more work.
+    /// Takes back a worker for which no job is left.
     fn give_back(&self, worker: Self::Worker);
 }
 
@@ -158,7 +159,7 @@ where
                 let (reading, started) = (reading.clone(), started.clone());
                 let work = move || {
                     let _ = started.recv();
-                    // If the next stage has ended because a thread panicked, this stage ends as well.
+                    // If the next stage has ended because a thread has panicked, this stage ends as well.
                     while next().is_some_and(|job| giver.give(read(job))) {}
                     drop(reading);
                 };
@@ -204,13 +205,13 @@ mod tests {
         Pool(#[from] Error),
     }
 
-    /// Test workers. One more worker starts, or fails to start, after a number of jobs.
+    /// Workers for tests. One further worker starts, or fails to start, after a number of jobs.
     #[derive(Default)]
     struct Shift {
         there: usize,
         late: Option<(usize, bool)>,
         done: AtomicUsize,
-        /// Whether the late worker has done a job, or failed to start.
+        /// Whether the late worker has finished a job, or has failed to start.
         settled: AtomicBool,
         left: Mutex<Vec<usize>>,
     }
@@ -253,8 +254,8 @@ mod tests {
             self.run_by(&Spawner::default(), jobs)
         }
 
-        /// Runs `jobs` jobs and returns the worker of each finished job. No worker goes on until the late worker has
-        /// settled.
+        /// Runs `jobs` jobs and returns the worker of each finished job. Other workers wait until the late worker has
+        /// finished a job or failed to start.
         fn run_by(&self, spawner: &Spawner, jobs: u32) -> (Vec<usize>, Result<(), Failure>) {
             let compute = |worker: &mut usize, _: u32| {
                 std::thread::sleep(Duration::from_micros(500));
@@ -306,7 +307,8 @@ mod tests {
             assert!(matches!(result, Err(Failure::Pool(Error::Thread { .. }))), "{threads}: {result:?}");
             assert_eq!((of.len(), shift.done.into_inner()), (0, 0), "{threads}");
         }
-        // The late worker's thread fails to start: jobs that have begun are finished.
+        // The thread of the late worker cannot be started: jobs that have begun are finished, and no further job
+        // begins.
         let shift = Shift::with(2, Some((4, true)));
         let (of, result) = shift.run_by(&Spawner::limited_to(ALL), 1000);
         assert!(matches!(result, Err(Failure::Pool(Error::Thread { .. }))), "{result:?}");
@@ -315,7 +317,7 @@ mod tests {
         assert!(result.is_ok() && of.len() == 20);
     }
 
-    /// A job that counts how many jobs exist.
+    /// A job that counts the jobs that exist at the same time.
     struct Held(u32, Arc<AtomicUsize>);
 
     impl Drop for Held {

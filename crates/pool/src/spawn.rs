@@ -12,13 +12,14 @@ pub struct Spawner {
 }
 
 impl Spawner {
-    /// Starts at most `threads` threads, as if a limit of the system were reached then.
+    /// For tests: starts at most `threads` threads, and then fails as if a limit of the system were reached.
     #[cfg(test)]
     pub fn limited_to(threads: usize) -> Spawner {
         Spawner { left: Some(threads.into()) }
     }
 
-    /// Starts a thread of a scope; `purpose` names it. If the thread cannot be started, `work` is dropped.
+    /// Starts a thread of a scope. `purpose` is the thread's purpose in error messages. If the thread cannot be
+    /// started, `work` is dropped.
     pub fn spawn<'scope, T: Send + 'scope>(
         &self,
         scope: &'scope Scope<'scope, '_>,
@@ -44,8 +45,8 @@ impl Spawner {
     }
 }
 
-/// Starts a thread that outlives the caller's scope; `purpose` names it. If the thread cannot be started, `work` is
-/// dropped.
+/// Starts a thread that may live longer than the caller's scope. `purpose` is the thread's purpose in error messages.
+/// If the thread cannot be started, `work` is dropped.
 ///
 /// # Errors
 /// If the system cannot start another thread.

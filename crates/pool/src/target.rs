@@ -1,4 +1,4 @@
-//! The fixed side of many registrations.
+//! The fixed side (image, channels and masks) of many registrations.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,13 +27,13 @@ impl Target {
         self.number
     }
 
-    /// GPU memory that a registration of `moving` to this target takes while it runs, bytes. If the image of `moving` is on
-    /// the device, the next moving image is read to the device meanwhile.
+    /// GPU memory that a registration of `moving` to this target needs while it runs, bytes. If the image of `moving`
+    /// is in GPU memory, room for the next moving image is included, which is uploaded during the registration.
     pub(crate) fn device_bytes(&self, moving: &Side, device: &Device) -> u64 {
         self.options.device_bytes(&Grids::of([&self.side, moving])) + 2 * moving.held_bytes(device)
     }
 
-    /// GPU memory that the prepared side keeps between registrations, bytes.
+    /// GPU memory that the prepared fixed side occupies between registrations, bytes.
     pub(crate) fn prepared_device_bytes(&self, device: &Device) -> u64 {
         self.options.prepared_device_bytes(&Grids::of([&self.side, &self.side])) + self.side.held_bytes(device)
     }

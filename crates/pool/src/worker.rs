@@ -11,9 +11,9 @@ use crate::{MemoryBudget, MemoryShare, Target};
 /// Runs registrations on one device, one at a time.
 pub struct Worker {
     device: Device,
-    /// The fixed side that this worker prepared last, with the number of its target.
+    /// The fixed side that this worker has prepared last, with the number of its target.
     prepared: Option<(u64, Fixed)>,
-    /// For a GPU: its memory, and the share that the prepared side holds.
+    /// For a GPU: the memory budget of the GPU, and the bytes that the prepared fixed side occupies.
     memory: Option<DeviceMemory>,
 }
 
@@ -58,7 +58,7 @@ impl Worker {
         }
     }
 
-    /// Prepares the fixed side of a target, which the first registration to it would do otherwise.
+    /// Prepares the fixed side of a target before the first registration to this target needs it.
     ///
     /// # Errors
     /// Those of [`Fixed::new`]; a GPU with too little memory.
@@ -66,8 +66,8 @@ impl Worker {
         self.with_prepared(target, 0, |_| Ok(()))
     }
 
-    /// Registers a moving side. The result does not depend on which worker of a kind of device computes it, nor on
-    /// the worker's earlier work.
+    /// Registers a moving side to a target. The result does not depend on the worker's earlier work, and is the same on
+    /// all devices of one kind.
     ///
     /// # Errors
     /// Those of [`antsreg_register::register`]; a GPU with too little memory.
@@ -110,7 +110,8 @@ impl Worker {
         self.device.run(task)
     }
 
-    /// Calls `work` with the device, within `bytes` of a GPU's memory. A prepared side may be released for that.
+    /// Calls `work` with the device while `bytes` of the GPU's memory are reserved. A prepared fixed side may be
+    /// released for this.
     ///
     /// # Errors
     /// Those of the work; a GPU with too little memory.
@@ -123,7 +124,7 @@ impl Worker {
         work(&self.device)
     }
 
-    /// Calls `work` with the prepared side of a target, within `bytes` of a GPU's memory.
+    /// Calls `work` with the prepared fixed side of a target while `bytes` of the GPU's memory are reserved.
     fn with_prepared<T, E: From<Error>>(
         &mut self,
         target: &Arc<Target>,
@@ -131,7 +132,8 @@ impl Worker {
         work: impl FnOnce(&Fixed) -> Result<T, E>,
     ) -> Result<T, E> {
         if !self.has_prepared(target) {
-            // The old side is released before the next is prepared, because the memory may not suffice for both.
+            // The previous fixed side is released before the next is prepared, because the memory may not suffice for
+            // both.
             self.release_prepared();
         }
         let share = self.reserve(target, bytes)?;
@@ -156,9 +158,9 @@ impl Worker {
         self.prepared.as_ref().is_some_and(|(number, _)| *number == target.number())
     }
 
-    /// Takes the memory of a registration, and of the prepared side if it is not prepared yet. If too little is free,
-    /// the prepared side is released before waiting. Otherwise two workers, each holding a prepared side, could wait
-    /// for each other.
+    /// Reserves the memory of a registration, and of the prepared fixed side if this worker has not prepared it yet. If
+    /// too little memory is free, the prepared side is released before waiting. Otherwise two workers, each with a
+    /// prepared side, could wait for each other.
     fn reserve(&mut self, target: &Target, bytes: u64) -> Result<Option<MemoryShare>, Error> {
         let Some(memory) = &self.memory else { return Ok(None) };
         let prepared = target.prepared_device_bytes(&self.device);
@@ -170,7 +172,7 @@ impl Worker {
         self.wait_for(bytes + prepared)
     }
 
-    /// Takes `bytes` of GPU memory; releases the prepared side if necessary.
+    /// Reserves `bytes` of GPU memory; releases the prepared fixed side if necessary.
     fn take(&mut self, bytes: u64) -> Result<Option<MemoryShare>, Error> {
         let Some(memory) = &self.memory else { return Ok(None) };
         if let Some(share) = memory.budget.try_take(bytes) {

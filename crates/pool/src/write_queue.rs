@@ -28,7 +28,7 @@ pub struct WriteQueue<'a, E> {
 
 struct State<'a, E> {
     waiting: VecDeque<(usize, Task<'a, E>)>,
-    /// Number of tasks that have been added.
+    /// Number of tasks that have been added to the queue.
     added: usize,
     /// The records of finished tasks, by task number; `None` for a task that failed.
     records: BTreeMap<usize, Option<Record<'a, E>>>,
@@ -38,16 +38,17 @@ struct State<'a, E> {
     recording: bool,
     /// The first failure of a task, until it is returned to the caller.
     failed: Option<E>,
-    /// Whether a failure has been returned. Later failures are consequences of the first, or add nothing.
+    /// Whether a failure has been returned to the caller. Later failures are not stored, because most are consequences
+    /// of the first.
     told: bool,
-    /// The first panic.
+    /// The first panic in a task or a record.
     panicked: Option<Panic>,
-    /// Until this time no task begins, while a [`Pause`] exists.
+    /// While a [`Pause`] exists, no task begins before this time.
     paused: Option<Instant>,
     closed: bool,
 }
 
-/// While this guard exists, no further task begins.
+/// A guard that pauses the queue: while it exists, no further task begins.
 pub struct Pause<'q, 'a, E>(&'q WriteQueue<'a, E>);
 
 impl<'a, E: From<Error> + Send> WriteQueue<'a, E> {
@@ -137,7 +138,7 @@ impl<'a, E: From<Error> + Send> WriteQueue<'a, E> {
     /// Returns the first error of a task so far, without waiting for other tasks.
     ///
     /// # Errors
-    /// As for [`WriteQueue::settle`].
+    /// The first failure of a task or a record, unless it was returned before.
     pub fn check(&self) -> Result<(), E> {
         self.state().tell()
     }
@@ -151,7 +152,7 @@ impl<'a, E: From<Error> + Send> WriteQueue<'a, E> {
         }
     }
 
-    /// Runs a task or a record. Its error or panic is stored: if the thread ended here, the other threads would wait
+    /// Runs a task or a record and stores its error or panic. If the thread ended instead, the other threads would wait
     /// for ever.
     fn run<T>(&self, task: impl FnOnce() -> Result<T, E>) -> Option<T> {
         match catch_unwind(AssertUnwindSafe(task)) {
@@ -166,7 +167,7 @@ impl<'a, E: From<Error> + Send> WriteQueue<'a, E> {
         None
     }
 
-    /// Runs the records that are next in order, unless another thread is doing so.
+    /// Runs the records of finished tasks in order, unless another thread is doing so.
     fn record(&self) {
         let mut state = self.state();
         while !state.recording {
@@ -208,7 +209,7 @@ impl<'a, E> WriteQueue<'a, E> {
 }
 
 impl<E> State<'_, E> {
-    /// Returns the stored failure.
+    /// Returns the stored failure, once.
     fn tell(&mut self) -> Result<(), E> {
         let Some(error) = self.failed.take() else { return Ok(()) };
         self.told = true;
@@ -279,7 +280,7 @@ mod tests {
         with(4, 100, |queue| {
             for number in 0..40 {
                 queue.push(move || {
-                    // In this test every fourth task is slow.
+                    // Every fourth task is slow, so that tasks end in another order than they were added.
                     std::thread::sleep(Duration::from_micros(if number % 4 == 0 { 3000 } else { 100 }));
                     done.fetch_add(1, Ordering::SeqCst);
                     Ok(move || {
@@ -314,7 +315,7 @@ mod tests {
             drop(pause);
             queue.settle()?;
             assert_eq!(done.load(Ordering::SeqCst), 5);
-            // The pause also ends by itself.
+            // The pause must end by itself after 0.2 s.
             let _pause = queue.pause_for(Duration::from_millis(1));
             queue.push(|| Ok(|| Ok(())));
             queue.settle()

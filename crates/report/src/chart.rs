@@ -8,7 +8,7 @@ use crate::Error;
 
 /// Size of a chart, pixels.
 const SIZE: (u32, u32) = (460, 260);
-/// Size of a strip of dots, pixels.
+/// Size of a strip plot of dots, pixels.
 const STRIP_SIZE: (u32, u32) = (460, 110);
 /// Colour of text; `style.css` overrides the colour on a page.
 const INK: RGBColor = RGBColor(16, 17, 18);
@@ -55,7 +55,7 @@ pub fn curves(chart: &Curves) -> Result<String, Error> {
     drawn(SIZE, |area| draw(area, chart))
 }
 
-/// Histograms of intensities from black (0) to white (1) as SVG, each under its name.
+/// Draws histograms of intensities from black (0) to white (1) as SVG. Each histogram has a name in the legend.
 ///
 /// # Errors
 /// A chart that cannot be drawn.
@@ -82,7 +82,8 @@ pub(crate) fn drawn(
     Ok(svg)
 }
 
-/// Values as dots on a line, as SVG. Each value has the name of its member and whether it is an outlier; outliers are labelled.
+/// Draws values as dots along a line, as SVG. Each value has the name of its member of the group, and whether it is an
+/// outlier; outliers are labelled.
 ///
 /// # Errors
 /// A chart that cannot be drawn.
@@ -119,7 +120,7 @@ pub(crate) fn strip(values: &[(&str, f64, bool)]) -> Result<String, Error> {
     })
 }
 
-/// Number of decimals at which the labels of a range differ.
+/// Number of decimals that the labels of an axis with this range need.
 fn decimals(range: f64) -> usize {
     if range > 5.0 { 0 } else { (1.0 - range.log10()).ceil().clamp(0.0, 6.0) as usize }
 }

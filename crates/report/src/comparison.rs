@@ -1,4 +1,4 @@
-//! The page of one result: a registered image beside its reference.
+//! The HTML page of one result: a registered image next to its reference image.
 
 use askama::Template;
 
@@ -10,11 +10,12 @@ use crate::{Error, Facts, Pictures, stretch};
 pub struct ComparisonPage<'a> {
     /// Texts and figures of the page.
     pub facts: &'a Facts,
-    /// Pictures of the page.
+    /// Pictures of the image and its reference.
     pub pictures: &'a Pictures,
-    /// Names of the reference, of the image before and of the image after registration.
+    /// Names on the page of three images: the reference, the image before registration, and the image after
+    /// registration.
     pub names: [&'a str; 3],
-    /// Charts that the page shows.
+    /// Charts of the page.
     pub charts: &'a [Chart],
 }
 
@@ -25,11 +26,11 @@ pub struct Chart {
     pub title: String,
     /// The chart as SVG.
     pub svg: String,
-    /// How to read the chart.
+    /// A note that explains how to read the chart.
     pub note: String,
 }
 
-/// A page as a file.
+/// A finished page.
 #[derive(Debug, Clone)]
 pub struct Page {
     /// HTML text of the page.
@@ -72,7 +73,7 @@ struct Contents<'a> {
     grid_mm: Option<f64>,
     names: [&'a str; 3],
     charts: &'a [Chart],
-    /// The colours of the stretch, from the lowest to the highest.
+    /// Colour scale of the Jacobian determinants, from compression to expansion.
     scale: String,
     factor: f64,
 }

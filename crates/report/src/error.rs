@@ -1,6 +1,6 @@
-//! Why a page cannot be made.
+//! Errors of the making of a page.
 
-/// Why a page cannot be made.
+/// The reason why a page cannot be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -14,6 +14,6 @@ pub enum Error {
     #[error("a picture of the page could not be encoded: {0}")]
     Picture(#[from] png::EncodingError),
     /// A template could not be filled in.
-    #[error("the page could not be put together: {0}")]
+    #[error("the template of the page could not be filled in: {0}")]
     Template(#[from] askama::Error),
 }

@@ -1,13 +1,13 @@
-//! Texts and figures of a page.
+//! Texts and figures that a page shows.
 
-/// Texts and figures of a page.
+/// Texts and figures that a page shows.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
     /// Title of the page, such as `sub-01 onto the template`.
     pub title: String,
     /// Line below the title: the method and its settings.
     pub subtitle: String,
-    /// The most important figures, each as value and description.
+    /// The most important figures of the result, each as value and description.
     pub highlights: Vec<[String; 2]>,
     /// Warnings about the result.
     pub warnings: Vec<String>,
@@ -15,11 +15,11 @@ pub struct Facts {
     pub sections: Vec<Section>,
     /// The command line that gave the result.
     pub command: String,
-    /// Files that were read and written.
+    /// Files that were read and written for the result.
     pub files: Vec<File>,
     /// Longer texts, shown on request, each as title and text.
     pub details: Vec<[String; 2]>,
-    /// Name and version of the program.
+    /// Name and version of the program that made the page.
     pub program: String,
 }
 

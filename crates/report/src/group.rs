@@ -1,4 +1,5 @@
-//! The page of many results: a table with marked outliers, small pictures, distributions, and fields for verdicts.
+//! The page of many results: a table with marked outliers, small pictures, distributions of measures, and form fields
+//! for verdicts.
 
 use askama::Template;
 
@@ -6,14 +7,15 @@ use crate::chart::strip;
 use crate::robust::robust_z;
 use crate::{Chart, Error, Facts, Page};
 
-/// A value this number of robust standard deviations from the median is an outlier (Iglewicz and Hoaglin 1993).
+/// A value is an outlier if its distance from the median is at least this number of robust standard deviations
+/// (Iglewicz and Hoaglin 1993).
 const OUTLIER: f64 = 3.5;
-/// Smallest number of values for which outliers are marked.
+/// Outliers are marked only if at least this number of values exists.
 const LEAST: usize = 5;
 /// Largest total size of all small pictures of a page, bytes.
 const PICTURE_BYTES: usize = 1_500_000;
 
-/// Which values of a measure are bad.
+/// Which values of a measure are outliers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Worse {
     /// Low values.
@@ -24,20 +26,20 @@ pub enum Worse {
     Either,
 }
 
-/// A measure that every member may have.
+/// A measure by which the members of the group are compared.
 #[derive(Debug, Clone)]
 pub struct Measure {
     /// Name of the measure.
     pub name: String,
     /// Description of the measure.
     pub note: String,
-    /// Decimals that are shown.
+    /// Number of decimals that the table shows.
     pub decimals: usize,
     /// Which values are outliers.
     pub worse: Worse,
 }
 
-/// One result of the group.
+/// One member of the group, such as a subject, with its result.
 #[derive(Debug, Clone, Default)]
 pub struct Member {
     /// Name of the member.
@@ -46,7 +48,7 @@ pub struct Member {
     pub status: String,
     /// The reason if the member has no result.
     pub failure: Option<String>,
-    /// Path of the member's own page, relative to the folder of the group's page.
+    /// Path of the page about this member alone, relative to the folder of the group's page.
     pub page: Option<String>,
     /// A small picture of the result, as a `data:` address.
     pub thumbnail: Option<String>,
@@ -56,7 +58,7 @@ pub struct Member {
     pub warnings: Vec<String>,
 }
 
-/// The page of many results.
+/// The contents of a page about many results.
 #[derive(Debug, Clone, Copy)]
 pub struct GroupPage<'a> {
     /// Texts and figures of the page. Failures and outliers of members are added to the warnings.
@@ -129,7 +131,7 @@ fn is_outlier(z: f64, worse: Worse) -> bool {
     }
 }
 
-/// Adds pictures to rows up to the limit of bytes; rows with warnings or outliers come first.
+/// Adds small pictures to the rows of the table, up to the limit of bytes. Rows with warnings or outliers come first.
 fn show_pictures(rows: &mut [Row]) {
     let mut order: Vec<usize> = (0..rows.len()).collect();
     order.sort_by_key(|n| !rows[*n].is_marked());
@@ -145,7 +147,7 @@ fn show_pictures(rows: &mut [Row]) {
     }
 }
 
-/// A row of the table.
+/// A row of the table, for one member of the group.
 struct Row<'a> {
     member: &'a Member,
     cells: Vec<Cell>,
@@ -165,12 +167,12 @@ impl Row<'_> {
     }
 }
 
-/// A value in the table.
+/// A cell of the table: one measure of one member.
 struct Cell {
     text: String,
-    /// The value as text, for sorting; empty if the member has none.
+    /// The value as text by which the table is sorted; empty if the member has no value.
     sort: String,
-    /// The robust z score as text.
+    /// The robust z score of the value as text.
     z: String,
     outlying: bool,
 }
@@ -233,7 +235,7 @@ mod tests {
         let html = page(&members, Worse::Low);
         assert!(html.contains("s&#60;5&#62; is unusual: correlation 0.20"));
         assert_eq!(html.matches("class=\"outlier\"").count(), 1);
-        // The limit allows three pictures; the outlier is the last of six members.
+        // The limit allows three pictures for six members. The last member is an outlier and must get a picture.
         assert_eq!(html.matches("src=\"data:,").count(), 3);
         let row = html.split("<tr").find(|row| row.contains("s&#60;5&#62;</")).expect("a row");
         assert!(row.contains("src=\"data:,"));

@@ -1,4 +1,4 @@
-//! Draws the image of a regular grid of lines under a warp, on a slice.
+//! Draws a regular grid of lines after it was deformed by a warp, on a slice.
 
 use antsreg_core::DisplacementField;
 use nalgebra::{Matrix3, Point3};
@@ -7,12 +7,12 @@ use crate::Error;
 use crate::outline::{level_lines, path};
 use crate::views::Slice;
 
-/// Number of lattice lines along the longer side of a slice.
+/// Number of grid lines along the longer side of a slice.
 const LINES: f64 = 18.0;
-/// Distance between the pixels at which the warp is read, pixels.
+/// The warp is evaluated once for each square of this number of pixels in width and height.
 const STRIDE: usize = 2;
 
-/// The distance between lines, mm: a round number.
+/// Distance between the grid lines for this slice, rounded up to a round number of mm.
 pub fn line_distance(slice: &Slice) -> f64 {
     let [width, height, _] = slice.grid.shape;
     let wanted = width.max(height) as f64 * slice.grid.spacing[0] / LINES;
@@ -23,16 +23,16 @@ pub fn line_distance(slice: &Slice) -> f64 {
         .unwrap_or(wanted)
 }
 
-/// What a warp does to the pixels of a slice, row by row; [`coarse`] tells how many are read.
+/// The values of a warp on a slice, row by row. The number of evaluated points follows from [`coarse`].
 pub struct Warped {
-    /// Where the warp takes each pixel, RAS mm.
+    /// The point to which the warp maps each evaluated point, RAS mm.
     points: Vec<Point3<f64>>,
-    /// The determinant of the Jacobian of x + u(x) at each pixel, u being trilinear between voxels.
+    /// The Jacobian determinant of x + u(x) at each evaluated point; u is the warp, trilinear between its voxels.
     pub determinants: Vec<f64>,
 }
 
 impl Warped {
-    /// Reads a warp at the pixels of a slice.
+    /// Evaluates a warp on a slice.
     pub fn read(field: &DisplacementField, slice: &Slice) -> Warped {
         let sampler = field.sampler();
         let read = |point: Point3<f64>| {
@@ -43,7 +43,8 @@ impl Warped {
         Warped { points, determinants }
     }
 
-    /// The lines on the slice: where the warped coordinates along its sides are whole multiples of `distance` mm.
+    /// The deformed grid lines as an SVG path: on each line a coordinate of the warped points, along a side of the
+    /// slice, is a multiple of `distance` mm.
     pub fn lattice(&self, slice: &Slice, distance: f64) -> Result<String, Error> {
         let grid = &slice.grid;
         let size = coarse(grid.shape);
@@ -66,7 +67,7 @@ pub fn coarse([width, height, _]: [usize; 3]) -> [usize; 2] {
     [width.div_ceil(STRIDE), height.div_ceil(STRIDE)]
 }
 
-/// World positions of the evaluated pixels, row by row: each is the middle of a square of pixels.
+/// World positions (RAS mm) of the evaluated points, row by row. Each is the middle of a square of pixels.
 fn pixels(slice: &Slice) -> impl Iterator<Item = Point3<f64>> {
     let [width, height] = coarse(slice.grid.shape);
     let to_world = slice.grid.voxel_to_world();

@@ -1,6 +1,6 @@
 //! Links between pages: addresses of files, and the small picture in the head of a page.
 
-/// HTML before and after the address of the page's icon (favicon).
+/// HTML before and after the address (URL) of the page's icon (favicon).
 const BEFORE: &str = "<meta name=\"thumbnail\" content=\"";
 
 /// The small picture in the head of a page, as a `data:` address.
@@ -24,7 +24,7 @@ pub fn link_to(path: &str) -> String {
             _ => link.push_str(&format!("%{byte:02X}")),
         }
     }
-    // A colon is encoded, so that no file name is taken for a URL with a scheme.
+    // A colon in a file name is encoded, so that the name is not read as a URL with a scheme.
     link
 }
 

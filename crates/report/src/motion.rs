@@ -9,10 +9,10 @@ use crate::{Chart, Error, Facts, Page};
 /// Largest number of rows and of columns of a carpet plot.
 const ROWS: usize = 300;
 const COLUMNS: usize = 1200;
-/// Standard deviations above and below the mean that are shown.
+/// Range of the grey scale of a carpet plot, in standard deviations above and below the mean.
 const DEVIATIONS: f32 = 2.0;
 
-/// The page of a motion correction.
+/// The contents of a page about a motion correction.
 #[derive(Debug, Clone, Copy)]
 pub struct MotionPage<'a> {
     /// Texts and figures of the page.
@@ -25,7 +25,7 @@ pub struct MotionPage<'a> {
     pub carpet: &'a str,
 }
 
-/// What the template of the page reads.
+/// Data that the HTML template of the page uses.
 #[derive(Template)]
 #[template(path = "motion.html")]
 struct Contents<'a> {
@@ -44,9 +44,9 @@ pub fn motion_page(page: &MotionPage) -> Result<Page, Error> {
     Ok(Page { html: Contents { facts, pictures, charts, carpet }.render()? })
 }
 
-/// The carpet plot (Power 2017, NeuroImage 154:150) of the intensities of voxels over time, all of one length, as a picture in a
-/// `data:` address. The mean and the standard deviation of each voxel are taken out; voxels next to each other share a row
-/// where there are many.
+/// Draws the carpet plot (Power 2017, NeuroImage 154:150): intensities of voxels (rows) over time (columns), as a
+/// picture in a `data:` address. `courses` has the intensities of each voxel over time, all of the same length. Each
+/// voxel is standardised to mean 0 and standard deviation 1. If there are many voxels, adjacent voxels share a row.
 ///
 /// # Errors
 /// A picture that cannot be drawn.
@@ -68,7 +68,7 @@ pub fn carpet(courses: &[Vec<f32>]) -> Result<String, Error> {
     Indexed::grey(&picture, (-DEVIATIONS, DEVIATIONS)).address()
 }
 
-/// The values less their mean, in units of their standard deviation; zeros where all are equal.
+/// Standardises values to mean 0 and standard deviation 1. The result is zero if all values are equal.
 fn standardised(course: &[f32]) -> impl Iterator<Item = f32> {
     let count = course.len().max(1) as f32;
     let mean = course.iter().sum::<f32>() / count;

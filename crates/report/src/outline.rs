@@ -1,4 +1,4 @@
-//! Lines of equal value on slices, as SVG paths in pixels.
+//! Contour lines (lines of equal value) on slices, as SVG paths in pixels.
 
 use std::fmt::Write;
 
@@ -15,7 +15,8 @@ const MOST_POINTS: usize = 1500;
 /// A point, pixels; the middle of the first pixel is at (½, ½).
 type Point = [f64; 2];
 
-/// The outline of the region that is brighter than a threshold, smoothed over neighbouring pixels.
+/// The outline of the region of a slice that is brighter than a threshold, as an SVG path. The slice is smoothed over
+/// neighbouring pixels before.
 pub fn outline(slice: &Volume, threshold: f32) -> Result<String, Error> {
     let size = [slice.grid.shape[0], slice.grid.shape[1]];
     let mut lines = level_lines(&smoothed(&slice.voxels, size), size, &[f64::from(threshold)])?;
@@ -28,7 +29,7 @@ pub fn outline(slice: &Volume, threshold: f32) -> Result<String, Error> {
     Ok(path(&lines, 1.0))
 }
 
-/// Lines at which values on a grid of pixels equal one of the thresholds, without the parts along the edge.
+/// Contour lines at the given values on a grid of pixels, without the parts along the edge of the grid.
 pub fn level_lines(
     values: &[f64],
     [width, height]: [usize; 2],

@@ -8,7 +8,7 @@ use crate::slices::Slices;
 use crate::views::{View, views};
 use crate::{Error, thumbnail};
 
-/// Size of an overview.
+/// Size of the pictures in an overview.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Overview {
     /// As large as the slices of a page.
@@ -17,7 +17,7 @@ pub enum Overview {
     Small,
 }
 
-/// The middle slices of an image as a picture, in a `data:` address.
+/// Draws the middle slices of an image as one picture in a `data:` address.
 ///
 /// # Errors
 /// A picture that cannot be drawn.

@@ -20,7 +20,7 @@ pub struct Indexed {
 }
 
 impl Indexed {
-    /// A slice in shades of grey.
+    /// Makes a picture of a slice in shades of grey. `range` has the intensities of black and white.
     pub fn grey(slice: &Volume, (black, white): (f32, f32)) -> Indexed {
         let scale = SHADES / (white - black).max(f32::MIN_POSITIVE);
         let pixels = slice.voxels.iter().map(|value| ((value - black) * scale).clamp(0.0, SHADES).round() as u8);
@@ -39,7 +39,7 @@ impl Indexed {
         self.encoded(&[0])
     }
 
-    /// The picture as an address, with the given opacities of the first colours.
+    /// The picture as a `data:` address, with the given opacities for the first colours of the palette.
     fn encoded(&self, opacities: &'static [u8]) -> Result<String, Error> {
         let mut bytes = Vec::new();
         let mut encoder = png::Encoder::new(&mut bytes, self.size[0] as u32, self.size[1] as u32);
@@ -54,7 +54,8 @@ impl Indexed {
         Ok(format!("data:image/png;base64,{}", base64::engine::general_purpose::STANDARD.encode(bytes)))
     }
 
-    /// Pictures with one palette side by side, centred vertically; the space around them has colour 0.
+    /// Joins pictures with one palette side by side, centred vertically. The space around them has colour 0 of the
+    /// palette.
     pub fn beside(pictures: &[Indexed]) -> Indexed {
         let width = pictures.iter().map(|picture| picture.size[0]).sum();
         let height = pictures.iter().map(|picture| picture.size[1]).max().unwrap_or(0);

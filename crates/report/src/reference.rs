@@ -1,4 +1,4 @@
-//! The reference image of comparisons, drawn once for any number of pages.
+//! The reference image of comparisons. It is drawn once and used for any number of pages.
 
 use antsreg_core::{TransformChain, Volume};
 use antsreg_kernels::apply::Interpolation;
@@ -15,20 +15,21 @@ use crate::views::{View, views};
 pub struct Reference {
     /// The planes and positions of the slices.
     pub(crate) views: Vec<View>,
-    /// Intensities on the slices.
+    /// Intensities of the image on the slices.
     pub(crate) slices: Slices,
-    /// What outlines are drawn of.
+    /// The values from which outlines are made: the image itself, or its mask.
     pub(crate) outlined: Slices,
-    /// The value at which outlines are drawn.
+    /// The threshold of the outlines.
     pub(crate) threshold: f32,
-    /// Each slice of each view as a picture.
+    /// Pictures of the slices of each view, as `data:` addresses.
     pub(crate) pictures: Vec<Vec<String>>,
-    /// The outlines of each slice of each view.
+    /// Outlines on the slices of each view, as SVG paths.
     pub(crate) outlines: Vec<Vec<String>>,
 }
 
 impl Reference {
-    /// Draws an image. Its content is where `mask` exceeds ½, or without a mask where the image is bright.
+    /// Prepares an image. The slices cover its content: the region where `mask` exceeds ½, or without a mask the bright
+    /// region.
     ///
     /// # Errors
     /// A picture that cannot be drawn.
@@ -41,7 +42,8 @@ impl Reference {
         Ok(Reference { views, outlined: slices.clone(), slices, threshold, pictures, outlines })
     }
 
-    /// Draws the part of an image where a mask on its grid exceeds ½, with the outline of the mask, on slices through the whole image.
+    /// Prepares the part of an image where a mask on its grid exceeds ½. Outlines are those of the mask; slices cover
+    /// the whole image.
     ///
     /// # Errors
     /// A picture that cannot be drawn.
@@ -66,17 +68,17 @@ impl Reference {
     }
 }
 
-/// Each slice as a grey picture.
+/// A grey picture of each slice, as a `data:` address.
 pub fn greys(slices: &Slices) -> Result<Vec<Vec<String>>, Error> {
     each(slices, |slice| Indexed::grey(slice, slices.range).address())
 }
 
-/// The outlines of each slice.
+/// The outlines on each slice, as SVG paths.
 pub fn outlines(slices: &Slices, threshold: f32) -> Result<Vec<Vec<String>>, Error> {
     each(slices, |slice| outline(slice, threshold))
 }
 
-/// The result of a function for each slice of each view, computed on all threads.
+/// Calls a function for each slice of each view, on all threads, and returns the results.
 fn each<T: Send>(slices: &Slices, of: impl Fn(&Volume) -> Result<T, Error> + Sync) -> Result<Vec<Vec<T>>, Error> {
     slices.views.par_iter().map(|view| view.par_iter().map(&of).collect()).collect()
 }

@@ -1,11 +1,13 @@
 //! Robust statistics: medians, and distances from them in robust standard deviations.
 
-/// Factor from the median absolute deviation to the standard deviation of a normal distribution.
+/// Factor by which the median absolute deviation is multiplied to estimate the standard deviation of a normal
+/// distribution.
 pub const NORMAL: f64 = 1.4826;
-/// Factor from the mean absolute deviation to the standard deviation.
+/// Factor by which the mean absolute deviation is multiplied to estimate the standard deviation of a normal
+/// distribution.
 const NORMAL_OF_MEAN: f64 = 1.2533;
 
-/// The median; NaN for no values.
+/// The median of the values; NaN if there are no values.
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     match values.len() {

@@ -1,4 +1,4 @@
-//! The values of an image on the slices of a page.
+//! An image resampled on the slices that a page shows.
 
 use antsreg_core::intensity::quantiles;
 use antsreg_core::{TransformChain, Volume};
@@ -7,22 +7,23 @@ use rayon::prelude::*;
 
 use crate::views::View;
 
-/// Quantiles of the pixels that are drawn black and white.
+/// Quantiles of the pixel intensities that are drawn black and white.
 const BLACK_WHITE: (f64, f64) = (0.01, 0.995);
 /// Number of histogram bins.
 const BINS: usize = 64;
 
-/// An image on the slices of each view.
+/// An image resampled on the slices of each view.
 #[derive(Debug, Clone)]
 pub struct Slices {
     /// The slices of each view.
     pub views: Vec<Vec<Volume>>,
-    /// The intensities that are drawn black and white.
+    /// The intensities that are drawn black and white, in the units of the image.
     pub range: (f32, f32),
 }
 
 impl Slices {
-    /// Reads an image on slices: each pixel is mapped by a chain of transforms to a point of the image.
+    /// Resamples an image on the slices of each view. Each pixel is mapped by a chain of transforms to a point of the
+    /// image.
     pub fn read(image: &Volume, views: &[View], chain: &TransformChain, interpolation: Interpolation) -> Slices {
         let view = |view: &View| {
             let slices = view.slices.par_iter().map(|slice| resample(image, &slice.grid, chain, interpolation, 0.0));
@@ -35,13 +36,13 @@ impl Slices {
         Slices { views, range }
     }
 
-    /// All slices, view after view.
+    /// All slices of all views, one view after another.
     pub fn all(&self) -> impl Iterator<Item = &Volume> {
         self.views.iter().flatten()
     }
 
-    /// The histogram of the pixels above black: shares of the pixels in equal parts of the range from black to white.
-    /// Brighter pixels count in the last part.
+    /// Histogram of the pixel intensities between black and white: the share of the pixels in each bin. The last bin
+    /// also counts brighter pixels.
     pub fn histogram(&self) -> Vec<f64> {
         let (black, white) = self.range;
         let mut counts = vec![0.0; BINS];
@@ -56,7 +57,7 @@ impl Slices {
         counts.iter().map(|count| count / sum).collect()
     }
 
-    /// The intensity that best separates dark and bright pixels (Otsu 1979).
+    /// The intensity threshold that best separates dark and bright pixels (Otsu 1979).
     pub fn threshold(&self) -> f32 {
         let (black, white) = self.range;
         let width = (white - black).max(f32::MIN_POSITIVE);

@@ -4,17 +4,17 @@ use crate::lattice::{Warped, coarse};
 use crate::picture::Indexed;
 use crate::views::Slice;
 
-/// The determinant with the strongest colour. Its inverse has the strongest colour of the other side; more extreme
-/// values look the same.
+/// Jacobian determinant with the strongest colour of expansion; its inverse has the strongest colour of compression.
+/// More extreme determinants have the same colours.
 pub const FACTOR: f64 = 2.0;
-/// Number of colours on each side of the middle.
+/// Number of colours for expansion, and for compression.
 const STEPS: usize = 16;
 /// Colours from compression to expansion, light in the middle (purple to orange, after ColorBrewer's PuOr).
 pub const COLOURS: [[u8; 3]; 5] = [[84, 39, 136], [153, 142, 195], [247, 247, 247], [241, 163, 64], [179, 88, 6]];
 /// Colour of voxels where a warp folds.
 pub const FOLDED: [u8; 3] = [0, 0, 0];
 
-/// The map of a slice: the logarithm of the determinant as a colour.
+/// Draws a map of the Jacobian determinants on a slice. The colour depends on the logarithm of the determinant.
 pub fn map(warped: &Warped, slice: &Slice) -> Indexed {
     let number = |determinant: f64| match determinant {
         folded if folded.is_nan() || folded <= 0.0 => 2 * STEPS + 1,

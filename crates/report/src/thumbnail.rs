@@ -1,4 +1,4 @@
-//! A small picture of an image: the middle slice of each plane, with the outline of its reference.
+//! A small picture of an image: the middle slice of each plane, with the outline of its reference image.
 
 use antsreg_core::Volume;
 
@@ -6,12 +6,13 @@ use crate::Error;
 use crate::picture::Indexed;
 use crate::slices::Slices;
 
-/// The longest side of a slice, pixels.
+/// Length of the longest side of a slice in the small picture, pixels.
 const SIDE: usize = 76;
 /// The colour of the outline.
 const OUTLINE: [u8; 3] = [255, 176, 0];
 
-/// The picture as a `data:` address. If `outline` is given, the outline of those slices at that threshold is drawn.
+/// Draws the small picture as a `data:` address. `outline` gives slices and a threshold; the region above the threshold
+/// is outlined.
 pub fn address(slices: &Slices, outline: Option<(&Slices, f32)>) -> Result<String, Error> {
     let pictures = slices.views.iter().enumerate().map(|(n, view)| {
         let middle = view.len() / 2;
@@ -43,7 +44,7 @@ fn shrunken(slice: &Volume) -> Volume {
     Volume { voxels: (0..across * down).map(mean).collect(), grid }
 }
 
-/// Whether each pixel is above the threshold and next to a pixel below it.
+/// For each pixel, whether its value is above the threshold and a neighbouring pixel is below the threshold.
 fn edge(slice: &Volume, threshold: f32) -> Vec<bool> {
     let [width, height, _] = slice.grid.shape;
     let bright = |x: usize, y: usize| slice.voxels[y * width + x] > threshold;

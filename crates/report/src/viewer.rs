@@ -1,5 +1,5 @@
-//! Pictures for the comparison of an image with a reference, slice by slice: before and after registration, outlines,
-//! Jacobian determinants and warped grid.
+//! Pictures that compare an image with a reference, slice by slice: before and after registration, outlines, Jacobian
+//! determinants and the deformed grid.
 
 use antsreg_core::{DisplacementField, LabelVolume, TransformChain, Volume};
 use antsreg_kernels::apply::{Interpolation, LabelInterpolation};
@@ -21,32 +21,33 @@ pub struct Compared<'a> {
     pub before: Option<&'a TransformChain>,
     /// Transform after registration, from points of the reference to points of the image.
     pub after: &'a TransformChain,
-    /// The warp of the transforms; its Jacobian determinants and a warped grid are shown.
+    /// The warp among the transforms after registration. Its Jacobian determinants and a deformed grid are shown.
     pub warp: Option<&'a DisplacementField>,
     /// Interpolation of the image.
     pub interpolation: Interpolation,
-    /// The label map of the image with its interpolation.
+    /// The label map of the image, with the interpolation for its labels.
     pub labels: Option<(&'a LabelVolume, LabelInterpolation)>,
 }
 
-/// The pictures of one image next to those of a reference.
+/// The pictures that compare one image with a reference.
 #[derive(Debug, Clone)]
 pub struct Pictures {
-    /// The pictures of each plane.
+    /// The pictures of each plane (axial, coronal, sagittal).
     pub(crate) planes: Vec<PlanePictures>,
-    /// Whether there are pictures from before registration.
+    /// Whether there are pictures of the image before registration.
     pub(crate) before: bool,
-    /// Whether there are labels.
+    /// Whether there are pictures of labels.
     pub(crate) labels: bool,
-    /// Distance between the lines of the grid, mm, if there is a warp.
+    /// Distance between the lines of the deformed grid, mm; `None` without a warp.
     pub(crate) grid_mm: Option<f64>,
-    /// Histograms of the reference and of the image: for equal parts of the range from black to white the share of the pixels.
+    /// Histograms of the intensities of the reference and of the image, between black and white, as shares of the
+    /// pixels.
     pub histograms: [Vec<f64>; 2],
     /// A small picture of the image with the outline of the reference, as a `data:` address.
     pub thumbnail: String,
 }
 
-/// The pictures of a plane.
+/// The pictures of one plane.
 #[derive(Debug, Clone)]
 pub(crate) struct PlanePictures {
     pub name: &'static str,
@@ -55,7 +56,7 @@ pub(crate) struct PlanePictures {
     pub tiles: Vec<Tile>,
 }
 
-/// The pictures of a slice, as `data:` addresses, and the lines on them, as paths.
+/// The pictures of one slice as `data:` addresses, and the lines drawn over them as SVG paths.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tile {
     pub place: String,
@@ -91,7 +92,7 @@ pub fn compare(reference: &Reference, compared: &Compared) -> Result<Pictures, E
         || warp.map(|field| deformation(reference, field)).transpose(),
     );
     let (after, (after_greys, after_outlines)) = (after.0, after.1?);
-    // The image before and after registration is drawn with one grey scale.
+    // One grey scale is used for the image before and after registration.
     let before = before.map(|before| greys(&Slices { range: after.range, ..before })).transpose()?;
     let drawn = drawn?;
     let plane = |n: usize| {
@@ -120,7 +121,7 @@ pub fn compare(reference: &Reference, compared: &Compared) -> Result<Pictures, E
     })
 }
 
-/// The labels of each slice as pictures.
+/// Pictures of the labels on each slice.
 fn labelled(
     reference: &Reference,
     labels: &LabelVolume,
@@ -131,7 +132,7 @@ fn labelled(
     reference.views.par_iter().map(|view| view.slices.par_iter().map(drawn).collect()).collect()
 }
 
-/// The Jacobian determinants of a warp on each slice as a picture, and the warped grid as a path.
+/// For each slice, the map of Jacobian determinants as a picture, and the deformed grid as an SVG path.
 struct Deformation {
     grid_mm: f64,
     tiles: Vec<Vec<(String, String)>>,

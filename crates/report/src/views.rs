@@ -1,4 +1,4 @@
-//! Chooses the slices of a page: seven in each plane through the content of an image, with isotropic pixels.
+//! Chooses the slices that a page shows: seven in each plane, through the content of an image, with isotropic pixels.
 
 use antsreg_core::intensity::quantiles;
 use antsreg_core::{Grid, Volume};
@@ -6,20 +6,21 @@ use nalgebra::{Matrix3, Point3, Vector3};
 
 /// Number of slices of each plane.
 const SLICES: usize = 7;
-/// Distance of the outermost slices from the ends of the content, as a share of its extent.
+/// Distance of the outermost slices from the ends of the content, as a share of the content's extent.
 const ENDS: f64 = 0.1;
-/// Pictures are larger than the content by this factor.
+/// Factor by which the pictures are larger than the content of the image.
 const MARGIN: f64 = 1.1;
-/// Smallest and largest number of pixels along the longest side: outlines need many pixels, small pages few.
+/// Smallest and largest number of pixels along the longest side of a picture. Smooth outlines need many pixels; small
+/// files need few.
 const PIXELS: [f64; 2] = [112.0, 150.0];
-/// Distance along each axis between the voxels that are read to find the content, voxels.
+/// Step between the voxels that are read to find the content, along each axis, voxels.
 const STRIDE: usize = 2;
 /// A plane of voxels belongs to the content if it contains at least this share of the foreground voxels of the
 /// fullest plane.
 const PLANE_SHARE: f64 = 0.03;
-/// Foreground threshold, as a share of the distance from dark to bright.
+/// Threshold between background and content, as a share of the distance from the dark to the bright intensity.
 const FOREGROUND: f32 = 0.2;
-/// Quantiles of the voxels that count as dark and bright.
+/// Quantiles of the voxel intensities that are used as the dark and the bright intensity.
 const DARK_BRIGHT: (f64, f64) = (0.02, 0.98);
 
 /// One plane (axial, coronal or sagittal) with the positions of its slices.
@@ -27,9 +28,9 @@ const DARK_BRIGHT: (f64, f64) = (0.02, 0.98);
 pub struct View {
     /// Name of the plane.
     pub name: &'static str,
-    /// The sides of the body at the left, right, upper and lower edge.
+    /// The sides of the body (such as `L` and `R`) at the left, right, upper and lower edge of the pictures.
     pub letters: [char; 4],
-    /// Pixels across and down.
+    /// Width and height of the pictures, pixels.
     pub size: [usize; 2],
     /// Each slice.
     pub slices: Vec<Slice>,
@@ -38,28 +39,29 @@ pub struct View {
 /// A slice.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slice {
-    /// Grid of the pixels, one voxel thick: the first axis runs to the right, the second down.
+    /// Grid of the pixels, one voxel thick. Its first axis runs to the right in the picture, its second axis down.
     pub grid: Grid,
     /// Position of the slice's middle: side of the body and distance from the world's origin, such as `S 12 mm`.
     pub place: String,
 }
 
-/// A plane: its name, and the world axes that run across, down and through it, each with whether it runs in the
-/// opposite direction.
+/// A plane by its name, and the world axes that run across, down and through the picture. Each axis has a flag for the
+/// reverse direction.
 type Plane = (&'static str, [(usize, bool); 3]);
 
-/// The planes in the radiological convention.
+/// The three planes in the radiological convention: the subject's right is on the left.
 const PLANES: [Plane; 3] = [
     ("Axial", [(0, true), (1, true), (2, false)]),
     ("Coronal", [(0, true), (2, true), (1, false)]),
     ("Sagittal", [(1, true), (2, true), (0, false)]),
 ];
 
-/// For each world axis, the sides of the body to which and from which it runs.
+/// For each world axis, the letters of the sides of the body: the side to which the axis runs, and the side from which
+/// it comes.
 const SIDES: [[char; 2]; 3] = [['R', 'L'], ['A', 'P'], ['S', 'I']];
 
-/// The views of an image: three for a volume, one for a slice. The content is where `mask` exceeds ½, or without a
-/// mask where the image is bright.
+/// The views of an image: three planes for a volume, one for a slice. They cover the content, which is the region where
+/// `mask` exceeds ½, or without a mask the bright region.
 pub fn views(image: &Volume, mask: Option<&Volume>) -> Vec<View> {
     let grid = &image.grid;
     let bounds = match mask {
@@ -71,7 +73,7 @@ pub fn views(image: &Volume, mask: Option<&Volume>) -> Vec<View> {
         }
     };
     let axes = grid.nearest_axes();
-    // The voxel axis along each world axis.
+    // The image's voxel axis that is closest to each world axis.
     let along = |world: usize| axes.iter().position(|(nearest, _)| *nearest == world).unwrap_or(world);
     let extent = |axis: usize| (bounds[axis][1] - bounds[axis][0] + 1.0) * grid.spacing[axis];
     let longest = (0..3).filter(|axis| grid.shape[*axis] > 1).map(extent).fold(f64::MIN_POSITIVE, f64::max) * MARGIN;
@@ -113,7 +115,7 @@ pub fn views(image: &Volume, mask: Option<&Volume>) -> Vec<View> {
     PLANES.iter().filter(shown).map(view).collect()
 }
 
-/// Positions of planes between bounds, evenly spaced.
+/// Evenly spaced positions of slices between two bounds.
 fn positions([first, last]: [f64; 2]) -> Vec<f64> {
     let inset = ENDS * (last - first);
     let (from, step) = (first + inset, (last - first - 2.0 * inset) / (SLICES - 1) as f64);
@@ -122,8 +124,8 @@ fn positions([first, last]: [f64; 2]) -> Vec<f64> {
     positions
 }
 
-/// The first and the last plane along each voxel axis with voxels above a threshold; the whole image if there are
-/// none.
+/// The first and the last voxel plane along each axis that contain content above a threshold. If there is no content,
+/// the bounds are those of the whole image.
 fn bounds(image: &Volume, threshold: f32) -> [[f64; 2]; 3] {
     let [nx, ny, nz] = image.grid.shape;
     let mut counts = image.grid.shape.map(|count| vec![0usize; count]);
@@ -181,7 +183,7 @@ mod tests {
                 }
             }
         }
-        // In an axial picture, right is the subject's left and down is the back.
+        // In an axial picture, the right side is the subject's left, and the lower side is the subject's back.
         let axial = &views[0].slices[0].grid;
         assert_eq!(axial.direction.column(0), Vector3::new(-1.0, 0.0, 0.0));
         assert_eq!(axial.direction.column(1), Vector3::new(0.0, -1.0, 0.0));
