@@ -1,9 +1,9 @@
-//! Functions of the CUDA driver for `cust` to link against. Each forwards to the driver library, which is opened at
-//! the first call.
+//! Functions of the CUDA driver, to which the crate `cust` links. Each function forwards to the driver library, which
+//! is opened at the first call.
 //!
 //! So a program builds with Rust alone, starts on a machine without a driver, reports why no device can be used, and
 //! uses the GPU where there is one. Call [`load`] before any function of `cust`.
-#![expect(unsafe_code, reason = "defines C functions and calls into a library opened at run time")]
+#![expect(unsafe_code, reason = "this crate defines C functions and calls a library that is opened at run time")]
 
 mod functions;
 mod library;

@@ -1,4 +1,4 @@
-//! Opens the driver library and looks up its functions.
+//! Opens the CUDA driver's library and looks up its functions.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
@@ -7,15 +7,15 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 /// A return code of the driver. Any number is possible, not only those in the enum of `cust_raw`.
 pub(crate) type Code = u32;
 
-/// The code CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND of the driver.
+/// The driver's error code CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND.
 const NO_SYMBOL: Code = 302;
-/// The code CUDA_ERROR_SHARED_OBJECT_INIT_FAILED of the driver.
+/// The driver's error code CUDA_ERROR_SHARED_OBJECT_INIT_FAILED.
 pub(crate) const NOT_LOADED: Code = 303;
-/// The code CUDA_ERROR_UNKNOWN of the driver.
+/// The driver's error code CUDA_ERROR_UNKNOWN.
 const UNKNOWN: Code = 999;
 
-/// Paths of the driver library: the loader's own search path, then folders that the loader does not search (WSL,
-/// containers).
+/// Names under which the driver library is looked for: first in the system loader's own search path, then in folders
+/// that the loader does not search (WSL, containers).
 const PLACES: [&CStr; 3] =
     [c"libcuda.so.1", c"/usr/lib/wsl/lib/libcuda.so.1", c"/usr/local/nvidia/lib64/libcuda.so.1"];
 
@@ -25,7 +25,7 @@ unsafe extern "C" {
     fn dlerror() -> *const c_char;
 }
 
-/// A handle of the driver library. It is never closed.
+/// A handle of the driver library, which is never closed.
 struct Library(*mut c_void);
 
 // SAFETY: dlsym may be called with one handle from any thread, and the handle is never closed.
@@ -39,15 +39,16 @@ fn library() -> Result<&'static Library, &'static str> {
     let opened = LIBRARY.get_or_init(|| {
         let mut first_reason = None;
         for place in PLACES {
-            // SAFETY: a path that ends in NUL; the flags are valid.
+            // SAFETY: the path ends in NUL, and the flags are valid.
             let handle = unsafe { dlopen(place.as_ptr(), RTLD_NOW) };
             if !handle.is_null() {
                 return Ok(Library(handle));
             }
-            // SAFETY: takes nothing; returns null or text that lives until this thread's next dl* call.
+            // SAFETY: the function has no argument. It returns null, or a text that exists until this thread's next dl*
+            // call.
             let reason = unsafe { dlerror() };
             if first_reason.is_none() && !reason.is_null() {
-                // SAFETY: not null, so text that ends in NUL, copied at once.
+                // SAFETY: `reason` is not null, so it is a text that ends in NUL. It is copied at once.
                 first_reason = Some(unsafe { CStr::from_ptr(reason) }.to_string_lossy().into_owned());
             }
         }
@@ -71,7 +72,7 @@ pub(crate) fn resolve(slot: &AtomicPtr<c_void>, name: &CStr) -> Result<*mut c_vo
         return Ok(known);
     }
     let library = library().map_err(|_| NOT_LOADED)?;
-    // SAFETY: an open handle and a name that ends in NUL.
+    // SAFETY: the library is open, and the name ends in NUL.
     let address = unsafe { dlsym(library.0, name.as_ptr()) };
     if address.is_null() {
         return Err(NO_SYMBOL);
@@ -82,13 +83,13 @@ pub(crate) fn resolve(slot: &AtomicPtr<c_void>, name: &CStr) -> Result<*mut c_vo
 
 static LAST_UNLISTED: AtomicU32 = AtomicU32::new(0);
 
-/// The last return code that `cust_raw` does not know, or 0. `cust` received 999 in its place.
+/// The last return code of the driver that `cust_raw` does not know, or 0. `cust` received 999 in its place.
 pub fn last_unlisted_error() -> u32 {
     LAST_UNLISTED.load(Ordering::Relaxed)
 }
 
-/// Replaces a code that `cust_raw` does not know by 999. `cust` receives the code as a Rust enum, and a value outside
-/// the enum would be undefined behaviour.
+/// Replaces a return code of the driver that `cust_raw` does not know by 999. `cust` receives the code as a Rust enum,
+/// and a value outside the enum would be undefined behaviour.
 pub(crate) fn listed(code: Code) -> Code {
     match code {
         0..=8 | 34 | 100..=102 | 200..=202 | 205..=224 | 300..=304 | 400 | 401 | 500 | 600 => code,

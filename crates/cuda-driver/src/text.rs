@@ -8,10 +8,11 @@ use crate::library::{Code, NOT_LOADED, resolve};
 
 fn text(slot: &AtomicPtr<c_void>, name: &CStr, code: Code, out: *mut *const c_char) -> Code {
     if let Ok(address) = resolve(slot, name) {
-        // SAFETY: the driver's cuGetErrorString and cuGetErrorName have this signature.
+        // SAFETY: both driver functions that can be at this address, cuGetErrorString and cuGetErrorName, have this
+        // signature.
         let function: unsafe extern "C" fn(Code, *mut *const c_char) -> Code =
             unsafe { std::mem::transmute(address) };
-        // SAFETY: the caller of the exported function gives a valid `out`.
+        // SAFETY: the caller of the exported function promises that `out` is valid for writing.
         let known = unsafe { function(code, out) == 0 && !(*out).is_null() };
         if known {
             return 0;
@@ -21,12 +22,13 @@ fn text(slot: &AtomicPtr<c_void>, name: &CStr, code: Code, out: *mut *const c_ch
         NOT_LOADED => c"the CUDA driver library is not loaded",
         _ => c"unrecognised CUDA error",
     };
-    // SAFETY: as above; the text is static.
+    // SAFETY: the caller of the exported function promises that `out` is valid for writing. The text is static.
     unsafe { *out = fallback.as_ptr() };
     0
 }
 
-// Hidden, as in `functions.rs`: other libraries of the process must not resolve these names to these functions.
+// The symbols are hidden: other libraries of the process, such as Python's, must not resolve the driver's names to
+// these functions.
 #[cfg(target_os = "linux")]
 std::arch::global_asm!(
     ".globl cuGetErrorString",
@@ -35,7 +37,7 @@ std::arch::global_asm!(
     ".hidden cuGetErrorName"
 );
 
-/// The description of an error.
+/// Sets `out` to the description of a CUDA error code.
 ///
 /// # Safety
 /// `out` must be valid for writing.
@@ -45,7 +47,7 @@ pub unsafe extern "C" fn cuGetErrorString(code: Code, out: *mut *const c_char) -
     text(&SLOT, c"cuGetErrorString", code, out)
 }
 
-/// The name of an error.
+/// Sets `out` to the name of a CUDA error code.
 ///
 /// # Safety
 /// `out` must be valid for writing.
@@ -55,11 +57,11 @@ pub unsafe extern "C" fn cuGetErrorName(code: Code, out: *mut *const c_char) -> 
     text(&SLOT, c"cuGetErrorName", code, out)
 }
 
-/// Name and description of an error code, from the driver if it is loaded.
+/// Name and description of a CUDA error code, from the driver if its library is loaded.
 pub fn error_text(code: u32) -> String {
     let read = |function: unsafe extern "C" fn(Code, *mut *const c_char) -> Code| {
         let mut text = std::ptr::null();
-        // SAFETY: `text` is valid for writing; both functions leave text that ends in NUL and is never freed.
+        // SAFETY: `text` is valid for writing. Both functions set it to a text that ends in NUL and is never freed.
         unsafe {
             function(code, &mut text);
             CStr::from_ptr(text).to_string_lossy().into_owned()

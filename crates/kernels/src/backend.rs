@@ -28,11 +28,11 @@ pub trait Backend: Sized + Sync {
     type Image: Send + Sync + 'static;
     /// A displacement field on the device.
     type Field: Send + Sync + 'static;
-    /// Fixed voxels with their bins, for the correlation ratio and joint histograms.
+    /// Fixed voxels with their histogram bins, for the correlation ratio and joint histograms.
     type FixedBins: Send + Sync;
     /// Scratch memory of [`cc_update`](Backend::cc_update) for images of one shape.
     type CcWorkspace: Send;
-    /// The scores of one [`cc_update`](Backend::cc_update), which the device may still be computing.
+    /// The scores of one [`cc_update`](Backend::cc_update), which the device may not have computed yet.
     type CcPending: Send;
     /// Scratch memory of [`mi_update`](Backend::mi_update).
     type MiWorkspace: Send;
@@ -40,31 +40,34 @@ pub trait Backend: Sized + Sync {
     /// examined.
     type Relaxation: Send;
 
-    /// Number of costs of `samples` samples each that a caller should request in one call, at least one, so that it
-    /// can stop between calls within reasonable time. A cost does not depend on the other costs of its call.
+    /// Number of transforms that a caller should pass in one call for costs with `samples` samples each, at least one,
+    /// so that the caller can stop between calls within reasonable time. The cost of a transform does not depend on the
+    /// other transforms of the call.
     fn costs_in_one_call(&self, _samples: usize) -> usize {
         usize::MAX
     }
 
-    /// The memory that images and fields lie in.
+    /// The kind of memory that images and fields of this backend lie in.
     fn place(&self) -> Place;
 
-    /// A volume of zeros.
+    /// A new image of zeros.
     fn image(&self, shape: [usize; 3]) -> Result<Self::Image, Error>;
-    /// Copies voxels (x fastest) to the device.
+    /// Copies the voxels of an image (x fastest) to the device.
     fn upload(&self, shape: [usize; 3], voxels: &[f32]) -> Result<Self::Image, Error>;
-    /// Copies voxels back.
+    /// Copies the voxels of an image to the host, x fastest.
     fn download(&self, image: &Self::Image) -> Result<Vec<f32>, Error>;
-    /// A copy of an image. The image may be of another value of this type for the same device, all of whose work is done.
+    /// A copy of an image. The image may belong to another backend value for the same device, if all work of that value
+    /// is done.
     fn copy(&self, image: &Self::Image) -> Result<Self::Image, Error>;
-    /// The identity: a field of zero displacements.
+    /// A new field of zero displacements, which is the identity map.
     fn field(&self, shape: [usize; 3]) -> Result<Self::Field, Error>;
-    /// Copies displacements (voxels) to the device.
+    /// Copies the displacements of a field, in voxels, to the device.
     fn upload_field(&self, shape: [usize; 3], vectors: &[[f32; 3]]) -> Result<Self::Field, Error>;
-    /// Copies displacements (voxels) back.
+    /// Copies the displacements of a field, in voxels, to the host.
     fn download_field(&self, field: &Self::Field) -> Result<Vec<[f32; 3]>, Error>;
 
-    /// Copies displacements to the device, each multiplied by `matrix`, which converts from other units to voxels.
+    /// Copies the displacements of a field to the device. Each is multiplied by `matrix`, which converts from other
+    /// units to voxels.
     fn upload_field_in(
         &self,
         shape: [usize; 3],
@@ -76,9 +79,9 @@ pub trait Backend: Sized + Sync {
         self.upload_field(shape, &turned)
     }
 
-    /// Copies displacements back, each multiplied by `matrix`, which converts from voxels to other units, and its components
-    /// rounded to the nearest multiples of `step`, a power of two of these units, if it is given. Components of 2²² steps or
-    /// more are not rounded.
+    /// Copies the displacements of a field to the host. Each is multiplied by `matrix`, which converts from voxels to
+    /// other units. If `step` is given, a power of two of these units, components are rounded to the nearest multiple
+    /// of `step`; components of 2²² steps or more are not rounded.
     fn download_field_in(
         &self,
         field: &Self::Field,
@@ -90,8 +93,9 @@ pub trait Backend: Sized + Sync {
         Ok(vectors)
     }
 
-    /// A copy of a field with its displacements rounded as by [`download_field_in`](Backend::download_field_in), in voxels again:
-    /// v = B·round(A·u). `there_and_back` are A, from voxels to the units of `step`, and B, its inverse.
+    /// A copy of a field whose displacements are rounded in other units, as by
+    /// [`download_field_in`](Backend::download_field_in), and converted back to voxels: v = B·round(A·u).
+    /// `there_and_back` are the matrix A, from voxels to the units of `step`, and its inverse B.
     fn round_field(
         &self,
         field: &Self::Field,
@@ -99,28 +103,29 @@ pub trait Backend: Sized + Sync {
         step: f32,
     ) -> Result<Self::Field, Error>;
 
-    /// A copy of the voxels for other libraries, in the device's memory.
+    /// A copy of an image's voxels that stays in the device's memory, for other libraries.
     fn lend_image(&self, image: &Self::Image) -> Result<Lent, Error>;
 
-    /// A copy of the displacements for other libraries, in the device's memory, each multiplied by `matrix`
-    /// and rounded, as by [`download_field_in`](Backend::download_field_in).
+    /// A copy of a field's displacements that stays in the device's memory, for other libraries. Each is multiplied by
+    /// `matrix` and rounded as by [`download_field_in`](Backend::download_field_in).
     fn lend_field(&self, field: &Self::Field, matrix: &Matrix3<f32>, step: Option<f32>) -> Result<Lent, Error>;
 
-    /// [`quantiles`](antsreg_core::intensity::quantiles) of an image.
+    /// The quantiles of an image's values, as [`quantiles`](antsreg_core::intensity::quantiles) computes them.
     fn quantiles(&self, image: &Self::Image, low: f64, high: f64) -> Result<Quantiles, Error>;
 
-    /// image(x) ← (min(max(image(x), low), high) − origin)·scale.
+    /// Clips an image to a range and rescales it: image(x) ← (min(max(image(x), low), high) − origin)·scale.
     fn clip(&self, image: &mut Self::Image, low_high: (f32, f32), origin: f32, scale: f32) -> Result<(), Error>;
 
     /// Gaussian smoothing, separable, with the kernel of [`gaussian::kernel`](crate::gaussian::kernel) on each axis
     /// with positive sigma. Beyond its border the image continues with the border value.
     fn smooth(&self, image: &Self::Image, sigma_voxels: [f64; 3]) -> Result<Self::Image, Error>;
 
-    /// ‖∇image‖: central differences, one-sided at the border, each divided by its axis's spacing (mm, any common factor)
-    /// relative to the finest.
+    /// The gradient magnitude ‖∇image‖ by central differences, one-sided at the border. The difference along an axis is
+    /// divided by the ratio of the axis's spacing to the finest spacing.
     fn gradient_magnitude(&self, image: &Self::Image, spacing: [f64; 3]) -> Result<Self::Image, Error>;
 
-    /// out(x) = image(m(x)), trilinear; `outside` where m(x) is more than half a voxel outside the image.
+    /// Resamples an image by trilinear interpolation: out(x) = image(m(x)); `outside` where m(x) is more than half a
+    /// voxel outside the image.
     fn resample(
         &self,
         image: &Self::Image,
@@ -129,8 +134,8 @@ pub trait Backend: Sized + Sync {
         out: &mut Self::Image,
     ) -> Result<(), Error>;
 
-    /// out(x) = image(m(x + u(x))), with u and out on one grid; 0 where m(x + u(x)) is more than half a voxel outside
-    /// the image.
+    /// Warps an image: out(x) = image(m(x + u(x))), with the field u and `out` on one grid; 0 where m(x + u(x)) is more
+    /// than half a voxel outside the image.
     fn warp(
         &self,
         image: &Self::Image,
@@ -145,8 +150,9 @@ pub trait Backend: Sized + Sync {
     /// of one voxel it is constant.
     fn spline_coefficients(&self, image: &Self::Image) -> Result<Self::Image, Error>;
 
-    /// out(x) = spline(m(x + u(x))), as [`warp`](Backend::warp), with the spline of these coefficients. Values may
-    /// overshoot the image's range. 0 where m(x + u(x)) is more than half a voxel outside.
+    /// Warps an image like [`warp`](Backend::warp), by the spline with these coefficients: out(x) = spline(m(x +
+    /// u(x))). Values may lie outside the image's range. 0 where m(x + u(x)) is more than half a voxel outside the
+    /// image.
     fn warp_spline(
         &self,
         coefficients: &Self::Image,
@@ -155,8 +161,8 @@ pub trait Backend: Sized + Sync {
         out: &mut Self::Image,
     ) -> Result<(), Error>;
 
-    /// As [`warp`](Backend::warp), by a Lanczos-windowed sinc of radius 3 with zeros outside the image. The same
-    /// interpolation as [`WindowedSinc`](crate::apply::Interpolation::WindowedSinc).
+    /// Warps an image like [`warp`](Backend::warp), by a Lanczos-windowed sinc of radius 3 with zeros outside the
+    /// image. This is the interpolation of [`WindowedSinc`](crate::apply::Interpolation::WindowedSinc).
     fn warp_sinc(
         &self,
         image: &Self::Image,
@@ -280,7 +286,10 @@ pub trait Backend: Sized + Sync {
     ///
     /// This does not wait for the device. The scores are read by [`cc_scores`](Backend::cc_scores); other operations
     /// may be started before that, including another `cc_update` with the same workspace.
-    #[expect(clippy::too_many_arguments, reason = "two images, their masks, and both updates")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the function takes two images, their masks, and the updates of both"
+    )]
     fn cc_update(
         &self,
         fixed: &Self::Image,
@@ -315,7 +324,10 @@ pub trait Backend: Sized + Sync {
     /// ITK takes the ranges from the images of each iteration. Here the caller gives them once, so that a bin has the
     /// same meaning on all levels. Weights are counted in units of 2⁻¹⁶, and the four weights of a voxel add up to
     /// exactly 1. Integer sums do not depend on their order, so every device gives the same histogram, bit for bit.
-    #[expect(clippy::too_many_arguments, reason = "two images, their masks, and both updates")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the function takes two images, their masks, and the updates of both"
+    )]
     fn mi_update(
         &self,
         fixed: &Self::Image,
@@ -330,27 +342,28 @@ pub trait Backend: Sized + Sync {
     /// Norm of a field, √Σ‖u‖² over all voxels. Updates are divided by their norm before they are added.
     fn magnitude(&self, field: &Self::Field) -> Result<f64, Error>;
 
-    /// field(x) ← field(x) + scale·other(x).
+    /// Adds a scaled field: field(x) ← field(x) + scale·other(x).
     fn add_scaled(&self, field: &mut Self::Field, other: &Self::Field, scale: f64) -> Result<(), Error>;
 
-    /// out = `then` after `first`: out(x) = first(x) + then(x + first(x)).
+    /// Composes two fields, `then` after `first`: out(x) = first(x) + then(x + first(x)).
     fn compose(&self, first: &Self::Field, then: &Self::Field, out: &mut Self::Field) -> Result<(), Error>;
 
-    /// Improves `inverse`, which is both start and result. At each voxel: up to 4 fixed-point steps v(x) ← −u(x +
-    /// v(x)), then Newton steps of at most one voxel, until the residual is within the limits. Border voxels of v are
-    /// zero.
+    /// Improves `inverse`, the inverse v of a displacement field u, which is both initial value and result. At each
+    /// voxel: up to 4 fixed-point steps v(x) ← −u(x + v(x)), then Newton steps of at most one voxel, until the residual
+    /// is within the limits. Border voxels of v are zero.
     ///
     /// ITK steps all voxels together until the mean and the largest residual are small. The steps of a voxel do not
     /// depend on other voxels, so here each voxel stops on its own and one pass over memory does all steps.
     fn invert(&self, field: &Self::Field, inverse: &mut Self::Field, limits: &InversionLimits) -> Result<(), Error>;
 
-    /// Two fields of zero displacements, for the operations on both sides below. A device may place them next to each
-    /// other in memory.
+    /// A pair of fields of zero displacements, such as those of the fixed and the moving side of a registration. A
+    /// device may place them next to each other in memory, so that an operation on both fields takes one launch.
     fn field_pair(&self, shape: [usize; 3]) -> Result<[Self::Field; 2], Error> {
         Ok([self.field(shape)?, self.field(shape)?])
     }
 
-    /// [`warp`](Backend::warp) of two images, each through its own field. Fields and outputs have one shape.
+    /// Warps two images, each through its own field, like [`warp`](Backend::warp). Both fields and both outputs have
+    /// one shape.
     fn warp_both(
         &self,
         images: [&Self::Image; 2],
@@ -385,7 +398,7 @@ pub trait Backend: Sized + Sync {
         out: [&mut Self::Field; 2],
     ) -> Result<(), Error>;
 
-    /// [`invert`](Backend::invert) of two fields of one shape.
+    /// Improves the inverses of two fields of one shape, like [`invert`](Backend::invert).
     fn invert_both(
         &self,
         fields: [&Self::Field; 2],
@@ -396,9 +409,9 @@ pub trait Backend: Sized + Sync {
         pairs.try_for_each(|(field, inverse)| self.invert(field, inverse, limits))
     }
 
-    /// Statistics of ‖u(x) + v(x + u(x))‖, the distance between x and its image after both fields, over all voxels x;
-    /// u is `first`, v is `then`. With a `mask`, only where it exceeds ½. 0 means that the fields are inverse to each
-    /// other.
+    /// Inverse consistency of two fields: statistics of ‖u(x) + v(x + u(x))‖, the distance between x and its image
+    /// after both fields, over all voxels x; u is `first`, v is `then`. With a `mask`, only voxels count where it
+    /// exceeds ½. 0 means that the fields are inverse to each other.
     ///
     /// For fields that are zero at their border this is
     /// [`apply::inverse_consistency`](crate::apply::inverse_consistency) in world space, except for rounding to
@@ -410,10 +423,10 @@ pub trait Backend: Sized + Sync {
         mask: Option<&Self::Image>,
     ) -> Result<InverseConsistency, Error>;
 
-    /// out(x) = matrix·field(m(x)): a field on another grid, with vectors multiplied by `matrix`, which converts them
-    /// to voxels of that grid or to other units. With the identity as the map, finite vectors and a diagonal matrix,
-    /// a component whose diagonal element is 0 becomes exactly 0. A component whose element is 1 is unchanged, except
-    /// for rounding at the last voxel of an axis, which is interpolated as the end of a cell.
+    /// Resamples a field on another grid: out(x) = matrix·field(m(x)), with vectors multiplied by `matrix`, which
+    /// converts them to voxels of that grid or to other units. With the identity as the map, finite vectors and a
+    /// diagonal matrix, a component whose diagonal element is 0 becomes exactly 0. A component whose element is 1 is
+    /// unchanged, except for rounding at the last voxel of an axis, which is interpolated as the end of a cell.
     fn resize_field(
         &self,
         field: &Self::Field,
@@ -422,17 +435,18 @@ pub trait Backend: Sized + Sync {
         out: &mut Self::Field,
     ) -> Result<(), Error>;
 
-    /// Statistics of the determinants det(∂(x + u(x))/∂x) over the voxels where `mask`, if given, exceeds ½, by
-    /// central differences, one-sided at the border. Also statistics of the smallest determinant of each voxel over
-    /// all combinations of one-sided differences, which is the smallest at the corners of the trilinear cells that
-    /// meet at the voxel. A NaN counts as folded. The determinants are those of the same map in world space, for any
-    /// spacing and direction of the grid, because the matrices are similar.
+    /// Statistics of the Jacobian determinants det(∂(x + u(x))/∂x) over the voxels where `mask`, if given, exceeds ½,
+    /// by central differences, one-sided at the border. Also statistics of the smallest determinant of each voxel over
+    /// all combinations of one-sided differences, which is the smallest determinant at the corners of the trilinear
+    /// cells that meet at the voxel. A NaN counts as folded. The determinants are those of the same map in world space,
+    /// for any spacing and direction of the grid, because the matrices are similar.
     fn jacobian_summary(&self, field: &Self::Field, mask: Option<&Self::Image>) -> Result<JacobianSummary, Error>;
 
-    /// Marks for [`relax`](Backend::relax): all parts of a pair of fields are still to be examined.
+    /// Scratch memory for [`relax`](Backend::relax) of two fields of this shape, in which all voxels are marked for
+    /// examination.
     fn relaxation(&self, shape: [usize; 3]) -> Result<Self::Relaxation, Error>;
 
-    /// Marks all parts for examination again.
+    /// Marks all voxels of both fields for examination again.
     fn examine_all(&self, relaxation: &mut Self::Relaxation) -> Result<(), Error>;
 
     /// One round of relaxation of two fields that should be inverse to each other, at voxels beyond the limits.

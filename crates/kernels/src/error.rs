@@ -6,30 +6,30 @@ use crate::JointParameters;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// An operand has another shape than the operation needs.
+    /// An operand of an operation has the wrong shape.
     #[error("{operation}: expected a volume of shape {expected:?}, found {found:?}")]
     Shape {
         /// The operation.
         operation: &'static str,
-        /// The shape that the operation needs.
+        /// The shape that the operation requires.
         expected: [usize; 3],
-        /// The shape of the operand.
+        /// The shape that the operand has.
         found: [usize; 3],
     },
-    /// The length of a buffer differs from the number of values that its shape needs.
+    /// The length of a buffer differs from the number of values that its shape requires.
     #[error("{operation}: expected {expected} values, found {found}")]
     Length {
         /// The operation.
         operation: &'static str,
-        /// Voxels of the shape.
+        /// Number of values that the shape requires.
         expected: usize,
-        /// Values in the buffer.
+        /// Number of values in the buffer.
         found: usize,
     },
-    /// No CUDA driver can be opened.
+    /// The CUDA driver cannot be opened.
     #[error("there is no CUDA driver: {reason}")]
     NoDriver {
-        /// The system's reason.
+        /// The system's message about the driver library.
         reason: &'static str,
     },
     /// The machine has no CUDA device with this number.
@@ -37,7 +37,7 @@ pub enum Error {
     NoDevice {
         /// The number.
         index: usize,
-        /// Number of devices.
+        /// Number of CUDA devices of the machine.
         count: usize,
     },
     /// The device is too old for the kernels.
@@ -45,122 +45,126 @@ pub enum Error {
     TooOld {
         /// The device.
         name: String,
-        /// Its compute capability.
+        /// Compute capability of the device.
         capability: (u32, u32),
-        /// The oldest supported compute capability.
+        /// The oldest compute capability that the kernels support.
         oldest: (u32, u32),
     },
-    /// The driver returned an error.
+    /// The CUDA driver returned an error.
     #[error("{operation}: CUDA error {code} ({reason})")]
     Driver {
-        /// The operation or kernel.
+        /// The operation or kernel in which the error occurred.
         operation: &'static str,
-        /// The driver's code.
+        /// The driver's error code.
         code: u32,
         /// The driver's name and description of the error code.
         reason: String,
     },
-    /// The device has too little memory.
+    /// The device has too little free memory.
     #[error("out of device memory: {requested} bytes were needed, {free} are free")]
     OutOfMemory {
-        /// Bytes asked for.
+        /// Number of bytes that were requested.
         requested: u64,
-        /// Bytes that were free.
+        /// Number of bytes that were free.
         free: u64,
     },
     /// The volume is too large for the kernels, which address its bytes with 32 bits.
     #[error(
-        "a volume of shape {shape:?} is too large for the device's kernels, which take up to {most} voxels, 4194304 along an axis"
+        "a volume of shape {shape:?} is too large for the device's kernels, which process at most {most} voxels, and at most 4194304 along an axis"
     )]
     TooLarge {
         /// Its shape.
         shape: [usize; 3],
-        /// Most voxels allowed.
+        /// Largest number of voxels that the kernels support.
         most: usize,
     },
     /// A compiled module lacks a kernel: the program was built wrongly.
-    #[error("the kernel {kernel} is missing")]
+    #[error("this program lacks the GPU kernel {kernel}: it was built wrongly; build or install it again")]
     MissingKernel {
         /// Its name.
         kernel: &'static str,
     },
     /// The embedded code of kernels cannot be read: the program was built wrongly.
-    #[error("the embedded code of kernels is damaged: {reason}")]
+    #[error("the GPU kernels embedded in this program are damaged: {reason}; build or install it again")]
     BadCode {
         /// Why.
         reason: String,
     },
-    /// More bins or voxels than the device can sort.
-    #[error("bin_fixed: {bins} bins over a volume of shape {shape:?}; 1 to {most} bins and 2³² voxels are possible")]
+    /// There are more bins or voxels than the device can sort.
+    #[error(
+        "bin_fixed: {bins} bins were requested for a volume of shape {shape:?}; 1 to {most} bins and at most 2³² voxels are possible"
+    )]
     Bins {
-        /// Bins asked for.
+        /// Number of bins that was requested.
         bins: usize,
-        /// Most bins allowed.
+        /// Largest number of bins that the device supports.
         most: usize,
-        /// Shape of the volume.
+        /// Shape of the fixed volume.
         shape: [usize; 3],
     },
-    /// A number of bins that mutual information does not support.
-    #[error("mi_update: {bins} bins; {least} to {most} are possible")]
+    /// Mutual information does not support this number of bins.
+    #[error("mi_update: {bins} bins were requested; {least} to {most} are possible")]
     MiBins {
-        /// Bins asked for.
+        /// Number of bins that was requested.
         bins: usize,
-        /// Fewest bins allowed.
+        /// Smallest supported number of bins.
         least: usize,
-        /// Most bins allowed.
+        /// Largest supported number of bins.
         most: usize,
     },
-    /// A joint histogram with too few or too many bins.
-    #[error("joint_histogram: {fixed} × {moving} bins; {least} to {most} are possible on either side")]
+    /// A joint histogram would have too few or too many bins.
+    #[error("joint_histogram: {fixed} × {moving} bins were requested; {least} to {most} are possible for each image")]
     JointBins {
-        /// Bins of the fixed image.
+        /// Number of bins of the fixed image that was requested.
         fixed: usize,
-        /// Bins of the moving image.
+        /// Number of bins of the moving image that was requested.
         moving: usize,
-        /// Fewest bins allowed.
+        /// Smallest supported number of bins of an image.
         least: usize,
-        /// Most bins allowed.
+        /// Largest supported number of bins of an image.
         most: usize,
     },
-    /// A block would need more shared memory than the device has per block.
-    #[error("{operation}: a block would need {needed} bytes of shared memory, {most} are possible on this device")]
+    /// A thread block would need more shared memory than the device allows.
+    #[error(
+        "{operation}: a thread block would need {needed} bytes of shared memory; this device allows at most {most}"
+    )]
     SharedMemory {
         /// The kernel.
         operation: &'static str,
         /// Bytes needed.
         needed: usize,
-        /// Shared memory that a block can have, bytes.
+        /// Shared memory that a block can have on this device, bytes.
         most: usize,
     },
-    /// A volume that is not among those of the call.
-    #[error("fit_sums: volume {volume} of {count}, counted from 0")]
+    /// The number of a volume is not less than the number of volumes of the call.
+    #[error("fit_sums: there is no volume {volume}; the call has {count} volumes, counted from 0")]
     Volume {
         /// Its number.
         volume: usize,
-        /// Number of volumes.
+        /// Number of volumes of the call.
         count: usize,
     },
-    /// A window that the device's kernels do not support.
+    /// The kernels do not support windows of this radius.
     #[error(
-        "cc_update: radius {radius} with masks or the exact derivative; {least} to {most} are possible on this device"
+        "cc_update: radius {radius} was requested with masks or the exact derivative; this device allows {least} to {most}"
     )]
     Radius {
-        /// Radius asked for.
+        /// Radius that was requested, voxels.
         radius: usize,
-        /// Smallest radius allowed.
+        /// Smallest supported radius, voxels.
         least: usize,
-        /// Largest radius allowed.
+        /// Largest supported radius, voxels.
         most: usize,
     },
 }
 
 impl Error {
-    /// Checks that an operand has this shape.
+    /// Checks that an operand has the expected shape.
     pub(crate) fn check_shape(operation: &'static str, expected: [usize; 3], found: [usize; 3]) -> Result<(), Error> {
         if expected == found { Ok(()) } else { Err(Error::Shape { operation, expected, found }) }
     }
 
-    /// Checks that operands have this shape.
+    /// Checks that all operands have the expected shape.
     pub(crate) fn check_shapes(
         operation: &'static str,
         expected: [usize; 3],
@@ -178,7 +182,7 @@ impl Error {
         Err(Error::JointBins { fixed, moving, least: *possible.start(), most: *possible.end() })
     }
 
-    /// Checks that the length of a buffer fits the shape.
+    /// Checks that the length of a buffer is the number of voxels of a shape.
     pub(crate) fn check_length(operation: &'static str, shape: [usize; 3], found: usize) -> Result<(), Error> {
         let expected = shape.iter().product();
         if expected == found { Ok(()) } else { Err(Error::Length { operation, expected, found }) }

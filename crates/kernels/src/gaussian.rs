@@ -1,16 +1,17 @@
-//! The discrete Gaussian of ITK's `GaussianOperator`, with which all images and fields are smoothed.
+//! The discrete Gaussian kernel of ITK's `GaussianOperator`, with which all images and fields are smoothed.
 
-/// Largest mass that a kernel may lack before normalisation: the default of ITK's operator. ANTs uses a tenth of it
-/// when it smooths fields, which does not improve registrations and takes two more taps at variance 3.
+/// Largest part of the Gaussian's mass that a kernel may cut off before normalisation: the default of ITK's operator.
+/// ANTs uses a tenth of this value for fields. That does not improve registrations, and makes the kernel two weights
+/// longer at variance 3.
 const ERROR: f64 = 0.01;
 
-/// Largest radius of a kernel: ITK's limit of 32 taps in total.
+/// Largest radius of a kernel, voxels: ITK allows kernels of up to 32 weights.
 const MAX_RADIUS: usize = 15;
 
-/// Smallest variance that smooths: below it the neighbours' weights, each half the variance, vanish beside 1 in
-/// single precision.
+/// Smallest variance (voxels²) with which a kernel smooths: below it the weights of both neighbours, half the variance
+/// each, are too small to change a sum in single precision.
 const LEAST_VARIANCE: f64 = 1e-9;
-/// Largest variance: above it the weights of a kernel with the largest radius are equal to within 2·10⁻⁴.
+/// Largest variance, voxels²: above it the weights of a kernel with the largest radius are equal to within 2·10⁻⁴.
 const MOST_VARIANCE: f64 = 1e6;
 
 /// Half kernel w₀, w₁ … w_r of the discrete Gaussian (Lindeberg): w_k = e^{−t}·I_k(t) with t = `variance` in voxels².
@@ -83,7 +84,7 @@ mod tests {
         for variance in [1e7, 1e99, f64::INFINITY] {
             let weights = kernel(variance);
             assert_eq!(weights.len(), MAX_RADIUS + 1);
-            // The outermost tap differs from the middle one by 225/(2·10⁶) of the tap.
+            // The outermost weight is smaller than the middle one by the fraction 225/(2·10⁶).
             assert!(weights.iter().all(|weight| (weight * 31.0 - 1.0).abs() < 2e-4), "{weights:?}");
         }
     }

@@ -1,4 +1,4 @@
-//! Images as a registration takes them: voxels in main memory, or an image that is on the device already.
+//! Input images of a registration: voxels in main memory, or an image that is on the device already.
 
 use std::borrow::Cow;
 
@@ -12,16 +12,16 @@ use crate::{Backend, Error};
 pub struct Input<'a, I> {
     /// The grid.
     pub grid: &'a Grid,
-    /// The voxels, as many as the grid has, x fastest.
+    /// Where the voxels are, x fastest. Their number must be that of the grid.
     pub voxels: Voxels<'a, I>,
 }
 
 /// The location of the voxels of an [`Input`].
 #[derive(Debug)]
 pub enum Voxels<'a, I> {
-    /// In main memory.
+    /// The voxels are in main memory.
     Host(&'a [f32]),
-    /// On the device, in an image of the backend.
+    /// The voxels are on the device, in an image of the backend.
     Device(&'a I),
 }
 
@@ -51,7 +51,7 @@ impl<'a, I> Input<'a, I> {
     /// Copies the voxels to a new image of the backend.
     ///
     /// # Errors
-    /// The number of voxels differs from that of the grid; a device that fails.
+    /// The number of voxels differs from that of the grid, or the device fails.
     pub fn load<B: Backend<Image = I>>(&self, backend: &B) -> Result<I, Error> {
         match self.voxels {
             Voxels::Host(voxels) => backend.upload(self.grid.shape, voxels),
@@ -59,10 +59,10 @@ impl<'a, I> Input<'a, I> {
         }
     }
 
-    /// The voxels in main memory.
+    /// The voxels, copied to main memory if they are on the device.
     ///
     /// # Errors
-    /// A device that fails.
+    /// The device fails.
     pub fn on_host<B: Backend<Image = I>>(&self, backend: &B) -> Result<Cow<'a, [f32]>, Error> {
         Ok(match self.voxels {
             Voxels::Host(voxels) => Cow::Borrowed(voxels),

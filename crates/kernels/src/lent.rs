@@ -1,10 +1,10 @@
-//! Results that stay in a device's memory and are lent to other libraries of the process.
+//! Results of a registration that stay in a device's memory and are lent to other libraries of the process.
 
 use std::any::Any;
 use std::fmt::{Debug, Formatter};
 use std::sync::Arc;
 
-/// Kind of memory in which a device computes.
+/// Kind of memory in which images and fields lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// Main memory.
@@ -13,8 +13,8 @@ pub enum Place {
     Cuda(usize),
 }
 
-/// An array of single-precision numbers in a device's memory. It is complete, is never changed, and exists as long as a
-/// clone of this value.
+/// An array of single-precision numbers in a device's memory, which other libraries may read. All its numbers have been
+/// computed, it is never changed, and it exists as long as a clone of this value.
 #[derive(Clone)]
 pub struct Lent {
     place: Place,
@@ -25,7 +25,8 @@ pub struct Lent {
 }
 
 impl Lent {
-    /// The vectors of a field at this address, three adjacent numbers for each voxel, x fastest: X×Y×Z×3.
+    /// Lends the vectors of a field at this address: an array X×Y×Z×3 with three adjacent numbers for each voxel, x
+    /// fastest.
     pub(crate) fn vectors(
         place: Place,
         address: usize,
@@ -35,7 +36,7 @@ impl Lent {
         Lent { place, address, shape: vec![x, y, z, 3], strides: vec![3, 3 * x, 3 * x * y, 1], _memory: memory }
     }
 
-    /// The voxels of an image at this address, x fastest: X×Y×Z.
+    /// Lends the voxels of an image at this address: an array X×Y×Z, x fastest.
     pub(crate) fn voxels(
         place: Place,
         address: usize,
@@ -50,22 +51,22 @@ impl Lent {
         self.place
     }
 
-    /// The address of the first number.
+    /// The address of the array's first number.
     pub fn address(&self) -> usize {
         self.address
     }
 
-    /// Elements along each axis.
+    /// Number of elements of the array along each axis.
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// Distance in memory between neighbours along each axis, elements.
+    /// Distance in memory between neighbouring elements along each axis, in elements.
     pub fn strides(&self) -> &[usize] {
         &self.strides
     }
 
-    /// The array without its third axis, if that has one element: the array of a slice.
+    /// The array without its third axis, if that axis has one element: the array of a slice.
     pub fn planar(mut self) -> Lent {
         if self.shape.get(2) == Some(&1) {
             self.shape.remove(2);

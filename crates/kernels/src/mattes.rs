@@ -2,13 +2,14 @@
 
 use crate::{Error, MiParameters};
 
-/// Number of bins beyond either end of the range, so that every spline lies within the bins.
+/// Number of bins at either end of the axis that lie outside the range of intensities, so that the B-spline of every
+/// value lies within the bins.
 const PADDING: usize = 2;
 
-/// Total weight that each voxel adds to the joint histogram.
+/// The integer that stands for the total weight of a voxel in a joint histogram.
 pub(crate) const UNIT: u32 = 1 << 16;
 
-/// The map from an image's values to positions on the axis of bins; `Binning` of `cu/mattes.cu`.
+/// The map from an image's values to positions on the axis of bins. It has the layout of `Binning` in `cu/mattes.cu`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Binning {
@@ -16,7 +17,7 @@ pub(crate) struct Binning {
     pub(crate) high: f32,
     /// Bins per unit of intensity.
     pub(crate) scale: f32,
-    /// Length of the range, in bins.
+    /// Length of the range of intensities, in bins.
     pub(crate) span: f32,
 }
 
@@ -32,7 +33,7 @@ impl Binning {
     }
 }
 
-/// Checks that the number of bins is supported.
+/// Checks that mutual information supports this number of bins.
 pub(crate) fn check_bins(bins: usize) -> Result<(), Error> {
     let (least, most) = (*MiParameters::BINS.start(), *MiParameters::BINS.end());
     if MiParameters::BINS.contains(&bins) { Ok(()) } else { Err(Error::MiBins { bins, least, most }) }

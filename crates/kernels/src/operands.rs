@@ -13,15 +13,16 @@ pub enum Sampling {
     Nearest,
 }
 
-/// How a pair of voxels enters a joint histogram.
+/// How a pair of fixed and moving voxels enters a joint histogram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum JointSampling {
     /// Interpolated moving values
     ///
-    /// The trilinear moving value y lies at t = (bins − 1)·(y − low)/(high − low), clamped to 0…bins−1, and is shared by
-    /// the two bins around t in proportion: the cost has no steps where a value passes from bin to bin.
+    /// The trilinear moving value y has the position t = (bins − 1)·(y − low)/(high − low) on the axis of bins, clamped
+    /// to 0…bins−1. Its weight is divided between the two bins around t in proportion, so that the cost has no steps
+    /// where a value passes from bin to bin.
     Trilinear,
     /// The values of the eight voxels around a point, by their partial volume
     ///
@@ -30,7 +31,7 @@ pub enum JointSampling {
     PartialVolume,
 }
 
-/// The name on the command line.
+/// The name of the choice on the command line.
 impl fmt::Display for JointSampling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
@@ -40,21 +41,21 @@ impl fmt::Display for JointSampling {
 /// Parameters of the moving side of a joint histogram.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct JointParameters {
-    /// The values that are counted.
+    /// Which moving values are counted.
     pub sampling: JointSampling,
-    /// Number of bins.
+    /// Number of bins of the moving image.
     pub bins: usize,
-    /// The range of intensities that the bins cover.
+    /// The range of moving intensities that the bins cover.
     pub low_high: (f32, f32),
 }
 
 impl JointParameters {
     /// Allowed numbers of bins, for either image.
     pub const BINS: std::ops::RangeInclusive<usize> = 2..=1024;
-    /// Integer units of a sample of weight 1. Weights are rounded to 1/UNIT, so that sums are exact.
+    /// The integer that stands for a sample of weight 1. Weights are rounded to 1/UNIT, so that sums are exact.
     pub const UNIT: u32 = 1 << 16;
 
-    /// Factor from (value − `low`) to the position among the bins.
+    /// Factor from (value − `low`) to the position on the axis of bins.
     pub(crate) fn scale(&self) -> f32 {
         let bins = match self.sampling {
             JointSampling::Trilinear => self.bins.saturating_sub(1),
@@ -64,19 +65,19 @@ impl JointParameters {
     }
 }
 
-/// Factor from (value − `low`) to the share of the range.
+/// Factor from (value − `low`) to the position within the range, 0…1.
 pub(crate) fn range_scale((low, high): (f32, f32)) -> f32 {
     if high > low { 1.0 / (high - low) } else { 0.0 }
 }
 
-/// Entropies of a joint histogram, nats.
+/// Entropies of a joint histogram and its two marginals, nats.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Entropies {
     /// Sum of the weights of all samples.
     pub weight: f64,
-    /// H(X) of the fixed values.
+    /// Entropy H(X) of the fixed values.
     pub fixed: f64,
-    /// H(Y) of the moving values.
+    /// Entropy H(Y) of the moving values.
     pub moving: f64,
     /// H(X,Y).
     pub joint: f64,
@@ -88,13 +89,14 @@ impl Entropies {
         self.fixed + self.moving - self.joint
     }
 
-    /// (H(X) + H(Y)) / H(X,Y), from 1 to 2; 1 if nothing varies.
+    /// Normalised mutual information (H(X) + H(Y)) / H(X,Y), from 1 to 2; 1 if all values are constant.
     pub fn normalised_mutual_information(&self) -> f64 {
         if self.joint > 0.0 { (self.fixed + self.moving) / self.joint } else { 1.0 }
     }
 }
 
-/// Moments of the pairs of values under a transform; see [`Backend::moments`](crate::Backend::moments).
+/// Moments of the pairs (x, y) of fixed and moving values under a transform; see
+/// [`Backend::moments`](crate::Backend::moments).
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Moments {
     /// Σw.
@@ -111,40 +113,43 @@ pub struct Moments {
     pub fixed_moving: f64,
 }
 
-/// Which points count in a fit, and the units of the values; see [`Backend::fit_sums`](crate::Backend::fit_sums).
+/// Which reference points count in a fit, and how the values of volumes are scaled; see
+/// [`Backend::fit_sums`](crate::Backend::fit_sums).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FitRule {
-    /// Voxels at the border of a volume that do not count, along each axis.
+    /// Number of voxels at the border of a volume, along each axis, in which points do not count.
     pub margin: [usize; 3],
-    /// The value that counts as 0, and the factor of values after that.
+    /// A value of a volume enters the fit as v = (value − `origin`)·`scale`.
     pub origin: f32,
     /// See `origin`.
     pub scale: f32,
 }
 
-/// Sums over the points of a reference that lie inside a volume; see [`Backend::fit_sums`](crate::Backend::fit_sums).
+/// Sums for a least-squares fit over the reference points that lie inside a volume; see
+/// [`Backend::fit_sums`](crate::Backend::fit_sums).
 #[derive(Debug, Clone, PartialEq)]
 pub struct FitSums {
-    /// Number of points inside.
+    /// Number of points inside the volume.
     pub inside: f64,
-    /// Σv² over the points inside.
+    /// Σv² over the points inside, where v is the scaled value of the volume.
     pub square: f64,
-    /// Σf·v of each function over the points inside.
+    /// Σf·v over the points inside, for each function f.
     pub with_value: Vec<f64>,
-    /// Σf·g of each pair of functions over the points that are *not* inside, row by row of the lower triangle.
+    /// Σf·g over the points that are *not* inside, for each pair of functions f and g, row by row of the lower
+    /// triangle.
     pub outside: Vec<f64>,
 }
 
 impl FitSums {
-    /// Most functions of a fit.
+    /// Largest number of functions of a fit.
     pub const MOST_FUNCTIONS: usize = 64;
 
-    /// Numbers of a result.
+    /// Number of sums in a result for this number of functions.
     pub(crate) fn rows(functions: usize) -> usize {
         2 + functions + functions * (functions + 1) / 2
     }
 
-    /// A result from its numbers, in the order of the fields.
+    /// A result from the list of its sums, in the order of the fields.
     pub(crate) fn of(rows: &[f64], functions: usize) -> FitSums {
         let [inside, square, rest @ ..] = rows else {
             return FitSums { inside: 0.0, square: 0.0, with_value: Vec::new(), outside: Vec::new() };
@@ -153,7 +158,7 @@ impl FitSums {
         FitSums { inside: *inside, square: *square, with_value: with_value.into(), outside: outside.into() }
     }
 
-    /// Points and functions of the image that holds them, after checking the operands.
+    /// Number of points and of functions in the image `points`, after a check of all operands.
     pub(crate) fn check(
         points: [usize; 3],
         volumes: impl IntoIterator<Item = [usize; 3]>,
@@ -176,23 +181,24 @@ impl FitSums {
     }
 }
 
-/// How the contrast of a point becomes a number; see [`Backend::contrast`](crate::Backend::contrast).
+/// How the contrast at a surface point enters the sums; see [`Backend::contrast`](crate::Backend::contrast).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ContrastRule {
-    /// Slope of the hyperbolic tangent, for each % of contrast.
+    /// Slope of the hyperbolic tangent, per percent of contrast.
     pub slope: f32,
-    /// The contrast that counts as none, %.
+    /// The contrast, in percent, at which the hyperbolic tangent is 0.
     pub offset: f32,
-    /// The mean of both sides at and below which a point does not count, in units of the image.
+    /// A point counts only if the mean of its inner and outer intensity exceeds this value, in units of the image.
     pub least: f32,
 }
 
 impl ContrastRule {
-    /// Rows of the image that holds the points: x, y, z of the inner sides, x, y, z of the outer sides, weights.
+    /// Number of rows of the image `points`: x, y, z of the inner positions, x, y, z of the outer positions, weights.
     pub const ROWS: usize = 7;
 }
 
-/// Sums over the points of a surface; see [`Backend::contrast`](crate::Backend::contrast).
+/// Sums of the contrast over the points of a surface, with weights w and contrasts q; see
+/// [`Backend::contrast`](crate::Backend::contrast).
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Contrast {
     /// Σw of the points that count.
@@ -219,7 +225,7 @@ pub enum CcDerivative {
     Exact,
 }
 
-/// The name on the command line.
+/// The name of the choice on the command line.
 impl fmt::Display for CcDerivative {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
@@ -229,12 +235,13 @@ impl fmt::Display for CcDerivative {
 /// Parameters of [`Backend::cc_update`](crate::Backend::cc_update).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CcParameters {
-    /// The window is the box of (2·radius + 1)³ voxels, truncated at borders and masks.
+    /// Radius of the window, voxels: a box of (2·radius + 1)³ voxels, truncated at borders and masks.
     pub radius: usize,
-    /// The derivative that gives the update.
+    /// The derivative from which the update is computed.
     pub derivative: CcDerivative,
-    /// Variance of the noise that both images are assumed to have: count·noise is added to A and B, so that windows
-    /// without structure have almost no effect. 0 is ANTs' metric.
+    /// Variance of the noise that both images are assumed to have: `noise_variance` times the number of voxels of a
+    /// window is added to A and B, so that windows without structure have almost no effect. With 0 this is ANTs'
+    /// metric.
     pub noise_variance: f32,
     /// Voxel spacing of the grid, mm; only ratios matter. The update follows the gradient in *physical* space.
     pub spacing: [f64; 3],
@@ -245,8 +252,8 @@ impl CcParameters {
     /// the window's centre, without masks. [`Cpu`](crate::Cpu) supports every radius.
     pub const MOST_TILED_RADIUS: usize = 5;
 
-    /// Scalars per voxel in the workspace of [`Cuda`](crate::Cuda) for windows of this radius: the five terms of the
-    /// exact derivative; for radii beyond the tiled kernels, five surfaces and two textures.
+    /// Numbers per voxel that the workspace of [`Cuda`](crate::Cuda) needs for windows of this radius: the five terms
+    /// of the exact derivative; for radii beyond the tiled kernels, five surfaces and two textures.
     pub fn device_scalars(radius: usize, derivative: CcDerivative) -> usize {
         match derivative {
             _ if radius > Self::MOST_TILED_RADIUS => 7,
@@ -256,13 +263,14 @@ impl CcParameters {
     }
 }
 
-/// Scores of the images of a [`Backend::cc_update`](crate::Backend::cc_update).
+/// Scores that a [`Backend::cc_update`](crate::Backend::cc_update) computes for its two images.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct CcScores {
-    /// Minus the mean value of the windows of counted voxels, −1…0; 0 where no voxel counts. The updates lower it.
+    /// Energy: minus the mean value of the windows of counted voxels, −1…0; 0 if no voxel counts. The updates lower the
+    /// energy.
     pub energy: f64,
-    /// The mean of C²/(A·B) over the windows of counted voxels, weighted by w: 0…1. 1 if the images are equal up to
-    /// brightness and contrast, 0 if no window has any weight.
+    /// Agreement: the mean of C²/(A·B) over the windows of counted voxels, weighted by w: 0…1. It is 1 if the images
+    /// are equal up to brightness and contrast, 0 if no window has any weight.
     ///
     /// With n = count·noise, the value of a window is w·C²/(A·B), where w = A·B/((A+n)·(B+n)) is the share of its
     /// variance that is not noise. Higher contrast alone raises the weights and lowers the energy. It does not change
@@ -275,14 +283,14 @@ pub struct CcScores {
 pub struct MiParameters {
     /// Number of bins of each image, within [`BINS`](MiParameters::BINS); two at either end lie outside its range.
     pub bins: usize,
-    /// Lowest and highest value of the fixed and of the moving image. Values outside are clamped.
+    /// Range of intensities, lowest and highest, of the fixed and of the moving image. Values outside are clamped.
     pub ranges: [(f32, f32); 2],
-    /// As in [`CcParameters`].
+    /// Voxel spacing of the grid, mm; only ratios matter, as in [`CcParameters`].
     pub spacing: [f64; 3],
 }
 
 impl MiParameters {
-    /// Allowed numbers of bins: at least those of a spline and the padding, with some bins for structure.
+    /// Allowed numbers of bins: enough for the padding at both ends and for some bins within the range.
     pub const BINS: std::ops::RangeInclusive<usize> = 8..=256;
 }
 
@@ -291,8 +299,8 @@ impl MiParameters {
 pub struct InversionLimits {
     /// Most steps.
     pub steps: usize,
-    /// Residual ‖u(x+v(x)) + v(x)‖ that is small enough, voxels. One more step, which needs no further reading, is
-    /// then the last.
+    /// Residual ‖u(x+v(x)) + v(x)‖ at which a voxel stops, voxels. One more step follows, which needs no further
+    /// reading.
     pub tolerance_voxels: f32,
     /// Residual below which a voxel is left unchanged, voxels; with 0 every voxel takes a step.
     pub untouched_voxels: f32,
@@ -304,7 +312,8 @@ pub struct RelaxLimits {
     /// Smallest Jacobian determinant of x + u(x) at any corner of its trilinear cells, over all combinations of
     /// one-sided differences.
     pub smallest_jacobian: f32,
-    /// Largest distance ‖v(x + u(x)) + u(x)‖ between x and its image under u, then v, voxels.
+    /// Largest distance ‖v(x + u(x)) + u(x)‖, in voxels, between a point x and its position after both fields, u and
+    /// then v.
     pub largest_residual_voxels: f32,
 }
 
@@ -317,16 +326,17 @@ pub struct RelaxRound {
     pub variance_voxels: f64,
     /// Distance along each axis up to which a voxel beyond the limits affects its neighbours, voxels.
     pub reach_voxels: usize,
-    /// Whether voxels that fold are moved with their neighbours by the smallest move that unfolds them; otherwise
-    /// they are smoothed.
+    /// Whether voxels that fold are displaced, with their neighbours, by the smallest displacements that unfold them;
+    /// otherwise the field is smoothed there.
     pub unfolds: bool,
-    /// Symmetric matrix that projects such moves, in voxels, on the allowed directions.
+    /// Symmetric matrix that projects such displacements, in voxels, on the allowed directions.
     pub allowed: [[f32; 3]; 3],
-    /// Limits of the inversion of the other field after a change.
+    /// Limits at which the inversion of the other field stops, after a change of this field.
     pub follow: InversionLimits,
 }
 
-/// Distance between a point and its image under two fields in sequence, in voxels of the first field's grid.
+/// Inverse consistency of two fields: distances between points and their positions after both fields, in voxels of the
+/// first field's grid.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct InverseConsistency {
     /// Number of voxels that count. With none, the distances are NaN.

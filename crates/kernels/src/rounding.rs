@@ -5,7 +5,8 @@
 #[inline(always)]
 pub(crate) fn rounded(vector: [f32; 3], step: Option<f32>) -> [f32; 3] {
     let Some(step) = step else { return vector };
-    // A number of this size has no bits below the step. Adding and subtracting it rounds to a multiple of the step.
+    // 1.5·2²³ steps: a float of this size has no bits below the step, so that adding and subtracting it rounds
+    // to a multiple of the step.
     let shift = 1.5 * (1 << 23) as f32 * step;
     vector.map(|value| if value.abs() < (1 << 22) as f32 * step { (value + shift) - shift } else { value })
 }

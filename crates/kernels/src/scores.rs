@@ -4,7 +4,7 @@ use antsreg_core::jacobian::JacobianSummary;
 
 use crate::InverseConsistency;
 
-/// Sums over pairs (a, b) of values.
+/// Sums over the pairs (a, b) of values that two images have at the same voxel.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PairSums {
     pub(crate) counted: u64,
@@ -16,7 +16,7 @@ pub(crate) struct PairSums {
 }
 
 impl PairSums {
-    /// Pearson's correlation; NaN if either value is constant.
+    /// Pearson's correlation of the pairs; NaN if either value is constant.
     pub(crate) fn correlation(self) -> f64 {
         /// Largest variance that rounding errors give to a constant value, as a share of the square of that value.
         const ROUNDING: f64 = 1e-13;
@@ -35,18 +35,18 @@ impl PairSums {
 pub(crate) struct Statistics {
     pub(crate) counted: u64,
     pub(crate) sum: f64,
-    /// Larger than `high` if no voxel has a number.
+    /// The smallest number; larger than `high` if no voxel has a number.
     pub(crate) low: f32,
     pub(crate) high: f32,
     /// Number of values that are zero, negative or NaN.
     pub(crate) not_positive: u64,
-    /// For determinants: the smallest determinant at any corner of a voxel.
+    /// For Jacobian determinants: the smallest determinant at any cell corner of a voxel.
     pub(crate) corner_low: f32,
     pub(crate) corner_not_positive: u64,
 }
 
 impl Statistics {
-    /// The statistics of determinants.
+    /// These statistics as those of Jacobian determinants.
     pub(crate) fn jacobian_summary(self) -> JacobianSummary {
         let Statistics { counted, sum, low, high, not_positive, corner_low, corner_not_positive } = self;
         let [minimum, maximum, corner_minimum] = match low <= high {
@@ -64,7 +64,7 @@ impl Statistics {
         }
     }
 
-    /// The statistics of distances.
+    /// These statistics as those of the distances of an inverse consistency.
     pub(crate) fn inverse_consistency(self) -> InverseConsistency {
         let Statistics { counted, sum, low, high, .. } = self;
         let largest_voxels = if low <= high { f64::from(high) } else { f64::NAN };

@@ -1,15 +1,15 @@
-//! Rules for slices in the costs of the linear stage, which are the same on every device.
+//! Rules for the costs of the linear stage on slices, which are the same on every device.
 
 use antsreg_core::AffineTransform;
 
-/// Whether a moving image has a depth of one voxel and no edge along its depth. Then it counts in full in its own
-/// plane. With an edge, every voxel is at the border and none counts.
+/// Whether a moving image is a slice: it has a depth of one voxel, and no ramp at its border along its depth. Then
+/// points in the plane of the slice have full weight. With a ramp, every voxel is at the border and has no weight.
 pub(crate) fn is_slice(moving_shape: [usize; 3], edge_voxels: [f64; 3]) -> bool {
     moving_shape[2] == 1 && edge_voxels[2] == 0.0
 }
 
-/// The map with third row 0 if it maps every fixed voxel to index 0 along the third axis; otherwise a map to NaN, so
-/// that no voxel counts.
+/// A map for slices: the given map with third row 0 if it maps every fixed voxel to index 0 along the third axis;
+/// otherwise a map to NaN, so that no voxel counts.
 pub(crate) fn within_slice(fixed_shape: [usize; 3], map: &AffineTransform) -> AffineTransform {
     let moves = |axis: usize| fixed_shape[axis] > 1 && map.matrix[(2, axis)] != 0.0;
     let mut map = *map;

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 /// Pole of the recursive prefilter of the cubic spline, √3 − 2.
 const POLE: f32 = -0.267_949_2;
-/// Number of terms after which powers of the pole are below single precision.
+/// Number of terms of the initial sum after which powers of the pole are below single precision.
 const HORIZON: usize = 16;
 
 /// The coefficients of the spline through all voxels of an image, x fastest.
@@ -62,7 +62,8 @@ fn prefilter(lines: &mut [f32], length: usize, width: usize) {
     }
 }
 
-/// The four voxels along one axis that contribute at `index`, mirrored into the axis, and their weights.
+/// The four coefficients along one axis that contribute at `index`: their indices, mirrored into the axis, and their
+/// weights.
 #[inline(always)]
 fn taps(index: f64, length: usize) -> ([usize; 4], [f32; 4]) {
     let lower = index.floor();
@@ -75,7 +76,7 @@ fn taps(index: f64, length: usize) -> ([usize; 4], [f32; 4]) {
     let at = std::array::from_fn(|n| {
         let tap = (first + n as isize).abs();
         let tap = if tap > end { 2 * end - tap } else { tap };
-        // An axis of two voxels needs one more reflection; an axis of one voxel has only that voxel.
+        // An axis of two voxels needs a third reflection; an axis of one voxel has only that voxel.
         tap.abs().min(end) as usize
     });
     (at, weights)
@@ -98,7 +99,8 @@ pub(crate) fn value(shape: [usize; 3], coefficients: &[f32], index: [f64; 3]) ->
     sum
 }
 
-/// The derivatives of the spline along the three axes, for each voxel, at an index as [`value`] takes it.
+/// The derivatives of the spline along the three axes, per voxel, at a fractional index at most half a voxel outside
+/// the volume.
 pub(crate) fn gradient([nx, ny, nz]: [usize; 3], coefficients: &[f32], index: [f64; 3]) -> [f32; 3] {
     let lengths = [nx, ny, nz];
     let [x, y, z] = std::array::from_fn(|axis| {
@@ -119,7 +121,7 @@ pub(crate) fn gradient([nx, ny, nz]: [usize; 3], coefficients: &[f32], index: [f
     sums
 }
 
-/// The derivatives of the weights of [`taps`].
+/// The derivatives of the weights that [`taps`] returns, with respect to the index.
 fn slopes(index: f64) -> [f32; 4] {
     let w = (index - index.floor()) as f32;
     let v = 1.0 - w;
@@ -146,7 +148,8 @@ mod tests {
                     value(shape, &coefficients, index)
                 };
                 let expected = (moved(STEP) - moved(-STEP)) / (2.0 * STEP as f32);
-                // Tolerance: differences of values near 1 in single precision, divided by 0.02.
+                // Tolerance: the expected derivatives are differences of values near 1 in single precision, divided by
+                // 0.02.
                 assert!((found[axis] - expected).abs() < 2e-3, "{index:?}, axis {axis}: {} {expected}", found[axis]);
             }
         }

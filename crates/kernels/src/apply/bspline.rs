@@ -91,8 +91,8 @@ mod tests {
                         let weight = |n: usize| w[0][n % nx] * w[1][n / nx % ny] * w[2][n / (nx * ny)];
                         moving.voxels.iter().enumerate().map(|(n, v)| weight(n) * f64::from(*v)).sum()
                     });
-                    // Tolerance: three recursions with coefficients up to about 10⁴, and 64 products, in single
-                    // precision.
+                    // Tolerance: the three recursions, with coefficients up to about 10⁴, and the 64 products are in
+                    // single precision.
                     assert!((expected - f64::from(*found)).abs() < 2e-2, "{found}, expected {expected}");
                 }
             }

@@ -6,13 +6,13 @@ pub fn is_inside(shape: [usize; 3], index: [f64; 3]) -> bool {
     (0..3).all(|axis| index[axis] >= -0.5 && index[axis] < shape[axis] as f64 - 0.5)
 }
 
-/// The eight voxels around a fractional index: their positions in memory and the fractions between them.
+/// The eight voxels around a fractional index: their positions in memory, and the position of the index between them.
 pub struct Cell {
-    /// Position of the lowest neighbour.
+    /// Position in memory of the neighbour with the lowest indices.
     pub base: usize,
     /// Distance in memory between two neighbours along each axis; 0 on an axis of one voxel.
     pub step: [usize; 3],
-    /// Distance from the lower neighbour along each axis, 0…1.
+    /// Distance of the index from the lower neighbour along each axis, 0…1.
     pub fraction: [f64; 3],
 }
 

@@ -40,7 +40,7 @@ mod tests {
                 let start = world(&onto, n);
                 let expected = chain.apply(&start) - start;
                 moved = moved.max(expected.norm());
-                // Tolerance: vectors of about 10 mm in single precision.
+                // Tolerance: the displacements, of about 10 mm, are in single precision.
                 assert!((0..3).all(|axis| (f64::from(vector[axis]) - expected[axis]).abs() < 1e-5), "{number}");
             }
             assert!(number == 0 || moved > 1.0, "{number}: {moved}");

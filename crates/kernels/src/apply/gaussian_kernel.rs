@@ -10,14 +10,14 @@ const PER_UNIT: f64 = 640.0;
 /// Masses of a Gaussian over the voxels along each axis of an image, cut off at `alpha` standard deviations.
 pub struct GaussianWeights {
     pub shape: [usize; 3],
-    /// The factor 1/(√2·sigma) for each axis, sigma in voxels.
+    /// The factor 1/(√2·σ) for each axis, where σ is the standard deviation in voxels.
     scale: [f64; 3],
     cutoff_voxels: [f64; 3],
     erf: Vec<f64>,
 }
 
 impl GaussianWeights {
-    /// Tabulates the error function.
+    /// Prepares the weights for an image of this shape: tabulates the error function.
     pub fn new(shape: [usize; 3], sigma_voxels: [f64; 3], alpha: f64) -> GaussianWeights {
         let steps = (2.0 * RANGE * PER_UNIT) as usize + 1;
         GaussianWeights {
@@ -38,7 +38,7 @@ impl GaussianWeights {
     /// The range of voxels along one axis that lie within the cutoff distance of `index`.
     #[inline]
     fn reach(&self, axis: usize, index: f64) -> std::ops::Range<usize> {
-        // Voxel j extends from j to j + 1 in these coordinates.
+        // In the coordinate `cell`, voxel j extends from j to j + 1.
         let cell = index + 0.5;
         let first = (cell - self.cutoff_voxels[axis]).floor().max(0.0) as usize;
         first..((cell + self.cutoff_voxels[axis]).ceil() as usize).min(self.shape[axis])
@@ -94,7 +94,7 @@ mod tests {
     use crate::apply::test_scenes::{chains, noise_volume, oblique_grid, slow_indices};
     use crate::apply::{Interpolation, resample};
 
-    /// Mass of the Gaussian over voxel `j` of an axis, by the midpoint rule.
+    /// Mass of the test's Gaussian over voxel `j` of an axis, by the midpoint rule.
     fn mass(j: usize, index: f64, sigma_voxels: f64) -> f64 {
         let density = |x: f64| (-0.5 * ((x - index) / sigma_voxels).powi(2)).exp();
         (0..2000).map(|n| density(j as f64 - 0.5 + (n as f64 + 0.5) / 2000.0)).sum()
@@ -112,7 +112,7 @@ mod tests {
             let expected = index.map_or(-5.0, |index| {
                 let axis = |axis: usize| -> Vec<f64> {
                     let sigma = sigma_mm[axis] / moving.grid.spacing[axis];
-                    // A voxel counts if any part of it lies within the cutoff.
+                    // A voxel has a weight if any part of it lies within the Gaussian's cutoff.
                     let near = |j: &usize| (*j as f64 - index[axis]).abs() < 0.5 + alpha * sigma;
                     (0..shape[axis]).map(|j| if near(&j) { mass(j, index[axis], sigma) } else { 0.0 }).collect()
                 };

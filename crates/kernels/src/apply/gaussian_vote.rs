@@ -3,8 +3,8 @@
 use super::gaussian_kernel::GaussianWeights;
 use super::resample::Sample;
 
-/// Gives the label with the largest mass under a Gaussian, over all voxels within the cutoff; ITK's
-/// `LabelImageGaussianInterpolateImageFunction`, ANTs' MultiLabel. Of labels with equal mass, the first in memory
+/// Interpolates a label map: takes the label with the largest mass under a Gaussian, over all voxels within the cutoff;
+/// ITK's `LabelImageGaussianInterpolateImageFunction`, ANTs' MultiLabel. Of labels with equal mass, the first in memory
 /// order is taken.
 pub struct GaussianVote<'a> {
     pub weights: GaussianWeights,
@@ -29,7 +29,7 @@ impl Sample for GaussianVote<'_> {
                 });
             });
         });
-        // If several labels have the same vote, the first is taken.
+        // If several labels have the same mass, the first label in memory order is taken.
         let most = votes.into_iter().reduce(|best, next| if next.1 > best.1 { next } else { best });
         most.map_or(0.0, |(label, _)| label)
     }
@@ -40,7 +40,7 @@ mod tests {
     use crate::apply::test_scenes::{chains, noise_volume, oblique_grid, slow_indices};
     use crate::apply::{Interpolation, resample};
 
-    /// Mass of the Gaussian over voxel `j` of an axis, by the midpoint rule; 0 beyond the cutoff.
+    /// Mass of the test's Gaussian over voxel `j` of an axis, by the midpoint rule; 0 beyond the cutoff.
     fn mass(j: usize, index: f64, sigma_voxels: f64, alpha: f64) -> f64 {
         if (j as f64 - index).abs() >= 0.5 + alpha * sigma_voxels {
             return 0.0;
@@ -71,7 +71,8 @@ mod tests {
             let mut votes = [0.0; 4];
             moving.voxels.iter().enumerate().for_each(|(n, label)| votes[*label as usize] += weight(n));
             let most = votes.iter().copied().fold(0.0, f64::max);
-            // The tabulated error function has an error of 3e-7, for masses that sum to some hundred thousands here.
+            // Tolerance: the tabulated error function has an error of 3e-7, for masses whose sum here is some hundred
+            // thousands.
             assert!(votes[*found as usize] > most * (1.0 - 1e-5), "{votes:?}, found {found}");
             seen += 1;
         }

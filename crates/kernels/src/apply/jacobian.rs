@@ -4,11 +4,11 @@ use antsreg_core::{DisplacementField, Grid, Volume};
 use nalgebra::{Matrix3, Vector3};
 use rayon::prelude::*;
 
-/// det(I + ∂u/∂x) at each voxel of the field's grid, in physical space: central differences, one-sided at the border,
-/// derivative 0 along an axis of one voxel.
+/// The Jacobian determinant det(I + ∂u/∂x) at each voxel of the field's grid, in physical space: central differences,
+/// one-sided at the border, derivative 0 along an axis of one voxel.
 pub fn jacobian(field: &DisplacementField) -> Volume {
     let [nx, ny, nz] = field.grid.shape;
-    // Chain rule: ∂u/∂x = ∂u/∂index · ∂index/∂x.
+    // Chain rule, with voxel indices: ∂u/∂x = ∂u/∂index · ∂index/∂x.
     let index_per_mm = field.grid.world_to_voxel().matrix;
     let mut voxels = vec![0.0; field.grid.len()];
     voxels.par_chunks_exact_mut(nx).enumerate().with_min_len(16).for_each(|(row, out)| {
@@ -31,9 +31,10 @@ pub fn jacobian(field: &DisplacementField) -> Volume {
     Volume { grid: field.grid.clone(), voxels }
 }
 
-/// The smallest determinant at each voxel over all combinations of one-sided differences along the axes, in physical
-/// space. These are the determinants at the corners of the trilinear cells that meet at the voxel. At the border only
-/// one side exists; along an axis of one voxel the derivative is 0. NaN if any of the determinants is NaN.
+/// The smallest Jacobian determinant at each voxel over all combinations of one-sided differences along the axes, in
+/// physical space. These are the determinants at the corners of the trilinear cells that meet at the voxel. At the
+/// border only one of the two differences exists; along an axis of one voxel the derivative is 0. NaN if any of the
+/// determinants is NaN.
 pub fn smallest_at_corners(field: &DisplacementField) -> Volume {
     let shape @ [nx, ny, _] = field.grid.shape;
     let (to_world, strides) = (field.grid.voxel_to_world().matrix, [1, nx, nx * ny]);
@@ -58,8 +59,8 @@ pub fn smallest_at_corners(field: &DisplacementField) -> Volume {
     Volume { grid: field.grid.clone(), voxels }
 }
 
-/// det(I + ∂u/∂x) by fourth-order differences over five voxels, with the outermost voxel repeated beyond the border,
-/// as in ANTs' `CreateJacobianDeterminantImage`.
+/// The Jacobian determinant det(I + ∂u/∂x) by fourth-order differences over five voxels, with the outermost voxel
+/// repeated beyond the border, as in ANTs' `CreateJacobianDeterminantImage`.
 pub fn jacobian_of_fourth_order(field: &DisplacementField) -> Volume {
     let Grid { shape, .. } = field.grid;
     let index_per_mm = field.grid.world_to_voxel().matrix;
@@ -79,7 +80,8 @@ pub fn jacobian_of_fourth_order(field: &DisplacementField) -> Volume {
     Volume { grid: field.grid.clone(), voxels }
 }
 
-/// The two voxels of an axis for the difference at `at`, and the factor from difference to slope.
+/// The two voxels of an axis whose difference gives the derivative at voxel `at`, and 1 / the distance between them (0
+/// if they are the same voxel).
 #[inline]
 fn neighbours(at: usize, length: usize) -> (usize, usize, f64) {
     let (below, above) = (at.saturating_sub(1), (at + 1).min(length - 1));
@@ -109,7 +111,8 @@ mod tests {
             }
             let expected = (Matrix3::identity() + slope).determinant();
             for found in jacobian(&field).voxels {
-                // Tolerance: vectors of about 10 mm in single precision, over steps of 0.8 mm.
+                // Tolerance: the displacements, of about 10 mm, are in single precision, and their differences are over
+                // steps of 0.8 mm.
                 assert!((f64::from(found) - expected).abs() < 1e-5, "{found}, expected {expected}");
             }
         }
@@ -121,7 +124,7 @@ mod tests {
         let mut field = DisplacementField::zeros(grid);
         let to_voxel = field.grid.world_to_voxel();
         for n in 0..field.grid.len() {
-            // The first component is cubic in the first index.
+            // The first component of this field is a cubic function of the first index.
             let i = to_voxel.apply(&world(&field.grid, n)).x - 4.0;
             field.vectors[n] = [(0.01 * i.powi(3)) as f32, 0.0, 0.0];
         }
@@ -133,7 +136,8 @@ mod tests {
                 assert!((f64::from(*found) - expected).abs() < 1e-5, "{found}, expected {expected}");
             }
         }
-        // At the border the outermost voxel is repeated: 8·(u(1) − u(0)) − (u(2) − u(0)).
+        // At the border the outermost voxel is repeated, so the fourth-order difference is 8·(u(1) − u(0)) − (u(2) −
+        // u(0)).
         let [a, b, c] = [-4.0f64, -3.0, -2.0].map(|i| 0.01 * i.powi(3));
         let expected = 1.0 + (8.0 * (b - a) - (c - a)) / 12.0 * to_voxel.matrix[(0, 0)];
         assert!((f64::from(found.voxels[0]) - expected).abs() < 1e-5, "{}, expected {expected}", found.voxels[0]);

@@ -9,7 +9,7 @@ use super::{
     resample::{Sample, fill},
 };
 
-/// How a label map is read between voxel centres.
+/// How a label map is interpolated between voxel centres.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
@@ -17,14 +17,15 @@ use super::{
 pub enum LabelInterpolation {
     /// The label with the most weight among the neighbours, as ANTs' GenericLabel
     ///
-    /// Each of the eight voxels around a point votes for its label with its trilinear weight; the largest sum wins, on a tie
-    /// the smallest label. Smoother borders than the nearest voxel's, and no label that was not there.
+    /// Each of the eight voxels around a point adds its trilinear weight to its label. The label with the largest sum
+    /// is taken; of labels with equal sums, the smallest. The borders of labels become smoother than by the nearest
+    /// voxel, and no new label arises.
     #[default]
     #[cfg_attr(feature = "clap", value(help = "The label with the most weight among the neighbours, as ANTs' GenericLabel", aliases = ["GenericLabel", "genericLabel", "MultiLabel", "multiLabel"]))]
     GenericLabel,
     /// The label of the nearest voxel
     ///
-    /// Ties go up.
+    /// Half-way between two voxels, the voxel with the higher index is taken.
     #[cfg_attr(feature = "clap", value(help = "The label of the nearest voxel", aliases = ["NearestNeighbor", "nearestNeighbor", "nearest-neighbour", "nearest-neighbor"]))]
     Nearest,
 }
@@ -46,10 +47,10 @@ pub fn resample_labels(
     LabelVolume { grid: onto.clone(), voxels }
 }
 
-/// Sums of weights that differ by less than this are treated as equal: the difference is rounding.
+/// Sums of trilinear weights that differ by less than this count as equal: such a difference is rounding error.
 const TIE: f64 = 1e-9;
 
-/// The vote of the eight neighbours.
+/// Interpolates a label map by the sums of the trilinear weights that each label has among the eight neighbours.
 pub struct Vote<'a, T> {
     pub shape: [usize; 3],
     pub voxels: &'a [T],
@@ -70,7 +71,7 @@ impl<T: Copy + PartialOrd + Send + Sync> Sample for Vote<'_, T> {
     }
 }
 
-/// The label with the largest sum of weights; of equal sums, the smallest label.
+/// The label with the largest sum of weights; of labels with equal sums, the smallest label.
 fn elect<T: Copy + PartialOrd>(labels: [T; 8], weights: [f64; 8]) -> T {
     let (mut winner, mut most) = (labels[0], 0.0);
     for candidate in 0..8 {
@@ -105,8 +106,8 @@ mod tests {
         LabelVolume { grid, voxels }
     }
 
-    /// Interpolates the indicator image of every label and takes the label with the largest value; of equal values,
-    /// the smallest label.
+    /// The expected labels: interpolates the indicator image of every label and takes the label with the largest value;
+    /// of equal values, the smallest label.
     fn slow_vote(labels: &LabelVolume, index: [f64; 3]) -> i32 {
         let mut votes = BTreeMap::new();
         for (weight, label) in tent_weights(labels.grid.shape, index).zip(&labels.voxels) {
@@ -124,7 +125,7 @@ mod tests {
     #[test]
     fn generic_label_is_the_largest_interpolated_indicator() {
         for shape in [[9, 7, 5], [1, 8, 3]] {
-            // The noise has the labels −1, 0, 1 and 2, because labels may be negative.
+            // The label map of the test contains the labels −1, 0, 1 and 2, because labels may be negative.
             let labels = noise_labels(oblique_grid(shape, 1), 4.0, 7);
             let onto = oblique_grid([7, 5, 9], 2);
             for chain in chains(&onto) {
@@ -138,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_tie_goes_to_the_smallest_label() {
-        // Half-way between two voxels on each axis all eight weights are equal.
+        // This index is half-way between two voxels on each axis, so all eight weights are equal.
         let half = AffineTransform { matrix: Matrix3::identity(), translation: Vector3::repeat(0.5) };
         let chain = TransformChain::from(vec![Transform::Affine(half)]);
         let onto = Grid::axis_aligned([1, 1, 1], [1.0; 3]);

@@ -2,9 +2,9 @@
 
 use super::resample::Sample;
 
-/// Half-way between two centres the upper voxel is taken, as in ITK. An index within this distance of half-way counts
-/// as half-way: the difference is rounding, and without this rule, resampling to half the spacing gives an irregular
-/// pattern.
+/// Largest distance of an index from half-way between two voxel centres that counts as rounding error. Half-way, the
+/// voxel with the higher index is taken, as in ITK. Without this tolerance, resampling to half the spacing gives an
+/// irregular pattern.
 const TIE: f64 = 1e-9;
 
 /// Nearest-neighbour interpolation; ITK's `NearestNeighborInterpolateImageFunction`.

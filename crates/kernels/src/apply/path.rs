@@ -5,7 +5,8 @@ use antsreg_core::{AffineTransform, DisplacementField, FieldSampler, Grid, Trans
 use nalgebra::Point3;
 use rayon::prelude::*;
 
-/// A field whose voxels lie within this distance of the output's voxels is read without interpolation, voxels.
+/// Largest distance, in voxels, between the voxels of a field and those of the output at which the field counts as a
+/// field on the output's grid, which is read without interpolation.
 const SAME_GRID_VOXELS: f64 = 1e-4;
 /// Number of points that one parallel task of [`apply_points`] maps.
 const POINTS_PER_TASK: usize = 4096;
@@ -13,9 +14,9 @@ const POINTS_PER_TASK: usize = 4096;
 /// The map from an output voxel through a chain to a (fractional) voxel of the input.
 pub struct Path<'a> {
     shape: [usize; 3],
-    /// The map from output voxels to the world, with any affines that precede the first field.
+    /// The map from output voxels to world points, merged with any affines that precede the first field of the chain.
     start: AffineTransform,
-    /// The displacement field of the first step, if the field lies on the grid of the output.
+    /// The displacement field of the chain's first step, if the field lies on the grid of the output.
     on_output: Option<&'a DisplacementField>,
     rest: Vec<Leg<'a>>,
 }
@@ -31,8 +32,8 @@ impl<'a> Path<'a> {
         Path::to(onto, chain, &input.world_to_voxel())
     }
 
-    /// Makes the path of points from the voxels of `onto` through the chain to `to_input`, a map of points of the
-    /// input's world.
+    /// Makes the path of points from the voxels of `onto` through the chain, followed by `to_input`, which maps world
+    /// points of the input, for example to its voxel indices.
     pub fn to(onto: &Grid, chain: &'a TransformChain, to_input: &AffineTransform) -> Path<'a> {
         let tolerance_mm = SAME_GRID_VOXELS * onto.spacing.min();
         let mut start = onto.voxel_to_world();
@@ -86,7 +87,7 @@ fn travel(legs: &[Leg], points: &mut [[f64; 3]]) {
     }
 }
 
-/// Appends an affine, merged with a preceding affine.
+/// Appends an affine map to a chain. If the last step is affine too, the two are merged to one step.
 fn push_affine(legs: &mut Vec<Leg>, affine: &AffineTransform) {
     match legs.last_mut() {
         Some(Leg::Affine(last)) => *last = affine.after(last),

@@ -16,8 +16,8 @@ use super::{
     spline_order::{SplineOfOrder, SplineOrder},
 };
 
-/// Interpolation of an image between voxel centres. Each agrees with the ITK function that `antsApplyTransforms`
-/// uses.
+/// Interpolation of an image between voxel centres. Each interpolation gives the result of the ITK function that
+/// `antsApplyTransforms` uses.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Interpolation {
@@ -33,7 +33,8 @@ pub enum Interpolation {
     WindowedSinc(Window),
     /// Gaussian mean, which also smooths.
     Gaussian {
-        /// Standard deviation along each axis of the moving image, mm; positive. ANTs' default is the spacing.
+        /// Standard deviation of the Gaussian along each axis of the moving image, mm; positive. ANTs' default is the
+        /// spacing.
         sigma_mm: [f64; 3],
         /// Cutoff of the Gaussian, standard deviations; positive. ANTs' default is 1.
         alpha: f64,
@@ -42,7 +43,8 @@ pub enum Interpolation {
     GenericLabel,
     /// For label maps: the value with the largest mass under a Gaussian.
     MultiLabel {
-        /// Standard deviation along each axis of the moving image, mm; positive. ANTs' default is the spacing.
+        /// Standard deviation of the Gaussian along each axis of the moving image, mm; positive. ANTs' default is the
+        /// spacing.
         sigma_mm: [f64; 3],
         /// Cutoff of the Gaussian, standard deviations; positive. ANTs' default is 4.
         alpha: f64,
@@ -51,9 +53,9 @@ pub enum Interpolation {
 
 /// Interpolates an image at a fractional voxel index inside it.
 pub(super) trait Sample: Sync {
-    /// Type of a voxel.
+    /// Type of the interpolated value.
     type Value: Copy + Send + Sync;
-    /// The value at `index`.
+    /// The interpolated value at a fractional voxel index.
     fn at(&self, index: [f64; 3]) -> Self::Value;
 }
 
@@ -93,7 +95,7 @@ pub fn resample(
     Volume { grid: onto.clone(), voxels }
 }
 
-/// Computes one value for each voxel of `onto`, row by row.
+/// Computes one value for each voxel of `onto`, in parallel over rows.
 pub(super) fn fill<S: Sample>(
     path: &Path,
     onto: &Grid,
@@ -175,7 +177,7 @@ mod tests {
 
     #[test]
     fn ties_of_nearest_go_up_whatever_the_rounding() {
-        // 0.1 has no exact binary form, so indices are slightly above or below one half.
+        // The spacing 0.1 has no exact binary form, so indices that should be one half are slightly above or below it.
         let moving = noise_volume(Grid::axis_aligned([12, 1, 1], [0.1, 1.0, 1.0]), 7);
         let mut onto = moving.grid.clone();
         onto.shape[0] = 11;

@@ -21,7 +21,7 @@ pub enum Window {
 /// Number of voxels on each side that contribute, as in `antsApplyTransforms`.
 const RADIUS: usize = 3;
 const TAPS: usize = 2 * RADIUS;
-/// Number of fractions of a voxel for which the weights are tabulated. Linear interpolation between them has an error
+/// Number of steps within a voxel for which the weights are tabulated. Linear interpolation between them has an error
 /// of at most w''/8·STEPS⁻² ≈ 4e-7.
 const STEPS: usize = 1024;
 
@@ -45,7 +45,7 @@ fn sinc(x: f64) -> f64 {
     if turn == 0.0 { 1.0 } else { turn.sin() / turn }
 }
 
-/// Weights of voxels floor(x) − 2 … floor(x) + 3 for each tabulated fraction of x.
+/// Weights of the six voxels from ⌊x⌋ − 2 to ⌊x⌋ + 3, for each tabulated fraction x − ⌊x⌋.
 pub(crate) fn sinc_table(window: Window) -> Vec<[f32; TAPS]> {
     let weights = |step: usize| {
         let fraction = step as f64 / STEPS as f64;
@@ -70,7 +70,7 @@ pub struct WindowedSinc<'a> {
 }
 
 impl<'a> WindowedSinc<'a> {
-    /// Tabulates the weights.
+    /// Tabulates the weights of the windowed sinc.
     pub fn new(shape: [usize; 3], voxels: &'a [f32], window: Window) -> WindowedSinc<'a> {
         WindowedSinc { shape, voxels, table: sinc_table(window) }
     }
@@ -98,7 +98,7 @@ impl Sample for WindowedSinc<'_> {
 }
 
 impl WindowedSinc<'_> {
-    /// The value at a voxel index inside the image.
+    /// The interpolated value at a fractional voxel index inside the image.
     #[inline]
     pub(crate) fn value(&self, index: [f64; 3]) -> f32 {
         let [nx, ny, nz] = self.shape;
@@ -117,13 +117,13 @@ impl WindowedSinc<'_> {
     }
 }
 
-/// The part of the kernel from `first` on that lies within an axis of `length` voxels.
+/// The indices on an axis of `length` voxels that the kernel covers, if its first voxel has the index `first`.
 #[inline]
 fn inside(first: isize, length: usize) -> std::ops::Range<usize> {
     first.max(0) as usize..((first + TAPS as isize) as usize).min(length)
 }
 
-/// Number of kernel voxels from `first` on that lie before the axis.
+/// Number of the kernel's voxels that lie before the start of the axis, if the first one has the index `first`.
 #[inline]
 fn skipped(first: isize) -> usize {
     (-first).max(0) as usize
@@ -167,7 +167,7 @@ mod tests {
     fn every_window_is_one_in_the_middle_and_small_at_the_radius() {
         for window in ALL {
             assert!((window.at(0.0) - 1.0).abs() < 1e-12, "{window:?}");
-            // The Hamming window is 0.08 at its ends.
+            // The Hamming window, 0.54 + 0.46·cos, is 0.08 at its ends.
             assert!(window.at(RADIUS as f64).abs() < 0.081, "{window:?}");
         }
     }

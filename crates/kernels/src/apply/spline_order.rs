@@ -14,7 +14,7 @@ impl SplineOrder {
     /// The order of a cubic spline.
     pub const CUBIC: SplineOrder = SplineOrder(3);
 
-    /// The given order; `None` above [`HIGHEST`](Self::HIGHEST).
+    /// The B-spline order with this number; `None` above [`HIGHEST`](Self::HIGHEST).
     pub fn new(order: u8) -> Option<SplineOrder> {
         (order <= SplineOrder::HIGHEST).then_some(SplineOrder(order))
     }
@@ -91,7 +91,7 @@ impl Sample for SplineOfOrder {
     }
 }
 
-/// The centred B-spline of an order, as a sum of truncated powers.
+/// The centred B-spline function of an order, as a sum of truncated powers.
 fn centred(order: usize, x: f64) -> f64 {
     let half = (order + 1) as f64 / 2.0;
     if order == 0 {
@@ -126,7 +126,7 @@ fn prefilter(lines: &mut [f64], length: usize, width: usize, pole: f64) {
     }
     let gain = (1.0 - pole) * (1.0 - 1.0 / pole);
     lines.iter_mut().for_each(|value| *value *= gain);
-    // Number of terms after which powers of the pole are below double precision.
+    // Number of terms of the initial sum after which powers of the pole are below double precision.
     let horizon = (f64::EPSILON.ln() / pole.abs().ln()).ceil() as usize;
     for x in 0..width {
         let start: f64 =
@@ -197,7 +197,7 @@ mod tests {
                     let weight = |n: usize| w[0][n % 9] * w[1][n / 9 % 7] * w[2][n / 63];
                     moving.voxels.iter().enumerate().map(|(n, v)| weight(n) * f64::from(*v)).sum()
                 });
-                // Tolerance: single precision, for values up to about 1000.
+                // Tolerance: the interpolation is in single precision, for values up to about 1000.
                 assert!((expected - f64::from(*found)).abs() < 1e-3, "order {order}: {found}, expected {expected}");
             }
             assert!(inside > 50);

@@ -8,10 +8,9 @@ use rayon::prelude::*;
 
 use super::turns::Turns;
 
-/// Smallest component and eigenvalue: a tensor with all components below it counts as zero, and smaller eigenvalues
-/// are raised to it.
+/// Lower limit of a tensor: a tensor with a norm below it counts as zero, and smaller eigenvalues are raised to it.
 const LEAST: f64 = 1e-12;
-/// Row and column of each of the six components.
+/// Row and column in the tensor's matrix of each of the six components.
 const PLACES: [(usize, usize); 6] = [(0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2)];
 
 /// Reorients every vector, resampled through a chain, by the chain's local rotation.
@@ -80,7 +79,7 @@ mod tests {
 
     use super::*;
 
-    /// A tensor with these eigenvalues along rotated axes, and a zero tensor.
+    /// Two voxels for the tests: a tensor with these eigenvalues along rotated axes, and a zero tensor.
     fn tensors(turn: &Rotation3<f64>, values: [f64; 3]) -> [Vec<f32>; 6] {
         let tensor = turn * Matrix3::from_diagonal(&values.into()) * turn.inverse();
         PLACES.map(|place| vec![tensor[place] as f32, 0.0])

@@ -26,14 +26,14 @@ pub fn oblique_grid(shape: [usize; 3], seed: u64) -> Grid {
     grid
 }
 
-/// Independent values in 0…1000.
+/// A volume with independent pseudo-random values from 0 to 1000.
 pub fn noise_volume(grid: Grid, seed: u64) -> Volume {
     let mut noise = Noise(seed);
     let voxels = (0..grid.len()).map(|_| (1000.0 * noise.next()) as f32).collect();
     Volume { grid, voxels }
 }
 
-/// A field of displacements up to 2 mm along each axis.
+/// A pseudo-random displacement field with components up to 2 mm.
 pub fn noise_field(grid: Grid, seed: u64) -> DisplacementField {
     let mut noise = Noise(seed);
     let vectors = (0..grid.len()).map(|_| std::array::from_fn(|_| (4.0 * noise.next() - 2.0) as f32)).collect();
@@ -72,7 +72,8 @@ pub fn world(grid: &Grid, n: usize) -> Point3<f64> {
     grid.voxel_to_world().apply(&Point3::new((n % nx) as f64, (n / nx % ny) as f64, (n / (nx * ny)) as f64))
 }
 
-/// The input index of each output voxel, computed voxel by voxel and step by step; `None` outside the input.
+/// The fractional voxel index of the input for each output voxel, computed voxel by voxel and transform by transform;
+/// `None` outside the input.
 pub fn slow_indices(onto: &Grid, chain: &TransformChain, input: &Grid) -> Vec<Option<[f64; 3]>> {
     let to_voxel = input.world_to_voxel();
     (0..onto.len())

@@ -127,7 +127,7 @@ mod tests {
     use super::*;
     use crate::apply::test_scenes::{mild_affine, oblique_grid, world};
 
-    /// An affine map as a displacement field on a grid.
+    /// An affine map in the form of a displacement field on a grid.
     fn as_field(affine: &AffineTransform, grid: Grid) -> Transform {
         let vector = |n| {
             let start = world(&grid, n);
@@ -157,10 +157,11 @@ mod tests {
             (turns.vector(middle, vector), turns.tensor(middle, tensor))
         };
         let (expected, found) = (turn(&by_map), turn(&by_field));
-        // Tolerance: vectors of about 10 mm in single precision, over steps of 0.8 mm.
+        // Tolerance: the displacements, of about 10 mm, are in single precision, and their differences are over steps
+        // of 0.8 mm.
         assert!((expected.0 - found.0).amax() < 1e-4, "{}, expected {}", found.0, expected.0);
         assert!((expected.1 - found.1).amax() < 1e-4, "{}, expected {}", found.1, expected.1);
-        // A rotation preserves lengths and eigenvalues.
+        // The local rotations preserve lengths and eigenvalues.
         assert!((expected.0.norm() - vector.norm()).abs() < 1e-12);
         let [before, after] = [tensor, expected.1].map(|tensor| (tensor.trace(), tensor.determinant()));
         assert!((before.0 - after.0).abs() < 1e-9 && (before.1 - after.1).abs() < 1e-9);
@@ -168,12 +169,14 @@ mod tests {
 
     #[test]
     fn a_vector_is_turned_by_the_rotation_nearest_to_the_product_of_all_steps() {
-        // Shears along different axes: the rotations nearest to each of them are far from that of their product.
+        // The three steps shear along different axes: the rotation nearest to each shear is far from the rotation
+        // nearest to their product.
         let (onto, grid) = (oblique_grid([5, 5, 5], 2), oblique_grid([15, 19, 11], 4));
         let shear = |row: usize, column: usize| {
             let mut matrix = Matrix3::identity();
             matrix[(row, column)] = 0.6;
-            // The steps keep the middle of the field in place, so that all steps reach the field.
+            // Each shear keeps the centre of the field in place, so that the points of the test stay within the fields
+            // of all steps.
             let centre = grid.centre().coords;
             AffineTransform { matrix, translation: centre - matrix * centre }
         };
@@ -189,7 +192,7 @@ mod tests {
             polar = (polar + polar.try_inverse().expect("it has one").transpose()) * 0.5;
         }
         let expected = onto.direction.transpose() * polar * vector;
-        // Tolerance: fields are stored in single precision.
+        // Tolerance: displacement fields are stored in single precision.
         assert!((found - expected).amax() < 1e-4, "{found}, expected {expected}");
         let one_by_one = steps.iter().fold(vector, |vector, step| rotation(&inverse(step)) * vector);
         assert!((onto.direction.transpose() * one_by_one - expected).amax() > 0.01, "the case tells nothing");
@@ -212,7 +215,7 @@ mod tests {
         assert!(fold.determinant() < 0.0);
         let turned = rotation(&fold);
         assert!((turned.determinant() - 1.0).abs() < 1e-12, "{turned}");
-        // Small rotations of the result must increase the distance to the matrix.
+        // A small further rotation of the result must increase its distance from the matrix.
         let apart = |rotation: Matrix3<f64>| (rotation - fold).norm();
         for axis in [Vector3::x_axis(), Vector3::y_axis(), Vector3::z_axis()] {
             for angle in [-0.05, 0.05] {

@@ -1,4 +1,4 @@
-//! [`Backend`] for [`Cpu`]: the function of each operation.
+//! Implements [`Backend`] for [`Cpu`]: names the function that computes each operation.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use crate::{
     InversionLimits, JointParameters, Lent, MiParameters, Moments, Place, RelaxRound, Sampling,
 };
 
-/// Samples of costs that one thread computes in one call of a caller that must be able to stop: some hundredths of a
-/// second.
+/// Number of samples that each thread processes in one call for costs, if the caller must be able to stop between
+/// calls: they take some hundredths of a second.
 const SAMPLES_IN_ONE_CALL: usize = 1 << 21;
 
 impl Backend for Cpu {
@@ -362,7 +362,7 @@ impl Backend for Cpu {
     }
 }
 
-/// Results that only tests use, to compare devices.
+/// Results that only tests use, to compare the CPU with the GPU.
 impl Cpu {
     /// The joint histogram of one transform, as in [`Backend::joint_entropies`]: element `fixed bin · moving bins +
     /// moving bin` is the sum of the weights, in units of 1/[`UNIT`](JointParameters::UNIT).
@@ -378,7 +378,7 @@ impl Cpu {
         joint_histogram::histogram(fixed, moving, moving_weight, edge_voxels, parameters, fixed_to_moving)
     }
 
-    /// The determinants of [`Backend::jacobian_summary`], one for each voxel.
+    /// The Jacobian determinants of [`Backend::jacobian_summary`], one for each voxel.
     pub fn jacobian_determinant(&self, field: &Field, out: &mut Image) -> Result<(), Error> {
         Error::check_shape("jacobian_determinant", field.shape, out.shape)?;
         jacobian::determinant(field, out);

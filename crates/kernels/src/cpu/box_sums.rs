@@ -93,7 +93,7 @@ impl BoxSums {
     }
 }
 
-/// Computes target = row(0) + row(1) + … + row(count − 1).
+/// Adds `count` rows, element by element: target = row(0) + row(1) + … + row(count − 1).
 #[inline(always)]
 fn add_rows<'a>(count: usize, row: impl Fn(usize) -> &'a [f32], target: &mut [f32]) {
     match target.len() {
@@ -103,7 +103,7 @@ fn add_rows<'a>(count: usize, row: impl Fn(usize) -> &'a [f32], target: &mut [f3
     }
 }
 
-/// Does what [`add_rows`] does, for `LANES` values at a time.
+/// Computes the same sums as [`add_rows`], for `LANES` elements at a time.
 #[inline(always)]
 fn add_rows_by<'a, const LANES: usize>(count: usize, row: impl Fn(usize) -> &'a [f32], target: &mut [f32]) {
     for from in blocks(target.len(), LANES) {

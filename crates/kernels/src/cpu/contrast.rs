@@ -1,4 +1,5 @@
-//! The contrast across a surface under a batch of transforms, in chunks of points that are added in order.
+//! The contrast of the moving image across a surface, for a batch of transforms. Surface points are processed in
+//! chunks, whose sums are added in order.
 
 use antsreg_core::AffineTransform;
 use rayon::prelude::*;
@@ -6,7 +7,7 @@ use rayon::prelude::*;
 use super::image::Image;
 use crate::{Contrast, ContrastRule, Error};
 
-/// Number of points of a chunk.
+/// Number of surface points of a chunk.
 const CHUNK: usize = 2048;
 
 /// Computes [`Backend::contrast`](crate::Backend::contrast).
@@ -33,7 +34,7 @@ pub(super) fn contrast(
     Ok(pieces.chunks_exact(chunks).map(total).collect())
 }
 
-/// The sums over a range of points.
+/// The sums of the contrast over a range of surface points.
 fn piece(
     points: &Image,
     moving: &Image,
@@ -58,7 +59,7 @@ fn piece(
     for n in range {
         let (inner, outer) = (mapped(0, n), mapped(3, n));
         let weight = rows[6][n] * ramp(inner, moving.shape) * ramp(outer, moving.shape);
-        // If the weight is positive, both sides lie within cells of the image.
+        // If the weight is positive, the inner and the outer position lie within the moving image.
         if weight.is_nan() || weight <= 0.0 {
             continue;
         }
@@ -75,17 +76,18 @@ fn piece(
     sums
 }
 
-/// The product over the axes of the distance from the border, at most 1 voxel each; 0 outside the image.
+/// Weight of a position in the moving image: the product over the axes of its distance from the border, at most 1 voxel
+/// each; 0 outside the image.
 fn ramp(at: [f32; 3], shape: [usize; 3]) -> f32 {
     let along = |axis: usize| {
         let distance = at[axis].min((shape[axis] as f32 - 1.0) - at[axis]);
         if distance >= 0.0 { distance.min(1.0) } else { 0.0 }
     };
-    // The minimum of a number and NaN is the number, so NaN is tested separately.
+    // `min` returns the other number if one argument is NaN, so NaN is tested separately.
     if at.iter().any(|index| index.is_nan()) { 0.0 } else { along(0) * along(1) * along(2) }
 }
 
-/// The trilinear value at a point inside the volume, not at its border.
+/// The trilinear value of an image at a point inside the image, not at its border.
 fn value(image: &Image, at: [f32; 3]) -> f32 {
     let [nx, ny, _] = image.shape;
     let low = at.map(|index| index as usize);

@@ -1,12 +1,13 @@
-//! The trilinear cells of x + u(x) that meet at a voxel: the determinants at that corner, and the smallest moves that
-//! raise them above the limit.
+//! Jacobian determinants of the map x + u(x) at the corners of the trilinear cells that meet at a voxel, and the
+//! smallest displacements of voxels that raise these determinants above a limit.
 
 use super::field::{Field, on_edge};
 use super::invert::{cross, dot};
 use crate::relax::{AIM_ABOVE, UNFOLDED_BY};
 
-/// The edges of the cells that meet at a voxel: to the neighbours below and above along each axis. At the border
-/// there is only one edge, which is stored twice; along an axis of one voxel both are the unit vector of the axis.
+/// The cell edges at a voxel under the map x + u(x): to the neighbours below and above along each axis. At the border
+/// there is only one edge along the axis, which is stored twice; along an axis of one voxel both are the unit vector of
+/// the axis.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Edges([[[f32; 3]; 2]; 3]);
 
@@ -30,8 +31,8 @@ impl Edges {
         }))
     }
 
-    /// The smallest determinant over the cells that meet at the voxel. Each cell has one edge along each axis, on
-    /// either side. NaN if any determinant is NaN.
+    /// The smallest Jacobian determinant at the cell corners that meet at the voxel. Each corner has one edge along
+    /// each axis, to the neighbour below or above. NaN if any determinant is NaN.
     #[inline(always)]
     pub(super) fn smallest(&self) -> f32 {
         let Edges([a, b, c]) = self;
@@ -51,10 +52,10 @@ impl Edges {
     }
 }
 
-/// The displacement at a voxel after unfolding: moved by the mean of the moves that corners below the limit ask for.
-/// These corners are the voxel's own, and those of its neighbours on the side of the voxel. The move of a corner is
-/// the smallest move of the four voxels of its edges that raises its determinant slightly above the limit, to first
-/// order. Border voxels are not moved.
+/// The displacement of a voxel after unfolding: u plus the mean of the displacements that folded corners, whose
+/// determinant is below the limit, request for the voxel. These corners are those at the voxel, and those at its
+/// neighbours that face the voxel. A corner requests the smallest displacements of the four voxels of its edges that
+/// raise its determinant slightly above the limit, to first order. Border voxels are not displaced.
 pub(super) fn unfolded(field: &Field, at: [usize; 3], smallest: f32, allowed: &[[f32; 3]; 3]) -> [f32; 3] {
     let u = field.vectors()[field.index(at)];
     if on_edge(at, field.shape) {
@@ -75,7 +76,7 @@ pub(super) fn unfolded(field: &Field, at: [usize; 3], smallest: f32, allowed: &[
     if count > 0.0 { std::array::from_fn(|c| u[c] + sum[c] / count) } else { u }
 }
 
-/// Sum and number of the moves of one voxel that raise the determinants at the corners around the voxel.
+/// Sum and number of the displacements that folded corners request for one voxel.
 struct Moves<'a> {
     field: &'a Field,
     smallest: f32,
@@ -85,12 +86,13 @@ struct Moves<'a> {
 }
 
 impl Moves<'_> {
-    /// Adds the moves of the voxel for the corners at `at`: the voxel itself, or its neighbour along an axis on one
-    /// side.
+    /// Adds the displacements that folded corners at `at` request: for the neighbour of `at` along an axis on one side,
+    /// or, without `neighbour`, for `at` itself.
     fn add(&mut self, at: [usize; 3], neighbour: Option<(usize, usize)>) {
         let shape = self.field.shape;
         let Edges(edges) = Edges::at(self.field, at);
-        // Tests whether there is an edge, and whether the voxel at its other end may be moved.
+        // Whether a corner has an edge along an axis on a side (`there`), and whether the voxel at the other end of the
+        // edge may be displaced (`moves`).
         let there = |axis: usize, side: usize| match side {
             0 => at[axis] > 0,
             _ => at[axis] + 1 < shape[axis] || shape[axis] == 1,
@@ -113,8 +115,8 @@ impl Moves<'_> {
             if determinant >= self.smallest {
                 continue;
             }
-            // The derivatives of the determinant by the neighbours. The derivative by the voxel itself is minus their
-            // sum.
+            // The derivatives of the determinant with respect to the positions of the neighbours. The derivative with
+            // respect to the voxel's own position is minus their sum.
             let by: [[f32; 3]; 3] = std::array::from_fn(|axis| {
                 let sign = if shape[axis] == 1 { 0.0 } else { 2.0 * sides[axis] as f32 - 1.0 };
                 self.allowed.map(|row| dot(row, normals[axis].map(|n| sign * n)))

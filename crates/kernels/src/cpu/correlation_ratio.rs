@@ -17,24 +17,24 @@ use crate::Error;
 use piece::{Moments, Piece};
 use slices::Slices;
 
-/// Approximate number of samples in a slab: large enough to hide the cost of a task, small enough to keep all threads
-/// busy.
+/// Approximate number of samples of a task: large enough to hide the cost of starting it, small enough to keep all
+/// threads busy.
 const SLAB_SAMPLES: usize = 1 << 15;
 
-/// A bin with at most this weight has no meaningful variance.
+/// Largest total weight of a bin that is left out, because a variance of so few samples has no meaning.
 const LEAST_COUNT: f64 = 2.0;
 
-/// Fixed voxels with their bins.
+/// Fixed voxels with their bins, the result of [`Backend::bin_fixed`](crate::Backend::bin_fixed).
 #[derive(Debug, Clone)]
 pub struct FixedBins {
     pub(super) shape: [usize; 3],
     /// Number of bins.
     pub(super) bins: usize,
-    /// The bin of each voxel.
+    /// The bin of each fixed voxel.
     pub(super) bin: Vec<u16>,
-    /// The weight of each voxel; `None` if all are 1.
+    /// The weight of each fixed voxel; `None` if all are 1.
     pub(super) weight: Option<Vec<f32>>,
-    /// The part of each row with positive weight, `start..end`; `None` for whole rows.
+    /// The part of each row of fixed voxels with positive weight, `start..end`; `None` for whole rows.
     pub(super) extents: Option<Vec<[u32; 2]>>,
 }
 
@@ -100,7 +100,7 @@ pub(super) fn costs(
     Ok((0..count).map(|transform| cost(fixed.bins, pieces_of(transform).map(|task| &pieces[task]))).collect())
 }
 
-/// The cost Σ_b n_b·var_b / (n·var) from the summed moments.
+/// The cost Σ_b n_b·var_b / (n·var) of a transform from the moments of all bins b.
 fn cost<'a>(bins: usize, pieces: impl Iterator<Item = &'a Vec<Moments>>) -> f64 {
     let mut sums = vec![Moments::default(); bins];
     for piece in pieces {
@@ -118,7 +118,7 @@ fn cost<'a>(bins: usize, pieces: impl Iterator<Item = &'a Vec<Moments>>) -> f64 
         }
     }
     let total = deviation(&all);
-    // Rounding gives a constant overlap a variance of about epsilon times its mean square.
+    // Rounding can give a constant image a variance of up to epsilon times its mean square.
     if total > 1e-9 * all[2] { (within / total).clamp(0.0, 1.0) } else { 1.0 }
 }
 

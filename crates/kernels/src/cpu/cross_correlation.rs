@@ -17,13 +17,13 @@ use window::{Sums, Terms};
 /// The buffers for [`Backend::cc_update`](crate::Backend::cc_update).
 #[derive(Debug)]
 pub struct CcWorkspace {
-    /// Number of slices (along z) of each slab; `slabs` has the buffers of each slab.
+    /// Number of slices (along z) that a thread processes as one slab; `slabs` has the buffers of each slab.
     slices: usize,
     slabs: Vec<Slab>,
-    /// Sums of each slice's windows.
+    /// For each slice, the sums of the scores over its windows.
     energies: Vec<Sums>,
-    /// The five terms of the exact derivative for the windows of each row, one after the other; empty until first
-    /// needed.
+    /// The five terms of the exact derivative for the window of each voxel, row by row: five rows of one term each.
+    /// Empty until first needed.
     terms: Vec<f32>,
 }
 
@@ -101,7 +101,7 @@ impl Pair<'_> {
         start..start + self.shape[0]
     }
 
-    /// Writes 1, I, J, I², J², IJ of a row; 0 outside the masks.
+    /// Writes 1, I, J, I², J², IJ for the voxels of a row; all are 0 for voxels outside the masks.
     #[inline(always)]
     fn products(&self, j: usize, k: usize, [n, i, jm, ii, jj, ij]: [&mut [f32]; 6]) {
         let range = self.row(j, k);
@@ -119,7 +119,7 @@ impl Pair<'_> {
         product(ij, i, jm);
     }
 
-    /// Bit masks of eight voxels of a row: set inside the image masks.
+    /// Lane masks of eight voxels of a row: all bits are set for voxels inside both image masks.
     #[inline(always)]
     fn inside(&self, row: std::ops::Range<usize>, x: usize) -> f32x8 {
         let within = lanes::first(row.len() - x);
@@ -129,8 +129,8 @@ impl Pair<'_> {
             .fold(within, |inside, mask| inside & lanes::load(&mask[row.clone()], x).simd_gt(f32x8::splat(0.5)))
     }
 
-    /// Calls `take(j, k, x, terms)` for the windows of every eight voxels of the slices from `first` on. Terms are
-    /// zero for voxels outside the masks. Writes each slice's sums to `energies`.
+    /// Calls `take(j, k, x, terms)` for each group of eight voxels of the slices from `first` on, with the terms of
+    /// their windows. Terms are zero for voxels outside the masks. Writes the score sums of each slice to `energies`.
     #[inline(always)]
     fn each_window(
         &self,
@@ -167,14 +167,14 @@ impl Pair<'_> {
         );
     }
 
-    /// Writes row (j, k) of both updates, in buffers that begin at slice `first`.
+    /// Writes row (j, k) of the updates of both images, in buffers that begin at slice `first`.
     #[inline(always)]
     fn write(&self, factors: &mut Factors, at: [usize; 2], first: usize, updates: [&mut [[f32; 3]]; 2]) {
         let own = self.row(at[0], at[1] - first);
         factors.write(&self.gradient, [self.fixed, self.moving], at, updates.map(|update| &mut update[own.clone()]));
     }
 
-    /// Both updates from the term of each window's centre.
+    /// Computes the updates of both images from the derivative of the window centred at each voxel.
     fn centre(&self, workspace: &mut CcWorkspace, (fixed_update, moving_update): (&mut [[f32; 3]], &mut [[f32; 3]])) {
         let [nx, ny, _] = self.shape;
         let slices = workspace.slices;
@@ -207,9 +207,9 @@ impl Pair<'_> {
         });
     }
 
-    /// Both updates from all windows that contain a voxel. With P = 2C/(A·B), the fixed update is (J·ΣP − ΣP·J̄ −
-    /// I·ΣP·C/A + ΣP·Ī·C/A)·∇I, with sums over the windows that contain the voxel. The moving update is the same with
-    /// the images exchanged.
+    /// Computes the updates of both images from all windows that contain a voxel. With P = 2C/(A·B), the fixed update
+    /// is (J·ΣP − ΣP·J̄ − I·ΣP·C/A + ΣP·Ī·C/A)·∇I, with sums over the windows that contain the voxel. The moving update
+    /// is the same with the images exchanged.
     fn exact(&self, workspace: &mut CcWorkspace, (fixed_update, moving_update): (&mut [[f32; 3]], &mut [[f32; 3]])) {
         self.terms(workspace);
         let [nx, ny, _] = self.shape;
@@ -244,7 +244,7 @@ impl Pair<'_> {
         );
     }
 
-    /// Writes the exact derivative's terms of all windows to the workspace.
+    /// Writes the terms of the exact derivative for the windows of all voxels to the workspace.
     fn terms(&self, workspace: &mut CcWorkspace) {
         let [nx, ny, nz] = self.shape;
         let slices = workspace.slices;
@@ -273,7 +273,7 @@ impl Pair<'_> {
         });
     }
 
-    /// The factors of both image gradients for the voxels of row (j, k), from the sums of the exact derivative's
+    /// Factors by which both image gradients are multiplied in row (j, k), from the box sums of the exact derivative's
     /// terms.
     #[inline(always)]
     fn write_factors(

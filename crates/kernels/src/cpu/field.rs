@@ -47,7 +47,7 @@ impl Field {
         self.shape.iter().product()
     }
 
-    /// Index of a voxel in the list of vectors.
+    /// Index of a voxel in the list of displacement vectors.
     pub(super) fn index(&self, [i, j, k]: [usize; 3]) -> usize {
         (k * self.shape[1] + j) * self.shape[0] + i
     }
@@ -75,8 +75,8 @@ pub(super) struct FieldSampler<'a> {
 }
 
 impl FieldSampler<'_> {
-    /// Trilinear interpolation, clamped to the border. The fourth lane of the result has no meaning: vectors have
-    /// three components, but the processor works on four lanes.
+    /// The displacement at a point by trilinear interpolation; beyond the border, the value at the border. The fourth
+    /// lane of the result has no meaning: vectors have three components, but the processor works on four lanes.
     #[inline(always)]
     pub(super) fn at(&self, point: f32x4) -> f32x4 {
         let (near, t) = self.cell.locate(point);
@@ -84,7 +84,7 @@ impl FieldSampler<'_> {
         let [_, sy, sz] = self.strides;
         let near = 3 * near;
         let far = near + sz;
-        // Along an axis of one voxel t is 0, so the next value in memory has no effect.
+        // Along an axis of one voxel the position t is 0, so the next value in memory has no effect.
         let along_x = |at: usize| {
             let four = |at: usize| f32x4::from(&self.components[at..at + 4]);
             lerp(four(at), four(at + 3), tx)
@@ -115,7 +115,7 @@ fn lerp(a: f32x4, b: f32x4, t: f32) -> f32x4 {
     a + f32x4::splat(t) * (b - a)
 }
 
-/// Puts a vector or a point into the first three lanes.
+/// Puts the three components of a vector or a point into the first three lanes.
 #[inline(always)]
 pub(super) fn lanes([x, y, z]: [f32; 3]) -> f32x4 {
     f32x4::new([x, y, z, 0.0])
@@ -127,7 +127,7 @@ pub(super) fn vector(lanes: f32x4) -> [f32; 3] {
     [x, y, z]
 }
 
-/// Computes out(x) = first(x) + scale·then(x + first(x)).
+/// Composes two fields: out(x) = first(x) + scale·then(x + first(x)).
 pub(super) fn compose(first: &Field, then: &Field, scale: f32, out: &mut Field) {
     let [nx, ny, nz] = first.shape;
     let sampler = then.sampler();
@@ -149,15 +149,15 @@ pub(super) fn compose(first: &Field, then: &Field, scale: f32, out: &mut Field) 
     });
 }
 
-/// One step along an update: out(x) = field(x) + s·update(x + field(x)) with s = step / max‖update‖, or 0 if the
-/// update is zero.
+/// Composes a field with its update, scaled to a length of `step`: out(x) = field(x) + s·update(x + field(x)) with s =
+/// step / max‖update‖, or 0 if the update is zero.
 pub(super) fn advance(field: &Field, update: &Field, step_voxels: f64, out: &mut Field) {
     let longest = max_norm(update);
     let scale = if longest > 0.0 { step_voxels / f64::from(longest) } else { 0.0 };
     compose(field, update, scale as f32, out);
 }
 
-/// Length of the longest vector, voxels.
+/// Length of the longest vector of a field, voxels.
 fn max_norm(field: &Field) -> f32 {
     let [nx, ny, nz] = field.shape;
     let squared = field.vectors().par_chunks(nx * ny * slab(nz)).map(|vectors| {
@@ -169,7 +169,7 @@ fn max_norm(field: &Field) -> f32 {
     squared.reduce(|| 0.0, f32::max).sqrt()
 }
 
-/// Computes out(x) = matrix·field(m(x)).
+/// Resamples a field on another grid: out(x) = matrix·field(m(x)).
 pub(super) fn resize(field: &Field, out_to_field: &AffineTransform, matrix: &Matrix3<f64>, out: &mut Field) {
     let [nx, ny, nz] = out.shape;
     let sampler = field.sampler();

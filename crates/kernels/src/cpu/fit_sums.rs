@@ -1,4 +1,5 @@
-//! The sums by which volumes are fitted by functions of a reference, in chunks of points that are added in order.
+//! Sums for the least-squares fit of volumes by functions that are known at reference points. Points are processed in
+//! chunks, whose sums are added in order.
 
 use antsreg_core::AffineTransform;
 use rayon::prelude::*;
@@ -7,10 +8,10 @@ use super::image::Image;
 use super::widest;
 use crate::{Error, FitRule, FitSums, spline};
 
-/// Points of a chunk.
+/// Number of reference points of a chunk.
 const CHUNK: usize = 2048;
 
-/// See [`Backend::fit_sums`](crate::Backend::fit_sums).
+/// Computes [`Backend::fit_sums`](crate::Backend::fit_sums).
 pub(super) fn fit_sums(
     points: &Image,
     volumes: &[&Image],
@@ -37,7 +38,7 @@ pub(super) fn fit_sums(
     Ok(pieces.chunks_exact(chunks).map(total).collect())
 }
 
-/// The rows of a range of points.
+/// The numbers of [`FitSums`] over a range of reference points.
 #[inline(always)]
 fn piece(
     points: &Image,
@@ -79,7 +80,7 @@ fn piece(
     sums
 }
 
-/// Σa·b: eight sums in single precision of 64 terms each, added up in double precision.
+/// Dot product Σa·b: eight sums in single precision of 64 terms each, added up in double precision.
 #[inline(always)]
 fn dot(a: &[f32], b: &[f32]) -> f64 {
     const LANES: usize = 8;

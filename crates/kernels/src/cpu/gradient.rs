@@ -8,8 +8,8 @@ use super::image::Image;
 #[derive(Clone, Copy)]
 pub(super) struct Gradient {
     shape: [usize; 3],
-    /// Factor of the difference of neighbours along each axis. For a physical gradient as a displacement in voxels: 1
-    /// / spacing², relative to the finest spacing.
+    /// Factor for differences of neighbours along each axis. For displacements in voxels along the physical gradient,
+    /// the factor is 1 / spacing², relative to the finest spacing.
     metric: [f32; 3],
 }
 
@@ -54,7 +54,7 @@ impl Slopes {
     }
 }
 
-/// Factors of both image gradients for the voxels of a row.
+/// Factors by which both image gradients are multiplied at the voxels of a row.
 #[derive(Debug)]
 pub(super) struct Factors {
     pub(super) fixed: Vec<f32>,

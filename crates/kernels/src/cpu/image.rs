@@ -15,7 +15,7 @@ pub struct Image {
     pub(super) voxels: Voxels,
 }
 
-/// The voxel values of a volume, and the volume's backdrop: where only background is found.
+/// The voxel values of a volume, and the volume's backdrop: the parts with only the background value.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Voxels {
     values: Vec<f32>,
@@ -33,7 +33,7 @@ impl Image {
         Ok(Image { shape, voxels: voxels.to_vec().into() })
     }
 
-    /// The parts of the image that are only backdrop.
+    /// The backdrop of the image: the parts where all voxels have the background value.
     pub(super) fn backdrop(&self) -> Arc<Backdrop> {
         self.voxels.backdrop.get_or_init(|| Arc::new(Backdrop::of(self))).clone()
     }
@@ -96,7 +96,7 @@ impl<'a> Sampler<'a> {
         c0 + tz * (c1 - c0)
     }
 
-    /// The value of the voxel nearest to a point; half-way between two voxels, that of the voxel with the higher
+    /// The value of the voxel nearest to a point; half-way between two voxels, the value of the voxel with the higher
     /// index.
     #[inline(always)]
     pub(super) fn nearest(&self, point: [f32; 3]) -> f32 {
@@ -143,7 +143,7 @@ impl Cell {
     /// point clamped to the volume.
     #[inline(always)]
     pub(super) fn locate(&self, point: f32x4) -> (usize, f32x4) {
-        // NaN becomes 0 here.
+        // This maximum replaces a NaN coordinate by 0.
         let clamped = point.fast_max(f32x4::ZERO).fast_min(self.top);
         let low = clamped.fast_min(self.last).fast_trunc_int();
         let [i, j, k, _] = low.to_array().map(|index| index as usize);

@@ -11,7 +11,7 @@ use crate::InversionLimits;
 /// nearly everywhere; where the field stretches space by more than a factor 2 they diverge.
 const PLAIN_STEPS: usize = 4;
 
-/// Improves `inverse` until u(x + v(x)) + v(x) is within the limits at each voxel.
+/// Improves `inverse`, the inverse v of a field u, until u(x + v(x)) + v(x) is within the limits at each voxel.
 pub(super) fn invert(field: &Field, inverse: &mut Field, limits: &InversionLimits) {
     let [nx, ny, nz] = field.shape;
     let sampler = field.sampler();
@@ -113,13 +113,13 @@ pub(super) fn cross(a: [f32; 3], b: [f32; 3]) -> [f32; 3] {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
-/// Squared residual ‖u(x + v(x)) + v(x)‖² of the inverse v at one voxel, voxels².
+/// Squared residual ‖u(x + v(x)) + v(x)‖² of the inverse v at one voxel, in voxels².
 #[inline(always)]
 pub(super) fn squared_residual_at(sampler: &FieldSampler, inverse: &Field, at: [usize; 3]) -> f32 {
     squared_residual(sampler, at.map(|n| n as f32), inverse.vectors()[inverse.index(at)])
 }
 
-/// The squared residual ‖u(x + v) + v‖² at a point.
+/// Squared residual ‖u(x + v) + v‖² of a displacement v at a point x, in voxels².
 #[inline(always)]
 pub(super) fn squared_residual(sampler: &FieldSampler, point: [f32; 3], v: [f32; 3]) -> f32 {
     let v = lanes(v);

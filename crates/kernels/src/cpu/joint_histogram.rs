@@ -16,8 +16,8 @@ use super::image::Image;
 use super::samples::{Block, Operands, Samples};
 use crate::{Entropies, Error, JointParameters, JointSampling};
 
-/// Smallest number of fixed voxels in a piece of work: many more than the cells of a histogram, because the
-/// histograms of all pieces are added at the end.
+/// Smallest number of fixed voxels of a parallel task. It is much larger than the number of cells of a histogram,
+/// because the histograms of all tasks are added at the end.
 const LEAST_SAMPLES: usize = 1 << 15;
 
 /// Computes [`Cpu::joint_histogram`](crate::Cpu::joint_histogram).
@@ -74,7 +74,7 @@ fn of_counts(counts: &[u64], moving_bins: usize) -> Entropies {
     }
     let moving_sum: f64 = moving.into_iter().map(term).sum();
     let units = total as f64;
-    // With p = n/N, −Σ p·ln p is ln N − Σ n·ln n / N.
+    // Entropy from N and Σ n·ln n: with p = n/N, −Σ p·ln p is ln N − Σ n·ln n / N.
     let entropy = |sum: f64| if total > 0 { (units.ln() - sum / units).max(0.0) } else { 0.0 };
     Entropies {
         weight: units / f64::from(JointParameters::UNIT),
@@ -90,14 +90,14 @@ fn term(count: u64) -> f64 {
     if count > 0.0 { count * count.ln() } else { 0.0 }
 }
 
-/// The operands of a joint histogram, without the transform.
+/// The operands of a joint histogram that do not depend on the transform.
 struct Joint<'a> {
     fixed: &'a FixedBins,
     operands: Operands<'a>,
     sampling: JointSampling,
     bins: usize,
     low: f32,
-    /// Factor from values to positions among the bins.
+    /// Factor from moving values to positions on the axis of bins.
     scale: f32,
 }
 
@@ -140,7 +140,7 @@ impl<'a> Joint<'a> {
             .unwrap_or_else(|| vec![0; self.fixed.bins * self.bins])
     }
 
-    /// The histogram of some slices.
+    /// The joint histogram of the fixed voxels of some slices under one transform.
     fn piece(&self, slices: Range<usize>, fixed_to_moving: &AffineTransform) -> Vec<u64> {
         let mut counts = vec![0; self.fixed.bins * self.bins];
         let mut samples = Samples::new(self.operands);
@@ -158,11 +158,13 @@ impl<'a> Joint<'a> {
         counts
     }
 
-    /// Adds a block of values to the histogram; each value is shared between its two nearest bins.
+    /// Adds a block of samples to the histogram; the weight of each sample is divided between the two bins nearest to
+    /// its value.
     #[inline(always)]
     fn share(&self, block: &Block, counts: &mut [u64]) {
         let top = (self.bins - 1) as f32;
-        // For each sample: its weight in units, the units that go to the upper bin, and the index of the lower bin.
+        // For each sample: its weight in integer units, the units that go to the upper bin, and the index of the lower
+        // bin.
         let mut shares = [[[0u32; LANES]; 3]; Cells::GROUPS];
         for (group, shares) in shares.iter_mut().enumerate().take(block.count.div_ceil(LANES)) {
             for lane in 0..LANES {

@@ -4,7 +4,7 @@ use wide::f32x8;
 
 pub(super) const LANES: usize = 8;
 
-/// Reads the eight values from `from` on, with zeros beyond the end.
+/// Reads the eight values of a row from `from` on, with zeros beyond the end of the row.
 #[inline(always)]
 pub(super) fn load(row: &[f32], from: usize) -> f32x8 {
     let rest = &row[from..];
@@ -14,7 +14,7 @@ pub(super) fn load(row: &[f32], from: usize) -> f32x8 {
     }
 }
 
-/// Writes eight values from `from` on; values beyond the end are left out.
+/// Writes eight values to a row from `from` on; values beyond the end of the row are left out.
 #[inline(always)]
 pub(super) fn store(lanes: f32x8, row: &mut [f32], from: usize) {
     let rest = &mut row[from..];

@@ -13,9 +13,10 @@ use crate::mattes::{Binning, UNIT};
 #[derive(Debug)]
 pub struct MiWorkspace {
     pub(super) bins: usize,
-    /// The moving side's histogram, then the fixed side's: bins² counts in [`UNIT`]s, the other image's bin first.
+    /// The joint histogram for the moving image's update, then the one for the fixed image's update: bins² counts in
+    /// [`UNIT`]s each, with a row for each bin of the other image.
     histograms: Vec<u64>,
-    /// Scaled logarithms of the histograms, which an update reads for each bin.
+    /// Scaled logarithms of the probabilities in both histograms, from which the updates are computed.
     logarithms: Vec<f32>,
 }
 
@@ -25,7 +26,7 @@ impl MiWorkspace {
     }
 }
 
-/// Position of a value among the bins.
+/// Position of an image value on the axis of bins.
 struct Place {
     /// The bin that contains the value.
     bin: usize,
@@ -41,7 +42,8 @@ impl Binning {
         Place { bin: whole as usize + 2, t: s - whole as f32 }
     }
 
-    /// Whether the value is inside the range, so that a small change of the value changes its position.
+    /// Whether an image value is inside the range, so that a small change of the value changes its position on the axis
+    /// of bins.
     #[inline(always)]
     fn contains(&self, value: f32) -> bool {
         value >= self.low && value <= self.high
@@ -60,7 +62,8 @@ impl Place {
         [first, UNIT - first - third - fourth, third, fourth]
     }
 
-    /// The sum of the weights' derivatives times the logarithms, over the four bins.
+    /// Derivative of the spline through a row of logarithms at this position: the sum over the four bins of the
+    /// logarithm times the derivative of the bin's B-spline weight.
     #[inline(always)]
     fn slope(&self, logarithms: &[f32]) -> f32 {
         let (t, s) = (self.t, 1.0 - self.t);
@@ -123,7 +126,7 @@ impl Pair<'_> {
         [self.binnings[0].place(self.fixed[voxel]), self.binnings[1].place(self.moving[voxel])]
     }
 
-    /// Computes both histograms.
+    /// Computes both joint histograms.
     fn histograms(&self) -> Vec<u64> {
         let (bins, voxels) = (self.bins, self.fixed.len());
         let piece = self.shape[0] * self.shape[1] * slab(self.shape[2]);
@@ -146,7 +149,7 @@ impl Pair<'_> {
         })
     }
 
-    /// Computes the updates of both sides from the logarithms of the histograms of both sides.
+    /// Computes the updates of both images from the logarithms of both histograms.
     fn updates(
         &self,
         gradient: Gradient,

@@ -7,7 +7,7 @@ use super::field::Field;
 use super::{slab, widest};
 use crate::rounding::rounded;
 
-/// The norm √Σ‖u‖². It is summed within rows, and then over the rows in order.
+/// The norm √Σ‖u‖² of a field. Squares are summed within rows, and then over the rows in order.
 pub(super) fn magnitude(field: &Field) -> f64 {
     let rows = field.vectors().par_chunks(field.shape[0]).map(|row| {
         let square = |v: &[f32; 3]| v.iter().map(|c| f64::from(*c) * f64::from(*c)).sum::<f64>();
@@ -16,7 +16,7 @@ pub(super) fn magnitude(field: &Field) -> f64 {
     rows.collect::<Vec<f64>>().into_iter().sum::<f64>().sqrt()
 }
 
-/// Makes a copy of the field with B·round(A·u) for each u; A is `there`, B is `back`.
+/// A copy of a field with B·round(A·u) instead of each displacement u, where A is `there` and B is `back`.
 pub(super) fn round_field(field: &Field, [there, back]: [&Matrix3<f32>; 2], step: f32) -> Field {
     let mut out = Field::zeros(field.shape);
     out.vectors_mut().par_iter_mut().zip(field.vectors()).with_min_len(1 << 12).for_each(|(v, u)| {
@@ -25,7 +25,7 @@ pub(super) fn round_field(field: &Field, [there, back]: [&Matrix3<f32>; 2], step
     out
 }
 
-/// Computes field ← field + scale·other.
+/// Adds a scaled field: field ← field + scale·other.
 pub(super) fn add_scaled(field: &mut Field, other: &Field, scale: f64) {
     let [nx, ny, nz] = field.shape;
     let (scale, piece) = (scale as f32, nx * ny * slab(nz));

@@ -41,8 +41,8 @@ pub use relax::Relaxation;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Cpu;
 
-/// Runs `operation` compiled for the widest vectors of this processor. This applies only to code that is always
-/// inlined; a closure or function without that mark is compiled for the minimal processor.
+/// Runs `operation` compiled for the widest vectors of this processor. Only code marked `inline(always)` is compiled in
+/// this way; other closures and functions are compiled for the minimal processor.
 #[inline(always)]
 fn widest<R>(operation: impl FnOnce() -> R) -> R {
     pulp::Arch::new().dispatch(operation)
@@ -55,8 +55,8 @@ fn blocks(len: usize, lanes: usize) -> impl Iterator<Item = usize> {
     (0..len.div_ceil(lanes)).map(move |block| (block * lanes).min(len - lanes))
 }
 
-/// Number of slices in a piece of a volume of `nz` slices: a few pieces for each thread, to balance pieces of unequal
-/// cost.
+/// Number of slices that one task of a volume of `nz` slices processes: a few tasks for each thread, to balance tasks
+/// of unequal cost.
 fn slab(nz: usize) -> usize {
     nz.div_ceil(4 * rayon::current_num_threads()).max(1)
 }

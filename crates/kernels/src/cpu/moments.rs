@@ -15,7 +15,7 @@ use super::samples::{Operands, Samples};
 use crate::operands::range_scale;
 use crate::{Error, Moments};
 
-/// Approximate number of samples in a slab.
+/// Approximate number of samples of a parallel task.
 const SLAB_SAMPLES: usize = 1 << 15;
 
 /// Computes [`Backend::moments`](crate::Backend::moments).
@@ -88,7 +88,7 @@ fn piece(
             samples.visit::<true>(slices, fixed_to_moving, |block| {
                 let own = &fixed.voxels[block.first..block.first + block.count];
                 let moving = block.values.as_flattened().iter().zip(block.weights.as_flattened());
-                // A block has few enough terms for sums in single precision.
+                // A block of samples has few enough terms for sums in single precision.
                 let mut block_sums = [0.0f32; 6];
                 for (fixed, (moving, weight)) in own.iter().zip(moving) {
                     let (x, y) = ((fixed - fixed_range.0) * scales[0], (moving - moving_range.0) * scales[1]);

@@ -1,4 +1,5 @@
-//! Relaxation of two fields where they fold or are not inverse to each other, brick by brick.
+//! Corrects two displacement fields that should be inverse to each other, where they fold or where their inverse
+//! consistency is poor, brick by brick.
 
 use std::ops::RangeInclusive;
 
@@ -10,12 +11,13 @@ use super::invert;
 use crate::relax::{BRICK, CORRECTED, CORRECTED_BY, MARGIN, bricks, pull, weight};
 use crate::{InversionLimits, RelaxLimits, RelaxRound, gaussian};
 
-/// The bricks of both fields that are still to be examined, and scratch memory.
+/// For both fields, the marks of the bricks that are still to be examined; and scratch memory.
 #[derive(Debug)]
 pub struct Relaxation {
     pub(super) shape: [usize; 3],
     examine: [Marks; 2],
-    /// Weights of the current half round; zero between half rounds.
+    /// For each voxel of the field that is being corrected, its share of the smoothed field, or [`UNFOLDED`]; zero
+    /// between the corrections of the two fields.
     weights: Vec<f32>,
 }
 
@@ -35,7 +37,7 @@ impl Relaxation {
     }
 }
 
-/// A mark for each brick.
+/// The bricks of a volume, each marked or not.
 #[derive(Debug)]
 struct Marks {
     shape: [usize; 3],
@@ -127,7 +129,7 @@ fn half(
         })
         .collect();
     let mut followed = Marks::none(shape);
-    // Corrections come last, so that they replace smoothed values.
+    // The corrected displacements come last, so that they replace smoothed values.
     for (at, relaxed) in changed.into_iter().zip(relaxed).chain(corrections) {
         let index = field.index(at);
         relaxation.weights[index] = 0.0;
@@ -143,7 +145,7 @@ fn half(
     count
 }
 
-/// Recomputes the inverse of `field` in the marked bricks of `inverse`.
+/// Inverts `field` again at the voxels of the bricks `followed`, and marks what must be examined again in both fields.
 fn follow(
     field: &Field,
     inverse: &mut Field,
@@ -175,7 +177,7 @@ fn follow(
     }
 }
 
-/// How a voxel exceeds the limits.
+/// How a voxel of a field exceeds the limits of a relaxation.
 #[derive(Debug, Clone, Copy)]
 enum Beyond {
     Folds,
@@ -209,11 +211,12 @@ fn corrected(field: &Field, inverse: &Field, round: &RelaxRound, at: [usize; 3])
     (left <= CORRECTED * CORRECTED && by <= CORRECTED_BY * CORRECTED_BY).then_some(better)
 }
 
-/// The weight of a voxel that is moved to unfold itself or a neighbour: larger than any share of the smoothed field.
+/// The weight that marks a voxel whose displacement is changed to unfold itself or a neighbour: larger than any share
+/// of the smoothed field.
 const UNFOLDED: f32 = 2.0;
 
-/// Writes to `weights` the share of the smoothed field at each voxel within reach, or [`UNFOLDED`], and lists those
-/// voxels.
+/// Writes the share of the smoothed field, or [`UNFOLDED`], to `weights` for the voxels within reach of those beyond
+/// the limits, and lists these voxels.
 fn spread(
     beyond: &[([usize; 3], Beyond)],
     round: &RelaxRound,
@@ -235,7 +238,7 @@ fn spread(
                 for i in x.clone() {
                     let offset = [i.abs_diff(centre[0]), j.abs_diff(centre[1]), k.abs_diff(centre[2])];
                     let share = match strength {
-                        // The edges of a corner lead only to neighbours along the axes.
+                        // A folded cell corner involves a voxel and only its neighbours along the axes.
                         UNFOLDED => {
                             if offset.iter().sum::<usize>() <= 1 {
                                 UNFOLDED
@@ -277,7 +280,7 @@ impl Smoothing {
         self.sum(2, at, |k| self.sum(1, at, |j| self.sum(0, at, |i| vectors[field.index([i, j, k])])))
     }
 
-    /// Smooths `value` along one axis: the sum of its values at the indices around `at`, weighted by the kernel.
+    /// Smooths along one axis: the sum of `value` at the indices around `at`, weighted by the kernel.
     fn sum(&self, axis: usize, at: [usize; 3], value: impl Fn(usize) -> [f32; 3]) -> [f32; 3] {
         let (at, last, kernel) = (at[axis], self.shape[axis] - 1, &self.kernels[axis]);
         let mut sum = value(at).map(|v| kernel[0] * v);

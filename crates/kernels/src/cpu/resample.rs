@@ -8,7 +8,7 @@ use super::image::{Image, Sampler};
 use super::{slab, widest};
 use crate::Sampling;
 
-/// Computes out(x) = image(m(x)), trilinear.
+/// Resamples an image by trilinear interpolation: out(x) = image(m(x)).
 pub(super) fn affine(image: &Image, out_to_image: &AffineTransform, outside: f32, out: &mut Image) {
     let [nx, ny, nz] = out.shape;
     let sampler = Sampler::new(image, outside);
@@ -28,7 +28,7 @@ pub(super) fn affine(image: &Image, out_to_image: &AffineTransform, outside: f32
     });
 }
 
-/// Computes out(x) = image(m(x + u(x))).
+/// Warps an image: out(x) = image(m(x + u(x))).
 pub(super) fn warp(
     image: &Image,
     field: &Field,
@@ -43,7 +43,7 @@ pub(super) fn warp(
     }
 }
 
-/// Computes out(x) = read(m(x + u(x))), with any function `read`.
+/// Warps an image, with any function `read` for interpolation: out(x) = read(m(x + u(x))).
 pub(super) fn warp_by(
     field: &Field,
     grid_to_image: &AffineTransform,
@@ -75,8 +75,8 @@ pub(super) fn warp_by(
     });
 }
 
-/// One row of a grid under an affine map: a straight line, followed in single precision from a start in double
-/// precision.
+/// The positions of one row of a grid under an affine map: a straight line, whose start is computed in double precision
+/// and whose other points are computed from it in single precision.
 #[derive(Clone, Copy)]
 pub(super) struct Line {
     start: [f32; 3],

@@ -18,17 +18,17 @@ use super::image::Image;
 /// positions. A sample that is outside in single precision has weight 0.
 const SLACK: f64 = 0.01;
 
-/// One number for each sample of a block.
+/// One number for each sample of a block of samples.
 pub(super) type Lanes = [[f32; LANES]; Cells::GROUPS];
 
-/// The operands of sampling.
+/// The operands of sampling: the fixed voxels, the moving image and their weights.
 #[derive(Clone, Copy)]
 pub(super) struct Operands<'a> {
     /// Shape of the fixed image.
     pub shape: [usize; 3],
     /// Weight of each fixed voxel; `None` if all are 1.
     pub fixed_weight: Option<&'a [f32]>,
-    /// The part of each fixed row with positive weight.
+    /// The part of each row of fixed voxels with positive weight, `start..end`; `None` for whole rows.
     pub extents: Option<&'a [[u32; 2]]>,
     pub moving: &'a Image,
     pub moving_weight: Option<&'a Image>,
@@ -36,9 +36,9 @@ pub(super) struct Operands<'a> {
     pub backdrop: &'a Backdrop,
 }
 
-/// A block of consecutive samples of one image row.
+/// A block of consecutive samples, at the voxels of one row of the fixed image.
 pub(super) struct Block<'b> {
-    /// Index of the first fixed voxel.
+    /// Index of the block's first fixed voxel.
     pub first: usize,
     pub count: usize,
     pub weights: &'b Lanes,
@@ -48,7 +48,7 @@ pub(super) struct Block<'b> {
     pub cells: &'b Cells,
 }
 
-/// Computes samples block by block.
+/// Computes samples of the moving image block by block.
 pub(super) struct Samples<'a> {
     operands: Operands<'a>,
     per_edge: [f32; 3],
@@ -70,7 +70,8 @@ impl<'a> Samples<'a> {
         Samples { operands, per_edge, cells: Cells::new(), weights: zeros, values: zeros }
     }
 
-    /// Passes the samples of `slices` to `each`, block by block, with or without interpolated values.
+    /// Passes the samples at the fixed voxels of `slices` to `each`, block by block, with or without interpolated
+    /// values.
     #[inline(always)]
     pub fn visit<const INTERPOLATED: bool>(
         &mut self,
@@ -81,7 +82,7 @@ impl<'a> Samples<'a> {
         let [nx, ny, _] = self.operands.shape;
         let shape = self.operands.moving.shape;
         let finite = fixed_to_moving.matrix.iter().chain(&fixed_to_moving.translation).all(|v| v.is_finite());
-        // In a volume one voxel thin, every voxel is at the border.
+        // In a moving volume with an axis of one voxel every point is at the border and has weight 0.
         if !finite || shape.iter().any(|n| *n < 2) {
             return;
         }
@@ -143,7 +144,7 @@ impl<'a> Samples<'a> {
     }
 }
 
-/// Converts the map to single precision, row by row.
+/// Converts an affine map to single precision: three rows, each with its matrix elements and its translation.
 fn single(map: &AffineTransform) -> [[f32; 4]; 3] {
     std::array::from_fn(|row| {
         std::array::from_fn(|column| match column {
@@ -153,7 +154,8 @@ fn single(map: &AffineTransform) -> [[f32; 4]; 3] {
     })
 }
 
-/// The cell of the moving image that contains a voxel of a row, clamped to the image.
+/// The lower corner of the cell of the moving image that contains a mapped voxel of a row, whose position is clamped to
+/// the image.
 #[inline(always)]
 fn cell_of(row: &SingleRow, x: usize, shape: [usize; 3]) -> [i32; 3] {
     std::array::from_fn(|axis| {
@@ -162,7 +164,7 @@ fn cell_of(row: &SingleRow, x: usize, shape: [usize; 3]) -> [i32; 3] {
     })
 }
 
-/// Lower corner of the cell of a clamped coordinate.
+/// Along one axis: lower corner of the cell of a coordinate that is clamped to the image.
 #[inline(always)]
 fn cell(clamped: f32, n: usize) -> f32 {
     clamped.floor().min((n - 2) as f32)
@@ -181,7 +183,7 @@ fn locate(row: &SingleRow, first: usize, count: usize, shape: [usize; 3], per_ed
             for lane in 0..LANES {
                 let position = row.step[axis].mul_add(start + lane as f32, row.base[axis]);
                 let distance = position.min(last - position);
-                // Without a ramp, 0·∞ at the border gives NaN, which `min` turns into 1.
+                // On a border without a ramp, the product 0·∞ is NaN, which `min` turns into 1.
                 weight[lane] *= if distance >= 0.0 { (distance * per_edge[axis]).min(1.0) } else { 0.0 };
                 let clamped = position.max(0.0).min(last);
                 let cell = cell(clamped, shape[axis]);

@@ -26,7 +26,7 @@ impl Statistics {
         Statistics {
             counted: self.counted + 1,
             sum: self.sum + f64::from(value),
-            // NaN is never taken as minimum or maximum, but counts as not positive.
+            // A NaN is never taken as minimum or maximum, but counts as not positive.
             low: self.low.min(value),
             high: self.high.max(value),
             not_positive: self.not_positive + u64::from(value <= 0.0 || value.is_nan()),
@@ -54,8 +54,8 @@ impl Statistics {
         }
     }
 
-    /// Computes statistics over the voxels inside the mask; `with` adds a voxel. Values are summed within rows, and
-    /// then over the rows in order.
+    /// Computes statistics over the voxels inside the mask; `with` adds one voxel to the statistics. Values are summed
+    /// within rows, and then over the rows in order.
     fn of(
         [nx, ny, nz]: [usize; 3],
         mask: Option<&Image>,
@@ -69,14 +69,15 @@ impl Statistics {
     }
 }
 
-/// The statistics of the determinants det(I + ∂u/∂x), and of the smallest determinant at the corners of each voxel.
+/// Statistics of the Jacobian determinants det(I + ∂u/∂x), and of the smallest determinant at the cell corners of each
+/// voxel.
 pub(super) fn jacobian_summary(field: &Field, mask: Option<&Image>) -> JacobianSummary {
     let with =
         |found: Statistics, at| found.and(determinant_at(field, at)).and_corner(Edges::at(field, at).smallest());
     Statistics::of(field.shape, mask, with).jacobian_summary()
 }
 
-/// The statistics of the distances ‖u(x) + v(x + u(x))‖; u is `first`, v is `then`.
+/// Statistics of the inverse consistency ‖u(x) + v(x + u(x))‖, where u is `first` and v is `then`.
 pub(super) fn inverse_consistency(first: &Field, then: &Field, mask: Option<&Image>) -> InverseConsistency {
     let then = then.sampler();
     let with = |found: Statistics, at| found.and(squared_residual_at(&then, first, at).sqrt());

@@ -1,4 +1,4 @@
-//! Windowed sinc interpolation through a field.
+//! Warps images with windowed sinc interpolation.
 
 use antsreg_core::AffineTransform;
 
@@ -7,7 +7,7 @@ use super::image::{Cell, Image};
 use super::resample::warp_by;
 use crate::apply::{Window, WindowedSinc};
 
-/// Computes out(x) = image(m(x + u(x))) by windowed sinc interpolation.
+/// Warps an image with windowed sinc interpolation: out(x) = image(m(x + u(x))).
 pub(super) fn warp(image: &Image, field: &Field, grid_to_image: &AffineTransform, out: &mut Image) {
     let cell = Cell::new(image.shape);
     let sampler = WindowedSinc::new(image.shape, &image.voxels, Window::Lanczos);

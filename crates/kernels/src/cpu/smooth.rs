@@ -25,8 +25,8 @@ pub(super) fn field(field: &mut Field, variance_voxels: f64, scratch: &mut Field
         return;
     }
     let shape = field.shape;
-    // The blend needs the unsmoothed field, which the passes overwrite, so it is copied. Such small variances do not
-    // occur in a hot loop.
+    // For variances below 0.5 the result is blended with the unsmoothed field. The passes overwrite that field, so it
+    // is copied first. Such small variances are rare.
     let blend = (variance_voxels < 0.5).then(|| (field.clone(), (variance_voxels / 0.5) as f32));
     let kernel = gaussian::kernel(variance_voxels);
     let kernels = std::array::from_fn(|axis| if shape[axis] > 1 { kernel.clone() } else { vec![1.0] });
@@ -54,14 +54,15 @@ fn clear_border(field: &mut Field) {
     });
 }
 
-/// Convolves `voxels` (`width` floats each) with one half kernel per axis. The result is in `out`; `voxels` is
-/// overwritten.
+/// Convolves a volume, whose voxels have `width` floats each, with one symmetric kernel for each axis, given by its
+/// half. The result is in `out`; `voxels` is overwritten.
 fn separable(voxels: &mut [f32], out: &mut [f32], width: usize, shape: [usize; 3], kernels: &[Vec<f32>; 3]) {
     let [nx, ny, nz] = shape;
     let row = nx * width;
     let slice = row * ny;
     let slices = slab(nz);
-    // x is smoothed into `out` and y back into `voxels`, slice by slice, so that a slice stays in the cache.
+    // The volume is smoothed along x into `out` and along y back into `voxels`, slice by slice, so that a slice stays
+    // in the cache.
     let margin = width * (kernels[0].len() - 1);
     let padded = || vec![0.0; row + 2 * margin];
     voxels.par_chunks_mut(slice).zip(out.par_chunks_mut(slice)).for_each_init(padded, |padded, (voxels, out)| {
@@ -81,7 +82,8 @@ fn separable(voxels: &mut [f32], out: &mut [f32], width: usize, shape: [usize; 3
             },
         );
     });
-    // z is smoothed row by row, over all slices of a row, so that the rows needed stay in the cache.
+    // The volume is smoothed along z row by row, through all slices of a chunk, so that the rows needed stay in the
+    // cache.
     let voxels = &*voxels;
     out.par_chunks_mut(slice * slices).enumerate().for_each(|(chunk, out)| {
         widest(
@@ -110,7 +112,7 @@ fn pad(row: &[f32], width: usize, margin: usize, padded: &mut [f32]) {
     after.chunks_exact_mut(width).for_each(|voxel| voxel.copy_from_slice(&row[row.len() - width..]));
 }
 
-/// Computes target = w₀·a₀ + Σ_k w_k·(a_k + b_k), where `taps(k)` gives (a_k, b_k).
+/// Weighted sum of rows, element by element: target = w₀·a₀ + Σ_k w_k·(a_k + b_k), where `taps(k)` gives (a_k, b_k).
 #[inline(always)]
 fn weighted_sum<'a>(weights: &[f32], taps: impl Fn(usize) -> (&'a [f32], &'a [f32]), target: &mut [f32]) {
     match target.len() {
@@ -121,7 +123,7 @@ fn weighted_sum<'a>(weights: &[f32], taps: impl Fn(usize) -> (&'a [f32], &'a [f3
     }
 }
 
-/// Does what [`weighted_sum`] does, for `LANES` values at a time.
+/// Computes the same sum as [`weighted_sum`], for `LANES` elements at a time.
 #[inline(always)]
 fn weighted_sum_by<'a, const LANES: usize>(
     weights: &[f32],

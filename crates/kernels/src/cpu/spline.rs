@@ -12,7 +12,7 @@ pub(super) fn coefficients(image: &Image) -> Image {
     Image { shape: image.shape, voxels: spline::coefficients(image.shape, &image.voxels).into() }
 }
 
-/// Computes out(x) = spline(m(x + u(x))).
+/// Warps an image by its spline: out(x) = spline(m(x + u(x))).
 pub(super) fn warp(coefficients: &Image, field: &Field, grid_to_image: &AffineTransform, out: &mut Image) {
     let Image { shape, voxels } = coefficients;
     let cell = Cell::new(*shape);

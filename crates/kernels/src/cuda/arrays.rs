@@ -24,9 +24,9 @@ enum Object {
     Surface(u64),
 }
 
-// SAFETY: driver handles may be used from any thread.
+// SAFETY: the driver allows any thread to use its handles.
 unsafe impl Send for Array {}
-// SAFETY: driver handles may be used from any thread.
+// SAFETY: the driver allows any thread to use its handles.
 unsafe impl Sync for Array {}
 
 /// How a texture is read between voxel centres.
@@ -34,7 +34,7 @@ unsafe impl Sync for Array {}
 pub(super) enum Filter {
     /// The value of the voxel that contains the point.
     Point,
-    /// Trilinear with 8-bit weights.
+    /// Trilinear interpolation with 8-bit weights.
     Linear,
 }
 
@@ -50,7 +50,7 @@ impl Array {
             Flags: sys::CUDA_ARRAY3D_SURFACE_LDST,
         };
         let mut handle = null_mut();
-        // SAFETY: both pointers are valid.
+        // SAFETY: `handle` is valid for writing, and `description` for reading.
         let result = unsafe { sys::cuArray3DCreate_v2(&mut handle, &description) };
         if result == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY {
             let requested = (shape.iter().product::<usize>() * size_of::<f32>()) as u64;
@@ -63,7 +63,7 @@ impl Array {
     /// Copies a volume into the array.
     pub(super) fn fill(&mut self, voxels: &Buffer<f32>) -> Result<(), Error> {
         let [width, height, depth] = [self.shape[0] * size_of::<f32>(), self.shape[1], self.shape[2]];
-        // Not zero-initialised: the memory-type enum has no variant 0.
+        // The structure is not initialised by zeros, because its memory-type enum has no variant 0.
         let copy = sys::CUDA_MEMCPY3D {
             srcXInBytes: 0,
             srcY: 0,
@@ -91,7 +91,8 @@ impl Array {
             Height: height,
             Depth: depth,
         };
-        // SAFETY: the buffer holds at least the array's voxels; both live until the stream's work is done.
+        // SAFETY: the buffer has at least as many elements as the array has voxels. Both exist until the stream has
+        // done the copy.
         check("fill 3D array", unsafe { sys::cuMemcpy3DAsync_v2(&copy, self.device.stream().as_inner()) })
     }
 
@@ -113,7 +114,8 @@ impl Array {
             ..Default::default()
         };
         let mut object = 0;
-        // SAFETY: the descriptions are valid; the array outlives the object (both are dropped with self).
+        // SAFETY: both descriptions are valid, and the array exists as long as the texture object, because both are
+        // dropped with `self`.
         check("texture", unsafe { sys::cuTexObjectCreate(&mut object, &self.resource(), &description, null()) })?;
         self.objects.push(Object::Texture(object));
         Ok(object)
@@ -122,7 +124,8 @@ impl Array {
     /// A surface object of the array.
     pub(super) fn surface(&mut self) -> Result<u64, Error> {
         let mut object = 0;
-        // SAFETY: the description is valid; the array outlives the object (both are dropped with self).
+        // SAFETY: the description is valid, and the array exists as long as the surface object, because both are
+        // dropped with `self`.
         check("surface", unsafe { sys::cuSurfObjectCreate(&mut object, &self.resource()) })?;
         self.objects.push(Object::Surface(object));
         Ok(object)
@@ -131,13 +134,13 @@ impl Array {
 
 impl Drop for Array {
     fn drop(&mut self) {
-        // This may be called on any thread, so the thread's current context is saved and restored.
+        // An array may be dropped on any thread, so the thread's current context is saved and restored.
         let _kept = KeptContext::new();
-        // Arrays are not freed in stream order, so work that reads this array must be done before.
+        // Arrays are not freed in stream order, so all work that reads this array must be done first.
         if self.device.synchronize("drop 3D array").is_err() {
             return;
         }
-        // SAFETY: the handles came from the driver and nothing can name them any more.
+        // SAFETY: the driver made these handles, and no other value contains them.
         unsafe {
             for object in &self.objects {
                 let _ = match object {

@@ -1,4 +1,4 @@
-//! [`Backend`] for [`Cuda`]: the function of each operation.
+//! Implements [`Backend`] for [`Cuda`]: names the function that computes each operation.
 
 use antsreg_core::AffineTransform;
 use antsreg_core::intensity::Quantiles;
@@ -209,7 +209,7 @@ impl Backend for Cuda {
         rule: &FitRule,
         at: &[(usize, AffineTransform)],
     ) -> Result<Vec<FitSums>, Error> {
-        // By the CPU: there is no kernel.
+        // The CPU computes the sums of a fit, because there is no kernel for them.
         let in_main_memory = |image: &Image| Cpu.upload(image.shape, &self.download(image)?);
         let volumes = volumes.iter().copied().map(in_main_memory).collect::<Result<Vec<_>, Error>>()?;
         Cpu.fit_sums(&in_main_memory(points)?, &volumes.iter().collect::<Vec<_>>(), rule, at)
@@ -353,9 +353,9 @@ impl Backend for Cuda {
     }
 }
 
-/// Results that only tests use, to compare devices.
+/// Results that only tests use, to compare the GPU with the CPU.
 impl Cuda {
-    /// As [`Cpu::joint_histogram`](crate::Cpu::joint_histogram), with the same bits.
+    /// The same result as [`Cpu::joint_histogram`](crate::Cpu::joint_histogram), bit for bit.
     pub fn joint_histogram(
         &self,
         fixed: &FixedBins,
@@ -368,7 +368,7 @@ impl Cuda {
         self.joint_histogram_of(fixed, moving, moving_weight, edge_voxels, parameters, fixed_to_moving)
     }
 
-    /// As [`Cpu::jacobian_determinant`](crate::Cpu::jacobian_determinant), with the same bits.
+    /// The same result as [`Cpu::jacobian_determinant`](crate::Cpu::jacobian_determinant), bit for bit.
     pub fn jacobian_determinant(&self, field: &Field, out: &mut Image) -> Result<(), Error> {
         self.jacobian(field, out)
     }

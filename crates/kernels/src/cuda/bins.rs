@@ -15,7 +15,7 @@ pub struct FixedBins {
     pub(super) sorted: Buffer<u32>,
     /// The weight of each counted voxel, in the order of `sorted`; `None` if voxels have no weights.
     pub(super) weights: Option<Buffer<f32>>,
-    /// Start and end of each segment in `sorted`.
+    /// Start and end of each segment in the list `sorted`.
     pub(super) segments: Buffer<[u32; 2]>,
     /// The first segment of each bin, followed by the number of segments.
     pub(super) bin_segments: Buffer<u32>,
@@ -23,19 +23,19 @@ pub struct FixedBins {
     pub(super) segment_count: usize,
     /// Number of counted voxels.
     pub(super) counted: usize,
-    /// The counted voxels grouped by bricks, if voxels have no weights.
+    /// The bins of the fixed voxels in the order of bricks, if voxels have no weights.
     pub(super) bricks: Option<FixedBricks>,
 }
 
-/// Edge of a brick in voxels, and number of bricks in a run of a warp, as in `cu/bin_fixed.cu`.
+/// Number of voxels of a brick along each axis, and number of bricks that a warp processes, as in `cu/bin_fixed.cu`.
 const BRICK: usize = 8;
 const BRICKS_PER_WARP: usize = 4;
 
 /// Largest number of bins: a warp keeps one counter per bin in 48 KiB of shared memory.
 const MOST_BINS: usize = 48 * 1024 / size_of::<u32>();
 
-/// Number of voxels of a segment: enough to hide the start and reduction of a block, few enough that all bins
-/// together fill the device.
+/// Number of voxels of a segment: enough to hide the cost of starting a thread block and of adding up its threads, few
+/// enough that the segments of all bins fill the device.
 fn segment_length(counted: usize, multiprocessors: u32) -> usize {
     (counted / (16 * multiprocessors as usize)).next_multiple_of(128).clamp(512, 8192)
 }
@@ -65,10 +65,10 @@ impl Cuda {
         };
         let (values, weight_values, shape) = (fixed.read(), weight.map_or(0, Image::read), Shape::of(fixed.shape));
         let (count, total) = (counts.pointer(), totals.pointer());
-        // SAFETY: `counts` has a row of `warps` for each bin; positions outside the volume are skipped.
+        // SAFETY: `counts` has one element for each bin and warp, and the kernel skips positions outside the volume.
         unsafe { self.launch(by_warp, arguments![values, weight_values, shape, binning, warps, count])? };
         let by_bin = Launch::of_blocks(&kernels.scan_bins, bins as u32, 256, 8 * bins as u64 * u64::from(warps));
-        // SAFETY: as above; `totals` has one element a bin.
+        // SAFETY: `counts` has one element for each bin and warp, and `totals` has one for each bin.
         unsafe { self.launch(by_bin, arguments![warps, count, total])? };
 
         let totals = totals.download(bins)?;
@@ -86,7 +86,8 @@ impl Cuda {
         let scatter = Launch { kernel: &kernels.scatter_bins, bytes: 8 * fixed.len() as u64, ..by_warp };
         let (start, order) = (starts.pointer(), sorted.pointer());
         let sorted_weight = weights.as_ref().map_or(0, Buffer::pointer);
-        // SAFETY: as above; `sorted` and `weights` have one element for each voxel that was counted.
+        // SAFETY: `counts` has one element for each bin and warp, and the kernel skips positions outside the volume.
+        // `sorted` and `weights` have one element for each voxel that was counted.
         unsafe {
             self.launch(
                 scatter,
@@ -107,7 +108,8 @@ impl Cuda {
     }
 }
 
-/// Host tables of the sorted voxels: the start of each bin, the segments, and the first segment of each bin.
+/// The tables of sorted voxels that the host computes: the start of each bin, the segments, and the first segment of
+/// each bin.
 struct Segments {
     counted: usize,
     starts: Vec<u32>,

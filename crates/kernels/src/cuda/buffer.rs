@@ -25,11 +25,11 @@ unsafe impl Plain for u32 {}
 unsafe impl Plain for u64 {}
 // SAFETY: numbers.
 unsafe impl Plain for u16 {}
-// SAFETY: an array of numbers.
+// SAFETY: an array of numbers has no padding, no pointers and no invalid values.
 unsafe impl Plain for [f32; 3] {}
-// SAFETY: an array of numbers.
+// SAFETY: an array of numbers has no padding, no pointers and no invalid values.
 unsafe impl Plain for [u32; 2] {}
-// SAFETY: an array of numbers.
+// SAFETY: an array of numbers has no padding, no pointers and no invalid values.
 unsafe impl Plain for [f32; 12] {}
 
 /// Elements of one type in device memory. Operations on a buffer go to the device's stream, in the order of the
@@ -42,7 +42,7 @@ pub struct Buffer<T> {
 }
 
 impl<T: Plain> Buffer<T> {
-    /// Allocates `len` elements, not initialised.
+    /// Allocates a buffer of `len` elements, which are not initialised.
     pub(super) fn uninitialised(device: &Arc<Device>, len: usize) -> Result<Self, Error> {
         let pointer = device.allocate((len * size_of::<T>()).max(1))?;
         Ok(Buffer { pointer, len, device: device.clone(), element: PhantomData })
@@ -54,17 +54,17 @@ impl<T: Plain> Buffer<T> {
         Ok(buffer)
     }
 
-    /// Sets the bits of these elements to zero. The elements must fill whole words of 32 bits.
+    /// Sets all bits of a range of elements to zero. The elements must fill whole words of 32 bits.
     pub fn clear(&mut self, range: Range<usize>) -> Result<(), Error> {
         self.fill(range, 0)
     }
 
-    /// Fills this range of elements with a repeated pattern of 32 bits.
+    /// Fills a range of elements with a repeated pattern of 32 bits.
     pub(super) fn fill(&mut self, range: Range<usize>, bits: u32) -> Result<(), Error> {
         let range = range.start.min(self.len)..range.end.min(self.len);
         let (start, words) = (self.pointer + (range.start * size_of::<T>()) as u64, range.len() * size_of::<T>() / 4);
         self.device.bind("fill memory")?;
-        // SAFETY: the range lies within the allocation.
+        // SAFETY: the range lies within the buffer's allocation.
         check("fill memory", unsafe { sys::cuMemsetD32Async(start, bits, words, self.device.stream().as_inner()) })
     }
 
@@ -74,17 +74,18 @@ impl<T: Plain> Buffer<T> {
         Ok(buffer)
     }
 
-    /// Overwrites the first elements.
+    /// Overwrites the first elements of the buffer with `values`.
     pub(super) fn upload(&mut self, values: &[T]) -> Result<(), Error> {
         let count = values.len().min(self.len);
         if count * size_of::<T>() >= Staging::WORTH {
-            // SAFETY: plain values, whose bytes are all initialised.
+            // SAFETY: the values are plain numbers, whose bytes are all initialised.
             let bytes = unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), count * size_of::<T>()) };
-            // SAFETY: the buffer has as many elements.
+            // SAFETY: the buffer has at least as many bytes as `bytes`.
             return unsafe { self.device.staging().send(&self.device, bytes, self.pointer) };
         }
         self.device.bind("upload")?;
-        // SAFETY: both sides have `count` elements; the driver has read pageable memory when the call returns.
+        // SAFETY: source and target have at least `count` elements. The driver has read pageable memory when the call
+        // returns.
         let result = unsafe {
             sys::cuMemcpyHtoDAsync_v2(
                 self.pointer,
@@ -96,7 +97,7 @@ impl<T: Plain> Buffer<T> {
         check("upload", result)
     }
 
-    /// Downloads the first `count` elements, after all earlier work of the stream.
+    /// Downloads the first `count` elements of the buffer, after all earlier work of the stream.
     pub fn download(&self, count: usize) -> Result<Vec<T>, Error> {
         let count = count.min(self.len);
         if count * size_of::<T>() < Staging::WORTH {
@@ -106,11 +107,11 @@ impl<T: Plain> Buffer<T> {
         }
         let mut values = Vec::with_capacity(count);
         let room = &mut values.spare_capacity_mut()[..count];
-        // SAFETY: bytes of the room, which need not be initialised.
+        // SAFETY: `bytes` covers exactly `room`, and is only written to, so that it need not be initialised.
         let bytes = unsafe { std::slice::from_raw_parts_mut(room.as_mut_ptr().cast(), size_of_val(room)) };
-        // SAFETY: the buffer has as many elements.
+        // SAFETY: the buffer has at least as many bytes as `bytes`.
         unsafe { self.device.staging().fetch(&self.device, self.pointer, bytes)? };
-        // SAFETY: all of them were written, and any bytes are a value.
+        // SAFETY: `fetch` has written all `count` elements, and any bits are a valid number.
         unsafe { values.set_len(count) };
         Ok(values)
     }
@@ -118,7 +119,8 @@ impl<T: Plain> Buffer<T> {
     pub(super) fn download_into(&self, values: &mut [T]) -> Result<(), Error> {
         let count = values.len().min(self.len);
         self.device.bind("download")?;
-        // SAFETY: both sides have `count` elements; the stream is waited for before `values` is used.
+        // SAFETY: source and target have at least `count` elements, and this function waits for the stream before
+        // `values` is used.
         let result = unsafe {
             sys::cuMemcpyDtoHAsync_v2(
                 values.as_mut_ptr().cast(),
@@ -131,23 +133,24 @@ impl<T: Plain> Buffer<T> {
         self.device.synchronize("download")
     }
 
-    /// A copy of the buffer.
+    /// A copy of the buffer on its own device's stream.
     pub(super) fn duplicate(&self) -> Result<Self, Error> {
         Self::copy_of(&self.device, self)
     }
 
-    /// A copy of a buffer on the stream of `device`. The buffer may be of another stream whose work is done.
+    /// A copy of a buffer on the stream of `device`. The buffer may belong to another stream, if all work of that
+    /// stream is done.
     pub(super) fn copy_of(device: &Arc<Device>, other: &Self) -> Result<Self, Error> {
         let mut copy = Self::uninitialised(device, other.len)?;
         copy.copy_from(other)?;
         Ok(copy)
     }
 
-    /// Copies from another buffer, up to the shorter length of both.
+    /// Copies the first elements of another buffer to this one, as many as both have.
     pub fn copy_from(&mut self, other: &Self) -> Result<(), Error> {
         let bytes = self.len.min(other.len) * size_of::<T>();
         self.device.bind("copy")?;
-        // SAFETY: both allocations have this many bytes and do not overlap.
+        // SAFETY: both buffers have at least this many bytes and do not overlap.
         let result =
             unsafe { sys::cuMemcpyDtoDAsync_v2(self.pointer, other.pointer, bytes, self.device.stream().as_inner()) };
         check("copy", result)
@@ -163,7 +166,7 @@ impl<T: Plain> Buffer<T> {
         self.len == 0
     }
 
-    /// The address of the first element on the device, as a kernel's argument.
+    /// The address of the buffer's first element on the device, for the arguments of a kernel.
     pub fn pointer(&self) -> u64 {
         self.pointer
     }
@@ -171,7 +174,7 @@ impl<T: Plain> Buffer<T> {
 
 impl<T> Drop for Buffer<T> {
     fn drop(&mut self) {
-        // SAFETY: the pointer came from this device's `allocate`, and nothing can name it any more.
+        // SAFETY: `allocate` of this device returned the address, and no other value contains it.
         unsafe { self.device.free(self.pointer) };
     }
 }

@@ -9,7 +9,7 @@ use crate::Error;
 /// The compute capability of the machine code: H100, H200.
 pub(super) const MACHINE: (u32, u32) = (9, 0);
 
-/// The compiled code of one source file, with the names of the kernels that are loaded together.
+/// The compiled code of one source file in `cu/`, with the names of its kernels, which are loaded together.
 #[derive(Debug, Clone, Copy)]
 pub struct Code {
     /// Name of the file in `cu/`, without extension.
@@ -22,10 +22,10 @@ pub struct Code {
     pub kernels: &'static [&'static str],
 }
 
-/// A file that the program embeds.
+/// A file that is embedded in the program.
 #[derive(Debug, Clone, Copy)]
 pub enum Embedded {
-    /// The bytes of the file.
+    /// The bytes of the file, uncompressed.
     Plain(&'static [u8]),
     /// The bytes of the file as a zlib stream.
     Compressed(&'static [u8]),
@@ -81,7 +81,8 @@ macro_rules! code {
 pub(super) use code;
 
 impl Code {
-    /// The PTX without the kernels that are not looked up. Each of them would cost the driver compile time.
+    /// The PTX of a source file without the kernels that are not in the list. The driver would spend time to compile
+    /// each of them.
     pub(super) fn ptx_without_others(&self) -> Result<Cow<'static, str>, Error> {
         fn entry(line: &str) -> Option<&str> {
             Some(line.strip_prefix(".visible .entry ")?.split_once('(')?.0)
@@ -126,7 +127,7 @@ mod tests {
     fn what_is_no_stream_or_no_text_is_refused() {
         let is_bad = |embedded: Embedded| matches!(embedded.text(), Err(Error::BadCode { .. }));
         assert!(is_bad(Embedded::Compressed(b"no stream")) && is_bad(Embedded::Plain(b"\xff")));
-        // One byte 0xff as a zlib stream.
+        // A zlib stream that contains the single byte 0xff.
         let no_text = Embedded::Compressed(&[0x78, 0x9c, 0xfb, 0x0f, 0x00, 0x01, 0x00, 0x01, 0x00]);
         assert_eq!(no_text.bytes().ok().as_deref(), Some(&[0xff][..]));
         assert!(is_bad(no_text));

@@ -1,4 +1,4 @@
-//! The contrast across a surface under a batch of transforms.
+//! The contrast of the moving image across a surface, for a batch of transforms.
 
 use antsreg_core::AffineTransform;
 
@@ -9,7 +9,7 @@ use super::launch::{Argument, Launch, Size, arguments};
 use super::samples::{MOST_TRANSFORMS, grown, uploaded};
 use crate::{Contrast, ContrastRule, Error};
 
-/// The structure `Rule` of `cu/contrast.cu`.
+/// The operand `Rule` of the kernel, with the layout of `cu/contrast.cu`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Rule {
@@ -19,14 +19,14 @@ struct Rule {
 }
 impl Argument for Rule {}
 
-/// Number of points of a block, as in `cu/contrast.cu`.
+/// Number of surface points that a thread block processes, as in `cu/contrast.cu`.
 const RUN: usize = 2048;
 
 /// Device memory for a batch, reused from call to call.
 #[derive(Default)]
 pub(super) struct ContrastBuffers {
     maps: Option<Buffer<[f32; 12]>>,
-    /// Sums: three floats for each block and transform.
+    /// Three sums for each thread block and transform.
     sums: Option<Buffer<f32>>,
 }
 
@@ -61,8 +61,9 @@ impl Cuda {
                 bytes: 4 * (points.len() * batch.len() + moving.len()) as u64,
             };
             let (values, number, image, shape) = (points.read(), count as i32, moving.read(), Size::of(moving.shape));
-            // SAFETY: one block a run of points and transform, with three floats of `sums` each; the points have seven
-            // rows of `count`; sides outside the volume have no weight and are not read.
+            // SAFETY: the launch has one block for each run of points and transform, and `sums` has three floats for
+            // each. `points` has seven rows of `count` numbers. Positions outside the moving image have no weight and
+            // are not read.
             unsafe { self.launch(launch, arguments![values, number, image, shape, rule, maps, sums])? };
             let sums = sums_buffer.download(3 * blocks * batch.len())?;
             all.extend(sums.chunks_exact(3 * blocks).map(|sums| {

@@ -1,4 +1,5 @@
-//! The correlation ratio of a batch of transforms: by bricks without weights, by sorted segments with weights.
+//! The correlation ratio of a batch of transforms: brick by brick for images without weights, from sorted segments of
+//! voxels for images with weights.
 
 use std::sync::atomic::Ordering;
 
@@ -21,10 +22,10 @@ const THREADS: u32 = 128;
 #[derive(Default)]
 pub(super) struct BatchBuffers {
     maps: Option<Buffer<[f32; 12]>>,
-    /// Sums: four floats for each segment and transform.
+    /// Sums of each segment under each transform: four floats each.
     sums: Option<Buffer<f32>>,
     pub(super) costs: Option<Buffer<f64>>,
-    /// For each transform: three sums for each bin, then one number of the transform.
+    /// Integer sums of each transform: three for each bin, then one of all voxels.
     pub(super) totals: Option<Buffer<u64>>,
 }
 
@@ -38,15 +39,15 @@ impl Cuda {
         fixed_to_moving: &[AffineTransform],
     ) -> Result<Vec<f64>, Error> {
         Error::check_shapes("correlation_ratio", moving.shape, moving_weight.map(|weight| weight.shape))?;
-        // In a volume with an axis of one voxel, every voxel is at the border. Without fixed voxels there is nothing
-        // to compare.
+        // In a moving volume with an axis of one voxel every point is at the border and has weight 0. Without fixed
+        // voxels there is nothing to compare.
         let sampled = Sampled::of(fixed.shape, moving.shape, edge_voxels, fixed_to_moving);
         let Some(sampled) = sampled.filter(|_| fixed.segment_count > 0) else {
             return Ok(vec![1.0; fixed_to_moving.len()]);
         };
         let filtered = self.filtered.load(Ordering::Relaxed);
-        // A slice is sampled as a volume of two equal slices. Only a texture contains this volume; bricks read the
-        // image itself.
+        // A slice is sampled as a volume of two equal slices. Only a texture provides that volume; the kernels for
+        // bricks read the image itself.
         let volume = sampled.shape == moving.shape;
         if let (Some(bricks), None, true) = (&fixed.bricks, moving_weight, volume) {
             let batch = Batch { shape: fixed.shape, bins: fixed.bins, fixed: bricks, moving, edge_voxels, filtered };
@@ -55,7 +56,7 @@ impl Cuda {
         self.by_segments(fixed, moving, moving_weight, edge_voxels, filtered, &sampled)
     }
 
-    /// Computes the costs if no voxel has a weight.
+    /// Computes the costs of images without weights, brick by brick.
     fn by_bricks(&self, fixed: &FixedBins, batch: &Batch<'_>, sampled: &Sampled<'_>) -> Result<Vec<f64>, Error> {
         let mut costs = Vec::with_capacity(sampled.maps.len());
         for transforms in sampled.maps.chunks(MOST_TRANSFORMS) {
@@ -118,21 +119,22 @@ impl Cuda {
             grid: [fixed.segment_count as u32, transforms as u32, 1],
             block: [THREADS, 1, 1],
             shared: 0,
-            // The list of fixed voxels is read once per transform, the moving image only once, because it stays in
-            // the cache.
+            // For the profile: the list of fixed voxels is read once for each transform, but the moving image only
+            // once, because it stays in the cache.
             bytes: 4 * (fixed.counted * transforms + moving_voxels) as u64,
         };
         let (sorted, segments) = (fixed.sorted.pointer(), fixed.segments.pointer());
         let weights = fixed.weights.as_ref().map_or(0, Buffer::pointer);
         let shape = Shape::of(fixed.shape);
-        // SAFETY: one block a segment and transform, with four floats of `sums` each; segments lie within `sorted` and
-        // `weights`; textures clamp their coordinates.
+        // SAFETY: the launch has one block for each segment and transform, and `sums` has four floats for each. The
+        // segments lie within `sorted` and `weights`, and textures clamp their coordinates.
         unsafe { self.launch(launch, arguments![sorted, weights, segments, shape, moving, maps, sums])? };
         let bytes = 16 * (transforms * fixed.segment_count) as u64;
         let launch = Launch::of_blocks(&kernels.correlation_ratio_costs, transforms as u32, 1024, bytes);
         let (bin_segments, costs) = (fixed.bin_segments.pointer(), cost_buffer.pointer());
         let (bins, segments) = (fixed.bins as i32, fixed.segment_count as i32);
-        // SAFETY: `bin_segments` has one element more than there are bins, `costs` one a transform.
+        // SAFETY: `bin_segments` has one element more than there are bins, and `costs` has one element for each
+        // transform.
         unsafe { self.launch(launch, arguments![sums, bin_segments, bins, segments, costs])? };
         cost_buffer.download(transforms)
     }

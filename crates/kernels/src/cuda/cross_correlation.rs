@@ -1,4 +1,4 @@
-//! Windowed cross-correlation and its gradient, computed on tiles that slide along z.
+//! Windowed cross-correlation of two images and its gradient, computed on tiles that slide along z.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::{CcDerivative, CcParameters, CcScores, Error};
 /// The buffers for [`Backend::cc_update`](crate::Backend::cc_update), allocated when first needed.
 pub struct CcWorkspace {
     shape: [usize; 3],
-    /// The five terms of the exact derivative for each window, one plane each.
+    /// The five terms of the exact derivative for the window of each voxel, one plane each.
     terms: Option<Buffer<f32>>,
     /// Textures and surfaces of the direct kernels, for radii that the tiled kernels do not support.
     direct: Option<DirectCc>,
@@ -25,7 +25,7 @@ pub struct CcWorkspace {
 
 /// Scores of a [`Backend::cc_update`](crate::Backend::cc_update). The device may still be computing them.
 pub struct CcPending {
-    /// Sum of the window values, number of counted voxels, sum of the windows' weights.
+    /// Three sums over the windows: their values, their number, and their weights.
     sums: Pending,
 }
 
@@ -55,7 +55,7 @@ impl CcPending {
     }
 }
 
-/// The structure `Pair` of `cu/cross_correlation.cuh`.
+/// The operand `Pair` of the kernels: both images and their masks, with the layout of `cu/cross_correlation.cuh`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pair {
@@ -91,7 +91,7 @@ impl Pair {
     }
 }
 
-/// Number of columns of a tile along x and y, with one thread each, as in `cu/box_sums.cuh`.
+/// Number of columns of a tile along x and along y, as in `cu/box_sums.cuh`. Each thread processes one column.
 const TILE: [usize; 2] = [32, 8];
 
 impl Cuda {
@@ -99,7 +99,10 @@ impl Cuda {
         Ok(CcWorkspace { shape, terms: None, direct: None })
     }
 
-    #[expect(clippy::too_many_arguments, reason = "two images, their masks, and both updates")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the function takes two images, their masks, and the updates of both"
+    )]
     pub(super) fn cc_both_updates(
         &self,
         fixed: &Image,
@@ -138,7 +141,8 @@ impl Cuda {
                 let (f, m) = (fixed_update.write(), moving_update.write());
                 let (partial, counter) = (scratch.partial.pointer(), scratch.counter.pointer());
                 let result = pending.target();
-                // SAFETY: all volumes have one shape, reads and writes are kept to it; three numbers of `partial` a block.
+                // SAFETY: all volumes have one shape, and the kernel reads and writes only voxels within it. `partial`
+                // has three numbers for each block.
                 unsafe { self.launch(launch, arguments![pair, depth, f, m, partial, counter, result])? };
                 pending.under_way()?;
             }
@@ -154,20 +158,21 @@ impl Cuda {
                 let (f, m, windows) = (fixed_update.write(), moving_update.write(), terms.pointer());
                 let (partial, counter) = (scratch.partial.pointer(), scratch.counter.pointer());
                 let result = pending.target();
-                // SAFETY: as above; `terms` has five planes.
+                // SAFETY: all volumes have one shape, and the kernel reads and writes only voxels within it. `partial`
+                // has three numbers for each block, and `terms` has five planes.
                 unsafe { self.launch(launch, arguments![pair, depth, windows, partial, counter, result])? };
                 pending.under_way()?;
                 let kernel = compiled(CcKernel::Exact)?;
                 let (launch, depth) = self.tiles(kernel, shape, parameters.radius, (2 + 5 + 6) * 4 * voxels)?;
-                // SAFETY: `f` and `m` are fields of this shape, and `windows` holds five planes of terms.
+                // SAFETY: `f` and `m` are fields of this shape, and `windows` has five planes of terms.
                 unsafe { self.launch(launch, arguments![pair, depth, windows, f, m])? };
             }
         }
         Ok(pending)
     }
 
-    /// The launch of a kernel that works along columns of voxels and reads up to `radius` voxels around each, and the
-    /// number of slices per block.
+    /// Prepares the launch of a kernel whose threads process columns of voxels and read up to `radius` voxels around
+    /// each. Also returns the number of slices that a block processes.
     pub(super) fn tiles<'a>(
         &self,
         kernel: &'a Kernel,

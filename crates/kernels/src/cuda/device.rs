@@ -1,4 +1,4 @@
-//! One CUDA device: its context, stream and memory, and errors of the driver.
+//! One CUDA device: its context, stream and memory, and the errors of the driver.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -36,7 +36,7 @@ pub struct DeviceInfo {
 pub struct Memory {
     /// Free memory.
     pub free: u64,
-    /// Memory that this process has freed but keeps for its next allocations; not part of `free`.
+    /// Bytes that this process has freed but keeps for its next allocations; `free` does not include them.
     pub kept: u64,
     /// Total memory.
     pub total: u64,
@@ -45,18 +45,18 @@ pub struct Memory {
 /// The oldest compute capability for which the kernels are compiled.
 const OLDEST: (u32, u32) = (7, 0);
 
-/// Context and stream of a device. Buffers, kernels and textures hold a reference, so this is dropped last.
+/// Context and stream of a device. Buffers, kernels and textures hold a reference to this value, so it is dropped last.
 pub(super) struct Device {
     pub(super) info: DeviceInfo,
-    /// Whether kernels are loaded as machine code if there is any for this chip, instead of being compiled by the
+    /// Whether kernels are loaded as machine code, which exists for some chips, instead of being compiled by the
     /// driver.
     pub(super) takes_machine_code: bool,
     profile: Mutex<Profile>,
     staging: Staging,
     sums: SpareSums,
     stream: Stream,
-    /// Whether memory comes from the driver's pool, in stream order, or from the plain calls, which wait for all
-    /// work.
+    /// Whether memory is allocated from the driver's pool, in stream order. If not, each allocation waits for all work
+    /// of the device.
     pooled: bool,
     context: Context,
 }
@@ -72,7 +72,7 @@ pub const VISIBLE_DEVICES: &str = "CUDA_VISIBLE_DEVICES";
 /// The driver takes 0.1 s longer to start for each visible device. A program that knows how many devices it can use
 /// may set the variable before it starts a thread. A library must not: the environment belongs to the whole process.
 pub fn first_visible(now: Option<&str>, count: usize) -> Option<String> {
-    /// A number larger than that of the devices of any machine.
+    /// A number that is larger than the number of devices of any machine.
     const MOST: usize = 64;
     if count > MOST {
         return None;
@@ -84,16 +84,17 @@ pub fn first_visible(now: Option<&str>, count: usize) -> Option<String> {
     })
 }
 
-/// Saves the calling thread's CUDA context and restores it on drop. For work on a thread of a program that uses the
+/// Saves the calling thread's CUDA context and restores it on drop. It is needed on threads of a program that uses the
 /// driver itself and expects its own device to stay current.
 pub struct KeptContext(Option<sys::CUcontext>);
 
 impl KeptContext {
-    /// Saves the current context, if there is a driver.
+    /// Saves the calling thread's current context, if there is a driver.
     pub fn new() -> KeptContext {
         let mut context = std::ptr::null_mut();
         let there = antsreg_cuda_driver::load().is_ok();
-        // SAFETY: `context` is valid for writing. Before the driver has started the call fails, and changes nothing.
+        // SAFETY: `context` is valid for writing. If the driver has not been started, the call fails and changes
+        // nothing.
         let found = there && unsafe { sys::cuCtxGetCurrent(&mut context) } == sys::CUresult::CUDA_SUCCESS;
         KeptContext(found.then_some(context))
     }
@@ -118,8 +119,8 @@ impl Drop for KeptContext {
 /// Starts the driver and counts the devices.
 fn count() -> Result<usize, Error> {
     antsreg_cuda_driver::load().map_err(|reason| Error::NoDriver { reason })?;
-    // Not through cust, which loses codes that it does not know, such as 803 (driver and kernel module do not match).
-    // SAFETY: takes no pointer.
+    // The driver is called directly, because cust loses error codes that it does not know, such as 803 (driver and
+    // kernel module do not match). SAFETY: the function has no pointer argument.
     match unsafe { sys::cuInit(0) } {
         sys::CUresult::CUDA_ERROR_NO_DEVICE => return Err(Error::NoDevice { index: 0, count: 0 }),
         result => check("cuInit", result)?,
@@ -162,7 +163,7 @@ impl Device {
         let device = CudaDevice::get_device(index as u32).map_err(|error| driver_error("cuDeviceGet", error))?;
         let context = Context::new(device).map_err(|error| driver_error("context", error))?;
         CurrentContext::set_current(&context).map_err(|error| driver_error("context", error))?;
-        // The flag NON_BLOCKING is not set, because cust drops it.
+        // The stream has no flag NON_BLOCKING, because cust drops that flag.
         let stream = Stream::new(StreamFlags::DEFAULT, None).map_err(|error| driver_error("stream", error))?;
         let pooled = keep_freed_memory(device.as_raw());
         let sums = SpareSums::default();
@@ -184,7 +185,7 @@ impl Device {
         CurrentContext::set_current(&self.context).map_err(|error| driver_error(operation, error))
     }
 
-    /// The stream of all work.
+    /// The stream to which all work on this device is given.
     pub(super) fn stream(&self) -> &Stream {
         &self.stream
     }
@@ -212,11 +213,11 @@ impl Device {
         Ok(Memory { free: free as u64, kept: self.kept(), total: total as u64 })
     }
 
-    /// The default memory pool of the device; `None` if the device is used without a pool.
+    /// The default memory pool of the device; `None` if memory is allocated without a pool.
     fn pool(&self) -> Option<sys::CUmemoryPool> {
         let device = CudaDevice::get_device(self.info.index as u32).ok().filter(|_| self.pooled)?;
         let mut pool = std::ptr::null_mut();
-        // SAFETY: `pool` is valid for writing.
+        // SAFETY: `pool` is valid for writing, and the device exists.
         let found = unsafe { sys::cuDeviceGetDefaultMemPool(&mut pool, device.as_raw()) };
         (found == sys::CUresult::CUDA_SUCCESS).then_some(pool)
     }
@@ -227,7 +228,7 @@ impl Device {
         let Some(pool) = self.pool() else { return 0 };
         let bytes = |attribute| {
             let mut bytes = 0u64;
-            // SAFETY: the attribute is a number of 64 bits, and `bytes` is valid for writing.
+            // SAFETY: the value of these attributes is a number of 64 bits, and `bytes` is valid for writing.
             let result = unsafe { sys::cuMemPoolGetAttribute(pool, attribute, (&raw mut bytes).cast()) };
             (result == sys::CUresult::CUDA_SUCCESS).then_some(bytes)
         };
@@ -239,17 +240,17 @@ impl Device {
     pub(super) fn release_kept_memory(&self) -> Result<(), Error> {
         self.synchronize("release memory")?;
         match self.pool() {
-            // SAFETY: the pool is the device's own.
+            // SAFETY: this is the default pool of the device, which always exists.
             Some(pool) => check("release memory", unsafe { sys::cuMemPoolTrimTo(pool, 0) }),
             None => Ok(()),
         }
     }
 
-    /// Allocates device memory, not initialised.
+    /// Allocates device memory, which is not initialised. Returns its address.
     pub(super) fn allocate(&self, bytes: usize) -> Result<u64, Error> {
         self.bind("allocate")?;
         let mut pointer = 0;
-        // SAFETY: `pointer` is valid for writing; the stream is alive.
+        // SAFETY: `pointer` is valid for writing, and the stream exists.
         let result = unsafe {
             match self.pooled {
                 true => sys::cuMemAllocAsync(&mut pointer, bytes, self.stream().as_inner()),
@@ -263,14 +264,16 @@ impl Device {
         Ok(pointer)
     }
 
-    /// Frees memory. The calling thread, which may be any, keeps its current context. An error here can only come from an earlier launch, whose caller receives it.
+    /// Frees memory. This may be called on any thread, which keeps its current context. An error here can only come
+    /// from an earlier launch, whose caller receives it.
     ///
     /// # Safety
-    /// `pointer` came from [`allocate`](Device::allocate) and is not used by later calls.
+    /// [`allocate`](Device::allocate) returned `pointer`, and later calls do not use it.
     pub(super) unsafe fn free(&self, pointer: u64) {
         let _kept = KeptContext::new();
         if self.bind("free").is_ok() {
-            // SAFETY: as above; work that uses the memory was given to the same stream before.
+            // SAFETY: the caller promises that `pointer` came from `allocate` and is not used later. Work that uses the
+            // memory was given to the same stream before.
             let _ = unsafe {
                 match self.pooled {
                     true => sys::cuMemFreeAsync(pointer, self.stream().as_inner()),
@@ -285,7 +288,7 @@ impl Device {
 fn keep_freed_memory(device: sys::CUdevice) -> bool {
     let (mut supported, mut pool) = (0, std::ptr::null_mut());
     let mut everything = u64::MAX;
-    // SAFETY: all pointers are valid for the duration of the calls.
+    // SAFETY: all pointers refer to local variables, which exist during the calls.
     unsafe {
         let attribute = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED;
         sys::cuDeviceGetAttribute(&mut supported, attribute, device) == sys::CUresult::CUDA_SUCCESS
@@ -312,7 +315,7 @@ pub(super) fn driver_error(operation: &'static str, error: CudaError) -> Error {
 }
 
 fn code_error(operation: &'static str, code: u32) -> Error {
-    /// The error code with which cust replaces driver codes that are not in its list.
+    /// The error code that cust returns in place of driver codes that are not in its list.
     const UNKNOWN: u32 = 999;
     let code = match (code, antsreg_cuda_driver::last_unlisted_error()) {
         (UNKNOWN, unlisted) if unlisted != 0 => unlisted,

@@ -1,5 +1,6 @@
-//! The windowed cross-correlation of Luo et al. 2015: images in 3D textures; means, A, B and C in 3D surfaces; one
-//! thread per voxel. It is used to check and time the tiled kernels, and for radii that they do not support.
+//! Windowed cross-correlation as in Luo et al. 2015: the images are in 3D textures, the terms of each window in 3D
+//! surfaces, and one thread processes each voxel. It is used to check and time the tiled kernels, and for radii that
+//! the tiled kernels do not support.
 
 use super::Cuda;
 use super::arrays::Array;
@@ -9,20 +10,21 @@ use super::image::Image;
 use super::launch::{Argument, Launch, Shape, arguments};
 use crate::{CcParameters, Error};
 
-/// Buffers of the direct cross-correlation: five surfaces for images of one shape.
+/// Buffers of the direct cross-correlation for images of one shape: five surfaces for the terms of windows.
 pub struct DirectCc {
     shape: [usize; 3],
     surfaces: Surfaces,
     _arrays: Vec<Array>,
 }
 
-/// The structure `Surfaces` of `cu/cc_direct.cu`: means of both images, A, B, C.
+/// The operand `Surfaces` of the kernels, with the layout of `cu/cc_direct.cu`: surfaces of the window means of both
+/// images, and of A, B and C.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Surfaces([u64; 5]);
 impl Argument for Surfaces {}
 
-/// Number of threads of a block, as in the paper.
+/// Number of threads of a block along each axis, as in the paper.
 const BLOCK: [u32; 3] = [8, 8, 1];
 
 impl Cuda {
@@ -59,7 +61,7 @@ impl DirectCc {
         let launch = Launch::over_blocks(&kernels.cc_direct_terms, self.shape, BLOCK, 1, (2 + 5) * 4 * voxels);
         let (i, j) = textures;
         let (shape, radius, surfaces) = (Shape::of(self.shape), parameters.radius as i32, self.surfaces);
-        // SAFETY: textures and surfaces have this shape, windows are cut to it, threads outside it return.
+        // SAFETY: the textures and surfaces have this shape. Windows are cut to it, and threads outside it return.
         unsafe { cuda.launch(launch, arguments![i, j, shape, radius, surfaces])? };
         let launch = Launch::over_voxels(&kernels.cc_direct_update, self.shape, (2 + 5 + 6) * 4 * voxels);
         let pair = Pair::new(fixed, moving, [None, None], parameters.spacing, parameters.noise_variance);
@@ -69,7 +71,8 @@ impl DirectCc {
         let (partial, counter) = (scratch.partial.pointer(), scratch.counter.pointer());
         let mut pending = CcPending::new(&cuda.device)?;
         let result = pending.target();
-        // SAFETY: as above; three numbers of `partial` a block.
+        // SAFETY: images, surfaces and updates have this shape, and threads outside it only take part in the sums.
+        // `partial` has three numbers for each block.
         unsafe { cuda.launch(launch, arguments![pair, surfaces, radius, f, m, partial, counter, result])? };
         pending.under_way()?;
         Ok(pending)

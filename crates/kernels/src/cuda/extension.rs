@@ -1,9 +1,9 @@
-//! Support for kernels of other crates: loading code, allocating memory, launching on the stream of a [`Cuda`], and
-//! timing.
+//! Support for GPU kernels of other crates: loading their code, allocating memory, launching on the stream of a
+//! [`Cuda`], and timing.
 //!
-//! A crate with its own kernels compiles them as `tools/ptx` does, embeds PTX and machine code in a [`Code`], and
-//! loads it as a [`Module`]. A launch is `unsafe`, because only its caller knows what the kernel reads and writes.
-//! Everything else here is safe.
+//! A crate with its own kernels compiles them as `tools/ptx` does, embeds PTX and machine code in a [`Code`], and loads
+//! it as a [`Module`]. A launch is `unsafe`, because only its caller knows what the kernel reads and writes. All other
+//! functions of this module are safe.
 
 use std::ffi::c_void;
 
@@ -22,18 +22,18 @@ use super::launch::Launch;
 use super::module::Loaded;
 use crate::Error;
 
-/// Kernels that were loaded together. They are unloaded when this value is dropped, after all work of the device's
-/// stream.
+/// The kernels of one [`Code`], which are loaded together. They are unloaded when this value is dropped, after all work
+/// of the device's stream.
 pub struct Module {
     kernels: Vec<Kernel>,
     _loaded: Loaded,
 }
 
 impl Module {
-    /// Loads the machine code if it is for this device, otherwise the PTX, and looks up all its kernels.
+    /// Loads the machine code if it is for this device's chip, otherwise the PTX, and looks up all kernels of the code.
     ///
     /// # Errors
-    /// The driver refuses the code, or a kernel is missing.
+    /// The driver refuses the code, or the code lacks a kernel of the list.
     pub fn load(cuda: &Cuda, code: &Code) -> Result<Module, Error> {
         let loaded = Loaded::new(code, &cuda.device)?;
         let kernels = code.kernels.iter().map(|name| loaded.kernel(name)).collect::<Result<Vec<_>, _>>()?;
@@ -46,12 +46,12 @@ impl Module {
     }
 }
 
-/// Blocks, threads and shared memory of a launch.
+/// The grid of a kernel launch: number of blocks, threads of a block, and shared memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grid {
-    /// Blocks along each axis.
+    /// Number of thread blocks along each axis.
     pub blocks: [u32; 3],
-    /// Threads of a block along each axis.
+    /// Number of threads of a block along each axis.
     pub threads: [u32; 3],
     /// Shared memory of a block in addition to the kernel's static shared memory, bytes.
     pub shared: u32,
@@ -65,7 +65,7 @@ pub struct Timer<'a> {
 }
 
 impl Timer<'_> {
-    /// Marks the start: after all work queued on the stream so far.
+    /// Marks the start of the timed work: after all work queued on the stream so far.
     pub fn start(&self) -> Result<(), Error> {
         self.start.record(self.cuda.device.stream()).map_err(timing_error)
     }
@@ -83,12 +83,12 @@ fn timing_error(error: cust::error::CudaError) -> Error {
 }
 
 impl Cuda {
-    /// Allocates device memory for `len` elements, not initialised.
+    /// Allocates a buffer of `len` elements in device memory, which are not initialised.
     pub fn uninitialised<T: Plain>(&self, len: usize) -> Result<Buffer<T>, Error> {
         Buffer::uninitialised(&self.device, len)
     }
 
-    /// Allocates device memory for `len` elements, all bits zero.
+    /// Allocates a buffer of `len` elements in device memory, with all bits zero.
     pub fn zeroed<T: Plain>(&self, len: usize) -> Result<Buffer<T>, Error> {
         Buffer::zeroed(&self.device, len)
     }
@@ -116,7 +116,7 @@ impl Cuda {
         let which = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
         let mut bytes = 0;
         self.device.bind("shared memory")?;
-        // SAFETY: `bytes` is valid for writing.
+        // SAFETY: `bytes` is valid for writing, and the device exists.
         let result = unsafe { sys::cuDeviceGetAttribute(&mut bytes, which, self.info().index as i32) };
         check("shared memory", result)?;
         Ok(bytes as usize)
@@ -125,15 +125,15 @@ impl Cuda {
     /// Allows a kernel to use this many bytes of shared memory in addition to its static shared memory.
     ///
     /// # Errors
-    /// [`Error::SharedMemory`] if a block cannot have both.
+    /// [`Error::SharedMemory`] if this and the static shared memory together exceed what a block can have.
     pub fn allow_shared(&self, kernel: &Kernel, bytes: usize) -> Result<(), Error> {
         use sys::CUfunction_attribute::{
             CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
         };
-        /// Shared memory that a block can have without this request, bytes.
+        /// Shared memory that a block can have without a request to the driver, bytes.
         const USUAL: usize = 48 << 10;
         let (mut own, most) = (0, self.most_shared()?);
-        // SAFETY: `own` is valid for writing, the function belongs to a loaded module.
+        // SAFETY: `own` is valid for writing, and the kernel belongs to a loaded module.
         let result =
             unsafe { sys::cuFuncGetAttribute(&mut own, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, kernel.function()) };
         check(kernel.name, result)?;
@@ -145,7 +145,7 @@ impl Cuda {
             return Ok(());
         }
         let (which, most) = (CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most as i32 - own);
-        // SAFETY: the function belongs to a loaded module.
+        // SAFETY: the kernel belongs to a loaded module.
         check(kernel.name, unsafe { sys::cuFuncSetAttribute(kernel.function(), which, most) })
     }
 
@@ -180,7 +180,7 @@ impl Cuda {
         let Grid { blocks, threads, shared } = grid;
         let launch = Launch { kernel, grid: blocks, block: threads, shared, bytes: 0 };
         let mut addresses: Vec<*mut c_void> = arguments.iter().map(|argument| argument.address()).collect();
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller promises that the arguments fit the kernel and that their memory covers all accesses.
         unsafe { self.launch(launch, &mut addresses) }
     }
 }

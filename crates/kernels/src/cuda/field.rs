@@ -1,5 +1,5 @@
 //! Displacement fields on the device: three planes, one per component, so that neighbouring threads read neighbouring
-//! floats. Composition, steps, resampling on other grids.
+//! floats. Also their composition, updates, and resampling on other grids.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use crate::Error;
 /// A displacement field on the device: displacements in voxels, with one plane of memory per component.
 pub struct Field {
     pub(super) shape: [usize; 3],
-    /// The planes of this field, and of other fields allocated with it.
+    /// The planes of this field and of the fields that were allocated together with it.
     components: Arc<Buffer<f32>>,
     /// Index of this field among the fields that were allocated together.
     number: usize,
 }
 
-/// Number of floats from one plane to the next. There is padding behind each plane, and the number is a multiple of
-/// four.
+/// Distance between the planes of a field, in floats. There is padding behind each plane, and the number is a multiple
+/// of four.
 pub(super) fn plane(shape: [usize; 3]) -> usize {
     (shape.iter().product::<usize>() + 1).next_multiple_of(64)
 }
@@ -34,7 +34,7 @@ const MOST_VOXELS: usize = (1 << 30) - 64;
 /// Largest number of voxels along an axis: kernels find the voxel of a coordinate by adding 2²³ to it.
 const LONGEST: usize = 1 << 22;
 
-/// Allocates `count` planes of this shape, zero or not initialised.
+/// Allocates `count` planes for volumes of this shape, filled with zeros or not initialised.
 pub(super) fn planes(
     device: &Arc<Device>,
     shape: [usize; 3],
@@ -74,23 +74,23 @@ impl Field {
         self.shape.iter().product()
     }
 
-    /// Size of the vectors, bytes.
+    /// Size of the field's vectors, bytes.
     pub(super) fn bytes(&self) -> u64 {
         12 * self.len() as u64
     }
 
-    /// The address of the first plane for reading.
+    /// The address of the field's first plane, for reading.
     pub(super) fn read(&self) -> u64 {
         self.components.pointer() + (12 * self.number * plane(self.shape)) as u64
     }
 
-    /// The address of the first plane for writing.
+    /// The address of the field's first plane, for writing.
     pub(super) fn write(&mut self) -> u64 {
         self.read()
     }
 }
 
-/// A matrix in the layout of the kernels.
+/// The rows of a matrix, as kernels take them.
 fn rows(matrix: &Matrix3<f32>) -> [Vector; 3] {
     [0, 1, 2].map(|row| Vector([0, 1, 2].map(|column| matrix[(row, column)])))
 }
@@ -111,7 +111,7 @@ impl Cuda {
         Ok([0, 1].map(|number| Field { shape, components: components.clone(), number }))
     }
 
-    /// Uploads vectors to a field, multiplied by `matrix` if a matrix is given.
+    /// Uploads vectors to a new field, multiplied by `matrix` if a matrix is given.
     pub(super) fn upload_vectors(
         &self,
         shape: [usize; 3],
@@ -123,7 +123,8 @@ impl Cuda {
         let staged = Buffer::from_slice(&self.device, vectors)?;
         let layout = &self.kernels.layout;
         let (source, target, shape) = (staged.pointer(), field.write(), Shape::of(shape));
-        // SAFETY: `staged` holds a vector per voxel, the field three planes; threads beyond the last voxel return.
+        // SAFETY: `staged` has a vector for each voxel, and the field has three planes. Threads beyond the last voxel
+        // return.
         unsafe {
             match matrix.map(rows) {
                 None => self.launch(over_list(&layout.split_vectors, &field), arguments![source, target, shape])?,
@@ -135,7 +136,7 @@ impl Cuda {
         Ok(field)
     }
 
-    /// Downloads vectors, multiplied by a matrix if one is given, and rounded to multiples of a step.
+    /// Downloads the vectors of a field, multiplied by a matrix if one is given, and rounded to multiples of a step.
     pub(super) fn download_vectors(
         &self,
         field: &Field,
@@ -144,7 +145,8 @@ impl Cuda {
         self.joined_vectors(field, turned)?.download(field.len())
     }
 
-    /// The vectors in the order of main memory, multiplied by a matrix if one is given, and rounded to multiples of a step.
+    /// The vectors of a field on the device in the order of main memory, in which the components of a voxel are
+    /// adjacent; multiplied by a matrix if one is given, and rounded to multiples of a step.
     pub(super) fn joined_vectors(
         &self,
         field: &Field,
@@ -153,7 +155,8 @@ impl Cuda {
         let joined = Buffer::<[f32; 3]>::uninitialised(&self.device, field.len())?;
         let layout = &self.kernels.layout;
         let (source, target, shape) = (field.read(), joined.pointer(), Shape::of(field.shape));
-        // SAFETY: as in `upload_vectors`.
+        // SAFETY: `joined` has a vector for each voxel, and the field has three planes. Threads beyond the last voxel
+        // return.
         unsafe {
             match turned.map(|(matrix, step)| (rows(matrix), step.unwrap_or(0.0))) {
                 None => self.launch(over_list(&layout.join_vectors, field), arguments![source, target, shape])?,
@@ -166,7 +169,7 @@ impl Cuda {
         Ok(joined)
     }
 
-    /// Makes a copy of the field whose vectors are rounded in other units.
+    /// A copy of the field whose vectors are rounded in other units.
     pub(super) fn round_vectors(
         &self,
         field: &Field,
@@ -177,7 +180,7 @@ impl Cuda {
         let [[x, y, z], [back_x, back_y, back_z]] = matrices.map(rows);
         let launch = over_list(&self.kernels.layout.round_vectors, field);
         let (source, target, shape) = (field.read(), out.write(), Shape::of(field.shape));
-        // SAFETY: two fields of one shape; threads beyond the last voxel return.
+        // SAFETY: both fields have one shape, and threads beyond the last voxel return.
         unsafe { self.launch(launch, arguments![source, x, y, z, back_x, back_y, back_z, step, target, shape])? };
         Ok(out)
     }
@@ -186,11 +189,11 @@ impl Cuda {
         Error::check_shapes("compose", first.shape, [then.shape, out.shape])?;
         let (launch, slices) = self.walk(&self.kernels.compose.compose_fields, first, 1);
         let (a, b, result, shape) = (first.read(), then.read(), out.write(), Shape::of(first.shape));
-        // SAFETY: three fields of one shape; reads are clamped to it, threads outside it return.
+        // SAFETY: all three fields have one shape. Reads are clamped to it, and threads outside it return.
         unsafe { self.launch(launch, arguments![a, b, result, shape, slices]) }
     }
 
-    /// A launch of threads that process several slices each, and their number of slices.
+    /// Prepares a launch of threads that process several slices each. Also returns the number of slices of a thread.
     fn walk<'a>(&self, kernel: &'a Kernel, field: &Field, sides: usize) -> (Launch<'a>, i32) {
         /// Largest number of slices per thread. With more slices there would be too few threads.
         const MOST_SLICES: usize = 8;
@@ -199,7 +202,8 @@ impl Cuda {
         (launch.for_sides(sides), slices)
     }
 
-    /// Advances one field or two of one shape. The scales of the steps stay on the device, so the host does not wait.
+    /// Composes one field, or two of one shape, with their updates, which are scaled to a given length. The scales stay
+    /// on the device, so the host does not wait.
     pub(super) fn advance_fields<const N: usize>(
         &self,
         fields: [&Field; N],
@@ -211,7 +215,7 @@ impl Cuda {
         let found = fields.iter().chain(&updates).map(|field| field.shape).chain(out.iter().map(|out| out.shape));
         Error::check_shapes("advance_both", first.shape, found)?;
         let mut scratch = self.scratch();
-        // Each thread processes four voxels.
+        // Each thread of this kernel processes four voxels.
         let blocks = (first.len().div_ceil(4 * 256) as u32).min(8 * self.device.info.multiprocessors / N as u32);
         scratch.reserve(&self.device, N * blocks as usize)?;
         let launch = Launch::of_blocks(&self.kernels.max_norm.max_norm, blocks, 256, first.bytes());
@@ -219,12 +223,14 @@ impl Cuda {
         let (result, shape, count) = (sides(out, Field::write), Shape::of(first.shape), N as i32);
         let (partial, counter) = (scratch.partial.pointer(), scratch.counter.pointer());
         let scales = scratch.scales.pointer();
-        // SAFETY: `partial` has room for one float a block, `scale` for one a field; reads are bounded by the shape.
+        // SAFETY: `partial` has one float for each block, and `scales` has one for each field. Reads are limited to the
+        // fields' planes.
         unsafe {
             self.launch(launch.for_sides(N), arguments![g, shape, step_voxels, partial, counter, scales])?;
         }
         let (launch, slices) = self.walk(&self.kernels.compose.advance, first, N);
-        // SAFETY: as in `compose_fields`; the scales were written by the launch before, on the same stream.
+        // SAFETY: all fields have one shape. Reads are clamped to it, and threads outside it return. The launch before
+        // this one on the same stream has written the scales.
         unsafe { self.launch(launch, arguments![u, g, scales, result, count, shape, slices]) }
     }
 
@@ -241,7 +247,7 @@ impl Cuda {
         let (source_shape, shape) = (Shape::of(field.shape), Shape::of(out.shape));
         let map = Affine::of(out_to_field);
         let [x, y, z] = rows(&matrix.cast());
-        // SAFETY: reads are clamped to the field's shape, threads outside the output's return.
+        // SAFETY: reads are clamped to the shape of `field`, and threads outside the output's shape return.
         unsafe { self.launch(launch, arguments![source, source_shape, map, x, y, z, target, shape]) }
     }
 
@@ -250,7 +256,7 @@ impl Cuda {
         let kernel = &self.kernels.jacobian(&self.device)?.jacobian_determinant;
         let launch = Launch::over_voxels(kernel, field.shape, field.bytes() + 4 * out.len() as u64);
         let (source, target, shape) = (field.read(), out.write(), Shape::of(field.shape));
-        // SAFETY: field and image have one shape; neighbours are clamped to it, threads outside it return.
+        // SAFETY: field and image have one shape. Reads of neighbours are clamped to it, and threads outside it return.
         unsafe { self.launch(launch, arguments![source, target, shape]) }
     }
 }

@@ -13,7 +13,7 @@ impl Cuda {
         let finest = spacing.into_iter().fold(f64::INFINITY, f64::min);
         let scale = Vector(spacing.map(|spacing| (finest / spacing) as f32));
         let (source, target, shape) = (image.read(), out.write(), Shape::of(image.shape));
-        // SAFETY: two volumes of one shape; neighbours are kept to it, threads outside it return.
+        // SAFETY: both images have one shape. Only neighbours within it are read, and threads outside it return.
         unsafe { self.launch(launch, arguments![source, scale, target, shape])? };
         Ok(out)
     }

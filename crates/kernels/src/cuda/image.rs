@@ -1,4 +1,4 @@
-//! A scalar volume on the device, with a copy in a texture.
+//! A scalar volume on the device, and its copy in a texture.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,23 +10,23 @@ use super::field::planes;
 use super::ratio_bricks::Backdrop;
 use crate::Error;
 
-/// A scalar volume, x fastest.
+/// A scalar volume on the device, x fastest.
 pub struct Image {
     pub(super) shape: [usize; 3],
     voxels: Buffer<f32>,
-    /// The texture, created when an operation first reads the image as a texture. It is out of date after the image
-    /// has been written.
+    /// The image's copy in a texture, created when an operation first reads the image as a texture. The copy is out of
+    /// date after the image has been written.
     texture: Mutex<Option<Texture>>,
     /// The regions where the image is zero, computed when first needed and dropped when the image is written.
     backdrop: Mutex<Option<Arc<Backdrop>>>,
 }
 
-/// The texture objects of an image.
+/// The texture objects of an image, which differ in their interpolation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TextureObjects {
-    /// Reads single voxels.
+    /// Texture object that reads single voxels.
     pub(super) exact: u64,
-    /// Interpolates trilinearly in the texture unit.
+    /// Texture object that interpolates trilinearly in the texture unit.
     pub(super) filtered: u64,
 }
 
@@ -43,12 +43,13 @@ impl Image {
         Ok(Image::of(self.shape, self.voxels.duplicate()?))
     }
 
-    /// A copy on the stream of `device`. The image may be of another stream of the same device, whose work is done.
+    /// A copy of an image on the stream of `device`. The image may belong to another stream of the same device, if all
+    /// work of that stream is done.
     pub(super) fn duplicate_on(&self, device: &Arc<Device>) -> Result<Image, Error> {
         Ok(Image::of(self.shape, Buffer::copy_of(device, &self.voxels)?))
     }
 
-    /// The voxels, followed by padding.
+    /// The voxels of the image, followed by padding.
     pub(super) fn voxels(&self) -> &Buffer<f32> {
         &self.voxels
     }
@@ -58,12 +59,12 @@ impl Image {
         self.shape.iter().product()
     }
 
-    /// The address of the voxels for reading.
+    /// The address of the image's voxels, for reading.
     pub(super) fn read(&self) -> u64 {
         self.voxels.pointer()
     }
 
-    /// The address of the voxels for writing.
+    /// The address of the image's voxels, for writing.
     pub(super) fn write(&mut self) -> u64 {
         if let Some(texture) = self.texture.get_mut().unwrap_or_else(PoisonError::into_inner) {
             texture.current = false;
@@ -83,8 +84,8 @@ impl Image {
         Ok(TextureObjects { exact: texture.exact, filtered: texture.filtered })
     }
 
-    /// The backdrop of the image: where the image is zero. It is computed on the first call and kept until the image
-    /// changes.
+    /// The backdrop of the image: the regions where all voxels are zero. It is computed on the first call and kept
+    /// until the image changes.
     pub(super) fn backdrop(&self, cuda: &Cuda) -> Result<Arc<Backdrop>, Error> {
         let mut backdrop = self.backdrop.lock().unwrap_or_else(PoisonError::into_inner);
         match &*backdrop {

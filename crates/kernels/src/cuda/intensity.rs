@@ -8,7 +8,7 @@ use super::image::Image;
 use super::launch::{Launch, arguments};
 use crate::Error;
 
-/// Threads of a block.
+/// Number of threads of a block.
 const THREADS: u32 = 256;
 
 impl Cuda {
@@ -16,14 +16,14 @@ impl Cuda {
         quantiles_by(|upper| self.count_keys(image, upper), low, high)
     }
 
-    /// Counts the finite voxels for each half of their sort key, as `quantiles_by` requires.
+    /// Counts the finite voxels by the upper or the lower 16 bits of their sort key, as `quantiles_by` requires.
     fn count_keys(&self, image: &Image, upper: Option<u16>) -> Result<Vec<u32>, Error> {
         let table = Buffer::<u32>::zeroed(&self.device, HALVES)?;
         let blocks = self.blocks_for(image.len(), THREADS);
         let launch = Launch::of_blocks(&self.kernels.intensity.count_keys, blocks, THREADS, 4 * image.len() as u64);
         let (source, count, upper) = (image.read(), image.len() as u32, upper.map_or(-1, i32::from));
         let target = table.pointer();
-        // SAFETY: threads read voxels of the image; halves of keys are below the table's length.
+        // SAFETY: threads read only voxels of the image, and the 16 bits of a key are a valid index of the table.
         unsafe { self.launch(launch, arguments![source, count, upper, target])? };
         table.download(HALVES)
     }
@@ -39,7 +39,7 @@ impl Cuda {
         let launch =
             Launch::over_elements(&self.kernels.intensity.clip, image.len(), THREADS, 8 * image.len() as u64);
         let target = image.write();
-        // SAFETY: threads beyond the last voxel return.
+        // SAFETY: threads beyond the last voxel of the image return.
         unsafe { self.launch(launch, arguments![target, count, low, high, origin, scale]) }
     }
 }

@@ -6,7 +6,7 @@ use super::launch::{Launch, Shape, arguments, sides};
 use crate::{Error, InversionLimits};
 
 impl Cuda {
-    /// Inverts one or two fields; two fields must have the same shape.
+    /// Improves the inverses of one or two fields; two fields must have the same shape.
     pub(super) fn invert_fields<const N: usize>(
         &self,
         fields: [&Field; N],
@@ -21,7 +21,7 @@ impl Cuda {
         let (u, v) = (sides(fields, Field::read), sides(inverses, Field::write));
         let (count, shape, steps) = (N as i32, Shape::of(shape), limits.steps as i32);
         let squares = [limits.tolerance_voxels, limits.untouched_voxels].map(|length| length * length);
-        // SAFETY: all fields have one shape; reads are clamped to it, threads outside it return.
+        // SAFETY: all fields have one shape. Reads are clamped to it, and threads outside it return.
         unsafe { self.launch(launch, arguments![u, v, count, steps, squares, shape]) }
     }
 }

@@ -1,4 +1,5 @@
-//! Joint histograms and entropies of a batch of transforms, row by row from sorted segments.
+//! Joint histograms of a batch of transforms and their entropies. The rows of a histogram are computed from sorted
+//! segments of voxels.
 
 use antsreg_core::AffineTransform;
 
@@ -11,7 +12,7 @@ use super::sampled::Sampled;
 use super::samples::{MOST_TRANSFORMS, Moving, grown, uploaded};
 use crate::{Entropies, Error, JointParameters, JointSampling};
 
-/// The structure `Joint` of `cu/joint_histogram.cu`.
+/// The operand `Joint` of the kernels, with the layout of `cu/joint_histogram.cu`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Joint {
@@ -25,11 +26,12 @@ impl Argument for Joint {}
 /// Number of threads of the block that fills one row of the joint histogram.
 const THREADS: u32 = 128;
 
-/// Shared memory for the copies of a row: enough for one copy per lane up to 128 bins, and little enough that many
-/// blocks share a multiprocessor.
+/// Shared memory for the copies of a histogram row, bytes: enough for one copy per lane of a warp up to 128 bins, and
+/// little enough that many blocks share a multiprocessor.
 const ROW_BYTES: usize = 16 << 10;
 
-/// Device memory for rows and histograms, bytes. A larger batch is divided into parts.
+/// Device memory for the rows and histograms of a batch of transforms, bytes. A batch that needs more is divided into
+/// parts.
 const BATCH_BYTES: usize = 32 << 20;
 
 /// Device memory of a batch, reused from call to call.
@@ -38,14 +40,14 @@ pub(super) struct JointBuffers {
     maps: Option<Buffer<[f32; 12]>>,
     rows: Option<Buffer<u32>>,
     counts: Option<Buffer<u64>>,
-    /// Three sums for each row of each histogram.
+    /// Three terms of the entropies for each row of each histogram.
     row_terms: Option<Buffer<f64>>,
     entropies: Option<Buffer<f64>>,
 }
 
 impl Joint {
     fn new(parameters: &JointParameters) -> Joint {
-        // The number of copies of the row is at most the number of lanes of a warp.
+        // At most one copy of the row for each lane of a warp.
         let copies = (ROW_BYTES / (size_of::<u32>() * parameters.bins)).clamp(1, 32);
         Joint {
             low: parameters.low_high.0,
@@ -73,8 +75,8 @@ impl Cuda {
         Error::check_joint_bins(fixed.bins, parameters.bins)?;
         let cells = fixed.bins * parameters.bins;
         let maps = std::slice::from_ref(fixed_to_moving);
-        // In a volume with an axis of one voxel, every voxel is at the border. Without fixed voxels there is nothing
-        // to compare.
+        // In a moving volume with an axis of one voxel every point is at the border and has weight 0. Without fixed
+        // voxels there is nothing to compare.
         let sampled = Sampled::of(fixed.shape, moving.shape, edge_voxels, maps);
         let Some(sampled) = sampled.filter(|_| fixed.segment_count > 0) else {
             return Ok(vec![0; cells]);
@@ -119,8 +121,8 @@ impl Cuda {
                 bytes: (8 * fixed.bins * parameters.bins * batch.len()) as u64,
             };
             let (fixed_bins, bins, entropies) = (fixed.bins as i32, parameters.bins as i32, out.pointer());
-            // SAFETY: one block a transform, with its histogram in `counts`, three numbers a row in `row_terms` and four in
-            // `entropies`.
+            // SAFETY: the launch has one block for each transform. For each transform, `counts` has a histogram,
+            // `row_terms` has three numbers for each row, and `entropies` has four numbers.
             unsafe { self.launch(launch, arguments![counts, row_terms, fixed_bins, bins, entropies])? };
             all.extend(out.download(4 * batch.len())?.chunks_exact(4).map(|parts| Entropies {
                 weight: parts[0] / f64::from(JointParameters::UNIT),
@@ -132,8 +134,8 @@ impl Cuda {
         Ok(all)
     }
 
-    /// Computes the histograms of a batch in `buffers`. Returns the addresses of their counters and of the sums of
-    /// their rows.
+    /// Computes the joint histograms of a batch of transforms in `buffers`. Returns the addresses of their counters and
+    /// of the terms of their rows.
     fn fill_counts(
         &self,
         buffers: &mut JointBuffers,
@@ -159,16 +161,16 @@ impl Cuda {
             grid: [segments as u32, transforms as u32, 1],
             block: [THREADS, 1, 1],
             shared: joint.shared_bytes(),
-            // The list of fixed voxels is read once per transform, the moving image only once, because it stays in
-            // the cache.
+            // For the profile: the list of fixed voxels is read once for each transform, but the moving image only
+            // once, because it stays in the cache.
             bytes: 4 * (fixed.counted * transforms + moving_voxels) as u64,
         };
         let (sorted, table) = (fixed.sorted.pointer(), fixed.segments.pointer());
         let weights = fixed.weights.as_ref().map_or(0, Buffer::pointer);
         let shape = Shape::of(fixed.shape);
-        // SAFETY: one block a segment and transform, with a row of `bins` counters each; segments lie within `sorted` and
-        // `weights`; bins are clamped to the row; textures clamp their coordinates. A segment has at most 8192 voxels, so
-        // no counter of 32 bits overflows.
+        // SAFETY: the launch has one block for each segment and transform, and `rows` has `bins` counters for each. The
+        // segments lie within `sorted` and `weights`, bins are clamped to the row, and textures clamp their
+        // coordinates. A segment has at most 8192 voxels, so no 32-bit counter overflows.
         unsafe { self.launch(launch, arguments![sorted, weights, table, shape, moving, joint, maps, rows])? };
         let launch = Launch {
             kernel: &kernels.joint_counts,
@@ -178,7 +180,8 @@ impl Cuda {
             bytes: (4 * transforms * segments * bins + 8 * transforms * fixed.bins * bins) as u64,
         };
         let (bin_segments, bins, segments) = (fixed.bin_segments.pointer(), bins as i32, segments as i32);
-        // SAFETY: one block a fixed bin and transform; `bin_segments` has one element more than there are fixed bins.
+        // SAFETY: the launch has one block for each fixed bin and transform, and `bin_segments` has one element more
+        // than there are fixed bins.
         unsafe { self.launch(launch, arguments![rows, bin_segments, bins, segments, counts, row_terms])? };
         Ok((counts, row_terms))
     }

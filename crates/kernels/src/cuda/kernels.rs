@@ -67,7 +67,7 @@ module!(Spline, "spline", [spline_rows, spline_lines, warp_spline]);
 module!(Relax, "relax", [examine, unfold_listed, smooth_listed, change_listed, follow_marked]);
 module!(Warp, "warp", [warp_linear, warp_nearest]);
 
-/// The kernels of the windowed cross-correlation, in the order of `CC_TILED`.
+/// The kernels of the windowed cross-correlation, in the same order as in each element of `CC_TILED`.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum CcKernel {
     Centre,
@@ -92,7 +92,7 @@ macro_rules! cc_tiled {
     };
 }
 
-/// One element per radius, from radius 1.
+/// The compiled code of the tiled cross-correlation for each radius, from radius 1 on.
 pub(super) const CC_TILED: [Code; CcParameters::MOST_TILED_RADIUS] = cc_tiled!(1, 2, 3, 4, 5);
 
 /// All kernels of a device. Modules that nearly every registration needs are loaded in parallel when the device is
@@ -122,7 +122,7 @@ macro_rules! load_at_once {
     };
 }
 
-/// Modules that are loaded when first used, because each costs the driver compile time.
+/// Modules that are loaded when first used, because the driver needs time to compile each of them.
 macro_rules! load_later {
     ($($field:ident: $type:ident),+ $(,)?) => {
         #[derive(Default)]
@@ -178,7 +178,7 @@ load_later!(
 );
 
 impl Kernels {
-    /// A kernel of the tiled cross-correlation of this radius.
+    /// A kernel of the tiled cross-correlation with windows of this radius.
     pub(super) fn cc_tiled(&self, which: CcKernel, radius: usize, device: &Arc<Device>) -> Result<&Kernel, Error> {
         let index = radius.checked_sub(1).filter(|index| *index < CC_TILED.len());
         let index = index.ok_or(Error::Radius { radius, least: 1, most: CC_TILED.len() })?;
@@ -188,12 +188,12 @@ impl Kernels {
     }
 }
 
-/// Every compiled source file, with the kernels that are loaded from it.
+/// The compiled code of every source file, with the names of the kernels that are loaded from it.
 fn groups() -> impl Iterator<Item = &'static Code> {
     [AT_ONCE, LATER, &CC_TILED].into_iter().flatten()
 }
 
-/// Every compiled source file, by name.
+/// The compiled code of every source file, by the name of the file.
 pub fn all_code() -> BTreeMap<&'static str, &'static Code> {
     groups().map(|code| (code.name, code)).collect()
 }

@@ -11,7 +11,7 @@ use super::field::plane;
 use super::module::Kernel;
 use crate::Error;
 
-/// A launch of a kernel. `bytes` is the number of bytes that it must read and write at least, for the profile.
+/// A launch of a kernel. `bytes` is, for the profile, the least number of bytes that the kernel reads and writes.
 #[derive(Clone, Copy)]
 pub(super) struct Launch<'a> {
     pub(super) kernel: &'a Kernel,
@@ -22,7 +22,7 @@ pub(super) struct Launch<'a> {
 }
 
 impl<'a> Launch<'a> {
-    /// Block size of `voxel()` in `cu/volume.cuh`.
+    /// Number of threads of a block along each axis for kernels that call `voxel()` of `cu/volume.cuh`.
     const VOXEL_BLOCK: [u32; 3] = [32, 4, 2];
 
     /// A launch of `blocks` blocks of `threads` threads.
@@ -40,7 +40,7 @@ impl<'a> Launch<'a> {
         Launch::over_blocks(kernel, shape, Launch::VOXEL_BLOCK, 1, bytes)
     }
 
-    /// A launch in blocks of this size, with one thread for `slices` voxels in consecutive slices.
+    /// A launch of blocks of this size, in which each thread processes `slices` voxels in consecutive slices.
     pub(super) fn over_blocks(
         kernel: &'a Kernel,
         shape: [usize; 3],
@@ -53,8 +53,8 @@ impl<'a> Launch<'a> {
         Launch { kernel, grid, block, shared: 0, bytes }
     }
 
-    /// The same launch for `sides` operands of one shape, one after the other along z, as in `side_of_block` of
-    /// `cu/volume.cuh`.
+    /// The same launch for `sides` operands of one shape, whose blocks follow each other along z, as `side_of_block` of
+    /// `cu/volume.cuh` expects.
     pub(super) fn for_sides(self, sides: usize) -> Launch<'a> {
         let [x, y, z] = self.grid;
         Launch { grid: [x, y, z * sides as u32], bytes: self.bytes * sides as u64, ..self }
@@ -65,7 +65,8 @@ impl<'a> Launch<'a> {
     }
 }
 
-/// The structure `Shape` of `cu/volume.cuh`: voxels along each axis, and derived numbers.
+/// The operand `Shape` of kernels, with the layout of `cu/volume.cuh`: number of voxels along each axis, and derived
+/// numbers.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
@@ -82,7 +83,7 @@ pub(super) struct Shape {
 
 impl Shape {
     pub(super) fn of(shape: [usize; 3]) -> Shape {
-        /// The bits of 2²³ in single precision, to which a voxel's index is added.
+        /// The bits of the float 2²³, to which kernels add a voxel's index.
         const BITS: u32 = 0x4B00_0000;
         let [row, slice] = [4 * shape[0] as u32, 4 * (shape[0] * shape[1]) as u32];
         Shape {
@@ -99,12 +100,12 @@ impl Shape {
     }
 }
 
-/// The structure `Vector` of `cu/points.cuh`.
+/// The operand `Vector` of kernels, with the layout of `cu/points.cuh`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Vector(pub(super) [f32; 3]);
 
-/// The structure `Size` of `cu/points.cuh`.
+/// The operand `Size` of kernels, with the layout of `cu/points.cuh`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Size([i32; 3]);
@@ -115,7 +116,8 @@ impl Size {
     }
 }
 
-/// The structure `Affine` of `cu/volume.cuh`: row-major 3×4, in double and in single precision.
+/// The operand `Affine` of kernels, with the layout of `cu/volume.cuh`: a 3×4 matrix, row by row, in double and in
+/// single precision.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Affine([f64; 12], [f32; 12]);
@@ -154,10 +156,11 @@ impl Argument for Size {}
 impl Argument for Affine {}
 /// Two floats, passed as a structure.
 impl Argument for [f32; 2] {}
-/// Two addresses, passed as the structure `Sides` of `cu/volume.cuh`.
+/// Two addresses of operands, passed as the structure `Sides` of `cu/volume.cuh`.
 impl Argument for [u64; 2] {}
 
-/// The structure `Sides` of `cu/volume.cuh`: the addresses of one or two operands; a single address is repeated.
+/// The operand `Sides` of kernels, with the layout of `cu/volume.cuh`: the addresses of one or two operands. A single
+/// address is repeated.
 pub(super) fn sides<T, const N: usize>(operands: [T; N], address: impl FnMut(T) -> u64) -> [u64; 2] {
     let addresses = operands.map(address);
     [addresses[0], addresses[N - 1]]
@@ -170,12 +173,13 @@ macro_rules! arguments {
 pub(super) use arguments;
 
 impl Cuda {
-    /// Number of blocks whose threads share this many elements: at most as many as fill the device.
+    /// Number of blocks for a kernel whose threads share `elements` elements: at most as many as fill the device.
     pub(super) fn blocks_for(&self, elements: usize, threads: u32) -> u32 {
         (elements.div_ceil(threads as usize) as u32).min(8 * self.device.info.multiprocessors)
     }
 
-    /// Number of slices per thread: one for small volumes, which have few threads, more for large volumes.
+    /// Number of slices that each thread processes: one in small volumes, which have few threads, more in large
+    /// volumes.
     pub(super) fn slices_of_threads(&self, voxels: usize, most: usize) -> i32 {
         /// Number of threads per multiprocessor above which each thread processes more than one slice.
         const ENOUGH: usize = 4096;
@@ -183,8 +187,8 @@ impl Cuda {
         (voxels / enough).clamp(1, most) as i32
     }
 
-    /// Number of slices per block, for `columns` columns of `slices` slices. Every block also processes `margin`
-    /// further slices. The number is chosen so that the last block ends as early as possible.
+    /// Number of slices that a block processes, if a volume of `slices` slices has `columns` columns of blocks. Every
+    /// block also reads `margin` further slices. The number is chosen so that the last block ends as early as possible.
     pub(super) fn depth_of_blocks(
         &self,
         kernel: &Kernel,
@@ -210,7 +214,8 @@ impl Cuda {
         self.device.bind(kernel.name)?;
         let mut profile = self.device.profile();
         let timing = profile.before(kernel.name, bytes, self.device.stream())?;
-        // SAFETY: the caller's promise; the function belongs to a module that lives as long as self.
+        // SAFETY: the caller promises that the arguments fit the kernel and that their memory covers all accesses. The
+        // kernel belongs to a module that exists as long as `self`.
         let result = unsafe {
             sys::cuLaunchKernel(
                 kernel.function(),

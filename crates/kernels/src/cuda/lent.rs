@@ -1,5 +1,6 @@
-//! Memory shared with other libraries of the process, such as PyTorch: their arrays are copied into images, and
-//! results are lent to them. All use the device's primary context, so that an address has the same meaning for all.
+//! Memory shared with other libraries of the process, such as PyTorch: their arrays are copied into images, and results
+//! are lent to them. All libraries use the device's primary context, so that an address means the same memory for all
+//! of them.
 
 use std::sync::Arc;
 
@@ -25,9 +26,8 @@ impl<T: Plain> Drop for Shared<T> {
         // The library that used the memory last may drop this value on any thread, where another device may be
         // current.
         let _kept = KeptContext::new();
-        // Work on streams that this crate does not know may still read the memory. If it cannot be waited for, the memory
-        // is not freed.
-        // SAFETY: takes no pointer.
+        // Work on streams of other libraries may still read the memory. If waiting for all work fails, the memory is
+        // not freed. SAFETY: the function has no pointer argument.
         let done =
             self.device.bind("free").is_ok() && unsafe { sys::cuCtxSynchronize() } == sys::CUresult::CUDA_SUCCESS;
         let memory = self.memory.take();
@@ -38,19 +38,20 @@ impl<T: Plain> Drop for Shared<T> {
 }
 
 impl Cuda {
-    /// Copies `shape` voxels (x fastest) from an address on the device, after the work that is queued on the legacy
-    /// default stream. The copy is complete when this returns.
+    /// Makes an image of this shape from voxels (x fastest) at an address on the device, after the work that is queued
+    /// on the legacy default stream. The copy is complete when this returns.
     ///
     /// # Safety
-    /// `address` is memory of this device with as many numbers, which nothing writes during the call, except for work
-    /// that the legacy default stream waits for.
+    /// `address` is memory of this device with a number for each voxel, which nothing writes during the call, except
+    /// for work that the legacy default stream waits for.
     ///
     /// # Errors
-    /// A volume that is too large; a device that fails.
+    /// The volume is too large, or the device fails.
     pub unsafe fn image_at(&self, shape: [usize; 3], address: u64) -> Result<Image, Error> {
         let mut image = Image::uninitialised(&self.device, shape)?;
         let (bytes, target) = (image.len() * size_of::<f32>(), image.write());
-        // SAFETY: the caller's promise; the image has as many voxels. The stream waits for the legacy default stream.
+        // SAFETY: the caller promises that the memory at `address` has a number for each voxel, as the image has. The
+        // stream waits for the legacy default stream.
         let result = unsafe { sys::cuMemcpyDtoDAsync_v2(target, address, bytes, self.device.stream().as_inner()) };
         check("copy", result)?;
         self.synchronize()?;

@@ -6,14 +6,14 @@ use cust::sys;
 use super::device::check;
 use crate::Error;
 
-/// A CUDA event that marks a point of the stream, without timing because events with timing cost more.
+/// A CUDA event that marks a point of the stream. It has no timing, because events with timing cost more.
 pub(super) struct Mark {
     event: sys::CUevent,
 }
 
-// SAFETY: a driver handle, valid from any thread.
+// SAFETY: the driver allows any thread to use this handle.
 unsafe impl Send for Mark {}
-// SAFETY: a driver handle, valid from any thread.
+// SAFETY: the driver allows any thread to use this handle.
 unsafe impl Sync for Mark {}
 
 impl Mark {
@@ -28,20 +28,20 @@ impl Mark {
 
     /// Places the mark after all work queued on the stream so far.
     pub(super) fn set(&self, stream: &Stream) -> Result<(), Error> {
-        // SAFETY: both are alive.
+        // SAFETY: the event and the stream exist.
         check("event", unsafe { sys::cuEventRecord(self.event, stream.as_inner()) })
     }
 
     /// Waits until all work before the mark is done.
     pub(super) fn wait(&self, operation: &'static str) -> Result<(), Error> {
-        // SAFETY: the event is alive.
+        // SAFETY: the event exists as long as `self`.
         check(operation, unsafe { sys::cuEventSynchronize(self.event) })
     }
 }
 
 impl Drop for Mark {
     fn drop(&mut self) {
-        // SAFETY: nothing names the event any more; the driver keeps it while a stream waits for it.
+        // SAFETY: no other value contains the event, and the driver keeps it while a stream waits for it.
         let _ = unsafe { sys::cuEventDestroy_v2(self.event) };
     }
 }

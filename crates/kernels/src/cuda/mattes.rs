@@ -14,16 +14,16 @@ impl Argument for Binning {}
 /// The buffers for [`Backend::mi_update`](crate::Backend::mi_update).
 pub struct MiWorkspace {
     bins: usize,
-    /// The histogram of the moving side, then that of the fixed side.
+    /// The joint histogram for the moving image's update, then the one for the fixed image's update.
     counts: Buffer<u64>,
-    /// Scaled logarithms of both histograms.
+    /// Scaled logarithms of the probabilities in both histograms.
     logarithms: Buffer<f32>,
 }
 
 /// Shared memory that every device offers to a block, bytes.
 const SHARED_BYTES: usize = 48 << 10;
 
-/// Number of threads of a counting block.
+/// Number of threads of a block that counts voxels in the histograms.
 const COUNTING: usize = 1024;
 
 impl Cuda {
@@ -37,7 +37,10 @@ impl Cuda {
         })
     }
 
-    #[expect(clippy::too_many_arguments, reason = "two images, their masks, and both updates")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the function takes two images, their masks, and the updates of both"
+    )]
     pub(super) fn mi_both_updates(
         &self,
         fixed: &Image,
@@ -63,7 +66,8 @@ impl Cuda {
         workspace.counts.clear(0..2 * bins * bins)?;
         let resident = kernels.mattes_histograms.resident_blocks(COUNTING as u32)?;
         let filling = resident * self.device.info.multiprocessors as usize;
-        // Number of voxels that cannot overflow a 32-bit count, whatever their values.
+        // Smallest number of blocks with which no 32-bit counter of a block can overflow, whatever the values of the
+        // voxels.
         let safe = voxels.div_ceil((u32::MAX / UNIT) as usize / COUNTING * COUNTING);
         let blocks = filling.min(voxels.div_ceil(COUNTING)).max(safe);
         let launch = Launch {
@@ -74,7 +78,8 @@ impl Cuda {
             bytes: 2 * 4 * voxels as u64,
         };
         let (counts, rows_at_once) = (workspace.counts.pointer(), rows_at_once as u32);
-        // SAFETY: all volumes have one shape, to which reads are kept; bins lie within a row, rows within the counts.
+        // SAFETY: all volumes have one shape, and only voxels within it are read. Bins lie within a row, and rows
+        // within `counts`.
         unsafe { self.launch(launch, arguments![pair, fixed_binning, moving_binning, count, rows_at_once, counts])? };
 
         let launch = Launch {
@@ -87,7 +92,8 @@ impl Cuda {
         let scratch = self.scratch();
         let (moving_scale, fixed_scale) = (moving_binning.scale, fixed_binning.scale);
         let (logarithms, result) = (workspace.logarithms.pointer(), scratch.result.pointer());
-        // SAFETY: both tables have 2·bins² cells, the result has two numbers; no more bins than threads.
+        // SAFETY: `counts` and `logarithms` have 2·bins² cells each, and `result` has two numbers. A block has at least
+        // as many threads as there are bins.
         unsafe { self.launch(launch, arguments![counts, count, moving_scale, fixed_scale, logarithms, result])? };
 
         let table_bytes = rows * bins * size_of::<f32>();
@@ -98,7 +104,8 @@ impl Cuda {
         let (launch, depth) = self.tiles(kernel, shape, 1, (2 + 6) * 4 * voxels as u64)?;
         let launch = Launch { shared, ..launch };
         let (f, m) = (fixed_update.write(), moving_update.write());
-        // SAFETY: as above; threads outside the volume return, places in the tables are within a row of them.
+        // SAFETY: all volumes have one shape, and threads outside it return. Positions in the tables of logarithms lie
+        // within a row.
         unsafe {
             self.launch(launch, arguments![pair, fixed_binning, moving_binning, count, logarithms, depth, f, m])?;
         }

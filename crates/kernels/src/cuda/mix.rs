@@ -14,7 +14,7 @@ impl Cuda {
         let (u, shape) = (field.read(), Shape::of(field.shape));
         let (partial, counter) = (scratch.partial.pointer(), scratch.counter.pointer());
         let result = scratch.result.pointer();
-        // SAFETY: `partial` has room for one number a block; reads are bounded by the shape.
+        // SAFETY: `partial` has one number for each block, and only voxels of the field are read.
         unsafe { self.launch(launch, arguments![u, shape, partial, counter, result])? };
         let mut magnitude = [0.0];
         scratch.result.download_into(&mut magnitude)?;
@@ -25,7 +25,7 @@ impl Cuda {
         Error::check_shape("add_scaled", field.shape, other.shape)?;
         let launch = Launch::over_elements(&self.kernels.mix.add_scaled, field.len(), 256, 3 * field.bytes());
         let (u, v, shape, scale) = (field.write(), other.read(), Shape::of(field.shape), scale as f32);
-        // SAFETY: two fields of one shape; threads beyond the last voxel return.
+        // SAFETY: both fields have one shape, and threads beyond the last voxel return.
         unsafe { self.launch(launch, arguments![u, v, scale, shape]) }
     }
 }

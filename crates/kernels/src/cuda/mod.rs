@@ -1,9 +1,9 @@
 //! The CUDA backend: every operation of [`Backend`](crate::Backend) as kernels on an NVIDIA GPU. `backend.rs` names
 //! the function of each operation, `kernels.rs` the kernels of each source file in `cu/`.
 //!
-//! Kernels take raw pointers, so this module has `unsafe`. Each launch is inside a function that takes typed
-//! operands, and a comment says which bound makes the launch sound. All work goes to one stream, in the order of the
-//! calls.
+//! Kernels take raw pointers, so this module has `unsafe`. Each launch is inside a function that takes typed operands,
+//! and a comment says why the kernel accesses only memory of these operands. All work goes to one stream, in the order
+//! of the calls.
 #![expect(unsafe_code, reason = "kernel launches and driver calls take raw pointers")]
 
 mod arrays;
@@ -64,7 +64,7 @@ use buffer::Buffer;
 use device::Device;
 use kernels::Kernels;
 
-/// The GPU backend: one device, its stream, its kernels and their small buffers.
+/// The CUDA backend: one device with its stream, its kernels and their small buffers.
 pub struct Cuda {
     kernels: Arc<Kernels>,
     scratch: Mutex<Scratch>,
@@ -75,21 +75,21 @@ pub struct Cuda {
 
 /// Memory for partial sums and results of reductions. One operation at a time uses it.
 struct Scratch {
-    /// Up to three numbers per block, for the largest launch so far.
+    /// Partial sums: up to three numbers for each block of the largest launch so far.
     partial: Buffer<f64>,
     /// Number of blocks of the current launch that have finished; every kernel resets the counter to zero.
     counter: Buffer<u32>,
-    /// Results of kernels before they are copied to the host.
+    /// Results of kernels before the host reads them.
     result: Buffer<f64>,
     /// Scale factors of updates. They stay in device memory.
     scales: Buffer<f32>,
-    /// Buffers of the correlation ratio, for batches of transforms.
+    /// Buffers of the correlation ratio for batches of transforms.
     batch: correlation_ratio::BatchBuffers,
     /// Buffers of joint histograms.
     joint: joint_histogram::JointBuffers,
     /// Buffers of moments.
     moments: moments::MomentBuffers,
-    /// Buffers of the contrast across surfaces.
+    /// Buffers of the contrast across a surface.
     contrast: contrast::ContrastBuffers,
 }
 
@@ -101,17 +101,18 @@ impl Cuda {
     /// All devices of this machine.
     ///
     /// # Errors
-    /// No driver, or a driver that fails.
+    /// There is no CUDA driver, or it fails.
     pub fn devices() -> Result<Vec<DeviceInfo>, Error> {
         device::list()
     }
 
-    /// Opens the device with this index: context, stream, kernels.
+    /// Opens the device with this index: creates its context and stream, and loads its kernels.
     pub fn open(index: usize) -> Result<Cuda, Error> {
         Cuda::load(Device::open(index)?)
     }
 
-    /// As [`Cuda::open`], but the driver compiles all kernels from PTX, as on chips without shipped machine code.
+    /// Opens a device like [`Cuda::open`], but the driver compiles all kernels from PTX, as on chips for which no
+    /// machine code is shipped.
     pub fn open_compiling(index: usize) -> Result<Cuda, Error> {
         let mut device = Device::open(index)?;
         device.takes_machine_code = false;
@@ -134,7 +135,7 @@ impl Cuda {
         Ok(Cuda { kernels, scratch, filtered: AtomicBool::new(false), device })
     }
 
-    /// The open device.
+    /// The name and properties of the open device.
     pub fn info(&self) -> &DeviceInfo {
         &self.device.info
     }
@@ -144,37 +145,40 @@ impl Cuda {
         self.device.memory()
     }
 
-    /// Waits for all work, then returns the memory that this process keeps for its next allocations to the system.
+    /// Waits for all work of the device, then gives the memory that this process keeps for its next allocations back to
+    /// the system.
     ///
     /// # Errors
-    /// A device that fails.
+    /// The device fails.
     pub fn release_kept_memory(&self) -> Result<(), Error> {
         self.device.release_kept_memory()
     }
 
     /// Sets whether the correlation ratio interpolates the moving image in the texture unit, whose weights have eight
-    /// bits (1/256 voxel). The default, `false`, is eight reads and weights in single precision.
+    /// bits (1/256 voxel). With the default, `false`, it reads eight voxels and interpolates in single precision.
     pub fn filter_by_texture(&self, filtered: bool) {
         self.filtered.store(filtered, Ordering::Relaxed);
     }
 
-    /// Bytes per second, read plus written, of a copy within device memory: the upper limit for kernels that move
-    /// data.
+    /// Memory bandwidth of the device, measured by a copy within device memory: bytes read plus bytes written, per
+    /// second. This is the upper limit for kernels that move data.
     pub fn copy_bandwidth(&self) -> Result<f64, Error> {
         profile::copy_bandwidth(&self.device)
     }
 
-    /// Waits until all work is done. Reports an error of an earlier launch, if it was not reported before.
+    /// Waits until all work of the device is done. Returns the error of an earlier launch, if that error was not
+    /// returned before.
     pub fn synchronize(&self) -> Result<(), Error> {
         self.device.synchronize("synchronize")
     }
 
-    /// Starts timing every launch. Earlier times are dropped.
+    /// Starts timing every kernel launch. Times of earlier launches are dropped.
     pub fn start_profile(&self) {
         self.device.profile().start();
     }
 
-    /// Stops timing. Returns launches, time and bytes of each kernel since [`start_profile`](Cuda::start_profile).
+    /// Stops timing. Returns the number of launches, the time and the bytes of each kernel since
+    /// [`start_profile`](Cuda::start_profile).
     pub fn finish_profile(&self) -> Result<Vec<KernelTime>, Error> {
         self.device.bind("profile")?;
         self.device.synchronize("profile")?;
@@ -200,7 +204,7 @@ impl Scratch {
         })
     }
 
-    /// Ensures memory for three numbers from each of `blocks` blocks.
+    /// Ensures that there is memory for three partial sums of each of `blocks` blocks.
     fn reserve(&mut self, device: &Arc<Device>, blocks: usize) -> Result<(), Error> {
         if self.partial.len() < 3 * blocks {
             self.partial = Buffer::zeroed(device, 3 * blocks.next_power_of_two())?;

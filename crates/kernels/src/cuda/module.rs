@@ -13,13 +13,13 @@ use crate::Error;
 pub struct Kernel {
     pub(super) name: &'static str,
     function: sys::CUfunction,
-    /// Number of blocks that fit on a multiprocessor, by their number of warps.
+    /// For each number of warps of a block, the number of blocks that fit on a multiprocessor.
     resident: [OnceLock<usize>; 33],
 }
 
-// SAFETY: a driver handle, valid from any thread while its module is loaded.
+// SAFETY: the driver allows any thread to use this handle while the kernel's module is loaded.
 unsafe impl Send for Kernel {}
-// SAFETY: a driver handle, valid from any thread while its module is loaded.
+// SAFETY: the driver allows any thread to use this handle while the kernel's module is loaded.
 unsafe impl Sync for Kernel {}
 
 impl Kernel {
@@ -27,7 +27,7 @@ impl Kernel {
         self.function
     }
 
-    /// Number of blocks of this many threads (whole warps) that fit on a multiprocessor, at least one.
+    /// Number of blocks of this kernel with so many `threads` (whole warps) that fit on a multiprocessor, at least one.
     pub(super) fn resident_blocks(&self, threads: u32) -> Result<usize, Error> {
         let known = self.resident.get(threads as usize / 32);
         if let Some(blocks) = known.and_then(OnceLock::get) {
@@ -37,11 +37,11 @@ impl Kernel {
         Ok(known.map_or(blocks, |known| *known.get_or_init(|| blocks)))
     }
 
-    /// As [`Kernel::resident_blocks`], with this many bytes of shared memory per block in addition to the kernel's
-    /// own.
+    /// Like [`Kernel::resident_blocks`], for blocks with this many bytes of shared memory in addition to the kernel's
+    /// static shared memory.
     pub(super) fn resident_with_shared(&self, threads: u32, shared: usize) -> Result<usize, Error> {
         let mut blocks = 0;
-        // SAFETY: `blocks` is valid for writing, the function belongs to a loaded module.
+        // SAFETY: `blocks` is valid for writing, and the kernel belongs to a loaded module.
         let result = unsafe {
             sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, self.function, threads as i32, shared)
         };
@@ -50,14 +50,15 @@ impl Kernel {
     }
 }
 
-/// Kernels compiled together. They are unloaded before their device is dropped.
+/// The kernels of one compiled source file. They are unloaded before their device is dropped.
 pub(super) struct Loaded {
     module: Option<Module>,
     device: Arc<Device>,
 }
 
 impl Loaded {
-    /// Loads the machine code if there is any for this chip and the driver accepts its format, otherwise the PTX.
+    /// Loads the kernels of a source file: its machine code if there is any for this chip and the driver accepts its
+    /// format, otherwise its PTX.
     pub(super) fn new(code: &Code, device: &Arc<Device>) -> Result<Loaded, Error> {
         device.bind(code.name)?;
         let machine_code = device.takes_machine_code.then(|| code.cubin.bytes()).transpose()?;
@@ -80,21 +81,22 @@ impl Loaded {
 
 impl Drop for Loaded {
     fn drop(&mut self) {
-        // Unloading needs the context; without the context, the module no longer exists.
+        // The driver needs the device's context to unload a module. If there is no context any more, there is no module
+        // either.
         if self.device.synchronize("unload").is_err() {
             std::mem::forget(self.module.take());
         }
     }
 }
 
-/// A kernel that is loaded alone.
+/// A single kernel that is loaded without the other kernels of its source file.
 pub(super) struct Alone {
     pub(super) kernel: Kernel,
     _loaded: Loaded,
 }
 
 impl Alone {
-    /// Loads the kernel with this number in the file.
+    /// Loads the kernel with this number in the list of its source file.
     pub(super) fn load(code: &Code, number: usize, device: &Arc<Device>) -> Result<Alone, Error> {
         let name = code.kernels[number];
         let loaded = Loaded::new(&Code { kernels: &code.kernels[number..=number], ..*code }, device)?;
@@ -102,7 +104,8 @@ impl Alone {
     }
 }
 
-/// The value of a cell, computed if the cell is empty. If two threads compute it, one value is kept.
+/// The value of a cell, which is computed by `make` if the cell is empty. If two threads compute it at the same time,
+/// the cell keeps one of the values.
 pub(super) fn once<T>(cell: &OnceLock<T>, make: impl FnOnce() -> Result<T, Error>) -> Result<&T, Error> {
     if let Some(value) = cell.get() {
         return Ok(value);

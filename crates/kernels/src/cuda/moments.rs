@@ -1,4 +1,4 @@
-//! Moments of pairs of values under a batch of transforms.
+//! Moments of pairs of fixed and moving values for a batch of transforms.
 
 use antsreg_core::AffineTransform;
 
@@ -11,7 +11,7 @@ use super::samples::{MOST_TRANSFORMS, Moving, grown, uploaded};
 use crate::operands::range_scale;
 use crate::{Error, Moments};
 
-/// The structure `Ranges` of `cu/moments.cu`.
+/// The operand `Ranges` of the kernel, with the layout of `cu/moments.cu`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Ranges {
@@ -22,7 +22,7 @@ struct Ranges {
 }
 impl Argument for Ranges {}
 
-/// Edge of a brick in voxels, and number of voxels of a block, as in `cu/moments.cu`.
+/// Number of voxels of a brick along each axis, and number of voxels that a block processes, as in `cu/moments.cu`.
 const BRICK: usize = 8;
 const RUN: usize = 4096;
 
@@ -30,7 +30,7 @@ const RUN: usize = 4096;
 #[derive(Default)]
 pub(super) struct MomentBuffers {
     maps: Option<Buffer<[f32; 12]>>,
-    /// Sums: eight floats for each block and transform.
+    /// Sums of each block under each transform: eight floats each.
     sums: Option<Buffer<f32>>,
     totals: Option<Buffer<f64>>,
 }
@@ -46,7 +46,7 @@ impl Cuda {
         fixed_to_moving: &[AffineTransform],
     ) -> Result<Vec<Moments>, Error> {
         Error::check_shapes("moments", fixed.shape, fixed_weight.map(|weight| weight.shape))?;
-        // In a volume one voxel thin, every voxel is at the border.
+        // In a moving volume with an axis of one voxel every point is at the border and has weight 0.
         let Some(sampled) = Sampled::of(fixed.shape, moving.shape, edge_voxels, fixed_to_moving) else {
             return Ok(vec![Moments::default(); fixed_to_moving.len()]);
         };
@@ -76,13 +76,14 @@ impl Cuda {
             };
             let (values, weights, shape) =
                 (fixed.read(), fixed_weight.map_or(0, Image::read), Shape::of(fixed.shape));
-            // SAFETY: one block a run of bricks and transform, with eight floats of `sums` each; positions outside the
-            // volume are skipped; textures clamp their coordinates.
+            // SAFETY: the launch has one block for each run of bricks and transform, and `sums` has eight floats for
+            // each. The kernel skips positions outside the volume, and textures clamp their coordinates.
             unsafe { self.launch(launch, arguments![values, weights, shape, operand, ranges, maps, sums])? };
             let bytes = (32 * blocks * batch.len()) as u64;
             let launch = Launch::of_blocks(&kernels.moments_totals, batch.len() as u32, 192, bytes);
             let (count, totals) = (blocks as i32, totals_buffer.pointer());
-            // SAFETY: a warp for each of six moments, and six numbers a transform in `totals`.
+            // SAFETY: a block has one warp for each of the six moments, and `totals` has six numbers for each
+            // transform.
             unsafe { self.launch(launch, arguments![sums, count, totals])? };
             all.extend(totals_buffer.download(6 * batch.len())?.chunks_exact(6).map(|sums| Moments {
                 weight: sums[0],

@@ -13,19 +13,20 @@ use crate::Error;
 /// Three numbers in page-locked memory, which kernels can address.
 pub(super) struct Pending {
     sums: *mut [f64; 3],
-    /// Mark in the stream after the kernel that writes the sums; `None` before the first launch of a kernel.
+    /// Mark in the stream behind the kernel that writes the sums; `None` before the first launch of a kernel.
     written: Option<Mark>,
     device: Arc<Device>,
 }
 
-// SAFETY: plain memory; it is read only behind the mark.
+// SAFETY: the pointer refers to plain memory that belongs to this value alone, and the memory is read only when the
+// stream has reached the mark.
 unsafe impl Send for Pending {}
 
 impl Pending {
     pub(super) fn new(device: &Arc<Device>) -> Result<Pending, Error> {
         device.bind("page-locked memory")?;
         let Spare { sums, written } = device.sums().take()?;
-        // SAFETY: the memory has room for them, and no kernel writes there any more.
+        // SAFETY: the memory has room for three numbers, and no kernel writes to it any more.
         unsafe { sums.write([0.0; 3]) };
         Ok(Pending { sums, written, device: device.clone() })
     }
@@ -50,14 +51,15 @@ impl Pending {
         if let Some(mark) = &self.written {
             mark.wait(operation)?;
         }
-        // SAFETY: the kernel is done; the compiler must not take an earlier value for this one.
+        // SAFETY: the kernel that writes the sums is done. The read is volatile, because the compiler does not know
+        // that a kernel changed the memory.
         Ok(unsafe { self.sums.read_volatile() })
     }
 }
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        // A kernel may still be writing. If this cannot be excluded, the memory is not reused.
+        // A kernel may still be writing to the memory. If waiting for that kernel fails, the memory is not reused.
         let written = self.written.take();
         let done = |mark: &Mark| self.device.bind("free").is_ok() && mark.wait("free").is_ok();
         if written.as_ref().is_none_or(done) {
@@ -73,23 +75,23 @@ struct Spare {
     written: Option<Mark>,
 }
 
-/// A pool of memory for sums. Allocating or freeing page-locked memory takes the driver as long as a coarse level
-/// takes, so memory is reused and freed only with the device's context.
+/// A pool of page-locked memory for sums. To allocate or free such memory takes the driver as long as a coarse level of
+/// a registration, so the memory is reused, and freed only with the device's context.
 #[derive(Default)]
 pub(super) struct SpareSums(Mutex<Vec<Spare>>);
 
-// SAFETY: plain memory and driver handles behind a lock.
+// SAFETY: the pointers refer to plain memory, the handles belong to the driver, and a lock guards both.
 unsafe impl Send for SpareSums {}
-// SAFETY: plain memory and driver handles behind a lock.
+// SAFETY: the pointers refer to plain memory, the handles belong to the driver, and a lock guards both.
 unsafe impl Sync for SpareSums {}
 
 impl SpareSums {
-    /// Number of sums that are allocated together, more than are in use at once.
+    /// Number of triples of sums that are allocated together: more than are in use at the same time.
     const COUNT: usize = 256;
-    /// Bytes of `COUNT` sums.
+    /// Bytes of `COUNT` triples of sums.
     pub(super) const BYTES: usize = Self::COUNT * size_of::<[f64; 3]>();
 
-    /// Adds `BYTES` bytes of unused page-locked memory, aligned for the sums.
+    /// Adds `BYTES` bytes of unused page-locked memory to the pool. The memory must be aligned for the sums.
     pub(super) fn add(&self, memory: *mut c_void) {
         let first: *mut [f64; 3] = memory.cast();
         let mut spare = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -109,7 +111,7 @@ impl SpareSums {
         }
     }
 
-    /// Returns memory from [`take`](SpareSums::take) after the last kernel has written to it.
+    /// Gives memory from [`take`](SpareSums::take) back to the pool, after the last kernel has written to it.
     fn give_back(&self, spare: Spare) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(spare);
     }

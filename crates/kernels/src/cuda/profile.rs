@@ -1,4 +1,4 @@
-//! Times of kernels.
+//! Measures the times of kernels on the device.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,11 +23,11 @@ pub struct KernelTime {
     pub fastest: f64,
     /// Median time of a launch, seconds.
     pub median: f64,
-    /// Smallest number of bytes that all launches together must move.
+    /// Smallest number of bytes that all launches of the kernel together read and write.
     pub bytes: u64,
 }
 
-/// Events around every launch while profiling is on.
+/// Records CUDA events before and after every launch while profiling is on.
 #[derive(Default)]
 pub(super) struct Profile {
     on: bool,
@@ -68,7 +68,7 @@ impl Profile {
         }
     }
 
-    /// Sums the times by kernel. The stream must be idle.
+    /// Adds up the times of each kernel's launches. The stream must be idle.
     pub(super) fn finish(&mut self) -> Result<Vec<KernelTime>, Error> {
         self.on = false;
         let mut kernels: BTreeMap<&'static str, (Vec<f64>, u64)> = BTreeMap::new();
@@ -94,7 +94,8 @@ impl Profile {
     }
 }
 
-/// Copy bandwidth: the fastest of a few copies between two buffers that are far larger than any cache.
+/// Bandwidth of device memory: that of the fastest of a few copies between two buffers that are far larger than any
+/// cache.
 pub(super) fn copy_bandwidth(device: &Arc<Device>) -> Result<f64, Error> {
     const WORDS: usize = 1 << 27;
     let wrap = |error| driver_error("copy bandwidth", error);

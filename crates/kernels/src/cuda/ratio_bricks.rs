@@ -1,5 +1,6 @@
-//! The correlation ratio of a batch of transforms without weights, by bricks: the data that does not depend on the
-//! transforms, and the launches (`cu/correlation_ratio_bricks.cu`).
+//! The correlation ratio of a batch of transforms for images without weights, brick by brick
+//! (`cu/correlation_ratio_bricks.cu`): the data that does not depend on the transforms, and the launches of the
+//! kernels.
 
 use std::sync::Arc;
 
@@ -12,21 +13,21 @@ use super::launch::{Argument, Launch, Size, Vector, arguments};
 use super::samples::{grown, per_edge};
 use crate::Error;
 
-/// Number of voxels of a brick along each axis and of bricks of a run, as in `cu/bricks.cuh`; largest number of
-/// bricks of a block, as in the kernels.
+/// Number of voxels of a brick along each axis, number of bricks of a run, and largest number of bricks that a block
+/// processes, as in `cu/bricks.cuh` and `cu/correlation_ratio_bricks.cu`.
 const BRICK: [usize; 3] = [8, 8, 4];
 const RUN: usize = 8;
 const MOST_BRICKS: usize = 120;
 /// Number of moving voxels of a cell along each axis.
 const CELL: usize = 2;
-/// Threads of a block.
+/// Number of threads of a block.
 const THREADS: u32 = 256;
-/// Largest number of bins. With more bins, few blocks would fit on a multiprocessor.
+/// Largest number of bins for which this method is used. With more bins, few blocks would fit on a multiprocessor.
 const MOST_BINS: usize = 1024;
-/// Approximate number of waves of blocks for a batch.
+/// Approximate number of times that the blocks of a batch of transforms fill the device.
 const WAVES: usize = 2;
 
-/// The structure `Binning` of `cu/binning.cuh`.
+/// The operand `Binning` of the kernel, with the layout of `cu/binning.cuh`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Binning {
@@ -36,7 +37,7 @@ pub(super) struct Binning {
 }
 impl Argument for Binning {}
 
-/// The structure `Operands` of `cu/correlation_ratio_bricks.cu`.
+/// The operand `Operands` of the kernels, with the layout of `cu/correlation_ratio_bricks.cu`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Operands {
@@ -65,11 +66,11 @@ pub(super) struct FixedBricks {
     hot: usize,
 }
 
-/// Distances from the voxels of a moving image that are not zero.
+/// The backdrop of a moving image: for each cell of voxels, the distance to the nearest voxels that are not zero.
 pub(super) struct Backdrop {
     /// For each cell, the distance in cells to the nearest cell with a voxel that is not zero.
     distance: Buffer<u16>,
-    /// The bits of the largest absolute value.
+    /// The bits of the image's largest absolute value, which is a float.
     largest: Buffer<u32>,
 }
 
@@ -77,15 +78,15 @@ fn count(shape: [usize; 3], of: [usize; 3]) -> [usize; 3] {
     std::array::from_fn(|axis| shape[axis].div_ceil(of[axis]))
 }
 
-/// Number of blocks per transform: enough to fill the device and to keep each block within its maximum of bricks, at
-/// most the number of runs.
+/// Number of blocks for each transform: enough to fill the device, and so many that no block has more than
+/// `MOST_BRICKS` bricks; at most the number of runs.
 fn blocks(bricks: usize, transforms: usize, resident: usize) -> usize {
     let runs = bricks.div_ceil(RUN);
     (WAVES * resident).div_ceil(transforms).min(runs).max(runs.div_ceil(MOST_BRICKS / RUN))
 }
 
-/// Integer units of a weight of 1: the largest number for which the 31-bit sums of a block and the 64-bit sums of
-/// squares cannot overflow, and for which rounding by addition in single precision is exact.
+/// The integer that stands for a weight of 1: the largest power of two for which the 31-bit sums of a block and the
+/// 64-bit sums of squares cannot overflow, and for which rounding by addition in single precision is exact.
 fn unit(bricks: usize, blocks: usize) -> f32 {
     let voxels = |bricks: usize| bricks * BRICK.iter().product::<usize>();
     let of_block = voxels(bricks.div_ceil(RUN).div_ceil(blocks.max(1)) * RUN).max(1);
@@ -95,7 +96,7 @@ fn unit(bricks: usize, blocks: usize) -> f32 {
 }
 
 impl FixedBricks {
-    /// Sorts an image without weights into bricks; `None` if there are too many bins.
+    /// Computes the bins of a fixed image without weights, brick by brick; `None` if there are too many bins.
     pub(super) fn of(
         cuda: &Cuda,
         fixed: &Image,
@@ -114,7 +115,8 @@ impl FixedBricks {
         let launch = Launch::over_elements(kernel, places, THREADS, 6 * fixed.len() as u64);
         let (values, shape, per_axis) = (fixed.read(), Size::of(fixed.shape), Size::of(bricks));
         let (in_bins, places, out) = (in_bin.pointer(), places as u32, placed.pointer());
-        // SAFETY: a thread a place, of which `placed` has as many; bins are clamped to what `in_bin` has.
+        // SAFETY: each thread writes one element of `placed`, and threads beyond its end return. Bins are clamped to
+        // the length of `in_bin`.
         unsafe { cuda.launch(launch, arguments![values, shape, per_axis, binning, in_bins, places, out])? };
         let hot = (0..totals.len()).max_by_key(|bin| totals[*bin]).unwrap_or(0);
         Ok(Some(FixedBricks { placed, in_bin, hot }))
@@ -133,21 +135,22 @@ impl Backdrop {
         let launch = Launch::over_elements(&kernels.empty_cells, all, THREADS, 4 * image.len() as u64);
         let (values, shape, per_axis) = (image.read(), Size::of(image.shape), Size::of(cells));
         let (distance, most) = (first.pointer(), largest.pointer());
-        // SAFETY: a thread a cell; those behind the last one see that they are.
+        // SAFETY: each thread processes one cell, and threads beyond the last cell write nothing.
         unsafe { cuda.launch(launch, arguments![values, shape, per_axis, distance, most])? };
         let strides = [1, cells[0], cells[0] * cells[1]];
         let along = Launch { kernel: &kernels.cell_distances, bytes: 4 * all as u64, ..launch };
         for (axis, (from, to)) in [(&first, &second), (&second, &first), (&first, &second)].into_iter().enumerate() {
             let (from, to) = (from.pointer(), to.pointer());
             let (cells_in_all, stride, length) = (all as u32, strides[axis] as u32, cells[axis] as u32);
-            // SAFETY: both have a number a cell; what is read along the axis lies within it.
+            // SAFETY: both arrays have one number for each cell, and only cells within the line along the axis are
+            // read.
             unsafe { cuda.launch(along, arguments![from, cells_in_all, stride, length, to])? };
         }
         Ok(Backdrop { distance: second, largest })
     }
 }
 
-/// The operands of a batch.
+/// The operands of the correlation ratio for a batch of transforms.
 pub(super) struct Batch<'b> {
     pub(super) shape: [usize; 3],
     pub(super) bins: usize,
@@ -158,7 +161,8 @@ pub(super) struct Batch<'b> {
 }
 
 impl Batch<'_> {
-    /// Computes the costs under maps on the device. A cost that the integer sums cannot represent accurately is NaN.
+    /// Computes the costs of transforms whose maps are on the device. A cost that the integer sums cannot represent
+    /// accurately is NaN.
     pub(super) fn costs(
         &self,
         cuda: &Cuda,
@@ -202,17 +206,20 @@ impl Batch<'_> {
             grid: [blocks as u32, transforms as u32, 1],
             block: [THREADS, 1, 1],
             shared: 12 * self.bins as u32,
-            // The fixed bins are read once per transform, the moving image only once, because it stays in the cache.
+            // For the profile: the fixed bins are read once for each transform, but the moving image only once, because
+            // it stays in the cache.
             bytes: (2 * self.shape.iter().product::<usize>() * transforms + 4 * self.moving.len()) as u64,
         };
-        // SAFETY: the blocks of a transform share its bricks, at most `MOST_BRICKS` each; shared memory has three words a bin,
-        // `totals` three sums a bin and one more for each transform; places are clamped to the moving image.
+        // SAFETY: the blocks of a transform share all bricks, and none has more than `MOST_BRICKS`. Shared memory has
+        // three words for each bin. `totals` has three sums for each bin and one further sum, for each transform.
+        // Positions are clamped to the moving image.
         unsafe { cuda.launch(launch, arguments![operands, maps, totals])? };
         let costs = grown(&mut buffers.costs, transforms, device)?;
         let launch =
             Launch::of_blocks(&kernels.ratio_bricks_costs, transforms as u32, THREADS, (8 * row * transforms) as u64);
         let (in_bin, bins, out) = (self.fixed.in_bin.pointer(), self.bins as i32, costs.pointer());
-        // SAFETY: a block a transform, with its sums in `totals` and a number in `costs`.
+        // SAFETY: the launch has one block for each transform, which has its sums in `totals` and one number in
+        // `costs`.
         unsafe { cuda.launch(launch, arguments![totals, in_bin, bins, unit, out])? };
         costs.download(transforms)
     }

@@ -1,4 +1,5 @@
-//! Relaxation of two fields where they fold or are not inverse to each other, brick by brick.
+//! Corrects two displacement fields that should be inverse to each other, where they fold or where their inverse
+//! consistency is poor, brick by brick.
 
 use super::Cuda;
 use super::buffer::Buffer;
@@ -11,23 +12,24 @@ use crate::{Error, RelaxRound, gaussian};
 /// Number of bricks that a block processes, as in `cu/relax.cu`.
 const BRICKS: usize = 8;
 
-/// The bricks of both fields that are still to be examined, and scratch memory.
+/// For both fields, the marks of the bricks that are still to be examined; and scratch memory.
 pub struct Relaxation {
     shape: [usize; 3],
-    /// For each field, one mark per brick: bricks that are examined next, and bricks marked during the round.
+    /// For each field, two lists with a mark for each brick: the bricks to be examined next, and the bricks that have
+    /// been marked since.
     examine: [[Buffer<u32>; 2]; 2],
-    /// Bricks in which the inverse must be computed again.
+    /// Marks of the bricks in which the inverse field must be computed again.
     following: Buffer<u32>,
-    /// New vectors of the listed voxels.
+    /// New displacements of the listed voxels.
     target: Field,
-    /// Share of the smoothed field at each voxel; zero between half rounds.
+    /// Share of the smoothed field at each voxel, or a mark; zero between the corrections of the two fields.
     weights: Buffer<f32>,
     list: Buffer<u32>,
-    /// For each half round: number of voxels beyond the limits, number of listed voxels.
+    /// For the correction of each field in each round: number of voxels beyond the limits, and number of listed voxels.
     counts: Buffer<u32>,
 }
 
-/// The structure `Round` of `cu/relax.cu`.
+/// The operand `Round` of the kernels, with the layout of `cu/relax.cu`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Round {
@@ -133,8 +135,9 @@ impl Cuda {
         let [now, meanwhile] = [0, 1].map(|which: usize| relaxation.examine[side][which].pointer());
         let (of_inverse, following) = (relaxation.examine[1 - side][0].pointer(), relaxation.following.pointer());
         let (radius, margin) = (kernel.len() as i32 - 1, round.margin);
-        // SAFETY: fields, target, weights and list have one shape and the marks its bricks, `BRICKS` per block; reads and marks
-        // are clamped to it, threads outside it return; a voxel is listed once, so the list cannot overflow.
+        // SAFETY: fields, target, weights and list have one shape, and `marks` has one element for each brick of it. A
+        // block processes `BRICKS` bricks. Reads and marks are clamped to the shape, and threads outside it return. A
+        // voxel is listed at most once, so the list cannot overflow.
         unsafe {
             self.launch(
                 over_bricks(&kernels.examine),

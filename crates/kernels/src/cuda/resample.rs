@@ -8,10 +8,10 @@ use super::image::Image;
 use super::launch::{Affine, Argument, Launch, Shape, arguments};
 use crate::{Error, Sampling};
 
-/// Largest number of slices per thread, as in `cu/warp.cu`.
+/// Largest number of slices that a thread processes, as in `cu/warp.cu`.
 const MOST_SLICES: usize = 2;
 
-/// The structure `Warp` of `cu/warp.cu`.
+/// The operand `Warp` of the kernels, with the layout of `cu/warp.cu`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Warp {
@@ -35,11 +35,11 @@ impl Cuda {
         let launch = Launch::over_voxels(&self.kernels.resample.resample, out.shape, bytes);
         let (source, target) = (image.read(), out.write());
         let (source_shape, shape, map) = (Shape::of(image.shape), Shape::of(out.shape), Affine::of(out_to_image));
-        // SAFETY: reads are kept to the image's shape, threads outside the output's write nothing.
+        // SAFETY: only voxels within the image's shape are read, and threads outside the output's shape write nothing.
         unsafe { self.launch(launch, arguments![source, source_shape, map, outside, target, shape]) }
     }
 
-    /// Warps one image or two, each through its own field, onto grids of one shape.
+    /// Warps one or two images, each through its own field, onto grids of one shape.
     pub(super) fn warp_images<const N: usize>(
         &self,
         images: [&Image; N],
@@ -66,7 +66,8 @@ impl Cuda {
             grid_to_image: Affine::of(grid_to_image[n]),
         };
         let (first, second, count, shape) = (side(0), side(N - 1), N as i32, Shape::of(shape));
-        // SAFETY: fields and outputs have one shape, threads outside it return; reads are kept to the images' shapes.
+        // SAFETY: fields and outputs have one shape, and threads outside it return. Only voxels within the images'
+        // shapes are read.
         unsafe { self.launch(launch, arguments![first, second, count, shape, slices]) }
     }
 }

@@ -10,14 +10,14 @@ use crate::slices::{is_slice, within_slice};
 /// The shape under which the moving image is sampled, and the maps to it. A slice is sampled as two equal slices;
 /// other images are sampled unchanged.
 pub(crate) struct Sampled<'m> {
-    /// Shape of the moving image. A texture repeats a slice to give the second slice.
+    /// Shape under which the moving image is sampled. A texture repeats a slice to give the second slice.
     pub shape: [usize; 3],
-    /// Maps to the moving image.
+    /// Maps from the fixed image to the moving image under this shape.
     pub maps: Cow<'m, [AffineTransform]>,
 }
 
 impl<'m> Sampled<'m> {
-    /// How the moving image is sampled; `None` if it has an axis of one voxel but is not a slice.
+    /// Prepares the sampling of the moving image; `None` if the image has an axis of one voxel but is not a slice.
     pub(crate) fn of(
         fixed_shape: [usize; 3],
         moving_shape: [usize; 3],

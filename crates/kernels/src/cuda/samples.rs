@@ -14,7 +14,7 @@ use crate::Error;
 /// Largest number of transforms in one launch: CUDA's limit for the second dimension of the grid.
 pub(super) const MOST_TRANSFORMS: usize = 65_535;
 
-/// The structure `Moving` of `cu/samples.cuh`.
+/// The operand `Moving` of kernels, with the layout of `cu/samples.cuh`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Moving {
@@ -27,7 +27,8 @@ pub(super) struct Moving {
 impl Argument for Moving {}
 
 impl Moving {
-    /// Makes the operands. `shape` is that of [`Sampled`](super::sampled::Sampled), because textures repeat a slice.
+    /// Makes the operands for a moving image and its weights. `shape` is that of [`Sampled`](super::sampled::Sampled),
+    /// because textures repeat a slice.
     pub(super) fn new(
         cuda: &Cuda,
         moving: &Image,
@@ -57,12 +58,12 @@ pub(super) fn per_edge(edge_voxels: [f64; 3]) -> Vector {
     Vector(edge_voxels.map(|edge| (1.0 / edge) as f32))
 }
 
-/// The structure `Map` of `cu/points.cuh`.
+/// The operand `Map` of kernels, with the layout of `cu/points.cuh`.
 pub(super) fn map(transform: &AffineTransform) -> [f32; 12] {
     elements(transform).map(|element| element as f32)
 }
 
-/// Uploads the maps of a batch and returns their address.
+/// Uploads the maps of a batch of transforms and returns their address on the device.
 pub(super) fn uploaded(
     buffer: &mut Option<Buffer<[f32; 12]>>,
     transforms: &[AffineTransform],
@@ -73,7 +74,7 @@ pub(super) fn uploaded(
     Ok(buffer.pointer())
 }
 
-/// Returns the buffer, replaced by a larger one if it has fewer than `len` elements.
+/// Returns a buffer with at least `len` elements: the given one, or a new one that replaces it.
 pub(super) fn grown<'b, T: Plain>(
     buffer: &'b mut Option<Buffer<T>>,
     len: usize,

@@ -36,14 +36,14 @@ impl Cuda {
         let bytes = images * 4 * first.len() as u64;
         let launch = Launch::of_blocks(&self.kernels.correlation.correlation, blocks, 256, bytes);
         let mut scratch = self.scratch();
-        // Each block writes 48 bytes.
+        // For the reservation of partial sums: each block writes 48 bytes.
         scratch.reserve(&self.device, 3 * blocks as usize)?;
         let (a, b, shape) = (first.read(), second.read(), Shape::of(first.shape));
         let mask = mask.map_or(0, Image::read);
         let (parts, counter) = (scratch.partial.pointer(), scratch.counter.pointer());
         let result = scratch.result.pointer();
-        // SAFETY: images and mask have one shape, which bounds all reads; `parts` has room for what each block leaves,
-        // `result` for six numbers.
+        // SAFETY: images and mask have one shape, and only voxels within it are read. `parts` has room for the sums of
+        // each block, and `result` has six numbers.
         unsafe { self.launch(launch, arguments![a, b, mask, shape, parts, counter, result])? };
         let mut found = [0.0; 6];
         scratch.result.download_into(&mut found)?;
@@ -51,8 +51,8 @@ impl Cuda {
         Ok(PairSums { counted: counted as u64, a, b, aa, bb, ab }.correlation())
     }
 
-    /// Launches a kernel that computes statistics of one number per voxel, and waits for it. All operands have one
-    /// shape.
+    /// Launches a kernel that computes statistics of a quantity with one number per voxel, and waits for the result.
+    /// All operands have one shape.
     fn statistics(
         &self,
         kernel: &Kernel,
@@ -67,14 +67,14 @@ impl Cuda {
         let bytes = fields * field.bytes() + mask.map_or(0, |mask| 4 * mask.len() as u64);
         let launch = Launch::over_blocks(kernel, field.shape, [32, 8, 1], slices, bytes);
         let mut scratch = self.scratch();
-        // Each block writes 32 bytes.
+        // For the reservation of partial sums: each block writes 32 bytes.
         scratch.reserve(&self.device, 2 * launch.blocks())?;
         let (u, shape) = (field.read(), Shape::of(field.shape));
         let mask = mask.map_or(0, Image::read);
         let (parts, counter) = (scratch.partial.pointer(), scratch.counter.pointer());
         let result = scratch.result.pointer();
-        // SAFETY: fields and mask have one shape, to which reads are clamped; `parts` has room for what each block leaves,
-        // `result` for seven numbers.
+        // SAFETY: fields and mask have one shape, and reads are clamped to it. `parts` has room for the statistics of
+        // each block, and `result` has seven numbers.
         unsafe {
             match other.map(Field::read) {
                 Some(v) => self.launch(launch, arguments![u, v, mask, shape, slices, parts, counter, result])?,

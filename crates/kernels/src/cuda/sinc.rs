@@ -1,4 +1,4 @@
-//! Windowed sinc interpolation through a field.
+//! Warps images with windowed sinc interpolation.
 
 use antsreg_core::AffineTransform;
 
@@ -26,8 +26,9 @@ impl Cuda {
         let (source, weights, displacement, target) = (image.read(), table.pointer(), field.read(), out.write());
         let (source_shape, shape) = (Shape::of(image.shape), Shape::of(out.shape));
         let map = Affine::of(grid_to_image);
-        // SAFETY: field and output have one shape, threads outside it return; taps outside the image are left out, and
-        // fractions of a voxel are less than the table's length.
+        // SAFETY: field and output have one shape, and threads outside it return. Voxels of the kernel outside the
+        // image are left out. The fraction of an index is less than 1, so its position in the table lies before the
+        // last entry.
         unsafe { self.launch(launch, arguments![source, source_shape, weights, displacement, map, target, shape]) }
     }
 }

@@ -7,8 +7,8 @@ use super::launch::{Argument, Launch, Shape, arguments};
 use super::module::Kernel;
 use crate::{Error, gaussian};
 
-/// A kernel of `cu/smooth.cuh` that smooths along all axes in one pass: the radius of its Gaussian, and the rows of
-/// its tiles.
+/// A kernel of `cu/smooth.cuh` that smooths along all axes in one pass, with the radius of its Gaussian and the number
+/// of rows of its tiles.
 struct Fused<'a> {
     kernel: &'a Kernel,
     reach: usize,
@@ -18,7 +18,8 @@ struct Fused<'a> {
 /// Largest number of threads of a smoothing block, with one thread per column of a tile and its margins.
 const MOST_THREADS: usize = 192;
 
-/// The structure `Weights` of `cu/smooth.cuh`: half kernels, zero beyond their end.
+/// The operand `Weights` of kernels, with the layout of `cu/smooth.cuh`: one half of each Gaussian kernel, from its
+/// centre outwards; unused weights are zero.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Weights([[f32; 16]; 3]);
@@ -34,11 +35,11 @@ impl Weights {
     }
 }
 
-/// The half kernels of the convolution, and how the result is blended.
+/// The Gaussian kernels of a smoothing, and how the result is blended with the unsmoothed volume.
 struct Plan {
     weights: Weights,
     radius: usize,
-    /// Share of the smoothed value in the result.
+    /// Share of the smoothed volume in the result.
     blend: f32,
     clear_border: bool,
 }
@@ -79,11 +80,11 @@ impl Cuda {
         let mut out = Image::uninitialised(&self.device, image.shape)?;
         let planes = Planes { shape: image.shape, count: 1 };
         match self.fused(plan.radius)? {
-            // SAFETY: both images have this shape and do not overlap.
+            // SAFETY: both images have this shape and do not overlap in memory.
             Some(kernel) => unsafe { self.smooth_fused(kernel, image.read(), out.write(), planes, &plan)? },
             None => {
                 let mut between = image.duplicate()?;
-                // SAFETY: `between` and `out` have this shape and do not overlap.
+                // SAFETY: `between` and `out` have this shape and do not overlap in memory.
                 unsafe { self.smooth_by_axis(between.write(), out.write(), planes, &plan)? }
             }
         }
@@ -118,36 +119,39 @@ impl Cuda {
             return Ok(());
         }
         let planes = Planes { shape: first.shape, count: 6 };
-        // SAFETY: the planes of both fields follow on each other, and so do those of the scratch.
+        // SAFETY: the three planes of the second field follow those of the first in memory, and so do the planes of the
+        // scratch fields.
         unsafe { self.smooth_planes(first.write(), variance_voxels, first_scratch.write(), planes)? };
         std::mem::swap(first, first_scratch);
         std::mem::swap(second, second_scratch);
         Ok(())
     }
 
-    /// Smooths into another field. For a radius beyond the fused kernels, `field` is used as scratch memory.
+    /// Smooths a field into another field. If the radius is too large for the fused kernels, `field` is used as scratch
+    /// memory.
     pub(super) fn smooth_into(&self, field: &mut Field, variance_voxels: f64, out: &mut Field) -> Result<(), Error> {
         let planes = Planes { shape: field.shape, count: 3 };
-        // SAFETY: both fields have this shape and do not overlap.
+        // SAFETY: both fields have this shape and do not overlap in memory.
         unsafe { self.smooth_planes(field.write(), variance_voxels, out.write(), planes) }
     }
 
     /// Smooths planes.
     ///
     /// # Safety
-    /// `from` and `to` hold the planes and do not overlap.
+    /// `from` and `to` are the addresses of `planes` in device memory, which do not overlap.
     unsafe fn smooth_planes(&self, from: u64, variance_voxels: f64, to: u64, planes: Planes) -> Result<(), Error> {
         let kernel = gaussian::kernel(variance_voxels);
         let mut plan = Plan::new(&planes.shape.map(|n| if n > 1 { kernel.clone() } else { vec![1.0] }));
         plan.blend = if variance_voxels < 0.5 { (variance_voxels / 0.5) as f32 } else { 1.0 };
         plan.clear_border = true;
         match self.fused(plan.radius)? {
-            // SAFETY: guaranteed by the caller.
+            // SAFETY: the caller promises that `from` and `to` contain the planes and do not overlap.
             Some(kernel) => unsafe {
                 self.smooth_fused(kernel, from, to, planes, &plan)?;
                 self.blend(from, to, planes, &plan)
             },
-            // SAFETY: guaranteed by the caller. Variances with kernels this wide are not blended.
+            // SAFETY: the caller promises that `from` and `to` contain the planes and do not overlap. The result is not
+            // blended, because kernels this wide have large variances.
             None => unsafe { self.smooth_by_axis(from, to, planes, &plan) },
         }
     }
@@ -169,7 +173,7 @@ impl Cuda {
     /// Smooths planes by a fused kernel.
     ///
     /// # Safety
-    /// `from` and `to` hold the planes and do not overlap.
+    /// `from` and `to` are the addresses of `planes` in device memory, which do not overlap.
     unsafe fn smooth_fused(
         &self,
         Fused { kernel, reach, rows }: Fused<'_>,
@@ -179,8 +183,8 @@ impl Cuda {
         plan: &Plan,
     ) -> Result<(), Error> {
         let [nx, ny, nz] = planes.shape;
-        // The number of tiles is fixed, so the narrowest tiles are taken. Along x a thread smooths as many voxels as
-        // a tile has rows.
+        // The tiles along x are as few as possible, and then as narrow as possible. Along x a thread smooths as many
+        // voxels as a tile has rows.
         let columns = nx.div_ceil(MOST_THREADS - 2 * reach);
         let width = nx.div_ceil(columns);
         let threads = (width + 2 * reach).max(width.next_multiple_of(rows)).next_multiple_of(32) as u32;
@@ -197,34 +201,37 @@ impl Cuda {
         };
         let (shape, weights, width) = (Shape::of(planes.shape), plan.weights, width as i32);
         let (chunks, depth, clear) = (chunks as i32, depth as i32, i32::from(plan.clear_border));
-        // SAFETY: the caller's promise; reads are clamped to the shape, writes checked against it.
+        // SAFETY: the caller promises that `from` and `to` contain the planes and do not overlap. Reads are clamped to
+        // the shape, and only voxels within it are written.
         unsafe { self.launch(launch, arguments![from, to, shape, weights, width, chunks, depth, clear]) }
     }
 
-    /// Blends the smoothed planes with those before, if the plan requires it.
+    /// Blends the smoothed planes with the unsmoothed planes `before`, if the plan requires it.
     ///
     /// # Safety
-    /// As [`smooth_fused`](Cuda::smooth_fused).
+    /// `before` and `smoothed` are the addresses of `planes` in device memory, which do not overlap.
     unsafe fn blend(&self, before: u64, smoothed: u64, planes: Planes, plan: &Plan) -> Result<(), Error> {
         if plan.blend == 1.0 {
             return Ok(());
         }
         let launch = over_planes(&self.kernels.smooth.blend, planes, 3 * planes.bytes());
         let (shape, share, clear) = (Shape::of(planes.shape), plan.blend, i32::from(plan.clear_border));
-        // SAFETY: the caller's promise; threads beyond the last voxel return.
+        // SAFETY: the caller promises that both addresses contain the planes and do not overlap. Threads beyond the
+        // last voxel return.
         unsafe { self.launch(launch, arguments![before, smoothed, shape, share, clear]) }
     }
 
     /// Smooths one axis after the other: `from` → `to` → `from` → `to`.
     ///
     /// # Safety
-    /// As [`smooth_fused`](Cuda::smooth_fused); `from` is overwritten.
+    /// `from` and `to` are the addresses of `planes` in device memory, which do not overlap; `from` is overwritten.
     unsafe fn smooth_by_axis(&self, from: u64, to: u64, planes: Planes, plan: &Plan) -> Result<(), Error> {
         let launch = over_planes(&self.kernels.smooth.smooth_axis, planes, 2 * planes.bytes());
         let (shape, weights, radius) = (Shape::of(planes.shape), plan.weights, plan.radius as i32);
         for (axis, (source, target)) in [(from, to), (to, from), (from, to)].into_iter().enumerate() {
             let (axis, clear) = (axis as i32, i32::from(plan.clear_border && axis == 2));
-            // SAFETY: as in `smooth_fused`.
+            // SAFETY: the caller promises that `from` and `to` contain the planes and do not overlap. Reads are clamped
+            // to the shape, and threads outside it return.
             unsafe { self.launch(launch, arguments![source, target, shape, weights, axis, radius, clear])? };
         }
         Ok(())

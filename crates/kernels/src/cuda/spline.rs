@@ -8,20 +8,22 @@ use super::image::Image;
 use super::launch::{Affine, Launch, Shape, arguments};
 use crate::Error;
 
-/// Number of rows that a warp of `spline_rows` processes, and number of warps of a block, as in `cu/spline.cu`.
+/// Number of rows that a warp of the kernel `spline_rows` processes, and number of warps of a block, as in
+/// `cu/spline.cu`.
 const ROWS: usize = 32;
 const WARPS: usize = 4;
-/// Threads of a block of `spline_lines`.
+/// Number of threads of a block of the kernel `spline_lines`.
 const LINES: u32 = 64;
 
-/// Lines through a volume, in the layout of `spline_lines` in `cu/spline.cu`.
+/// Lines of voxels through a volume along y or z, as the kernel `spline_lines` of `cu/spline.cu` processes them.
 struct Lines {
     /// Number of lines.
     count: usize,
-    /// Number of lines that begin next to each other in memory, and the distance between two such groups.
+    /// Number of lines of a group, which begin next to each other in memory, and distance between the starts of two
+    /// groups, in elements.
     group: usize,
     group_stride: usize,
-    /// Number of voxels of a line; `stride` is the distance of adjacent voxels of the line in memory, elements.
+    /// Number of voxels of a line, and distance between its adjacent voxels in memory, in elements.
     length: usize,
     stride: usize,
 }
@@ -51,7 +53,7 @@ impl Cuda {
         let launch =
             Launch { kernel, grid, block: [ROWS as u32, WARPS as u32, 1], shared: 0, bytes: 8 * image.len() as u64 };
         let (values, rows, length) = (image.write(), (ny * nz) as i32, length as i32);
-        // SAFETY: `values` points to `rows` rows of `length` voxels, one after the other; no warp accesses more.
+        // SAFETY: `values` contains `rows` successive rows of `length` voxels, and no warp accesses more.
         unsafe { self.launch(launch, arguments![values, rows, length]) }
     }
 
@@ -62,7 +64,7 @@ impl Cuda {
         let [count, group, group_stride, stride] =
             [lines.count, lines.group, lines.group_stride, lines.stride].map(|n| n as u32);
         let length = lines.length as i32;
-        // SAFETY: the lines lie within the volume, threads beyond their number return.
+        // SAFETY: all lines lie within the volume, and threads beyond the last line return.
         unsafe { self.launch(launch, arguments![values, count, group, group_stride, length, stride]) }
     }
 
@@ -80,7 +82,8 @@ impl Cuda {
         let (source, displacement, target) = (coefficients.read(), field.read(), out.write());
         let (source_shape, shape) = (Shape::of(coefficients.shape), Shape::of(out.shape));
         let map = Affine::of(grid_to_image);
-        // SAFETY: field and output have one shape, threads outside it return; taps are kept to the coefficients' shape.
+        // SAFETY: field and output have one shape, and threads outside it return. Only coefficients within their own
+        // shape are read.
         unsafe { self.launch(launch, arguments![source, source_shape, displacement, map, target, shape]) }
     }
 }

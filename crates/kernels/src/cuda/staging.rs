@@ -1,6 +1,7 @@
-//! Transfer of large volumes to and from the device by several threads, each through a piece of page-locked memory.
+//! Transfers large volumes to and from the device by several threads, each through its own page-locked memory.
 //!
-//! The driver copies from and to ordinary memory with one thread, which also triggers the page faults of a result.
+//! The driver alone would copy to and from ordinary memory with one thread, which would also cause all page faults of a
+//! new result.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -13,13 +14,14 @@ use super::mark::Mark;
 use super::pending::SpareSums;
 use crate::Error;
 
-/// Bytes of a piece: a huge page, where the system has huge pages. Each page of a result is first written by one
-/// thread, because a page that several threads touch first at the same time is cleared several times.
+/// Size of the pieces into which a volume is divided for transfer, bytes: that of a huge page, where the system has
+/// huge pages. Each page of a result is first written by one thread, because a page that several threads touch first at
+/// the same time is cleared several times.
 const PIECE: usize = 2 << 20;
-/// Largest number of pieces in transfer at the same time; each piece has its own thread.
+/// Largest number of pieces that are in transfer at the same time; each piece has its own thread.
 const LANES: usize = 8;
-/// Most pieces in transfer to the device. Uploads cause no page faults, so few are enough; with more, six workers on
-/// two devices that start together would wait for each other.
+/// Largest number of pieces that are in transfer to the device at the same time. Uploads cause no page faults, so few
+/// are enough; with more, six workers on two devices that start together would wait for each other.
 const SENDING: usize = 3;
 
 /// Page-locked memory, allocated when the device is opened and freed with the device's context.
@@ -27,24 +29,24 @@ pub(super) struct Staging {
     lanes: Mutex<Vec<Lane>>,
 }
 
-/// Page-locked memory through which one thread transfers its pieces.
+/// A lane: the page-locked memory through which one thread transfers its pieces of a volume.
 struct Lane {
-    /// Address of page-locked memory for one piece.
+    /// Address of page-locked memory for one piece of a volume.
     memory: *mut u8,
     /// Mark after the last copy from or to this memory.
     arrived: Mark,
 }
 
-// SAFETY: memory that nobody else knows of, and a mark, which any thread may use.
+// SAFETY: no other value contains the address of this memory, and any thread may use the mark.
 unsafe impl Send for Lane {}
 
 impl Staging {
-    /// Smallest transfer that uses staging, bytes: smaller transfers are faster without it.
+    /// Smallest size of a transfer that uses staging, bytes: smaller transfers are faster without it.
     pub(super) const WORTH: usize = PIECE / 2;
 
-    /// Allocates the memory. The device's context must be current. The memory of `sums` is allocated together with
-    /// that of the lanes, because each allocation of page-locked memory takes the driver a long time, whatever its
-    /// size.
+    /// Allocates the page-locked memory of all lanes. The device's context must be current. The memory of `sums` is
+    /// allocated together with that of the lanes, because each allocation of page-locked memory takes the driver a long
+    /// time, whatever its size.
     pub(super) fn new(sums: &SpareSums) -> Result<Staging, Error> {
         let mut memory: *mut c_void = std::ptr::null_mut();
         // SAFETY: `memory` is valid for writing.
@@ -59,7 +61,7 @@ impl Staging {
     /// Copies device memory to `to`, after all earlier work of the stream.
     ///
     /// # Safety
-    /// `from` is device memory of at least as many bytes.
+    /// `from` is device memory of at least as many bytes as `to`.
     pub(super) unsafe fn fetch(&self, device: &Device, from: u64, to: &mut [MaybeUninit<u8>]) -> Result<(), Error> {
         advise_huge_pages(to);
         let stream = device.stream();
@@ -68,14 +70,15 @@ impl Staging {
         let pages = pages.chunks_mut(PIECE).enumerate().map(|(n, page)| (after + n * PIECE, page));
         let pieces = [(0, head)].into_iter().chain(pages).filter(|(_, piece)| !piece.is_empty());
         self.carry(device, "download", LANES, pieces, |Lane { memory, arrived }, (offset, piece)| {
-            // SAFETY: both have room for the piece: the lane's own memory, and the caller's promise.
+            // SAFETY: the lane's own memory has room for a piece. The caller promises that the device memory at `from`
+            // is large enough.
             let result = unsafe {
                 sys::cuMemcpyDtoHAsync_v2(memory.cast(), from + offset as u64, piece.len(), stream.as_inner())
             };
             check("download", result)?;
             arrived.set(stream)?;
             arrived.wait("download")?;
-            // SAFETY: the copy has arrived, and no other lane uses this memory.
+            // SAFETY: the copy to the lane's memory is complete, and no other lane uses that memory.
             unsafe { piece.as_mut_ptr().copy_from_nonoverlapping(memory.cast(), piece.len()) };
             Ok(())
         })
@@ -84,13 +87,13 @@ impl Staging {
     /// Copies `from` to device memory, after all earlier work of the stream. `from` may be reused at once.
     ///
     /// # Safety
-    /// `to` is device memory of at least as many bytes.
+    /// `to` is device memory of at least as many bytes as `from`.
     pub(super) unsafe fn send(&self, device: &Device, from: &[u8], to: u64) -> Result<(), Error> {
         let stream = device.stream();
         let pieces = from.chunks(PIECE).enumerate().map(|(n, piece)| (n * PIECE, piece));
         self.carry(device, "upload", SENDING, pieces, |Lane { memory, arrived }, (offset, piece)| {
-            // SAFETY: both have room for the piece: the lane's own memory, which no copy reads any more, and the caller's
-            // promise.
+            // SAFETY: the lane's own memory has room for a piece, and no earlier copy reads it any more. The caller
+            // promises that the device memory at `to` is large enough.
             let result = unsafe {
                 memory.copy_from_nonoverlapping(piece.as_ptr(), piece.len());
                 sys::cuMemcpyHtoDAsync_v2(to + offset as u64, memory.cast(), piece.len(), stream.as_inner())
@@ -100,8 +103,8 @@ impl Staging {
         })
     }
 
-    /// Calls `one` for each piece in turn on `count` threads, each with its own lane, after the last transfer of that
-    /// lane is done. No piece is empty or longer than a lane's memory.
+    /// Calls `one` for each piece of a volume, on `count` threads, each with its own lane. A lane is used again only
+    /// after its last transfer is done. No piece is empty or longer than a lane's memory.
     fn carry<T: Send>(
         &self,
         device: &Device,
@@ -123,7 +126,8 @@ impl Staging {
                 one(lane, piece)
             })
         };
-        // Separate threads: a thread of rayon might start other work here that waits for the same lock.
+        // The threads do not belong to rayon's pool: a thread of that pool might start other work here that waits for
+        // the same lock.
         std::thread::scope(|scope| {
             let work = &work;
             let at_work = lanes.iter_mut().zip(of_lanes).filter(|(_, pieces)| !pieces.is_empty());
@@ -142,7 +146,8 @@ fn advise_huge_pages(memory: &mut [MaybeUninit<u8>]) {
         let start = memory.as_mut_ptr().align_offset(page).min(memory.len());
         let len = (memory.len() - start) / page * page;
         if len > 0 {
-            // SAFETY: whole pages of memory that the caller owns; the advice changes no contents. It may be refused.
+            // SAFETY: the range is whole pages of memory that the caller owns, and the advice does not change their
+            // contents. The system may refuse it.
             let _ = unsafe {
                 let start = memory.as_mut_ptr().add(start).cast();
                 rustix::mm::madvise(start, len, rustix::mm::Advice::LinuxHugepage)

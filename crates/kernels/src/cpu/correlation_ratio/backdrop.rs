@@ -1,8 +1,8 @@
-//! The backdrop of the moving image: parts with one constant value, where samples are known without reading the
-//! image.
+//! The backdrop of an image: the parts where all voxels have the value of the first voxel, so that samples are known
+//! without reading the image. Most of a brain image is such background.
 //!
-//! Most of a brain image is background. The image is divided into blocks of cells. A summed-area table of the blocks
-//! that contain another value answers the question for any box of blocks at once.
+//! The image is divided into blocks of cells. A summed-area table counts the blocks that contain another value, so that a
+//! few look-ups show whether a box of blocks is backdrop.
 
 use std::ops::Range;
 
@@ -18,9 +18,10 @@ const BLOCK: usize = 8;
 #[derive(Debug)]
 pub(in crate::cpu) struct Backdrop {
     pub value: f32,
-    /// Entries of the summed-area table along each axis: blocks + 1.
+    /// Number of entries of the summed-area table along each axis: number of blocks + 1.
     size: [usize; 3],
-    /// Number of blocks before each corner that contain another value.
+    /// The summed-area table: for each corner of blocks, the number of blocks with lower indices that contain another
+    /// value.
     filled: Vec<u32>,
 }
 
@@ -39,7 +40,8 @@ impl Backdrop {
                 for i in 0..blocks[0] {
                     before += u32::from(layer[i + j * blocks[0]]);
                     let corner = i + 1 + row * (j + 1) + plane * (k + 1);
-                    // The entry counts all blocks of the layers below, of the rows before, and of this row.
+                    // The sum over all blocks below and before this corner: those of this row are in `before`, the
+                    // others in entries of the table.
                     filled[corner] =
                         before + filled[corner - row] + filled[corner - plane] - filled[corner - row - plane];
                 }
@@ -48,7 +50,7 @@ impl Backdrop {
         Backdrop { value, size, filled }
     }
 
-    /// Whether all samples of part of a row, which lies inside the image, have the backdrop's value.
+    /// Whether all samples of part of a row, whose points lie inside the image, have the backdrop's value.
     #[inline(always)]
     pub fn covers(&self, row: &Row, range: &Range<usize>) -> bool {
         let cell = |x: usize| std::array::from_fn(|axis| (row.start[axis] + x as f64 * row.step[axis]) as i32);
@@ -82,7 +84,7 @@ fn filled_blocks(image: &Image, value: f32, blocks: [usize; 3], layer: usize) ->
     for k in layer * BLOCK..((layer + 1) * BLOCK + 1).min(nz) {
         for j in 0..ny {
             let row = &image.voxels[nx * (j + ny * k)..][..nx];
-            // A row on the face between two rows of blocks belongs to both.
+            // A row of voxels on the face between two rows of blocks belongs to both.
             let of_row = [Some(j / BLOCK), (j % BLOCK == 0 && j > 0).then(|| j / BLOCK - 1)];
             for block_j in of_row.into_iter().flatten().filter(|block_j| *block_j < blocks[1]) {
                 let flags = &mut filled[block_j * blocks[0]..][..blocks[0]];

@@ -1,5 +1,5 @@
-//! Trilinear samples along a row, many at a time: coordinates and interpolation are vectorised, reads are done one by
-//! one.
+//! Trilinear samples along a row, many at a time: the computation of coordinates and the interpolation are vectorised,
+//! and voxels are read one by one.
 
 use super::rows::Row;
 use crate::cpu::image::Image;
@@ -10,7 +10,7 @@ pub(in crate::cpu) const LANES: usize = 16;
 /// The number 1.5·2²³. Adding it to a small float rounds the float to an integer, which is then in the low bits.
 const ROUNDER: f32 = 12_582_912.0;
 
-/// Mask of the low bits that contain the integer.
+/// Mask of the low bits of a float that contain the integer.
 const INDEX_BITS: u32 = 0x3f_ffff;
 
 /// Converts an integer-valued float from 0 to 2²² to an integer.
@@ -25,9 +25,9 @@ pub(in crate::cpu) fn whole(number: f32) -> u32 {
 pub(in crate::cpu) struct Cells {
     pub offset: [[u32; LANES]; Cells::GROUPS],
     pub fraction: [[[f32; LANES]; Cells::GROUPS]; 3],
-    /// Product over the axes of the ramp at the border of the field of view.
+    /// Weight of each sample near the border of the moving image: the product of the ramps over the axes.
     pub edge_weight: [[f32; LANES]; Cells::GROUPS],
-    /// The voxels around each sample: four pairs of neighbours along x.
+    /// The eight voxels around each sample: four pairs of neighbours along x.
     pub pairs: [[[[f32; 2]; LANES]; 4]; Cells::GROUPS],
 }
 
@@ -45,8 +45,8 @@ impl Cells {
         }
     }
 
-    /// Finds the cells of the samples `first..first + count` of a row. Lanes after the last sample get cells inside
-    /// the image.
+    /// Finds the cells of the samples `first..first + count` of a row. Lanes after the last sample get any cells inside
+    /// the image, so that reading there is safe.
     #[inline(always)]
     pub fn locate<const WEIGHTED: bool>(
         &mut self,
@@ -88,7 +88,7 @@ impl Cells {
         }
     }
 
-    /// Reads the voxels of the first `count` cells.
+    /// Reads the voxels around the first `count` samples.
     #[inline(always)]
     pub fn gather(&mut self, image: &Image, count: usize) {
         let [nx, ny, _] = image.shape;
@@ -106,7 +106,7 @@ impl Cells {
         }
     }
 
-    /// Computes the trilinear values in the first `count` cells.
+    /// Computes the trilinear values of the first `count` samples.
     #[inline(always)]
     pub fn interpolate(&mut self, image: &Image, count: usize, values: &mut [[f32; LANES]; Cells::GROUPS]) {
         self.gather(image, count);

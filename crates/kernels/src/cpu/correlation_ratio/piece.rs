@@ -11,7 +11,7 @@ use super::cells::{Cells, LANES};
 use super::rows::Row;
 use crate::cpu::image::Image;
 
-/// The sums Σw, Σwy and Σwy² of a bin.
+/// The sums Σw, Σwy and Σwy² of a bin, over samples with weight w and moving value y.
 pub(super) type Moments = [f64; 3];
 
 /// The operands of one parallel task of the correlation ratio, and the sums for each bin that the task fills.
@@ -21,8 +21,8 @@ pub(super) struct Piece<'a> {
     moving_weight: Option<&'a Image>,
     edge_voxels: [f64; 3],
     backdrop: &'a Backdrop,
-    /// Two sums for each bin, used alternately, so that neighbouring samples in one bin need not wait for each
-    /// other's store.
+    /// Two copies of the sums of each bin, used alternately, so that neighbouring samples in one bin need not wait for
+    /// each other's store.
     table: Vec<[[f64; 4]; 2]>,
     scratch: Scratch,
 }
@@ -54,11 +54,11 @@ impl<'a> Piece<'a> {
         Piece { fixed, moving, moving_weight, edge_voxels, backdrop, table, scratch: Scratch::new() }
     }
 
-    /// Computes the moments of each bin over the fixed voxels of `slices`.
+    /// Computes the moments of each bin over the fixed voxels of these slices, under one transform.
     pub fn moments(&mut self, slices: Range<usize>, fixed_to_moving: &AffineTransform) -> Vec<Moments> {
         self.table.fill([[0.0; 4]; 2]);
         let finite = fixed_to_moving.matrix.iter().chain(&fixed_to_moving.translation).all(|v| v.is_finite());
-        // In a volume one voxel thin, every voxel is at the border.
+        // In a moving volume with an axis of one voxel every point is at the border and has weight 0.
         if finite && self.moving.shape.iter().all(|n| *n >= 2) {
             crate::cpu::widest(
                 #[inline(always)]
@@ -95,8 +95,8 @@ impl<'a> Piece<'a> {
         }
     }
 
-    /// Accumulates the part of a row whose samples have weight 1. Where both images are backdrop, many samples are
-    /// counted at once.
+    /// Accumulates the part of a row whose samples have weight 1. In the backdrop of the moving image, successive
+    /// samples of one fixed bin are counted together.
     #[inline(always)]
     fn inner(&mut self, number: usize, row: &Row, range: Range<usize>) {
         let mut pending = range.start;
@@ -119,7 +119,7 @@ impl<'a> Piece<'a> {
         self.segment::<false>(number, row, pending..range.end);
     }
 
-    /// Accumulates part of a row. Without `WEIGHTED` every sample has weight 1.
+    /// Accumulates part of a row of samples. Without `WEIGHTED` every sample has weight 1.
     #[inline(always)]
     fn segment<const WEIGHTED: bool>(&mut self, number: usize, row: &Row, range: Range<usize>) {
         let base = number * self.fixed.shape[0];

@@ -12,13 +12,14 @@ pub(in crate::cpu) struct Slices {
     pub moving: Image,
     /// The weight of the moving slice, stacked twice.
     pub weight: Option<Image>,
-    /// The maps. A map that leaves the slice is replaced by a map outside the volume.
+    /// The maps from the fixed slice. A map that leaves the plane of the moving slice is replaced by a map outside the
+    /// volume.
     pub maps: Vec<AffineTransform>,
 }
 
 impl Slices {
-    /// Prepares a slice; `None` if the moving image is deeper than one voxel, or has an edge along its depth. With an
-    /// edge, no voxel of a slice counts.
+    /// Prepares a slice; `None` if the moving image is deeper than one voxel, or has a ramp at its border along its
+    /// depth. With such a ramp no voxel of a slice counts.
     pub fn of(
         fixed_shape: [usize; 3],
         moving: &Image,

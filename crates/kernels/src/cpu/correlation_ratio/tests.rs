@@ -36,7 +36,7 @@ fn pair() -> Pair {
     let (fixed_len, moving_len) = (fixed_shape.iter().product(), moving_shape.iter().product());
     let fixed: Vec<f32> = noise(1, fixed_len).iter().map(|v| 100.0 * v - 20.0).collect();
     let moving = noise(2, moving_len).iter().map(|v| 1000.0 * v + 300.0).collect();
-    // A third of the fixed weights are zero, including whole rows and the ends of rows.
+    // A third of the fixed weights are zero, including the weights of whole rows and of the ends of rows.
     let fixed_weight = noise(3, fixed_len)
         .iter()
         .enumerate()
@@ -63,7 +63,8 @@ fn trilinear(shape: [usize; 3], values: &[f32], at: &Point3<f64>) -> f64 {
     sum
 }
 
-/// The formula in the documentation of the trait, computed in two passes.
+/// The expected cost, by the formula in the documentation of `Backend::correlation_ratio`, in two passes over the
+/// samples.
 fn oracle(pair: &Pair, weights: [bool; 2], edge: [f64; 3], map: &AffineTransform) -> f64 {
     let [nx, ny, _] = pair.fixed_shape;
     let mut samples: Vec<Vec<(f64, f64)>> = vec![Vec::new(); BINS];
@@ -109,7 +110,8 @@ fn compute(pair: &Pair, weights: [bool; 2], edge: [f64; 3], maps: &[AffineTransf
     costs(&bins, &moving, weights[1].then_some(&moving_weight), edge, maps).expect("costs")
 }
 
-/// Maps from the fixed to the moving volume: centred, with rotations, stretches and partial overlap.
+/// The maps of the tests from the fixed to the moving volume: about its centre, with rotations, stretches and partial
+/// overlap.
 fn maps() -> Vec<AffineTransform> {
     (0..40)
         .map(|i| {
@@ -131,8 +133,8 @@ fn is_what_its_definition_says() {
             let costs = compute(&pair, weights, edge, &maps);
             for (map, cost) in maps.iter().zip(costs) {
                 let expected = oracle(&pair, weights, edge, map);
-                // Tolerance: positions in single precision have errors of 1e-6 voxel; the errors of values are that
-                // times the gradient.
+                // Tolerance: positions in single precision have errors of 1e-6 voxel; the errors of interpolated values
+                // are the gradient times that.
                 assert!((cost - expected).abs() < 2e-5, "{cost} for {expected}: {weights:?} {edge:?} {map:?}");
             }
         }
@@ -155,7 +157,7 @@ fn rows_along_an_axis_end_exactly_at_the_border() {
     }
 }
 
-/// Two volumes of noise in a ball with the constant `backdrop` around it.
+/// Two volumes of noise within a ball; around the ball both have the constant value `backdrop`.
 fn balls(backdrop: f32) -> Pair {
     let (fixed_shape, moving_shape) = ([67, 19, 21], [61, 33, 29]);
     let ball = |seed: u64, shape: [usize; 3], backdrop: f32, radius: f32| -> Vec<f32> {
@@ -187,7 +189,7 @@ fn backdrop_counts_as_if_it_were_read() {
             .collect();
         for (map, cost) in maps.iter().zip(compute(&pair, [false; 2], [1.0; 3], &maps)) {
             let expected = oracle(&pair, [false; 2], [1.0; 3], map);
-            // Tolerance: rounding of positions, times the steep edges of the ball.
+            // Tolerance: rounding errors of positions, times the steep gradient at the surface of the ball.
             assert!((cost - expected).abs() < 1e-4, "{cost} for {expected}: {map:?}");
         }
     }
@@ -210,7 +212,7 @@ fn backdrop_covers_no_sample_near_anything_else() {
         covered += 1;
         for x in range {
             let at = Point3::from(row.start + x as f64 * row.step);
-            // Tolerance: the oracle's eight weights add up to 1 except for rounding.
+            // Tolerance: the eight weights of the naive interpolation add up to 1 except for rounding.
             assert!((trilinear(pair.moving_shape, &pair.moving, &at) - 1.5).abs() < 1e-9, "at {at}");
         }
     }
@@ -219,7 +221,8 @@ fn backdrop_covers_no_sample_near_anything_else() {
 
 #[test]
 fn is_smooth_while_voxels_enter_and_leave() {
-    // The blobs are so wide that their own second differences are small.
+    // The intensity waves of the images are so long that they themselves cause only small second differences of the
+    // cost.
     let shape = [41, 37, 39];
     let blobs = |shift: f64| -> Vec<f32> {
         (0..shape.iter().product::<usize>())
@@ -245,8 +248,8 @@ fn is_smooth_while_voxels_enter_and_leave() {
         let range = costs.iter().fold(0.0, |most: f64, cost| most.max((cost - costs[0]).abs()));
         costs.windows(3).map(bend).fold(0.0, f64::max) / range
     };
-    // Over 120 steps the cost of a parabola has second differences of 1/7200 of its range; planes of voxels that pass
-    // the ends of the ramps add to that.
+    // Over 120 steps, a parabolic cost has second differences of 1/7200 of its range. Planes of voxels that enter or
+    // leave the ramps add to them.
     let (hard, soft) = (roughness(0.0), roughness(2.0));
     assert!(soft < 1e-3, "{soft}");
     assert!(hard > 3.0 * soft, "without ramps {hard}, with them {soft}");
@@ -268,7 +271,7 @@ fn costs_one_where_nothing_overlaps_or_varies() {
 fn is_zero_for_an_image_and_itself() {
     let mut pair = pair();
     pair.moving_shape = pair.fixed_shape;
-    // Each bin has only one value, so that the variance within a bin is 0.
+    // Each bin contains only one value, so that the variance within a bin is 0.
     pair.fixed.iter_mut().for_each(|v| *v = 5.0 * (*v / 5.0).round().clamp(-2.0, 13.0));
     pair.moving.clone_from(&pair.fixed);
     pair.moving_weight.clone_from(&pair.fixed_weight);

@@ -2,17 +2,18 @@
 
 use wide::f32x8;
 
-/// Largest ratio of a variance sum to the sum of squares that counts as rounding: single precision adds up to 11³
-/// squares with a relative error of about 1e-6.
+/// Largest ratio of Σ(I − mean)² to ΣI² at which a window counts as constant, because the rest is rounding error:
+/// single precision adds up to 11³ squares with a relative error of about 1e-6.
 const ROUNDING: f32 = 4e-6;
 
-/// A, B, C and means of eight windows.
+/// Terms of eight windows, from the means of both images and A = Σ(I − mean)², B = Σ(J − mean)², C = Σ(I − mean)(J −
+/// mean).
 pub(super) struct Terms {
     pub(super) fixed_mean: f32x8,
     pub(super) moving_mean: f32x8,
     /// The factor 2C/(A·B); 0 for a window without variance.
     pub(super) slope: f32x8,
-    /// The ratios C/A and C/B.
+    /// The ratios C/A and C/B of the window.
     pub(super) on_fixed: f32x8,
     pub(super) on_moving: f32x8,
     pub(super) value: f32x8,
@@ -44,8 +45,8 @@ impl Terms {
         }
     }
 
-    /// The five terms that the exact derivative sums over windows: P, P·C/A, P·C/B, and for each side the term
-    /// without the images.
+    /// The five terms that the exact derivative sums over windows: P = 2C/(A·B), P·C/A, P·C/B, and for each image the
+    /// term that is not multiplied by the value of a voxel.
     #[inline(always)]
     pub(super) fn exact(&self) -> [f32x8; 5] {
         let (p_a, p_b) = (self.slope * self.on_fixed, self.slope * self.on_moving);
@@ -59,7 +60,7 @@ impl Terms {
     }
 }
 
-/// Sums over the windows of counted voxels.
+/// Sums of the scores over the windows of voxels inside the masks.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Sums {
     pub(super) value: f64,
