@@ -24,9 +24,9 @@ use crate::{
 /// - Operations that take `&mut` outputs allocate nothing.
 /// - The same input gives the same bits, for any number of threads.
 pub trait Backend: Sized + Sync {
-    /// A scalar volume on the device.
+    /// A scalar volume in the memory of the device.
     type Image: Send + Sync + 'static;
-    /// A displacement field on the device.
+    /// A displacement field in the memory of the device.
     type Field: Send + Sync + 'static;
     /// Fixed voxels with their histogram bins, for the correlation ratio and joint histograms.
     type FixedBins: Send + Sync;
@@ -273,7 +273,7 @@ pub trait Backend: Sized + Sync {
         at: &[(usize, AffineTransform)],
     ) -> Result<Vec<FitSums>, Error>;
 
-    /// Scratch memory for [`cc_update`](Backend::cc_update).
+    /// New scratch memory for [`cc_update`](Backend::cc_update).
     fn cc_workspace(&self, shape: [usize; 3]) -> Result<Self::CcWorkspace, Error>;
 
     /// Windowed cross-correlation of two images on one grid, and its gradient (Avants 2008; Luo 2015, eqs. 5 to 10).
@@ -304,7 +304,7 @@ pub trait Backend: Sized + Sync {
     /// The scores of a [`cc_update`](Backend::cc_update). Waits until the device has computed them.
     fn cc_scores(&self, pending: Self::CcPending) -> Result<CcScores, Error>;
 
-    /// Scratch memory for [`mi_update`](Backend::mi_update) with this number of bins.
+    /// New scratch memory for [`mi_update`](Backend::mi_update) with this number of bins.
     fn mi_workspace(&self, bins: usize) -> Result<Self::MiWorkspace, Error>;
 
     /// Mutual information of two images on one grid, and its gradient (Mattes et al. 2003; ITK's

@@ -1,8 +1,8 @@
-//! Errors of operations on a device.
+//! Errors of image operations on a device.
 
 use crate::JointParameters;
 
-/// Why a whole-volume operation failed.
+/// Why an operation of [`Backend`](crate::Backend) failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

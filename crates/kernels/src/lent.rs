@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt::{Debug, Formatter};
 use std::sync::Arc;
 
-/// Kind of memory in which images and fields lie.
+/// Kind of memory in which the images and fields of a backend lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// Main memory.
@@ -46,7 +46,7 @@ impl Lent {
         Lent { place, address, shape: vec![x, y, z], strides: vec![1, x, x * y], _memory: memory }
     }
 
-    /// Kind of memory that contains the array.
+    /// Kind of memory in which the array lies.
     pub fn place(&self) -> Place {
         self.place
     }

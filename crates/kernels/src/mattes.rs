@@ -1,4 +1,5 @@
-//! Bins and units of [`Backend::mi_update`](crate::Backend::mi_update), which all devices share.
+//! Bins of the joint histograms of [`Backend::mi_update`](crate::Backend::mi_update) and units of their counts, which
+//! are the same on all devices.
 
 use crate::{Error, MiParameters};
 
@@ -27,7 +28,7 @@ impl Binning {
         Binning { low, high, scale: if high > low { span / (high - low) } else { 0.0 }, span }
     }
 
-    /// Makes the maps of the fixed and of the moving image.
+    /// Makes the maps from values to bins for the fixed and the moving image.
     pub(crate) fn of(parameters: &MiParameters) -> [Binning; 2] {
         parameters.ranges.map(|range| Binning::new(range, parameters.bins))
     }
@@ -39,7 +40,7 @@ pub(crate) fn check_bins(bins: usize) -> Result<(), Error> {
     if MiParameters::BINS.contains(&bins) { Ok(()) } else { Err(Error::MiBins { bins, least, most }) }
 }
 
-/// Checks that scratch memory was made for this number of bins.
+/// Checks that the scratch memory of an operation was made for this number of bins.
 pub(crate) fn check_workspace(bins: usize, workspace: usize) -> Result<(), Error> {
     let (expected, found) = (bins * bins, workspace * workspace);
     if expected == found { Ok(()) } else { Err(Error::Length { operation: "mi_update", expected, found }) }

@@ -38,7 +38,7 @@ impl fmt::Display for JointSampling {
     }
 }
 
-/// Parameters of the moving side of a joint histogram.
+/// Parameters of the moving image in a joint histogram.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct JointParameters {
     /// Which moving values are counted.
@@ -50,7 +50,7 @@ pub struct JointParameters {
 }
 
 impl JointParameters {
-    /// Allowed numbers of bins, for either image.
+    /// Allowed numbers of bins of each image.
     pub const BINS: std::ops::RangeInclusive<usize> = 2..=1024;
     /// The integer that stands for a sample of weight 1. Weights are rounded to 1/UNIT, so that sums are exact.
     pub const UNIT: u32 = 1 << 16;
@@ -201,7 +201,7 @@ impl ContrastRule {
 /// [`Backend::contrast`](crate::Backend::contrast).
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Contrast {
-    /// Σw of the points that count.
+    /// Σw over the points that count.
     pub weight: f64,
     /// Σw·tanh(slope·(q − offset)).
     pub signed: f64,
@@ -302,11 +302,11 @@ pub struct InversionLimits {
     /// Residual ‖u(x+v(x)) + v(x)‖ at which a voxel stops, voxels. One more step follows, which needs no further
     /// reading.
     pub tolerance_voxels: f32,
-    /// Residual below which a voxel is left unchanged, voxels; with 0 every voxel takes a step.
+    /// Residual, in voxels, up to which the inverse at a voxel is left unchanged; with 0 every voxel takes a step.
     pub untouched_voxels: f32,
 }
 
-/// Limits of [`Backend::relax`](crate::Backend::relax).
+/// The limits of [`Backend::relax`](crate::Backend::relax), beyond which a voxel is changed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RelaxLimits {
     /// Smallest Jacobian determinant of x + u(x) at any corner of its trilinear cells, over all combinations of
@@ -317,10 +317,10 @@ pub struct RelaxLimits {
     pub largest_residual_voxels: f32,
 }
 
-/// One round of [`Backend::relax`](crate::Backend::relax).
+/// Parameters of one round of [`Backend::relax`](crate::Backend::relax).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RelaxRound {
-    /// Limits for both fields.
+    /// The limits, which are the same for both fields.
     pub limits: RelaxLimits,
     /// Variance of the Gaussian that smooths around voxels beyond the limits, voxels²; at least 0.5.
     pub variance_voxels: f64,
@@ -339,7 +339,7 @@ pub struct RelaxRound {
 /// first field's grid.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct InverseConsistency {
-    /// Number of voxels that count. With none, the distances are NaN.
+    /// Number of voxels that count in the distances. With none, the distances are NaN.
     pub voxels: u64,
     /// Mean distance.
     pub mean_voxels: f64,

@@ -46,7 +46,7 @@ pub(crate) struct Statistics {
 }
 
 impl Statistics {
-    /// These statistics as those of Jacobian determinants.
+    /// Summary of Jacobian determinants, from their statistics.
     pub(crate) fn jacobian_summary(self) -> JacobianSummary {
         let Statistics { counted, sum, low, high, not_positive, corner_low, corner_not_positive } = self;
         let [minimum, maximum, corner_minimum] = match low <= high {
@@ -64,7 +64,7 @@ impl Statistics {
         }
     }
 
-    /// These statistics as those of the distances of an inverse consistency.
+    /// Summary of the distances of an inverse consistency, from their statistics.
     pub(crate) fn inverse_consistency(self) -> InverseConsistency {
         let Statistics { counted, sum, low, high, .. } = self;
         let largest_voxels = if low <= high { f64::from(high) } else { f64::NAN };

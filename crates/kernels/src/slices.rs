@@ -1,4 +1,4 @@
-//! Rules for the costs of the linear stage on slices, which are the same on every device.
+//! Rules for the costs of the linear stage of a registration on slices, which are the same on every device.
 
 use antsreg_core::AffineTransform;
 

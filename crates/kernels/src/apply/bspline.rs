@@ -1,4 +1,4 @@
-//! Cubic B-spline interpolation.
+//! Cubic B-spline interpolation of images.
 
 use super::resample::Sample;
 use crate::spline;
@@ -11,12 +11,12 @@ pub struct BSpline {
 }
 
 impl BSpline {
-    /// Computes the coefficients of the spline through all voxels.
+    /// Computes the coefficients of the spline through all voxels of an image.
     pub fn through(shape: [usize; 3], voxels: &[f32]) -> BSpline {
         BSpline { shape, coefficients: spline::coefficients(shape, voxels) }
     }
 
-    /// The value at a fractional voxel index that lies at most half a voxel outside.
+    /// The interpolated value at a fractional voxel index that lies at most half a voxel outside the image.
     #[inline]
     pub fn value(&self, index: [f64; 3]) -> f32 {
         spline::value(self.shape, &self.coefficients, index)
@@ -53,7 +53,7 @@ mod tests {
         }
     }
 
-    /// Index `k` into a signal that is mirrored repeatedly about its first and last samples.
+    /// Index within a signal of its sample `k`, if the signal is mirrored repeatedly about its first and last samples.
     fn mirror(k: i64, length: usize) -> usize {
         if length == 1 {
             return 0;

@@ -1,4 +1,4 @@
-//! The eight voxels around a fractional index.
+//! The eight voxels around a fractional voxel index.
 
 /// Whether an index belongs to an image by ITK's rule: −½ ≤ index < n − ½ on each axis. False for NaN.
 #[inline]
@@ -33,7 +33,7 @@ impl Cell {
         cell
     }
 
-    /// Positions of the eight neighbours, x fastest.
+    /// Positions in memory of the eight neighbours, x fastest.
     #[inline]
     pub fn corners(&self) -> [usize; 8] {
         let [x, y, z] = self.step;

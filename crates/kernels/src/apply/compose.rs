@@ -6,7 +6,8 @@ use rayon::prelude::*;
 
 use super::path::Path;
 
-/// The displacement field u on `onto` that equals the chain: x + u(x) = chain(x) at every voxel centre x.
+/// The displacement field u on the grid `onto` that equals a chain of transforms: x + u(x) = chain(x) at every voxel
+/// centre x.
 pub fn compose(onto: &Grid, chain: &TransformChain) -> DisplacementField {
     let path = Path::to(onto, chain, &AffineTransform::identity());
     let to_world = onto.voxel_to_world();

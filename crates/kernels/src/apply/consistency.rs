@@ -40,7 +40,7 @@ pub fn inverse_consistency(
             (count, sum, largest)
         })
         .collect();
-    // Rows are added in order, so the sum does not depend on the number of threads.
+    // The sums of rows are added in order, so that the result does not depend on the number of threads.
     let (voxels, sum, largest) =
         row_sums.iter().fold((0, 0.0, 0f64), |(n, sum, largest), row| (n + row.0, sum + row.1, largest.max(row.2)));
     let largest_voxels = if voxels > 0 { largest } else { f64::NAN };

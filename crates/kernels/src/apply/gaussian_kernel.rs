@@ -2,7 +2,7 @@
 
 use super::resample::Sample;
 
-/// The table of the error function covers ±RANGE; beyond, the function is ±1.
+/// The table of the error function covers arguments of ±RANGE; beyond, the function is ±1.
 const RANGE: f64 = 6.0;
 /// Entries of the table for each unit of its argument. Linear interpolation between entries has an error of at most erf''/8·PER_UNIT⁻² ≈ 3e-7.
 const PER_UNIT: f64 = 640.0;
@@ -35,7 +35,7 @@ impl GaussianWeights {
         self.erf[step] + (position - step as f64) * (self.erf[step + 1] - self.erf[step])
     }
 
-    /// The range of voxels along one axis that lie within the cutoff distance of `index`.
+    /// The range of voxels along one axis that lie within the cutoff distance of the fractional index `index`.
     #[inline]
     fn reach(&self, axis: usize, index: f64) -> std::ops::Range<usize> {
         // In the coordinate `cell`, voxel j extends from j to j + 1.

@@ -63,7 +63,7 @@ impl<T: Copy + PartialOrd + Send + Sync> Sample for Vote<'_, T> {
     fn at(&self, index: [f64; 3]) -> T {
         let cell = Cell::around(self.shape, index);
         let labels = cell.corners().map(|corner| self.voxels[corner]);
-        // At nearly all voxels the eight neighbours have the same label, so no votes are needed.
+        // At nearly all points the eight neighbours have the same label, so no weights need to be added.
         if labels[1..].iter().all(|label| *label == labels[0]) {
             return labels[0];
         }

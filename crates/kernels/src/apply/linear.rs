@@ -2,7 +2,7 @@
 
 use super::{cell::Cell, resample::Sample};
 
-/// Trilinear interpolation; ITK's `LinearInterpolateImageFunction`.
+/// Trilinear interpolation of an image; ITK's `LinearInterpolateImageFunction`.
 pub struct Linear<'a> {
     pub shape: [usize; 3],
     pub voxels: &'a [f32],

@@ -1,4 +1,4 @@
-//! Nearest-neighbour interpolation.
+//! Nearest-neighbour interpolation of images.
 
 use super::resample::Sample;
 
@@ -7,7 +7,7 @@ use super::resample::Sample;
 /// irregular pattern.
 const TIE: f64 = 1e-9;
 
-/// Nearest-neighbour interpolation; ITK's `NearestNeighborInterpolateImageFunction`.
+/// Nearest-neighbour interpolation of an image; ITK's `NearestNeighborInterpolateImageFunction`.
 pub struct Nearest<'a, T> {
     pub shape: [usize; 3],
     pub voxels: &'a [T],

@@ -11,7 +11,7 @@ const SAME_GRID_VOXELS: f64 = 1e-4;
 /// Number of points that one parallel task of [`apply_points`] maps.
 const POINTS_PER_TASK: usize = 4096;
 
-/// The map from an output voxel through a chain to a (fractional) voxel of the input.
+/// The map from a voxel of the output through a chain of transforms to a fractional voxel index of the input.
 pub struct Path<'a> {
     shape: [usize; 3],
     /// The map from output voxels to world points, merged with any affines that precede the first field of the chain.
@@ -57,7 +57,8 @@ impl<'a> Path<'a> {
         Path { shape: onto.shape, start, on_output, rest }
     }
 
-    /// Computes the input indices of the output row (·, j, k), whose number is `row` = k·ny + j.
+    /// Computes the fractional indices in the input for the row (·, j, k) of the output, whose number is `row` = k·ny +
+    /// j.
     pub fn row(&self, row: usize, indices: &mut [[f64; 3]]) {
         let [nx, ny, _] = self.shape;
         let (j, k) = ((row % ny) as f64, (row / ny) as f64);
@@ -121,7 +122,7 @@ mod tests {
         let points: Vec<_> = (0..onto.len()).map(|n| world(&onto, n)).collect();
         for chain in chains(&onto) {
             for (point, moved) in points.iter().zip(apply_points(&points, &chain)) {
-                // Tolerance: merging affines changes the order of the arithmetic.
+                // Tolerance: merging affine maps changes the order of the arithmetic, and so the rounding.
                 assert!((chain.apply(point) - moved).norm() < 1e-12);
             }
         }

@@ -23,20 +23,20 @@ use super::{
 pub enum Interpolation {
     /// Trilinear.
     Linear,
-    /// Nearest voxel; half-way between two voxels, the voxel with the higher index.
+    /// The value of the nearest voxel; half-way between two voxels, of the voxel with the higher index.
     Nearest,
-    /// Cubic B-spline through the voxels; may overshoot at edges.
+    /// Cubic B-spline through the voxels; near edges, values may exceed those of the voxels.
     BSpline,
     /// B-spline of any order through the voxels.
     BSplineOfOrder(SplineOrder),
-    /// Sinc of radius 3 with a window; may overshoot at edges.
+    /// Windowed sinc of radius 3; near edges, values may exceed those of the voxels.
     WindowedSinc(Window),
-    /// Gaussian mean, which also smooths.
+    /// Weighted mean of the voxels, with Gaussian weights; it also smooths.
     Gaussian {
         /// Standard deviation of the Gaussian along each axis of the moving image, mm; positive. ANTs' default is the
         /// spacing.
         sigma_mm: [f64; 3],
-        /// Cutoff of the Gaussian, standard deviations; positive. ANTs' default is 1.
+        /// Distance at which the Gaussian is cut off, in standard deviations; positive. ANTs' default is 1.
         alpha: f64,
     },
     /// For label maps: the value with the largest sum of trilinear weights among the eight neighbours.
@@ -46,7 +46,7 @@ pub enum Interpolation {
         /// Standard deviation of the Gaussian along each axis of the moving image, mm; positive. ANTs' default is the
         /// spacing.
         sigma_mm: [f64; 3],
-        /// Cutoff of the Gaussian, standard deviations; positive. ANTs' default is 4.
+        /// Distance at which the Gaussian is cut off, in standard deviations; positive. ANTs' default is 4.
         alpha: f64,
     },
 }
@@ -140,7 +140,7 @@ mod tests {
                         inside += 1;
                         tent_weights(shape, index).zip(&moving.voxels).map(|(w, v)| w * f64::from(*v)).sum()
                     });
-                    // Tolerance: values up to 1000 in single precision, with three roundings.
+                    // Tolerance: values of up to 1000 are in single precision, with three roundings.
                     assert!((expected - f64::from(*found)).abs() < 1e-3, "chain {n}: {found}, expected {expected}");
                 }
                 assert!(inside > 2, "chain {n} only reaches {inside} voxels of {shape:?}");

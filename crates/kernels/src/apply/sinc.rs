@@ -3,7 +3,7 @@
 
 use super::resample::Sample;
 
-/// The window function of a windowed sinc interpolation, of radius r.
+/// The window function by which the sinc of an interpolation is multiplied; r is its radius.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Window {
     /// The window cos(πx/2r).
@@ -18,7 +18,7 @@ pub enum Window {
     Blackman,
 }
 
-/// Number of voxels on each side that contribute, as in `antsApplyTransforms`.
+/// Number of voxels on each side of a point that have a weight, as in `antsApplyTransforms`.
 const RADIUS: usize = 3;
 const TAPS: usize = 2 * RADIUS;
 /// Number of steps within a voxel for which the weights are tabulated. Linear interpolation between them has an error
@@ -75,7 +75,8 @@ impl<'a> WindowedSinc<'a> {
         WindowedSinc { shape, voxels, table: sinc_table(window) }
     }
 
-    /// Index of the first voxel within the window along one axis, and the weights of the window's voxels.
+    /// Index of the first voxel within the window around a fractional index along one axis, and the weights of the
+    /// window's voxels.
     #[inline]
     fn weights(&self, index: f64) -> (isize, [f32; TAPS]) {
         let lower = index.floor();
@@ -179,7 +180,7 @@ mod tests {
         for (n, value) in moving.voxels.iter().enumerate() {
             assert_eq!(sampler.at([(n % 5) as f64, (n / 5 % 4) as f64, (n / 20) as f64]), *value);
         }
-        // An index that is below a voxel by a rounding error counts as that voxel.
+        // A fractional index that is below a whole number by a rounding error counts as that number.
         assert!((sampler.at([-1e-17, 1.0, 1.0]) - moving.voxels[25]).abs() < 1e-3);
     }
 }

@@ -1,15 +1,15 @@
-//! B-spline interpolation of any order.
+//! B-spline interpolation of any order for images.
 
 use rayon::prelude::*;
 
 use super::resample::Sample;
 
-/// Order of a B-spline, 0 to 5.
+/// The order of a B-spline, 0 to 5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SplineOrder(u8);
 
 impl SplineOrder {
-    /// The highest supported order.
+    /// The highest supported order of a B-spline.
     pub const HIGHEST: u8 = 5;
     /// The order of a cubic spline.
     pub const CUBIC: SplineOrder = SplineOrder(3);
@@ -19,7 +19,7 @@ impl SplineOrder {
         (order <= SplineOrder::HIGHEST).then_some(SplineOrder(order))
     }
 
-    /// Poles of the recursive prefilter (Unser, Aldroubi & Eden 1993).
+    /// Poles of the recursive prefilter for this order (Unser, Aldroubi & Eden 1993).
     fn poles(self) -> Vec<f64> {
         match self.0 {
             2 => vec![8f64.sqrt() - 3.0],
@@ -46,7 +46,7 @@ pub struct SplineOfOrder {
 }
 
 impl SplineOfOrder {
-    /// Computes the coefficients of the spline through all voxels.
+    /// Computes the coefficients of the spline through all voxels of an image.
     pub fn through(shape: [usize; 3], voxels: &[f32], order: SplineOrder) -> SplineOfOrder {
         let mut coefficients: Vec<f64> = voxels.iter().map(|value| f64::from(*value)).collect();
         let [nx, ny, nz] = shape;
@@ -59,7 +59,7 @@ impl SplineOfOrder {
         SplineOfOrder { shape, order: usize::from(order.0), coefficients }
     }
 
-    /// The voxels along an axis that contribute at `index`, mirrored into the axis, and their weights.
+    /// The voxels along an axis that contribute to the value at `index`, mirrored into the axis, and their weights.
     fn taps(&self, index: f64, length: usize) -> [(usize, f64); TAPS] {
         let first = if self.order % 2 == 1 { index.floor() } else { (index + 0.5).floor() } - (self.order / 2) as f64;
         std::array::from_fn(|tap| {
@@ -70,7 +70,7 @@ impl SplineOfOrder {
     }
 }
 
-/// Largest number of voxels along an axis that contribute to a value.
+/// Largest number of voxels along an axis that contribute to an interpolated value.
 const TAPS: usize = SplineOrder::HIGHEST as usize + 1;
 
 impl Sample for SplineOfOrder {
@@ -108,7 +108,7 @@ fn centred(order: usize, x: f64) -> f64 {
     sum / (1..=order).product::<usize>() as f64
 }
 
-/// Index `k` into a signal that is mirrored repeatedly about its first and last samples.
+/// Index within a signal of its sample `k`, if the signal is mirrored repeatedly about its first and last samples.
 fn mirror(k: i64, length: usize) -> usize {
     if length == 1 {
         return 0;
@@ -153,7 +153,7 @@ mod tests {
     use crate::apply::test_scenes::{chains, noise_volume, oblique_grid, slow_indices};
     use crate::apply::{Interpolation, resample};
 
-    /// The B-spline of an order by recursion from the box function.
+    /// The expected B-spline function of an order, by recursion from the box function.
     fn beta(order: usize, x: f64) -> f64 {
         let n = order as f64;
         match order {

@@ -13,7 +13,7 @@ const LEAST: f64 = 1e-12;
 /// Row and column in the tensor's matrix of each of the six components.
 const PLACES: [(usize, usize); 6] = [(0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2)];
 
-/// Reorients every vector, resampled through a chain, by the chain's local rotation.
+/// Reorients every vector of an image that was resampled through a chain, by the chain's local rotation.
 pub fn turn_vectors(components: [&mut Vec<f32>; 3], turns: &Turns) {
     let [x, y, z] = components;
     x.par_iter_mut().zip(y).zip(z).enumerate().for_each(|(voxel, ((x, y), z))| {
@@ -22,7 +22,8 @@ pub fn turn_vectors(components: [&mut Vec<f32>; 3], turns: &Turns) {
     });
 }
 
-/// Reorients every tensor, resampled through a chain, by the chain's local rotation; zero tensors stay zero.
+/// Reorients every tensor of an image that was resampled through a chain, by the chain's local rotation; zero tensors
+/// stay zero.
 pub fn turn_tensors(components: [&mut Vec<f32>; 6], turns: &Turns) {
     each(components, |voxel, tensor| if is_nothing(&tensor) { tensor } else { turns.tensor(voxel, tensor) });
 }
@@ -103,7 +104,7 @@ mod tests {
 
     #[test]
     fn turning_moves_the_axes() {
-        // The fixed axes are the moving axes after a quarter turn about z.
+        // In this test the axes of the fixed grid are those of the moving grid after a quarter turn about z.
         let turn = Rotation3::from_euler_angles(0.0, 0.0, -std::f64::consts::FRAC_PI_2).into_inner();
         let affine = Transform::Affine(AffineTransform { matrix: turn, translation: Vector3::new(3.0, 2.0, 1.0) });
         let (chain, onto) = (TransformChain::from(vec![affine]), Grid::axis_aligned([1, 1, 1], [1.0; 3]));

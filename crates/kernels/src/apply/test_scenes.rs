@@ -47,7 +47,7 @@ pub fn mild_affine() -> AffineTransform {
     }
 }
 
-/// Chains that cover all cases of [`Path`](super::path::Path), for an output on `onto`.
+/// Chains of transforms that cover all cases of [`Path`](super::path::Path), for an output with the grid `onto`.
 pub fn chains(onto: &Grid) -> Vec<TransformChain> {
     let affine = || Transform::Affine(mild_affine());
     let here = || Transform::Displacement(noise_field(onto.clone(), 3));

@@ -17,12 +17,12 @@ pub struct Turns<'a> {
     onto: &'a Grid,
     chain: &'a TransformChain,
     from: Matrix3<f64>,
-    /// The inverse derivatives of a chain of affine maps only, which are equal at all voxels.
+    /// The inverse derivative of each step, for a chain of affine maps only: they are equal at all voxels.
     everywhere: Option<Vec<Matrix3<f64>>>,
 }
 
 impl<'a> Turns<'a> {
-    /// Prepares the rotations for a moving grid with the direction matrix `from`.
+    /// Prepares the local rotations of a chain, for a moving grid with the direction matrix `from`.
     pub fn new(onto: &'a Grid, chain: &'a TransformChain, from: &Matrix3<f64>) -> Turns<'a> {
         let mut turns = Turns { onto, chain, from: *from, everywhere: None };
         turns.everywhere = chain.affine().map(|_| turns.inverses(0));
@@ -60,7 +60,7 @@ impl<'a> Turns<'a> {
         }
     }
 
-    /// The inverse derivative of each step; the identity if the derivative is singular.
+    /// The inverse derivative of each step of the chain; the identity if the derivative is singular.
     fn inverses(&self, voxel: usize) -> Vec<Matrix3<f64>> {
         let [nx, ny, _] = self.onto.shape;
         let index = Point3::new((voxel % nx) as f64, (voxel / nx % ny) as f64, (voxel / (nx * ny)) as f64);

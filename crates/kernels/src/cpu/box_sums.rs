@@ -5,7 +5,8 @@
 
 use super::blocks;
 
-/// Number of rows of a tile. With its margins, all planes of a tile stay in the second-level cache.
+/// Number of rows of a tile, in which box sums are computed together. With its margins, all planes of a tile stay in
+/// the second-level cache.
 const TILE: usize = 32;
 
 /// Buffers of the box sums that one thread needs for one slab of slices.

@@ -28,7 +28,7 @@ const LEAST_COUNT: f64 = 2.0;
 #[derive(Debug, Clone)]
 pub struct FixedBins {
     pub(super) shape: [usize; 3],
-    /// Number of bins.
+    /// Number of bins of the fixed image.
     pub(super) bins: usize,
     /// The bin of each fixed voxel.
     pub(super) bin: Vec<u16>,
@@ -49,7 +49,7 @@ pub(super) fn bin_fixed(
     let bins = bins.clamp(1, 1 << 16);
     let (low, high) = low_high;
     let scale = if high > low { bins as f32 / (high - low) } else { 0.0 };
-    // A float cast saturates, and NaN becomes 0, so only the upper end needs clamping.
+    // The cast from a float saturates, and NaN becomes bin 0, so only the upper end needs clamping.
     let bin = fixed.voxels.iter().map(|value| (((value - low) * scale) as usize).min(bins - 1) as u16).collect();
     let extents = weight.map(|weight| weight.voxels.chunks_exact(fixed.shape[0]).map(extent).collect());
     Ok(FixedBins { shape: fixed.shape, bins, bin, weight: weight.map(|weight| weight.voxels.to_vec()), extents })
@@ -122,7 +122,7 @@ fn cost<'a>(bins: usize, pieces: impl Iterator<Item = &'a Vec<Moments>>) -> f64 
     if total > 1e-9 * all[2] { (within / total).clamp(0.0, 1.0) } else { 1.0 }
 }
 
-/// The sum Σw(y − ȳ)², which is n times the variance, from Σw, Σwy and Σwy².
+/// The sum Σw(y − ȳ)², which is Σw times the variance of y, from Σw, Σwy and Σwy².
 fn deviation([n, y, yy]: &Moments) -> f64 {
     if *n > 0.0 { (yy - y * y / n).max(0.0) } else { 0.0 }
 }

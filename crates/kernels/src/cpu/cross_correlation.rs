@@ -14,7 +14,7 @@ use super::{slab, widest};
 use crate::{CcDerivative, CcParameters, CcScores};
 use window::{Sums, Terms};
 
-/// The buffers for [`Backend::cc_update`](crate::Backend::cc_update).
+/// The buffers that [`Backend::cc_update`](crate::Backend::cc_update) needs.
 #[derive(Debug)]
 pub struct CcWorkspace {
     /// Number of slices (along z) that a thread processes as one slab; `slabs` has the buffers of each slab.
@@ -48,7 +48,7 @@ impl CcWorkspace {
     }
 }
 
-/// The two images, their masks and gradients, row by row.
+/// The operands of the cross-correlation: both images, their masks and their gradients.
 struct Pair<'a> {
     shape: [usize; 3],
     fixed: &'a [f32],

@@ -10,11 +10,12 @@ use super::resample::Line;
 use super::{slab, widest};
 use crate::Error;
 
-/// Displacements in voxels; the three components of a voxel are adjacent, x fastest.
+/// A displacement field in main memory: displacements in voxels, with the three components of a voxel adjacent and x
+/// fastest.
 #[derive(Debug, Clone)]
 pub struct Field {
     pub(super) shape: [usize; 3],
-    /// Three floats per voxel, then [`PADDING`] zeros.
+    /// Three floats for each voxel, followed by [`PADDING`] zeros.
     components: Vec<f32>,
 }
 
@@ -66,7 +67,7 @@ pub(super) fn on_edge(at: [usize; 3], shape: [usize; 3]) -> bool {
     (0..3).any(|axis| shape[axis] > 1 && (at[axis] == 0 || at[axis] == shape[axis] - 1))
 }
 
-/// Interpolates a field at fractional voxel indices.
+/// Interpolates a displacement field at fractional voxel indices.
 #[derive(Clone, Copy)]
 pub(super) struct FieldSampler<'a> {
     components: &'a [f32],

@@ -19,7 +19,7 @@ impl Gradient {
         Gradient { shape, metric: spacing.map(|spacing| (finest / spacing).powi(2) as f32) }
     }
 
-    /// Writes the gradient components of row (j, k) to `slopes`.
+    /// Writes the image gradients at the voxels of row (j, k) to `slopes`, component by component.
     #[inline(always)]
     fn row(&self, image: &[f32], [j, k]: [usize; 2], slopes: &mut Slopes) {
         let [nx, ny, nz] = self.shape;
@@ -44,7 +44,7 @@ impl Gradient {
     }
 }
 
-/// The three components of a row's gradients.
+/// The three components of the image gradients at the voxels of a row.
 #[derive(Debug)]
 struct Slopes([Vec<f32>; 3]);
 
@@ -67,7 +67,7 @@ impl Factors {
         Factors { fixed: vec![0.0; nx], moving: vec![0.0; nx], slopes: Slopes::new(nx) }
     }
 
-    /// Writes both updates of row (j, k): the images' gradients times the factors.
+    /// Writes row (j, k) of both updates: the gradients of the images, multiplied by the factors.
     #[inline(always)]
     pub(super) fn write(
         &mut self,

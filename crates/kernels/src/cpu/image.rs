@@ -8,7 +8,7 @@ use wide::f32x4;
 use super::correlation_ratio::backdrop::Backdrop;
 use crate::Error;
 
-/// A scalar volume, x fastest.
+/// A scalar volume in main memory, x fastest.
 #[derive(Debug, Clone)]
 pub struct Image {
     pub(super) shape: [usize; 3],
@@ -76,7 +76,7 @@ impl<'a> Sampler<'a> {
         Sampler { voxels: &image.voxels, strides: strides(image.shape), cell: Cell::new(image.shape), outside }
     }
 
-    /// The trilinear value at a fractional voxel index.
+    /// The trilinear value of the image at a fractional voxel index.
     #[inline(always)]
     pub(super) fn linear(&self, point: [f32; 3]) -> f32 {
         if !self.cell.contains(point) {
@@ -116,7 +116,7 @@ pub(super) fn strides(shape: [usize; 3]) -> [usize; 3] {
 /// Finds the cell of eight voxels around a point. The first three lanes count; the fourth is 0 or has no meaning.
 #[derive(Clone, Copy)]
 pub(super) struct Cell {
-    /// Largest index along each axis.
+    /// Largest voxel index along each axis.
     top: f32x4,
     /// Largest index of the lower corner of a cell.
     last: f32x4,

@@ -1,4 +1,4 @@
-//! Inversion of a displacement field by fixed-point and Newton steps, each voxel on its own.
+//! Inversion of a displacement field by fixed-point and Newton steps, for each voxel on its own.
 
 use rayon::prelude::*;
 use wide::f32x4;

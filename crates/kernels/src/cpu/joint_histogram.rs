@@ -84,7 +84,7 @@ fn of_counts(counts: &[u64], moving_bins: usize) -> Entropies {
     }
 }
 
-/// The term n·ln n of an entropy.
+/// The term n·ln n of an entropy; 0 for n = 0.
 fn term(count: u64) -> f64 {
     let count = count as f64;
     if count > 0.0 { count * count.ln() } else { 0.0 }
@@ -186,7 +186,8 @@ impl<'a> Joint<'a> {
         }
     }
 
-    /// Adds the eight voxels around each sample of a block to the histogram.
+    /// Adds the values of the eight voxels around each sample of a block to the histogram, with their trilinear
+    /// weights.
     #[inline(always)]
     fn spread(&self, block: &Block, counts: &mut [u64]) {
         let top = (self.bins - 1) as f32;
@@ -212,13 +213,13 @@ impl<'a> Joint<'a> {
     }
 }
 
-/// Converts a weight of at most 1 to integer units.
+/// Converts a weight from 0 to 1 to an integer, in units of 1/[`UNIT`](JointParameters::UNIT).
 #[inline(always)]
 fn units(weight: f32) -> u32 {
     units_of(weight * JointParameters::UNIT as f32)
 }
 
-/// Rounds an amount to the nearest integer unit.
+/// Rounds an amount of units to the nearest integer.
 #[inline(always)]
 fn units_of(amount: f32) -> u32 {
     whole((amount + 0.5).floor())

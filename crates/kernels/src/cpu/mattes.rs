@@ -9,7 +9,7 @@ use super::slab;
 use crate::MiParameters;
 use crate::mattes::{Binning, UNIT};
 
-/// The buffers for [`Backend::mi_update`](crate::Backend::mi_update).
+/// The buffers that [`Backend::mi_update`](crate::Backend::mi_update) needs.
 #[derive(Debug)]
 pub struct MiWorkspace {
     pub(super) bins: usize,
@@ -28,7 +28,7 @@ impl MiWorkspace {
 
 /// Position of an image value on the axis of bins.
 struct Place {
-    /// The bin that contains the value.
+    /// The bin that contains the image value.
     bin: usize,
     /// Position within that bin, 0…1.
     t: f32,
@@ -74,7 +74,7 @@ impl Place {
     }
 }
 
-/// The two images and their masks.
+/// The operands of mutual information: both images and their masks.
 struct Pair<'a> {
     shape: [usize; 3],
     fixed: &'a [f32],

@@ -1,4 +1,4 @@
-//! Magnitudes and weighted sums of updates; fields rounded in other units.
+//! Norms and weighted sums of update fields, and rounding of fields in other units.
 
 use nalgebra::{Matrix3, Vector3};
 use rayon::prelude::*;

@@ -51,7 +51,7 @@ impl Marks {
         Marks { shape, bricks, marked: vec![false; bricks.iter().product()] }
     }
 
-    /// Marks the bricks that contain voxels within `margin` of a point along each axis.
+    /// Marks the bricks that contain voxels whose distance from a point along each axis is at most `margin`.
     fn around(&mut self, point: [f32; 3], margin: f32) {
         let [x, y, z] = std::array::from_fn(|axis| self.along(axis, point[axis], margin));
         for k in z {
@@ -260,7 +260,8 @@ fn spread(
     reached
 }
 
-/// Computes at single voxels what [`smooth_both_fields`](crate::Backend::smooth_both_fields) would give.
+/// Smooths a field at single voxels, with the same result as
+/// [`smooth_both_fields`](crate::Backend::smooth_both_fields).
 struct Smoothing {
     shape: [usize; 3],
     kernels: [Vec<f32>; 3],

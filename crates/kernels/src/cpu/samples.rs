@@ -26,7 +26,7 @@ pub(super) type Lanes = [[f32; LANES]; Cells::GROUPS];
 pub(super) struct Operands<'a> {
     /// Shape of the fixed image.
     pub shape: [usize; 3],
-    /// Weight of each fixed voxel; `None` if all are 1.
+    /// Weight of each fixed voxel; `None` if all weights are 1.
     pub fixed_weight: Option<&'a [f32]>,
     /// The part of each row of fixed voxels with positive weight, `start..end`; `None` for whole rows.
     pub extents: Option<&'a [[u32; 2]]>,
@@ -57,7 +57,7 @@ pub(super) struct Samples<'a> {
     values: Lanes,
 }
 
-/// A row of fixed voxels in the moving image, in single precision.
+/// A row of fixed voxels, mapped into the moving image, in single precision.
 struct SingleRow {
     base: [f32; 3],
     step: [f32; 3],
@@ -116,7 +116,7 @@ impl<'a> Samples<'a> {
         }
     }
 
-    /// Computes the weights of a block, and its values or the voxels around its samples.
+    /// Computes the weights of a block of samples, and their values or the voxels around them.
     #[inline(always)]
     fn fill<const INTERPOLATED: bool>(&mut self, row: &SingleRow, first: usize, count: usize, row_start: usize) {
         let Samples { operands, cells, weights, values, .. } = self;
@@ -170,7 +170,8 @@ fn cell(clamped: f32, n: usize) -> f32 {
     clamped.floor().min((n - 2) as f32)
 }
 
-/// Finds the cells of the samples `first..first + count` of a row, and their weights at the border.
+/// Finds the cells of the moving image around the samples `first..first + count` of a row, and the weights of these
+/// samples near its border.
 #[inline(always)]
 fn locate(row: &SingleRow, first: usize, count: usize, shape: [usize; 3], per_edge: [f32; 3], cells: &mut Cells) {
     let strides = [1, shape[0] as u32, (shape[0] * shape[1]) as u32];

@@ -19,7 +19,7 @@ pub(super) fn image(image: &Image, sigma_voxels: [f64; 3]) -> Image {
     out
 }
 
-/// Smooths a field in place; see [`Backend::smooth_both_fields`](crate::Backend::smooth_both_fields).
+/// Smooths a field in place, by the rules of [`Backend::smooth_both_fields`](crate::Backend::smooth_both_fields).
 pub(super) fn field(field: &mut Field, variance_voxels: f64, scratch: &mut Field) {
     if variance_voxels == 0.0 {
         return;
@@ -102,7 +102,7 @@ fn separable(voxels: &mut [f32], out: &mut [f32], width: usize, shape: [usize; 3
     });
 }
 
-/// Copies a row and repeats its first and last voxel (`width` floats) over the margins.
+/// Copies a row of voxels and repeats its first and last voxel (`width` floats each) over the margins.
 #[inline(always)]
 fn pad(row: &[f32], width: usize, margin: usize, padded: &mut [f32]) {
     let (before, rest) = padded.split_at_mut(margin);

@@ -24,9 +24,9 @@ enum Object {
     Surface(u64),
 }
 
-// SAFETY: the driver allows any thread to use its handles.
+// SAFETY: the driver allows any thread to use the handles of arrays, textures and surfaces.
 unsafe impl Send for Array {}
-// SAFETY: the driver allows any thread to use its handles.
+// SAFETY: the driver allows any thread to use the handles of arrays, textures and surfaces.
 unsafe impl Sync for Array {}
 
 /// How a texture is read between voxel centres.
@@ -60,7 +60,7 @@ impl Array {
         Ok(Array { handle, shape, objects: Vec::new(), device: device.clone() })
     }
 
-    /// Copies a volume into the array.
+    /// Copies a volume from a buffer on the device into the array.
     pub(super) fn fill(&mut self, voxels: &Buffer<f32>) -> Result<(), Error> {
         let [width, height, depth] = [self.shape[0] * size_of::<f32>(), self.shape[1], self.shape[2]];
         // The structure is not initialised by zeros, because its memory-type enum has no variant 0.
@@ -103,7 +103,7 @@ impl Array {
         resource
     }
 
-    /// A texture object of the array: voxel i is read at i + 0.5; outside, the border value continues.
+    /// A new texture object of the array: voxel i is read at i + 0.5; outside, the border value continues.
     pub(super) fn texture(&mut self, filter: Filter) -> Result<u64, Error> {
         let description = sys::CUDA_TEXTURE_DESC {
             addressMode: [sys::CUaddress_mode::CU_TR_ADDRESS_MODE_CLAMP; 3],
@@ -121,7 +121,7 @@ impl Array {
         Ok(object)
     }
 
-    /// A surface object of the array.
+    /// A new surface object of the array.
     pub(super) fn surface(&mut self) -> Result<u64, Error> {
         let mut object = 0;
         // SAFETY: the description is valid, and the array exists as long as the surface object, because both are
@@ -140,7 +140,7 @@ impl Drop for Array {
         if self.device.synchronize("drop 3D array").is_err() {
             return;
         }
-        // SAFETY: the driver made these handles, and no other value contains them.
+        // SAFETY: the driver made the handles of this array and its objects, and no other value contains them.
         unsafe {
             for object in &self.objects {
                 let _ = match object {
@@ -153,7 +153,8 @@ impl Drop for Array {
     }
 }
 
-/// An image in a 3D array, interpolated exactly or by the texture unit.
+/// The copy of an image in a 3D array, with a texture object for reading single voxels and one for interpolation by the
+/// texture unit.
 pub(super) struct Texture {
     array: Array,
     pub(super) exact: u64,

@@ -7,11 +7,11 @@ use super::launch::{Launch, Shape, arguments};
 use super::ratio_bricks::{Binning, FixedBricks};
 use crate::Error;
 
-/// Fixed voxels sorted by bin.
+/// Fixed voxels sorted by histogram bin, on the device.
 pub struct FixedBins {
     pub(super) shape: [usize; 3],
     pub(super) bins: usize,
-    /// Index of each counted voxel, bin after bin.
+    /// Index of each counted fixed voxel, sorted by bin.
     pub(super) sorted: Buffer<u32>,
     /// The weight of each counted voxel, in the order of `sorted`; `None` if voxels have no weights.
     pub(super) weights: Option<Buffer<f32>>,
@@ -19,9 +19,9 @@ pub struct FixedBins {
     pub(super) segments: Buffer<[u32; 2]>,
     /// The first segment of each bin, followed by the number of segments.
     pub(super) bin_segments: Buffer<u32>,
-    /// Number of segments.
+    /// Number of segments of all bins.
     pub(super) segment_count: usize,
-    /// Number of counted voxels.
+    /// Number of counted fixed voxels.
     pub(super) counted: usize,
     /// The bins of the fixed voxels in the order of bricks, if voxels have no weights.
     pub(super) bricks: Option<FixedBricks>,

@@ -133,7 +133,7 @@ impl<T: Plain> Buffer<T> {
         self.device.synchronize("download")
     }
 
-    /// A copy of the buffer on its own device's stream.
+    /// A copy of the buffer, made on the stream of the buffer's own device.
     pub(super) fn duplicate(&self) -> Result<Self, Error> {
         Self::copy_of(&self.device, self)
     }
@@ -156,7 +156,7 @@ impl<T: Plain> Buffer<T> {
         check("copy", result)
     }
 
-    /// Number of elements.
+    /// Number of elements of the buffer.
     pub fn len(&self) -> usize {
         self.len
     }

@@ -6,19 +6,19 @@ use std::io::Read;
 
 use crate::Error;
 
-/// The compute capability of the machine code: H100, H200.
+/// The compute capability of the chips for which machine code is embedded: H100 and H200.
 pub(super) const MACHINE: (u32, u32) = (9, 0);
 
 /// The compiled code of one source file in `cu/`, with the names of its kernels, which are loaded together.
 #[derive(Debug, Clone, Copy)]
 pub struct Code {
-    /// Name of the file in `cu/`, without extension.
+    /// Name of the source file in `cu/`, without extension.
     pub name: &'static str,
-    /// The complete PTX, UTF-8 text.
+    /// The PTX of all kernels of the file, as UTF-8 text.
     pub ptx: Embedded,
-    /// Machine code for compute capability 9.0.
+    /// The machine code of the file's kernels for compute capability 9.0.
     pub cubin: Embedded,
-    /// Names of the kernels that are looked up.
+    /// Names of the kernels that are loaded from the file.
     pub kernels: &'static [&'static str],
 }
 

@@ -22,7 +22,7 @@ impl Argument for Rule {}
 /// Number of surface points that a thread block processes, as in `cu/contrast.cu`.
 const RUN: usize = 2048;
 
-/// Device memory for a batch, reused from call to call.
+/// Device memory for a batch of transforms, reused from call to call.
 #[derive(Default)]
 pub(super) struct ContrastBuffers {
     maps: Option<Buffer<[f32; 12]>>,

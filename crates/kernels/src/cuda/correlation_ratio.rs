@@ -15,10 +15,10 @@ use super::sampled::Sampled;
 use super::samples::{MOST_TRANSFORMS, Moving, grown, uploaded};
 use crate::Error;
 
-/// Number of threads of the block that adds up one segment of a bin.
+/// Number of threads of a block, which adds up one segment of a bin.
 const THREADS: u32 = 128;
 
-/// Device memory for the sums of a batch, reused from call to call.
+/// Device memory for the sums of a batch of transforms, reused from call to call.
 #[derive(Default)]
 pub(super) struct BatchBuffers {
     maps: Option<Buffer<[f32; 12]>>,

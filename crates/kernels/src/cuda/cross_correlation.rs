@@ -14,12 +14,12 @@ use super::module::Kernel;
 use super::pending::Pending;
 use crate::{CcDerivative, CcParameters, CcScores, Error};
 
-/// The buffers for [`Backend::cc_update`](crate::Backend::cc_update), allocated when first needed.
+/// The buffers that [`Backend::cc_update`](crate::Backend::cc_update) needs, allocated when first needed.
 pub struct CcWorkspace {
     shape: [usize; 3],
     /// The five terms of the exact derivative for the window of each voxel, one plane each.
     terms: Option<Buffer<f32>>,
-    /// Textures and surfaces of the direct kernels, for radii that the tiled kernels do not support.
+    /// Textures and surfaces of the kernels of `direct.rs`, for radii that the tiled kernels do not support.
     direct: Option<DirectCc>,
 }
 
@@ -30,12 +30,12 @@ pub struct CcPending {
 }
 
 impl CcPending {
-    /// Memory for the sums, which a kernel writes to [`target`](CcPending::target).
+    /// Takes memory for the sums, which a kernel writes to [`target`](CcPending::target).
     pub(super) fn new(device: &Arc<Device>) -> Result<CcPending, Error> {
         Ok(CcPending { sums: Pending::new(device)? })
     }
 
-    /// Address where a kernel writes the sums.
+    /// Address on the device where a kernel writes the sums.
     pub(super) fn target(&mut self) -> u64 {
         self.sums.target()
     }

@@ -14,24 +14,24 @@ use super::profile::Profile;
 use super::staging::Staging;
 use crate::Error;
 
-/// A device of this machine.
+/// A CUDA device of this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceInfo {
     /// Number of the device, as for [`Cuda::open`](super::Cuda::open).
     pub index: usize,
-    /// Name given by the vendor.
+    /// Name of the device, given by the vendor.
     pub name: String,
-    /// Compute capability: 7.0 is Volta.
+    /// Compute capability of the device; 7.0 is Volta.
     pub capability: (u32, u32),
-    /// Bytes of memory.
+    /// Size of the device's memory, bytes.
     pub memory: u64,
-    /// Number of multiprocessors.
+    /// Number of multiprocessors of the device.
     pub multiprocessors: u32,
     /// The newest CUDA version that the driver supports, such as 12.4.
     pub driver: (u32, u32),
 }
 
-/// Memory of a device, bytes.
+/// State of a device's memory, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Memory {
     /// Free memory.
@@ -116,7 +116,7 @@ impl Drop for KeptContext {
     }
 }
 
-/// Starts the driver and counts the devices.
+/// Starts the CUDA driver and counts the devices.
 fn count() -> Result<usize, Error> {
     antsreg_cuda_driver::load().map_err(|reason| Error::NoDriver { reason })?;
     // The driver is called directly, because cust loses error codes that it does not know, such as 803 (driver and
@@ -222,7 +222,7 @@ impl Device {
         (found == sys::CUresult::CUDA_SUCCESS).then_some(pool)
     }
 
-    /// Bytes that the pool has reserved and that are not in use; 0 if the driver does not report this.
+    /// Bytes that the device's memory pool has reserved and that are not in use; 0 if the driver does not report this.
     fn kept(&self) -> u64 {
         use sys::CUmemPool_attribute::{CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, CU_MEMPOOL_ATTR_USED_MEM_CURRENT};
         let Some(pool) = self.pool() else { return 0 };
@@ -236,7 +236,7 @@ impl Device {
         reserved.zip(used).map_or(0, |(reserved, used)| reserved.saturating_sub(used))
     }
 
-    /// Gives the unused memory of the pool back to the system.
+    /// Gives the unused memory of the device's memory pool back to the system.
     pub(super) fn release_kept_memory(&self) -> Result<(), Error> {
         self.synchronize("release memory")?;
         match self.pool() {
@@ -302,7 +302,7 @@ fn keep_freed_memory(device: sys::CUdevice) -> bool {
     }
 }
 
-/// Converts the driver's return code to a result.
+/// Converts a return code of the driver to a result.
 pub(super) fn check(operation: &'static str, result: sys::CUresult) -> Result<(), Error> {
     match result {
         sys::CUresult::CUDA_SUCCESS => Ok(()),

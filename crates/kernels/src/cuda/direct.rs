@@ -28,7 +28,7 @@ impl Argument for Surfaces {}
 const BLOCK: [u32; 3] = [8, 8, 1];
 
 impl Cuda {
-    /// Makes the surfaces for images of this shape.
+    /// Allocates the surfaces for images of this shape.
     pub fn direct_cc(&self, shape: [usize; 3]) -> Result<DirectCc, Error> {
         let mut arrays = Vec::new();
         let mut surfaces = [0; 5];

@@ -40,7 +40,7 @@ impl Module {
         Ok(Module { kernels, _loaded: loaded })
     }
 
-    /// The kernel of this name; `None` if the module's list does not contain the name.
+    /// The kernel with this name; `None` if the module's list does not contain the name.
     pub fn kernel(&self, name: &str) -> Option<&Kernel> {
         self.kernels.iter().find(|kernel| kernel.name == name)
     }
@@ -57,7 +57,7 @@ pub struct Grid {
     pub shared: u32,
 }
 
-/// Measures the time between two points in the work of a device's stream.
+/// Measures the time that the device needs between two points in the work of its stream.
 pub struct Timer<'a> {
     cuda: &'a Cuda,
     start: Event,

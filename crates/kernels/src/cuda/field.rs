@@ -53,7 +53,7 @@ pub(super) fn planes(
     Ok(planes)
 }
 
-/// Sets the padding behind each plane to zero: kernels may read it with weight zero.
+/// Sets the padding behind each plane of the field to zero. Kernels may read it, with weight zero.
 fn clear_behind_planes(planes: &mut Buffer<f32>, shape: [usize; 3], count: usize) -> Result<(), Error> {
     let voxels: usize = shape.iter().product();
     (0..count).try_for_each(|n| planes.clear(n * plane(shape) + voxels..(n + 1) * plane(shape)))
@@ -69,7 +69,7 @@ impl Field {
         Arc::ptr_eq(&self.components, &other.components) && self.number + 1 == other.number
     }
 
-    /// Number of voxels.
+    /// Number of voxels of the field.
     pub(super) fn len(&self) -> usize {
         self.shape.iter().product()
     }

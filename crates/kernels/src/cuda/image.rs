@@ -54,7 +54,7 @@ impl Image {
         &self.voxels
     }
 
-    /// Number of voxels.
+    /// Number of voxels of the image.
     pub(super) fn len(&self) -> usize {
         self.shape.iter().product()
     }

@@ -1,4 +1,4 @@
-//! Quantiles, clipping and rescaling of intensities.
+//! Quantiles, clipping and rescaling of an image's intensities.
 
 use antsreg_core::intensity::{HALVES, Quantiles, quantiles_by};
 
@@ -8,7 +8,7 @@ use super::image::Image;
 use super::launch::{Launch, arguments};
 use crate::Error;
 
-/// Number of threads of a block.
+/// Number of threads of a block in these kernels.
 const THREADS: u32 = 256;
 
 impl Cuda {

@@ -23,7 +23,7 @@ struct Joint {
 }
 impl Argument for Joint {}
 
-/// Number of threads of the block that fills one row of the joint histogram.
+/// Number of threads of a block, which fills one row of a joint histogram.
 const THREADS: u32 = 128;
 
 /// Shared memory for the copies of a histogram row, bytes: enough for one copy per lane of a warp up to 128 bins, and
@@ -34,7 +34,7 @@ const ROW_BYTES: usize = 16 << 10;
 /// parts.
 const BATCH_BYTES: usize = 32 << 20;
 
-/// Device memory of a batch, reused from call to call.
+/// Device memory for a batch of transforms, reused from call to call.
 #[derive(Default)]
 pub(super) struct JointBuffers {
     maps: Option<Buffer<[f32; 12]>>,
@@ -47,7 +47,7 @@ pub(super) struct JointBuffers {
 
 impl Joint {
     fn new(parameters: &JointParameters) -> Joint {
-        // At most one copy of the row for each lane of a warp.
+        // A histogram row has at most one copy for each lane of a warp.
         let copies = (ROW_BYTES / (size_of::<u32>() * parameters.bins)).clamp(1, 32);
         Joint {
             low: parameters.low_high.0,

@@ -1,4 +1,4 @@
-//! The kernels of each source file, and when their modules are loaded.
+//! The kernels of each CUDA source file, and when their modules are loaded.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -8,7 +8,7 @@ use super::device::Device;
 use super::module::{Alone, Kernel, Loaded, once};
 use crate::{CcParameters, Error};
 
-/// Declares a struct of the kernels of one source file, which are loaded together.
+/// Declares a struct that contains the kernels of one CUDA source file, which are loaded together.
 macro_rules! module {
     ($type:ident, $file:literal, [$($kernel:ident),+ $(,)?]) => {
         pub(super) struct $type {

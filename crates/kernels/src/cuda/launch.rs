@@ -25,12 +25,12 @@ impl<'a> Launch<'a> {
     /// Number of threads of a block along each axis for kernels that call `voxel()` of `cu/volume.cuh`.
     const VOXEL_BLOCK: [u32; 3] = [32, 4, 2];
 
-    /// A launch of `blocks` blocks of `threads` threads.
+    /// Prepares a launch of `blocks` blocks of `threads` threads.
     pub(super) fn of_blocks(kernel: &'a Kernel, blocks: u32, threads: u32, bytes: u64) -> Launch<'a> {
         Launch { kernel, grid: [blocks, 1, 1], block: [threads, 1, 1], shared: 0, bytes }
     }
 
-    /// A launch of one thread per element; the last block may have threads beyond the last element.
+    /// Prepares a launch of one thread per element; the last block may have threads beyond the last element.
     pub(super) fn over_elements(kernel: &'a Kernel, count: usize, threads: u32, bytes: u64) -> Launch<'a> {
         Launch::of_blocks(kernel, count.div_ceil(threads as usize) as u32, threads, bytes)
     }
@@ -140,7 +140,7 @@ pub(super) fn elements(map: &AffineTransform) -> [f64; 12] {
 /// A value that is passed unchanged to a kernel: a number, an address, or a `#[repr(C)]` struct of these with the
 /// layout of the kernel's parameter.
 pub trait Argument {
-    /// Address of the value on the host. The driver copies the value at launch.
+    /// Address of the argument's value on the host. The driver copies the value when the kernel is launched.
     fn address(&self) -> *mut c_void {
         std::ptr::from_ref(self).cast_mut().cast()
     }

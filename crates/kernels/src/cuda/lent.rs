@@ -17,7 +17,7 @@ use crate::{Error, Lent, Place};
 /// A buffer lent to other libraries, which may still be reading from the buffer when this value is dropped.
 struct Shared<T: Plain> {
     device: Arc<Device>,
-    /// The buffer; `None` only while this value is dropped.
+    /// The buffer that is lent; `None` only while this value is dropped.
     memory: Option<Buffer<T>>,
 }
 

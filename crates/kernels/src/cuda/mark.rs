@@ -1,4 +1,4 @@
-//! A point in the work of a stream, for which the host can wait.
+//! A mark in the work of a stream, for which the host can wait.
 
 use cust::stream::Stream;
 use cust::sys;
@@ -11,13 +11,13 @@ pub(super) struct Mark {
     event: sys::CUevent,
 }
 
-// SAFETY: the driver allows any thread to use this handle.
+// SAFETY: the driver allows any thread to use the handle of an event.
 unsafe impl Send for Mark {}
-// SAFETY: the driver allows any thread to use this handle.
+// SAFETY: the driver allows any thread to use the handle of an event.
 unsafe impl Sync for Mark {}
 
 impl Mark {
-    /// A new event. The device's context must be current.
+    /// Makes a new event. The device's context must be current.
     pub(super) fn new() -> Result<Mark, Error> {
         let mut event = std::ptr::null_mut();
         let flags = sys::CUevent_flags::CU_EVENT_DISABLE_TIMING as u32;
@@ -32,7 +32,7 @@ impl Mark {
         check("event", unsafe { sys::cuEventRecord(self.event, stream.as_inner()) })
     }
 
-    /// Waits until all work before the mark is done.
+    /// Waits until the stream has done all work before the mark.
     pub(super) fn wait(&self, operation: &'static str) -> Result<(), Error> {
         // SAFETY: the event exists as long as `self`.
         check(operation, unsafe { sys::cuEventSynchronize(self.event) })

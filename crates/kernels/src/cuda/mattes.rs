@@ -11,7 +11,7 @@ use crate::{Error, MiParameters};
 
 impl Argument for Binning {}
 
-/// The buffers for [`Backend::mi_update`](crate::Backend::mi_update).
+/// The buffers that [`Backend::mi_update`](crate::Backend::mi_update) needs.
 pub struct MiWorkspace {
     bins: usize,
     /// The joint histogram for the moving image's update, then the one for the fixed image's update.
@@ -20,7 +20,7 @@ pub struct MiWorkspace {
     logarithms: Buffer<f32>,
 }
 
-/// Shared memory that every device offers to a block, bytes.
+/// Shared memory that a block can have on every device, bytes.
 const SHARED_BYTES: usize = 48 << 10;
 
 /// Number of threads of a block that counts voxels in the histograms.

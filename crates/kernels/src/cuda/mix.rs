@@ -1,4 +1,4 @@
-//! Magnitudes and weighted sums of updates.
+//! Norms and weighted sums of update fields.
 
 use super::Cuda;
 use super::field::Field;

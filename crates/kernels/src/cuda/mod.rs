@@ -68,12 +68,12 @@ use kernels::Kernels;
 pub struct Cuda {
     kernels: Arc<Kernels>,
     scratch: Mutex<Scratch>,
-    /// Whether the correlation ratio samples through the texture unit's filter.
+    /// Whether the correlation ratio interpolates the moving image by the texture unit's filter.
     filtered: AtomicBool,
     device: Arc<Device>,
 }
 
-/// Memory for partial sums and results of reductions. One operation at a time uses it.
+/// Device memory for partial sums and results of kernels. Only one operation at a time uses it.
 struct Scratch {
     /// Partial sums: up to three numbers for each block of the largest launch so far.
     partial: Buffer<f64>,
@@ -85,11 +85,11 @@ struct Scratch {
     scales: Buffer<f32>,
     /// Buffers of the correlation ratio for batches of transforms.
     batch: correlation_ratio::BatchBuffers,
-    /// Buffers of joint histograms.
+    /// Buffers of joint histograms for batches of transforms.
     joint: joint_histogram::JointBuffers,
-    /// Buffers of moments.
+    /// Buffers of the moments for batches of transforms.
     moments: moments::MomentBuffers,
-    /// Buffers of the contrast across a surface.
+    /// Buffers of the contrast across a surface for batches of transforms.
     contrast: contrast::ContrastBuffers,
 }
 
@@ -98,7 +98,7 @@ impl Cuda {
     /// centre, without masks.
     pub const MOST_CC_RADIUS: usize = crate::CcParameters::MOST_TILED_RADIUS;
 
-    /// All devices of this machine.
+    /// Lists all CUDA devices of this machine.
     ///
     /// # Errors
     /// There is no CUDA driver, or it fails.
@@ -140,7 +140,7 @@ impl Cuda {
         &self.device.info
     }
 
-    /// Current free and total memory of the device.
+    /// Free and total memory of the device at this moment.
     pub fn memory(&self) -> Result<Memory, Error> {
         self.device.memory()
     }

@@ -1,4 +1,4 @@
-//! Modules: kernels that are compiled together. All names are looked up when a module is loaded.
+//! Modules: kernels that the driver loads together. All kernels of a module are looked up by name when it is loaded.
 
 use std::sync::{Arc, OnceLock};
 
@@ -27,7 +27,8 @@ impl Kernel {
         self.function
     }
 
-    /// Number of blocks of this kernel with so many `threads` (whole warps) that fit on a multiprocessor, at least one.
+    /// Number of this kernel's blocks, of `threads` threads each (whole warps), that fit on a multiprocessor; at least
+    /// one.
     pub(super) fn resident_blocks(&self, threads: u32) -> Result<usize, Error> {
         let known = self.resident.get(threads as usize / 32);
         if let Some(blocks) = known.and_then(OnceLock::get) {

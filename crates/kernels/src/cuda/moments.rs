@@ -26,7 +26,7 @@ impl Argument for Ranges {}
 const BRICK: usize = 8;
 const RUN: usize = 4096;
 
-/// Device memory of a batch, reused from call to call.
+/// Device memory for a batch of transforms, reused from call to call.
 #[derive(Default)]
 pub(super) struct MomentBuffers {
     maps: Option<Buffer<[f32; 12]>>,

@@ -10,7 +10,7 @@ use super::device::{Device, check};
 use super::mark::Mark;
 use crate::Error;
 
-/// Three numbers in page-locked memory, which kernels can address.
+/// Three sums in page-locked memory, to which a kernel writes them.
 pub(super) struct Pending {
     sums: *mut [f64; 3],
     /// Mark in the stream behind the kernel that writes the sums; `None` before the first launch of a kernel.
@@ -31,7 +31,7 @@ impl Pending {
         Ok(Pending { sums, written, device: device.clone() })
     }
 
-    /// Address where a kernel writes the sums. Host and device use the same addresses.
+    /// Address where a kernel writes the sums. Host and device use the same address for page-locked memory.
     pub(super) fn target(&mut self) -> u64 {
         self.sums as u64
     }

@@ -10,18 +10,18 @@ use super::buffer::Buffer;
 use super::device::{Device, driver_error};
 use crate::Error;
 
-/// Times and counts of all launches of one kernel.
+/// Times and number of all launches of one kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KernelTime {
     /// Name of the kernel.
     pub name: &'static str,
-    /// Number of launches.
+    /// Number of launches of the kernel.
     pub launches: usize,
-    /// Total time on the device, seconds.
+    /// Total time of all launches on the device, seconds.
     pub seconds: f64,
     /// Time of the shortest launch, seconds.
     pub fastest: f64,
-    /// Median time of a launch, seconds.
+    /// Median time of the launches, seconds.
     pub median: f64,
     /// Smallest number of bytes that all launches of the kernel together read and write.
     pub bytes: u64,

@@ -57,12 +57,12 @@ struct Operands {
 }
 impl Argument for Operands {}
 
-/// The bins of the fixed voxels, brick by brick.
+/// The bins of a fixed image's voxels, brick by brick.
 pub(super) struct FixedBricks {
     placed: Buffer<u16>,
-    /// Number of voxels of each bin.
+    /// Number of fixed voxels of each bin.
     in_bin: Buffer<u32>,
-    /// The bin with the most voxels.
+    /// The bin with the most fixed voxels.
     hot: usize,
 }
 
@@ -78,8 +78,8 @@ fn count(shape: [usize; 3], of: [usize; 3]) -> [usize; 3] {
     std::array::from_fn(|axis| shape[axis].div_ceil(of[axis]))
 }
 
-/// Number of blocks for each transform: enough to fill the device, and so many that no block has more than
-/// `MOST_BRICKS` bricks; at most the number of runs.
+/// Number of blocks for each transform: enough to fill the device, and enough that no block has more than `MOST_BRICKS`
+/// bricks; at most the number of runs.
 fn blocks(bricks: usize, transforms: usize, resident: usize) -> usize {
     let runs = bricks.div_ceil(RUN);
     (WAVES * resident).div_ceil(transforms).min(runs).max(runs.div_ceil(MOST_BRICKS / RUN))

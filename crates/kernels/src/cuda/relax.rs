@@ -25,7 +25,7 @@ pub struct Relaxation {
     /// Share of the smoothed field at each voxel, or a mark; zero between the corrections of the two fields.
     weights: Buffer<f32>,
     list: Buffer<u32>,
-    /// For the correction of each field in each round: number of voxels beyond the limits, and number of listed voxels.
+    /// For the correction of each field in a round: number of voxels beyond the limits, and number of listed voxels.
     counts: Buffer<u32>,
 }
 

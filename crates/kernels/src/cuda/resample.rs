@@ -1,4 +1,4 @@
-//! Resampling of images: through an affine map, and through a field followed by an affine map.
+//! Resampling of images through an affine map, or through a displacement field followed by an affine map.
 
 use antsreg_core::AffineTransform;
 

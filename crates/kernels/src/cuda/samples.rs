@@ -47,7 +47,7 @@ impl Moving {
         })
     }
 
-    /// Returns these operands with the moving image as a texture, which the texture unit interpolates.
+    /// Returns these operands with another texture of the moving image, which the texture unit interpolates.
     pub(super) fn filtered(self, cuda: &Cuda, moving: &Image) -> Result<Moving, Error> {
         Ok(Moving { image: moving.texture(&cuda.device)?.filtered, ..self })
     }

@@ -51,7 +51,7 @@ impl Plan {
     }
 }
 
-/// The operand of smoothing: `count` volumes of floats of one shape, in sequence in memory.
+/// The operand of smoothing: `count` scalar volumes of one shape, which follow each other in memory.
 #[derive(Clone, Copy)]
 struct Planes {
     shape: [usize; 3],
@@ -64,7 +64,7 @@ impl Planes {
     }
 }
 
-/// Prepares a launch of one thread per voxel of all planes.
+/// Prepares a launch of one thread for each voxel of all planes of the operand.
 fn over_planes(kernel: &Kernel, planes: Planes, bytes: u64) -> Launch<'_> {
     let mut launch = Launch::over_voxels(kernel, planes.shape, bytes);
     launch.grid[2] *= planes.count;

@@ -17,7 +17,7 @@ const LINES: u32 = 64;
 
 /// Lines of voxels through a volume along y or z, as the kernel `spline_lines` of `cu/spline.cu` processes them.
 struct Lines {
-    /// Number of lines.
+    /// Number of lines of the volume along the axis.
     count: usize,
     /// Number of lines of a group, which begin next to each other in memory, and distance between the starts of two
     /// groups, in elements.

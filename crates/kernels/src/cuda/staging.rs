@@ -24,7 +24,7 @@ const LANES: usize = 8;
 /// are enough; with more, six workers on two devices that start together would wait for each other.
 const SENDING: usize = 3;
 
-/// Page-locked memory, allocated when the device is opened and freed with the device's context.
+/// Page-locked memory for transfers, allocated when the device is opened and freed with the device's context.
 pub(super) struct Staging {
     lanes: Mutex<Vec<Lane>>,
 }
@@ -33,7 +33,7 @@ pub(super) struct Staging {
 struct Lane {
     /// Address of page-locked memory for one piece of a volume.
     memory: *mut u8,
-    /// Mark after the last copy from or to this memory.
+    /// Mark after the last copy from or to the lane's memory.
     arrived: Mark,
 }
 
@@ -138,7 +138,7 @@ impl Staging {
     }
 }
 
-/// Asks the system for huge pages, which reduce the number of page faults.
+/// Asks the system to use huge pages for this memory, which reduces the number of page faults.
 fn advise_huge_pages(memory: &mut [MaybeUninit<u8>]) {
     #[cfg(target_os = "linux")]
     {

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::rows::Row;
 use crate::cpu::image::Image;
 
-/// Number of cells along each edge of a block.
+/// Number of cells along each edge of a block of the table.
 const BLOCK: usize = 8;
 
 /// The parts of an image that have only one value, the value of its first voxel.

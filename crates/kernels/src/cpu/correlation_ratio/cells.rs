@@ -27,7 +27,7 @@ pub(in crate::cpu) struct Cells {
     pub fraction: [[[f32; LANES]; Cells::GROUPS]; 3],
     /// Weight of each sample near the border of the moving image: the product of the ramps over the axes.
     pub edge_weight: [[f32; LANES]; Cells::GROUPS],
-    /// The eight voxels around each sample: four pairs of neighbours along x.
+    /// The values of the eight voxels around each sample: four pairs of neighbours along x.
     pub pairs: [[[[f32; 2]; LANES]; 4]; Cells::GROUPS],
 }
 

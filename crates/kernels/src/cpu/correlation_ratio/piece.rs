@@ -27,7 +27,7 @@ pub(super) struct Piece<'a> {
     scratch: Scratch,
 }
 
-/// Buffers for the values and weights of one block of samples.
+/// Buffers for the moving values and the weights of one block of samples.
 struct Scratch {
     cells: Cells,
     values: [[f32; LANES]; Cells::GROUPS],

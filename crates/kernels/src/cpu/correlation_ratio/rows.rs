@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use nalgebra::Vector3;
 
-/// A row of fixed voxels in the moving image: voxel x is mapped to `start + x·step` (voxel indices).
+/// A row of fixed voxels, mapped into the moving image: voxel x of the row has the position `start + x·step`, in voxel
+/// indices of the moving image.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::cpu) struct Row {
     pub start: Vector3<f64>,

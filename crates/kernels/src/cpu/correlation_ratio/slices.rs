@@ -1,16 +1,16 @@
-//! Slices: a slice is stacked twice to a volume with a depth of two voxels, which is then sampled like any other
-//! volume.
+//! Correlation ratio of slices: a slice is stacked twice to a volume with a depth of two voxels, which is then sampled
+//! like any other volume.
 
 use antsreg_core::AffineTransform;
 
 use crate::cpu::image::Image;
 use crate::slices::{is_slice, within_slice};
 
-/// Moving image and maps for slices.
+/// Moving image and maps for the correlation ratio of slices.
 pub(in crate::cpu) struct Slices {
-    /// The moving slice, stacked twice.
+    /// The moving slice, stacked twice to a volume.
     pub moving: Image,
-    /// The weight of the moving slice, stacked twice.
+    /// The weights of the moving slice, stacked twice to a volume.
     pub weight: Option<Image>,
     /// The maps from the fixed slice. A map that leaves the plane of the moving slice is replaced by a map outside the
     /// volume.

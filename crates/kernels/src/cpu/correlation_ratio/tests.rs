@@ -19,7 +19,7 @@ struct Pair {
     moving_weight: Vec<f32>,
 }
 
-/// A hash with uncorrelated bits (splitmix64).
+/// Pseudo-random bits from a number by the hash function splitmix64.
 fn hash(seed: u64) -> u64 {
     let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -17,7 +17,8 @@ pub(super) struct Terms {
     pub(super) on_fixed: f32x8,
     pub(super) on_moving: f32x8,
     pub(super) value: f32x8,
-    /// The weight AB/((A+n)(B+n)): the share of the window's variance that is not noise.
+    /// The weight AB/((A+n)(B+n)), where n is the part of A and B that is expected from noise: the share of the
+    /// window's variance that is not noise.
     pub(super) weight: f32x8,
 }
 
