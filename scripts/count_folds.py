@@ -85,7 +85,7 @@ def count(path: Path, mask: np.ndarray | None) -> int:
     for z in range(moved.shape[2]):
         here = [[side[:, :, z] for side in axis] for axis in sides]
         for a, b, c in itertools.product(*here):
-            # NaN becomes −∞, so that it counts as a fold.
+            # A determinant that is NaN becomes −∞, so that it is counted as a fold.
             found = np.nan_to_num(determinant(a, b, c) / voxel, nan=-np.inf)
             smallest[:, :, z] = np.minimum(smallest[:, :, z], found)
         central[:, :, z] = determinant(*((low + high) / 2 for low, high in here)) / voxel

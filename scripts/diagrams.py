@@ -63,7 +63,7 @@ def box(ax, x: float, y: float, text: str, colour: str = INK, width: float = 2.2
 
 
 def arrow(ax, start: tuple[float, float], end: tuple[float, float], colour: str = GREY) -> None:  # noqa: ANN001
-    """An arrow."""
+    """Draw an arrow between two points."""
     ax.annotate("", end, start, arrowprops={"arrowstyle": "->", "color": colour, "lw": 1.2, "shrinkA": 0, "shrinkB": 0})
 
 

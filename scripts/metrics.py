@@ -134,7 +134,7 @@ class Bench:
 
 
 def row(*cells: object) -> list[str]:
-    """A row of a table."""
+    """Format cells as a row of a table."""
     return [str(cell) for cell in cells]
 
 

@@ -29,10 +29,10 @@ ENVIRONMENT = environment.folder(REQUIREMENTS)
 #: Files in which phrases are looked for.
 PHRASES_IN = [
     *("*.rs", "*.cu", "*.cuh", "*.md", "*.py", "*.sh", "*.toml", "*.yaml", "**/Snakefile"),
-    # The first two files quote such phrases. Documents in docs/history are not changed.
+    # CONTRIBUTING.md and this script quote banned phrases. Documents in docs/history are not changed.
     *(":!scripts/prose_check.py", ":!CONTRIBUTING.md", ":!docs/history"),
 ]
-#: Documents in docs/history are not changed.
+#: Files whose sentences are checked. Documents in docs/history are not changed any more.
 SENTENCES_IN = ["*.md", ":!docs/history"]
 
 SUBJECT = re.compile(r"[a-z][a-z0-9_-]*(, [a-z][a-z0-9_-]*)*: [a-z`0-9].*[^.]")
@@ -52,7 +52,7 @@ def main() -> int:
 
 
 def install() -> None:
-    """Install the pinned tools, unless they are installed already."""
+    """Install the pinned tools, unless they are already installed."""
     environment.make(REQUIREMENTS)
     lock = TOOLS / "package-lock.json"
     installed = ENVIRONMENT / lock.name
@@ -74,7 +74,7 @@ def install() -> None:
 
 
 def tool(name: str) -> Path:
-    """The path of a tool of the environment."""
+    """The path of a program in the virtual environment."""
     return ENVIRONMENT / "bin" / name
 
 
@@ -84,7 +84,7 @@ def with_tools() -> dict[str, str]:
 
 
 def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run a tool at the root of the repository."""
+    """Run a program at the root of the repository."""
     return subprocess.run(
         words, cwd=REPOSITORY, capture_output=True, text=True, errors="replace", env=with_tools(), check=False
     )
@@ -106,13 +106,13 @@ def tracked(patterns: list[str]) -> list[str]:
 
 
 def spelling() -> bool:
-    """Whether typos finds a spelling mistake."""
+    """Run typos. Returns whether it finds a spelling mistake."""
     done = run(tool("typos"), "--format", "brief")
     return report("spelling", done, done.returncode == 0)
 
 
 def sentences() -> bool:
-    """Whether a sentence of a document is too long."""
+    """Run textlint. Returns whether a sentence of a document is too long."""
     textlint = ENVIRONMENT / "node_modules" / ".bin" / "textlint"
     rules = ["--config", TOOLS / "textlintrc.json", "--rules-base-directory", ENVIRONMENT / "node_modules"]
     done = run(textlint, *rules, "--format", "unix", *tracked(SENTENCES_IN))
@@ -120,13 +120,13 @@ def sentences() -> bool:
 
 
 def phrases() -> bool:
-    """Whether a banned phrase is in a document, a comment or a message."""
+    """Search for banned phrases. Returns whether a document, a comment or a message has one."""
     done = run("git", "grep", "-nE", "-f", TOOLS / "banned.txt", "--", *PHRASES_IN)
     return report("phrases", done, done.returncode == 1)
 
 
 def commits() -> bool:
-    """Whether the subject of a commit after the one that added this script breaks the rules."""
+    """Check the subjects of commits after the one that added this script. Returns whether one breaks the rules."""
     added = run("git", "log", "--diff-filter=A", "--format=%H", "--", "scripts/prose_check.py").stdout.split()
     if run("git", "rev-parse", "--is-shallow-repository").stdout.strip() != "false" or not added:
         print("commits: not checked, because the history is not in this checkout", file=sys.stderr)

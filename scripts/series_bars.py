@@ -53,7 +53,7 @@ def arguments() -> argparse.Namespace:
 
 @dataclass
 class Cost:
-    """Time of a piece of work, seconds."""
+    """Wall time and processor time of a computation, seconds."""
 
     wall: float
     processor: float
@@ -64,7 +64,7 @@ class Cost:
 
 
 def timed(work: Callable[[], object], who: int) -> Cost:
-    """The time of a piece of work: of this process or of its children."""
+    """Measure the times of `work`, either of this process or of its child processes."""
 
     def used() -> float:
         usage = resource.getrusage(who)
@@ -76,7 +76,7 @@ def timed(work: Callable[[], object], who: int) -> Cost:
 
 
 def correct(typed: argparse.Namespace, file: Path, *options: str) -> tuple[Path, Cost]:
-    """Run this program; the file of the transforms and the time."""
+    """Correct the motion of a series with antsreg-gpu. Returns the file of the affines and the times."""
     prefix = file.with_name(file.name.removesuffix(".nii.gz") + "_")
     words = [typed.program, "motion", "-i", file, "-o", prefix, "--quiet", "--threads", str(typed.threads), *options]
     cost = timed(lambda: subprocess.run(words, check=True), resource.RUSAGE_CHILDREN)
@@ -100,7 +100,7 @@ def accuracy(typed: argparse.Namespace, folder: Path) -> list[str]:
 
 
 def spikes(typed: argparse.Namespace, folder: Path) -> list[str]:
-    """Measure a series in which a tenth of the volumes jump."""
+    """Measure the errors on a series in which the head jumps in a tenth of the volumes."""
     from series import errors, made
 
     of = made.source(typed.data)
@@ -121,13 +121,14 @@ def time_of(typed: argparse.Namespace, folder: Path) -> list[str]:
     file = made.write(volumes, of.affine, folder / "long.nii.gz")
     _, cost = correct(typed, file)
     print(f"{typed.timed_volumes} volumes of {'×'.join(map(str, of.voxels.shape))}, {typed.threads} threads: {cost}")
-    # Where other work takes processors, what a quiet machine would take is the processor time shared by the threads.
+    # On a busy machine the wall time is too long. The processor time divided by the number of threads estimates it for
+    # an idle machine.
     shared = cost.processor / typed.threads
     return [f"time: {shared:.1f} s a thread, expected at most 25"] if min(cost.wall, shared) > 25 else []
 
 
 def peer(typed: argparse.Namespace, folder: Path) -> list[str]:
-    """Compare antspyx with this program."""
+    """Compare antspyx with antsreg-gpu: errors and processor times."""
     os.environ["ITK_GLOBAL_DEFAULT_NUMBER_OF_THREADS"] = str(typed.threads)
     import ants
     import numpy as np
@@ -156,7 +157,7 @@ def peer(typed: argparse.Namespace, folder: Path) -> list[str]:
 
 
 def main() -> int:
-    """Run the parts; 1 if a bar is missed."""
+    """Run the chosen parts. Returns 1 if an acceptance limit is missed."""
     typed = arguments()
     environment.enter()
     typed.program = typed.program.resolve()

@@ -64,7 +64,7 @@ def main() -> int:
     profile = WORKFLOW / "profiles" / arguments.profile
 
     def workflow(table: str) -> list[object]:
-        """The command line of Snakemake."""
+        """The command line of Snakemake for this table of subjects."""
         return [
             *(ENVIRONMENT / "bin" / "snakemake", "--snakefile", WORKFLOW / "Snakefile", "--directory", WORK),
             *("--profile", profile if profile.is_dir() else arguments.profile, "--quiet", "all"),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class SpatialImage(Protocol):
-    """An image with a voxel-to-world matrix (4×4, RAS mm), such as nibabel's images and `Image`."""
+    """Protocol of images with a voxel-to-world matrix (4×4, RAS mm), such as nibabel's images and `Image`."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -34,7 +34,8 @@ class SpatialImage(Protocol):
     def get_fdata(self) -> Any: ...
 
 
-#: A path, an image of nibabel, ANTsPy or SimpleITK, or an array with its voxel-to-world matrix (4×4, RAS mm).
+#: What a function accepts as an image: a path, an image of nibabel, ANTsPy or SimpleITK, or an array with its
+#: voxel-to-world matrix (4×4, RAS mm).
 ImageLike: TypeAlias = Union[str, "os.PathLike[str]", SpatialImage, "tuple[ArrayLike, ArrayLike]", Any]
 
 

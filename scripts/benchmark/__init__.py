@@ -1,1 +1,1 @@
-"""The benchmark behind scripts/benchmark.py."""
+"""The modules of the benchmark scripts/benchmark.py."""

@@ -28,7 +28,7 @@ class Context:
 
     @property
     def work(self) -> Path:
-        """Folder for intermediate files."""
+        """Folder for the outputs of registrations."""
         return self.program.work
 
     def peer(self, name: str, pair: Pair) -> peers.PeerResult:

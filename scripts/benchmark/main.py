@@ -19,7 +19,7 @@ from docs import figures
 
 
 def processor() -> str:
-    """Name of the processor."""
+    """Name of this machine's processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))

@@ -49,7 +49,7 @@ def register(name: str, fixed: Path, moving: Path, prefix: str, threads: int) ->
 
 
 def read_mapping(name: str, prefix: str) -> images.Mapping:
-    """Read the transforms that another program has written."""
+    """Read the transforms that greedy or ANTs has written."""
     if not name.startswith("greedy"):
         return images.read_mapping(prefix)
     mapping = images.Mapping(np.loadtxt(f"{prefix}affine.mat"))
@@ -90,7 +90,7 @@ def main() -> None:
     """Register one pair and write the seconds that it took."""
     name, fixed, moving, prefix, threads = sys.argv[1:6]
     family = "greedy" if name.startswith("greedy") else "ants"
-    # The time of importing the package is not counted.
+    # Importing the package is not part of the measured time.
     __import__({"greedy": "picsl_greedy", "ants": "ants"}[family])
     start = time.perf_counter()
     if family == "greedy":

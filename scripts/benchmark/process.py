@@ -19,7 +19,7 @@ class Failure(Exception):
 
 @dataclass
 class Usage:
-    """Time and memory of one run of a program."""
+    """Time and peak memory of one run of a program."""
 
     seconds: float
     peak_gb: float
@@ -55,7 +55,7 @@ class Registration:
 
 @dataclass
 class Program:
-    """The program under test."""
+    """The program under test, with its device, its threads and the results of its registrations."""
 
     path: Path
     threads: int

@@ -1,4 +1,4 @@
-"""Tables of figures, as text and as data for docs/figures.json."""
+"""Tables of measured figures, as Markdown and as data for docs/figures.json."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Report:
         return self.tables[-1]
 
     def table(self, *columns: str, hidden: bool = False) -> Table:
-        """A new table."""
+        """Add an empty table with these columns."""
         self.tables.append(Table(list(columns), hidden=hidden))
         return self.tables[-1]
 

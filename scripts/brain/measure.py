@@ -98,7 +98,7 @@ def changed(program: str, head: nib.Nifti1Image, own: np.ndarray, folder: Path) 
             (onto(voxels, matrix, shape) * factor).astype(np.float32), head.affine @ matrix
         )
         if name.startswith("turned"):
-            # The head is rotated in the world: its voxels are resampled, and its header stays the same.
+            # Only the voxels are resampled and the header stays, so that the head is rotated in the world.
             image = nib.Nifti1Image(np.asarray(image.dataobj), head.affine)
         nib.save(image, path)
         extract(program, path, mask)

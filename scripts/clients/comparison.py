@@ -34,7 +34,7 @@ def folders(ours: Path, theirs: Path, done: list[bool], border: float = 0.0) -> 
 
 
 def images(ours: Path, theirs: Path, border: float) -> str:
-    """Describe how two images differ; empty if they agree."""
+    """Describe how two images differ. The text is empty if they agree."""
     a, b = nib.load(ours), nib.load(theirs)
     if a.shape != b.shape or not np.allclose(a.affine, b.affine, atol=1e-3):
         return f"grid {a.shape} {a.affine.tolist()}, expected {b.shape} {b.affine.tolist()}"
@@ -42,7 +42,7 @@ def images(ours: Path, theirs: Path, border: float) -> str:
         if a.header[name] != b.header[name]:
             return f"{name} {a.header[name]}, expected {b.header[name]}"
     x, y = a.get_fdata(), b.get_fdata()
-    # Truncation to whole numbers can turn a rounding difference into a difference of 1.
+    # Values are truncated to integers, so a rounding error can become a difference of 1.
     whole = 1.0 if np.issubdtype(b.get_data_dtype(), np.integer) else 0.0
     far = np.abs(x - y) > max(SHARE * np.ptp(y), 1e-5) + whole
     if far.mean() > border:
@@ -51,7 +51,7 @@ def images(ours: Path, theirs: Path, border: float) -> str:
 
 
 def transforms(ours: Path, theirs: Path) -> str:
-    """Describe how far two transforms move points apart; empty if they agree."""
+    """Describe how far apart two transforms map points. The text is empty if they agree."""
     a, b = (sitk.ReadTransform(str(path)) for path in (ours, theirs))
     if a.GetDimension() != b.GetDimension():
         return f"{a.GetDimension()} dimensions, expected {b.GetDimension()}"

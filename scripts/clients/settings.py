@@ -18,7 +18,7 @@ PACKAGES = ("niworkflows", "smriprep", "fmriprep", "sdcflows", "qsiprep")
 
 
 def settings(typed: argparse.Namespace, folder: Path) -> list[str]:
-    """Run every settings file through niworkflows' FixHeaderRegistration."""
+    """Run every settings file of the packages through niworkflows' FixHeaderRegistration."""
     from niworkflows.interfaces.fixes import FixHeaderRegistration
 
     images = data.pair(folder)

@@ -40,7 +40,7 @@ MARKED = re.compile(
     r"|^```(?P<language>\w+)\n(?P<code>.*?)^```$",
     re.DOTALL | re.MULTILINE,
 )
-#: Keywords and built-in commands of the shell.
+#: Keywords and built-in commands of the shell, which are not checked.
 BUILT_IN = {"export", "cd", "set"}
 #: Programs that blocks may run, because they write only inside the temporary folder.
 RUNNABLE = BUILT_IN | {"antsreg-gpu", "antsRegistration", "antsApplyTransforms", "cat", "head", "ls", "mkdir"}

@@ -21,7 +21,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 FOLDERS = ["crates", "python", "scripts", "tests", "tools", "workflows"]
-#: A line that holds only a comment: indentation and mark, then the text.
+#: For each file type, a pattern for a line that holds only a comment: indentation and comment mark, then the text.
 LINE = {
     ".rs": re.compile(r"^(\s*(?:///|//!|//))(?!/) ?(.*)$"),
     ".cu": re.compile(r"^(\s*//[/!]?) ?(.*)$"),
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def files(folders: list[str]) -> list[Path]:
-    """The tracked files with comments, in alphabetical order."""
+    """The files with comments that git tracks in these folders, in alphabetical order."""
     listed = subprocess.run(["git", "ls-files", *folders], cwd=REPOSITORY, capture_output=True, text=True, check=True)
     return [REPOSITORY / name for name in sorted(listed.stdout.splitlines()) if Path(name).suffix in LINE]
 
@@ -65,7 +65,7 @@ def texts_of(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def blocks(source: str, comment: re.Pattern[str]) -> Iterator[tuple[int, str]]:
-    """Comment blocks: successive lines of comments with the same mark and indentation."""
+    """The comment blocks of a source: successive comment lines with the same mark and indentation."""
     mark, start, parts = "", 0, list[str]()
     for number, line in enumerate([*source.splitlines(), ""], 1):
         found = comment.match(line)
@@ -78,14 +78,14 @@ def blocks(source: str, comment: re.Pattern[str]) -> Iterator[tuple[int, str]]:
 
 
 def docstrings(source: str) -> list[tuple[int, str]]:
-    """The docstrings of a module, its classes and its functions."""
+    """The docstrings of a Python source: those of the module, its classes and its functions."""
     kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, kinds)]
     return [(getattr(node, "lineno", 1), ast.get_docstring(node) or "") for node in nodes]
 
 
 def literals(source: str) -> list[tuple[int, str]]:
-    """String literals of at least four words before the tests of a file, without those in comments."""
+    """The string literals of a Rust source that have at least four words. Tests and comments are left out."""
     code = source.split("#[cfg(test)]")[0]
     code = re.sub(r"//[^\n]*", "", code)
     found = [(code.count("\n", 0, match.start()) + 1, match[1]) for match in LITERAL.finditer(code)]

@@ -21,7 +21,7 @@ REPETITION_S = 2.0
 
 @dataclass
 class Kind:
-    """The simulated motion of a series."""
+    """Parameters of a simulated head motion."""
 
     name: str
     #: Largest slow drift along and about an axis, mm and degrees.

@@ -8,7 +8,7 @@ use antsreg_core::AffineTransform;
 use antsreg_tests::{Brain, grid};
 use nalgebra::{Matrix3, Rotation3, Vector3};
 
-/// Voxel size, mm. It is coarse, so that a registration takes a second.
+/// Voxel size of the synthetic brains, mm. It is coarse, so that a registration takes a second.
 const SPACING: f64 = 5.0;
 
 fn main() {

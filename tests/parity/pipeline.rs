@@ -75,7 +75,7 @@ fn variants() -> [(&'static str, Vec<syn::Options>); 5] {
         ("correlation and edges", vec![syn::Options { edge_weight: 0.45, noise: 0.01, ..usual() }]),
         ("mutual information", vec![syn::Options { channels: vec![mattes], ..usual() }]),
         ("one component held", vec![syn::Options { restrict: [1.0, 1.0, 0.0], ..usual() }]),
-        // The second stage starts on a coarser grid than the fields of the first stage have.
+        // The grid of the second stage's first level is coarser than that of the fields from the first stage.
         ("two stages", vec![usual(), syn::Options { restrict: [0.5, 1.0, 0.0], ..usual() }]),
     ]
 }

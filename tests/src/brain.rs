@@ -10,13 +10,13 @@ use std::path::Path;
 /// formula, whose centre is the origin.
 #[derive(Debug, Clone, Copy)]
 pub struct Brain {
-    /// Affine map from world to the coordinates of the formula, mm.
+    /// Affine map from world points to the coordinates of the formula, mm.
     pub to_brain: AffineTransform,
-    /// Amplitude of an additional smooth warp, mm; 0 for none.
+    /// Amplitude of an additional smooth warp of the brain, mm; 0 for no warp.
     pub warp_mm: f64,
 }
 
-/// Half axes of the brain, mm.
+/// Half axes of the synthetic brain, mm.
 const RADII: [f64; 3] = [62.0, 78.0, 56.0];
 
 impl Brain {
@@ -25,7 +25,7 @@ impl Brain {
         Brain { to_brain: AffineTransform::identity(), warp_mm: 0.0 }
     }
 
-    /// A brain at another position and of another shape: `to_world` moves the points of the standard brain.
+    /// A brain at another position and of another shape: `to_world` maps points of the standard brain to world points.
     pub fn moved(to_world: &AffineTransform) -> Brain {
         Brain { to_brain: to_world.inverse().expect("a map with an inverse"), warp_mm: 0.0 }
     }
@@ -36,7 +36,7 @@ impl Brain {
         Point3::new(p.x + wave(p.y, p.z), p.y + wave(p.z, p.x), p.z + wave(p.x, p.y))
     }
 
-    /// Intensity at a world point.
+    /// Intensity of the brain at a world point.
     pub fn intensity(&self, world: &Point3<f64>) -> f32 {
         let p = self.own(world);
         let radius = radius(&p);
@@ -98,7 +98,7 @@ fn radius(p: &Point3<f64>) -> f64 {
     (0..3).map(|axis| (p[axis] / half_axes[axis]).powi(2)).sum::<f64>().sqrt()
 }
 
-/// World positions of all voxels, first axis fastest.
+/// World positions of all voxels of a grid, first axis fastest.
 fn centres(grid: &Grid) -> impl Iterator<Item = Point3<f64>> + '_ {
     let to_world = grid.voxel_to_world();
     let [nx, ny, _] = grid.shape;

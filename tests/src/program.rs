@@ -36,7 +36,8 @@ impl Workplace {
         Workplace { folder: TempDir::new().expect("a temporary folder") }
     }
 
-    /// Makes a folder with a small pair, `f.nii.gz` and `m.nii.gz`, and the fixed labels `fl.nii.gz`.
+    /// Makes a folder with a pair of small synthetic brains, `f.nii.gz` and `m.nii.gz`, and the labels of the fixed
+    /// brain, `fl.nii.gz`.
     pub fn with_pair() -> Workplace {
         let place = Workplace::new();
         let onto = grid(8.0, [0.0; 3], Matrix3::identity());
@@ -85,7 +86,7 @@ impl Workplace {
         names
     }
 
-    /// A command that will run the program with these arguments in this folder.
+    /// Makes a command that runs the program with these arguments in this folder.
     pub fn command<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(program());
         command.args(arguments).current_dir(self.folder.path()).stdin(Stdio::null());
@@ -93,7 +94,7 @@ impl Workplace {
         command
     }
 
-    /// Runs the program with the words of a line.
+    /// Runs the program with the words of a line as arguments.
     pub fn run(&self, line: &str) -> Run {
         self.run_with(line.split_whitespace())
     }

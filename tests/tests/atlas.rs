@@ -167,7 +167,7 @@ fn a_folder_is_gone_on_with_and_not_mixed_up() {
     let restarted = place.succeed(&line(2, "--cc-radius 3 --restart")).stderr;
     assert!(!restarted.contains("done before"), "{restarted}");
     assert_ne!(place.read("out/pass_1/template.nii"), first);
-    // The image from which the template starts would be overwritten by an output.
+    // The run is refused, because an output would replace the image from which the template starts.
     for template in ["out/template.nii.gz", "out/pass_1/template.nii"] {
         let line =
             format!("atlas a.nii.gz b.nii.gz c.nii.gz -o out --template {template} --passes 2 {QUICK} --restart");
@@ -260,7 +260,8 @@ fn numbers_out_of_range_are_refused() {
         let message = place.refuse(2, &format!("atlas a.nii.gz b.nii.gz -o out {}", option.replace(' ', "=")));
         assert!(message.contains(range), "{option}: {message}");
     }
-    // The voxels are so small that the margin around the brain has more voxels than fit into memory.
+    // The message names --margin: with very small voxels, the margin around the brain needs more voxels than fit into
+    // memory.
     let mut image = nifti::read_volume(&place.path("a.nii.gz")).expect("an image");
     image.grid.spacing.fill(1e-3);
     nifti::write_volume(&place.path("small.nii.gz"), &image).expect("an image");

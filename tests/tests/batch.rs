@@ -6,7 +6,7 @@ use antsreg_tests::{Brain, Workplace, grid};
 use nalgebra::{Matrix3, Rotation3, Vector3};
 use serde_json::Value;
 
-/// Voxel size, mm. It is coarse, so that a registration takes a moment.
+/// Voxel size of the synthetic brains, mm. It is coarse, so that a registration takes a moment.
 const SPACING: f64 = 8.0;
 
 /// Makes a folder with a fixed brain, three subjects of other positions and shapes on their own grids, and a table of
@@ -224,7 +224,7 @@ fn resuming_leaves_out_what_is_there_and_was_made_alike() {
         assert_eq!((cell(row, "status"), cell(row, "affine_cost")), ("skipped", cell(earlier, "affine_cost")));
         assert_eq!((cell(row, "record"), cell(row, "seconds")), (cell(earlier, "record"), cell(earlier, "seconds")));
     }
-    // One output is missing, and one input has changed.
+    // One output is removed and one input is written anew. Only these two subjects must be registered again.
     let warped = place.read("out/two_Warped.nii.gz");
     std::fs::remove_file(place.path("out/two_Warped.nii.gz")).expect("it was there");
     let image = place.read("c.nii.gz");

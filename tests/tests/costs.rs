@@ -6,7 +6,7 @@ use antsreg_tests::{Brain, Workplace, grid};
 use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 use serde_json::Value;
 
-/// Voxel size, mm. It is coarse, so that a registration takes a second.
+/// Voxel size of the synthetic brains, mm. It is coarse, so that a registration takes a second.
 const SPACING: f64 = 4.0;
 
 fn truth() -> AffineTransform {

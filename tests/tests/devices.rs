@@ -5,7 +5,7 @@ use antsreg_tests::{Brain, Run, Workplace, grid};
 use nalgebra::Matrix3;
 use serde_json::Value;
 
-/// A folder with a pair, `f.nii.gz` and `m.nii.gz`.
+/// Makes a folder with a pair of brains, `f.nii.gz` and `m.nii.gz`.
 fn pair() -> Workplace {
     let place = Workplace::new();
     let onto = grid(8.0, [0.0; 3], Matrix3::identity());
@@ -55,7 +55,7 @@ fn auto_takes_the_cpu_where_there_is_no_gpu_and_says_why() {
     assert_eq!(fallen_back["device_memory"], Value::Null);
     assert_eq!(fallen_back["profile"], Value::Null);
     let affine = place.read("p0GenericAffine.mat");
-    // With `--device cpu` the same is computed, and no message explains the choice.
+    // `--device cpu` must give the same bytes as `auto` without a GPU, and no message explains the choice.
     let run = place.succeed(&format!("{line} --device cpu"));
     assert!(!run.stderr.contains("device:"), "{}", run.stderr);
     assert!(affine == place.read("p0GenericAffine.mat"), "two runs on one device differ");

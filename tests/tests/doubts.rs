@@ -4,7 +4,7 @@ use antsreg_core::Grid;
 use antsreg_tests::{Brain, Workplace};
 use nalgebra::{Matrix3, Point3, Vector3};
 
-/// Makes a folder with slabs of two thick slices of two brains, which do not determine an affine.
+/// Makes a folder with a pair of brains that are cut to two thick slices, which do not determine an affine.
 fn slabs() -> Workplace {
     let place = Workplace::new();
     let (shape, spacing) = ([24, 28, 2], 6.0);

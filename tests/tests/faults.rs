@@ -8,7 +8,7 @@ use std::path::Path;
 use antsreg_tests::{Brain, Workplace, grid};
 use nalgebra::Matrix3;
 
-/// Options for few voxels and iterations, so that a run takes a few hundredths of a second.
+/// Options for small grids and few iterations, so that a run takes a few hundredths of a second.
 const QUICK: &str =
     "--threads 2 --device cpu --quiet --shrink-factors 1 --smoothing-sigmas 0 --iterations 1 --dof 6 --no-search";
 
@@ -46,11 +46,11 @@ fn outputs(place: &Workplace) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-/// The outcome of a run with an injected fault.
+/// The outcome of a run in which an operation was made to fail.
 struct Failed {
     code: Option<i32>,
     message: String,
-    /// Number of operations before the run ended.
+    /// Number of operations (writes, renames, allocations) before the run ended.
     operations: usize,
 }
 

@@ -5,11 +5,11 @@ use antsreg_core::{AffineTransform, Overlap};
 use antsreg_tests::{Brain, Workplace, grid};
 use nalgebra::{Matrix3, Rotation3, Vector3};
 
-/// Voxel size, mm. It is coarse, so that a registration takes a second.
+/// Voxel size of the synthetic brains, mm. It is coarse, so that a registration takes a second.
 const SPACING: f64 = 6.0;
 
-/// Makes a folder with four labelled brains, `a.nii.gz` and `al.nii.gz` to `d…`, each rotated, warped and placed
-/// differently.
+/// Makes a folder with four labelled brains, each rotated, warped and placed differently. The images are `a.nii.gz` to
+/// `d.nii.gz`, the label maps `al.nii.gz` to `dl.nii.gz`.
 fn brains() -> Workplace {
     let place = Workplace::new();
     for (n, name) in ["a", "b", "c", "d"].into_iter().enumerate() {
@@ -78,7 +78,7 @@ fn jaccard(place: &Workplace, labels: &str, truth: &str) -> f64 {
     Overlap::between(&labels, &truth, None).expect("one grid").mean()[1]
 }
 
-/// Names of the files that begin with `prefix`.
+/// Names of the files in the folder that begin with `prefix`.
 fn beginning(place: &Workplace, prefix: &str) -> Vec<String> {
     place.names().into_iter().filter(|name| name.starts_with(prefix)).collect()
 }
@@ -186,7 +186,8 @@ fn each_labelled_image_is_scored_by_the_others() {
     let own = Overlap::between(&labels, &truth, Some(&[1, 2, 3, 9])).expect("one grid").mean()[1];
     assert!((number(rows[2][4]) - own).abs() < 1e-6, "{own}, {summary}");
     let csv = String::from_utf8(place.read("s_jaccard.csv")).expect("text");
-    // The table has three targets with two single atlases and two fusions each, and five labels.
+    // The table must have a row for each of five labels and each of four results (two single atlases, two fusions) of
+    // three targets.
     assert_eq!(csv.lines().count(), 1 + 3 * 4 * 5);
     assert!(csv.contains("\none,two,77,NaN,NaN\n"), "{csv}");
     let svg = String::from_utf8(place.read("s_jaccard.svg")).expect("text");

@@ -91,7 +91,7 @@ fn nothing_is_written_over_what_is_read() {
     let message =
         place.refuse(2, "register -f f.nii.gz -m m.nii.gz -o p -t rigid --initial-transform p0GenericAffine.mat");
     assert!(message.contains("p0GenericAffine.mat: the name of both an input and an output"), "{message}");
-    // An existing log is replaced.
+    // The run is refused, because its log has the name of an output.
     let run = place.run("register -f f.nii.gz -m m.nii.gz -o run --dry-run --log runrecord.json");
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     assert!(run.stderr.contains("runrecord.json: the name of both the log and an output"), "{}", run.stderr);
@@ -109,7 +109,7 @@ fn nothing_is_written_over_what_is_read() {
     assert!(run.stderr.contains("sub is a folder") && run.stderr.contains("give sub/"), "{}", run.stderr);
     let run = place.succeed("register -f f.nii.gz -m m.nii.gz -o sub/ --dry-run");
     assert!(!run.stderr.contains("is a folder"), "{}", run.stderr);
-    // Outputs of an earlier run with other options are not mistaken for those of this run: a message names them.
+    // Outputs of an earlier run with other options exist. A message must say that they are not from this run.
     let run = place.succeed("register -f f.nii.gz -m m.nii.gz -o p -t rigid --no-search --device cpu");
     assert!(run.stderr.contains("p1Warp.nii.gz is from an earlier run"), "{}", run.stderr);
     assert!(!run.stderr.contains("pWarped.nii.gz is"), "{}", run.stderr);

@@ -16,7 +16,7 @@ fn write(place: &Workplace, name: &str, volume: &Volume) {
     nifti::write_volume(&place.path(name), volume).expect("a volume is written");
 }
 
-/// Checks that the moving image is refused with these words in the message.
+/// Checks that the moving image is refused with a message that contains these words.
 fn refused_as_image(place: &Workplace, name: &str, words: &[&str]) {
     for line in [
         format!("register -f f.nii.gz -m {name} -o p -t syn-only"),

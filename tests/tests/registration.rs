@@ -7,10 +7,10 @@ use antsreg_tests::{Brain, Workplace, grid};
 use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 use serde_json::Value;
 
-/// Voxel size, mm. It is coarse, so that a registration takes a second.
+/// Voxel size of the synthetic brains, mm. It is coarse, so that a registration takes a second.
 const SPACING: f64 = 4.0;
 
-/// The true transform, fixed → moving: rotation, scale and translation.
+/// The true transform from fixed to moving points: rotation, scale and translation.
 fn truth() -> AffineTransform {
     let turn = Rotation3::from_euler_angles(0.15, -0.1, 0.25).into_inner();
     AffineTransform {
@@ -25,7 +25,7 @@ fn pair(warp_mm: f64) -> Workplace {
     let place = Workplace::new();
     let (fixed, moving) = (Brain { warp_mm, ..Brain::standard() }, Brain::moved(&truth()));
     let on_fixed = grid(SPACING, [0.0; 3], Matrix3::identity());
-    // The axes run to the left, front and top, as in the files of many scanners.
+    // The axes of the moving image run to the left, front and top, as in the files of many scanners.
     let on_moving = grid(SPACING, [9.0, -14.0, 21.0], Matrix3::from_diagonal(&Vector3::new(-1.0, 1.0, 1.0)));
     place.write_pair((&fixed, &on_fixed), (&moving, &on_moving));
     place
@@ -100,7 +100,7 @@ fn a_warp_is_found_and_its_files_do_what_the_run_did() {
     let last = levels.last().and_then(|level| level["iterations"].as_u64()).unwrap_or_default();
     assert!(log.contains(&format!("iteration {last} of ")), "{log}");
 
-    // Without --exact the same displacements are rounded, and the record says so.
+    // Without --exact the same displacements are rounded in the file, and the record says so.
     place.succeed("register -f f.nii.gz -m m.nii.gz -o r_");
     let rounded = place.record("r_record.json");
     assert_eq!(
@@ -121,7 +121,7 @@ fn a_warp_is_found_and_its_files_do_what_the_run_did() {
         assert!(100 * size("r_") < 80 * size("s_"), "{name}: {} of {} bytes", size("r_"), size("s_"));
     }
 
-    // `apply` with the written files gives the written images, forward, backward and for labels.
+    // `apply` with the written transforms must give the images and labels that the run wrote, in both directions.
     let forward = "-t s_1Warp.nii.gz -t s_0GenericAffine.mat";
     let backward = "-t [s_0GenericAffine.mat,1] -t s_1InverseWarp.nii.gz";
     for (command, written) in [
@@ -131,9 +131,8 @@ fn a_warp_is_found_and_its_files_do_what_the_run_did() {
         place.succeed(&command);
         let [a, b] = ["w.nii.gz", written].map(|name| nifti::read_volume(&place.path(name)).expect("an image"));
         let worst = a.voxels.iter().zip(&b.voxels).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-        // Tolerance: the affine and the grid are stored in files with double-precision numbers and single-precision
-        // headers. A shift by 1e-5 mm changes a voxel by 1e-5 mm times the gradient of 300 per voxel, of a range of
-        // 1000.
+        // Tolerance: affine and grid are rounded in files, because headers have single precision. A shift by 1e-5 mm
+        // changes a voxel by 1e-5 mm times the gradient of 300 per voxel; the intensities range to 1000.
         assert!(worst < 0.05, "{command}: {worst}");
     }
     place.succeed(&format!("apply -i ml.nii.gz -r f.nii.gz -o l.nii.gz -n generic-label {forward}"));
@@ -185,7 +184,7 @@ fn points_go_to_the_moving_brain_and_back() {
         let error = distance(&there, target.coords.as_slice());
         assert!(error < 0.75 * SPACING, "{start:?} went to {there:?}, expected {target}");
     }
-    // In LPS coordinates x and y of the same points change their signs.
+    // In LPS coordinates x and y of the same points have the opposite sign.
     place.file("l.csv", b"x,y,z\n-10.5,20,15\n");
     place.succeed("apply --points l.csv -o l2.csv -t s_1Warp.nii.gz -t s_0GenericAffine.mat");
     let text = String::from_utf8(place.read("l2.csv")).expect("text");
@@ -310,7 +309,7 @@ fn a_dry_run_says_all_and_does_nothing() {
         let again = place.succeed(&format!("{} --dry-run", command.expect("a command"))).stdout;
         assert_eq!(again, plan);
     }
-    // If outputs exist already, the plan says that they will be replaced.
+    // If the output files exist already, the plan says that they will be replaced.
     place.file("pWarped.nii.gz", b"old");
     assert!(place.succeed(&line).stdout.contains("pWarped.nii.gz  (will be replaced)"));
 }

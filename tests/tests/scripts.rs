@@ -66,7 +66,7 @@ fn several_atlases_label_a_target_and_are_scored() {
     );
     assert_eq!(place.read("j_Labels.nii.gz"), place.read("k_Labels.nii.gz"));
     assert!(place.path("j_c_0GenericAffine.mat").exists());
-    // An atlas that cannot be used is left out, and the exit code shows it.
+    // An atlas that cannot be read is left out, and the exit code shows it.
     place.file("bad.nii", &b"not an image at all, but a longer text\n".repeat(20));
     let line = format!("-t in/a.nii.gz -o b_ {atlases} -g bad.nii -l b_labels.nii.gz -e a_labels.nii.gz");
     let [_, stderr] = ends(&place, 3, "joint_label_fusion.sh", &format!("{line} -- -t affine --keep-going"));
@@ -221,7 +221,7 @@ fn ants_own_label_fusion_is_served_with_the_files_that_its_script_leaves() {
 #[test]
 fn joint_fusion_writes_what_its_output_names() {
     let place = brains();
-    // All atlases lie on the target's grid.
+    // antsJointFusion needs atlases on the target's grid, so their images and labels are resampled first.
     for name in ["b", "c"] {
         for (file, how) in
             [(format!("in/{name}.nii.gz"), "Linear"), (format!("{name}_labels.nii.gz"), "NearestNeighbor")]

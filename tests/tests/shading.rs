@@ -4,7 +4,7 @@ use antsreg_core::AffineTransform;
 use antsreg_tests::{Brain, Workplace, grid};
 use nalgebra::{Matrix3, Rotation3, Vector3};
 
-/// Voxel size, mm. It is coarse, so that a registration takes a moment.
+/// Voxel size of the synthetic brains, mm. It is coarse, so that a registration takes a moment.
 const SPACING: f64 = 8.0;
 
 /// Makes a folder with two brains (`f` and `m`), their labels, and the images after correction by `bias` (`fb.nii` and

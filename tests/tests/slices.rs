@@ -7,7 +7,8 @@ use antsreg_kernels::{Cuda, Error};
 use antsreg_tests::{Brain, Workplace};
 use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 
-/// The true transform, fixed → moving: a large rotation about z, and a shift in and across the plane.
+/// The true transform from fixed to moving points: a large rotation about z, and a shift in and across the plane of the
+/// slice.
 fn truth() -> AffineTransform {
     let turn = Rotation3::from_axis_angle(&Vector3::z_axis(), 2.4).into_inner();
     AffineTransform {

@@ -1,4 +1,5 @@
-//! `antsreg-fuzz`: runs targets for a time or a number of inputs, and keeps the inputs that fail.
+//! `antsreg-fuzz`: gives damaged inputs to the readers for a time or a number of inputs, and keeps the inputs that
+//! fail.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

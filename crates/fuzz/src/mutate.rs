@@ -19,7 +19,7 @@ const EXTREMES: [u32; 12] = [
     0x7f7f_ffff,
 ];
 
-/// Words that parsers tend to handle wrongly.
+/// Words that parsers of command lines and tables tend to handle wrongly.
 const WORDS: [&str; 24] = [
     "nan",
     "inf",

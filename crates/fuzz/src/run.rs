@@ -21,10 +21,10 @@ const OVERHEAD_BYTES: usize = 8 << 20;
 /// each is stored as a float.
 const BYTES_PER_BYTE: usize = 1032 * 4;
 
-/// Limits of a run; the run ends when one limit is reached.
+/// Limits of a fuzzing run. The run ends when one limit is reached.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
-    /// Largest number of inputs.
+    /// Largest number of inputs in the run.
     pub executions: u64,
     /// Longest time of the run.
     pub time: Duration,
@@ -39,10 +39,10 @@ pub struct Failure {
     pub what: String,
 }
 
-/// Result of a run: counts, times, memory and failures.
+/// Result of a fuzzing run: counts, times, memory and failures.
 #[derive(Debug)]
 pub struct Report {
-    /// Number of inputs that were read.
+    /// Number of inputs that were read in the run.
     pub executions: u64,
     /// Time for all inputs together.
     pub time: Duration,
@@ -54,7 +54,7 @@ pub struct Report {
     pub failures: Vec<Failure>,
 }
 
-/// Why a target could not be run.
+/// Reasons why a fuzzing run cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Seeds or inputs could not be written.
@@ -65,7 +65,7 @@ pub enum Error {
     Folder(#[from] std::io::Error),
 }
 
-/// Reads damaged seeds of a target. The random numbers follow from `seed`.
+/// Reads damaged seed inputs of a target. The random numbers follow from `seed`.
 ///
 /// # Errors
 /// If seeds or inputs cannot be written.
@@ -77,7 +77,7 @@ pub fn run(target: &Target, seed: u64, budget: Budget) -> Result<Report, Error> 
     let mut report =
         Report { executions: 0, time: Duration::ZERO, longest: Duration::ZERO, most_bytes: 0, failures: Vec::new() };
     while report.executions < budget.executions {
-        // The time is checked rarely, because reading the clock takes longer than some targets.
+        // The time is checked only now and then, because reading the clock takes longer than some targets.
         if report.executions.is_multiple_of(64) && began.elapsed() >= budget.time {
             break;
         }
@@ -92,7 +92,7 @@ pub fn run(target: &Target, seed: u64, budget: Budget) -> Result<Report, Error> 
     Ok(report)
 }
 
-/// Reads one input; adds its time, its memory and any failure to the report.
+/// Reads one input, and adds its time, its memory and any failure to the report.
 fn read(target: &Target, folder: &Path, input: Vec<u8>, report: &mut Report) -> Result<(), Error> {
     let path = target.file.map_or_else(PathBuf::new, |name| folder.join(name));
     if target.file.is_some() {
@@ -123,7 +123,7 @@ fn read(target: &Target, folder: &Path, input: Vec<u8>, report: &mut Report) -> 
     Ok(())
 }
 
-/// Reads one input without mutation. Returns the failure, if the input fails.
+/// Reads one input as it is, without damage. Returns the failure, if the input fails.
 ///
 /// # Errors
 /// If the input cannot be written to a temporary file.
@@ -141,7 +141,7 @@ fn scratch() -> Result<tempfile::TempDir, std::io::Error> {
     if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }
 }
 
-/// The message of a panic.
+/// The text of a panic.
 fn words(panic: &dyn std::any::Any) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
     text.unwrap_or("without words").to_owned()

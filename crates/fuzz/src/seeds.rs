@@ -143,7 +143,7 @@ pub fn drop_in_lines(_: &Path) -> Result<Vec<Vec<u8>>, Error> {
     Ok(LINES.iter().map(|line| words(line)).collect())
 }
 
-/// The words of a line, separated by zero bytes.
+/// The words of a command line, separated by zero bytes.
 fn words(line: &str) -> Vec<u8> {
     line.replace(' ', "\0").into_bytes()
 }

@@ -14,13 +14,13 @@ use crate::seeds;
 
 /// A reader to test.
 pub struct Target {
-    /// Name of the target.
+    /// Name of the target on the command line.
     pub name: &'static str,
-    /// Name of the file to which an input is written; `None` if the reader takes the bytes.
+    /// Name of the temporary file to which an input is written; `None` if the reader takes bytes instead of a file.
     pub file: Option<&'static str>,
-    /// A function that makes valid inputs.
+    /// Function that makes valid seed inputs for this reader.
     pub seeds: fn(&Path) -> Result<Vec<Vec<u8>>, Error>,
-    /// Reads an input, from the file if there is one. Panics if invalid data is accepted.
+    /// Function that reads an input, from the temporary file if there is one. Panics if invalid data is accepted.
     pub read: fn(&Path, &[u8]),
 }
 

@@ -33,11 +33,11 @@ pub struct DeviceWorkers {
 /// A message for the user about a device.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DeviceNote {
-    /// A GPU is ready, after this number of seconds.
+    /// A GPU is ready. The number is the time to open the GPU, s.
     Ready(Description, f64),
-    /// `auto` uses no GPU, for this reason.
+    /// `auto` uses no GPU. The text gives the reason.
     CpuBecause(String),
-    /// `auto` leaves a GPU out, for this reason.
+    /// `auto` leaves a GPU out.
     LeftOut {
         /// The reason in words.
         reason: String,
@@ -131,7 +131,7 @@ impl DeviceWorkers {
         });
     }
 
-    /// Runs every job through the stages, as [`pipeline::run`](crate::run) does.
+    /// Runs every job through reading, computing and writing, as [`pipeline::run`](crate::run) does.
     ///
     /// # Errors
     /// A thread that cannot be started; a device that cannot be used.
@@ -197,7 +197,7 @@ impl DeviceWorkers {
         let _ = self.send.send(note);
     }
 
-    /// Drops workers in the background, or on this thread if none can be started.
+    /// Drops workers on a background thread, or on this thread if no thread can be started.
     fn release(&self, workers: Vec<Worker>) {
         if let Ok(thread) = in_background("releasing a device", move || drop(workers)) {
             lock(&self.releasing).push(thread);
@@ -303,8 +303,8 @@ mod tests {
         assert_eq!(notes, [leaves(1, false), leaves(0, true)]);
     }
 
-    /// Opens test devices with the given free memory (10⁶ bytes) where 500 are needed. Returns the number of workers
-    /// when the first device is ready and at the end, the devices, and the notes.
+    /// Opens simulated GPUs with the given free memory (10⁶ bytes), where 500 are needed. Returns the number of workers
+    /// when the first device is ready and at the end, the devices, and the messages.
     fn come(asked: Devices, free_mb: &[u64]) -> ([usize; 2], Vec<String>, Vec<DeviceNote>) {
         let after = |n: usize| 2 * (free_mb.len() - n - 1);
         let ready = free_mb.iter().enumerate().map(|(n, mb)| ready(mb * 1_000_000, after(n))).collect();

@@ -14,7 +14,7 @@ use crate::{Error, in_background};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Devices {
-    /// One device, or `auto`.
+    /// One device, or `auto` (the choice of the program).
     One(DeviceChoice),
     /// The GPUs with these numbers.
     Several(Vec<usize>),
@@ -41,8 +41,8 @@ impl Devices {
         .into()
     }
 
-    /// Number of GPUs that the work may use, counted from the first; `None` if this is not known before the driver
-    /// starts. `alone` means work that uses one device.
+    /// Number of GPUs that the work may use, counted from GPU 0; `None` if this is not known before the driver starts.
+    /// `alone` means work that uses only one device.
     pub fn first_gpus(&self, alone: bool) -> Option<usize> {
         let last = match self {
             Devices::One(DeviceChoice::Auto) if alone => 0,
@@ -134,7 +134,7 @@ fn begin(
         // Sending fails (false) if the receiver has been dropped.
         let tell = |ready| to_ready.send(ready).is_ok();
         let all = choose(&devices).and_then(|choices| {
-            // All devices are checked for existence before the first is opened.
+            // Before the first device is opened, the program checks that all devices exist.
             choices.iter().skip(1).try_for_each(|choice| choice.check())?;
             Ok(choices)
         });
@@ -152,8 +152,8 @@ fn begin(
     Ok(Opening { asked: asked.clone(), workers, ready, opening: Some(opening) })
 }
 
-/// Opens the devices one after the other and sends each, until the receiver is dropped. A device of `auto` that
-/// cannot be used is sent without workers.
+/// Opens the devices one after another and sends each opened device, until the receiver is dropped. A device of `auto`
+/// that cannot be used is sent without workers.
 fn open_all(
     choices: &[DeviceChoice],
     auto: bool,
@@ -200,12 +200,13 @@ fn open_one(
 }
 
 impl Opening {
-    /// Whether the user named no devices, so that the CPU may replace GPUs that cannot be used.
+    /// Whether the user chose `auto`, so that the CPU may replace GPUs that cannot be used.
     pub fn is_auto(&self) -> bool {
         self.asked == Devices::One(DeviceChoice::Auto)
     }
 
-    /// Waits for the next device that is ready. For `auto` the CPU follows the last GPU.
+    /// Waits for the next device that is ready. For `auto` the CPU comes after the last GPU, for the case that no GPU
+    /// can be used.
     ///
     /// # Errors
     /// A device that cannot be used.
@@ -254,7 +255,7 @@ const USUAL_WORKERS: usize = 4;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected {}, found `{found}`", Devices::NAMES)]
 pub struct UnknownDevices {
-    /// The text that was given.
+    /// The text that the user gave.
     pub found: String,
 }
 

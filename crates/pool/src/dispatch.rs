@@ -36,15 +36,16 @@ struct Place {
     asking: usize,
 }
 
-/// Number and total duration of finished jobs.
+/// Number and total duration of finished jobs, from which the mean duration of a job is computed.
 #[derive(Debug, Clone, Copy, Default)]
 struct Done {
     jobs: u32,
-    /// Total duration of these jobs.
+    /// Total duration of the finished jobs.
     time: Duration,
 }
 
-/// Interval at which a worker that leaves the next job to another place checks again.
+/// A free worker may leave the next job to another place. After this time the worker checks again whether to take the
+/// job.
 const CHECK_EVERY: Duration = Duration::from_millis(2);
 
 /// Handle of a reading thread, which offers jobs.
@@ -102,8 +103,8 @@ impl<Job> State<Job> {
         self.places.entry(place).or_default()
     }
 
-    /// Whether this place should take the next job: no place with fewer jobs has a waiting worker, and, for the last
-    /// jobs, no other place is expected to finish sooner.
+    /// Whether a worker of this place should take the next job. This is so if no place with fewer jobs has a waiting
+    /// worker and, for the last jobs, if no other place is expected to finish the job sooner.
     fn is_next(&self, place: usize) -> bool {
         let Some(own) = self.places.get(&place) else { return true };
         if self.all - self.taken >= self.takers || self.done.jobs == 0 {
@@ -255,8 +256,8 @@ mod tests {
         let mut state = dispatch.state();
         let (now, usual) = (Instant::now(), Duration::from_secs(60));
         state.done = Done { jobs: 2, time: 2 * usual };
-        // The first place has just begun one job and has an idle worker; both workers of the second place are almost
-        // done.
+        // The first place has an idle worker and has just begun one job. Both workers of the second place have almost
+        // finished their jobs.
         let nearly = now.checked_sub(usual - Duration::from_secs(1)).expect("a minute ago");
         *state.place(0) = Place { busy: vec![now], asking: 1 };
         *state.place(1) = Place { busy: vec![nearly, nearly], asking: 0 };

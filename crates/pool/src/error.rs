@@ -1,12 +1,12 @@
-//! Errors of the threads of a pool.
+//! Errors of the pool of workers: threads that cannot be started, and devices that cannot be used.
 
-/// The error if threads cannot be started or a device cannot be used.
+/// An error of the pool: threads cannot be started, or a device cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The system cannot start another thread: a limit on processes or memory is reached.
     #[error("no thread could be started for {purpose}: {source}")]
     Thread {
-        /// The purpose of the thread, for the message.
+        /// Purpose of the thread in the message.
         purpose: &'static str,
         /// The error of the operating system.
         source: std::io::Error,
@@ -14,7 +14,7 @@ pub enum Error {
     /// A pool of threads could not be started.
     #[error("no threads could be started for {purpose}: {source}")]
     Threads {
-        /// The purpose of the threads, for the message.
+        /// Purpose of the threads in the message.
         purpose: &'static str,
         /// The error of the thread pool.
         source: rayon::ThreadPoolBuildError,

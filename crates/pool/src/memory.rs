@@ -1,9 +1,9 @@
-//! The memory of a device, shared by its workers. A worker that needs more than is free waits until another worker
-//! returns memory.
+//! Memory of a device as a budget that its workers share. A worker that needs more than is free waits until another
+//! worker returns memory.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// A number of bytes that workers take and return.
+/// A budget of bytes, from which workers take bytes and to which they return them.
 #[derive(Debug)]
 pub struct MemoryBudget {
     total: u64,
@@ -24,7 +24,7 @@ impl MemoryBudget {
         Arc::new(MemoryBudget { total, left: Mutex::new(total), more: Condvar::new() })
     }
 
-    /// Total bytes, free or taken.
+    /// Size of the budget, bytes: free and taken bytes together.
     pub fn total(&self) -> u64 {
         self.total
     }
@@ -52,7 +52,7 @@ impl MemoryBudget {
 }
 
 impl MemoryShare {
-    /// Keeps at most `bytes` of the share and returns the remaining bytes to the budget.
+    /// Keeps at most `bytes` of the taken bytes, and returns the others to the budget.
     pub fn keep(&mut self, bytes: u64) {
         let back = self.bytes.saturating_sub(bytes);
         self.bytes -= back;

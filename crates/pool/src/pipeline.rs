@@ -17,7 +17,7 @@ use super::spawn::Spawner;
 /// threads.
 pub const MOST_WORKERS: usize = 64;
 
-/// Numbers of threads for reading and writing.
+/// Numbers of threads that read and write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StageThreads {
     /// Number of threads that read, and so of jobs that are read at the same time.
@@ -27,8 +27,8 @@ pub struct StageThreads {
 }
 
 impl StageThreads {
-    /// Enough threads for reading and writing to keep this number of workers busy. Reading a subject takes less time
-    /// than registering it on a GPU, and writing its files takes twice as long.
+    /// The numbers of threads that keep this number of workers busy. Reading a subject takes less time than its
+    /// registration on a GPU, and writing its files takes twice as long.
     pub fn for_workers(workers: usize) -> StageThreads {
         StageThreads { readers: workers, writers: 2 * workers + 1 }
     }
@@ -43,10 +43,10 @@ impl StageThreads {
 pub trait Workers: Sync {
     /// Type of a worker.
     type Worker: Send;
-    /// The error if no further worker can start.
+    /// The error if a further worker cannot start.
     type Error: From<Error> + Send;
 
-    /// The number of the place (the device) where a worker computes; workers at one place slow each other down.
+    /// The number of the place (the device) where a worker computes. Workers at one place slow each other down.
     fn place(&self, worker: &Self::Worker) -> usize;
 
     /// Removes and returns the workers that are ready now; at least one worker.
@@ -179,8 +179,8 @@ where
         };
         let later = start_all();
         stopped.fetch_or(later.is_err(), Ordering::Relaxed);
-        // From here only the stages hold the ends of their channels: each channel closes when the stage before has
-        // ended.
+        // After this line only the stages hold the ends of their channels, so each channel closes when the stage before
+        // has ended.
         drop((gate, reading, computed, to_end));
         written.iter().for_each(done);
         later?.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -245,7 +245,7 @@ mod tests {
     }
 
     impl Shift {
-        /// Makes `there` workers and optionally a late worker.
+        /// Makes `there` workers that are ready at once, and optionally a late worker.
         fn with(there: usize, late: Option<(usize, bool)>) -> Shift {
             Shift { there, late, ..Shift::default() }
         }
@@ -335,7 +335,7 @@ mod tests {
             Held(number, held.clone())
         };
         let compute = |_: &mut usize, job: Held| {
-            // Computing is slow in this test, so that readers must wait.
+            // Computing is slow in this test, so that reading threads must wait.
             std::thread::sleep(Duration::from_micros(200));
             (job.0 * 10, job)
         };

@@ -17,7 +17,7 @@ pub struct Worker {
     memory: Option<DeviceMemory>,
 }
 
-/// The memory of a GPU, shared by its workers, and this worker's share.
+/// Memory budget of a GPU, shared by its workers, and this worker's part.
 struct DeviceMemory {
     budget: Arc<MemoryBudget>,
     prepared: Option<MemoryShare>,
@@ -30,7 +30,7 @@ pub trait DeviceBytes {
 }
 
 impl Worker {
-    /// The workers of one device, which share its memory. `free_bytes`: free memory of a GPU.
+    /// Makes the workers of one device, which share its memory. `free_bytes` is the free memory of a GPU.
     pub fn of_device(opened: Vec<Opened>, free_bytes: Option<u64>) -> Vec<Worker> {
         let budget = free_bytes.map(MemoryBudget::new);
         let worker = |Opened { device, .. }| {
@@ -91,7 +91,7 @@ impl Worker {
         moving: &Side,
         then: C,
     ) -> Result<C::Output, C::Error> {
-        /// Scalars per voxel of a warp and its inverse: three components each.
+        /// Number of scalars per voxel of a warp and its inverse together: three components each.
         const WARPS: u64 = 2 * 3;
         let warps = 4 * WARPS * target.side.grid().len() as u64;
         let bytes = target.device_bytes(moving, &self.device).max(warps + then.device_bytes());

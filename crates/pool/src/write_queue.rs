@@ -21,7 +21,7 @@ type Panic = Box<dyn Any + Send>;
 pub struct WriteQueue<'a, E> {
     state: Mutex<State<'a, E>>,
     change: Condvar,
-    /// Largest number of waiting tasks.
+    /// Largest number of tasks that wait to begin.
     capacity: usize,
     background: BackgroundThreads,
 }
@@ -30,7 +30,7 @@ struct State<'a, E> {
     waiting: VecDeque<(usize, Task<'a, E>)>,
     /// Number of tasks that have been added to the queue.
     added: usize,
-    /// The records of finished tasks, by task number; `None` for a task that failed.
+    /// The records (see [`WriteQueue`]) of finished tasks, by task number; `None` for a task that failed.
     records: BTreeMap<usize, Option<Record<'a, E>>>,
     /// Number of records that have run.
     recorded: usize,
@@ -241,7 +241,7 @@ impl<E> Drop for Pause<'_, '_, E> {
     }
 }
 
-/// On drop, lets the threads end when the queue is empty.
+/// Closes the queue on drop, so that the threads end when the queue is empty.
 struct Closing<'q, 'a, E>(&'q WriteQueue<'a, E>);
 
 impl<E> Drop for Closing<'_, '_, E> {
@@ -303,7 +303,7 @@ mod tests {
         let done = &done;
         with(2, 2, |queue| {
             let pause = queue.pause_for(Duration::from_secs(3600));
-            // More tasks are added than the queue can hold.
+            // The test adds more tasks than the queue can hold.
             for _ in 0..5 {
                 queue.push(|| {
                     done.fetch_add(1, Ordering::SeqCst);
@@ -359,7 +359,7 @@ mod tests {
             cause
         });
         assert!(matches!(result, Err(Failure::Named("cause"))), "{result:?}");
-        // If `work` continues after a failure, the next failure is returned.
+        // The work continues after the first failure. Then the next failure is returned.
         let result = with(1, 3, |queue| {
             queue.push(|| Ok(|| Err(Failure::Named("first"))));
             let _ = queue.settle();

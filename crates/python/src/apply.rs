@@ -13,7 +13,8 @@ use crate::labels::Labels;
 use crate::process;
 use crate::space::Space;
 
-/// Resamples an image on the grid of a reference. Returns the values, and warnings about spaces that hardly overlap.
+/// Resamples an image on the grid of a reference image. Returns the resampled image, and warnings if the two images
+/// hardly overlap in world space.
 #[pyfunction]
 pub fn resample(
     py: Python,
@@ -31,8 +32,8 @@ pub fn resample(
     })
 }
 
-/// Resamples a label map on the grid of a reference. Returns the labels, and warnings about spaces that hardly
-/// overlap.
+/// Resamples a label map on the grid of a reference image. Returns the labels, and warnings if the two images hardly
+/// overlap in world space.
 #[pyfunction]
 pub fn resample_labels(
     py: Python,
@@ -53,7 +54,8 @@ pub fn resample_labels(
     })
 }
 
-/// Maps points (N×3, RAS mm) through transforms. Returns the points, and warnings about points outside a warp.
+/// Maps points (N×3, RAS mm) through transforms. Returns the mapped points, and warnings about points outside the grid
+/// of a warp.
 #[pyfunction]
 pub fn apply_points<'py>(
     py: Python<'py>,
@@ -74,7 +76,8 @@ pub fn apply_points<'py>(
     Ok((ndarray::arr2(&rows).to_pyarray(py), warnings))
 }
 
-/// Checks that the spaces can be combined, and returns warnings if they hardly overlap.
+/// Checks that transforms, reference grid and image grid can be combined. Returns warnings if they hardly overlap in
+/// world space.
 fn check(
     chain: &Chain,
     onto: &Space,

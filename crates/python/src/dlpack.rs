@@ -1,6 +1,6 @@
-//! DLPack, the protocol for arrays on a GPU that PyTorch, CuPy and JAX share
-//! (<https://dmlc.github.io/dlpack/latest/python_spec.html>): reads arrays of other libraries and lends results to
-//! them.
+//! DLPack, the protocol by which PyTorch, CuPy and JAX exchange arrays in GPU memory
+//! (<https://dmlc.github.io/dlpack/latest/python_spec.html>). Reads arrays of other libraries, and gives them access to
+//! results.
 #![expect(unsafe_code, reason = "the protocol passes pointers to structures of C")]
 
 use std::ffi::{CStr, c_void};

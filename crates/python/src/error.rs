@@ -19,24 +19,24 @@ pub enum Failure {
     Own(Class, String),
 }
 
-/// The exception classes of `antsreg_gpu`, which are defined in `_errors.py`.
+/// The exception classes of the Python package, which are defined in `_errors.py`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// Images, transforms or labels that cannot be used.
+    /// Class for images, transforms or labels that cannot be used.
     Input,
-    /// Options that are unknown, out of range or cannot be combined.
+    /// Class for options that are unknown, out of range or cannot be combined.
     Option,
-    /// A file that cannot be read or written.
+    /// Class for files that cannot be read or written.
     File,
-    /// A file that does not exist.
+    /// Class for files that do not exist.
     Missing,
-    /// A device that cannot be used, or fails.
+    /// Class for devices that cannot be used, or that fail.
     Device,
-    /// A device with too little memory.
+    /// Class for devices with too little memory.
     DeviceMemory,
-    /// A registration that another thread stopped.
+    /// Class for registrations that another thread stopped.
     Stopped,
-    /// A process that was forked after the library had started its threads.
+    /// Class for processes that were forked after the library had started its threads.
     Forked,
 }
 

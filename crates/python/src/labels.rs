@@ -14,7 +14,7 @@ use crate::process;
 use crate::space::{Matrix, Space, matrix};
 use crate::view;
 
-/// A label map in memory; 0 is background.
+/// A label map in main memory; label 0 is background.
 #[pyclass(frozen, module = "antsreg_gpu._native")]
 #[derive(Debug)]
 pub struct Labels {

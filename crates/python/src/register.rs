@@ -75,7 +75,7 @@ pub struct From {
 }
 
 impl From {
-    /// The initial transform in the form that the registration uses.
+    /// The initial transform, in the type of the registration library.
     pub fn starts(&self) -> Start {
         self.start
     }

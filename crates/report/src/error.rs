@@ -7,7 +7,7 @@ pub enum Error {
     /// A chart could not be drawn.
     #[error("a chart of the page could not be drawn: {0}")]
     Chart(String),
-    /// Outlines could not be found.
+    /// The outlines of a region could not be computed.
     #[error("the outlines of the page could not be drawn: {0}")]
     Outline(#[from] contour::Error),
     /// A picture could not be encoded.

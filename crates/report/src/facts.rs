@@ -5,19 +5,19 @@
 pub struct Facts {
     /// Title of the page, such as `sub-01 onto the template`.
     pub title: String,
-    /// Line below the title: the method and its settings.
+    /// Line below the title: the registration method and its settings.
     pub subtitle: String,
     /// The most important figures of the result, each as value and description.
     pub highlights: Vec<[String; 2]>,
     /// Warnings about the result.
     pub warnings: Vec<String>,
-    /// All figures, in sections.
+    /// All figures of the result, in titled sections.
     pub sections: Vec<Section>,
-    /// The command line that gave the result.
+    /// The command line that produced the result.
     pub command: String,
     /// Files that were read and written for the result.
     pub files: Vec<File>,
-    /// Longer texts, shown on request, each as title and text.
+    /// Longer texts, each with a title. The page shows them on request.
     pub details: Vec<[String; 2]>,
     /// Name and version of the program that made the page.
     pub program: String,
@@ -26,19 +26,19 @@ pub struct Facts {
 /// A titled group of figures.
 #[derive(Debug, Clone)]
 pub struct Section {
-    /// Title of the section.
+    /// Title of this section.
     pub title: String,
-    /// Rows of name and value.
+    /// Rows of this section, each as name and value.
     pub rows: Vec<[String; 2]>,
 }
 
-/// A file that was read or written.
+/// A file that was read or written for the result.
 #[derive(Debug, Clone)]
 pub struct File {
     /// Role of the file, such as `fixed image`.
     pub role: String,
-    /// Name of the file.
+    /// Name of this file.
     pub path: String,
-    /// Size and shape of the image in the file.
+    /// Size and shape of the image in this file.
     pub detail: String,
 }

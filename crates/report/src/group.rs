@@ -22,39 +22,39 @@ pub enum Worse {
     Low,
     /// High values.
     High,
-    /// Values far from the median, in either direction.
+    /// Values far from the median, larger or smaller, are outliers.
     Either,
 }
 
 /// A measure by which the members of the group are compared.
 #[derive(Debug, Clone)]
 pub struct Measure {
-    /// Name of the measure.
+    /// Name of this measure.
     pub name: String,
-    /// Description of the measure.
+    /// Description of this measure.
     pub note: String,
     /// Number of decimals that the table shows.
     pub decimals: usize,
-    /// Which values are outliers.
+    /// Which values of this measure are outliers.
     pub worse: Worse,
 }
 
 /// One member of the group, such as a subject, with its result.
 #[derive(Debug, Clone, Default)]
 pub struct Member {
-    /// Name of the member.
+    /// Name of this member.
     pub name: String,
-    /// State of the member in one word, such as `done`.
+    /// State of this member in one word, such as `done`.
     pub status: String,
-    /// The reason if the member has no result.
+    /// The reason why this member has no result.
     pub failure: Option<String>,
     /// Path of the page about this member alone, relative to the folder of the group's page.
     pub page: Option<String>,
-    /// A small picture of the result, as a `data:` address.
+    /// A small picture of this member's result, as a `data:` address.
     pub thumbnail: Option<String>,
     /// The value of each measure, in the order of the page's measures.
     pub values: Vec<Option<f64>>,
-    /// Warnings about the result.
+    /// Warnings about this member's result.
     pub warnings: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Draws label maps in colours, to be laid over an image.
+//! Draws label maps in colours, as transparent pictures over an image.
 
 use antsreg_core::{LabelVolume, TransformChain};
 use antsreg_kernels::apply::{LabelInterpolation, resample_labels};

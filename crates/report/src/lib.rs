@@ -1,10 +1,13 @@
-//! Pages to judge registrations by: from volumes, transforms and figures to one self-contained HTML file each.
+//! HTML pages for the visual inspection of registrations. A page is one self-contained file, made from volumes,
+//! transforms and figures.
 //!
-//! A page makes no request, shows its main pictures without script, and has a light and a dark look. Only the slices that are
-//! shown are resampled. Pictures are in the radiological convention: the subject's right is on the left.
+//! A page makes no network request, shows its main pictures without script, and has a light and a dark mode. Images are
+//! resampled only on the slices that are shown. Pictures are in the radiological convention: the subject's right is on
+//! the left.
 //!
-//! [`Reference`] is the image that others are compared with; it is prepared once for any number of pages. [`compare`] makes
-//! the pictures of one image beside it. [`comparison_page`] makes the page of one result, [`group_page`] that of many.
+//! [`Reference`] is the image with which other images are compared; it is prepared once for any number of pages.
+//! [`compare`] makes the pictures of one image next to the reference. [`comparison_page`] makes the page of one result,
+//! [`group_page`] the page of many results.
 
 mod chart;
 mod comparison;

@@ -1,9 +1,9 @@
-//! Links between pages: addresses of files, and the small picture in the head of a page.
+//! Links between pages: relative addresses of files, and the icon of a page.
 
 /// HTML before and after the address (URL) of the page's icon (favicon).
 const BEFORE: &str = "<meta name=\"thumbnail\" content=\"";
 
-/// The small picture in the head of a page, as a `data:` address.
+/// The icon of a page, as a `data:` address.
 pub fn thumbnail_in(head: &str) -> Option<&str> {
     let from = head.find(BEFORE)? + BEFORE.len();
     let picture = &head[from..];

@@ -6,7 +6,7 @@ use askama::Template;
 use crate::picture::Indexed;
 use crate::{Chart, Error, Facts, Page};
 
-/// Largest number of rows and of columns of a carpet plot.
+/// Largest number of rows and of columns of a carpet plot, pixels.
 const ROWS: usize = 300;
 const COLUMNS: usize = 1200;
 /// Range of the grey scale of a carpet plot, in standard deviations above and below the mean.
@@ -17,7 +17,7 @@ const DEVIATIONS: f32 = 2.0;
 pub struct MotionPage<'a> {
     /// Texts and figures of the page.
     pub facts: &'a Facts,
-    /// Pictures of images: title, note and `data:` address.
+    /// Pictures of images, each with title, note and `data:` address.
     pub pictures: &'a [[String; 3]],
     /// The charts.
     pub charts: &'a [Chart],

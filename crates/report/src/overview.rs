@@ -11,9 +11,9 @@ use crate::{Error, thumbnail};
 /// Size of the pictures in an overview.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Overview {
-    /// As large as the slices of a page.
+    /// Pictures as large as the slices of a page about one image.
     Large,
-    /// As small as the pictures of a table.
+    /// Pictures as small as those in a table.
     Small,
 }
 

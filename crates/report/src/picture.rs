@@ -11,7 +11,7 @@ const SHADES: f32 = 63.0;
 /// A picture whose pixels are indices into a palette.
 #[derive(Debug, Clone)]
 pub struct Indexed {
-    /// Pixels across and down.
+    /// Width and height of the picture, pixels.
     pub size: [usize; 2],
     /// Palette index of each pixel, row by row.
     pub pixels: Vec<u8>,

@@ -10,7 +10,7 @@ use crate::picture::Indexed;
 use crate::slices::Slices;
 use crate::views::{View, views};
 
-/// The image with which other images are compared: the fixed image of a registration.
+/// The image with which other images are compared, such as the fixed image of a registration.
 #[derive(Debug, Clone)]
 pub struct Reference {
     /// The planes and positions of the slices.

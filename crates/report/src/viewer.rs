@@ -23,7 +23,7 @@ pub struct Compared<'a> {
     pub after: &'a TransformChain,
     /// The warp among the transforms after registration. Its Jacobian determinants and a deformed grid are shown.
     pub warp: Option<&'a DisplacementField>,
-    /// Interpolation of the image.
+    /// Interpolation with which the image is resampled on the slices.
     pub interpolation: Interpolation,
     /// The label map of the image, with the interpolation for its labels.
     pub labels: Option<(&'a LabelVolume, LabelInterpolation)>,

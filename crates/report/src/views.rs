@@ -26,7 +26,7 @@ const DARK_BRIGHT: (f64, f64) = (0.02, 0.98);
 /// One plane (axial, coronal or sagittal) with the positions of its slices.
 #[derive(Debug, Clone, PartialEq)]
 pub struct View {
-    /// Name of the plane.
+    /// Name of the plane, such as `axial`.
     pub name: &'static str,
     /// The sides of the body (such as `L` and `R`) at the left, right, upper and lower edge of the pictures.
     pub letters: [char; 4],
@@ -150,8 +150,8 @@ fn bounds(image: &Volume, threshold: f32) -> [[f64; 2]; 3] {
 mod tests {
     use super::*;
 
-    /// A test image whose axes run to the left, front and top. It is bright from 10 to 49 of 60, 20 to 69 of 80 and 4
-    /// to 15 of 20.
+    /// A test image whose axes run to the left, front and top. The voxels 10 to 49 of 60, 20 to 69 of 80 and 4 to 15 of
+    /// 20 along its axes are bright.
     fn block() -> Volume {
         let grid = Grid {
             direction: Matrix3::from_diagonal(&Vector3::new(-1.0, 1.0, 1.0)),

@@ -67,7 +67,7 @@ def compare(
     steps = [f"[{file},1]" if inverted else file for file, inverted in zip(files, invert, strict=True)]
     options = [word for step in steps for word in ("-t", step)]
     context.program.run("apply", "-i", image, "-r", reference, "-o", output, *options)
-    # Both arrays are in the storage order of the reference.
+    # Both arrays have the memory order of the reference image, so their voxels correspond.
     applied = read_image(output).voxels
     brain = read_image(reference).brain()
     apart = scores.differences(expected, applied, brain)

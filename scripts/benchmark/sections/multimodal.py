@@ -35,7 +35,7 @@ JACCARD_LOSS = 0.003
 
 
 def multimodal(context: Context) -> Report:
-    """Run all parts of the section in the order of the bars."""
+    """Run all parts of the section. Their order is that of the table of acceptance limits."""
     report = Report(
         commands=[
             "antsreg-gpu batch T2_N.nii… PD_N.nii… -f spgr.nii.gz -o FOLDER -t rigid --cost COST",
@@ -58,7 +58,7 @@ def multimodal(context: Context) -> Report:
 
 
 def register(context: Context) -> Path:
-    """Run all registrations of this section."""
+    """Run the registrations of this section. Returns the folder of their results."""
     folder = context.work / "multimodal"
     folder.mkdir()
     program = context.program

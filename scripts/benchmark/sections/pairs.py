@@ -56,7 +56,7 @@ def affine_cells(score: float, seconds: float, peak_gb: float) -> list[str]:
 
 @dataclass
 class Quality:
-    """The measured figures of a deformable registration."""
+    """The measures of a deformable registration."""
 
     jaccard: float
     forward: scores.Shape

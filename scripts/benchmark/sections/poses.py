@@ -57,7 +57,7 @@ def coarser(image: Image, axis: int) -> Image:
 
 
 def poses(context: Context) -> Report:
-    """Check that the affine stage finds the transform to each copy."""
+    """Check that the affine stage finds the known transform to each copy of the brain."""
     report = Report(commands=[f"antsreg-gpu register -f {PERSON}_t1.nii.gz -m copy_N.nii.gz -o PREFIX_ -t affine"])
     bars = report.bars()
     path = context.data.t1(PERSON)
