@@ -29,7 +29,8 @@ fn a_device_that_is_not_there_is_refused_with_the_reason_and_what_is_there() {
     for rest in ["", " --dry-run", " --profile"] {
         let message = place.refuse(1, &format!("{line} --device cuda:9999{rest}"));
         // The reason in the message depends on the machine: no driver is installed, or the driver finds no device.
-        let words = ["error: the device cuda:9999 cannot be used: there is no CUDA d", "; there is cpu", "--device"];
+        let words =
+            ["error: the device cuda:9999 cannot be used: there is no CUDA d", "; this machine has cpu", "--device"];
         assert!(words.iter().all(|word| message.contains(word)), "{message}");
         assert_eq!(message.lines().count(), 1, "{message}");
     }
@@ -39,7 +40,7 @@ fn a_device_that_is_not_there_is_refused_with_the_reason_and_what_is_there() {
     let run = without_gpu(&place, &format!("{line} --device cuda"));
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""), "{}", run.stderr);
     assert!(run.stderr.starts_with("error: the device cuda:0 cannot be used: there is no CUDA d"), "{}", run.stderr);
-    assert!(run.stderr.ends_with("; there is cpu; choose with --device\n"), "{}", run.stderr);
+    assert!(run.stderr.ends_with("; this machine has cpu; choose a device with --device\n"), "{}", run.stderr);
     assert_eq!(place.names(), before);
 }
 
@@ -74,8 +75,8 @@ fn auto_takes_the_cpu_for_windows_that_no_gpu_has_and_says_why() {
     let place = pair();
     let of_a_pair = "register -f f.nii.gz -m m.nii.gz -o p --dry-run";
     let of_many = "batch m.nii.gz -f f.nii.gz -o out --dry-run";
-    let told = "device: cpu, because on GPUs windows with the exact derivative or masks have a radius of up to 5 voxels, \
-        asked for was 6\n";
+    let told = "device: cpu, because on GPUs, correlation windows with the exact derivative or masks have a radius of up \
+        to 5 voxels; the requested radius is 6\n";
     for line in [of_a_pair, of_many] {
         let wide = format!("{line} --cc-radius 6 --cc-derivative exact");
         assert_eq!(place.succeed(&wide).stderr, told, "{wide}");
@@ -86,7 +87,7 @@ fn auto_takes_the_cpu_for_windows_that_no_gpu_has_and_says_why() {
         assert!(run.stderr.contains("device: cpu, because there is no CUDA d"), "{}", run.stderr);
     }
     let message = place.refuse(2, &format!("{of_a_pair} --cc-radius 6 --cc-derivative exact --profile"));
-    assert!(message.contains("--profile has no effect with the CPU") && message.contains("was 6"), "{message}");
+    assert!(message.contains("--profile has no effect with the CPU") && message.contains("is 6"), "{message}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The path of the program, and all words of its command line after the program's name.
+/// The path of the program, and all words of its command line, beginning with the program's name.
 static COMMAND: OnceLock<(Option<PathBuf>, Vec<String>)> = OnceLock::new();
 
 /// Stores the program's path and the words of the command line, the program's name first.
@@ -14,7 +14,7 @@ pub fn remember(program: Option<PathBuf>, words: &[OsString]) {
     let _ = COMMAND.set((program, words));
 }
 
-/// The words of the command line.
+/// The words of the command line of this process, beginning with the program's name.
 pub fn command_line() -> Vec<String> {
     COMMAND.get().map(|(_, words)| words.clone()).unwrap_or_default()
 }

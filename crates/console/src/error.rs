@@ -1,4 +1,4 @@
-//! Errors of commands, and their exit codes. `advice.rs` adds what to do about them.
+//! Errors of commands, and their exit codes. `advice.rs` adds to the messages what the user can do.
 
 pub mod advice;
 mod refusal;
@@ -22,7 +22,7 @@ pub enum CliError {
     /// Options that cannot be combined.
     #[error("{0}")]
     Usage(#[from] UsageError),
-    /// A part of another program's command line that is not supported.
+    /// A part of a command line of ANTs or FSL that this program does not support.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// A command of ANTs, FSL or c3d that this program runs in place of the original failed.
@@ -50,7 +50,7 @@ pub enum CliError {
     /// Standard output was closed or is full.
     #[error("standard output: {0}")]
     Stdout(#[source] std::io::Error),
-    /// An output file cannot be written.
+    /// An output file cannot be written, for example because its folder does not exist.
     #[error(transparent)]
     Output(#[from] OutputError),
     /// An output name without a known extension.
@@ -62,13 +62,13 @@ pub enum CliError {
         expected: &'static str,
     },
     /// The file named as log exists and is not a log.
-    #[error("{}: is no log of this program, and would be lost; give another name for the log", path.display())]
+    #[error("{}: the file exists and is no log of this program; give another name for the log", path.display())]
     NotALog {
         /// Path of the file.
         path: PathBuf,
     },
     /// A voxel value that does not fit into an integer type.
-    #[error("{}: {value:e} does not fit into 32 bits; leave --integer out", path.display())]
+    #[error("{}: the voxel value {value:e} does not fit into a 32-bit integer; leave --integer out", path.display())]
     NoInteger {
         /// Path of the image.
         path: PathBuf,
@@ -81,8 +81,11 @@ pub enum CliError {
     /// Two volumes lie on different grids.
     #[error(transparent)]
     Grid(#[from] antsreg_core::GridMismatch),
-    /// The logarithm of the Jacobian determinant was asked for, and some determinants are not positive.
-    #[error("{}: folds in {folded} voxels, which have no logarithm; leave --logarithm out", path.display())]
+    /// The logarithm of the Jacobian determinant was requested, and some determinants are not positive.
+    #[error(
+        "{}: folds in {folded} voxels, where the Jacobian determinant has no logarithm; leave --logarithm out",
+        path.display()
+    )]
     Folded {
         /// Path of the warp.
         path: PathBuf,
@@ -120,7 +123,7 @@ pub enum CliError {
         summary: Option<PathBuf>,
     },
     /// A template was made without some of its subjects.
-    #[error("{} of {all} subjects left out, the template is of the others: {}", subjects.len(), first(subjects, "; "))]
+    #[error("{} of {all} subjects were left out of the template: {}", subjects.len(), first(subjects, "; "))]
     LeftOut {
         /// Names of the subjects that were left out, each with the reason.
         subjects: Vec<String>,
@@ -128,7 +131,7 @@ pub enum CliError {
         all: usize,
     },
     /// Some atlases failed; the labels come from the other atlases.
-    #[error("{failed} of the {of} atlases could not be used; the results are made without them")]
+    #[error("{failed} of the {of} atlases could not be used; the labels come from the other atlases")]
     AtlasesLeftOut {
         /// Number of atlases that failed.
         failed: usize,
@@ -136,7 +139,7 @@ pub enum CliError {
         of: usize,
     },
     /// Some volumes of a series could not be aligned; the other volumes are corrected.
-    #[error("{count} of {of} volumes could not be aligned; the others are corrected")]
+    #[error("{count} of {of} volumes could not be aligned; the other volumes are corrected")]
     VolumesLeftOut {
         /// Number of volumes that could not be aligned.
         count: usize,
@@ -144,14 +147,14 @@ pub enum CliError {
         of: usize,
     },
     /// Some pairs of atlases could not be registered; the scores are those of the other pairs.
-    #[error("not every atlas could be brought to every other; the scores are made without those left out")]
+    #[error("some pairs of atlases could not be registered; the scores are those of the other pairs")]
     NotEveryPair,
     /// The times of kernels could not be written.
     #[error("the times of the kernels could not be recorded: {0}")]
     Profile(#[source] serde_json::Error),
 }
 
-/// Joins the first names and the number of further names: nobody reads a line with thousands of names.
+/// Joins the first names and the number of further names, because a line with thousands of names is not readable.
 fn first(names: &[String], separator: &str) -> String {
     const SHOWN: usize = 10;
     let shown = names[..names.len().min(SHOWN)].join(separator);
@@ -224,10 +227,11 @@ impl CliError {
 
 /// Text that says where the reasons for the failures are listed.
 fn reasons(summary: Option<&Path>) -> String {
-    summary.map_or("the reasons stand above".into(), |summary| format!("the reasons are in {}", summary.display()))
+    summary
+        .map_or("the reasons are listed above".into(), |summary| format!("the reasons are in {}", summary.display()))
 }
 
-/// The exit code of an error of files or of a study: 2 if the command line is wrong.
+/// The exit code for an error of files or of a study: 2 if the command line is wrong, else 1.
 fn of_study(error: &study::Error) -> u8 {
     match error {
         study::Error::Recipe(_)
@@ -240,7 +244,7 @@ fn of_study(error: &study::Error) -> u8 {
     }
 }
 
-/// The exit code for an error of building a template.
+/// The exit code for an error in the construction of a template: 2 if the command line is wrong, else 1.
 fn of_template(error: &study::template::Error) -> u8 {
     use study::template::Error::*;
     match error {

@@ -1,5 +1,5 @@
-//! Ctrl-C and termination signals: unfinished outputs are removed, a message says which files remain, and the exit
-//! code is the shell's.
+//! Ctrl-C and termination signals: the program removes unfinished outputs, says which files remain, and ends with the
+//! exit code that shells use for signals.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::output::say;
 /// Added to a signal's number for the exit code, as in shells: 130 after Ctrl-C, 143 after SIGTERM.
 const INTERRUPTED: i32 = 128;
 
-/// Whether files that were written before an interruption are kept, so that the same command can continue from them.
+/// Whether the same command can continue from finished files after an interruption.
 static RESUMABLE: AtomicBool = AtomicBool::new(false);
 
 /// Installs the signal handlers. Must be called once, before any output is written.
@@ -24,13 +24,13 @@ pub fn clean_up_on_signals() {
     }
 }
 
-/// From now on, an interrupted command can be run again and continues from the finished files.
+/// Marks the running command as resumable: after an interruption, the same command continues from the finished files.
 pub fn resumable() {
     RESUMABLE.store(true, Ordering::Relaxed);
 }
 
-/// Tries again to remove temporary files that could not be removed; warns of those that remain. Must be called at the
-/// end of a command.
+/// Tries again to remove temporary files that could not be removed, and warns about files that remain. Must be called
+/// at the end of a command.
 pub fn clean_up() {
     warn_of(&outputs::remove_unfinished());
 }
@@ -64,9 +64,9 @@ fn end(signal: i32) -> ! {
     // The guard is held until the process ends: either all files of a set have their names, or none has.
     let mut stopped = outputs::stop_commits();
     let what = if RESUMABLE.load(Ordering::Relaxed) {
-        "the same command goes on from here"
+        "run the same command again to continue"
     } else if stopped.any_output_written() {
-        "what was complete stays"
+        "finished output files are kept"
     } else {
         "no output was written"
     };
@@ -77,6 +77,6 @@ fn end(signal: i32) -> ! {
 
 fn warn_of(left: &[PathBuf]) {
     for path in left {
-        say(format_args!("warning: {}: could not be removed", path.display()));
+        say(format_args!("warning: {}: the temporary file could not be removed", path.display()));
     }
 }

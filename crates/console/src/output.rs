@@ -1,4 +1,4 @@
-//! Results on standard output, messages on standard error.
+//! Printing of results on standard output, and of messages on standard error.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -19,7 +19,7 @@ pub fn say(line: impl Display) {
     let _ = writeln!(std::io::stderr(), "{}", harmless(&line.to_string()));
 }
 
-/// Removes the control characters of a terminal from a text. Names of files may contain any character.
+/// Replaces control characters of a text by escape sequences, so that file names cannot control the terminal.
 fn harmless(text: &str) -> String {
     let shown = |character: char| match character {
         '\n' | '\t' => character.to_string(),

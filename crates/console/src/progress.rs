@@ -17,7 +17,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::error::CliError;
 use crate::output::say;
 
-/// The messages that the user asks for.
+/// Choice of the messages that the user wants to see.
 #[derive(Debug, Clone, Default)]
 pub struct Messages {
     /// Whether only results, warnings and errors are shown.
@@ -31,7 +31,7 @@ pub struct Messages {
 /// Writes messages to standard error and to the log, at the requested level of detail.
 #[derive(Debug)]
 pub struct Console {
-    /// Number of threads that compute.
+    /// Number of threads of the computation.
     pub threads: usize,
     style: Style,
     verbose: bool,
@@ -54,10 +54,10 @@ struct Log {
 }
 
 impl Console {
-    /// A console for these messages and this terminal. `threads` is the number of threads, for records.
+    /// Makes a console for these messages and this terminal. `threads` is the number of threads, for records.
     ///
     /// # Errors
-    /// A log whose name is that of another kind of file, or that cannot be written.
+    /// The log file cannot be written, or a file of another kind has its name.
     pub fn new(messages: &Messages, threads: usize) -> Result<Console, CliError> {
         let style = match (messages.quiet, std::io::stderr().is_terminal()) {
             (true, _) => Style::Quiet,
@@ -76,7 +76,7 @@ impl Console {
         Ok(Console { threads, style, verbose: messages.verbose, log, began: Instant::now() })
     }
 
-    /// Prints a message that takes one line.
+    /// Prints a message of one line, and writes it to the log.
     pub fn note(&mut self, text: impl Display) {
         if self.style != Style::Quiet {
             say(&text);
@@ -108,7 +108,8 @@ impl Console {
         self.verbose || self.log.is_some()
     }
 
-    /// Reports an iteration, with the subject if there are several: shown when verbose, and logged.
+    /// Reports an iteration, with the name of the subject if there are several subjects. The report is printed if every
+    /// iteration is to be shown, and written to the log.
     pub fn iteration(&mut self, subject: Option<&str>, report: &Report) {
         if !self.wants_iterations() {
             return;
@@ -134,7 +135,7 @@ impl Console {
     }
 }
 
-/// Whether a file with this name exists that is no log, such as an image.
+/// Whether a file with this name exists that is no log of this program, for example an image.
 fn holds_something_else(path: &Path) -> bool {
     if !path.is_file() {
         return false;
@@ -150,9 +151,9 @@ fn holds_something_else(path: &Path) -> bool {
 pub struct Watcher<'a> {
     console: &'a mut Console,
     bar: Option<ProgressBar>,
-    /// The last report received.
+    /// The last report that was received.
     last: Option<Report>,
-    /// Start time of the level, or of the step of the linear search.
+    /// Time at which the level, or the step of the linear search, began.
     since: Instant,
 }
 
@@ -225,7 +226,7 @@ impl Progress for Watcher<'_> {
     }
 }
 
-/// The report of an iteration as one line of text.
+/// Returns the report of an iteration as one line of text.
 fn line(report: &Report) -> String {
     format!(
         "{} {}/{}, {}: iteration {} of {}, energy {:.6}",

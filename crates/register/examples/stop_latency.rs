@@ -1,7 +1,7 @@
 //! Measures how long a registration on the CPU continues after it was told to stop: `stop_latency FIXED MOVING`.
 //!
-//! Prints the longest times between two calls of the observer. For nine times during the run it prints when the
-//! observer was called next, and when the registration then returned.
+//! Prints the longest times between two calls of the observer. For nine moments during the run, it prints the time from
+//! the request to stop until the next call of the observer, and from this call until the registration returned.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ struct Stop {
     at: Option<Duration>,
     start: Instant,
     last: Instant,
-    /// Times between two calls, each with the last report before.
+    /// Times between two calls of the observer, each with the last step that was reported before.
     gaps: Vec<(Duration, Option<Step>)>,
     step: Option<Step>,
 }

@@ -1,14 +1,14 @@
-//! The share of the fixed image that the moving image covers. If a search fails, the images may hardly overlap in the
-//! end.
+//! Coverage: the share of the fixed image that the moving image covers. After a failed search, the images may hardly
+//! overlap.
 
 use antsreg_core::{AffineTransform, Grid, Volume};
 use nalgebra::Point3;
 use serde::{Deserialize, Serialize};
 
-/// Most points along an axis at which the overlap is sampled.
+/// Largest number of points along an axis at which the overlap is sampled.
 const POINTS: usize = 40;
 
-/// The share of the counted fixed voxels (in the mask, or all) that lie within the moving image's grid.
+/// Share of the fixed voxels (inside the mask, or all without a mask) that lie inside the grid of the moving image.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Coverage {
     /// Share (0 to 1) under the initial affine.
@@ -18,14 +18,14 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// The coverage under a start and under a result, both fixed → moving, RAS mm.
+    /// Computes the coverage under the initial and the resulting affine, both fixed → moving, RAS mm.
     pub fn of(fixed: &Grid, mask: Option<&Volume>, moving: &Grid, [start, found]: [&AffineTransform; 2]) -> Coverage {
         let share = |affine| share(fixed, mask, moving, affine);
         Coverage { at_start: share(start), now: share(found) }
     }
 }
 
-/// The coverage under one affine, sampled at points `step` voxels apart; `None` if no point counts.
+/// Computes the coverage under one affine, at points `step` voxels apart; `None` if no point lies in the mask.
 fn share(fixed: &Grid, mask: Option<&Volume>, moving: &Grid, affine: &AffineTransform) -> Option<f64> {
     let map = moving.world_to_voxel().after(affine).after(&fixed.voxel_to_world());
     let [nx, ny, nz] = fixed.shape;
@@ -64,8 +64,8 @@ mod tests {
         let fixed = Grid::axis_aligned([100, 20, 3], [1.0, 2.0, 5.0]);
         let covered = |moving: &Grid, mask: Option<&Volume>, shift| share(&fixed, mask, moving, &shift);
         assert_eq!(covered(&fixed, None, shift(0.0, 0.0, 0.0)), Some(1.0));
-        // The shifts are 30 of 100 voxels, 5 of 20 and one of 3. Along x every third voxel is sampled, from the
-        // second on.
+        // The moving image is shifted by 30 of 100 voxels along x, 5 of 20 along y, and one of 3 along z. Along x every
+        // third voxel is sampled, from the second on.
         let expected = [23.0 / 33.0, 0.75, 2.0 / 3.0];
         for (n, shift) in
             [shift(30.0, 0.0, 0.0), shift(0.0, -10.0, 0.0), shift(0.0, 0.0, 5.0)].into_iter().enumerate()

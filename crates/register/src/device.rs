@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// The device that the user asks for.
+/// The device that the user chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DeviceChoice {
@@ -71,7 +71,8 @@ impl DeviceChoice {
     }
 
     fn refused(self, reason: kernels::Error) -> Error {
-        // The error of a driver that finds no device does not contain the number of the requested device.
+        // The error of a driver that finds no device does not contain the number of the requested device, so the number
+        // is set here.
         let reason = match (reason, self) {
             (kernels::Error::NoDevice { count, .. }, DeviceChoice::Cuda(index)) => {
                 kernels::Error::NoDevice { index, count }
@@ -167,7 +168,7 @@ impl Device {
         &self.description
     }
 
-    /// The memory that the device computes in.
+    /// The memory in which the device stores its data.
     pub fn place(&self) -> Place {
         with_backend!(self, backend => backend.place())
     }
@@ -237,7 +238,7 @@ impl Device {
     /// Runs a task on this device.
     ///
     /// # Errors
-    /// Those of the task.
+    /// Errors of the task.
     pub fn run<T: crate::Task>(&self, task: T) -> Result<T::Output, T::Error> {
         with_backend!(self, backend => task.run(backend))
     }
@@ -254,9 +255,9 @@ impl std::fmt::Debug for Device {
 pub struct Opened {
     /// The device.
     pub device: Device,
-    /// Seconds that a GPU took to open.
+    /// Time to open the GPU, seconds; `None` if no GPU was opened.
     pub seconds: Option<f64>,
-    /// Why [`DeviceChoice::Auto`] did not use a GPU.
+    /// Why [`DeviceChoice::Auto`] did not use a GPU; `None` if it used a GPU, or if the user chose the device.
     pub instead_of_gpu: Option<kernels::Error>,
 }
 
@@ -335,7 +336,7 @@ impl Display for Description {
 /// All NVIDIA GPUs of this machine.
 ///
 /// # Errors
-/// Why no GPU can be used.
+/// No GPU can be used; the error contains the reason.
 #[cfg(feature = "cuda")]
 pub fn gpus() -> Result<Vec<Description>, kernels::Error> {
     match Cuda::devices()?.as_slice() {
@@ -347,7 +348,7 @@ pub fn gpus() -> Result<Vec<Description>, kernels::Error> {
 /// All NVIDIA GPUs of this machine: none, because this build has no CUDA.
 ///
 /// # Errors
-/// Always.
+/// Always an error, because this build has no CUDA.
 #[cfg(not(feature = "cuda"))]
 pub fn gpus() -> Result<Vec<Description>, kernels::Error> {
     Err(WITHOUT_CUDA)
@@ -368,7 +369,7 @@ fn open_gpu(_: usize) -> Result<Device, kernels::Error> {
     Err(WITHOUT_CUDA)
 }
 
-/// The list of the machine's devices as text, for messages.
+/// Returns the names of the machine's devices as text, for messages.
 pub fn there() -> String {
     let gpus = gpus().unwrap_or_default();
     let names = gpus.iter().map(|gpu| gpu.choice().to_string());

@@ -1,4 +1,4 @@
-//! Why a registration is refused or fails.
+//! Errors of registrations.
 
 use antsreg_kernels as kernels;
 use antsreg_linear as linear;
@@ -31,7 +31,8 @@ pub enum Error {
     },
     /// One image is two-dimensional, the other three-dimensional.
     #[error(
-        "one image is a slice and the other a volume (fixed {fixed:?}, moving {moving:?} voxels): they must be alike"
+        "one image is a slice and the other a volume (fixed {fixed:?}, moving {moving:?} voxels); expected two slices or \
+         two volumes"
     )]
     SliceAndVolume {
         /// Shape of the fixed image.
@@ -41,36 +42,39 @@ pub enum Error {
     },
     /// A shrink factor is too large for the fixed image.
     #[error(
-        "shrink factor {factor} leaves fewer than {least} voxels of the {extent} along an axis; give a smaller one"
+        "shrink factor {factor} leaves fewer than {least} voxels of the {extent} along an axis; give a smaller shrink \
+         factor"
     )]
     Shrink {
         /// The shrink factor.
         factor: usize,
         /// Voxels along the shortest axis of the fixed image.
         extent: usize,
-        /// Least number of voxels after shrinking.
+        /// Least number of voxels along an axis after shrinking.
         least: usize,
     },
     /// An image on a device has voxels that are NaN or infinite.
     #[error("{count} voxels are not finite; expected numbers everywhere")]
     NotFinite {
-        /// Number of such voxels.
+        /// Number of voxels that are not finite.
         count: usize,
     },
     /// The images do not overlap at the start.
     #[error("the images do not overlap at the start")]
     NoOverlapAtStart,
-    /// The start cannot be inverted.
-    #[error("the start is singular (determinant {determinant:e}): all of space becomes a plane, a line or a point")]
+    /// The initial transform cannot be inverted.
+    #[error(
+        "the initial transform is singular (determinant {determinant:e}): it maps space to a plane, a line or a point"
+    )]
     SingularStart {
-        /// Determinant of the start's linear part.
+        /// Determinant of the linear part of the initial transform.
         determinant: f64,
     },
     /// The GPU's kernels do not support the window of the cross-correlation.
     #[error(transparent)]
     Window(#[from] TooWide),
     /// The device that the user chose cannot be used.
-    #[error("the device {asked} cannot be used: {reason}; there is {there}")]
+    #[error("the device {asked} cannot be used: {reason}; this machine has {there}")]
     NoDevice {
         /// The device that the user chose.
         asked: String,
@@ -82,7 +86,7 @@ pub enum Error {
     /// The device has too little free memory.
     #[error(transparent)]
     DeviceMemory(#[from] TooLittleMemory),
-    /// The device failed outside the stages.
+    /// The device failed before, between or after the stages.
     #[error("device: {0}")]
     Device(#[from] kernels::Error),
     /// A linear stage was refused or failed.
@@ -107,7 +111,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The error of a linear stage, `place` counted from 0; [`Error::Stopped`] if the observer stopped it.
+    /// Makes the error of a linear stage, `place` counted from 0; [`Error::Stopped`] if the observer stopped the stage.
     pub(crate) fn linear(place: usize, source: linear::Error) -> Error {
         match source {
             linear::Error::Stopped => Error::Stopped,
@@ -115,7 +119,8 @@ impl Error {
         }
     }
 
-    /// The error of a deformable stage, `place` counted from 0; [`Error::Stopped`] if the observer stopped it.
+    /// Makes the error of a deformable stage, `place` counted from 0; [`Error::Stopped`] if the observer stopped the
+    /// stage.
     pub(crate) fn deformable(place: usize, source: syn::Error) -> Error {
         match source {
             syn::Error::Stopped => Error::Stopped,

@@ -1,4 +1,4 @@
-//! Checks that a registration fits a device: its windows and its memory.
+//! Checks that a device supports the correlation windows of a registration and has enough memory.
 
 use std::fmt::{Display, Formatter};
 
@@ -27,7 +27,7 @@ impl Display for WhyCpu {
     }
 }
 
-/// Memory of a GPU, bytes.
+/// Planned and free memory of a GPU for a registration, bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlannedMemory {
     /// Memory that a registration is expected to need.
@@ -36,7 +36,7 @@ pub struct PlannedMemory {
     pub free_bytes: u64,
 }
 
-/// A device for a registration.
+/// The device chosen for a registration.
 #[derive(Debug)]
 pub struct Fitted {
     /// The device.
@@ -62,10 +62,10 @@ impl Fitted {
 }
 
 impl Opened {
-    /// This device for a registration. With [`DeviceChoice::Auto`], the CPU if the GPU does not support the window of
-    /// the cross-correlation or has too little free memory. A GPU chosen by its number is kept: see
-    /// [`Options::check_device`] and [`Fitted::check_memory`]. `uploaded`: sides whose images are copied to the device and stay
-    /// there during the registration ([`Side::on`]).
+    /// Chooses the device of a registration: this device, or with [`DeviceChoice::Auto`] the CPU if the GPU does not
+    /// support the window of the cross-correlation or has too little free memory. A GPU chosen by its number is kept:
+    /// check it with [`Options::check_device`] and [`Fitted::check_memory`]. `uploaded` are sides whose images are
+    /// copied to the device and stay there during the registration ([`Side::on`]).
     ///
     /// # Errors
     /// A GPU that fails.
@@ -86,12 +86,12 @@ impl Opened {
     }
 }
 
-/// GPU memory of a registration, with the images of the sides that are uploaded for it.
+/// GPU memory that a registration needs, with the images of the sides that are uploaded for it, bytes.
 fn planned_bytes(device: &Device, options: &Options, grids: &Grids, uploaded: &[&Side]) -> u64 {
     options.device_bytes(grids) + uploaded.iter().map(|side| side.upload_bytes(device)).sum::<u64>()
 }
 
-/// The CPU, with the reason.
+/// Chooses the CPU, with the reason.
 fn on_cpu(reason: WhyCpu) -> Fitted {
     Fitted { device: Device::cpu(), memory: None, instead_of_gpu: Some(reason) }
 }
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
     use crate::Description;
 
-    /// The CPU under the description of a GPU.
+    /// Makes a CPU device with the description of a GPU.
     fn gpu() -> Device {
         Device::cpu_described_as(Description::Cuda {
             index: 0,
@@ -163,7 +163,7 @@ mod tests {
         }
     }
 
-    /// The CPU with the description of a GPU. The tests use only the description.
+    /// Makes an opened CPU device. Tests pass the free memory of a GPU to `fit` separately.
     fn opened() -> Opened {
         Opened { device: Device::cpu(), seconds: None, instead_of_gpu: None }
     }

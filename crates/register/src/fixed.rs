@@ -47,10 +47,10 @@ pub trait Task {
     /// The error of the work.
     type Error;
 
-    /// Runs on a backend.
+    /// Runs the work on a backend.
     ///
     /// # Errors
-    /// Those of the work.
+    /// Errors of the work.
     fn run<B: Backend>(self, backend: &B) -> Result<Self::Output, Self::Error>;
 }
 
@@ -61,10 +61,10 @@ pub trait Continuation {
     /// The error of the work.
     type Error: From<Error>;
 
-    /// Runs on the backend of the registration.
+    /// Runs the work on the backend of the registration. `found` is the result of the registration.
     ///
     /// # Errors
-    /// Those of the work.
+    /// Errors of the work.
     fn run<B: Backend>(self, backend: &B, found: OnDevice<B>) -> Result<Self::Output, Self::Error>;
 }
 
@@ -101,7 +101,7 @@ impl Fixed {
     /// Registers `moving` to this side.
     ///
     /// # Errors
-    /// Those of [`register`].
+    /// The errors of [`register`].
     pub fn register(&self, moving: &Side, progress: &mut dyn Progress) -> Result<Registration, Error> {
         self.compute(moving, progress)?.finish([&self.side, moving], &self.options)
     }
@@ -110,7 +110,7 @@ impl Fixed {
     /// another thread.
     ///
     /// # Errors
-    /// Those of [`register`].
+    /// The errors of [`register`].
     pub fn compute(&self, moving: &Side, progress: &mut dyn Progress) -> Result<Computed, Error> {
         let sides = [&self.side, moving];
         check(&self.device, sides, &self.options)?;
@@ -123,7 +123,7 @@ impl Fixed {
     /// Registers `moving` to this side. Warps and images stay on the device.
     ///
     /// # Errors
-    /// Those of [`register`].
+    /// The errors of [`register`].
     pub fn compute_resident(&self, moving: &Side, progress: &mut dyn Progress) -> Result<Resident, Error> {
         let sides = [&self.side, moving];
         check(&self.device, sides, &self.options)?;
@@ -143,7 +143,7 @@ impl Fixed {
     /// Registers `moving` to this side and continues with the result on the device.
     ///
     /// # Errors
-    /// Those of [`register`] and of the continuation.
+    /// The errors of [`register`] and of the continuation.
     pub fn register_and<C: Continuation>(
         &self,
         moving: &Side,
@@ -178,10 +178,10 @@ pub fn register(
     compute(fixed, moving, options, device, progress)?.finish([fixed, moving], options)
 }
 
-/// The part of [`register`] that needs the device: see [`Computed`].
+/// The part of [`register`] that needs the device. [`Computed`] contains the result.
 ///
 /// # Errors
-/// Those of [`register`].
+/// The errors of [`register`].
 pub fn compute(
     fixed: &Side,
     moving: &Side,
@@ -200,7 +200,7 @@ pub fn compute(
 /// Registers `moving` to `fixed` as [`register`] does, and continues with the result while it is on the device.
 ///
 /// # Errors
-/// Those of [`register`] and of the continuation.
+/// The errors of [`register`] and of the continuation.
 pub fn register_and<C: Continuation>(
     fixed: &Side,
     moving: &Side,
@@ -217,10 +217,10 @@ pub fn register_and<C: Continuation>(
     })
 }
 
-/// The part of [`register`] that needs the device. Warps and images stay on it.
+/// The part of [`register`] that needs the device. Warps and images stay on the device.
 ///
 /// # Errors
-/// Those of [`register`].
+/// The errors of [`register`].
 pub fn compute_resident(
     fixed: &Side,
     moving: &Side,
@@ -239,7 +239,7 @@ pub fn compute_resident(
     }
 }
 
-/// Checks everything that can be checked before the computation.
+/// Checks the device, the sides and the options before the computation.
 fn check(device: &Device, sides: [&Side; 2], options: &Options) -> Result<(), Error> {
     options.check()?;
     options.check_sides(sides)?;

@@ -1,4 +1,4 @@
-//! An image of a side: in main memory, or on a device.
+//! An image of a registration, in main memory or on a device.
 
 use std::any::Any;
 use std::fmt::{Debug, Formatter};
@@ -23,7 +23,7 @@ pub struct Image(Arc<Shared>);
 /// The data that all clones of an image share: voxels and centre.
 struct Shared {
     stored: Stored,
-    /// The centre; computed at its first use.
+    /// The centre of mass, RAS mm; computed when it is needed first.
     centre: OnceLock<Point3<f64>>,
 }
 
@@ -38,9 +38,9 @@ enum Stored {
 struct Held {
     grid: Grid,
     voxels: OnDevice,
-    /// Least and largest voxel.
+    /// Smallest and largest value of the voxels.
     range: (f32, f32),
-    /// A copy in main memory, made at its first use.
+    /// A copy in main memory, made when it is needed first.
     volume: OnceLock<Arc<Volume>>,
 }
 
@@ -52,8 +52,8 @@ enum OnDevice {
 }
 
 impl Image {
-    /// The image on a device, where all stages read it, and in main memory where it is now. On the CPU, and where it is on
-    /// that device already, it stays as it is.
+    /// Returns the image with its voxels on a GPU, where all stages read them, and with a copy in main memory. Returns
+    /// the same image if the device is the CPU, or if the voxels are on this GPU already.
     ///
     /// # Errors
     /// Voxels that are not finite; a device that fails.
@@ -86,7 +86,7 @@ impl Image {
         }
     }
 
-    /// Voxels on a GPU, of the shape of the grid.
+    /// Makes an image of voxels on a GPU. The voxels must have the shape of the grid.
     ///
     /// # Errors
     /// Voxels that are not finite; a device that fails.
@@ -129,7 +129,7 @@ impl Image {
         }
     }
 
-    /// The image in main memory. If it is only on a device, it is downloaded, once.
+    /// Returns the image in main memory. An image that is only on a device is downloaded once.
     ///
     /// # Errors
     /// A device that fails.
@@ -140,10 +140,10 @@ impl Image {
         }
     }
 
-    /// The centre of mass, RAS mm; that of the grid if all voxels are equal.
+    /// The centre of mass, RAS mm; the centre of the grid if all voxels are equal.
     ///
     /// # Errors
-    /// Those of [`volume`](Image::volume).
+    /// The errors of [`volume`](Image::volume).
     pub fn centre(&self) -> Result<Point3<f64>, Error> {
         if let Some(centre) = self.0.centre.get() {
             return Ok(*centre);
@@ -153,7 +153,7 @@ impl Image {
         Ok(*self.0.centre.get_or_init(|| centre))
     }
 
-    /// The device's memory that the voxels lie in; `None` if they are in main memory alone.
+    /// The memory of the device that contains the voxels; `None` if the voxels are only in main memory.
     pub fn place(&self) -> Option<Place> {
         match &self.0.stored {
             Stored::Volume(_) => None,
@@ -161,7 +161,7 @@ impl Image {
         }
     }
 
-    /// Least and largest voxel, if they are known: those of an image on a device.
+    /// Smallest and largest value of the voxels, for an image on a device; `None` for an image in main memory.
     pub fn range(&self) -> Option<(f32, f32)> {
         match &self.0.stored {
             Stored::Volume(_) => None,
@@ -169,7 +169,7 @@ impl Image {
         }
     }
 
-    /// The image for a backend: on its device if the voxels are there, else in main memory.
+    /// Returns the image as input for a backend: on the backend's device if the voxels are there, else in main memory.
     ///
     /// # Errors
     /// A device that fails.

@@ -8,12 +8,12 @@ use antsreg_syn as syn;
 use crate::resample::{Kernel, Sampler};
 use crate::{Error, Image, Similarity, WarpedImages};
 
-/// The warped images and the correlation. `I` is a volume, or an image of a backend.
+/// The warped images and the correlation of a registration. `I` is a volume in main memory, or an image of a backend.
 #[derive(Debug, Clone)]
 pub(crate) struct Images<I = Volume> {
-    /// The moving image on the fixed grid, if requested.
+    /// The moving image, resampled on the fixed grid, if requested.
     pub warped: Option<I>,
-    /// The fixed image on the moving grid, if requested.
+    /// The fixed image, resampled on the moving grid, if requested.
     pub inverse_warped: Option<I>,
     /// Correlation of the fixed and the moving image.
     pub similarity: Similarity,
@@ -26,14 +26,15 @@ pub(crate) struct Pair<'a> {
     /// Mask of the correlation, on the fixed grid.
     pub mask: Option<&'a Volume>,
     pub moving: &'a Image,
-    /// The start of the registration.
+    /// The initial affine of the registration.
     pub start: AffineTransform,
     /// The affine of the result.
     pub affine: AffineTransform,
 }
 
 impl<I: 'static> Images<I> {
-    /// Computes the images on a backend, where they stay; `None` if the backend has no kernel for the interpolation.
+    /// Computes the warped images on a backend, where they stay; `None` if the backend has no kernel for the
+    /// interpolation.
     pub fn on_device<B: Backend<Image = I>>(
         backend: &B,
         pair: &Pair,
@@ -71,7 +72,7 @@ impl<I: 'static> Images<I> {
         drop((sampler, extent, both));
         let warped = wanted.warped.then_some(out);
         let inverse_warped = || {
-            // The inverse warp on the moving grid, in voxels of that grid.
+            // Resample the inverse warp on the moving grid, with displacements in voxels of this grid.
             let field = |warps: &syn::Warps<B>| {
                 let [from, to] = [moving.grid, fixed.grid];
                 let map = to.world_to_voxel().after(&back).after(&from.voxel_to_world());
@@ -90,7 +91,7 @@ impl<I: 'static> Images<I> {
         Ok(Some(Images { warped, inverse_warped, similarity }))
     }
 
-    /// The images in main memory, on the grids of the fixed and the moving image.
+    /// Downloads the images to main memory. Their grids are those of the fixed and the moving image.
     pub fn download<B: Backend<Image = I>>(
         &self,
         backend: &B,
@@ -109,11 +110,11 @@ impl<I: 'static> Images<I> {
 }
 
 impl Images<Volume> {
-    /// Computes the images on the CPU in double precision, through the chains of the result: moving → fixed, fixed →
-    /// moving.
+    /// Computes the warped images on the CPU in double precision. The chain `forward` maps fixed to moving points, the
+    /// chain `backward` maps moving to fixed points.
     ///
     /// # Errors
-    /// A device that holds an image and fails.
+    /// An image is on a device, and the device fails.
     pub fn on_cpu(
         pair: &Pair,
         [forward, backward]: [&TransformChain; 2],
@@ -136,8 +137,8 @@ impl Images<Volume> {
     }
 }
 
-/// Pearson's correlation of two images on one grid, over the voxels where the second image is not NaN and the mask
-/// counts; `None` if there are no such voxels.
+/// Pearson's correlation of two images on one grid, over the voxels where the second image is not NaN and the mask is
+/// above 0.5; `None` if there are no such voxels.
 fn correlation(first: &Volume, second: &Volume, mask: Option<&Volume>) -> Option<f64> {
     let mut both = Volume {
         grid: second.grid.clone(),
@@ -150,7 +151,7 @@ fn correlation(first: &Volume, second: &Volume, mask: Option<&Volume>) -> Option
     Some(compared.correlation).filter(|correlation| correlation.is_finite())
 }
 
-/// Sets the counts of voxels outside a mask to 0.
+/// Sets the weights of voxels outside a mask (at most 0.5) to 0.
 fn exclude(counts: &mut [f32], mask: &Volume) {
     counts.iter_mut().zip(&mask.voxels).filter(|(_, mask)| **mask <= 0.5).for_each(|(count, _)| *count = 0.0);
 }

@@ -1,4 +1,5 @@
-//! Registration of two brain images as plain data: a list of stages in, transforms and warnings out. No files, no terminal.
+//! Registration of two brain images. The input is two images and a list of stages as plain data; the output is
+//! transforms and warnings. This crate reads no files and prints nothing.
 //!
 //! ```no_run
 //! use antsreg_core::io::nifti;
@@ -13,13 +14,14 @@
 //! }
 //! ```
 //!
-//! [`Options`] is a start and a list of [`Stage`]s. A [`Preset`] makes such lists; a [`Recipe`] is a preset with changes, which
-//! suits itself to the images. A [`Side`] is an image with its channels and
-//! its mask. [`Fixed`] is a fixed side that is prepared once for many registrations. A [`Device`] is the CPU or a GPU.
-//! World coordinates are RAS mm; transforms map fixed points to moving points.
+//! [`Options`] contains the initial transform and a list of [`Stage`]s. A [`Preset`] makes such lists. A [`Recipe`] is
+//! a preset with changes, which adapts the stages to the shape of the images. A [`Side`] is an image with its channels
+//! and its mask. [`Fixed`] is a fixed side that is prepared once for many registrations. A [`Device`] is the CPU or a
+//! GPU. World coordinates are RAS mm; transforms map fixed points to moving points.
 //!
-//! The crates below: `antsreg-core` has grids, volumes, transforms and file formats; `antsreg-kernels` the operations on
-//! whole volumes, on CPU and GPU; `antsreg-linear` and `antsreg-syn` the two kinds of stages.
+//! This crate uses four other crates: `antsreg-core` has grids, volumes, transforms and file formats; `antsreg-kernels`
+//! has the operations on whole volumes, on CPU and GPU; `antsreg-linear` and `antsreg-syn` have the two kinds of
+//! stages.
 
 mod coverage;
 mod device;

@@ -12,7 +12,7 @@ const SCALAR: usize = 4;
 /// Number of components of a displacement.
 const FIELD: usize = 3;
 
-/// GPU memory for sums of batches and blocks, and for the driver pool's rounding up, bytes.
+/// GPU memory for partial sums, and for the rounding up of allocations by the driver's memory pool, bytes.
 const DEVICE_SCRATCH: usize = 100_000_000;
 
 /// Main memory for the program itself and for the buffers of reading and writing, bytes.
@@ -25,12 +25,12 @@ pub struct Grids<'a> {
     pub images: [&'a Grid; 2],
     /// Grids of the further channels, fixed and moving.
     pub channels: [Vec<&'a Grid>; 2],
-    /// Whether any stage has a mask, fixed and moving.
+    /// Whether any stage has a mask of the fixed and of the moving side.
     pub masked: [bool; 2],
 }
 
 impl<'a> Grids<'a> {
-    /// The grids of two sides.
+    /// Takes the grids of a fixed and a moving side.
     pub fn of(sides: [&'a Side; 2]) -> Grids<'a> {
         Grids {
             images: sides.map(Side::grid),
@@ -89,7 +89,8 @@ impl Options {
         stages.sum::<usize>() as u64
     }
 
-    /// For each stage, the shrink factor of the fields from which a deformable stage would continue.
+    /// For each stage: the shrink factor of the displacement fields that earlier deformable stages have found; `None`
+    /// if there is no earlier deformable stage.
     fn stages_before(&self) -> impl Iterator<Item = Option<usize>> {
         self.stages.iter().scan(None, |from, stage| {
             let before = *from;
@@ -102,18 +103,18 @@ impl Options {
 }
 
 impl Side {
-    /// Memory of the images, bytes.
+    /// Memory of the images of this side, bytes.
     pub fn image_bytes(&self) -> u64 {
         self.bytes_of(|_| true)
     }
 
-    /// GPU memory that [`on`](Side::on) takes, bytes: that of the images which are not on the device yet. It stays in use as
-    /// long as the side that `on` returns.
+    /// GPU memory that [`on`](Side::on) takes for the images that are not on the device yet, bytes. This memory is in
+    /// use as long as the side that `on` returns exists.
     pub fn upload_bytes(&self, device: &Device) -> u64 {
         if device.is_gpu() { self.bytes_of(|image| image.place() != Some(device.place())) } else { 0 }
     }
 
-    /// Memory of the images that are on the device, bytes.
+    /// Memory of the images of this side that are on the device, bytes.
     pub fn held_bytes(&self, device: &Device) -> u64 {
         self.bytes_of(|image| image.place() == Some(device.place()))
     }
@@ -124,16 +125,17 @@ impl Side {
     }
 }
 
-/// GPU memory for resampling the images, bytes, without scratch memory.
+/// GPU memory to resample the images of a registration, bytes, without scratch memory.
 fn images_bytes([fixed, moving]: [&Grid; 2], masked: bool, warped: bool, wanted: WarpedImages) -> usize {
     let Some(kernel) = Kernel::of(wanted.interpolation) else { return 0 };
-    // For each resampling: the image and its coefficients, the result, and a displacement field. Some kernels need a
+    // Each resampling needs the image and its coefficients, the result, and a displacement field. Some kernels need a
     // field of zeros if there is no warp.
     let (coefficients, zeros) = (usize::from(kernel == Kernel::Spline), kernel != Kernel::Linear);
     let reading = |image: &Grid, onto: &Grid, field: bool| {
         image.len() * (1 + coefficients) + onto.len() * (1 + FIELD * usize::from(field))
     };
-    // The correlation also needs the fixed image, and two masks of where the images lie; with a mask, one more.
+    // The correlation also needs the fixed image, an image of ones on the moving grid, and the image of ones after
+    // resampling on the fixed grid; with a mask, one image more.
     let there = reading(moving, fixed, zeros) + moving.len() + fixed.len() * (2 + usize::from(masked));
     let made = fixed.len() * usize::from(wanted.warped);
     let back = if wanted.inverse_warped { made + reading(fixed, moving, warped || zeros) } else { 0 };
@@ -150,13 +152,13 @@ pub struct TooLittleMemory {
 }
 
 impl TooLittleMemory {
-    /// The error for this device, with needed and free memory in bytes.
+    /// Makes the error for this device, with needed and free memory in bytes.
     pub fn new(device: DeviceChoice, needed_bytes: u64, free_bytes: u64) -> TooLittleMemory {
         // One number is rounded up and the other down, so that they are never shown as equal.
         TooLittleMemory { device, needed_mb: needed_bytes.div_ceil(1_000_000), free_mb: free_bytes / 1_000_000 }
     }
 
-    /// The error if fewer bytes are free than needed; else `None`.
+    /// Makes the error if fewer bytes are free than needed; else `None`.
     pub fn of(device: DeviceChoice, needed_bytes: u64, free_bytes: u64) -> Option<TooLittleMemory> {
         (needed_bytes > free_bytes).then(|| TooLittleMemory::new(device, needed_bytes, free_bytes))
     }
@@ -191,8 +193,9 @@ mod tests {
             images_bytes(grids, false, warped, wanted) / (SCALAR * grid.len())
         };
         let (linear, spline) = (Interpolation::Linear, Interpolation::Bspline);
-        // The memory holds both images, the result and the masks of where they lie; then spline coefficients and a
-        // field of zeros; then both warps, one of them on the moving grid, and the image made before.
+        // The memory contains both images, the result and two images of ones. Splines also need coefficients and a
+        // field of zeros. With warps, the memory contains both warps, one of them on the moving grid, and the first
+        // result.
         assert_eq!(planned([&grid, &grid], false, linear, true), 5);
         assert_eq!(planned([&grid, &grid], false, spline, false), 9);
         assert_eq!(planned([&grid, &grid], false, Interpolation::Sinc, false), 8);
@@ -208,7 +211,7 @@ mod tests {
         use antsreg_core::Volume;
 
         let (image, channel) = (Volume::filled(cube(10, 1.0), 1.0), Volume::filled(cube(20, 1.0), 1.0));
-        // The CPU under the description of a GPU: what it holds is at its place.
+        // A CPU device with the description of a GPU. Images that are uploaded to this device count as images on a GPU.
         let gpu = Device::cpu_described_as(crate::Description::Cuda {
             index: 0,
             name: "a GPU".into(),

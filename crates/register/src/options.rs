@@ -1,4 +1,4 @@
-//! The options of a registration: a start, a list of stages, and the requested results. Plain data.
+//! The options of a registration: the initial transform, a list of stages, and the requested results.
 
 use antsreg_core::{AffineTransform, Grid};
 use antsreg_linear::{self as linear, Start};
@@ -12,7 +12,7 @@ use crate::{Device, Error, Grids, Interpolation, Side};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
-    /// The transform at which the first stage begins.
+    /// The initial transform, at which the first stage begins.
     pub start: Start,
     /// The stages, in order. A linear stage begins at the result of the stage before; a deformable stage continues
     /// from the fields of the deformable stage before.
@@ -35,15 +35,15 @@ pub enum Stage {
     Deformable(syn::Options),
 }
 
-/// The warped images to compute. If both are false, the correlation of the images is still computed.
+/// The warped images to compute. If both flags are false, the correlation of the images is still computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WarpedImages {
     /// Interpolation of the images.
     pub interpolation: Interpolation,
-    /// The moving image on the fixed grid.
+    /// Whether to compute the moving image on the fixed grid.
     pub warped: bool,
-    /// The fixed image on the moving grid.
+    /// Whether to compute the fixed image on the moving grid.
     pub inverse_warped: bool,
 }
 
@@ -80,7 +80,7 @@ impl Options {
         })
     }
 
-    /// Number of the last stage. Its masks are used for scores and correlation.
+    /// Index of the last stage. The masks of this stage are used for scores and correlation.
     pub(crate) fn last_stage(&self) -> usize {
         self.stages.len().saturating_sub(1)
     }
@@ -130,14 +130,14 @@ impl Options {
     /// Checks everything that can be checked before a device is open: options, sides, and overlap at the start.
     ///
     /// # Errors
-    /// Those of [`register`](crate::register) that concern neither voxels nor the device.
+    /// The errors of [`register`](crate::register) that concern neither voxels nor the device.
     pub fn precheck(&self, sides: [&Side; 2]) -> Result<(), Error> {
         self.check()?;
         self.check_sides(sides)?;
         match self.start {
-            // The stages weight voxels by masks and a robust range, so their centres of mass differ slightly from
-            // these. Images of very different positions hardly overlap in either case. For images on a device, the
-            // first stage makes this check.
+            // The stages weight voxels by masks and by a robust intensity range, so their centres of mass differ
+            // slightly from the centres here. Images of very different positions hardly overlap with either centres.
+            // For images on a device, the first stage makes this check.
             Start::CentreOfMass if sides.iter().any(|side| side.image.in_main_memory().is_none()) => Ok(()),
             Start::CentreOfMass => {
                 let [fixed, moving] = [sides[0].image.centre()?, sides[1].image.centre()?];
@@ -152,7 +152,7 @@ impl Options {
     /// Checks that a device can run these options.
     ///
     /// # Errors
-    /// A window that the GPU does not support.
+    /// A correlation window that the GPU does not support.
     pub fn check_device(&self, device: &Device, grids: &Grids) -> Result<(), Error> {
         let masked = grids.masked.contains(&true);
         match self.too_wide_for_gpu(masked).filter(|_| device.is_gpu()) {
@@ -161,7 +161,7 @@ impl Options {
         }
     }
 
-    /// Checks that no level has too small a grid.
+    /// Checks that no level of a deformable stage has too small a grid.
     ///
     /// # Errors
     /// A shrink factor above 1 that leaves fewer than [`LEAST_VOXELS`] along an axis.

@@ -1,4 +1,4 @@
-//! Presets: named sets of defaults, and the stages that they give.
+//! Presets: named sets of default options, and the stages that presets give.
 
 use antsreg_core::schedule::Level;
 use antsreg_linear::{self as linear, AngleSearch, Dof, Search, Start};
@@ -8,23 +8,23 @@ use serde::{Deserialize, Serialize};
 use crate::Stage;
 use crate::options::{level_fits, shortest_axis};
 
-/// A named set of defaults.
+/// A named set of default options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum Preset {
-    /// Nothing at full resolution: a first look within seconds
+    /// No iterations at full resolution: a first result within seconds
     Fast,
     /// The iterations of antsRegistrationSyN.sh, at full resolution
     #[default]
     Default,
-    /// Edges count too, updates are longer, and full resolution has more iterations: the highest accuracy
+    /// Compares edges too, has longer updates, and more iterations at full resolution: the highest accuracy
     Best,
     /// CT, PET or MR of one person: rigid, by normalised mutual information
     Multimodal,
 }
 
-/// The kind of transform, and so the stages.
+/// The kind of transform, which determines the stages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
@@ -45,7 +45,7 @@ pub enum Model {
     /// Affine, then SyN
     #[cfg_attr(feature = "clap", value(alias = "s"))]
     Syn,
-    /// SyN alone, from the start given
+    /// Only SyN, from the given start
     #[cfg_attr(feature = "clap", value(alias = "so"))]
     SynOnly,
 }
@@ -63,8 +63,8 @@ impl Model {
         }
     }
 
-    /// The default start: centres of mass, or the headers if there is no linear stage, which could correct a wrong
-    /// start.
+    /// The default initial transform: alignment of the centres of mass. Without a linear stage, which could correct a
+    /// wrong start, it is the alignment given by the headers.
     pub fn usual_start(self) -> Start {
         if self == Model::SynOnly { Start::Headers } else { Start::CentreOfMass }
     }
@@ -75,7 +75,7 @@ impl Model {
     }
 }
 
-/// Longest axis without an additional coarse level, voxels, as in antsRegistrationSyN.sh.
+/// Images with an axis longer than this get an additional coarse level, voxels, as in antsRegistrationSyN.sh.
 const LARGE_AXIS: usize = 256;
 
 impl Preset {
@@ -163,8 +163,8 @@ impl Preset {
         syn::Options { levels, ..self.syn() }
     }
 
-    /// The levels of [`syn`](Preset::syn) for a fixed grid of this shape; large grids get one more level. Images may
-    /// be too small for the coarsest level.
+    /// The levels of [`syn`](Preset::syn) for a fixed grid of this shape; large grids get one more level. Small images
+    /// keep all levels here, even if they are too small for the coarsest level.
     pub fn levels_for(self, shape: [usize; 3]) -> Vec<Level> {
         let mut levels = self.syn().levels;
         if shape.iter().any(|axis| *axis > LARGE_AXIS)

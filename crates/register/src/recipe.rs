@@ -13,20 +13,21 @@ use crate::{Model, Options, Preset, Stage, WarpedImages};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
-    /// The preset that gives the levels.
+    /// The preset that gives the default levels.
     pub preset: Preset,
-    /// The kind of transform, and so the stages.
+    /// The kind of transform, which determines the stages.
     pub model: Model,
-    /// Number of degrees of freedom of the linear stage, counted as for volumes or slices; `None` for those of the
-    /// model.
+    /// Number of degrees of freedom of the linear stage, counted as for volumes or slices; `None` for the degrees of
+    /// freedom of the model.
     pub dof: Option<u8>,
-    /// The transform at which the first stage begins.
+    /// The initial transform, at which the first stage begins.
     pub start: Start,
-    /// The linear stage. Its degrees of freedom are not used.
+    /// Options of the linear stage. Their degrees of freedom are not used.
     pub linear: linear::Options,
-    /// Rotations searched about x, y and z, ± degrees; `None` for the default of the images.
+    /// Largest rotations that are searched about x, y and z in both directions, degrees; `None` for the default of
+    /// volumes or slices.
     pub search_degrees: Option<[f64; 3]>,
-    /// The deformable stage. Its levels are not used.
+    /// Options of the deformable stage. Their levels are not used.
     pub syn: syn::Options,
     /// The levels of the deformable stage.
     pub schedule: Schedule,
@@ -38,7 +39,7 @@ pub struct Recipe {
     pub images: Option<WarpedImages>,
 }
 
-/// The levels, coarse to fine; `None` for the preset's values.
+/// The levels of the deformable stage, coarse to fine; `None` for the values of the preset.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Schedule {
@@ -46,9 +47,10 @@ pub struct Schedule {
     pub shrink_factors: Option<Vec<usize>>,
     /// Standard deviations of the smoothing, voxels of the full grid.
     pub smoothing_sigmas: Option<Vec<f64>>,
-    /// Most iterations of each level.
+    /// Largest number of iterations of each level.
     pub iterations: Option<Vec<usize>>,
-    /// Number of iterations between two re-inversions of the fields: one for each level, or one for all.
+    /// Number of iterations between two re-inversions of the fields: one value for each level, or one value for all
+    /// levels.
     pub reinvert_every: Option<Vec<usize>>,
 }
 
@@ -61,13 +63,13 @@ pub enum RecipeError {
     Dof {
         /// The given number of degrees of freedom.
         found: u8,
-        /// Volumes or slices.
+        /// The kind of images: volumes or slices.
         images: &'static str,
         /// The possible numbers of degrees of freedom.
         expected: &'static str,
     },
     /// The lists for the levels have different lengths.
-    #[error("the levels do not match: shrink factors {shrink:?}, sigmas {sigmas:?}, iterations {iterations:?}")]
+    #[error("the numbers of levels differ: shrink factors {shrink:?}, sigmas {sigmas:?}, iterations {iterations:?}")]
     Levels {
         /// The shrink factors, given or from the preset.
         shrink: Vec<usize>,
@@ -77,7 +79,7 @@ pub enum RecipeError {
         iterations: Vec<usize>,
     },
     /// The number of re-inversion intervals differs from the number of levels.
-    #[error("re-inversions are given for {found} levels, expected {levels} or one for all")]
+    #[error("re-inversions are given for {found} levels; expected {levels} values, or one value for all levels")]
     Reinversions {
         /// Number of values given.
         found: usize,
@@ -87,7 +89,7 @@ pub enum RecipeError {
 }
 
 impl Recipe {
-    /// A preset without changes.
+    /// Makes a recipe from a preset, without changes.
     pub fn new(preset: Preset) -> Recipe {
         let Options { start, inverse_warp, scores, images, .. } = Options::default();
         Recipe {
@@ -105,7 +107,7 @@ impl Recipe {
         }
     }
 
-    /// The options for a fixed grid of this shape.
+    /// Returns the options for a fixed grid of this shape.
     ///
     /// # Errors
     /// Degrees of freedom that the images cannot have; levels that do not match.
@@ -134,7 +136,7 @@ impl Recipe {
     }
 }
 
-/// The model for a number of degrees of freedom of volumes or slices.
+/// Returns the degrees of freedom with this number, as counted for volumes or for slices.
 fn degrees_of_freedom(number: u8, slices: bool) -> Result<Dof, RecipeError> {
     let all = [Dof::Translation3, Dof::Rigid6, Dof::Similarity7, Dof::Scales9, Dof::Affine12];
     let found = all.into_iter().find(|dof| dof.number(slices) == number);
@@ -175,8 +177,8 @@ impl Schedule {
     }
 }
 
-/// The default number of iterations between re-inversions: that of the preset's finest level that is at least as
-/// coarse.
+/// Default number of iterations between two re-inversions on a level with this shrink factor. The number is taken from
+/// the preset's finest level that is at least as coarse.
 fn usual_reinversion(defaults: &[Level], shrink: usize) -> usize {
     let level = defaults.iter().rev().find(|level| level.shrink >= shrink).or(defaults.first());
     level.map_or(1, |level| level.reinvert_every)

@@ -15,27 +15,28 @@ use crate::{Coverage, Error, Options, Side, Warning, warning};
 /// The result of a registration. A fixed point is mapped by the warp, then by the affine, to the moving point.
 #[derive(Debug)]
 pub struct Registration {
-    /// The start of the first stage, fixed → moving, RAS mm.
+    /// The initial affine of the first stage, fixed → moving, RAS mm.
     pub start: AffineTransform,
     /// The affine of the result, fixed → moving, RAS mm.
     pub affine: AffineTransform,
-    /// Maps fixed to moving points, the warp first. Used to resample the moving image on the fixed grid.
+    /// Chain from fixed to moving points, the warp first. It is used to resample the moving image on the fixed grid.
     pub forward: TransformChain,
-    /// Maps moving to fixed points, the inverse warp last. Used to resample the fixed image on the moving grid.
-    /// Contains only the affine if the inverse warp was not requested.
+    /// Chain from moving to fixed points, the inverse warp last. It is used to resample the fixed image on the moving
+    /// grid. It contains only the affine if the inverse warp was not requested.
     pub backward: TransformChain,
     /// Outcome of each stage.
     pub outcomes: Vec<StageOutcome>,
-    /// The relaxation of warp and inverse warp; `None` without a deformable stage.
+    /// Statistics of the relaxation, which removes folds and inconsistency of warp and inverse warp; `None` without a
+    /// deformable stage.
     pub relaxed: Option<syn::Relaxed>,
     /// Step to whose multiples the displacements of the warps are rounded, mm; `None` if they are not rounded,
     /// because exact warps were requested or a rounded warp would fold.
     pub step_mm: Option<f32>,
     /// Jacobian determinants and inverse consistency of the warps, if requested.
     pub scores: Option<syn::Scores>,
-    /// The moving image on the fixed grid, if requested.
+    /// The moving image, resampled on the fixed grid, if requested.
     pub warped: Option<Volume>,
-    /// The fixed image on the moving grid, if requested.
+    /// The fixed image, resampled on the moving grid, if requested.
     pub inverse_warped: Option<Volume>,
     /// Correlation of the fixed and the moving image; `None` if no images were requested.
     pub similarity: Similarity,
@@ -43,7 +44,7 @@ pub struct Registration {
     pub coverage: Coverage,
     /// Warnings about the result.
     pub warnings: Vec<Warning>,
-    /// Wall time.
+    /// Wall times of the parts of the registration.
     pub seconds: Seconds,
 }
 
@@ -58,9 +59,8 @@ pub enum StageOutcome {
     Deformable(Vec<syn::LevelOutcome>),
 }
 
-/// Pearson's correlation of the fixed image with the resampled moving image, over the voxels where the moving image
-/// lies and the fixed mask of the last stage counts. `None` without such voxels, or if either image is constant
-/// there.
+/// Pearson's correlation of the fixed image with the resampled moving image, over the voxels inside the moving image
+/// and inside the fixed mask of the last stage. `None` without such voxels, or if either image is constant there.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Similarity {
     /// Correlation under the initial affine.
@@ -81,7 +81,8 @@ pub struct Seconds {
 }
 
 impl Registration {
-    /// Displacement before the affine, on the fixed grid, RAS mm; `None` without a deformable stage.
+    /// The warp: displacements that are applied before the affine, on the fixed grid, RAS mm; `None` without a
+    /// deformable stage.
     pub fn warp(&self) -> Option<&DisplacementField> {
         self.forward.displacement()
     }
@@ -99,7 +100,7 @@ impl Registration {
         })
     }
 
-    /// The levels of all deformable stages, in order.
+    /// The outcomes of the levels of all deformable stages, in order.
     pub fn levels(&self) -> impl Iterator<Item = &syn::LevelOutcome> {
         self.outcomes.iter().flat_map(|outcome| match outcome {
             StageOutcome::Linear(_) => &[][..],
@@ -169,7 +170,8 @@ impl Computed {
         (Computed { affine, start, start_warnings, outcomes, known, warps: None, images: None, seconds }, warps)
     }
 
-    /// Downloads the warps, and resamples the images on a GPU. The CPU resamples them later, in double precision.
+    /// Downloads the warps. On a GPU, also resamples the images. Without a GPU, the CPU resamples the images later, in
+    /// double precision.
     pub(crate) fn download<B: Backend>(
         backend: &B,
         found: OnDevice<B>,
@@ -199,11 +201,11 @@ impl Computed {
         Pair { fixed: &fixed.image, mask, moving: &moving.image, start: self.start, affine: self.affine }
     }
 
-    /// Computes the rest: images, correlation, coverage, warnings. The sides and the options must be those of the
-    /// registration.
+    /// Computes the rest of the result: images, correlation, coverage, warnings. The sides and the options must be
+    /// those of the registration.
     ///
     /// # Errors
-    /// A singular affine; a device that holds an image and fails.
+    /// The affine is singular; an image is on a device, and the device fails.
     pub fn finish(self, sides: [&Side; 2], options: &Options) -> Result<Registration, Error> {
         let began = Instant::now();
         let pair = self.pair(sides, options.last_stage());

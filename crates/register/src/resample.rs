@@ -1,4 +1,4 @@
-//! Images and fields on a device: upload, resampling, download.
+//! Images and displacement fields on a device: upload, resampling, download.
 
 use antsreg_core::{AffineTransform, DisplacementField, Grid, Volume};
 use antsreg_kernels::{Backend, Error, Sampling};
@@ -30,7 +30,7 @@ impl From<Interpolation> for Kernel {
 }
 
 impl Kernel {
-    /// The kernel of an interpolation; `None` if the results of devices would differ.
+    /// Returns the kernel of an interpolation; `None` if the results of devices would differ.
     pub fn of(interpolation: Interpolation) -> Option<Kernel> {
         Some(Kernel::from(interpolation)).filter(|kernel| *kernel != Kernel::Nearest)
     }
@@ -50,7 +50,7 @@ impl<B: Backend> Sampler<B> {
         Sampler::of(backend, backend.upload(image.grid.shape, &image.voxels)?, &image.grid, kernel)
     }
 
-    /// A sampler of voxels that are on the device already.
+    /// Makes a sampler of voxels that are on the device already.
     pub fn of(backend: &B, voxels: B::Image, grid: &Grid, kernel: Kernel) -> Result<Self, Error> {
         let values = match kernel {
             Kernel::Linear | Kernel::Sinc | Kernel::Nearest => voxels,
@@ -59,8 +59,8 @@ impl<B: Backend> Sampler<B> {
         Ok(Sampler { values, world_to_voxel: grid.world_to_voxel(), kernel })
     }
 
-    /// Resamples the image on a grid. A point of the grid is mapped by `field` (voxels of that grid), if given, then
-    /// by `affine` (RAS mm) to the image's world. Zero outside the image. `out` has the grid's shape.
+    /// Resamples the image on a grid. A point of the grid is mapped by `field` (voxels of that grid), if given, then by
+    /// `affine` (RAS mm) to the image's world. The result is 0 outside the image. `out` must have the grid's shape.
     ///
     /// # Errors
     /// A device that fails.

@@ -1,4 +1,4 @@
-//! A result whose warps and images stay on the device.
+//! Results of registrations whose warps and images stay on the device.
 
 #[cfg(feature = "cuda")]
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use crate::registration::Warps;
 use crate::run::OnDevice;
 use crate::{Computed, Error, Options, Registration, Side};
 
-/// The result of a registration whose warps and images stay on the device. They are lent to other libraries of the process
-/// there, and downloaded if they are needed in main memory.
+/// The result of a registration whose warps and images stay on the device. Other libraries of the same process can use
+/// them there, and [`download`](Resident::download) copies them to main memory.
 pub struct Resident {
     /// The result apart from warps and images.
     computed: Computed,
@@ -33,13 +33,13 @@ enum OnBackend {
 /// Warps and images on a device.
 struct Kept<B: Backend> {
     warps: Option<syn::Warps<B>>,
-    /// The images; `None` if the backend has no kernel for their interpolation.
+    /// The warped images; `None` if the backend has no kernel for their interpolation.
     images: Option<Images<B::Image>>,
     /// Grids of the fixed and the moving image.
     grids: [Grid; 2],
     /// Whether the inverse warp is part of the result.
     inverse_warp: bool,
-    /// Number of the last stage.
+    /// Index of the last stage.
     stage: usize,
 }
 
@@ -58,7 +58,7 @@ macro_rules! with_kept {
 }
 
 impl<B: Backend> Kept<B> {
-    /// Computes the images, and keeps them and the warps of a registration on the device.
+    /// Computes the warped images of a registration, and keeps the images and the warps on the device.
     fn of(
         backend: &B,
         found: OnDevice<B>,
@@ -100,7 +100,7 @@ impl<B: Backend> Kept<B> {
         Ok(self.images.as_ref().and_then(of).map(lend).transpose()?)
     }
 
-    /// Warps and images in main memory.
+    /// Downloads the warps and images to main memory.
     fn download(&self, backend: &B, computed: &Computed) -> Result<Computed, Error> {
         let began = Instant::now();
         let warps = self.warps.as_ref().map(|warps| Warps::download(backend, warps, self.stage, self.inverse_warp));
@@ -140,12 +140,12 @@ impl Resident {
     /// The result without its warps and images: its chains contain only the affine.
     ///
     /// # Errors
-    /// Those of [`Computed::finish`].
+    /// The errors of [`Computed::finish`].
     pub fn outline(&self, sides: [&Side; 2], options: &Options) -> Result<Registration, Error> {
         self.computed.clone().finish(sides, options)
     }
 
-    /// The result with its warps and images in main memory.
+    /// Downloads the result, with its warps and images.
     ///
     /// # Errors
     /// A device that fails.
@@ -153,7 +153,8 @@ impl Resident {
         with_kept!(&self.kept, (backend, kept) => kept.download(backend, &self.computed))
     }
 
-    /// The displacements before the affine, X×Y×Z×3 on the fixed grid, RAS mm; `None` without a deformable stage.
+    /// The warp: displacements that are applied before the affine, as an array X×Y×Z×3 on the fixed grid, RAS mm;
+    /// `None` without a deformable stage.
     ///
     /// # Errors
     /// A device that fails.
@@ -161,8 +162,8 @@ impl Resident {
         with_kept!(&self.kept, (backend, kept) => kept.lend_warp(backend))
     }
 
-    /// The inverse of the warp, X×Y×Z×3 on the fixed grid, RAS mm; `None` if it was not requested or there is no
-    /// deformable stage.
+    /// The inverse of the warp, as an array X×Y×Z×3 on the fixed grid, RAS mm; `None` if it was not requested or there
+    /// is no deformable stage.
     ///
     /// # Errors
     /// A device that fails.
@@ -170,8 +171,8 @@ impl Resident {
         with_kept!(&self.kept, (backend, kept) => kept.lend_inverse_warp(backend))
     }
 
-    /// The moving image on the fixed grid; `None` if it was not requested, or if its interpolation is computed on the CPU
-    /// alone.
+    /// The moving image, resampled on the fixed grid; `None` if it was not requested, or if only the CPU can compute
+    /// its interpolation.
     ///
     /// # Errors
     /// A device that fails.
@@ -179,8 +180,8 @@ impl Resident {
         with_kept!(&self.kept, (backend, kept) => kept.lend_image(backend, |images| images.warped.as_ref()))
     }
 
-    /// The fixed image on the moving grid; `None` if it was not requested, or if its interpolation is computed on the
-    /// CPU alone.
+    /// The fixed image, resampled on the moving grid; `None` if it was not requested, or if only the CPU can compute
+    /// its interpolation.
     ///
     /// # Errors
     /// A device that fails.

@@ -20,7 +20,7 @@ pub trait Progress: Observer {
 /// An observer that does nothing.
 impl Progress for () {}
 
-/// The fixed side of every stage on a device, for any number of registrations.
+/// The fixed side, prepared for every stage on a device, for any number of registrations.
 pub(crate) struct FixedStages<B: Backend>(Vec<FixedStage<B>>);
 
 /// The fixed side of one stage, prepared on a backend.
@@ -56,7 +56,7 @@ impl<B: Backend> FixedStage<B> {
 }
 
 impl<B: Backend> FixedStages<B> {
-    /// Prepares all stages, including the smoothed images of deformable levels.
+    /// Prepares the fixed side for all stages, including the smoothed images of deformable levels.
     pub(crate) fn prepare(backend: &B, side: &Side, options: &Options) -> Result<FixedStages<B>, Error> {
         let prepare = |(stage, options)| match FixedStage::new(backend, side, stage, options, &mut ())? {
             FixedStage::Deformable(fixed) => {
@@ -69,11 +69,11 @@ impl<B: Backend> FixedStages<B> {
     }
 }
 
-/// The result of all stages, the warps still on the device.
+/// The result of all stages, with the warps still on the device.
 pub struct OnDevice<B: Backend> {
-    /// The start of the first stage, fixed → moving, RAS mm.
+    /// The initial affine of the first stage, fixed → moving, RAS mm.
     pub start: AffineTransform,
-    /// Warnings about the start.
+    /// Warnings about the initial affine.
     pub start_warnings: Vec<ChainWarning>,
     /// The affine of the result, fixed → moving, RAS mm.
     pub affine: AffineTransform,
@@ -89,7 +89,7 @@ pub struct OnDevice<B: Backend> {
 pub struct WarpsOnDevice<B: Backend> {
     /// The warp and its inverse, on the device.
     pub warps: syn::Warps<B>,
-    /// The relaxation of the warp and of its inverse.
+    /// Statistics of the relaxation of the warp and its inverse.
     pub relaxed: syn::Relaxed,
     /// Jacobian determinants and inverse consistency, if requested.
     pub scores: Option<syn::Scores>,
@@ -113,7 +113,7 @@ pub(crate) fn run<B: Backend>(
         seconds: Vec::new(),
         warps: None,
     };
-    // A start that is given as a transform is checked before the work begins.
+    // An initial affine that does not depend on the first stage is checked before the work begins.
     let mut start = options.start;
     if !matches!(options.stages.first(), Some(Stage::Linear(_))) || start != Start::CentreOfMass {
         found.start = resolve(backend, [fixed, moving], start)?;
@@ -166,7 +166,7 @@ pub(crate) fn run<B: Backend>(
     Ok(found)
 }
 
-/// Computes the affine of a start from the images.
+/// Returns the initial affine. For centres of mass, it is computed from the images.
 fn resolve<B: Backend>(backend: &B, [fixed, moving]: [&Side; 2], start: Start) -> Result<AffineTransform, Error> {
     match start {
         Start::Headers => Ok(AffineTransform::identity()),
@@ -185,7 +185,8 @@ fn resolve<B: Backend>(backend: &B, [fixed, moving]: [&Side; 2], start: Start) -
     }
 }
 
-/// Checks that a start is not singular and that the images overlap; warns if they overlap little.
+/// Checks that an initial affine is not singular and that the images overlap under it. Returns warnings if the images
+/// overlap little.
 pub(crate) fn check_start([fixed, moving]: [&Grid; 2], start: &AffineTransform) -> Result<Vec<ChainWarning>, Error> {
     let singular = || Error::SingularStart { determinant: start.matrix.determinant() };
     let inverse = start.inverse().ok_or_else(singular)?;

@@ -1,4 +1,4 @@
-//! One side of a registration: an image, its channels, and its masks.
+//! The sides of a registration: a side is the fixed or the moving image with its channels and masks.
 
 use std::iter::once;
 use std::sync::Arc;
@@ -24,15 +24,16 @@ pub struct Side {
     pub white_matter: Option<Arc<Volume>>,
 }
 
-/// The voxels of a side that count: for linear stages a weight (0 or more), for deformable stages those above 0.5.
+/// The mask of a side. Linear stages use its values (0 or more) as weights of the voxels; deformable stages use the
+/// voxels above 0.5.
 #[derive(Debug, Clone, Default)]
 pub enum Mask {
-    /// All voxels count.
+    /// No mask: all voxels are used.
     #[default]
     None,
     /// One mask for all stages.
     All(Arc<Volume>),
-    /// One mask for each stage, in the order of the stages; `None` if all voxels count.
+    /// One mask for each stage, in the order of the stages; `None` for stages that use all voxels.
     PerStage(Vec<Option<Arc<Volume>>>),
 }
 
@@ -57,22 +58,22 @@ impl Mask {
 }
 
 impl Side {
-    /// A side with one image: one channel, no mask.
+    /// Makes a side of one image, without further channels and without a mask.
     pub fn new(image: impl Into<Image>) -> Side {
         Side { image: image.into(), channels: Vec::new(), mask: Mask::None, white_matter: None }
     }
 
-    /// This side with one mask for all stages.
+    /// Returns this side with one mask for all stages.
     pub fn with_mask(self, mask: impl Into<Arc<Volume>>) -> Side {
         Side { mask: Mask::All(mask.into()), ..self }
     }
 
-    /// The same side with this white matter.
+    /// Returns this side with this white-matter segmentation.
     pub fn with_white_matter(self, white_matter: impl Into<Arc<Volume>>) -> Side {
         Side { white_matter: Some(white_matter.into()), ..self }
     }
 
-    /// The same side with its images on a device. They are uploaded once instead of by every stage; see
+    /// Returns this side with its images on a device. The images are uploaded once instead of by every stage; see
     /// [`Image::on`].
     ///
     /// # Errors

@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Coverage, Options, Registration, Similarity, StageOutcome};
 
-/// A warning about a result.
+/// A warning about the result of a registration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Warning {
     /// The images overlap little at the start.
     LittleOverlapAtStart {
-        /// Share of the fixed grid, 0 to 1.
+        /// Share of the fixed grid that lies inside the moving image, 0 to 1.
         share: f64,
     },
     /// The result is worse than the start.
@@ -32,7 +32,7 @@ pub enum Warning {
     },
     /// The intensities of the images are negatively correlated, although the metrics compare intensities.
     NegativeCorrelation {
-        /// The correlation under the result.
+        /// Correlation of the fixed image with the registered moving image.
         correlation: f64,
     },
     /// A linear stage scaled the moving image very much along a direction.
@@ -40,17 +40,17 @@ pub enum Warning {
         /// The scale along the direction that is scaled most, up or down; 1 means unchanged.
         scale: f64,
     },
-    /// The result of a boundary-based registration was refused, because its cost was not lower than at the start or
-    /// it was far from the start.
+    /// The result of a boundary-based registration was refused, because its cost was not lower than at the start, or
+    /// because the result was far from the start.
     BoundaryRefused {
-        /// The costs at the start and of the refused result, 0 to 1.
+        /// The costs of the start and of the refused transform, 0 to 1.
         costs: [f64; 2],
-        /// Distance of the refused result from the start, mm.
+        /// Distance of the refused transform from the start, mm.
         moved_mm: f64,
     },
-    /// The warps still fold, or differ from each other's inverse by more than the limit.
+    /// After the relaxation, the warps still fold, or differ from each other's inverse by more than the limit.
     BeyondLimits {
-        /// Number of voxels, in the warp and its inverse together.
+        /// Number of these voxels in the warp and its inverse together.
         voxels: usize,
         /// Rounds of relaxation.
         rounds: usize,
@@ -58,7 +58,7 @@ pub enum Warning {
     /// The whole warps were smoothed, because they still folded, or deviated from each other's inverse, after the
     /// strongest local smoothing.
     WholeSmoothed {
-        /// Number of smoothings.
+        /// How many times the whole warps were smoothed.
         times: usize,
     },
     /// A level of a deformable stage was undone, because it did not make the images more similar.
@@ -78,14 +78,16 @@ impl Display for Warning {
             }
             Warning::WorseThanStart { correlation, coverage, .. } => {
                 let correlation = correlation.map(|[start, now]| {
-                    format!("the correlation with the fixed image is {now:.4}, and was {start:.4}")
+                    format!("the correlation with the fixed image is {now:.4}, and was {start:.4} at the start")
                 });
                 let coverage = coverage.map(|shares| {
                     let [start, now] = shares.map(|share| 100.0 * share);
-                    format!("the moving image covers {now:.0} % of the fixed one, and covered {start:.0} %")
+                    format!(
+                        "the moving image covers {now:.0} % of the fixed image, and covered {start:.0} % at the start"
+                    )
                 });
                 let signs: Vec<String> = correlation.into_iter().chain(coverage).collect();
-                write!(f, "worse than the start: {}", signs.join(", "))
+                write!(f, "the result is worse than the start: {}", signs.join(", "))
             }
             Warning::NegativeCorrelation { correlation } => {
                 write!(f, "the correlation with the fixed image is negative: {correlation:.4}")
@@ -95,23 +97,23 @@ impl Display for Warning {
             }
             Warning::BoundaryRefused { costs: [start, found], moved_mm } => write!(
                 f,
-                "the result of boundary-based registration is refused: cost {found:.4}, at its start {start:.4}, {moved_mm:.1} mm \
-                 from there, expected a lower cost within {:.0} mm",
+                "the result of boundary-based registration is refused: its cost is {found:.4}, at the start {start:.4}; \
+                 the result is {moved_mm:.1} mm from the start; expected a lower cost within {:.0} mm of the start",
                 linear::Boundary::FARTHEST_MM
             ),
             Warning::BeyondLimits { voxels, rounds } => write!(
                 f,
-                "{voxels} voxels of the warps still fold, or miss their inverse by more than the limit, after {rounds} \
-                 rounds of relaxing"
+                "after {rounds} rounds of relaxation, {voxels} voxels of the warps still fold, or deviate from the \
+                 inverse warp by more than the limit"
             ),
             Warning::WholeSmoothed { times } => {
                 write!(
                     f,
-                    "the warps folded too much to be mended where they did: they were smoothed as a whole {times} times"
+                    "local smoothing did not remove all folds of the warps: the whole warps were smoothed {times} times"
                 )
             }
             Warning::LevelUndone { level, levels } => {
-                write!(f, "syn {level}/{levels}: undone, as it left the images no more similar")
+                write!(f, "syn {level}/{levels}: undone, because the level did not make the images more similar")
             }
         }
     }
@@ -127,7 +129,7 @@ const LEFT: f64 = 0.5;
 /// Largest scale, and the inverse of the smallest, that is plausible between two brains.
 const PLAUSIBLE: f64 = 2.0;
 
-/// All warnings about a result.
+/// Returns all warnings about a result.
 pub(crate) fn all(found: &Registration, start: Vec<ChainWarning>, options: &Options) -> Vec<Warning> {
     let start = start.into_iter().map(|warning| Warning::LittleOverlapAtStart { share: warning.share_inside });
     let beyond = found.relaxed.filter(|relaxed| relaxed.beyond > 0);
@@ -164,8 +166,8 @@ fn undone<'a>(levels: impl Iterator<Item = &'a syn::LevelOutcome>) -> impl Itera
     places.map(move |(place, _)| Warning::LevelUndone { level: place + 1, levels })
 }
 
-/// A warning if the start was better than the result. The cost does not show this: it counts only the overlap of the
-/// images, and a small overlap may match well.
+/// A warning if the start was better than the result. The cost does not show this: it is computed only in the overlap
+/// of the images, and a small overlap may match well.
 fn worse(options: &Options, similarity: &Similarity, coverage: &Coverage) -> Option<Warning> {
     let mut correlation = None;
     if let (true, Some(start)) = (compares_intensities(options), similarity.correlation_at_start) {
@@ -215,7 +217,7 @@ mod tests {
     use super::*;
     use crate::Stage;
 
-    /// Options for both stages, with this cost and metric, otherwise the defaults.
+    /// Options for a linear and a deformable stage with this cost and metric, otherwise the defaults.
     fn options(cost: Cost, metric: Metric) -> Options {
         let mut syn = syn::Options::default();
         syn.channels[0].metric = metric;
@@ -305,6 +307,6 @@ mod tests {
         let levels = [level(false), level(true), level(false)];
         let found: Vec<Warning> = undone(levels.iter()).collect();
         assert_eq!(found, [Warning::LevelUndone { level: 2, levels: 3 }]);
-        assert_eq!(found[0].to_string(), "syn 2/3: undone, as it left the images no more similar");
+        assert_eq!(found[0].to_string(), "syn 2/3: undone, because the level did not make the images more similar");
     }
 }

@@ -8,7 +8,8 @@ use crate::{Options, Recipe};
 /// A window of the cross-correlation that no GPU supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "on GPUs windows with the exact derivative or masks have a radius of up to {most} voxels, asked for was {radius}"
+    "on GPUs, correlation windows with the exact derivative or masks have a radius of up to {most} voxels; the \
+     requested radius is {radius}"
 )]
 pub struct TooWide {
     /// Radius of the window, voxels.
@@ -18,14 +19,14 @@ pub struct TooWide {
 }
 
 impl Options {
-    /// The first window that no GPU supports, with or without masks.
+    /// Returns the first correlation window that no GPU supports, if the registration has masks (`masked`) or none.
     pub fn too_wide_for_gpu(&self, masked: bool) -> Option<TooWide> {
         self.deformable().find_map(|options| too_wide(options, masked))
     }
 }
 
 impl Recipe {
-    /// The error if no GPU supports the recipe's window, with or without masks; else `None`.
+    /// Returns the error if no GPU supports the recipe's correlation window, with or without masks; else `None`.
     pub fn too_wide_for_gpu(&self, masked: bool) -> Option<TooWide> {
         self.model.is_deformable().then(|| too_wide(&self.syn, masked)).flatten()
     }

@@ -1,11 +1,11 @@
-//! Images that are on a device, and results that stay there, must equal images and results in main memory.
+//! Tests of images on a device, and of results that stay there: both must equal images and results in main memory.
 
 use antsreg_core::{Grid, Volume};
 use antsreg_kernels::Place;
 use antsreg_register::{Device, Error, Fixed, Image, Options, Preset, Recipe, Side, compute_resident, register};
 use nalgebra::Point3;
 
-/// Test image: blobs in a box, shifted along x.
+/// Makes a test image: blobs in a box, shifted along x by `shift` mm.
 fn volume(shift: f64) -> Volume {
     let grid = Grid::axis_aligned([24, 22, 20], [3.0; 3]);
     let centre = grid.centre();

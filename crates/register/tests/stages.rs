@@ -1,4 +1,4 @@
-//! Sequences of stages on an object with a known transform, and registrations that an observer stops.
+//! Tests of sequences of stages on an object with a known transform, and of registrations that an observer stops.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use antsreg_register::{
 };
 use nalgebra::{Point3, Rotation3, Vector3};
 
-/// The moving point of a fixed point: rotation, stretch, shift, and a smooth bend along y.
+/// The true transform from fixed to moving points, RAS mm: rotation, stretch, shift, and a smooth bend along y.
 fn truth(point: &Point3<f64>) -> Point3<f64> {
     let bend = 6.0 * (-((point.x / 35.0).powi(2) + (point.z / 40.0).powi(2))).exp();
     affine().apply(&(point + Vector3::new(0.0, bend, 0.0)))
@@ -137,7 +137,7 @@ fn masks_may_differ_from_stage_to_stage() {
     let mask = std::sync::Arc::new(front);
     let second = with(Mask::PerStage(vec![None, Some(mask.clone())]), stages()).expect("a result");
     let first_alone = with(Mask::None, stages()[..1].to_vec()).expect("a result");
-    // The second stage alone, from the result of the first stage without masks.
+    // Expected: the result of the second stage alone, which starts from the result of the first stage without masks.
     let options =
         Options { start: Start::Transform(first_alone), stages: stages()[1..].to_vec(), ..Options::default() };
     let side = fixed.clone().with_mask(mask.clone());

@@ -6,26 +6,28 @@ use antsreg_study::Error as StudyError;
 use antsreg_study::labels::AtlasesError;
 use antsreg_study::template::{Error as TemplateError, Step};
 
-/// Advice for an error of files or of a study. It becomes the end of the error message.
+/// Advice for an error of files or of a study. The advice becomes the end of the error message.
 pub fn of_study(error: &StudyError) -> String {
     match error {
-        StudyError::NotLabels(_) => "; what `apply` carries stays a label map with -n generic-label".into(),
+        StudyError::NotLabels(_) => "; to resample label maps with `apply`, give -n generic-label".into(),
         StudyError::OtherGrid { path, other, interpolation, .. } => {
             let [path, other] = [path, other].map(|path| path.display());
-            format!("; bring it there with `antsreg-gpu apply -i {path} -r {other} -n {interpolation} -o OUT`")
+            format!("; resample it with `antsreg-gpu apply -i {path} -r {other} -n {interpolation} -o OUT`")
         }
         StudyError::NoOverlap { start, .. } if start == "centre-of-mass" => {
-            "; are the voxel sizes of both in mm?".into()
+            "; check that the voxel sizes of both images are in mm".into()
         }
-        StudyError::NoOverlap { .. } => "; start from --initial-transform centre-of-mass, or give a transform".into(),
+        StudyError::NoOverlap { .. } => {
+            "; give --initial-transform centre-of-mass, or the file of a transform".into()
+        }
         StudyError::NotATransform { found, .. } if found.starts_with("an FSL") => {
-            "; FSL's go through `antsreg-gpu convert`".into()
+            "; convert matrices of FSL with `antsreg-gpu convert`".into()
         }
         StudyError::Atlas { source, .. } => of_study(source),
         StudyError::Atlases(AtlasesError::NoLabels { .. }) => {
             "; give --atlas IMAGE=LABELS, or a table with the columns image and labels".into()
         }
-        StudyError::Atlases(AtlasesError::TooFew { .. }) => "; give more with --atlas".into(),
+        StudyError::Atlases(AtlasesError::TooFew { .. }) => "; give more atlases with --atlas".into(),
         StudyError::Recipe(error) => of_recipe(error).into(),
         StudyError::Register(error) => of_register(error).into(),
         StudyError::Template(error) => of_template(error),
@@ -37,10 +39,10 @@ pub fn of_study(error: &StudyError) -> String {
 fn of_template(error: &TemplateError) -> String {
     match error {
         TemplateError::Changed { .. } => {
-            "; give another --output, or --restart to make again what does not fit".into()
+            "; give another --output, or --restart to make the files again that do not fit".into()
         }
         TemplateError::PlanFormat { .. } | TemplateError::PlanChanged { .. } => {
-            "; build in a new folder, or give `atlas` --restart to make everything again in this one".into()
+            "; build in a new folder, or give `atlas` --restart to make everything again in this folder".into()
         }
         TemplateError::NotAPlan { .. } | TemplateError::Foreign { .. } | TemplateError::InputAmongOutputs { .. } => {
             "; give another --output".into()
@@ -65,12 +67,12 @@ fn of_template(error: &TemplateError) -> String {
     }
 }
 
-/// What the user can do about an error of a registration, as the end of the error message.
+/// Advice for an error of a registration. The advice becomes the end of the error message.
 pub fn of_register(error: &RegisterError) -> &'static str {
     match error {
-        RegisterError::DeviceMemory(_) => "; free some, or compute in main memory with --device cpu",
+        RegisterError::DeviceMemory(_) => "; free GPU memory, or compute in main memory with --device cpu",
         RegisterError::Window(_) => "; give a smaller --cc-radius, or --device cpu",
-        RegisterError::NoDevice { .. } => "; choose with --device",
+        RegisterError::NoDevice { .. } => "; choose a device with --device",
         RegisterError::Shrink { .. } => " with --shrink-factors",
         _ => "",
     }
@@ -80,27 +82,27 @@ fn of_recipe(error: &RecipeError) -> &'static str {
     match error {
         RecipeError::Dof { .. } => "; change --dof",
         RecipeError::Levels { .. } => {
-            "; those not given suit the image: give all three of --shrink-factors, --smoothing-sigmas and --iterations with \
-             one value a level"
+            "; the defaults depend on the image: give --shrink-factors, --smoothing-sigmas and --iterations together, \
+             with one value for each level"
         }
         RecipeError::Reinversions { .. } => "; change --reinvert-every",
         _ => "",
     }
 }
 
-/// What the user can do about a warning about a result, as the end of the warning.
+/// Advice for a warning about a result. The advice becomes the end of the warning.
 pub fn of_warning(warning: &Warning) -> &'static str {
     match warning {
         // If the affine stage is the cause, options of that stage may help.
         Warning::WorseThanStart { searched: true, .. } => {
-            "; look at the images. Where few slices, or small parts of a head, leave much undetermined, --transform rigid, \
-             --no-search or masks help"
+            "; look at the images. For images with few slices or with small parts of a head, --transform rigid, \
+             --no-search or masks can help"
         }
         Warning::WorseThanStart { .. } => "; look at the images",
         Warning::NegativeCorrelation { .. } => {
             "; look at the images. For two modalities give --cost nmi and --metric mattes"
         }
-        Warning::ImplausibleScale { .. } => "; look at the images. Are the voxel sizes of both in mm?",
+        Warning::ImplausibleScale { .. } => "; look at the images, and check that the voxel sizes of both are in mm",
         Warning::BeyondLimits { .. } => " (--inverse-limit)",
         _ => "",
     }

@@ -1,4 +1,4 @@
-//! Parts of a command line that are not supported. They are refused before anything is written.
+//! Refusals: errors about parts of a command line that are not supported. They occur before anything is written.
 
 use std::fmt::Display;
 

@@ -1,9 +1,9 @@
-//! Options that cannot be combined.
+//! Errors in the use of options, such as options that cannot be combined.
 
-/// Options that cannot be combined. clap finds the simpler cases.
+/// An error in the use of options. The parser of the command line (clap) finds simpler errors.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum UsageError {
-    /// An option that has no effect.
+    /// An option was given that has no effect.
     #[error("{option} has no effect with {with}; leave one of them out")]
     NoEffect {
         /// Name of the option without effect.
@@ -11,9 +11,10 @@ pub enum UsageError {
         /// The other option or value that makes the option ineffective.
         with: String,
     },
-    /// A shrink factor larger than the image.
+    /// A shrink factor is too large for the image.
     #[error(
-        "shrink factor {factor} leaves fewer than {least} voxels of the {extent} along an axis; give a smaller one"
+        "shrink factor {factor} leaves fewer than {least} voxels of the {extent} along an axis; give a smaller shrink \
+         factor"
     )]
     Shrink {
         /// The shrink factor.
@@ -24,13 +25,13 @@ pub enum UsageError {
         least: usize,
     },
     /// More than one device was given for a single registration.
-    #[error("--device {asked}: several devices are for batch, where each takes some of the subjects; name one here")]
+    #[error("--device {asked}: only batch uses several devices, each for some of the subjects; give one device here")]
     SeveralDevices {
         /// The list of devices, as given.
         asked: String,
     },
     /// The number of label maps differs from the number of subjects.
-    #[error("--labels, one a subject: expected {expected}, found {found}")]
+    #[error("--labels: expected one label map for each of the {expected} subjects, found {found} label maps")]
     Labels {
         /// Number of subjects.
         expected: usize,
@@ -45,16 +46,16 @@ pub enum UsageError {
         /// Why the option is needed.
         why: &'static str,
     },
-    /// The name of a folder instead of a prefix of file names.
-    #[error("--output {0}: the names of all files would begin so; for files in that folder give {0}/")]
+    /// The output names are given by the name of a folder instead of a prefix.
+    #[error("--output {0}: the names of all output files would begin with a dot; for files in this folder give {0}/")]
     HiddenPrefix(String),
     /// The program cannot tell which of two formats a file has.
-    #[error("{0}: cannot tell whether this is ITK's or FSL's; say so with --from or --to")]
+    #[error("{0}: the format may be ITK's or FSL's; give the format with --from or --to")]
     UnclearFormat(String),
 }
 
 impl UsageError {
-    /// Refuses a start of output names that ends in `.` or `..`: the files would be hidden.
+    /// Refuses a prefix of output names that ends in `.` or `..`: the output files would be hidden.
     ///
     /// # Errors
     /// [`UsageError::HiddenPrefix`].

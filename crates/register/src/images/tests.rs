@@ -13,7 +13,8 @@ fn image(shape: [usize; 3], spacing: [f64; 3], turn: f64) -> Volume {
     Volume { grid, voxels }
 }
 
-/// Test displacements in voxels: waves that are zero at the border. On a slice they stay in its plane.
+/// Makes test displacements in voxels: waves that are zero at the border. On a slice, the displacements stay in its
+/// plane.
 fn waves(grid: &Grid, phase: f32) -> Vec<[f32; 3]> {
     let [nx, ny, nz] = grid.shape;
     let inner = |at: usize, n: usize| n == 1 || (at > 0 && at + 1 < n);
@@ -97,7 +98,7 @@ fn check(fixed: &Volume, moving: &Volume, affine: AffineTransform, initial: Vect
 #[test]
 fn images_are_compared_where_both_are() {
     let fixed = image([14, 10, 9], [1.0, 1.4, 1.2], 0.0);
-    // The moving image contains only the bright central part of the fixed image.
+    // The moving image is the central part of the fixed image, with 500 added to the intensities.
     let from = [3, 2, 2];
     let mut grid = Grid { shape: [7, 5, 4], ..fixed.grid.clone() };
     let corner = Point3::from(Vector3::from_fn(|axis, _| from[axis] as f64));
