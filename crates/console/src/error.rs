@@ -16,7 +16,7 @@ use antsreg_study::labels::AtlasesError;
 pub use refusal::Refusal;
 pub use usage::UsageError;
 
-/// Why a command stopped.
+/// An error that ends a command.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
     /// Options that cannot be combined.
@@ -53,12 +53,12 @@ pub enum CliError {
     /// An output file cannot be written, for example because its folder does not exist.
     #[error(transparent)]
     Output(#[from] OutputError),
-    /// An output name without a known extension.
+    /// The name of an output file has no known extension.
     #[error("{}: unknown file extension, expected {expected}", path.display())]
     OutputExtension {
-        /// The output name.
+        /// Name of the output file.
         path: PathBuf,
-        /// Extensions of names that this output can have.
+        /// Extensions that the name of this output file can have.
         expected: &'static str,
     },
     /// The file named as log exists and is not a log.
@@ -67,7 +67,7 @@ pub enum CliError {
         /// Path of the file.
         path: PathBuf,
     },
-    /// A voxel value that does not fit into an integer type.
+    /// A voxel value does not fit into an integer type.
     #[error("{}: the voxel value {value:e} does not fit into a 32-bit integer; leave --integer out", path.display())]
     NoInteger {
         /// Path of the image.
@@ -75,7 +75,7 @@ pub enum CliError {
         /// The voxel value.
         value: f32,
     },
-    /// Transforms that cannot form a chain.
+    /// The given transforms cannot form a chain.
     #[error(transparent)]
     Chain(#[from] ChainError),
     /// Two volumes lie on different grids.
@@ -92,7 +92,7 @@ pub enum CliError {
         /// Number of voxels whose determinant is not positive.
         folded: usize,
     },
-    /// Files that cannot be used, or a study that cannot continue.
+    /// The files of a study cannot be used, or a study cannot continue.
     #[error("{source}{advice}", advice = advice::of_study(.source))]
     Study {
         /// The error of the study.
@@ -104,7 +104,7 @@ pub enum CliError {
         /// The error of the registration.
         source: Box<register::Error>,
     },
-    /// Too little free main memory.
+    /// The computer has too little free main memory.
     #[error("{what} {shortage}")]
     Memory {
         /// The work that needs the memory.
@@ -149,7 +149,7 @@ pub enum CliError {
     /// Some pairs of atlases could not be registered; the scores are those of the other pairs.
     #[error("some pairs of atlases could not be registered; the scores are those of the other pairs")]
     NotEveryPair,
-    /// The times of kernels could not be written.
+    /// The measured times of GPU kernels could not be written.
     #[error("the times of the kernels could not be recorded: {0}")]
     Profile(#[source] serde_json::Error),
 }

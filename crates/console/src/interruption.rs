@@ -61,7 +61,8 @@ fn starts_ignored(signal: i32) -> bool {
 
 /// Ends the program after a signal.
 fn end(signal: i32) -> ! {
-    // The guard is held until the process ends: either all files of a set have their names, or none has.
+    // No output files get their final names while `stopped` exists, until the process ends: all files of a set have
+    // their final names, or none has.
     let mut stopped = outputs::stop_commits();
     let what = if RESUMABLE.load(Ordering::Relaxed) {
         "run the same command again to continue"

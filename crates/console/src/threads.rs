@@ -1,4 +1,4 @@
-//! The threads of the program.
+//! Start of the threads that compute, and their number.
 
 use crate::error::CliError;
 

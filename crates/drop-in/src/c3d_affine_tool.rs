@@ -118,7 +118,7 @@ impl State {
 }
 
 fn missing(word: &str) -> Refusal {
-    Refusal::new(word, "expected a file after it")
+    Refusal::new(word, "expected the name of a file after this option")
 }
 
 fn empty(word: &str) -> Refusal {

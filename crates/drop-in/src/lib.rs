@@ -102,7 +102,7 @@ impl Invocation {
 
     fn serve(&self, settings: Settings) -> Result<(), CliError> {
         let text = |word: &OsString| {
-            let refusal = || Refusal::new(word.to_string_lossy(), "is not UTF-8, expected names in UTF-8");
+            let refusal = || Refusal::new(word.to_string_lossy(), "is not valid UTF-8; expected arguments in UTF-8");
             word.to_str().map(str::to_owned).ok_or_else(refusal)
         };
         let arguments = self.arguments.iter().map(text).collect::<Result<Vec<_>, Refusal>>()?;

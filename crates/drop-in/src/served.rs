@@ -14,7 +14,7 @@ pub struct Command {
     pub suite: Suite,
     /// The function that translates the arguments and runs the command.
     pub run: fn(&Call) -> Result<(), CliError>,
-    /// Parses the arguments without reading an image; `None` for commands whose arguments are only a few words.
+    /// The function that checks the arguments without reading an image; `None` for commands with only a few arguments.
     pub read: Option<Reader>,
 }
 

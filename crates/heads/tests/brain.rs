@@ -81,7 +81,7 @@ fn the_brain_of_a_made_head_is_found_by_another_one() {
     assert!(apart(&found.head_to_template, &place) < 8.0, "{}", apart(&found.head_to_template, &place));
     assert_eq!(found.contrast, Contrast::Given);
     assert!(found.doubts.is_empty(), "{:?}", found.doubts);
-    // The probability is at least one half exactly in the mask.
+    // Expected: the probability is at least one half at voxels in the mask, and lower at all other voxels.
     for (mask, share) in found.mask.voxels.iter().zip(&found.probability.voxels) {
         assert!((0.0..=1.0).contains(share) && (*mask > 0.5) == (*share >= 0.5), "{mask} and {share}");
     }

@@ -75,7 +75,7 @@ mod tests {
         }
         let mut mask = Volume::filled(fixed.clone(), 0.0);
         assert_eq!(covered(&fixed, Some(&mask), shift(0.0, 0.0, 0.0)), None);
-        // Half of the mask lies outside the moving image.
+        // After the shift, half of the mask lies outside the moving image.
         (0..fixed.len()).filter(|n| n % 100 < 40).for_each(|n| mask.voxels[n] = 1.0);
         let found = covered(&fixed, Some(&mask), shift(-20.0, 0.0, 0.0)).expect("voxels count");
         assert!((found - 0.5).abs() < 0.04, "{found}");

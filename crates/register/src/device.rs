@@ -35,10 +35,10 @@ pub struct UnknownDevice {
 }
 
 impl DeviceChoice {
-    /// All valid names, for messages.
+    /// All valid names of devices, for messages.
     pub const NAMES: &'static str = "auto, cpu, cuda or cuda:N";
 
-    /// Checks that a GPU with this number exists.
+    /// Checks that the chosen device exists, if the choice is a GPU with a number.
     ///
     /// # Errors
     /// [`Error::NoDevice`].
@@ -178,7 +178,7 @@ impl Device {
         self.description != Description::Cpu
     }
 
-    /// A second handle of the device for another thread; on a GPU with a separate stream.
+    /// Returns a second handle of the device for another thread; on a GPU, the handle has a separate stream.
     ///
     /// # Errors
     /// A GPU that fails.
@@ -266,7 +266,7 @@ impl Opened {
         Opened { device: Device::cpu(), seconds: None, instead_of_gpu }
     }
 
-    /// A second handle of this device, for another worker.
+    /// Returns a second handle of this device, for another worker.
     ///
     /// # Errors
     /// A GPU that fails.

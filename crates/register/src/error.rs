@@ -54,7 +54,7 @@ pub enum Error {
         least: usize,
     },
     /// An image on a device has voxels that are NaN or infinite.
-    #[error("{count} voxels are not finite; expected numbers everywhere")]
+    #[error("{count} voxels are NaN or infinite; expected finite numbers")]
     NotFinite {
         /// Number of voxels that are not finite.
         count: usize,

@@ -40,7 +40,7 @@ macro_rules! with_stages {
     };
 }
 
-/// Work that runs on a device, for any backend.
+/// Work that can run on a device with any backend.
 pub trait Task {
     /// The result of the work.
     type Output;
@@ -54,7 +54,7 @@ pub trait Task {
     fn run<B: Backend>(self, backend: &B) -> Result<Self::Output, Self::Error>;
 }
 
-/// Work on the result of a registration, while its warps are still on the device.
+/// Work that continues with the result of a registration, while the warps are still on the device.
 pub trait Continuation {
     /// The result of the work.
     type Output;

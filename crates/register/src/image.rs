@@ -13,7 +13,7 @@ use nalgebra::Point3;
 use crate::Error;
 use crate::device::{Device, On};
 
-/// An image that is registered. Clones share the voxels.
+/// An image for a registration. Clones share the voxels.
 ///
 /// A [`Volume`] converts to an image. An image can also be made of voxels that are on a device; a registration on that
 /// device reads them there.
@@ -64,7 +64,7 @@ impl Image {
         let volume = self.volume()?;
         let image = Image::uploaded(device, volume)?;
         if let Stored::Held(held) = &image.0.stored {
-            // Setting cannot fail: the cell was empty.
+            // Setting the copy cannot fail, because the cell was empty.
             let _ = held.volume.set(volume.clone());
         }
         if let Some(centre) = self.0.centre.get() {

@@ -7,7 +7,7 @@ use antsreg_syn as syn;
 use crate::resample::Kernel;
 use crate::{Device, DeviceChoice, Image, Options, Side, Stage, WarpedImages};
 
-/// Bytes of one voxel of an image: a 32-bit float.
+/// Bytes of one voxel of an image, a 32-bit float.
 const SCALAR: usize = 4;
 /// Number of components of a displacement.
 const FIELD: usize = 3;

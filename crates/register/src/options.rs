@@ -51,7 +51,7 @@ pub struct WarpedImages {
 pub const LEAST_VOXELS: usize = 6;
 
 impl Default for Options {
-    /// An affine and a deformable stage, with all results.
+    /// The default: an affine and a deformable stage, with all results.
     fn default() -> Options {
         Options {
             start: Start::CentreOfMass,

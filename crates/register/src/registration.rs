@@ -48,7 +48,7 @@ pub struct Registration {
     pub seconds: Seconds,
 }
 
-/// The outcome of a stage.
+/// The outcome of one stage of a registration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(clippy::large_enum_variant, reason = "a registration has few stages")]
@@ -109,8 +109,8 @@ impl Registration {
     }
 }
 
-/// The part of a result that a device has computed. [`finish`](Computed::finish) computes the rest on the CPU,
-/// without the device.
+/// The part of a registration's result that a device has computed. [`finish`](Computed::finish) computes the rest on
+/// the CPU, without the device.
 #[derive(Debug, Clone)]
 pub struct Computed {
     /// The affine of the result, fixed → moving, RAS mm.

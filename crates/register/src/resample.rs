@@ -45,7 +45,7 @@ pub struct Sampler<B: Backend> {
 }
 
 impl<B: Backend> Sampler<B> {
-    /// Uploads an image.
+    /// Uploads an image to a device and makes a sampler of it.
     pub fn new(backend: &B, image: &Volume, kernel: Kernel) -> Result<Self, Error> {
         Sampler::of(backend, backend.upload(image.grid.shape, &image.voxels)?, &image.grid, kernel)
     }

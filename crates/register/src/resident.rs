@@ -114,7 +114,7 @@ impl<B: Backend> Kept<B> {
 }
 
 impl Resident {
-    /// A result whose warps and images are on the CPU's backend.
+    /// Makes a result whose warps and images are in main memory, on the CPU's backend.
     pub(crate) fn of_cpu(
         cpu: Cpu,
         found: OnDevice<Cpu>,
@@ -125,7 +125,7 @@ impl Resident {
         Ok(Resident { computed, kept: OnBackend::Cpu(cpu, kept) })
     }
 
-    /// A result whose warps and images are on a GPU.
+    /// Makes a result whose warps and images are on a GPU.
     #[cfg(feature = "cuda")]
     pub(crate) fn of_cuda(
         cuda: &Arc<Cuda>,

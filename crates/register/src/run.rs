@@ -79,13 +79,13 @@ pub struct OnDevice<B: Backend> {
     pub affine: AffineTransform,
     /// Outcome of each stage.
     pub outcomes: Vec<StageOutcome>,
-    /// Seconds of each stage.
+    /// Duration of each stage, seconds.
     pub seconds: Vec<f64>,
-    /// The warps of the deformable stages.
+    /// The total warp of the deformable stages and its inverse; `None` without a deformable stage.
     pub warps: Option<WarpsOnDevice<B>>,
 }
 
-/// Warps on a device.
+/// The warps of a registration on a device.
 pub struct WarpsOnDevice<B: Backend> {
     /// The warp and its inverse, on the device.
     pub warps: syn::Warps<B>,

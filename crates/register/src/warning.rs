@@ -19,7 +19,7 @@ pub enum Warning {
         /// Share of the fixed grid that lies inside the moving image, 0 to 1.
         share: f64,
     },
-    /// The result is worse than the start.
+    /// The result aligns the images worse than the initial transform.
     WorseThanStart {
         /// The correlations at the start and of the result, if the metrics compare intensities and the correlation
         /// fell.
@@ -52,7 +52,7 @@ pub enum Warning {
     BeyondLimits {
         /// Number of these voxels in the warp and its inverse together.
         voxels: usize,
-        /// Rounds of relaxation.
+        /// Number of rounds of relaxation.
         rounds: usize,
     },
     /// The whole warps were smoothed, because they still folded, or deviated from each other's inverse, after the
@@ -65,7 +65,7 @@ pub enum Warning {
     LevelUndone {
         /// Number of the level over all deformable stages, counted from 1.
         level: usize,
-        /// Number of levels.
+        /// Number of levels of all deformable stages.
         levels: usize,
     },
 }
@@ -74,7 +74,7 @@ impl Display for Warning {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self {
             Warning::LittleOverlapAtStart { share } => {
-                write!(f, "at the start, only {:.1} % of the fixed grid lies in the moving image", 100.0 * share)
+                write!(f, "at the start, only {:.1} % of the fixed grid lies inside the moving image", 100.0 * share)
             }
             Warning::WorseThanStart { correlation, coverage, .. } => {
                 let correlation = correlation.map(|[start, now]| {

@@ -18,12 +18,12 @@ impl Refusal {
     /// The exit code of a refused command.
     pub const EXIT_CODE: u8 = 2;
 
-    /// Refuses an option, with the reason.
+    /// Makes the error that refuses an option, with the reason.
     pub fn new(option: impl Display, why: impl Display) -> Refusal {
         Refusal { option: option.to_string(), why: why.to_string(), instead: None }
     }
 
-    /// Refuses an option that the original command has, but this program does not support.
+    /// Makes the error that refuses an option which the original command has, but this program does not support.
     pub fn not_served(option: impl Display, instead: impl Display) -> Refusal {
         Refusal::new(option, "is not served by antsreg-gpu").instead(instead)
     }

@@ -28,7 +28,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     let flip = Matrix3::from_diagonal(&Vector3::new(-1.0, -1.0, 1.0));
     let (origin, direction) = (flip * grid.origin.coords, flip * grid.direction);
     let join = |numbers: Vec<f64>, between: &str| {
-        // Adding zero turns −0 into 0.
+        // Adding 0 turns the number −0 into 0.
         numbers.iter().map(|number| (number + 0.0).to_string()).collect::<Vec<_>>().join(between)
     };
     let of = |vector: &Vector3<f64>| vector.iter().copied().take(axes).collect::<Vec<f64>>();

@@ -195,7 +195,7 @@ fn regrouped(arguments: &[String]) -> Result<Vec<String>, Refusal> {
         }
     }
     match open {
-        Some(begun) => Err(Refusal::new(begun, "has a bracket that is not closed, expected ] at its end")),
+        Some(begun) => Err(Refusal::new(begun, "has a bracket that is not closed; expected ] at its end")),
         None => Ok(words),
     }
 }

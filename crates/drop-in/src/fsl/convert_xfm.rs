@@ -26,7 +26,8 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     let (mut output, mut inverse, mut second, mut input) = (None, false, None, None);
     let mut words = call.arguments.iter();
     while let Some(word) = words.next() {
-        let mut value = || words.next().ok_or_else(|| Refusal::new(word, "expected a file after it"));
+        let mut value =
+            || words.next().ok_or_else(|| Refusal::new(word, "expected the name of a file after this option"));
         match word.as_str() {
             "-omat" => output = Some(PathBuf::from(value()?)),
             "-concat" => second = Some(existing(word, value()?)?),

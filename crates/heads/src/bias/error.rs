@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The value of an option lies outside its range.
+    /// The value of an option is out of its range.
     #[error("{what}: expected {expected}, found {found}")]
     Range {
         /// Name of the option.

@@ -59,7 +59,7 @@ impl Axis {
 /// The samples along one axis of an image.
 #[derive(Debug)]
 pub struct AxisSamples {
-    /// Number of samples along the whole box.
+    /// Number of samples along the whole box of voxels that the mesh covers.
     count: usize,
     /// Numbers of the samples that lie in the image, counted within the box.
     numbers: Vec<usize>,

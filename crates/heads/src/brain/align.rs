@@ -189,12 +189,12 @@ fn near(
     Ok(Near { number, affine, similarity, plausible, window, moving })
 }
 
-/// The affine stage for the registration of the whole heads.
+/// Returns the affine stage for the registration of the whole heads.
 fn whole() -> Stage {
     Stage::Linear(linear::Options { finest_mm: WHOLE_MM, ..Preset::Fast.linear() })
 }
 
-/// The deformable stage for the region near the brain.
+/// Returns the deformable stage for the region near the brain.
 fn deformable(metric: Metric, template: &Template) -> Stage {
     let channels = vec![syn::Channel { metric, ..syn::Channel::default() }];
     Stage::Deformable(syn::Options { channels, ..Preset::Fast.syn_for(template.head().grid.shape) })

@@ -30,7 +30,7 @@ pub enum Error {
     /// The head could not be registered to the template.
     #[error(transparent)]
     Register(#[from] register::Error),
-    /// An operation on a volume failed.
+    /// An operation on a volume failed on the device.
     #[error(transparent)]
     Kernels(#[from] kernels::Error),
     /// The brain of the template lies completely outside the image.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::regions::{fill_holes, keep_largest};
 
-/// Content of an image.
+/// Content of an image: head, brain or unclear.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {

@@ -14,7 +14,7 @@ struct Regions {
 }
 
 impl Regions {
-    /// Finds the regions of the voxels whose membership of the set equals `wanted`.
+    /// Finds connected regions: of the voxels in the set if `wanted` is true, else of the voxels outside the set.
     fn of(shape: [usize; 3], set: &[bool], wanted: bool) -> Regions {
         let [nx, ny, nz] = shape;
         let of_slice = |z: usize| {

@@ -47,7 +47,7 @@ fn a_backend_gives_the_cpus_slices() {
     check(&fixed, &moving, affine, plane * Vector3::new(0.37, 0.2, 0.0));
 }
 
-/// Checks that a backend and the CPU compute the same warped images and correlations.
+/// Checks that a backend and the double-precision computation on the CPU give the same warped images and correlations.
 fn check(fixed: &Volume, moving: &Volume, affine: AffineTransform, initial: Vector3<f64>) {
     let [fixed_image, moving_image] = [fixed, moving].map(|volume| Image::from(volume.clone()));
     let initial = AffineTransform { matrix: Matrix3::identity(), translation: initial };

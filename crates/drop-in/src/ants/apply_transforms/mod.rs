@@ -128,7 +128,7 @@ fn composite(path: &Path, chain: &TransformChain, slices: bool) -> Result<(), Cl
     Ok(itk::write_composite(path, chain, Point3::origin(), dimensions)?)
 }
 
-/// The grid of the reference image; of a series, the grid of one volume.
+/// Returns the grid of the reference image. For a time series, this is the grid of one volume.
 fn reference(request: &Request) -> Result<Grid, CliError> {
     let Some(path) = &request.reference else {
         return Err(

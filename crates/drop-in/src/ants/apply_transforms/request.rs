@@ -54,7 +54,7 @@ pub struct Request {
     pub float_type: Stored,
 }
 
-/// The output that the command writes.
+/// The kind of output that the command writes, with its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
     /// The resampled image, written to this file.

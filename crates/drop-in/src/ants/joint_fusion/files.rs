@@ -17,7 +17,7 @@ pub struct Atlases {
 }
 
 impl Atlases {
-    /// Reads atlases; without label maps all labels are 0.
+    /// Reads the images and label maps of the atlases. Without label maps, all labels are 0.
     ///
     /// # Errors
     /// Files that cannot be read.
@@ -55,7 +55,7 @@ impl Atlases {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Numbered {
     before: String,
-    /// Least number of digits; shorter numbers are filled with zeros.
+    /// Least number of digits of the number; shorter numbers are filled with zeros.
     digits: usize,
     after: String,
 }

@@ -46,7 +46,8 @@ impl Starts {
         Ok(Starts { steps })
     }
 
-    /// The affine at the start of the stages: the composition of all transforms before the first displacement field.
+    /// The initial affine of the first stage: the composition of all initial transforms before the first displacement
+    /// field.
     pub fn affine(&self) -> AffineTransform {
         self.steps
             .iter()

@@ -18,7 +18,7 @@ use super::inputs::{Starts, as_affine};
 use super::plan::Plan;
 use super::request::Request;
 
-/// An entry in the list of transforms that are written.
+/// An entry in ANTs' list of the transforms of a registration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Entry {
     /// The initial transform at this position on the command line.
@@ -29,12 +29,12 @@ enum Entry {
     Warp,
 }
 
-/// The contents of an output file.
+/// The kind of contents of an output file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum What {
-    /// These transforms composed to one affine map.
+    /// One affine map: the composition of these transforms.
     Affine(Vec<Entry>),
-    /// The displacement field of the initial transform at this position.
+    /// The displacement field that was given as initial transform, at this position on the command line.
     Given(usize),
     /// The warp of the deformable stages, or its inverse.
     Warp { inverse: bool },

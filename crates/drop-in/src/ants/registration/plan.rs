@@ -27,7 +27,7 @@ pub struct Plan {
     pub replaced: Vec<String>,
 }
 
-/// A linear transform among the output files.
+/// A linear transform that is one of the output files.
 pub struct LinearStage {
     /// Name of the transform in file names, if the outputs are not collapsed.
     pub name: &'static str,

@@ -11,7 +11,7 @@ use antsreg_study::transforms::TransformFile;
 pub struct Request {
     /// Whether the images have two dimensions.
     pub slices: bool,
-    /// The stages, in order.
+    /// The stages of the registration, in order.
     pub stages: Vec<StageRequest>,
     /// The initial moving transforms in the order of the command line. A point passes through the first transform
     /// first.
@@ -31,8 +31,8 @@ pub struct Request {
     pub match_histograms: bool,
     /// Whether successive linear transforms are composed to one output, and likewise successive warps.
     pub collapse: bool,
-    /// Whether each linear stage starts from the transform of the stage before, instead of adding its own transform
-    /// to it.
+    /// Whether each linear stage starts from the transform of the linear stage before and replaces this transform,
+    /// instead of adding a transform of its own.
     pub per_stage: bool,
     /// Whether images and warps are written in single precision.
     pub single: bool,
@@ -155,7 +155,7 @@ impl MetricKind {
 /// A resolution level of a stage.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LevelRequest {
-    /// Largest number of iterations.
+    /// Largest number of iterations of the level.
     pub iterations: usize,
     /// Factor by which the image is reduced along each axis.
     pub shrink: usize,

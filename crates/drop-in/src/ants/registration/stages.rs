@@ -18,7 +18,7 @@ struct Group<'a> {
     convergence: Option<&'a Value>,
     sigmas: Option<&'a Value>,
     shrinks: Option<&'a Value>,
-    /// The flags of this stage read so far, the last flag included.
+    /// Names of the flags of this stage that were read so far, in order.
     seen: Vec<&'static str>,
 }
 

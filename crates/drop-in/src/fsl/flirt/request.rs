@@ -333,7 +333,7 @@ enum TypedCost {
 }
 
 fn value<'a>(option: &str, words: &mut impl Iterator<Item = &'a str>) -> Result<&'a str, Refusal> {
-    words.next().ok_or_else(|| Refusal::new(option, "expected a value after it"))
+    words.next().ok_or_else(|| Refusal::new(option, "expected a value after this option"))
 }
 
 fn number<'a>(option: &str, words: &mut impl Iterator<Item = &'a str>) -> Result<f64, Refusal> {

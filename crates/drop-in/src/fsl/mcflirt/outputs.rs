@@ -87,7 +87,7 @@ fn line(transform: &AffineTransform, [reference, volume]: &[Grid; 2], centre: &P
     let matrix = AffineTransform::from_homogeneous(&fsl::from_world(transform, reference, volume)?);
     let centre = fsl::scaled(centre, reference)?;
     let shift = matrix.apply(&centre) - centre;
-    // A matrix with scales or shears is replaced by the nearest rotation.
+    // A matrix with scales or shears is replaced by the nearest rotation in the table.
     let rotation = Rotation3::from_matrix(&matrix.matrix.transpose());
     let (x, y, z) = rotation.euler_angles();
     let cells = [x, y, z, shift.x, shift.y, shift.z].map(|value| format!("{value:.8}"));

@@ -13,7 +13,7 @@ use crate::fsl::names;
 /// Parsed options and file names of a command line of `mcflirt`.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Path of the series.
+    /// Path of the time series to correct.
     pub input: PathBuf,
     /// Name of the corrected series, as given; the names of the other outputs begin with this name.
     pub output: String,
@@ -92,7 +92,7 @@ impl Request {
         };
         let mut words = words.iter().map(String::as_str);
         while let Some(option) = words.next() {
-            let mut value = || words.next().ok_or_else(|| Refusal::new(option, "expected a value after it"));
+            let mut value = || words.next().ok_or_else(|| Refusal::new(option, "expected a value after this option"));
             if let Some((_, count)) = WITHOUT_EFFECT.iter().find(|(name, _)| *name == option) {
                 for _ in 0..*count {
                     value()?;
