@@ -23,7 +23,7 @@ class Measures(NamedTuple):
     volume_similarity: float
     #: Share of the target's voxels that are not in the source.
     false_negative: float
-    #: Share of the source's voxels that are not in the target.
+    #: Share of the voxels outside the target that are in the source.
     false_positive: float
 
 

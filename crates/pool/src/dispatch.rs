@@ -133,7 +133,7 @@ impl<Job> State<Job> {
 }
 
 impl Place {
-    /// Expected time until the current jobs of this place are done, if each job takes the mean duration.
+    /// Expected remaining time of the current jobs of this place, summed over the jobs, if each takes the mean duration.
     fn left(&self, usual: Duration, now: Instant) -> Duration {
         self.busy.iter().map(|began| usual.saturating_sub(now.saturating_duration_since(*began))).sum()
     }

@@ -38,8 +38,8 @@ struct State<'a, E> {
     recording: bool,
     /// The first failure of a task, until it is returned to the caller.
     failed: Option<E>,
-    /// Whether a failure has been returned to the caller. Later failures are not stored, because most are consequences
-    /// of the first.
+    /// Whether a failure of a task has been returned to the caller. Then an error of the caller's work is reported
+    /// rather than a later failure of a task.
     told: bool,
     /// The first panic in a task or a record.
     panicked: Option<Panic>,
@@ -56,9 +56,9 @@ impl<'a, E: From<Error> + Send> WriteQueue<'a, E> {
     /// waits. When this returns, all tasks have run and are recorded, also if `work` fails.
     ///
     /// # Errors
-    /// If a thread cannot be started (`work` is not called then), a task or a record fails, or `work` fails. Of several, the
-    /// first failure of a task or a record is returned: what depended on its files fails because of it. Where
-    /// [`WriteQueue::settle`] or [`WriteQueue::check`] has returned that one already, the error of `work` is returned.
+    /// If a thread cannot be started (`work` is not called then), a task or a record fails, or `work` fails. If several
+    /// fail, the first failure of a task or a record is returned, because later failures are often its consequences. If
+    /// [`WriteQueue::settle`] or [`WriteQueue::check`] has already returned a failure, the error of `work` is returned.
     ///
     /// # Panics
     /// If a task, a record or `work` panics.

@@ -7,7 +7,7 @@ use crate::chart::strip;
 use crate::robust::robust_z;
 use crate::{Chart, Error, Facts, Page};
 
-/// A value is an outlier if its distance from the median is at least this number of robust standard deviations
+/// A value is an outlier if its distance from the median is more than this number of robust standard deviations
 /// (Iglewicz and Hoaglin 1993).
 const OUTLIER: f64 = 3.5;
 /// Outliers are marked only if at least this number of values exists.
