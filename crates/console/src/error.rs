@@ -87,7 +87,7 @@ pub enum CliError {
         path.display()
     )]
     Folded {
-        /// Path of the warp.
+        /// Path of the file with the warp.
         path: PathBuf,
         /// Number of voxels whose determinant is not positive.
         folded: usize,

@@ -11,7 +11,8 @@ use signal_hook::iterator::Signals;
 
 use crate::output::say;
 
-/// Added to a signal's number for the exit code, as in shells: 130 after Ctrl-C, 143 after SIGTERM.
+/// The exit code after a signal is this number plus the signal's number, as in shells: 130 after Ctrl-C, 143 after
+/// SIGTERM.
 const INTERRUPTED: i32 = 128;
 
 /// Whether the same command can continue from finished files after an interruption.

@@ -20,7 +20,7 @@ pub enum DeviceChoice {
     /// The first NVIDIA GPU if it can be used, else the CPU.
     #[default]
     Auto,
-    /// The CPU's cores.
+    /// All cores of the CPU.
     Cpu,
     /// The NVIDIA GPU with this number.
     Cuda(usize),
@@ -125,7 +125,7 @@ pub(crate) enum On {
     Cuda(Arc<Cuda>),
 }
 
-/// Evaluates an expression with the backend of a device.
+/// Evaluates an expression with the backend of a device: CPU or CUDA.
 macro_rules! with_backend {
     ($device:expr, $backend:ident => $run:expr) => {
         match &$device.on {
@@ -279,19 +279,19 @@ impl Opened {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Description {
-    /// The CPU's cores.
+    /// All cores of the CPU.
     Cpu,
     /// An NVIDIA GPU.
     Cuda {
-        /// Number of the GPU.
+        /// Number of the GPU, counted from 0.
         index: usize,
-        /// Name given by the vendor.
+        /// Name of the GPU, given by the vendor.
         name: String,
         /// Compute capability, such as 9.0.
         compute_capability: String,
         /// The newest CUDA version that the GPU's driver supports, such as 13.0.
         driver_cuda: String,
-        /// Total memory, bytes.
+        /// Total memory of the GPU, bytes.
         memory_bytes: u64,
     },
 }

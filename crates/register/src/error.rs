@@ -22,11 +22,11 @@ pub enum Error {
     /// The number of masks differs from the number of stages.
     #[error("the {side} side has masks for {found} stages, expected {expected}")]
     Masks {
-        /// The fixed or the moving side.
+        /// The side with these masks: fixed or moving.
         side: linear::Side,
-        /// Number of stages.
+        /// Number of stages of the registration.
         expected: usize,
-        /// Number of masks.
+        /// Number of masks that were given for this side.
         found: usize,
     },
     /// One image is two-dimensional, the other three-dimensional.
@@ -35,9 +35,9 @@ pub enum Error {
          two volumes"
     )]
     SliceAndVolume {
-        /// Shape of the fixed image.
+        /// Shape of the fixed image, in voxels.
         fixed: [usize; 3],
-        /// Shape of the moving image.
+        /// Shape of the moving image, in voxels.
         moving: [usize; 3],
     },
     /// A shrink factor is too large for the fixed image.

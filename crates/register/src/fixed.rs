@@ -42,9 +42,9 @@ macro_rules! with_stages {
 
 /// Work that can run on a device with any backend.
 pub trait Task {
-    /// The result of the work.
+    /// Type of the result of the work.
     type Output;
-    /// The error of the work.
+    /// Type of the errors of the work.
     type Error;
 
     /// Runs the work on a backend.
@@ -56,9 +56,9 @@ pub trait Task {
 
 /// Work that continues with the result of a registration, while the warps are still on the device.
 pub trait Continuation {
-    /// The result of the work.
+    /// Type of the result of the work.
     type Output;
-    /// The error of the work.
+    /// Type of the errors of the work.
     type Error: From<Error>;
 
     /// Runs the work on the backend of the registration. `found` is the result of the registration.
@@ -83,7 +83,7 @@ impl Fixed {
         Ok(Fixed { device: device.clone(), side, options, stages })
     }
 
-    /// The fixed side: its images and masks.
+    /// The fixed side that was prepared: its images and masks.
     pub fn side(&self) -> &Side {
         &self.side
     }

@@ -28,7 +28,7 @@ pub(crate) struct Pair<'a> {
     pub moving: &'a Image,
     /// The initial affine of the registration.
     pub start: AffineTransform,
-    /// The affine of the result.
+    /// The affine that the registration has found.
     pub affine: AffineTransform,
 }
 

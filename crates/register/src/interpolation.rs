@@ -1,4 +1,4 @@
-//! Interpolation of images.
+//! Kinds of interpolation of images.
 
 use antsreg_kernels::apply;
 use serde::{Deserialize, Serialize};

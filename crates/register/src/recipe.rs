@@ -81,7 +81,7 @@ pub enum RecipeError {
     /// The number of re-inversion intervals differs from the number of levels.
     #[error("re-inversions are given for {found} levels; expected {levels} values, or one value for all levels")]
     Reinversions {
-        /// Number of values given.
+        /// Number of re-inversion intervals that were given.
         found: usize,
         /// Number of levels.
         levels: usize,
@@ -145,7 +145,7 @@ fn degrees_of_freedom(number: u8, slices: bool) -> Result<Dof, RecipeError> {
 }
 
 impl Schedule {
-    /// The levels for a fixed grid of this shape.
+    /// Returns the levels of the deformable stage for a fixed grid of this shape.
     fn levels(&self, preset: Preset, shape: [usize; 3]) -> Result<Vec<Level>, RecipeError> {
         let mut defaults = preset.levels_for(shape);
         if self.shrink_factors.is_none() {

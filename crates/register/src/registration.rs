@@ -51,7 +51,10 @@ pub struct Registration {
 /// The outcome of one stage of a registration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[expect(clippy::large_enum_variant, reason = "a registration has few stages")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a registration has few stages, so that large outcomes take little memory"
+)]
 pub enum StageOutcome {
     /// The outcome of a linear stage: its transform, and the cost at the end of each level.
     Linear(linear::Outcome),
@@ -120,7 +123,7 @@ pub struct Computed {
     pub(crate) outcomes: Vec<StageOutcome>,
     /// Statistics of the warps; `None` without a deformable stage.
     pub(crate) known: Option<KnownOfWarps>,
-    /// The warps; `None` unless they are in main memory.
+    /// The warps, if they are in main memory; `None` if they are only on a device, and without a deformable stage.
     pub(crate) warps: Option<Warps>,
     /// The warped images and correlations, in main memory; `None` if the CPU computes them later.
     pub(crate) images: Option<Images>,

@@ -18,7 +18,7 @@ use crate::{Computed, Error, Options, Registration, Side};
 /// The result of a registration whose warps and images stay on the device. Other libraries of the same process can use
 /// them there, and [`download`](Resident::download) copies them to main memory.
 pub struct Resident {
-    /// The result apart from warps and images.
+    /// The parts of the result that are not warps or images.
     computed: Computed,
     kept: OnBackend,
 }
@@ -37,9 +37,9 @@ struct Kept<B: Backend> {
     images: Option<Images<B::Image>>,
     /// Grids of the fixed and the moving image.
     grids: [Grid; 2],
-    /// Whether the inverse warp is part of the result.
+    /// Whether the inverse warp was requested as part of the result.
     inverse_warp: bool,
-    /// Index of the last stage.
+    /// Index of the last stage of the registration.
     stage: usize,
 }
 

@@ -83,7 +83,7 @@ impl Side {
         Ok(Side { image: self.image.on(device)?, channels, ..self.clone() })
     }
 
-    /// The grid of the first image.
+    /// The grid of the side's first image.
     pub fn grid(&self) -> &Grid {
         self.image.grid()
     }

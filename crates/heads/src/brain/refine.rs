@@ -158,7 +158,7 @@ fn smoothed(shares: &[f64]) -> Vec<f64> {
     (0..=last).map(at).collect()
 }
 
-/// Smooths a volume by a Gaussian.
+/// A task for a device: smooths a volume by a Gaussian.
 struct Smooth<'a> {
     shape: [usize; 3],
     voxels: &'a [f32],

@@ -19,7 +19,7 @@ impl Regions {
         let [nx, ny, nz] = shape;
         let of_slice = |z: usize| {
             let mut runs = Vec::new();
-            // Number of runs of this slice up to the end of each row.
+            // For each row of this slice: number of runs in the slice up to the end of the row.
             let mut ends = Vec::with_capacity(ny);
             for row in z * ny..(z + 1) * ny {
                 runs_of_row(&set[row * nx..(row + 1) * nx], wanted, |run| {
@@ -77,7 +77,7 @@ impl Regions {
         (0..self.runs.len()).map(|run| self.first(run)).collect()
     }
 
-    /// Whether a run touches the border of the volume.
+    /// Whether a run of voxels touches the border of the volume.
     fn at_border(&self, run: usize) -> bool {
         let [nx, ny, nz] = self.shape;
         let Range { start, end } = self.runs[run];

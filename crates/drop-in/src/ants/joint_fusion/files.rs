@@ -77,7 +77,7 @@ impl Numbered {
         Ok(Some(Numbered { before: before.into(), digits, after: after.into() }))
     }
 
-    /// The file name with the number filled in.
+    /// Returns the file name with the number in place of the placeholder.
     pub fn with(&self, number: i32) -> PathBuf {
         let Numbered { before, digits, after } = self;
         PathBuf::from(format!("{before}{number:0digits$}{after}"))

@@ -153,7 +153,7 @@ fn alone(value: &Value) -> Result<PathBuf, Refusal> {
     }
 }
 
-/// A radius in voxels, which must be the same along all axes.
+/// Reads a radius in voxels, which must be the same along all axes.
 fn radius(flag: &str, value: Option<&Value>, default: usize) -> Result<usize, Refusal> {
     let Some(value) = value else { return Ok(default) };
     let shown = format!("--{flag} {}", value.text);

@@ -58,7 +58,7 @@ pub struct Found<'a> {
     pub affines: Vec<AffineTransform>,
     /// The total warp of the deformable stages.
     pub warp: Option<&'a DisplacementField>,
-    /// The inverse of `warp`.
+    /// The inverse of the total warp.
     pub inverse_warp: Option<&'a DisplacementField>,
     /// The moving image, resampled on the grid of the fixed image.
     pub warped: Option<&'a Volume>,
@@ -66,7 +66,7 @@ pub struct Found<'a> {
     pub inverse_warped: Option<&'a Volume>,
     /// Centre of rotation with which affine maps are written, RAS mm.
     pub centre: Point3<f64>,
-    /// Whether the images have two dimensions.
+    /// Whether the registered images have two dimensions.
     pub slices: bool,
     /// Storage type of the voxels of images and warps.
     pub stored: nifti::Stored,

@@ -100,7 +100,7 @@ pub fn plan(request: &Request, grid: &Grid) -> Result<Plan, Refusal> {
     Ok(plan)
 }
 
-/// The index of a stage in its request.
+/// Returns the index of a stage among the stages of its request.
 fn position(request: &Request, stage: &StageRequest) -> usize {
     request.stages.iter().position(|other| std::ptr::eq(other, stage)).unwrap_or(0)
 }
@@ -121,7 +121,7 @@ fn searches(request: &Request) -> bool {
     !request.starts.is_empty() && request.starts.iter().all(guessed)
 }
 
-/// The options of one linear stage that replaces `stages`.
+/// Returns the options of the one linear stage that replaces `stages`.
 fn linear_options(stages: &[&StageRequest], search: bool, grid: &Grid) -> linear::Options {
     let dofs = stages.iter().filter_map(|stage| match stage.transform {
         TransformRequest::Linear(dof) => Some(dof),

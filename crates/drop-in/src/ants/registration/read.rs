@@ -146,7 +146,7 @@ fn interpolation(value: &Value) -> Result<apply::Interpolation, Refusal> {
         "cosinewindowedsinc" => Ok(apply::Interpolation::WindowedSinc(Window::Cosine)),
         "welchwindowedsinc" => Ok(apply::Interpolation::WindowedSinc(Window::Welch)),
         "multilabel" | "genericlabel" | "gaussian" => {
-            Err(Refusal::new(option(), "is not served for the images of a registration")
+            Err(Refusal::new(option(), "this interpolation is not served for the images of a registration")
                 .instead("resample the images with antsApplyTransforms"))
         }
         _ => Err(Refusal::new(option(), "expected Linear, NearestNeighbor, BSpline or LanczosWindowedSinc")),

@@ -206,7 +206,7 @@ fn list<T: std::str::FromStr>(flag: &str, text: &str, expected: &str) -> Result<
     text.split('x').map(|part| part.trim().parse().map_err(refuse)).collect()
 }
 
-/// The weights of `--restrict-deformation` for a stage; `None` if all weights are 1.
+/// Reads the weights of `--restrict-deformation` for a stage; `None` if all weights are 1.
 fn restriction(value: &Value, transform: &Value, slices: bool) -> Result<Option<Vec<f64>>, Refusal> {
     let weights: Vec<f64> = list("restrict-deformation", &value.text, "numbers such as 1x1x0")?;
     if weights.iter().all(|weight| *weight == 1.0) {

@@ -27,10 +27,10 @@ pub fn options(
     replaced: &mut Vec<String>,
 ) -> Result<Options, Refusal> {
     let TransformRequest::Syn { step, update_variance, total_variance } = stage.transform else {
-        return Err(Refusal::new(&stage.text, "is no SyN stage"));
+        return Err(Refusal::new(&stage.text, "this transform is not SyN"));
     };
     let mut metrics: Vec<&MetricRequest> = stage.metrics.iter().collect();
-    // Metrics are sorted in the order of the image pairs.
+    // The metrics of a stage are sorted in the order of the image pairs.
     metrics.sort_by_key(|metric| pairs.iter().position(|pair| *pair == metric.images));
     if metrics.iter().any(|metric| metric.weight == 0.0) {
         let option = format!("--metric of {}", stage.text);
