@@ -20,7 +20,7 @@
 // Flag of a brick: all its voxels are in the volume, have weight 1, and can be interpolated without tests at the border
 // of the moving image.
 #define DEEP 0x40000000u
-// Flag of a brick: all moving voxels around its mapped voxels are background.
+// Flag of a brick: all voxels of the moving image around the brick's mapped voxels are background.
 #define EMPTY 0x80000000u
 
 // Index of the voxel with the lowest coordinates in a brick. `bricks` is the number of bricks along each axis.

@@ -36,7 +36,7 @@ struct Operands {
     // 1 / width of the ramp at the edge of the moving image, for each axis.
     Vector per_edge;
     int bins;
-    // The bin with the most voxels.
+    // The bin with the most fixed voxels.
     int hot;
     // The integer that stands for a weight of 1, and also for the largest absolute value of the moving image. It is a
     // power of two, at most 2²¹, so that the sums of a thread block fit into 31 bits and the sum of all squares into

@@ -60,7 +60,7 @@ __device__ __forceinline__ float lerp(float a, float b, float t)
 struct Trilinear {
     // Byte offsets of the four left corners of the cell.
     unsigned int c00, c10, c01, c11;
-    // Position of the point within the cell, 0…1.
+    // Position of the point within its cell along each axis, 0…1.
     float tx, ty, tz;
 
     // Interpolates along x between the two voxels at a byte offset.

@@ -119,7 +119,7 @@ extern "C" __global__ void __launch_bounds__(ROWS *WARPS) spline_rows(float *val
         tile.load(values, rows, length, start);
         int k = 0;
         if (start == 0) {
-            // The first coefficient needs only samples of the first tile.
+            // The first causal coefficient of a line needs only samples of the line's first tile.
             line[0] = here = first(line, length, 1);
             k = 1;
         }

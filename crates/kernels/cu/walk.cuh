@@ -20,7 +20,7 @@ __device__ __forceinline__ Column column(Voxel v, const Shape &shape, int slices
 // Interpolates PLANES planes of the same shape at successive points.
 template <int PLANES> struct Walk {
     Corners low[PLANES], high[PLANES];
-    // Byte offset of the upper corners of the last cell, which are in `high`.
+    // Byte offset of the upper corners of the last cell, whose values are in `high`.
     unsigned int held = ~0u;
 
     __device__ __forceinline__ void to(const Cell &cell, const float *READ values, size_t stride)

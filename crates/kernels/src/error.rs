@@ -2,7 +2,7 @@
 
 use crate::JointParameters;
 
-/// Why an operation of [`Backend`](crate::Backend) failed.
+/// The reason why an operation of [`Backend`](crate::Backend) failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -201,11 +201,11 @@ impl ContrastRule {
 /// [`Backend::contrast`](crate::Backend::contrast).
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Contrast {
-    /// Σw over the points that count.
+    /// Sum of the weights: Σw over the points that count.
     pub weight: f64,
-    /// Σw·tanh(slope·(q − offset)).
+    /// Sum of signed contrasts: Σw·tanh(slope·(q − offset)).
     pub signed: f64,
-    /// Σw·tanh(slope·|q − offset|).
+    /// Sum of unsigned contrasts: Σw·tanh(slope·|q − offset|).
     pub unsigned: f64,
 }
 
@@ -281,7 +281,8 @@ pub struct CcScores {
 /// Parameters of [`Backend::mi_update`](crate::Backend::mi_update).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MiParameters {
-    /// Number of bins of each image, within [`BINS`](MiParameters::BINS); two at either end lie outside its range.
+    /// Number of bins of each image, within [`BINS`](MiParameters::BINS). Two bins at either end lie outside the range
+    /// of intensities.
     pub bins: usize,
     /// Range of intensities, lowest and highest, of the fixed and of the moving image. Values outside are clamped.
     pub ranges: [(f32, f32); 2],
@@ -299,8 +300,8 @@ impl MiParameters {
 pub struct InversionLimits {
     /// Most steps.
     pub steps: usize,
-    /// Residual ‖u(x+v(x)) + v(x)‖ at which a voxel stops, voxels. One more step follows, which needs no further
-    /// reading.
+    /// Residual ‖u(x+v(x)) + v(x)‖, in voxels, at which the iteration of a voxel stops. One last step follows, which
+    /// reads no further voxels.
     pub tolerance_voxels: f32,
     /// Residual, in voxels, up to which the inverse at a voxel is left unchanged; with 0 every voxel takes a step.
     pub untouched_voxels: f32,

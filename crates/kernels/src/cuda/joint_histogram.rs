@@ -47,7 +47,7 @@ pub(super) struct JointBuffers {
 
 impl Joint {
     fn new(parameters: &JointParameters) -> Joint {
-        // A histogram row has at most one copy for each lane of a warp.
+        // A histogram row has at most as many copies in shared memory as a warp has lanes.
         let copies = (ROW_BYTES / (size_of::<u32>() * parameters.bins)).clamp(1, 32);
         Joint {
             low: parameters.low_high.0,

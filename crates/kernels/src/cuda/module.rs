@@ -17,9 +17,9 @@ pub struct Kernel {
     resident: [OnceLock<usize>; 33],
 }
 
-// SAFETY: the driver allows any thread to use this handle while the kernel's module is loaded.
+// SAFETY: the driver allows any thread to use the handle of a kernel while the kernel's module is loaded.
 unsafe impl Send for Kernel {}
-// SAFETY: the driver allows any thread to use this handle while the kernel's module is loaded.
+// SAFETY: the driver allows any thread to use the handle of a kernel while the kernel's module is loaded.
 unsafe impl Sync for Kernel {}
 
 impl Kernel {

@@ -105,7 +105,7 @@ impl SpareSums {
                 return Ok(spare);
             }
             let mut memory: *mut c_void = std::ptr::null_mut();
-            // SAFETY: `memory` is valid for writing.
+            // SAFETY: the variable `memory` is valid for writing.
             check("page-locked memory", unsafe { sys::cuMemAllocHost_v2(&mut memory, Self::BYTES) })?;
             self.add(memory);
         }

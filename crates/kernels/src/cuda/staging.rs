@@ -49,7 +49,7 @@ impl Staging {
     /// time, whatever its size.
     pub(super) fn new(sums: &SpareSums) -> Result<Staging, Error> {
         let mut memory: *mut c_void = std::ptr::null_mut();
-        // SAFETY: `memory` is valid for writing.
+        // SAFETY: the variable `memory` is valid for writing.
         check("page-locked memory", unsafe {
             sys::cuMemAllocHost_v2(&mut memory, LANES * PIECE + SpareSums::BYTES)
         })?;
