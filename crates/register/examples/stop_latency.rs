@@ -77,7 +77,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let called = stop.last - stop.start;
         let (waited, returned) = (called.saturating_sub(at), end - called);
         println!(
-            "told to stop after {at:.2?}: stopped {stopped}, observer called {waited:.3?} later, returned {returned:.3?} after that"
+            "told to stop after {at:.2?}: stopped {stopped}, observer called {waited:.3?} later, returned {returned:.3?} \
+             after that"
         );
     }
     Ok(())
