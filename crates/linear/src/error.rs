@@ -67,7 +67,7 @@ pub enum Error {
     /// Some voxels are NaN or infinite.
     #[error("the {side} image has {count} voxels that are not finite numbers")]
     NotFinite {
-        /// The image that has such voxels: fixed or moving.
+        /// The image with voxels that are not finite: fixed or moving.
         side: Side,
         /// Number of voxels that are not finite.
         count: usize,

@@ -40,7 +40,7 @@ pub enum Error {
     /// The affine transform at which the registration starts cannot be inverted.
     #[error("the affine start is singular")]
     SingularStart,
-    /// A mask is not on the grid of its image. The text says which: "fixed" or "moving".
+    /// A mask is not on the grid of its image. The value says which mask: "fixed" or "moving".
     #[error("the {0} mask is not on the grid of the {0} image")]
     MaskGrid(&'static str),
     /// The fields of an earlier stage are on a wrong grid: neither the fixed image's grid nor this grid shrunken by an

@@ -6,7 +6,7 @@ use antsreg_core::GridMismatch;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FusionError {
-    /// There is no atlas.
+    /// The list of atlases is empty.
     #[error("there is no atlas to take labels from")]
     NoAtlas,
     /// The grid of an atlas differs from the grid of the target image.

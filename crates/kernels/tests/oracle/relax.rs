@@ -170,7 +170,8 @@ fn where_the_inverse_misses_much_the_field_is_smoothed_by_how_much() {
         let pull = (0.5 * (missed / f64::from(largest_residual_voxels) - 1.0) + 0.05).min(1.0);
         assert_eq!(pull < 0.5, gently, "{pull}");
         let found: Vec<f32> = downloaded(&there).iter().map(|v| v[0]).collect();
-        // The tolerance allows for a residual and a share that are rounded to single precision.
+        // The residual, and the share of the smoothed field that follows from it, are rounded to single precision. The
+        // tolerance allows for this.
         assert!(worst(&found, smoothed_around(&[(PLACE, pull)], &vectors, 1.0, 1)) < 2e-6);
     }
 }
