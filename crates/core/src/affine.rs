@@ -35,7 +35,7 @@ impl AffineTransform {
         }
     }
 
-    /// The inverse map, or `None` when the linear part is singular.
+    /// The inverse of the map; `None` if the linear part is singular.
     pub fn inverse(&self) -> Option<AffineTransform> {
         let matrix = self.matrix.try_inverse()?;
         Some(AffineTransform { matrix, translation: -(matrix * self.translation) })

@@ -37,11 +37,12 @@ pub struct TransformChain {
     pub steps: Vec<Step>,
 }
 
-/// Why transforms cannot form a chain.
+/// The errors of transforms that cannot form a chain.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChainError {
-    /// The inverse of a displacement field was requested by a flag.
+    /// The inverse of a displacement field was requested by a flag such as `[FILE,1]`, but cannot be computed
+    /// exactly.
     #[error(
         "{name}: a displacement field has no exact inverse to take by a flag; give the inverse warp that the \
          registration wrote beside it (…1InverseWarp.nii.gz), without the flag"
@@ -122,7 +123,7 @@ const MOST_CHECK_POINTS: usize = 128;
 const WARN_BELOW: f64 = 0.25;
 
 impl TransformChain {
-    /// A chain without steps: the identity.
+    /// Makes a chain without steps, which is the identity.
     pub fn new() -> TransformChain {
         TransformChain::default()
     }
@@ -143,8 +144,8 @@ impl TransformChain {
         })
     }
 
-    /// Appends a step, which acts last on a point. With `inverted` the inverse of `transform` is used: exact for an
-    /// affine, an error for a field. A singular affine is an error in both directions.
+    /// Appends a step, which acts last on a point. With `inverted` the inverse of `transform` is used: it is exact
+    /// for an affine map, and an error for a displacement field. A singular affine map is always an error.
     pub fn push(&mut self, name: impl Into<String>, transform: Transform, inverted: bool) -> Result<(), ChainError> {
         let name = name.into();
         let transform = match (transform, inverted) {
@@ -276,7 +277,7 @@ mod tests {
         Transform::Affine(AffineTransform { matrix: Matrix3::identity(), translation: Vector3::new(x, y, z) })
     }
 
-    /// A constant field `vector` on a 10 mm cube whose first voxel is at `origin`.
+    /// Makes a displacement field of the constant `vector` on a cube of 10 mm whose first voxel is at `origin`.
     fn constant_field(origin: [f64; 3], vector: [f32; 3]) -> Transform {
         let mut grid = Grid::axis_aligned([10, 10, 10], [1.0; 3]);
         grid.origin = origin.into();

@@ -4,20 +4,19 @@ use nalgebra::{Matrix3, Point3, Vector3};
 
 use crate::{AffineTransform, Grid};
 
-/// Displacements in world millimetres (RAS) on a grid: a point x of the grid's space is mapped to x + u(x).
-///
-/// Between voxel centres u is trilinear. Up to half a voxel beyond the outermost centres u has the border value;
-/// farther out u is zero, as in ITK.
+/// A field of displacements u(x) in world millimetres (RAS), given at the voxels of a grid: a point x of the grid's
+/// space is mapped to x + u(x). Between voxel centres u is trilinear. Up to half a voxel beyond the outermost centres
+/// u has the border value; farther out u is zero, as in ITK.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DisplacementField {
-    /// The grid of the vectors.
+    /// The grid at whose voxels the vectors are given.
     pub grid: Grid,
     /// One displacement vector for each voxel, mm; the first axis of the grid runs fastest.
     pub vectors: Vec<[f32; 3]>,
 }
 
 impl DisplacementField {
-    /// A field of zero displacements.
+    /// Makes a field of zero displacements.
     pub fn zeros(grid: Grid) -> DisplacementField {
         let vectors = vec![[0.0; 3]; grid.len()];
         DisplacementField { grid, vectors }
@@ -29,7 +28,7 @@ impl DisplacementField {
         self.sampler().at(point)
     }
 
-    /// A sampler for many points.
+    /// Makes a sampler, which evaluates the field at many points.
     pub fn sampler(&self) -> FieldSampler<'_> {
         FieldSampler { field: self, world_to_voxel: self.grid.world_to_voxel() }
     }
@@ -52,7 +51,7 @@ impl DisplacementField {
         sum
     }
 
-    /// The longest displacement, mm.
+    /// Length of the longest displacement, mm.
     pub fn longest_mm(&self) -> f64 {
         self.vectors.iter().map(|v| v.iter().map(|c| f64::from(*c).powi(2)).sum::<f64>()).fold(0.0, f64::max).sqrt()
     }
@@ -73,7 +72,7 @@ impl FieldSampler<'_> {
     }
 
     /// The displacement at a world point, mm, and its derivative there: row c, column d is ∂u_c/∂x_d of the trilinear
-    /// interpolation. Both are zero where the field ends.
+    /// interpolation. Both are zero outside the field.
     pub fn with_derivative(&self, point: &Point3<f64>) -> (Vector3<f64>, Matrix3<f64>) {
         let DisplacementField { grid, vectors } = self.field;
         let Some(cell) = Cell::around(grid.shape, &self.world_to_voxel.apply(point)) else {
@@ -111,7 +110,8 @@ struct Cell {
 }
 
 impl Cell {
-    /// The cell around an index; `None` more than half a voxel outside (ITK's rule: −½ ≤ index < n − ½), and for NaN.
+    /// The cell around a fractional voxel index. `None` for an index more than half a voxel outside the grid (ITK's
+    /// rule: −½ ≤ index < n − ½), and for NaN.
     #[inline]
     fn around(shape: [usize; 3], index: &Point3<f64>) -> Option<Cell> {
         let mut at = [(0, 0.0); 3];
@@ -136,7 +136,8 @@ mod tests {
 
     use super::*;
 
-    /// A field u(x) = L·x + t on an oblique anisotropic grid, which trilinear interpolation reproduces exactly.
+    /// Makes a field u(x) = L·x + t on an oblique anisotropic grid. Trilinear interpolation reproduces such a field
+    /// exactly.
     fn linear_field() -> (DisplacementField, Matrix3<f64>, Vector3<f64>) {
         let grid = Grid {
             shape: [5, 4, 3],

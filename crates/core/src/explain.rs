@@ -18,15 +18,17 @@ pub enum Space {
 /// Description of one transform of a chain.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExplainedStep {
-    /// Name of the step, usually its file.
+    /// Name of the transform, usually the path of its file.
     pub name: String,
     /// Whether the step is the inverse of the transform in the file `name`.
     pub inverted: bool,
     /// Text about the transform: its kind, its size in mm and, for a field, its grid.
     pub what: String,
-    /// Space of a point before the step. Images are in this space after the step.
+    /// The space in which a point is before the step. For images the step goes the other way: they are in this space
+    /// after it.
     pub points_from: Space,
-    /// Space of the point after the step. Images are in this space before the step.
+    /// The space in which a point is after the step. For images the step goes the other way: they are in this space
+    /// before it.
     pub points_to: Space,
 }
 

@@ -1,14 +1,13 @@
-//! Failures on demand, in builds with debug assertions: tests let each write, rename and allocation of a volume fail
-//! in turn.
+//! Failures on demand in builds with debug assertions: tests let the writes, renames and allocations of volumes fail,
+//! one after the other.
 //!
 //! `ANTSREG_FAIL_AT=N` lets the N-th of these operations fail, counted from 1 over the whole process.
-//! `ANTSREG_FAIL_LOG=FILE`
-//! adds a line to FILE for each operation. Builds for users never fail here.
+//! `ANTSREG_FAIL_LOG=FILE` adds a line to FILE for each operation. Builds for users have no failures on demand.
 
 /// An operation that a test can let fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
-    /// A file or folder is made under a temporary name.
+    /// A file or folder is created under a temporary name.
     Create,
     /// Bytes are written to a file.
     Write,
@@ -37,7 +36,7 @@ pub(crate) fn check(operation: Operation) -> std::io::Result<()> {
     }
     let count = 1 + COUNT.fetch_add(1, Ordering::Relaxed);
     if let Some(path) = LOG.as_deref() {
-        // Each line is written by one call, so that lines of several threads do not mix.
+        // Each line of the log is written by one call, so that lines of several threads do not mix.
         OpenOptions::new().append(true).create(true).open(path)?.write_all(format!("{operation:?}\n").as_bytes())?;
     }
     if *AT == Some(count) { Err(Error::from(ErrorKind::StorageFull)) } else { Ok(()) }

@@ -1,13 +1,13 @@
-//! Where a volume lies: its shape and the map from voxel indices to world millimetres.
+//! The grid of a volume: its shape, and the map from voxel indices to world millimetres.
 
 use nalgebra::{Matrix3, Point3, Vector3};
 
 use crate::AffineTransform;
 
-/// Why a header does not describe a usable grid.
+/// The errors of headers that do not describe a usable grid.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum GridError {
-    /// Two voxel axes have the same direction, or an axis has no length.
+    /// The voxel axes are not independent: two of them have the same direction, or an axis has no length.
     #[error("the voxel-to-world matrix is singular (axis lengths {0:?} mm)")]
     Singular([f64; 3]),
     /// The axes are not at right angles, which ITK and this program cannot represent.
@@ -16,7 +16,7 @@ pub enum GridError {
     /// A number of the header is NaN or infinite.
     #[error("the voxel-to-world matrix holds a value that is not finite")]
     NotFinite,
-    /// A dimension is zero.
+    /// The image has no voxels along an axis.
     #[error("a dimension is zero: {0:?}")]
     Empty([usize; 3]),
 }
@@ -26,13 +26,14 @@ pub enum GridError {
 /// Voxel index `(i, j, k)` has its centre at `origin + direction · (spacing ∘ (i, j, k))`; `i` runs fastest in memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grid {
-    /// Voxels along each axis.
+    /// Number of voxels along each axis.
     pub shape: [usize; 3],
     /// Distance between voxel centres along each axis, mm.
     pub spacing: Vector3<f64>,
     /// World position of the centre of voxel (0, 0, 0), mm.
     pub origin: Point3<f64>,
-    /// Columns are the world directions of the voxel axes; orthonormal, either handedness.
+    /// Directions of the voxel axes in the world, one in each column. The columns are orthonormal; both handednesses
+    /// are allowed.
     pub direction: Matrix3<f64>,
 }
 
@@ -41,7 +42,7 @@ pub struct Grid {
 const SHEAR_TOLERANCE: f64 = 1e-3;
 
 impl Grid {
-    /// An axis-aligned RAS grid at the world origin.
+    /// Makes a grid whose axes are those of the world (RAS), with the first voxel at the world origin.
     pub fn axis_aligned(shape: [usize; 3], spacing: [f64; 3]) -> Grid {
         Grid { shape, spacing: spacing.into(), origin: Point3::origin(), direction: Matrix3::identity() }
     }
@@ -107,8 +108,8 @@ impl Grid {
         AffineTransform { matrix, translation: -(matrix * self.origin.coords) }
     }
 
-    /// Whether a (fractional) voxel index lies in the grid, by ITK's rule: at most half a voxel beyond the outermost centres,
-    /// −½ ≤ index < n − ½.
+    /// Whether a fractional voxel index lies in the grid. By ITK's rule the grid ends half a voxel beyond the
+    /// outermost centres, −½ ≤ index < n − ½.
     pub fn holds(&self, index: &Point3<f64>) -> bool {
         (0..3).all(|axis| index[axis] >= -0.5 && index[axis] < self.shape[axis] as f64 - 0.5)
     }
@@ -118,7 +119,8 @@ impl Grid {
         self.shape[2] == 1 && self.shape[0] > 1 && self.shape[1] > 1
     }
 
-    /// Whether the grid is a slice across the world's third axis. ITK assumes this of all two-dimensional images.
+    /// Whether the grid is a slice perpendicular to the world's third axis. ITK assumes this of all two-dimensional
+    /// images.
     pub fn is_slice_across_z(&self) -> bool {
         self.is_slice() && self.direction[(2, 2)].abs() > 1.0 - SHEAR_TOLERANCE * SHEAR_TOLERANCE
     }
@@ -139,8 +141,9 @@ impl Grid {
         self.voxel_to_world().apply(&middle)
     }
 
-    /// The grid made coarser by whole factors, with the samples centred in the same field of view, as ITK's shrink
-    /// filter places them: shape ⌊n/f⌋ (at least 1), spacing × f. The thickness of a slice does not change.
+    /// Makes the grid coarser by whole factors, as ITK's shrink filter does: the shape becomes ⌊n/f⌋ (at least 1),
+    /// the spacing is multiplied by f, and the voxels are centred in the same field of view. The thickness of a slice
+    /// does not change.
     pub fn shrink(&self, mut factors: [usize; 3]) -> Grid {
         if self.is_slice() {
             factors[2] = 1;

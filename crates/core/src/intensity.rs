@@ -1,4 +1,4 @@
-//! Quantiles of intensities, and rescaling to a range.
+//! Quantiles of intensities, and rescaling of intensities to the range 0…1.
 
 use std::convert::Infallible;
 
@@ -25,10 +25,11 @@ pub fn all_quantiles(voxels: &[f32], low: f64, high: f64) -> Quantiles {
     found
 }
 
-/// Computes [`quantiles`] of voxels on a device from tables of counts. Each value has a key of 32 bits, sorted like
-/// the values: the bits of the float, with all bits inverted for negative values and the first bit inverted for
-/// others. `count(None)` returns how many finite voxels have each upper half of the key; `count(Some(upper))`
-/// returns, for this upper half, how many have each lower half. Both tables have [`HALVES`] entries.
+/// Computes the [`quantiles`] of voxels that are on a device, from tables of counts. Each voxel value has a key of 32
+/// bits with the same order as the values: the bits of the float, with all bits inverted for negative values and the
+/// first bit inverted for others. `count(None)` returns how many finite voxels have each upper half of the key.
+/// `count(Some(upper))` returns, for this upper half, how many voxels have each lower half. Both tables have
+/// [`HALVES`] entries.
 pub fn quantiles_by<E>(
     mut count: impl FnMut(Option<u16>) -> Result<Vec<u32>, E>,
     low: f64,
@@ -96,8 +97,8 @@ fn count(voxels: &[f32], upper: Option<u16>) -> Vec<u32> {
     voxels.par_chunks(piece).map(tabulate).reduce_with(add).unwrap_or_else(|| vec![0; HALVES])
 }
 
-/// For the value of this rank in sorted order: the entry of the table of counts that contains the value, and the
-/// value's rank among those of the entry.
+/// Finds the value that has this rank in sorted order: returns the entry of the table of counts to which the value
+/// belongs, and the rank of the value among the values of the entry.
 fn find(table: &[u32], rank: usize) -> (usize, usize) {
     let mut rest = rank;
     let holds = |count: &u32| {

@@ -20,7 +20,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Share of the target that the source covers: both/target.
+    /// Share of the target label's voxels that the source covers: both/target.
     pub fn target_overlap(&self) -> f64 {
         self.both as f64 / self.target as f64
     }
@@ -42,13 +42,13 @@ impl Counts {
         2.0 * (source - target) / (source + target)
     }
 
-    /// Share of the target that the source does not cover: (target − both)/target.
+    /// Share of the target label's voxels that the source does not cover: (target − both)/target.
     pub fn false_negative(&self) -> f64 {
         (self.target - self.both) as f64 / self.target as f64
     }
 
-    /// Share of the background that the source covers: (source − both)/(source − both + neither), as in ITK since
-    /// 5.3. Older versions divide by the source.
+    /// Share of the voxels without the label in the target that have the label in the source: (source − both)/(source
+    /// − both + neither), as in ITK since 5.3. Older versions divide by the source.
     pub fn false_positive(&self) -> f64 {
         let wrong = self.source - self.both;
         wrong as f64 / (wrong + self.neither) as f64
@@ -148,7 +148,8 @@ impl Overlap {
         sums.map(|(sum, labels)| sum / f64::from(labels))
     }
 
-    /// A CSV like that of ANTs' `LabelOverlapMeasures`: a header, the row `All`, a row per label.
+    /// Formats the overlap as CSV like ANTs' `LabelOverlapMeasures`: a header line, the row `All`, and a row for each
+    /// label.
     pub fn to_csv(&self) -> String {
         let mut csv = String::from(CSV_HEADER);
         let mut row = |name: &str, measures: [f64; 6]| {
@@ -193,7 +194,7 @@ mod tests {
 
     #[test]
     fn counts_like_one_pass_per_label() {
-        // Label maps with long and short runs of the labels −1 to 4.
+        // Makes a label map with long and short runs of the labels −1 to 4.
         let noise = |seed: u64| -> Vec<i32> {
             (0..500u64).map(|n| ((n / 3 * (n / 7 + seed) + seed) * 2654435761 % 97 % 6) as i32 - 1).collect()
         };

@@ -41,7 +41,7 @@ impl Step {
     }
 }
 
-/// Text such as "8 mm, orientations" and "shrink 4".
+/// Formats a step as text such as "8 mm, orientations" or "shrink 4".
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -72,7 +72,7 @@ pub enum SearchStep {
     Creases,
 }
 
-/// Text such as "orientations" and "12 degrees of freedom".
+/// Formats a search step as text such as "orientations" or "12 degrees of freedom".
 impl fmt::Display for SearchStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -110,17 +110,17 @@ pub struct Report {
 /// On [`ControlFlow::Break`] from either method the stage returns its error for a stopped run at once, and calls neither
 /// method again.
 pub trait Observer {
-    /// Called after every iteration and every step of the search.
+    /// Receives the report of an iteration or a step of the search that has ended.
     fn report(&mut self, report: &Report) -> ControlFlow<()>;
 
-    /// Called between smaller pieces of work, such as a batch of cost evaluations, so that a caller can stop the run
-    /// soon. By default the run continues.
+    /// Lets the caller stop the run between reports: the method is called between small pieces of work, such as
+    /// batches of cost evaluations. By default the run continues.
     fn poll(&mut self) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 }
 
-/// Ignores all reports and never stops a run.
+/// An observer that ignores all reports and never stops a run.
 impl Observer for () {
     fn report(&mut self, _: &Report) -> ControlFlow<()> {
         ControlFlow::Continue(())

@@ -8,7 +8,7 @@ use crate::Grid;
 /// numbers.
 const SAME_GRID_VOXELS: f64 = 1e-2;
 
-/// Two volumes lie on different grids, so their voxels do not correspond.
+/// The error that two volumes lie on different grids, so their voxels do not correspond.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error(
     "{what} lie on different grids, {} and {}; resample one onto the other first",
@@ -35,7 +35,7 @@ fn in_words(grid: &Grid) -> String {
     format!("{nx} × {ny} × {nz} voxels of {sx:.3} × {sy:.3} × {sz:.3} mm from {first} to {last} mm")
 }
 
-/// Checks that two volumes have the same grid.
+/// Returns an error if two volumes have different grids.
 pub fn same_grid(what: &'static str, first: &Grid, second: &Grid) -> Result<(), GridMismatch> {
     match first.matches(second, SAME_GRID_VOXELS * first.spacing.min()) {
         true => Ok(()),

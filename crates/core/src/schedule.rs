@@ -26,7 +26,7 @@ pub struct Level {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Convergence {
-    /// Number of latest energies to which the slope is fitted.
+    /// Number of the latest energies to which a line is fitted; its slope is compared with `threshold`.
     pub window: usize,
     /// Slope below which the level has converged.
     pub threshold: f64,

@@ -31,10 +31,10 @@ impl Volume {
         Volume { grid, voxels }
     }
 
-    /// The voxels by their index `[[i, j, k]]`, for permuting, reversing and cropping axes.
+    /// The voxels as an array with the index `[[i, j, k]]`, for permuting, reversing and cropping axes.
     ///
     /// # Errors
-    /// If the number of voxels differs from that of the grid.
+    /// The number of voxels differs from that of the grid.
     pub fn view(&self) -> Result<ArrayView3<'_, f32>, ShapeError> {
         ArrayView3::from_shape(self.grid.shape.f(), &self.voxels)
     }

@@ -32,7 +32,7 @@ fn read_all(folder: &Path, bytes: &[u8]) {
     let grid = Grid::axis_aligned([4, 4, 4], [1.0; 3]);
     let before = PeakAlloc.current_usage();
     PeakAlloc.reset_peak_usage();
-    // Data that a reader accepts must be consistent.
+    // If a reader accepts the bytes, the data that it returns must be consistent.
     if let Ok(volume) = nifti::read_volume(&path) {
         assert_eq!(volume.voxels.len(), volume.grid.len());
         assert!(volume.voxels.iter().all(|value| value.is_finite()));
@@ -63,7 +63,7 @@ fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
 }
 
-/// A small valid file of every kind.
+/// Makes a small valid file of every kind that can be read.
 fn good_files(folder: &Path) -> Vec<Vec<u8>> {
     let grid = Grid::axis_aligned([3, 4, 5], [1.0, 1.5, 2.0]);
     let volume = Volume { voxels: (0..grid.len()).map(|at| at as f32).collect(), grid: grid.clone() };
@@ -102,7 +102,7 @@ enum Damage {
     Extreme(usize, u16),
     /// A dimension in a NIfTI header is replaced by another number.
     Dimension(usize, u16),
-    /// A byte is inserted.
+    /// A byte is inserted into the file.
     Insert(f64, u8),
 }
 

@@ -101,7 +101,8 @@ fn grids_match_when_every_corner_does() {
     assert!(grid.matches(&grid, 0.0));
     let mut turned = grid.clone();
     turned.direction = Rotation3::from_euler_angles(0.0, 0.0, 0.01).into_inner();
-    // The rotation by 0.01 rad moves the far corner by 0.01 · 20 mm along the second axis.
+    // The rotation by 0.01 rad moves the farthest corner by 0.01 · 20 mm, because the grid is 20 mm long along the
+    // second axis.
     assert!(turned.matches(&grid, 0.201) && !turned.matches(&grid, 0.199));
     assert!(!Grid::axis_aligned([11, 21, 30], [1.0; 3]).matches(&grid, 1e9));
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::GridError;
 use crate::memory::Shortage;
 
-/// A file could not be read or written.
+/// The error that a file could not be read or written.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {kind}", path.display())]
 pub struct Error {
@@ -22,7 +22,7 @@ impl Error {
     }
 }
 
-/// The problem with a file.
+/// The kinds of problems with a file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -55,20 +55,20 @@ pub enum ErrorKind {
     /// The file has no bytes.
     #[error("the file is empty")]
     Empty,
-    /// The file ends too early.
+    /// The file ends before all its data.
     #[error("truncated: expected {expected} bytes{}, found {found}", if *unpacked { " once unpacked" } else { "" })]
     Truncated {
-        /// Number of bytes according to the header.
+        /// Number of bytes that the file needs according to its header.
         expected: u64,
-        /// Number of bytes found.
+        /// Number of bytes found in the file.
         found: u64,
-        /// Whether both counts are of the decompressed file.
+        /// Whether both numbers of bytes are of the decompressed file.
         unpacked: bool,
     },
     /// The header announces more bytes than a compressed file of this size can contain.
     #[error("the header announces {announced} bytes, more than a gzip file of {packed} bytes can hold")]
     Announced {
-        /// Number of bytes according to the header.
+        /// Number of bytes that the file needs according to its header.
         announced: u64,
         /// Size of the compressed file, bytes.
         packed: u64,
@@ -76,7 +76,7 @@ pub enum ErrorKind {
     /// A gzip stream is damaged; the message is that of the decompressor.
     #[error("the gzip stream is damaged: {0}")]
     Gzip(std::io::Error),
-    /// The file has another format.
+    /// The file has another format than the expected one.
     #[error("not {expected}: found {found}")]
     Format {
         /// Name of the expected format.
@@ -84,7 +84,7 @@ pub enum ErrorKind {
         /// Description of the format found at the start of the file.
         found: String,
     },
-    /// A kind of NIfTI header that is not supported.
+    /// The file has a kind of NIfTI header that is not supported.
     #[error("{0} is not supported, expected NIfTI-1")]
     Unsupported(&'static str),
     /// A dimension in the NIfTI header is impossible, for instance negative.
@@ -105,7 +105,7 @@ pub enum ErrorKind {
          two-dimensional image has 1 voxel"
     )]
     Flat {
-        /// Voxels along each axis.
+        /// Number of voxels along each axis.
         shape: [usize; 3],
     },
     /// The file holds a series or another array of more than three dimensions where one volume was expected.
@@ -157,7 +157,7 @@ pub enum ErrorKind {
         /// Value of the first voxel that is no label.
         value: f64,
     },
-    /// The header does not describe a usable grid.
+    /// The NIfTI header does not describe a usable grid.
     #[error("{0}")]
     Grid(#[from] GridError),
     /// The three numbers of the qform's quaternion are too large to be part of a rotation.

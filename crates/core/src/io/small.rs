@@ -6,7 +6,7 @@ use super::source::Source;
 use super::{Error, ErrorKind, foreign};
 use crate::memory::{self, Shortage};
 
-/// Number of bytes read at a time.
+/// Number of bytes that are read from a file at a time.
 const BLOCK: usize = 1 << 16;
 
 /// UTF-8's byte order mark, which spreadsheets and editors write at the start of a file.

@@ -44,7 +44,7 @@ impl Source {
         Ok(Source { reader, length, gzipped, position: 0 })
     }
 
-    /// Number of bytes read, after decompression.
+    /// Number of bytes of the stream that have been read, after decompression.
     pub fn position(&self) -> u64 {
         self.position
     }

@@ -91,7 +91,7 @@ mod tests {
         // File pages that the system can drop count as available memory.
         write(at, "mount/jobs/memory.stat", "anon 600\ninactive_file 100\nactive_file 50\n");
         assert_eq!(left(&groups, &mount), Some(400));
-        // In a container, the root of the mounted hierarchy is the container's own group.
+        // In a container, the root of the mounted hierarchy is the control group of the container itself.
         write(at, "mount/memory.max", "900\n");
         write(at, "mount/memory.current", "950\n");
         assert_eq!(left(&groups, &mount), Some(0));

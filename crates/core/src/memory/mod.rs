@@ -24,11 +24,11 @@ pub struct Available {
 /// Kinds of limits on a process's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
-    /// Free main memory and swap.
+    /// No limit but the machine's: its free main memory and swap space.
     Machine,
-    /// The limit on address space (`ulimit -v`).
+    /// The limit on the address space of the process (`ulimit -v`).
     AddressSpace,
-    /// The limit on data (`ulimit -d`).
+    /// The limit on the data of the process (`ulimit -d`).
     Data,
     /// The memory limit of a Linux control group, which containers and batch systems set.
     ControlGroup,

@@ -1,4 +1,5 @@
-//! Tests of composite transforms in HDF5, against a file of ANTs and the points to which ANTs maps with it.
+//! Tests of composite transforms in HDF5, against a file of ANTs and the points to which ANTs maps other points with
+//! this file.
 
 use std::path::Path;
 
@@ -36,7 +37,7 @@ fn displace(field: &DisplacementField, point: &Point3<f64>) -> Point3<f64> {
 
 #[test]
 fn a_composite_maps_points_as_ants_does() {
-    // Points and their images by antspyx 0.6.3, LPS mm.
+    // Points, and the points to which antspyx 0.6.3 maps them, LPS mm.
     let points = [
         (
             [-3.1461606852206794, 21.390020424772906, 14.0],
@@ -53,7 +54,7 @@ fn a_composite_maps_points_as_ants_does() {
 
 #[test]
 fn a_composite_of_single_precision_does_so_too() {
-    // Points and their images by antspyx 0.6.3, LPS mm.
+    // Points, and the points to which antspyx 0.6.3 maps them, LPS mm.
     let points = [
         ([-2.1, 23.4, 16.2], [-0.9105054140090942, 22.611328125, 15.26458740234375]),
         ([-0.7, 21.9, 17.1], [0.5159419775009155, 21.0001277923584, 16.26297378540039]),
@@ -61,8 +62,8 @@ fn a_composite_of_single_precision_does_so_too() {
     maps(&single_precision(), [8, 7, 6], &points);
 }
 
-/// Checks that a composite is a displacement on a grid of this shape, then an affine map, and maps these points as
-/// given.
+/// Checks that a composite consists of a displacement field with this shape, then an affine map, and that it maps
+/// points as antspyx does.
 fn maps(composite: &Path, shape: [usize; 3], points: &[([f64; 3], [f64; 3])]) {
     let steps = itk::read_transforms(composite).unwrap();
     let [Transform::Displacement(field), Transform::Affine(affine)] = &steps[..] else {

@@ -78,7 +78,7 @@ fn a_grid_is_read_without_its_voxels() {
     let whole = save(folder.path(), "whole.nii.gz", &packed);
     let grid = read_volume(&whole).unwrap().grid;
     assert_eq!(read_grid(&whole).unwrap(), grid);
-    // The file is damaged in the middle of the voxels.
+    // Here the file is damaged in the middle of its voxels.
     let middle = packed.len() / 2;
     packed[middle..middle + 40].fill(0xff);
     let damaged = save(folder.path(), "damaged.nii.gz", &packed);

@@ -72,7 +72,7 @@ fn every_type_in_both_byte_orders() {
                 // Gzip is recognised by its magic bytes, not by the name.
                 let packed = save(folder.path(), "b.nii", &gzip(&raw.bytes()));
                 assert_eq!(read_volume(&packed).unwrap().voxels, expected, "type {}", $code);
-                // Here the header also has a slope and an intercept.
+                // The stored values must be multiplied by the slope, and the intercept added.
                 let scaled = RawNifti { slope_intercept: [0.5, -2.0], ..raw };
                 let path = save(folder.path(), "c.nii", &scaled.bytes());
                 assert_eq!(read_volume(&path).unwrap().voxels, expected.map(|value| value * 0.5 - 2.0));
@@ -137,7 +137,7 @@ fn sform_before_qform_before_voxel_sizes() {
     qform.column_mut(2).neg_mut();
     assert!((world(&raw) - qform).amax() < 1e-5, "qfac 0 means 1");
 
-    // Without sform and qform, the axes are those of ITK 5.4.
+    // In a header without sform and qform, the axes must be those of ITK 5.4.
     raw.qform_code = 0;
     assert!((world(&raw) - Matrix4::from_diagonal(&[-2.0, -3.0, 4.0, 1.0].into())).amax() < 1e-12);
 

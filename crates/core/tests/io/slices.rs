@@ -7,7 +7,7 @@ use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 use crate::support::RawNifti;
 use crate::transforms::fixture;
 
-/// A slice of 2 × 1.5 mm pixels at z = 40 mm, stored from right to left.
+/// The grid of a slice of 2 × 1.5 mm pixels at z = 40 mm, stored from right to left.
 fn slice_grid() -> Grid {
     let mut grid = Grid::axis_aligned([7, 5, 1], [2.0, 1.5, 3.0]);
     grid.direction[(0, 0)] = -1.0;
@@ -15,7 +15,7 @@ fn slice_grid() -> Grid {
     grid
 }
 
-/// A map with rotation, scale and translation in the plane.
+/// An affine map with rotation, scale and translation within the plane of a slice.
 fn in_plane() -> AffineTransform {
     let turn = Rotation3::from_axis_angle(&Vector3::z_axis(), 0.4).into_inner();
     AffineTransform {

@@ -28,7 +28,7 @@ pub struct RawNifti {
 }
 
 impl RawNifti {
-    /// A volume of `datatype` with the identity as its sform.
+    /// A NIfTI file with a volume of the type `datatype` and the identity as its sform.
     pub fn new(shape: [i16; 3], datatype: i16, data: Vec<u8>) -> RawNifti {
         RawNifti {
             big_endian: false,
@@ -48,7 +48,7 @@ impl RawNifti {
         }
     }
 
-    /// The whole file as bytes.
+    /// The bytes of the whole file.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = vec![0; 352];
         let mut put = |at: usize, little: &[u8]| {

@@ -22,13 +22,13 @@ fn difference(a: &AffineTransform, b: &AffineTransform) -> f64 {
     (a.to_homogeneous() - b.to_homogeneous()).amax()
 }
 
-/// Applies the transform to a point in ITK's LPS coordinates.
+/// Applies a transform to a point in ITK's LPS coordinates.
 fn apply_lps(affine: &AffineTransform, [x, y, z]: [f64; 3]) -> [f64; 3] {
     let image = affine.apply(&Point3::new(-x, -y, z));
     [-image.x, -image.y, image.z]
 }
 
-/// Points (LPS mm) that were mapped by ITK 5.4 through antspyx 0.6.3.
+/// Points (LPS mm) for which ITK 5.4, through antspyx 0.6.3, computed the expected results of these tests.
 const POINTS: [[f64; 3]; 2] = [[10.0, -20.0, 30.0], [-5.5, 40.25, -60.0]];
 
 /// Tolerance, mm: antspyx returns coordinates and takes parameters in single precision.

@@ -16,7 +16,7 @@ impl Joined {
         Joined { bits: code.bits.into(), count: code.length.into() }
     }
 
-    /// Appends a code and the extra bits that follow the code.
+    /// Appends a code to the sequence, and the extra bits that follow the code.
     #[inline(always)]
     pub fn add(&mut self, code: Code, extra: u64, bits: u32) {
         self.bits |= (u64::from(code.bits) | extra << code.length) << self.count;
@@ -28,7 +28,7 @@ impl Joined {
 pub(super) struct Bits<'a> {
     /// Output buffer, which is overwritten from its start.
     bytes: &'a mut Vec<u8>,
-    /// Number of complete bytes written.
+    /// Number of complete bytes written to the buffer.
     at: usize,
     /// The bits that do not fill a byte yet (`waiting`), and their number (`count`), at most 7.
     waiting: u64,

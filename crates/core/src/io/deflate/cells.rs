@@ -36,7 +36,7 @@ impl Step {
 pub(super) struct Finder<'a> {
     cells: &'a [[u8; 4]],
     at: usize,
-    /// For each hash: the index of the last cell with this hash.
+    /// For each hash of three bytes: the index of the last cell with this hash.
     places: Vec<u32>,
     /// For each of the next cells: the step that encodes the cell alone, not as a part of a run.
     single: Vec<Step>,

@@ -1,7 +1,7 @@
 //! Prefix codes of limited length (RFC 1951, 3.2.2), computed from the counts of the symbols.
 
-/// The code of a symbol, with its first bit in the lowest position, and the length of the code in bits; length 0 for
-/// a symbol without a code.
+/// The prefix code of a symbol, with its first bit in the lowest position, and the length of the code in bits. The
+/// length is 0 for a symbol without a code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Code {
     pub bits: u16,
@@ -14,7 +14,7 @@ pub(super) fn codes<const N: usize>(counts: &[u32; N], longest: usize) -> [Code;
     let mut symbols: Vec<usize> = (0..N).filter(|&symbol| counts[symbol] > 0).collect();
     symbols.sort_by_key(|&symbol| counts[symbol]);
     let of_length = limited(&depths(symbols.iter().map(|&symbol| counts[symbol]).collect()), longest);
-    // Long codes are given to rare symbols.
+    // The longest codes are given to the rarest symbols.
     let mut lengths = [0; N];
     let mut rarest = symbols.iter();
     for (length, &count) in of_length.iter().enumerate().rev() {
@@ -34,7 +34,7 @@ pub(super) fn codes<const N: usize>(counts: &[u32; N], longest: usize) -> [Code;
     })
 }
 
-/// Number of leaves of Huffman's tree at each depth. `weights` are sorted, smallest first.
+/// Number of leaves of a Huffman tree at each depth. `weights` are the counts of the symbols, smallest first.
 fn depths(weights: Vec<u32>) -> Vec<usize> {
     let leaves = weights.len();
     // The nodes of the tree in the order in which they are made: first the leaves, then the pairs of nodes. Both
@@ -65,8 +65,9 @@ fn depths(weights: Vec<u32>) -> Vec<usize> {
     found
 }
 
-/// Changes the numbers of leaves so that no leaf is deeper than `longest`. Deeper leaves are moved up to depth
-/// `longest`; then leaves of smaller depths are replaced by pairs until every symbol has a code (Kraft's inequality).
+/// Limits the depth of a Huffman tree, given by its numbers of leaves at each depth. Leaves deeper than `longest` are
+/// moved up to depth `longest`; then leaves of smaller depths are replaced by pairs until every symbol has a code
+/// (Kraft's inequality).
 fn limited(depths: &[usize], longest: usize) -> Vec<usize> {
     let mut found = vec![0; longest + 1];
     for (depth, count) in depths.iter().enumerate() {

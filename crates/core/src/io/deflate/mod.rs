@@ -112,7 +112,8 @@ fn of_distance(distance: usize) -> (usize, u64, u32) {
 /// block occurs once. Both results have at least two symbols with a count above zero, because a prefix code needs two
 /// symbols.
 fn counts(cells: &[[u8; 4]], steps: &[Step], around: [&[u8]; 2]) -> ([u32; SYMBOLS], [u32; DISTANCES]) {
-    // Each byte of a cell has its own table, so that the processor can add to the four tables in parallel.
+    // Each of the four bytes of a cell has its own table of counts, so that the processor can add to the four tables
+    // in parallel.
     let mut of_bytes = [[0u32; 256]; 4];
     // Number of cells that are encoded as a match of three bytes, for each distance of the match.
     let mut near = [0; NEAR + 1];

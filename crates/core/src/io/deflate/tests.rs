@@ -1,6 +1,7 @@
 use std::io::Read;
 
-/// Numbers like those of a displacement field: smooth values between zeros, rounded to multiples of `step` if given.
+/// Makes numbers like those of a displacement field: smooth values with zeros before and after, rounded to multiples
+/// of `step` if given.
 fn smooth(count: usize, step: Option<f32>) -> Vec<u8> {
     let value = |at: usize| {
         let x = at as f32 / count as f32 - 0.5;
@@ -73,6 +74,6 @@ fn the_size_is_near_to_what_the_bytes_hold() {
         exact.as_chunks::<4>().0.iter().filter(|word| **word != [0; 4]).flatten().copied().collect();
     assert!(size(&exact) < 1.02 * entropy(&inside) / 8.0 * inside.len() as f64, "zeros around cost next to nothing");
     assert!(size(&rounded) < 0.62 * size(&exact), "{} of {}", size(&rounded), size(&exact));
-    // All bytes are zero: the output has the code tables of 32 blocks and 128 matches in each block.
+    // All bytes are zero, so the output has the code tables of 32 blocks and 128 matches in each block.
     assert!(size(&vec![0; 1 << 20]) < 32.0 * 320.0);
 }

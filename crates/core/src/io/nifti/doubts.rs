@@ -14,7 +14,8 @@ use crate::AffineTransform;
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum HeaderDoubt {
-    /// The header has an sform and a qform that differ: this program takes the sform, ITK the qform.
+    /// The header has an sform and a qform that differ: this program reads positions from the sform, ITK from the
+    /// qform.
     FormsApart {
         /// Largest distance, over the corners of the image, between the position by the sform and the position by the
         /// qform, mm.

@@ -17,7 +17,8 @@ pub(super) const SCANNER: i16 = 1;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GridRule {
-    /// The sform if its code is positive, else the qform, else the voxel sizes alone.
+    /// This program's rule: the sform if its code is positive, else the qform if its code is positive, else the voxel
+    /// sizes alone.
     #[default]
     Sform,
     /// The rule of ITK, and therefore of ANTs (`NiftiImageIO` and `ImageFileReader` of ITK 5.4).
@@ -29,7 +30,7 @@ pub enum GridRule {
 }
 
 impl GridRule {
-    /// Computes the grid of an image with this number of voxels along each axis from its header.
+    /// Computes the grid of an image from its header. `shape` is the number of voxels along each axis.
     pub(super) fn grid(self, header: &NiftiHeader, shape: [usize; 3]) -> Result<Grid, ErrorKind> {
         let (sform, qform) = (header.sform_code > 0, header.qform_code > 0);
         match self {
@@ -57,7 +58,7 @@ fn by_sizes(header: &NiftiHeader, map: AffineTransform) -> AffineTransform {
         let size = f64::from(header.pixdim[axis + 1]);
         let length = map.matrix.column(axis).norm();
         let size = if size != 0.0 && size.is_finite() { size } else { 1.0 };
-        // An axis of length 0 gives a singular grid, which `in_mm` refuses.
+        // An axis of length 0 gives a singular grid, which `in_mm` reports as an error.
         if length > 0.0 { size / length } else { 0.0 }
     });
     AffineTransform { matrix: map.matrix * Matrix3::from_diagonal(&step), translation: map.translation }

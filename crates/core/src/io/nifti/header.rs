@@ -51,7 +51,7 @@ pub(super) fn voxel_offset(header: &NiftiHeader) -> Result<u64, ErrorKind> {
     }
 }
 
-/// The field `dim`, as signed numbers.
+/// The header field `dim` as signed numbers.
 pub(super) fn dimensions(header: &NiftiHeader) -> [i16; 8] {
     header.dim.map(|n| n as i16)
 }

@@ -30,7 +30,7 @@ pub struct Inspection {
     pub doubts: Vec<HeaderDoubt>,
     /// NIfTI's intent code, which tells the meaning of the values: 0 if the header has none, 1007 for vectors.
     pub intent_code: i16,
-    /// The text of the field `descrip`.
+    /// The text of the header field `descrip`.
     pub description: String,
     /// Grid of the first three dimensions, by this program's rule or by the given rule.
     pub grid: Grid,

@@ -27,7 +27,7 @@ pub struct PlanesReader {
     file: NiftiFile,
     grid: Grid,
     counts: [usize; 2],
-    /// Number of volumes not read yet.
+    /// Number of volumes of the file that have not been read yet.
     left: usize,
 }
 
@@ -119,11 +119,11 @@ pub enum Planes {
     One,
     /// A series of volumes along the fourth axis, in most files over time.
     Series(Timing),
-    /// Components of vectors, or channels.
+    /// The volumes are the components of vectors, or the channels of an image.
     Vectors,
-    /// Components of symmetric matrices: xx, xy, yy, xz, yz, zz.
+    /// The volumes are the components of symmetric matrices, in the order xx, xy, yy, xz, yz, zz.
     Tensors,
-    /// Volumes along the fifth axis, without a defined meaning.
+    /// The volumes lie along the fifth axis and have no defined meaning.
     Fifth,
 }
 
@@ -180,9 +180,9 @@ impl Stored {
 pub struct PlanesFile<'a> {
     /// The grid that all volumes have.
     pub grid: &'a Grid,
-    /// Number of volumes.
+    /// Number of volumes in the file.
     pub count: usize,
-    /// Meaning of the volumes.
+    /// Meaning of the volumes in the file.
     pub planes: Planes,
     /// Storage type.
     pub stored: Stored,

@@ -17,7 +17,7 @@ const UNIT_OF_TIME: u8 = 0x38;
 /// A series of volumes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// The volumes, all on one grid.
+    /// The volumes of the series, all on one grid.
     pub volumes: Vec<Volume>,
     /// Times at which the volumes were acquired.
     pub timing: Timing,

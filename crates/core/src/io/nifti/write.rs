@@ -29,8 +29,8 @@ pub fn write_volume<'a>(to: impl Into<Target<'a>>, volume: &Volume) -> Result<()
     write(to.into(), &volume.grid, Layout::Volume, &body)
 }
 
-/// Writes a label map in the smallest of the types uint8, int16 and int32 that can store its labels. All else is as
-/// in [`write_volume`].
+/// Writes a label map in the smallest of the types uint8, int16 and int32 that can store its labels. In everything
+/// else the file is like that of [`write_volume`].
 pub fn write_labels<'a>(to: impl Into<Target<'a>>, labels: &LabelVolume) -> Result<(), Error> {
     let voxels = &labels.voxels;
     let lowest = voxels.iter().copied().min().unwrap_or(0);
@@ -102,9 +102,9 @@ type Append<'a> = &'a (dyn Fn(Range<usize>, &mut Vec<u8>) + Sync);
 /// Kind of the data that a file holds for each voxel of the grid.
 #[derive(Clone, Copy)]
 enum Layout {
-    /// One number per voxel.
+    /// Volumes with one number for each voxel.
     Volume,
-    /// Vectors with this number of components.
+    /// Vectors with this number of components for each voxel.
     Vectors(usize),
 }
 

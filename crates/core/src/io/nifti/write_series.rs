@@ -1,4 +1,4 @@
-//! Writes series of volumes, with one volume in memory at a time.
+//! Writes series of volumes. Only one volume need be in memory at a time.
 
 use std::path::Path;
 

@@ -10,7 +10,7 @@ use super::error::{OutputError, OutputErrorKind};
 use super::temporary::Temporary;
 use crate::failpoint::{self, Operation};
 
-/// Files that this process is writing, each with a description.
+/// Files that this process is writing, each with a description for messages.
 static PROTECTED: Mutex<Vec<(PathBuf, &'static str)>> = Mutex::new(Vec::new());
 
 /// Protects `path`, an existing file that the process is writing, from replacement by an output. `what` names the
@@ -93,7 +93,8 @@ pub(super) fn check_target(target: &Path) -> Result<&Path, OutputError> {
         return Err(OutputError::new(folder, OutputErrorKind::NoFolder));
     }
     let refuse = |kind| Err(OutputError::new(target, kind));
-    // Renaming a temporary file to the output would replace any file, even /dev/null.
+    // An output replaces any existing file of its name when it is renamed, even /dev/null. So the kind of the
+    // existing file is checked.
     match std::fs::metadata(target) {
         _ if target.file_name().is_none() => refuse(OutputErrorKind::IsFolder),
         Ok(found) if found.is_dir() => refuse(OutputErrorKind::IsFolder),

@@ -55,7 +55,7 @@ impl OutputError {
 
 /// An error in which the path of the temporary file can be replaced by that of the output.
 pub trait NamesPath {
-    /// The same error, but for the output `path` instead of its temporary file.
+    /// The same error, but with the path of the output in place of its temporary file.
     #[must_use]
     fn about(self, path: &Path) -> Self;
 }

@@ -33,7 +33,7 @@ pub type Writing<'a, E> = Box<dyn FnOnce(&Path) -> Result<(), E> + Send + 'a>;
 pub struct Outputs {
     /// Each folder that gets outputs, with the hidden temporary folder created in it.
     folders: Vec<(PathBuf, Temporary)>,
-    /// Temporary path and final path of each file.
+    /// Temporary path and final path of each file of the set.
     files: Vec<(PathBuf, PathBuf)>,
 }
 

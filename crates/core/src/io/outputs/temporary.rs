@@ -21,7 +21,7 @@ static REGISTRY: Mutex<Registry> = Mutex::new(Registry { unfinished: BTreeSet::n
 struct Registry {
     /// Paths of the temporary files and folders that exist.
     unfinished: BTreeSet<PathBuf>,
-    /// Whether any output has been given its final name.
+    /// Whether any output of this process has been given its final name.
     named: bool,
 }
 
@@ -131,9 +131,9 @@ struct Named<'a> {
 }
 
 enum Before {
-    /// No file had the name before.
+    /// No earlier file had the name of the output.
     Nothing,
-    /// A file had the name before. It is kept under this second name until all renames are done.
+    /// An earlier file had the name of the output. It is kept under this second name until all renames are done.
     File(PathBuf),
     /// The earlier file is lost: the file system has no hard links, or the rename was the last one, after which
     /// nothing can fail.
@@ -153,8 +153,8 @@ fn keep(temporary: &Path, target: &Path) -> Before {
 }
 
 impl Named<'_> {
-    /// Restores the file that had the name before. Errors of the system are ignored here, because the error that led
-    /// to the undo is reported.
+    /// Restores the earlier file that had the name of the output. Errors of the system are ignored here, because the
+    /// error that led to the undo is reported.
     fn undo(self) {
         let _ = match self.before {
             Before::Nothing => std::fs::remove_file(self.target),
