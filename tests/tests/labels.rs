@@ -245,7 +245,7 @@ fn an_atlas_that_cannot_be_registered_is_named() {
     // The same image cannot be used as a target either, and is left out.
     let run = place.run(&format!("labels {options} -a a.nii.gz=al.nii.gz --leave-one-out -o s_ --keep-going"));
     assert_eq!(run.code, Some(3), "{}", run.stderr);
-    assert!(run.stderr.contains("far: no atlas could be brought to it"), "{}", run.stderr);
+    assert!(run.stderr.contains("far: no atlas could be registered to it"), "{}", run.stderr);
     let summary = String::from_utf8(place.read("s_summary.csv")).expect("text");
     let targets: Vec<&str> = summary.lines().filter_map(|line| line.split(',').next()).collect();
     assert_eq!(targets, ["Target", "b", "a", "Mean"]);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 fn main() -> Result<(), Error> {
     let folder = std::env::args_os().nth(1).map(PathBuf::from);
-    let folder = folder.ok_or_else(|| Error::other("expected the folder of the pages"))?;
+    let folder = folder.ok_or_else(|| Error::other("expected one argument: the folder for the man pages"))?;
     std::fs::create_dir_all(&folder)?;
     clap_mangen::generate_to(antsreg_cli::described(), folder)
 }

@@ -42,14 +42,14 @@ fn describe(command: &Command, page: &mut String) {
     }
 }
 
-/// Whether an option is described with the program, and holds for every verb.
+/// Whether an option belongs to all verbs. Such options are described once, with the program itself.
 fn is_common(arg: &Arg, command: &Command) -> bool {
     let everywhere =
         arg.get_help_heading() == Some("Common options") || matches!(arg.get_id().as_str(), "help" | "version");
     everywhere && command.get_name() != "antsreg-gpu"
 }
 
-/// The heading under which an argument stands.
+/// The heading under which an argument is listed.
 fn heading(arg: &Arg) -> &str {
     arg.get_help_heading().unwrap_or(if arg.is_positional() { "Arguments" } else { "Options" })
 }
@@ -87,7 +87,8 @@ fn option(arg: &Arg, page: &mut String) {
     *page += "\n";
 }
 
-/// Help as Markdown, in which angle brackets, stars, bars and underscores mean themselves.
+/// Converts a help text to Markdown. Brackets, stars, bars, underscores, backslashes and backticks are escaped, so
+/// that they are shown as they are.
 fn escaped(text: &clap::builder::StyledStr) -> String {
     let mut escaped = String::new();
     for letter in text.to_string().chars() {

@@ -1,4 +1,4 @@
-//! The command line as typed: the verbs, the options they share, and the way to each verb's own file.
+//! The command line of the program: its verbs, and the options that all verbs share.
 
 use antsreg_console::{CliError, Console, threads};
 use clap::{CommandFactory, Parser, Subcommand};
@@ -13,8 +13,8 @@ use crate::{
 ///
 /// Transforms and file names are those of ANTs. Results go to standard output, everything else to standard error.
 ///
-/// Exit code: 0 done, 1 failed, 2 not understood, 3 some of many subjects failed, 130 interrupted (143 by SIGTERM). A
-/// command that fails leaves no file behind.
+/// Exit code: 0 done, 1 failed, 2 command line not understood, 3 some of many subjects failed, 130 interrupted (143 by
+/// SIGTERM). A command that fails leaves no file behind.
 #[derive(Debug, Parser)]
 #[command(name = "antsreg-gpu", version, max_term_width = 110, propagate_version = true)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
@@ -32,7 +32,7 @@ enum Verb {
     As(antsreg_drop_in::Args),
 }
 
-/// The verbs that take the common options.
+/// The verbs that have the common options, such as `--threads`.
 #[derive(Debug, Subcommand)]
 enum OwnVerb {
     Register(Box<register::Args>),
@@ -55,7 +55,8 @@ enum OwnVerb {
 }
 
 impl Cli {
-    /// How many of the first GPUs the command can use, where that is known before the driver starts.
+    /// Number of GPUs that the command can use, counted from the first GPU; `None` if this is not known before the
+    /// CUDA driver starts.
     pub fn first_gpus(&self) -> Option<usize> {
         match &self.verb {
             Verb::As(args) => args.invocation().ok()?.first_gpus(),

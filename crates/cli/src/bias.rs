@@ -1,4 +1,4 @@
-//! The verb `bias`: removes intensity inhomogeneity (shading of the receive coil) from an image.
+//! The verb `bias`: removes shading (slowly varying intensity inhomogeneity, as of the receive coil) from an image.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,8 @@ use crate::values::{self, PerLevel};
 
 /// Remove the shading of an image (N4).
 ///
-/// The field is found from the voxels of the mask, or from all above zero, and the image is divided by it.
+/// The field of the shading is estimated from the voxels of the mask, or from all voxels above zero. The image is
+/// divided by the field.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     /// Image to correct (.nii.gz, .nii)
@@ -22,34 +23,37 @@ pub struct Args {
     /// Corrected image to write (.nii.gz, .nii)
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Voxels that count and are corrected: above 0.5, on the grid of the image [default: all count that are above zero]
+    /// Mask on the grid of the image: voxels above 0.5 are used and corrected [default: all voxels above zero are
+    /// used]
     #[arg(long, value_name = "IMAGE")]
     mask: Option<PathBuf>,
-    /// How much each voxel counts, from 0, on the grid of the image
+    /// Weights of the voxels: an image on the grid of the input, with values from 0
     #[arg(long, value_name = "IMAGE")]
     weights: Option<PathBuf>,
-    /// Also write the field by which the image is divided
+    /// Also write the field of the shading, by which the image is divided
     #[arg(long, value_name = "FILE")]
     field: Option<PathBuf>,
-    /// Find the field on every Nth voxel along each axis [default: 4]
+    /// Estimate the field from every Nth voxel along each axis [default: 4]
     #[arg(long, value_name = "N", value_parser = values::at_least_one)]
     shrink_factor: Option<usize>,
-    /// Most iterations of each level; each has a mesh twice as fine as the one before [default: 50x50x50x50]
+    /// Largest number of iterations on each level; each level has a mesh of splines twice as fine as the level before
+    /// [default: 50x50x50x50]
     #[arg(long, value_name = "NxN…", value_parser = values::counts)]
     iterations: Option<PerLevel<usize>>,
-    /// A level ends when the coefficient of variation of the field's change is below [default: 1e-7]
+    /// End a level when the coefficient of variation of the field's change is below X [default: 1e-7]
     #[arg(long, value_name = "X", value_parser = values::share)]
     threshold: Option<f64>,
-    /// Distance of the coarsest level's splines, mm [default: 200]
+    /// Distance of the splines on the coarsest level, mm [default: 200]
     #[arg(long, value_name = "MM", value_parser = values::positive)]
     spline_distance: Option<f64>,
-    /// Bins of the histogram [default: 200]
+    /// Number of bins of the intensity histogram [default: 200]
     #[arg(long, value_name = "N", value_parser = values::at_least_one)]
     bins: Option<usize>,
-    /// Width at half maximum of the Gaussian that is deconvolved from the histogram of logarithms [default: 0.15]
+    /// Width at half maximum of the Gaussian that is deconvolved from the histogram of log intensities [default:
+    /// 0.15]
     #[arg(long, value_name = "X", value_parser = values::positive)]
     fwhm: Option<f64>,
-    /// Noise of the Wiener filter that deconvolves it [default: 0.01]
+    /// Noise of the Wiener filter that does the deconvolution [default: 0.01]
     #[arg(long, value_name = "X", value_parser = values::positive)]
     noise: Option<f64>,
 }

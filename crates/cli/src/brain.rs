@@ -16,29 +16,29 @@ use clap::ValueEnum;
 use crate::options::ReportArgs;
 use crate::values::ValueError;
 
-/// Find the brain of a head.
+/// Extract the brain from an image of a head.
 ///
-/// The head is registered to a template whose brain is known, and the edge of that brain is moved to where the intensities
-/// change. The built-in template (MNI ICBM 152 2009c, nonlinear, asymmetric) suits T1, T2, PD and FLAIR of adults in any
-/// orientation.
+/// The head is registered to a template whose brain is known, and the border of that brain is moved to where the
+/// intensities change. The built-in template (MNI ICBM 152 2009c, nonlinear, asymmetric) suits T1, T2, PD and FLAIR
+/// of adults in any orientation.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     /// Image of a head (.nii.gz, .nii)
     #[arg(short, long, value_name = "IMAGE")]
     input: PathBuf,
-    /// Brain to write: the image in the brain, 0 outside (.nii.gz, .nii)
+    /// Image of the brain to write: the input inside the brain, 0 outside (.nii.gz, .nii)
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Also write the mask: 1 in the brain, else 0
+    /// Also write the mask of the brain: 1 in the brain, else 0
     #[arg(long, value_name = "FILE")]
     mask: Option<PathBuf>,
-    /// Also write how probable it is that a voxel is brain, 0 to 1
+    /// Also write the probability of each voxel to be brain, 0 to 1
     #[arg(long, value_name = "FILE")]
     probability: Option<PathBuf>,
     /// Contrast of the built-in template
     #[arg(long, value_enum, default_value = "auto", value_name = "CONTRAST", conflicts_with = "template")]
     contrast: ContrastName,
-    /// Another template: a head, and the mask of its brain on its grid
+    /// Another template: an image of a head, and a mask of its brain on the same grid
     #[arg(long, value_name = "HEAD=MASK")]
     template: Option<TemplateFiles>,
     #[command(flatten)]
@@ -48,10 +48,10 @@ pub struct Args {
     device: DeviceChoice,
 }
 
-/// The value of `--contrast`.
+/// Value of the option `--contrast`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ContrastName {
-    /// The one that the image is most alike after an affine registration
+    /// The contrast whose template is most similar to the image after an affine registration
     Auto,
     /// T1-weighted
     T1,
@@ -59,7 +59,7 @@ enum ContrastName {
     T2,
     /// Proton density
     Pd,
-    /// FLAIR: the template of proton density, which is most alike
+    /// FLAIR: uses the template of proton density, which is most similar
     Flair,
 }
 
@@ -74,7 +74,7 @@ impl ContrastName {
     }
 }
 
-/// The value of `--template`.
+/// Value of the option `--template`: the paths of head and brain mask.
 #[derive(Debug, Clone)]
 struct TemplateFiles([PathBuf; 2]);
 
@@ -95,7 +95,8 @@ impl FromStr for TemplateFiles {
 }
 
 impl Args {
-    /// Number of GPUs that can be used, counted from the first; `None` if this is not known before the driver starts.
+    /// Number of GPUs that this command can use, counted from the first GPU; `None` if this is not known before the
+    /// CUDA driver starts.
     pub fn first_gpus(&self) -> Option<usize> {
         Devices::One(self.device).first_gpus(true)
     }

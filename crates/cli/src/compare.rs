@@ -9,16 +9,16 @@ use antsreg_study::inputs;
 
 /// Compare two images on one grid.
 ///
-/// Prints the root mean square and the mean absolute difference, the largest one, and Pearson's correlation.
+/// Prints the root mean square difference, the mean and the largest absolute difference, and Pearson's correlation.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
-    /// One image
+    /// First image
     #[arg(value_name = "A")]
     first: PathBuf,
-    /// The other, on the grid of A
+    /// Second image, on the grid of A
     #[arg(value_name = "B")]
     second: PathBuf,
-    /// Voxels that count: above 0.5, on the grid of A
+    /// Mask on the grid of A: only voxels above 0.5 are compared
     #[arg(long, value_name = "IMAGE")]
     mask: Option<PathBuf>,
 }

@@ -14,7 +14,7 @@ pub struct Args {
     shell: Shell,
 }
 
-/// Runs `completions` for this program.
+/// Prints the completion script of this program.
 pub fn run(args: &Args, mut program: Command) -> Result<(), CliError> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut program, "antsreg-gpu", &mut script);

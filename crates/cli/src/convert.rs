@@ -14,11 +14,12 @@ use antsreg_study::transforms::{self, TransformFile};
 
 /// Convert affine transforms between ITK (ANTs) and FSL.
 ///
-/// ITK's map points of the fixed image to the moving one, in LPS mm. FSL's map the moving image to the fixed one (its
-/// reference) in scaled mm, and mean nothing without both images. FSL to ITK and back gives the same numbers.
+/// ITK's transforms map points of the fixed image to the moving image, in LPS mm. FSL's matrices map the moving image
+/// to the fixed image (the reference) in scaled mm, and need both images to have a meaning. FSL to ITK and back gives
+/// the same numbers.
 ///
-/// The format of IN is told by its content, that of OUT by its name: .txt, .tfm and the composite .h5 are ITK's; .mat is taken
-/// for the other format than that of IN unless --to says otherwise.
+/// The format of IN is recognised by its content, that of OUT by its name: .txt, .tfm and the composite .h5 are
+/// ITK's. A name that ends in .mat means the format that IN does not have, unless --to is given.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     /// Transform to read
@@ -27,16 +28,16 @@ pub struct Args {
     /// Transform to write
     #[arg(value_name = "OUT")]
     output: PathBuf,
-    /// Format of IN [default: told by its content]
+    /// Format of IN [default: recognised by its content]
     #[arg(long, value_enum)]
     from: Option<Format>,
-    /// Format of OUT [default: told by its name]
+    /// Format of OUT [default: recognised by its name]
     #[arg(long, value_enum)]
     to: Option<Format>,
-    /// Fixed image: FSL's reference. Needed when one side is FSL
+    /// Fixed image (FSL's reference). Needed if IN or OUT has FSL's format
     #[arg(short, long, value_name = "IMAGE")]
     fixed: Option<PathBuf>,
-    /// Moving image: FSL's input. Needed when one side is FSL
+    /// Moving image (FSL's input). Needed if IN or OUT has FSL's format
     #[arg(short, long, value_name = "IMAGE")]
     moving: Option<PathBuf>,
 }
@@ -72,7 +73,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
                 // Every file that is not an FSL matrix was taken for an ITK transform, so an error in the file is
                 // reported first.
                 itk::read_affine(&args.input)?;
-                let with = "ITK's format on both sides".into();
+                let with = "IN and OUT in ITK's format".into();
                 return Err(UsageError::NoEffect { option: "--fixed or --moving", with }.into());
             }
             None
@@ -101,7 +102,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The grid of an image that FSL's convention needs.
+/// Reads the grid of the fixed or moving image, which FSL's format needs. The error names the missing option.
 fn grid(path: Option<&Path>, option: &'static str) -> Result<Grid, CliError> {
     let missing = UsageError::Missing { option, why: "to convert from or to FSL's format" };
     Ok(inputs::any_image(path.ok_or(missing)?)?.grid)

@@ -1,4 +1,4 @@
-//! The verb `info`: describes files; without files, the program and its devices.
+//! The verb `info`: describes files. Without files, it describes the program and its devices.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use antsreg_register::{DeviceChoice, gpus};
 use antsreg_study::geometry::{describe, obliquity_degrees, position, rounded};
 use antsreg_study::{inputs, transforms};
 
-/// NIfTI's code for an image of vectors.
+/// NIfTI's intent code of an image of vectors.
 const VECTOR_INTENT: i16 = 1007;
 
 /// Describe images and transforms; without files, this program and its devices.
@@ -57,11 +57,13 @@ fn program(threads: usize) -> Result<String, CliError> {
 
 fn describe_file(path: &Path) -> Result<String, CliError> {
     if transforms::looks_like_fsl(path) {
-        return Ok("  FSL matrix, moving to fixed in scaled mm: means something with both images only\n".into());
+        return Ok(
+            "  FSL matrix, moving to fixed in scaled mm: has a meaning only together with both images\n".into()
+        );
     }
     let header = match nifti::inspect(path) {
         Ok(header) => header,
-        // The file is not an image, so it is read as a transform. An error is then that of the transform.
+        // A file that is not an image is read as a transform. An error is then that of reading a transform.
         Err(Error { kind: ErrorKind::Format { .. } | ErrorKind::Truncated { .. }, .. })
             if !transforms::is_image(path) =>
         {
@@ -75,7 +77,7 @@ fn describe_file(path: &Path) -> Result<String, CliError> {
     match nifti::read_volume(path) {
         Ok(volume) => Ok(stored(&header) + &values(&volume)),
         Err(Error { kind: ErrorKind::SeveralVolumes { count, .. }, .. }) => Ok(format!(
-            "  Volumes    {count}: `apply` carries them all, to be registered one must be taken out\n{}",
+            "  Volumes    {count}: `apply` resamples all of them; `register` needs a file with one volume\n{}",
             stored(&header)
         )),
         Err(error) => Err(error.into()),
@@ -92,7 +94,7 @@ fn transform(transform: &Transform) -> String {
 fn stored(header: &Inspection) -> String {
     let mut text = format!("  Grid       {}\n", describe(&header.grid));
     let oblique = obliquity_degrees(&header.grid);
-    // Writing to a String cannot fail.
+    // Writing to a `String` cannot fail.
     if oblique > 0.05 {
         let _ = writeln!(text, "  Oblique    by {oblique:.1} degrees");
     }
@@ -118,7 +120,7 @@ fn values(volume: &Volume) -> String {
     }
     let zeros = volume.voxels.iter().filter(|value| **value == 0.0).count();
     let count = volume.voxels.len() as f64;
-    let mass = volume.centre_of_mass().map_or("none: every voxel is the same".into(), |point| position(&point));
+    let mass = volume.centre_of_mass().map_or("none: all voxels are equal".into(), |point| position(&point));
     format!(
         "  Values     {least} to {most}, mean {}, {:.1} % zero\n  Centre     of mass {mass}, of the grid {}; mm RAS\n",
         rounded(sum / count),

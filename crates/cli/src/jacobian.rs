@@ -11,9 +11,10 @@ use serde::Serialize;
 use antsreg_core::io::outputs::{self, Outputs};
 use antsreg_study::{inputs, transforms};
 
-/// Jacobian determinant of a warp: where it grows, shrinks and folds.
+/// Jacobian determinants of a warp: where it expands, compresses and folds.
 ///
-/// Above 1 the moving image is larger than the fixed one there, below 1 smaller; 0 and below the warp folds.
+/// Where the determinant is above 1, the moving image is larger than the fixed image, and below 1 smaller. At 0 and
+/// below, the warp folds.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     /// Displacement field (NIfTI)
@@ -22,13 +23,13 @@ pub struct Args {
     /// Image of the determinants to write (.nii.gz, .nii)
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write the natural logarithm instead; folded voxels are refused
+    /// Write the natural logarithms of the determinants; a folded voxel is an error
     #[arg(long, requires = "output")]
     logarithm: bool,
-    /// Voxels that count in the summary: above 0.5, on the grid of WARP
+    /// Mask on the grid of WARP: the summary is of voxels above 0.5
     #[arg(long, value_name = "IMAGE")]
     mask: Option<PathBuf>,
-    /// The inverse warp: also print how far points are from where they started after both warps
+    /// Inverse warp: also print the distances between points and their positions after both warps
     #[arg(long, value_name = "WARP")]
     inverse: Option<PathBuf>,
 }
@@ -72,7 +73,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
 /// Statistics of the Jacobian determinants of a warp.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Summary {
-    /// Number of voxels that count.
+    /// Number of voxels in the statistics.
     pub voxels: u64,
     /// Smallest determinant.
     pub minimum: f64,
@@ -109,12 +110,13 @@ impl std::fmt::Display for Summary {
     }
 }
 
-/// Inverse consistency of a warp and its inverse: distances between points and their images under both.
+/// Inverse consistency of a warp and its inverse: distances between points and the positions to which warp and
+/// inverse together take them.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Consistency {
-    /// Mean distance between a point and its image under warp and inverse warp, voxels.
+    /// Mean distance between a point and its position after warp and inverse warp, voxels.
     pub mean_voxels: f64,
-    /// Largest distance between a point and its image under warp and inverse warp, voxels.
+    /// Largest distance between a point and its position after warp and inverse warp, voxels.
     pub largest_voxels: f64,
 }
 

@@ -1,6 +1,5 @@
 //! antsreg-gpu: brain image registration, affine and diffeomorphic. This is the program as a library: the program
-//! `antsreg-gpu` and
-//! the Python package, which installs the same command, both call [`run`].
+//! `antsreg-gpu` and the Python package, which installs the same command, both call [`run`].
 //!
 //! The command line (`args`) becomes a checked plan, the plan is run, and its files appear together
 //! (`antsreg_core::io::outputs`).
@@ -35,7 +34,7 @@ use std::path::PathBuf;
 use antsreg_console::{CliError, command_line, interruption, output};
 use clap::{CommandFactory, Parser};
 
-/// Hides all but the first GPUs from the driver, whose start takes 0.1 s longer for each GPU that it sees.
+/// Makes only the first GPUs visible to the CUDA driver, whose start takes 0.1 s longer for each GPU that it sees.
 #[cfg(feature = "cuda")]
 #[expect(unsafe_code, reason = "no safe function sets a variable of the environment")]
 fn show_first(gpus: usize) {
@@ -43,7 +42,8 @@ fn show_first(gpus: usize) {
 
     let now = std::env::var(VISIBLE_DEVICES).ok();
     if let Some(first) = first_visible(now.as_deref(), gpus) {
-        // SAFETY: `run` calls this before it starts a thread, so nothing reads the environment meanwhile.
+        // SAFETY: the process has one thread when `run` calls this function. So no other thread reads or writes the
+        // environment.
         unsafe { std::env::set_var(VISIBLE_DEVICES, first) };
     }
 }
@@ -52,8 +52,8 @@ fn show_first(gpus: usize) {
 #[cfg(not(feature = "cuda"))]
 fn show_first(_: usize) {}
 
-/// Whether these words are a valid command line of a verb, or of a command of another program. The first word is the
-/// name by which the program is called. No image is read and nothing is written.
+/// Whether these words are a valid command line of a verb, or of a command of another program for which this program
+/// is a drop-in. The first word is the name by which the program is called. No image is read and nothing is written.
 pub fn understands(words: Vec<OsString>) -> bool {
     let text: Option<Vec<String>> = words.iter().map(|word| word.to_str().map(str::to_owned)).collect();
     text.as_deref().and_then(antsreg_drop_in::understands).unwrap_or_else(|| {
@@ -64,7 +64,7 @@ pub fn understands(words: Vec<OsString>) -> bool {
     })
 }
 
-/// The command line as data, for man pages.
+/// Description of all verbs and options, from which man pages are made.
 pub fn described() -> clap::Command {
     args::Cli::command()
 }
@@ -88,7 +88,7 @@ pub fn run(program: Option<PathBuf>, words: Vec<OsString>) -> u8 {
     }
 }
 
-/// Runs a command that can use at most this number of GPUs, counted from the first; all of them for `None`.
+/// Runs a command that can use at most this number of GPUs, counted from the first GPU. `None` means all GPUs.
 fn start(first_gpus: Option<usize>, run: impl FnOnce() -> Result<(), CliError>) -> u8 {
     if let Some(gpus) = first_gpus {
         show_first(gpus);

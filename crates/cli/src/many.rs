@@ -22,42 +22,43 @@ mod show;
 
 /// Registrations of many subjects to one fixed image: the shared settings, and a job for each subject.
 pub struct Study {
-    /// The files of the fixed side, with empty names for the moving side.
+    /// Paths of the files that all registrations share: fixed image, mask and labels. The paths of the moving side
+    /// are empty.
     pub shared: PairFiles,
     /// Settings of the registration, except the initial transform, which may be in a file.
     pub recipe: Recipe,
     /// The registration job of each subject.
     pub jobs: Vec<Job>,
-    /// Whether any registration has a mask.
+    /// Whether any registration has a fixed or moving mask.
     pub masked: bool,
 }
 
-/// Settings for running a study: devices, workers, and outputs about all subjects.
+/// Settings for running a study: devices, number of workers, and outputs about all subjects.
 pub struct Order<'a> {
     /// The devices given on the command line.
     pub devices: &'a Devices,
-    /// Number of simultaneous registrations on each device; `None` for the default.
+    /// Number of simultaneous registrations on each device; `None` for the default number.
     pub workers: Option<usize>,
     /// Whether subjects that are done already are left out.
     pub resume: bool,
     /// Whether only the plan is shown.
     pub dry_run: bool,
-    /// Folders to create for the outputs.
+    /// Folders that are created for the outputs.
     pub folders: Vec<PathBuf>,
     /// Files and folders from which the list of subjects is read. No output may replace them.
     pub sources: &'a [PathBuf],
-    /// Files to write about all subjects together.
+    /// The files about all subjects together.
     pub of_all: OfAll,
 }
 
-/// Files to write about all subjects together; `None` for files that are not wanted.
+/// Paths of the files about all subjects together; `None` for files that are not written.
 #[derive(Default)]
 pub struct OfAll {
     /// Path of the summary table.
     pub summary: Option<PathBuf>,
     /// Path of the HTML page, in the folder that contains all outputs.
     pub page: Option<PathBuf>,
-    /// The dataset of derivatives whose description is written.
+    /// The BIDS dataset of derivatives, if its description is written.
     pub dataset: Option<Dataset>,
 }
 
@@ -68,7 +69,8 @@ impl OfAll {
     }
 }
 
-/// Runs a study with these additional steps. `read` reads the fixed side while devices are opened.
+/// Runs the registrations of a study. `steps` is the further processing of each subject. `read` reads the fixed
+/// image, its mask and labels while the devices are opened.
 pub fn run<S: Steps>(
     study: &Study,
     order: &Order,
@@ -81,7 +83,7 @@ pub fn run<S: Steps>(
     let fixed = read()?;
     let recipe = Recipe { start: fixed.start, ..study.recipe.clone() };
     let options = recipe.options(fixed.side.grid().shape)?;
-    // These checks do not depend on the subjects: for instance, whether the levels fit the fixed image.
+    // These checks do not depend on the subjects. For instance, they test whether the levels fit the fixed image.
     options.check()?;
     options.check_levels(fixed.side.grid())?;
     let mut workers = DeviceWorkers::new::<CliError>(opening, || Ok(needed_bytes(study, &fixed, &options)))?;
@@ -110,7 +112,8 @@ pub fn run<S: Steps>(
     end(order, &rows, wall, busy)
 }
 
-/// The devices of the study. `auto` becomes the CPU if no GPU supports the window of the correlation.
+/// The devices of the study. `auto` becomes the CPU if the GPU kernels do not support the size of the correlation
+/// window.
 fn devices(study: &Study, order: &Order, console: &mut Console) -> Devices {
     let auto = *order.devices == Devices::default();
     match study.recipe.too_wide_for_gpu(study.masked).filter(|_| auto) {
@@ -122,7 +125,7 @@ fn devices(study: &Study, order: &Order, console: &mut Console) -> Devices {
     }
 }
 
-/// The row of a job in the summary before the run: skipped if the subject is done already.
+/// The row of a subject in the summary table before the run: skipped if the subject is done already, else not begun.
 fn row(order: &Order, job: &Job, fixed: &FixedInputs, options: &Options) -> Row {
     let parameters = Parameters::of(&job.files, fixed, options);
     let record = order.resume.then(|| batch::finished(&job.files, &job.names, fixed, &parameters)).flatten();
@@ -145,8 +148,8 @@ fn needed_bytes(study: &Study, fixed: &FixedInputs, options: &Options) -> u64 {
     options.device_bytes(&grids) + options.prepared_device_bytes(&grids)
 }
 
-/// Checks that the output folders can be written, and that no output is an input of any subject, including the
-/// subjects that are done already.
+/// Checks that all outputs can be written, and that no output is an input of any subject, including the subjects that
+/// are done already.
 fn check_outputs(study: &Study, order: &Order, jobs: &[(usize, Job)], rows: &[Row]) -> Result<(), CliError> {
     let own = study.jobs.iter().flat_map(|job| job.files.inputs());
     let shared = study.shared.fixed_inputs();
@@ -156,7 +159,7 @@ fn check_outputs(study: &Study, order: &Order, jobs: &[(usize, Job)], rows: &[Ro
     Ok(outputs::check(of_all.iter().map(PathBuf::as_path).chain(written), inputs)?)
 }
 
-/// Writes the table and the page of all subjects, and the description of the dataset.
+/// Writes the summary table and the HTML page about all subjects, and the description of the dataset.
 fn write_of_all(
     study: &Study,
     of_all: &OfAll,
@@ -179,7 +182,7 @@ fn write_of_all(
     Ok(written)
 }
 
-/// Shows the outcomes of all subjects. Returns an error if a subject failed.
+/// Prints the outcomes of all subjects. Returns an error if a subject failed.
 fn end(order: &Order, rows: &[Row], wall: f64, busy: f64) -> Result<(), CliError> {
     let failed: Vec<String> =
         rows.iter().filter(|row| matches!(row.status, Status::Failed(_))).map(|row| row.subject.clone()).collect();
@@ -190,7 +193,7 @@ fn end(order: &Order, rows: &[Row], wall: f64, busy: f64) -> Result<(), CliError
     Err(CliError::SomeFailed { failed, of: rows.len(), summary: order.of_all.summary.clone() })
 }
 
-/// Shows the progress of a batch as lines.
+/// Prints the progress of many registrations, a line for each event.
 struct Lines<'a> {
     console: Mutex<&'a mut Console>,
     notes: Receiver<DeviceNote>,
@@ -199,7 +202,7 @@ struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    /// The console. Pending notes about devices are printed first.
+    /// Locks the console for printing. Notes about devices that have arrived are printed first.
     fn console(&self) -> MutexGuard<'_, &'a mut Console> {
         let mut console = self.console.lock().unwrap_or_else(PoisonError::into_inner);
         device_notes::show(&self.notes, &mut console);

@@ -1,4 +1,4 @@
-//! `motion`: motion correction of series.
+//! The verb `motion`: motion correction of a series.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -14,10 +14,11 @@ use crate::options::ReportArgs;
 
 /// Motion correction: align every volume of a series to a reference volume.
 ///
-/// Writes PREFIXmotion.txt (one transform a volume, ITK, from points of the reference to points of the volume), PREFIXmotion.tsv
-/// (translations in mm and rotations in radians, RAS; framewise displacement, root mean squared deviation, DVARS),
-/// PREFIXmean.nii.gz, PREFIXrecord.json and the corrected series, PREFIXcorrected.nii.gz. To resample a series once through
-/// several transforms, leave that one out and give the transforms to `apply --motion`.
+/// Writes PREFIXmotion.txt (a transform for each volume, ITK, from points of the reference to points of the volume),
+/// PREFIXmotion.tsv (translations in mm and rotations in radians, RAS; framewise displacement, root mean squared
+/// deviation, DVARS), PREFIXmean.nii.gz, PREFIXrecord.json and the corrected series, PREFIXcorrected.nii.gz. To
+/// resample a series only once through several transforms, use --no-corrected and give PREFIXmotion.txt to `apply
+/// --motion`.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     /// Series (4-D NIfTI)
@@ -26,32 +27,34 @@ pub struct Args {
     /// Start of all output names, folder included
     #[arg(short, long, value_name = "PREFIX")]
     output: String,
-    /// Volume to align to: middle, mean (after a first pass), a number counted from 0, or an image
+    /// Reference volume: middle, mean (the mean volume after a first pass), a number counted from 0, or an image
     #[arg(short, long, value_name = "VOLUME", default_value = "middle")]
     reference: ReferenceVolume,
-    /// Degrees of freedom of each volume: 3, 6, 7, 9 or 12
+    /// Degrees of freedom of the transform of each volume: 3, 6, 7, 9 or 12
     #[arg(long, value_name = "N", default_value = "6", value_parser = dof)]
     dof: Dof,
-    /// What is minimised
+    /// Cost that is minimised
     #[arg(long, value_enum, default_value_t, value_name = "COST")]
     cost: Cost,
-    /// Standard deviations of the smoothing, mm, one a level, coarse to fine
+    /// Standard deviations of the Gaussian smoothing, mm, one for each level, coarse to fine
     #[arg(long, value_name = "MMxMM", default_value = "4x2", value_parser = sigmas)]
     smoothing_sigmas_mm: Sigmas,
-    /// Leave the corrected series out
+    /// Do not write the corrected series
     #[arg(long)]
     no_corrected: bool,
     /// Also write FSL's matrices, PREFIXmotion.mat/MAT_0000 and so on
     #[arg(long)]
     fsl: bool,
-    /// Go on where a volume cannot be aligned: it gets the transform of the volume before; exit code 3
+    /// Continue if a volume cannot be aligned: the volume gets the transform of the volume before, and the exit code
+    /// is 3
     #[arg(long)]
     keep_going: bool,
     #[command(flatten)]
     report: ReportArgs,
 }
 
-/// A list as typed: clap takes a `Vec` for an option that may be repeated.
+/// Standard deviations as a single value. A `Vec` would not do, because clap fills a `Vec` from an option that may be
+/// repeated.
 type Sigmas = std::sync::Arc<[f64]>;
 
 fn dof(text: &str) -> Result<Dof, String> {
@@ -62,7 +65,9 @@ fn dof(text: &str) -> Result<Dof, String> {
 fn sigmas(text: &str) -> Result<Sigmas, String> {
     let numbers =
         text.split('x').map(|word| word.parse::<f64>().ok().filter(|sigma| Options::SIGMAS_MM.contains(sigma)));
-    numbers.collect::<Option<Sigmas>>().ok_or_else(|| "expected numbers from 0 to 20 with x between them".into())
+    numbers
+        .collect::<Option<Sigmas>>()
+        .ok_or_else(|| "expected numbers from 0 to 20 with x between them, one per level, such as 4x2".into())
 }
 
 /// Runs `motion`.
@@ -94,7 +99,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
         rows.iter().filter_map(|row| row.since_before).map(|[displacement, _]| displacement).collect();
     let mean = displacements.iter().sum::<f64>() / displacements.len().max(1) as f64;
     let most = displacements.iter().copied().fold(0.0, f64::max);
-    console.note(format_args!("framewise displacement: {mean:.3} mm in the mean, {most:.3} mm at most"));
+    console.note(format_args!("framewise displacement: {mean:.3} mm on average, {most:.3} mm at most"));
     paths.iter().for_each(|path| console.note(format_args!("wrote {}", path.display())));
     for (index, why) in failed {
         console

@@ -10,10 +10,10 @@ use crate::table;
 use antsreg_core::io::outputs::{self, Outputs};
 use antsreg_study::inputs;
 
-/// Overlap of two label maps: Jaccard, Dice and more, per label.
+/// Overlap of two label maps: Jaccard, Dice and other measures for each label.
 ///
-/// The numbers are those of ANTs' LabelOverlapMeasures. Volume similarity is 2(S−T)/(S+T), above 0 where SOURCE is larger.
-/// Background (0) does not count.
+/// The numbers are those of ANTs' LabelOverlapMeasures. Volume similarity is 2(S−T)/(S+T), above 0 where SOURCE is
+/// larger. Background (0) does not count.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     /// Label map to be scored, on the grid of TARGET
@@ -22,7 +22,7 @@ pub struct Args {
     /// True label map
     #[arg(value_name = "TARGET")]
     target: PathBuf,
-    /// Labels that count: a file of numbers, or 1,2,5 [default: all but 0]
+    /// Labels whose overlap is computed: a file of numbers, or 1,2,5 [default: all but 0]
     #[arg(long, value_name = "LIST", alias = "labels")]
     label_list: Option<String>,
     /// Also write the table as CSV, with the columns of LabelOverlapMeasures
@@ -59,7 +59,8 @@ pub fn score(source: &LabelVolume, target: &LabelVolume, list: Option<&[i32]>) -
     Ok(Overlap::between(source, target, list)?)
 }
 
-/// The table for the terminal: a row per label, then all labels together and the mean over them.
+/// Formats the overlap as a table for the terminal: a row for each label, a row for all labels together, and a row
+/// for the mean over the labels.
 pub fn show(overlap: &Overlap) -> String {
     let header = CSV_HEADER.split(',').map(String::from).collect();
     let row = |name: &str, measures: [f64; 6]| {

@@ -1,6 +1,6 @@
-//! Formats plain tables for the terminal, with aligned columns and numbers on the right.
+//! Formats tables for the terminal. The first column is aligned to the left, all others to the right.
 
-/// Aligns the columns of rows of equal length. The first row is the header. The first column is aligned to the left.
+/// Formats rows of equal length as a table with aligned columns. The first row is the header.
 pub fn render(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {

@@ -32,16 +32,17 @@ pub fn label(text: &str) -> Result<String, ValueError> {
     Ok(text.to_owned())
 }
 
-/// Name of a choice as given on the command line.
+/// Name of a possible value of an option, as given on the command line.
 pub fn name(choice: &impl ValueEnum) -> String {
     choice.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
-/// One value for each level, coarsest first; on the command line with `x` between the values, as in ANTs.
+/// A list with one value for each level, coarsest level first. On the command line, `x` separates the values, as in
+/// ANTs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PerLevel<T>(pub Vec<T>);
 
-/// Splits at `separator` and parses every part.
+/// Splits a text at `separator` and parses every part.
 fn list<T: FromStr>(text: &str, separator: char, expected: &'static str) -> Result<Vec<T>, ValueError> {
     let malformed = || ValueError::Malformed { expected, found: text.into() };
     text.split(separator).map(|part| part.trim().parse().map_err(|_| malformed())).collect()
@@ -49,7 +50,7 @@ fn list<T: FromStr>(text: &str, separator: char, expected: &'static str) -> Resu
 
 /// Parses whole numbers ≥ 1, one for each level.
 pub fn factors(text: &str) -> Result<PerLevel<usize>, ValueError> {
-    let expected = "whole numbers from 1, one a level, such as 8x4x2x1";
+    let expected = "whole numbers from 1, one per level, such as 8x4x2x1";
     let values = list(text, 'x', expected)?;
     check(values.iter().all(|v| *v >= 1), expected, text)?;
     Ok(PerLevel(values))
@@ -57,12 +58,12 @@ pub fn factors(text: &str) -> Result<PerLevel<usize>, ValueError> {
 
 /// Parses whole numbers ≥ 0, one for each level.
 pub fn counts(text: &str) -> Result<PerLevel<usize>, ValueError> {
-    Ok(PerLevel(list(text, 'x', "whole numbers, one a level, such as 100x70x50x20")?))
+    Ok(PerLevel(list(text, 'x', "whole numbers, one per level, such as 100x70x50x20")?))
 }
 
 /// Parses whole numbers ≥ 1, one for each level, or one number for all levels.
 pub fn intervals(text: &str) -> Result<PerLevel<usize>, ValueError> {
-    let expected = "whole numbers from 1, one a level, such as 1x1x4x4, or one for all";
+    let expected = "whole numbers from 1, one per level, such as 1x1x4x4, or one for all levels";
     let values: Vec<usize> = list(text, 'x', expected)?;
     check(values.iter().all(|n| *n >= 1), expected, text)?;
     Ok(PerLevel(values))
@@ -70,7 +71,7 @@ pub fn intervals(text: &str) -> Result<PerLevel<usize>, ValueError> {
 
 /// Parses numbers ≥ 0, one for each level. The list may end in `vox`, as in ANTs.
 pub fn sigmas(text: &str) -> Result<PerLevel<f64>, ValueError> {
-    let expected = "numbers from 0 to 100, in voxels, one a level, such as 3x2x1x0";
+    let expected = "numbers from 0 to 100, in voxels, one per level, such as 3x2x1x0";
     // In "8x4x2x1vox" the x of "vox" is not a separator.
     let values: Vec<f64> = list(text.strip_suffix("vox").unwrap_or(text), 'x', expected)?;
     check(values.iter().all(|v| (0.0..=100.0).contains(v)), expected, text)?;
@@ -90,13 +91,14 @@ pub fn angles(text: &str) -> Result<[f64; 3], ValueError> {
     Ok(angles)
 }
 
-/// Shares of the darkest and brightest voxels to clip, or none.
+/// The shares of the voxels between which intensities are kept and beyond which they are clipped; `None` for no
+/// clipping.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Winsorise(pub Option<(f64, f64)>);
 
-/// Parses the shares of intensities that are clipped at both ends, or `none`.
+/// Parses the two shares of the voxels at whose intensities the image is clipped, or `none`.
 pub fn winsorise(text: &str) -> Result<Winsorise, ValueError> {
-    let expected = "two shares, such as 0.005,0.995, or none";
+    let expected = "two shares of the voxels, such as 0.005,0.995, or none";
     if text == "none" {
         return Ok(Winsorise(None));
     }
@@ -107,7 +109,7 @@ pub fn winsorise(text: &str) -> Result<Winsorise, ValueError> {
     }
 }
 
-/// Two shares of the voxels, low before high.
+/// Two shares of the voxels, from 0 to 1; the smaller share comes first.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shares(pub [f64; 2]);
 
@@ -136,7 +138,7 @@ pub fn positive(text: &str) -> Result<f64, ValueError> {
     Ok(value)
 }
 
-/// Parses the largest residual of a warp and its inverse, voxels. Larger values than the maximum would not limit
+/// Parses the largest allowed inverse inconsistency of a warp, voxels. A limit above the maximum would not limit
 /// anything.
 pub fn miss_voxels(text: &str) -> Result<f64, ValueError> {
     let expected = "a number above 0, at most 100";
@@ -158,12 +160,12 @@ pub fn step_voxels(text: &str) -> Result<f64, ValueError> {
     Ok(value)
 }
 
-/// Parses a variance. The largest variance is that of the widest smoothing of [`sigmas`].
+/// Parses a variance, voxels². The largest variance is that of the widest smoothing that [`sigmas`] allows.
 pub fn variance(text: &str) -> Result<f64, ValueError> {
     up_to(1e4, "a number from 0 to 10000", text)
 }
 
-/// Parses a relative weight from 0 to 1000, where 0 means that the item does not count.
+/// Parses a relative weight from 0 to 1000. Weight 0 means that an item is not used.
 pub fn share_or_none(text: &str) -> Result<f64, ValueError> {
     up_to(1e3, "a number from 0 to 1000", text)
 }
@@ -182,7 +184,7 @@ fn up_to(most: f64, expected: &'static str, text: &str) -> Result<f64, ValueErro
     Ok(value)
 }
 
-/// Parses the value of a voxel, which must be finite, because the image could not be read again otherwise.
+/// Parses the value of a voxel. It must be finite, because an image with other values could not be read again.
 pub fn voxel(text: &str) -> Result<f32, ValueError> {
     let expected = "a finite number in single precision";
     let value: f32 = text.parse().map_err(|_| ValueError::Malformed { expected, found: text.into() })?;
@@ -190,7 +192,7 @@ pub fn voxel(text: &str) -> Result<f32, ValueError> {
     Ok(value)
 }
 
-/// Parses the threshold of the slope of the energies, from 0 to 1000.
+/// Parses the threshold of the energies' slope, from 0 to 1000.
 pub fn slope(text: &str) -> Result<f64, ValueError> {
     up_to(1e3, "a number from 0 to 1000", text)
 }
@@ -211,7 +213,7 @@ pub fn workers(text: &str) -> Result<usize, ValueError> {
     Ok(value)
 }
 
-/// Parses a number of threads. The maximum exceeds the cores of any machine; further threads would only wait.
+/// Parses a number of threads. The maximum is more than the cores of any machine; further threads would only wait.
 pub fn threads(text: &str) -> Result<usize, ValueError> {
     let expected = "a whole number from 1 to 1024";
     let value: usize = text.parse().map_err(|_| ValueError::Malformed { expected, found: text.into() })?;
@@ -223,7 +225,7 @@ fn check(holds: bool, expected: &'static str, found: &str) -> Result<(), ValueEr
     if holds { Ok(()) } else { Err(ValueError::OutOfRange { expected, found: found.into() }) }
 }
 
-/// Parses weights of the world components of an update: three numbers from 0, not all 0.
+/// Parses the weights of the x, y and z components of updates: three numbers from 0, not all 0.
 pub fn restriction(text: &str) -> Result<[f64; 3], ValueError> {
     let expected = "three numbers from 0, not all 0, such as 0x1x0";
     let values: Vec<f64> = list(text, 'x', expected)?;
@@ -233,13 +235,13 @@ pub fn restriction(text: &str) -> Result<[f64; 3], ValueError> {
     Ok(weights)
 }
 
-/// Extensions of the names of images and transforms.
+/// Extensions of images and transforms, in lower case.
 const FILES: [&str; 8] = [".nii", ".nii.gz", ".hdr", ".img", ".mat", ".txt", ".tfm", ".h5"];
 
-/// Parses the common start of several file names. A file name with an extension is refused, because other programs
-/// expect one there.
+/// Parses the common start of several file names. A start that ends in the extension of a file is an error: other
+/// programs expect a complete file name in its place, so the user may have given one.
 pub fn prefix(text: &str) -> Result<String, ValueError> {
-    let expected = "what the names of all outputs begin with, such as out_ for out_Warped.nii.gz";
+    let expected = "the common start of the names of all outputs, such as out_ for out_Warped.nii.gz";
     let name = text.to_lowercase();
     check(!FILES.iter().any(|end| name.ends_with(end)), expected, text)?;
     Ok(text.to_owned())

@@ -9,25 +9,26 @@ use crate::options::ReportArgs;
 use crate::values;
 use antsreg_study::transforms::TransformFile;
 
-/// Carry an image, a label map or points through transforms.
+/// Apply transforms to an image, a label map or points.
 ///
-/// Order and inversion are those of antsApplyTransforms: `-t 1Warp.nii.gz -t 0GenericAffine.mat` brings the moving image
-/// of a registration onto the fixed grid; `-t '[0GenericAffine.mat,1]' -t 1InverseWarp.nii.gz` brings the fixed image onto
-/// the moving grid. Points go the other way: with the first list, points of the fixed image go to the moving image. No
-/// transform at all means the identity, and so does `-t identity`.
+/// Order and inversion are those of antsApplyTransforms: `-t 1Warp.nii.gz -t 0GenericAffine.mat` resamples the moving
+/// image of a registration on the fixed grid; `-t '[0GenericAffine.mat,1]' -t 1InverseWarp.nii.gz` resamples the
+/// fixed image on the moving grid. Points go the other way: the first list maps points of the fixed image to the
+/// moving image. Without any transform, and with `-t identity`, the identity is applied.
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_long_help = AFTER)]
 pub struct Args {
-    /// Image, series of images (4-D) or label map to bring over (NIfTI)
+    /// Image, series of images (4-D) or label map to resample (NIfTI)
     #[arg(short, long, value_name = "IMAGE")]
     pub input: Option<PathBuf>,
     /// Image whose grid the output gets (NIfTI)
     #[arg(short, long, value_name = "IMAGE")]
     pub reference: Option<PathBuf>,
-    /// Points to carry: CSV with a header line and columns x, y, z, world mm; other columns are kept
+    /// Points to map: CSV with a header line and columns x, y and z in world mm; other columns are kept
     #[arg(long, value_name = "CSV", conflicts_with_all = ["input", "reference", "shrink", "interpolation", "outside", "integer"])]
     pub points: Option<PathBuf>,
-    /// File to write: .nii.gz, .nii, or .csv for points; .h5 for all transforms in one file, without any image
+    /// File to write: .nii.gz or .nii for images, .csv for points; .h5 writes all transforms to one file, without
+    /// --input and --reference
     #[arg(short, long, value_name = "FILE", required_unless_present = "explain")]
     pub output: Option<PathBuf>,
     #[arg(
@@ -39,28 +40,29 @@ pub struct Args {
         acts on the image first"
     )]
     pub transform: Vec<TransformFile>,
-    /// Motion of the input, a series: transforms of its volumes as `motion` writes them (PREFIXmotion.txt), which act on each
-    /// volume before all others
+    /// Motion of the input, a series: a file with a transform for each volume, as `motion` writes it
+    /// (PREFIXmotion.txt). The transform of a volume acts on it before all others
     #[arg(long, value_name = "FILE", requires = "input")]
     pub motion: Option<PathBuf>,
-    /// How the input is read between voxels
+    /// Interpolation of the input
     #[arg(short = 'n', long, value_enum, default_value_t, value_name = "HOW")]
     pub interpolation: Interpolation,
-    /// Value of voxels that come from outside the input
+    /// Value of output voxels that lie outside the input
     #[arg(long, value_name = "VALUE", default_value_t = 0.0, allow_negative_numbers = true, value_parser = values::voxel)]
     pub outside: f32,
     /// Make the reference grid coarser by this whole factor
     #[arg(long, value_name = "FACTOR", default_value_t = 1, value_parser = values::at_least_one)]
     pub shrink: usize,
-    /// Round to whole numbers and write the smallest integer type that holds them
+    /// Round the output to whole numbers and write the smallest integer type that can store them
     #[arg(long)]
     pub integer: bool,
-    /// World of the points: lps as antsApplyTransformsToPoints and ITK have it, ras as NIfTI and FreeSurfer
+    /// Coordinate system of the points: lps as for antsApplyTransformsToPoints and ITK, ras as for NIfTI and
+    /// FreeSurfer
     #[arg(long, value_enum, default_value_t, value_name = "WORLD", requires = "points", conflicts_with = "input")]
     pub coordinates: Coordinates,
     #[command(flatten)]
     pub report: ReportArgs,
-    /// Print from which space to which each transform goes, for points and for images, and stop
+    /// Print the spaces between which each transform maps, for points and for images, and stop
     #[arg(long)]
     pub explain: bool,
 }
@@ -74,35 +76,35 @@ Examples:
   antsreg-gpu apply -o pComposite.h5 -t p1Warp.nii.gz -t p0GenericAffine.mat
   antsreg-gpu apply --explain -t p1Warp.nii.gz -t p0GenericAffine.mat";
 
-/// How the input is read between voxels. ANTs' names are understood as well.
+/// Interpolation of images and label maps. The names that ANTs uses are accepted as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Interpolation {
     /// Trilinear
     #[default]
     #[value(alias = "Linear")]
     Linear,
-    /// The nearest voxel; a map of whole numbers stays one
+    /// The value of the nearest voxel; whole numbers stay whole
     #[value(aliases = ["NearestNeighbor", "nearestNeighbor", "nearest-neighbour", "nearest-neighbor"])]
     Nearest,
     /// Cubic B-spline
     #[value(aliases = ["BSpline", "bSpline", "b-spline"])]
     Bspline,
-    /// Windowed sinc (Lanczos)
+    /// Sinc with Lanczos window
     #[value(aliases = ["LanczosWindowedSinc", "lanczosWindowedSinc"])]
     Sinc,
-    /// Sinc with another window, by ANTs' name
+    /// Sinc with cosine window, under ANTs' name
     #[value(name = "CosineWindowedSinc", alias = "cosineWindowedSinc", hide = true)]
     CosineSinc,
-    /// Sinc with another window, by ANTs' name
+    /// Sinc with Hamming window, under ANTs' name
     #[value(name = "HammingWindowedSinc", alias = "hammingWindowedSinc", hide = true)]
     HammingSinc,
-    /// Sinc with another window, by ANTs' name
+    /// Sinc with Welch window, under ANTs' name
     #[value(name = "WelchWindowedSinc", alias = "welchWindowedSinc", hide = true)]
     WelchSinc,
-    /// Sinc with another window, by ANTs' name
+    /// Sinc with Blackman window, under ANTs' name
     #[value(name = "BlackmanWindowedSinc", alias = "blackmanWindowedSinc", hide = true)]
     BlackmanSinc,
-    /// Mean under a Gaussian of one voxel's size, which smooths
+    /// Mean weighted by a Gaussian of one voxel's size, which smooths the image
     #[value(alias = "Gaussian")]
     Gaussian,
     /// For label maps: the label with the most weight among the neighbours
@@ -111,8 +113,8 @@ pub enum Interpolation {
 }
 
 impl Interpolation {
-    /// The interpolation of an image on a grid of this spacing. `generic-label` is an error, as it is for label maps
-    /// only.
+    /// The interpolation of images on a grid of this spacing (mm). `generic-label`, which is for label maps, becomes
+    /// the nearest voxel.
     pub fn of_images(self, spacing_mm: [f64; 3]) -> apply::Interpolation {
         match self {
             Interpolation::Linear => apply::Interpolation::Linear,
@@ -136,7 +138,7 @@ impl Interpolation {
     }
 }
 
-/// The world in which points are given.
+/// The coordinate system of the points in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Coordinates {
     /// x to the left, y to the back, z up

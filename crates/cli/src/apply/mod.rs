@@ -1,4 +1,4 @@
-//! `apply`: an image, a label map or points through a chain of transforms.
+//! The verb `apply`: applies transforms to an image, a label map or points.
 
 mod args;
 mod run;

@@ -1,4 +1,4 @@
-//! Applies the transforms.
+//! Runs the verb `apply`.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,8 @@ use super::series::{AHEAD, Series};
 use antsreg_core::io::outputs::{self, Outputs};
 use antsreg_study::{self as study, inputs, transforms, words};
 
-/// Voxels that a coarser grid must keep along every axis: an image of fewer could not be read again.
+/// Smallest number of voxels that the output grid must keep along every axis with `--shrink`. An image with fewer
+/// voxels could not be read again.
 const LEAST_VOXELS: usize = 2;
 
 /// Runs `apply`.
@@ -27,7 +28,7 @@ pub fn run(args: Args, console: &mut Console) -> Result<(), CliError> {
         outputs::check([output], read.chain(args.transform.iter().map(|file| &file.path)))?;
     }
     if args.interpolation == Interpolation::GenericLabel && args.outside != 0.0 {
-        let with = "--interpolation generic-label, where the outside is background".into();
+        let with = "--interpolation generic-label, for which voxels outside the input are background".into();
         return Err(UsageError::NoEffect { option: "--outside", with }.into());
     }
     let page = page(&args)?;
@@ -36,7 +37,7 @@ pub fn run(args: Args, console: &mut Console) -> Result<(), CliError> {
         return explain(&args, &chain);
     }
     let Some(output) = &args.output else {
-        return Err(UsageError::Missing { option: "--output", why: "to have something written" }.into());
+        return Err(UsageError::Missing { option: "--output", why: "to write the result" }.into());
     };
     let mut outputs = Outputs::new();
     match (&args.points, &args.input, &args.reference) {
@@ -49,7 +50,8 @@ pub fn run(args: Args, console: &mut Console) -> Result<(), CliError> {
             let mut table = PointTable::read(points)?;
             let lps_to_typed = match args.coordinates {
                 Coordinates::Lps => Vector3::repeat(1.0),
-                // The table takes all coordinates for LPS.
+                // The table takes all coordinates in the file for LPS and changes the signs of x and y. For RAS
+                // coordinates, the signs are changed back here.
                 Coordinates::Ras => Vector3::new(-1.0, -1.0, 1.0),
             };
             let turned = |point: &Point3<f64>| Point3::from(point.coords.component_mul(&lps_to_typed));
@@ -73,7 +75,8 @@ pub fn run(args: Args, console: &mut Console) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The name of the page, if one is wanted and there is an image to show on it.
+/// The path of the HTML page, if a page is wanted. Asking for a page is an error unless the command resamples a
+/// single image.
 fn page(args: &Args) -> Result<Option<PathBuf>, CliError> {
     let Some(output) = &args.output else { return Ok(None) };
     let Some(page) = args.report.path(|| output.with_file_name(format!("{}_report.html", words::stem(output))))
@@ -82,7 +85,7 @@ fn page(args: &Args) -> Result<Option<PathBuf>, CliError> {
     };
     let no_effect = |with: &str| Err(UsageError::NoEffect { option: "--report", with: with.into() }.into());
     let (Some(input), Some(reference)) = (&args.input, &args.reference) else {
-        return no_effect("anything but an image, --input with --reference");
+        return no_effect("anything but --input and --reference of an image");
     };
     if input_grid(args, input)?.0 {
         return no_effect("a series of volumes");
@@ -92,7 +95,7 @@ fn page(args: &Args) -> Result<Option<PathBuf>, CliError> {
     Ok(Some(page))
 }
 
-/// Writes the page.
+/// Writes the HTML page about the resampled image.
 fn report(args: &Args, output: &Path, chain: &TransformChain, path: &Path) -> Result<(), CliError> {
     let (Some(input), Some(reference)) = (&args.input, &args.reference) else { return Ok(()) };
     let spacing = input_grid(args, input)?.1.spacing;
@@ -117,7 +120,8 @@ fn volume(
     outputs: &mut Outputs,
     console: &mut Console,
 ) -> Result<(), CliError> {
-    // By the headers alone: what does not go together, or does not fit, is found before anything is read.
+    // First come the checks that need headers only: files that do not fit together, or not into memory, are refused
+    // before any voxels are read.
     let (series, input_grid) = input_grid(args, input)?;
     let reference_grid = inputs::grid(reference)?;
     let axes = if reference_grid.is_slice() { 2 } else { 3 };
@@ -141,7 +145,7 @@ fn volume(
     let carry = |image: &Volume| apply::resample(image, &onto, chain, how, args.outside);
     let motion = args.motion.as_deref().map(itk::read_affines).transpose()?;
     if motion.is_some() && !series {
-        let with = format!("{}, which is no series of intensities", input.display());
+        let with = format!("{}, which is not a series of images", input.display());
         return Err(UsageError::NoEffect { option: "--motion", with }.into());
     }
     if series {
@@ -172,7 +176,7 @@ fn volume(
     })
 }
 
-/// Whether the input is a series of images, and where the voxels lie of it or of each of its volumes.
+/// Whether the input is resampled as a series of images, and the grid of the input or of each of its volumes.
 fn input_grid(args: &Args, input: &Path) -> Result<(bool, Grid), CliError> {
     let header = nifti::inspect(input)?;
     let series = header.dim[0] == 4 && header.dim[4] > 1 && args.interpolation != Interpolation::GenericLabel;
@@ -182,7 +186,8 @@ fn input_grid(args: &Args, input: &Path) -> Result<(bool, Grid), CliError> {
     Ok((series, if series { header.grid } else { inputs::grid(input)? }))
 }
 
-/// The input as a label map: for label interpolation, and for the nearest voxel where the file holds whole numbers.
+/// Reads the input as a label map if its labels are to be resampled: with `generic-label`, and with `nearest` if the
+/// file holds whole numbers. `None` if the input is an image.
 fn read_labels(args: &Args, input: &Path) -> Result<Option<LabelVolume>, CliError> {
     match args.interpolation {
         Interpolation::GenericLabel => Ok(Some(nifti::read_labels(input)?)),
@@ -201,7 +206,7 @@ fn check_memory(args: &Args, input: &Path, from: &Grid, onto: &Grid, outputs: us
     /// Buffers of the compression, bytes: a block of the output, and its compressed copy.
     const PACKING: u64 = 64 << 20;
     let bytes = |grid: &Grid| (grid.len() * size_of::<f32>()) as u64;
-    // With spline interpolation, the coefficients and a temporary copy of the coefficients are needed, too.
+    // Spline interpolation also needs the coefficients and a temporary copy of them.
     let read = if args.interpolation == Interpolation::Bspline { 3 } else { 1 } * bytes(from);
     let carried = (if args.integer { 2 } else { 1 } + outputs as u64 - 1) * bytes(onto);
     memory::check(read + carried + PACKING.min(2 * bytes(onto)))
@@ -209,7 +214,7 @@ fn check_memory(args: &Args, input: &Path, from: &Grid, onto: &Grid, outputs: us
 }
 
 fn rounded(image: Volume, input: &Path) -> Result<LabelVolume, CliError> {
-    /// 2³¹, the first number beyond.
+    /// 2³¹: the smallest positive number that does not fit into a signed integer of 32 bits.
     const BEYOND: f32 = 2_147_483_648.0;
     match image.voxels.iter().find(|value| !(-BEYOND..BEYOND).contains(&value.round())) {
         Some(value) => Err(CliError::NoInteger { path: input.into(), value: *value }),
@@ -220,7 +225,8 @@ fn rounded(image: Volume, input: &Path) -> Result<LabelVolume, CliError> {
     }
 }
 
-/// The chain in words; with a reference and an input also whether their spaces meet.
+/// Prints the chain of transforms as text. With a reference grid, also prints a warning if points of this grid are
+/// not mapped into the displacement fields and the input.
 fn explain(args: &Args, chain: &TransformChain) -> Result<(), CliError> {
     antsreg_console::output::print(&chain.explain().to_string())?;
     if let Some(reference) = &args.reference {
@@ -233,7 +239,8 @@ fn explain(args: &Args, chain: &TransformChain) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Number of dimensions in which a transform is written: two for transforms of slices, three for volumes.
+/// Number of dimensions in which a composite transform is written: two for transforms of slices, three for transforms
+/// of volumes.
 fn dimensions(args: &Args, chain: &TransformChain) -> Result<Dimensions, CliError> {
     let of_slices = match chain.displacement() {
         Some(field) => field.grid.is_slice_across_z(),

@@ -1,4 +1,5 @@
-//! Series, volume by volume: volumes are read and resampled while earlier ones are compressed and written.
+//! Resampling of a series volume by volume: volumes are read and resampled while earlier volumes are compressed and
+//! written.
 
 use std::path::Path;
 
@@ -9,22 +10,22 @@ use antsreg_core::{AffineTransform, Grid, Transform, TransformChain, Volume};
 use antsreg_kernels::apply::{self, Interpolation};
 use crossbeam_channel::bounded;
 
-/// Resampled volumes that wait to be written, at most.
+/// Largest number of resampled volumes that wait to be written.
 pub const AHEAD: usize = 4;
 
-/// A series to resample.
+/// A series, and how it is resampled.
 pub struct Series<'a> {
-    /// The name of its file.
+    /// Path of the file with the series.
     pub input: &'a Path,
-    /// The output grid.
+    /// Grid of the resampled volumes.
     pub onto: &'a Grid,
-    /// From the output to the volumes.
+    /// Transforms that map points of the output grid to the space of the series.
     pub chain: &'a TransformChain,
     /// Interpolation of the volumes.
     pub interpolation: Interpolation,
-    /// Value outside the volumes.
+    /// Value of output voxels that lie outside the input volume.
     pub outside: f32,
-    /// The transform of each volume, with which its chain ends.
+    /// With motion correction, a transform for each volume. It acts last on a point, after those of `chain`.
     pub motion: Option<&'a [AffineTransform]>,
 }
 
@@ -62,7 +63,7 @@ impl Series<'_> {
         apply::resample(volume, self.onto, chain, self.interpolation, self.outside)
     }
 
-    /// Only if there are fewer volumes than the reader counted.
+    /// The error of a file with fewer volumes than its header announces.
     fn too_few(&self) -> io::Error {
         io::Error { path: self.input.into(), kind: ErrorKind::Empty }
     }

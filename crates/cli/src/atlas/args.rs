@@ -16,12 +16,12 @@ use crate::options::RegistrationArgs;
 
 /// Build an unbiased template of many subjects.
 ///
-/// Every pass registers all subjects to the present template, averages them, and moves the average to the mean of their
-/// shapes (as ANTs' multivariate template construction does). Run again after an interruption, the same command goes on
-/// where it was stopped.
+/// Every pass registers all subjects to the present template, averages them, and moves the average to the mean of
+/// their shapes (as ANTs' multivariate template construction does). After an interruption, the same command continues
+/// where the work stopped.
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_long_help = AFTER, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
-#[command(mut_arg("transform", |arg| arg.value_parser(only_syn()).help("Affine, then SyN: the model of every pass [default: syn]")))]
+#[command(mut_arg("transform", |arg| arg.value_parser(only_syn()).help("Transform model of every pass: affine, then SyN [default: syn]")))]
 pub struct Args {
     #[command(subcommand)]
     pub step: Option<Step>,
@@ -30,58 +30,61 @@ pub struct Args {
     /// if wanted, subject and labels; or BIDS folders
     #[arg(value_name = "SUBJECT", required = true, help_heading = "Input")]
     subjects: Vec<PathBuf>,
-    /// Names of the channels: columns of tables, suffixes of BIDS files [default: image; for BIDS T1w]
+    /// Names of the channels, which are columns of tables or suffixes of BIDS files [default: image; for BIDS T1w]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', help_heading = "Input")]
     channels: Vec<String>,
     /// Weight of each channel in the registrations [default: equal weights]
     #[arg(long, value_name = "W,…", value_delimiter = ',', value_parser = within(TemplateOptions::WEIGHT), help_heading = "Input")]
     weights: Vec<f64>,
-    /// Remove the shading of the subjects' images (N4, as `bias` does by default) whenever they are read
+    /// Remove the shading of the subjects' images (N4, as `bias` does by default) each time they are read
     #[arg(long, help_heading = "Input")]
     bias: bool,
-    /// Whose brain is extracted, registered and averaged in place of the whole head; the files of a subject show the whole head.
-    /// Subjects are the moving images, and those of --template the fixed ones; auto: of all heads, if any image shows a brain alone
+    /// Images whose brain is extracted, registered and averaged in place of the whole head: moving means the
+    /// subjects, fixed the images of --template; auto: all images of heads, if any image shows a brain alone. The
+    /// files of a subject show the whole head
     #[arg(long, value_enum, default_value_t, value_name = "SIDES", help_heading = "Input")]
     brain: BrainChoice,
-    /// Label maps of the subjects, in their order: the template gets labels and probability maps
+    /// Label maps of the subjects, in the order of the subjects: the template gets labels and probability maps
     #[arg(long, value_name = "IMAGE", num_args = 1.., help_heading = "Input")]
     labels: Vec<PathBuf>,
 
-    /// Folder for all outputs: new, empty, or that of a run to go on with
+    /// Folder for all outputs: new, empty, or the folder of a run to continue
     #[arg(short, long, value_name = "FOLDER", required = true, help_heading = "Output")]
     output: Option<PathBuf>,
-    /// Format of the final images and warps; those of the passes are .nii
+    /// Format of the final images and warps; those of single passes are .nii
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     format: Format,
-    /// Take a folder of another run, with other subjects or options: what does not fit is made again
+    /// Use the folder of a run with other subjects or options: files that do not fit are made again
     #[arg(long, help_heading = "Output")]
     pub restart: bool,
-    /// Write the plan and the first template, and stop: the steps are then run one by one, on as many machines as you like
+    /// Write the plan and the first template, and stop. The steps can then be run one by one, on several machines
     #[arg(long, help_heading = "Output")]
     pub plan_only: bool,
-    /// Print the names of the subjects, one a line, and stop: one registration a pass each, for engines that run the steps
+    /// Print the names of the subjects, one per line, and stop. Workflow engines run the step register-one for each
+    /// name in each pass
     #[arg(long, help_heading = "Output", conflicts_with = "plan_only")]
     pub list_subjects: bool,
 
-    /// Start from this image, several channels joined by commas [default: the average of all subjects after an affine
-    /// registration to the first]
+    /// First template: an image, or several channels joined by commas [default: the average of all subjects after an
+    /// affine registration to the first]
     #[arg(long, value_name = "IMAGE", help_heading = "Template", conflicts_with = "start_from")]
     template: Option<PathBuf>,
-    /// Start from one of the subjects, by its name
+    /// First template: the image of this subject, given by its name
     #[arg(long, value_name = "SUBJECT", help_heading = "Template")]
     start_from: Option<String>,
-    /// Most passes, up to 1000; may be raised when a run is taken up again
+    /// Largest number of passes, up to 1000; may be raised when a run is continued
     #[arg(long, value_name = "N", default_value_t = usual().passes, value_parser = within(TemplateOptions::PASSES),
         help_heading = "Template")]
     passes: usize,
-    /// Share of the mean warp by which the template moves towards the mean shape, four times a pass; 0 to 1
+    /// Share of the mean warp by which the template moves towards the mean shape, four times per pass; 0 to 1
     #[arg(long, value_name = "SHARE", default_value_t = usual().shape_step,
         value_parser = within(TemplateOptions::SHAPE_STEP), help_heading = "Template")]
     shape_step: f64,
     /// Sharpen every average by its Laplacian, as ANTs does
     #[arg(long, help_heading = "Template")]
     sharpen: bool,
-    /// End before the last pass once the template moves less than this on average, voxels, up to 100; 0: never
+    /// Stop before the last pass if the template moves by less than this on average, voxels, up to 100; 0: never stop
+    /// early
     #[arg(long, value_name = "VOXELS", default_value_t = usual().stop_below_voxels,
         value_parser = within(TemplateOptions::STOP_BELOW_VOXELS), help_heading = "Template")]
     stop_below: f64,
@@ -92,7 +95,7 @@ pub struct Args {
     /// How the values of the subjects at a voxel are averaged
     #[arg(long, value_enum, default_value_t = usual().average, value_name = "HOW", help_heading = "Template")]
     average: Averaging,
-    /// How the subjects are read between voxels
+    /// Interpolation of the subjects
     #[arg(short = 'n', long, value_enum, default_value_t = usual().interpolation, value_name = "HOW", help_heading = "Template")]
     interpolation: Interpolation,
 
@@ -100,7 +103,7 @@ pub struct Args {
     registration: RegistrationArgs,
 }
 
-/// The default options.
+/// The default options of a template.
 fn usual() -> TemplateOptions {
     TemplateOptions::default()
 }
@@ -110,7 +113,7 @@ fn only_syn() -> impl TypedValueParser<Value = Model> {
     PossibleValuesParser::new([PossibleValue::new("syn").alias("s")]).map(|_| Model::Syn)
 }
 
-/// A parser of numbers in a range.
+/// Makes a parser of numbers in a range.
 fn within<T>(range: RangeInclusive<T>) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
 where
     T: PartialOrd + std::fmt::Display + std::str::FromStr + Clone + Send + Sync + 'static,
@@ -122,7 +125,8 @@ where
 }
 
 impl Args {
-    /// Number of GPUs that can be used, counted from the first; `None` if this is not known before the driver starts.
+    /// Number of GPUs that this command can use, counted from the first GPU; `None` if this is not known before the
+    /// CUDA driver starts.
     pub fn first_gpus(&self) -> Option<usize> {
         match &self.step {
             None => self.registration.device.first_gpus(false),
@@ -133,15 +137,15 @@ impl Args {
         }
     }
 
-    /// The request of a template made from the options. Options without effect are refused.
+    /// Makes the request of a template from the options. An option without effect is an error.
     pub fn request(&self) -> Result<Request, CliError> {
         let recipe = self.recipe()?;
         if self.brain == BrainChoice::Fixed && self.template.is_none() {
-            let with = "a template that starts from subjects, which --brain moving is for".into();
+            let with = "a template that starts from subjects; their brains are those of --brain moving".into();
             return Err(UsageError::NoEffect { option: "--brain fixed", with }.into());
         }
         let Some(folder) = &self.output else {
-            return Err(UsageError::Missing { option: "--output", why: "to have a place for the template" }.into());
+            return Err(UsageError::Missing { option: "--output", why: "to name the folder for the template" }.into());
         };
         let is_table = |source: &&PathBuf| !source.is_dir() && !subjects::is_image(source);
         Ok(Request {
@@ -175,24 +179,24 @@ impl Args {
         &self.registration.device
     }
 
-    /// The recipe of the registration of subjects.
+    /// The settings for registering the subjects to the template.
     fn recipe(&self) -> Result<Recipe, CliError> {
         let recipe = self.registration.recipe()?;
         self.registration.check_metrics(&recipe)?;
         let no_effect = |option, with: &str| Err(UsageError::NoEffect { option, with: with.into() }.into());
         // A preset may have a model other than SyN.
         if recipe.model != Model::Syn {
-            return no_effect("--transform", "atlas, which registers by affine and SyN");
+            return no_effect("--transform", "atlas, whose transform model is syn");
         }
         match self.registration.start() {
             StartFile::File(_) => {
-                no_effect("--initial-transform FILE", "many subjects, each of which starts elsewhere")
+                no_effect("--initial-transform FILE", "many subjects, which need an initial transform each")
             }
             start => Ok(Recipe { start: start.read()?, ..recipe }),
         }
     }
 
-    /// The list of subjects, with their labels.
+    /// The list of subjects, with their label maps.
     fn listing(&self) -> Result<Listing, CliError> {
         let mut listing = subjects::list(&self.subjects, &self.channels)?;
         if listing.subjects.iter().any(|subject| subject.mask.is_some()) {
@@ -211,31 +215,31 @@ impl Args {
     }
 }
 
-/// One step of a planned template, for engines that run many.
+/// One step of a planned template, for workflow engines that run the steps one by one.
 #[derive(Debug, Clone, clap::Subcommand)]
 pub enum Step {
-    /// Register one subject to the template of the pass before, and bring it there
+    /// Register one subject to the template of the pass before, and resample it on the template's grid
     RegisterOne(RegisterOne),
-    /// Average what a pass has registered: images, warps, affine stretches
+    /// Average the results of a pass: images, warps, affine stretches
     Average(OfPass),
-    /// Move the average of a pass to the mean shape: the template of this pass
+    /// Move the average of a pass to the mean shape, which gives the template of this pass
     Update(Update),
-    /// Write the final template, every subject's transforms, labels and the report
+    /// Write the final template, the transforms of every subject, labels and the report
     Finish(Finish),
-    /// Check that every file is as the manifests say
+    /// Check all files of an atlas against its manifests
     Verify(Verify),
 }
 
-/// Register one subject to the template of the pass before, and bring it there.
+/// Register one subject to the template of the pass before, and resample it on the template's grid.
 #[derive(Debug, Clone, clap::Args)]
 pub struct RegisterOne {
     /// Folder of the atlas
     #[arg(value_name = "FOLDER")]
     pub folder: PathBuf,
-    /// Which pass; 0 is the affine one before the first
+    /// Number of the pass; 0 is the affine pass before the first SyN pass
     #[arg(long, value_name = "N")]
     pub pass: usize,
-    /// Which subject, by its name
+    /// Name of the subject
     #[arg(long, value_name = "NAME")]
     pub subject: String,
     /// Device that computes: auto, cpu, cuda or cuda:N
@@ -243,24 +247,24 @@ pub struct RegisterOne {
     pub device: Devices,
 }
 
-/// A step of a whole pass.
+/// Arguments of a step that concerns all subjects of a pass.
 #[derive(Debug, Clone, clap::Args)]
 pub struct OfPass {
     /// Folder of the atlas
     #[arg(value_name = "FOLDER")]
     pub folder: PathBuf,
-    /// Which pass; 0 is the affine one before the first
+    /// Number of the pass; 0 is the affine pass before the first SyN pass
     #[arg(long, value_name = "N")]
     pub pass: usize,
 }
 
-/// Move the average of a pass to the mean shape.
+/// Move the average of a pass to the mean shape, which gives the template of this pass.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Update {
     /// Folder of the atlas
     #[arg(value_name = "FOLDER")]
     pub folder: PathBuf,
-    /// Which pass; 0 is the affine one before the first
+    /// Number of the pass; 0 is the affine pass before the first SyN pass
     #[arg(long, value_name = "N")]
     pub pass: usize,
     /// Device that computes: auto, cpu, cuda or cuda:N
@@ -268,7 +272,7 @@ pub struct Update {
     pub device: Devices,
 }
 
-/// Write the final template.
+/// Write the final template, the transforms of every subject, labels and the report.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Finish {
     /// Folder of the atlas
@@ -279,7 +283,7 @@ pub struct Finish {
     pub device: Devices,
 }
 
-/// Check the files.
+/// Check all files of an atlas against its manifests.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Verify {
     /// Folder of the atlas

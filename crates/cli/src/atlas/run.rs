@@ -1,4 +1,4 @@
-//! Builds a whole template on one machine.
+//! Builds a whole template on one machine, or writes the plan for building it in steps.
 
 use antsreg_console::{CliError, Console, command_line::command_line};
 use antsreg_pool::DeviceWorkers;
@@ -19,7 +19,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     if !args.plan_only {
         let (devices, note) = suitable_devices(&request.recipe, args.devices());
         note.iter().for_each(|note| Lines(console).device(note));
-        // The devices are opened while the subjects are read.
+        // The devices are opened in the background while the subjects are read.
         opening = Some(antsreg_pool::open(&devices, None)?);
     }
     let prepared = Prepared::new(&request, &mut Lines(console))?;

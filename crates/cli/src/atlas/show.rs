@@ -1,4 +1,4 @@
-//! Shows the progress of a template as lines of text.
+//! Prints the progress of building a template.
 
 use antsreg_console::Console;
 use antsreg_pool::DeviceNote;
@@ -8,7 +8,7 @@ use antsreg_study::template::{FinishResults, Registered, TemplateProgress, Templ
 use crate::device_notes;
 use crate::pair::found_brain;
 
-/// Shows the progress of a template as lines.
+/// Prints the progress of building a template, a line for each event.
 pub struct Lines<'a>(pub &'a mut Console);
 
 impl TemplateProgress for Lines<'_> {

@@ -36,7 +36,7 @@ pub fn run(step: &Step, console: &mut Console) -> Result<(), CliError> {
         }
         Step::Verify(args) => {
             let files = template::verify(&args.folder)?;
-            console.note(format_args!("{files} files are as the plan and the manifests say"));
+            console.note(format_args!("{files} files match the plan and the manifests"));
         }
     }
     Ok(())
@@ -55,7 +55,7 @@ fn one(devices: &Devices) -> Result<DeviceChoice, UsageError> {
     }
 }
 
-/// Shows that a step was left out, and the reason.
+/// Prints the reason if a step was not run.
 fn show<T>(outcome: &Outcome<T>, console: &mut Console) {
     match outcome {
         Outcome::DoneBefore => console.note("done before"),

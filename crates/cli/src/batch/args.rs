@@ -15,12 +15,12 @@ use crate::many::Study;
 use crate::options::{RegistrationArgs, WritingArgs};
 use crate::values;
 
-/// Normalise many subjects to one fixed image.
+/// Register many subjects to one fixed image.
 ///
-/// Each subject is registered as `register` does it, with the same options and the same bytes in the files, but the fixed
+/// Each subject is registered as by `register`: the same options give the same bytes in the files. But the fixed
 /// image is prepared once, and subjects are read and written while others are computed.
 ///
-/// A subject that fails is named with its reason and the others are done; the exit code is then 3.
+/// A subject that fails is named with its reason, and the others are completed; the exit code is then 3.
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_long_help = AFTER)]
 pub struct Args {
@@ -28,53 +28,54 @@ pub struct Args {
     /// if wanted, subject, mask and labels; or BIDS folders
     #[arg(value_name = "SUBJECT", required = true, help_heading = "Input")]
     pub subjects: Vec<PathBuf>,
-    /// Fixed image, to which all subjects are registered (NIfTI); several channels joined by commas. The first one drives the affine stage
+    /// Fixed image, to which all subjects are registered (NIfTI); several channels joined by commas. The affine stage uses the first channel alone
     #[arg(short, long, value_name = "IMAGE", help_heading = "Input")]
     fixed: PathBuf,
-    /// Names of the channels: columns of tables, suffixes of BIDS files [default: image; for BIDS T1w]
+    /// Names of the channels, which are columns of tables or suffixes of BIDS files [default: image; for BIDS T1w]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', help_heading = "Input")]
     channels: Vec<String>,
     /// Weight of each channel in SyN [default: equal weights]
     #[arg(long, value_name = "W,…", value_delimiter = ',', value_parser = values::weight, help_heading = "Input")]
     weights: Vec<f64>,
-    /// Fixed voxels that count, as for `register`
+    /// Mask of the fixed image, as for `register`
     #[arg(long, value_name = "IMAGE", help_heading = "Input")]
     fixed_mask: Option<PathBuf>,
-    /// Remove the shading of the images (N4, as `bias` does by default) before they are registered; images that are written are
-    /// without it [default: none; without a value moving, which are the subjects]
+    /// Images whose shading is removed (N4, as `bias` does by default) before the registration; the written images
+    /// are without shading, too [default: none; without a value moving, which are the subjects]
     #[arg(long, value_enum, value_name = "SIDES", num_args = 0..=1, require_equals = true, default_value_t,
         hide_default_value = true, default_missing_value = "moving", help_heading = "Input")]
     bias: Corrected,
-    /// Whose brain is extracted and registered in place of the whole head, which is what is written; the fixed image's once for
-    /// all subjects
+    /// Images whose brain is extracted and registered in place of the whole head; the written images show the whole
+    /// head. The brain of the fixed image is extracted once for all subjects
     #[arg(long, value_enum, default_value_t, value_name = "SIDES", help_heading = "Input")]
     brain: BrainChoice,
-    /// Label map of the fixed image: the overlap with it of each subject that has labels is recorded
+    /// Label map of the fixed image. For each subject with labels, the overlap of its labels with this map is
+    /// recorded
     #[arg(long, value_name = "IMAGE", help_heading = "Input")]
     fixed_labels: Option<PathBuf>,
-    /// Labels that count in the overlap: a file of numbers, or 1,2,5 [default: all but 0]
+    /// Labels whose overlap is computed: a file of numbers, or 1,2,5 [default: all but 0]
     #[arg(long, value_name = "LIST", help_heading = "Input", requires = "fixed_labels")]
     label_list: Option<String>,
 
     /// Folder for all output, made if it does not exist
     #[arg(short, long, value_name = "FOLDER", help_heading = "Output")]
     pub output: PathBuf,
-    /// Leave out subjects whose files are all there, made of the same files by the same parameters
+    /// Skip subjects whose files exist already, made from the same inputs with the same parameters
     #[arg(long, help_heading = "Output")]
     pub resume: bool,
     #[command(flatten)]
     writing: WritingArgs,
-    /// Do not write the pages to judge the results by
+    /// Do not write the HTML pages about the results
     #[arg(long, help_heading = "Output")]
     no_report: bool,
-    /// How the subjects' labels are read between voxels [default: generic-label]
+    /// Interpolation of the subjects' labels [default: generic-label]
     #[arg(long, value_enum, help_heading = "Output", value_name = "HOW")]
     label_interpolation: Option<LabelInterpolation>,
-    /// Print what would be done and the memory it would take, then stop
+    /// Print the plan and the memory needed, and stop
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
 
-    /// Registrations at a time on each device [default: 4 on a GPU, 1 on the processor]
+    /// Number of registrations at a time on each device [default: 4 on a GPU, 1 on the processor]
     #[arg(long, value_name = "N", value_parser = values::workers, help_heading = "Registration")]
     pub workers: Option<usize>,
     #[command(flatten)]
@@ -97,17 +98,18 @@ Examples:
   antsreg-gpu batch -f template.nii.gz --fixed-labels template_labels.nii.gz -o out subjects.csv";
 
 impl Args {
-    /// Number of GPUs that can be used, counted from the first; `None` if this is not known before the driver starts.
+    /// Number of GPUs that this command can use, counted from the first GPU; `None` if this is not known before the
+    /// CUDA driver starts.
     pub fn first_gpus(&self) -> Option<usize> {
         self.registration.device.first_gpus(false)
     }
 
-    /// The study made from the options. Options without effect are refused.
+    /// Makes the study from the options. An option without effect is an error.
     pub fn study(&self) -> Result<Study, CliError> {
         let Listing { subjects, channels } = self.listing()?;
         let mut recipe = self.registration.recipe()?;
         let metric = recipe.syn.channels[0].metric;
-        // The first channel's weight is 1.
+        // Weights are relative to the weight of the first channel.
         let weight = |n: usize| self.weights.get(n).map_or(1.0, |weight| weight / self.weights[0]);
         recipe.syn.channels.extend((1..channels.len()).map(|n| Channel { metric, weight: weight(n) }));
         if channels.len() > 1 && !recipe.model.is_deformable() {
@@ -130,7 +132,7 @@ impl Args {
         Ok(Study { shared, recipe, jobs, masked })
     }
 
-    /// The list of subjects.
+    /// The list of subjects, with the names of their channels.
     fn listing(&self) -> Result<Listing, CliError> {
         let no_effect = |option, with: &str| Err(UsageError::NoEffect { option, with: with.into() }.into());
         let listing = subjects::list(&self.subjects, &self.channels)?;
@@ -161,7 +163,7 @@ impl Args {
         subjects::channels_of(&self.fixed)
     }
 
-    /// The files of a subject's registration.
+    /// Paths of all inputs and outputs of a subject's registration.
     fn files(&self, subject: Subject) -> PairFiles {
         let mut fixed = self.fixed_files().into_iter();
         let prefix = prefix(&self.output, &subject.name);
@@ -192,13 +194,13 @@ impl Args {
         }
     }
 
-    /// Whether pages are written.
+    /// Whether HTML pages are written.
     pub fn report(&self) -> bool {
         !self.no_report
     }
 }
 
-/// The start of a subject's file names.
+/// The start of the names of all files of a subject.
 fn prefix(folder: &Path, name: &str) -> String {
     format!("{}_", folder.join(name).display())
 }

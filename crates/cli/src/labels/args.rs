@@ -16,17 +16,17 @@ use crate::options::{RegistrationArgs, ReportArgs, WritingArgs};
 use crate::pair::Job;
 use crate::values;
 
-/// Carry labels to another image and score them against its own.
+/// Transfer labels to another image, and compare them with true labels.
 ///
-/// Either registers the two images first (-f, -m and the options of `register`, whose files are written too), or takes
-/// transforms that exist already (--apply), or registers several atlases and fuses their labels (--atlas).
+/// Registers the two images first (-f, -m and the options of `register`, whose files are written too), or applies
+/// existing transforms (--apply), or registers several atlases and fuses their labels (--atlas).
 ///
 /// Writes PREFIXLabels.nii.gz; with --target also PREFIXoverlap.csv, and prints the table.
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_long_help = AFTER, group = clap::ArgGroup::new("registered").args(["moving", "atlas"]),
     group = clap::ArgGroup::new("scored").args(["target", "leave_one_out"]).multiple(true))]
 pub struct Args {
-    /// Label map to carry (NIfTI), of the moving image
+    /// Label map of the moving image, to be transferred (NIfTI)
     #[arg(
         short,
         long,
@@ -39,20 +39,20 @@ pub struct Args {
     /// True label map (NIfTI), of the fixed image
     #[arg(short = 'g', long, value_name = "IMAGE", help_heading = "Labels")]
     target: Option<PathBuf>,
-    /// Labels that count in the overlap: a file of numbers, or 1,2,5 [default: all but 0]
+    /// Labels whose overlap is computed: a file of numbers, or 1,2,5 [default: all but 0]
     #[arg(long, value_name = "LIST", help_heading = "Labels", requires = "scored")]
     pub label_list: Option<String>,
     /// Start of all output names, folder included
     #[arg(short, long, value_name = "PREFIX", value_parser = values::prefix, help_heading = "Labels")]
     pub output: String,
-    /// How the labels are read between voxels
+    /// Interpolation of the labels
     #[arg(short = 'n', long, value_enum, default_value_t, value_name = "HOW", help_heading = "Labels")]
     interpolation: LabelInterpolation,
     /// Format of images and warps
     #[arg(long, value_enum, default_value_t, help_heading = "Labels")]
     pub format: Format,
 
-    /// Transform that exists already, as for `apply -t`; may be repeated
+    /// Existing transform, as for `apply -t`; may be repeated
     #[arg(long, value_name = "TRANSFORM", help_heading = "With given transforms",
         required_unless_present = "registered",
         conflicts_with_all = [
@@ -73,14 +73,14 @@ pub struct Args {
     /// Fixed image (NIfTI): results are on its grid
     #[arg(short, long, value_name = "IMAGE", help_heading = "With a registration", requires = "registered")]
     fixed: Option<PathBuf>,
-    /// Moving image (NIfTI): it is aligned to the fixed one
+    /// Moving image (NIfTI): it is aligned to the fixed image
     #[arg(short, long, value_name = "IMAGE", help_heading = "With a registration", requires = "fixed")]
     moving: Option<PathBuf>,
     /// Remove the shading of all images (N4, as `bias` does by default) before they are registered
     #[arg(long, help_heading = "Labels", conflicts_with = "apply")]
     bias: bool,
-    /// Whose brain is extracted and registered in place of the whole head. Of several atlases, all are moving images; auto: those
-    /// of all heads, if the image or an atlas shows a brain alone
+    /// Images whose brain is extracted and registered in place of the whole head. All of several atlases are moving
+    /// images; auto: all images of heads, if the image or an atlas shows a brain alone
     #[arg(
         long,
         value_enum,
@@ -93,19 +93,19 @@ pub struct Args {
     brain: BrainChoice,
     #[command(flatten)]
     report: ReportArgs,
-    /// Print what would be done and the memory it would take, then stop
+    /// Print the plan and the memory needed, and stop
     #[arg(long, help_heading = "With a registration", requires = "moving", conflicts_with = "atlas")]
     dry_run: bool,
 
-    /// An atlas: its image and its label map. May be repeated. Or a table .csv with a header line and the columns image,
-    /// labels and, if wanted, subject and mask; paths are relative to the table
+    /// An atlas: its image and its label map; may be repeated. Or a table (.csv) with a header line and the columns
+    /// image, labels and, if wanted, subject and mask; paths are relative to the table
     #[arg(short, long, value_name = "IMAGE=LABELS", help_heading = "With several atlases")]
     pub atlas: Vec<AtlasSource>,
-    /// Score the atlases: label each of them by the others and compare the best of these alone, majority vote and joint
-    /// fusion. Takes no --fixed
+    /// Score the atlases: label the image of each atlas by the other atlases, and compare the best single atlas,
+    /// majority vote and joint fusion. Not with --fixed
     #[arg(long, help_heading = "With several atlases", requires = "atlas", conflicts_with_all = ["fixed", "target"])]
     leave_one_out: bool,
-    /// Leave out atlases that cannot be used, and exit with 3 at the end [default: stop at the first]
+    /// Leave out atlases that cannot be used, and exit with code 3 at the end [default: stop at the first such atlas]
     #[arg(long, help_heading = "With several atlases", requires = "atlas", conflicts_with = "labels")]
     pub keep_going: bool,
     /// Also write the transforms of each atlas, PREFIXNAME_0GenericAffine.mat and PREFIXNAME_1Warp, and its image and labels on
@@ -145,18 +145,19 @@ pub enum Task {
 }
 
 impl Args {
-    /// Number of GPUs that can be used, counted from the first; `None` if this is not known before the driver starts.
+    /// Number of GPUs that this command can use, counted from the first GPU; `None` if this is not known before the
+    /// CUDA driver starts.
     pub fn first_gpus(&self) -> Option<usize> {
         self.registration.device.first_gpus(self.atlas.is_empty())
     }
 
-    /// The task made from the options. Options without effect are refused.
+    /// Makes the task from the options. An option without effect is an error.
     pub fn task(&self) -> Result<Task, UsageError> {
         if self.leave_one_out {
             return Ok(Task::Atlases(Box::new(self.options(self.fusion.joint())?), None));
         }
         if !self.atlas.is_empty() {
-            let why = "to have an image to label, or --leave-one-out";
+            let why = "as the image to label, unless --leave-one-out is given";
             let image = self.fixed.clone().ok_or(UsageError::Missing { option: "--fixed", why })?;
             let target = TargetFiles {
                 image,
@@ -166,7 +167,7 @@ impl Args {
             };
             return Ok(Task::Atlases(Box::new(self.options(self.fusion.resolve()?)?), Some(target)));
         }
-        let missing = UsageError::Missing { option: "--labels", why: "to have labels to carry" };
+        let missing = UsageError::Missing { option: "--labels", why: "as the labels to transfer" };
         let labels = self.labels.clone().ok_or(missing)?;
         match (&self.fixed, &self.moving) {
             (Some(fixed), Some(moving)) => {
@@ -176,12 +177,12 @@ impl Args {
         }
     }
 
-    /// The path of the page, if one is wanted.
+    /// The path of the HTML page, if a page is wanted.
     pub fn page(&self) -> Option<PathBuf> {
         self.report.path(|| PairFiles::usual_report(&self.output))
     }
 
-    /// The registration of the image that the labels belong to.
+    /// Makes the job that registers the moving image, to which the labels belong, and resamples its labels.
     fn job(&self, labels: PathBuf, fixed: PathBuf, moving: PathBuf) -> Result<Job, UsageError> {
         let written = WritingArgs::default();
         let recipe = Recipe { images: Some(written.images()), inverse_warp: true, ..self.recipe()? };
@@ -211,9 +212,9 @@ impl Args {
         Ok(Job { files, recipe, device, dry_run: self.dry_run, profile: false })
     }
 
-    /// The label map and the transforms to apply to it.
+    /// Makes the task of resampling the label map through existing transforms.
     fn carrying(&self, labels: PathBuf) -> Result<Carrying, UsageError> {
-        let missing = UsageError::Missing { option: "--reference or --target", why: "to know the grid to write on" };
+        let missing = UsageError::Missing { option: "--reference or --target", why: "for the grid of the output" };
         Ok(Carrying {
             labels,
             transforms: self.apply.clone(),
@@ -228,14 +229,14 @@ impl Args {
         })
     }
 
-    /// The options of registration and fusion of atlases.
+    /// The options for registering the atlases and fusing their labels.
     fn options(&self, fusion: Fusion) -> Result<LabelOptions, UsageError> {
         let (recipe, start) = (self.recipe()?, self.registration.start());
         let (bias, brain) = (self.bias, self.brain);
         Ok(LabelOptions { recipe, start, bias, brain, interpolation: self.interpolation, fusion })
     }
 
-    /// The recipe of the registration.
+    /// The settings of the registrations.
     fn recipe(&self) -> Result<Recipe, UsageError> {
         let recipe = self.registration.recipe()?;
         self.registration.check_metrics(&recipe)?;

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 
 use crate::values;
 
-/// How the labels of several atlases become one.
+/// Options for fusing the labels of several atlases into one label map.
 // clap's `requires` is not enough here: clap does not enforce it if a given option conflicts with the required one.
 #[derive(Debug, Clone, clap::Args)]
 pub struct FusionArgs {
@@ -30,10 +30,10 @@ pub struct FusionArgs {
     patch_radius: Option<u8>,
     #[arg(long, value_parser = clap::value_parser!(u8).range(0..=JointOptions::MOST_SEARCH_RADIUS as i64),
         value_name = "VOXELS", help_heading = "Fusion", requires = "atlas", conflicts_with = "labels", help = format!("Joint: largest shift \
-        of an atlas's patch from its own place, along each axis [default: {}]", JointOptions::default().search_radius))]
+        of an atlas's patch from the position of the target's patch, along each axis [default: {}]", JointOptions::default().search_radius))]
     search_radius: Option<u8>,
     #[arg(long, value_parser = values::positive, allow_negative_numbers = true, value_name = "A",
-        help_heading = "Fusion", requires = "atlas", conflicts_with = "labels", help = format!("Joint: added to the expected \
+        help_heading = "Fusion", requires = "atlas", conflicts_with = "labels", help = format!("Joint: number that is added to the expected \
         error of each atlas; larger values make the weights more equal [default: {}]", JointOptions::default().alpha))]
     alpha: Option<f64>,
     #[arg(long, value_parser = values::positive, allow_negative_numbers = true, value_name = "B",
@@ -45,7 +45,8 @@ pub struct FusionArgs {
 /// The methods of label fusion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Kind {
-    /// Weights by how similar each atlas is to the target nearby, and to the other atlases (Wang 2013)
+    /// Weighted votes: an atlas has more weight where it is similar to the target, and less if it makes the same
+    /// errors as other atlases (Wang 2013)
     Joint,
     /// Each atlas has one vote
     Majority,

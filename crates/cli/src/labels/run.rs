@@ -38,7 +38,7 @@ fn run_carry(carrying: &Carrying, console: &mut Console) -> Result<(), CliError>
     carried.overlap.map_or(Ok(()), |overlap| output::print(&overlap::show(&overlap)))
 }
 
-/// Labels a target by several atlases, or scores the atlases.
+/// Labels a target image by several atlases. Without a target, scores the atlases.
 fn run_atlases(
     args: &Args,
     options: &LabelOptions,
@@ -78,12 +78,12 @@ fn note_written(paths: &[PathBuf], console: &mut Console) {
     paths.iter().for_each(|path| console.note(format_args!("wrote {}", path.display())));
 }
 
-/// Fails if some atlases were left out.
+/// Returns an error if some atlases were left out.
 fn check_used(used: usize, of: usize) -> Result<(), CliError> {
     if used < of { Err(CliError::AtlasesLeftOut { failed: of - used, of }) } else { Ok(()) }
 }
 
-/// Shows the progress as lines.
+/// Prints the progress of labelling, a line for each event.
 struct Lines<'a>(Mutex<&'a mut Console>);
 
 impl<'a> Lines<'a> {
@@ -98,7 +98,9 @@ impl LabelsProgress for Lines<'_> {
     }
 
     fn is_target(&self, atlas: &str) {
-        self.console().warn(format_args!("atlas {atlas} is the image to label; its labels will be its own"));
+        self.console().warn(format_args!(
+            "atlas {atlas} is the image to label, so the result will be the labels of this atlas"
+        ));
     }
 
     fn left_out(&self, error: &StudyError) {
@@ -112,7 +114,7 @@ impl LabelsProgress for Lines<'_> {
     }
 
     fn target_left_out(&self, target: &str) {
-        self.console().warn(format_args!("{target}: no atlas could be brought to it; left out"));
+        self.console().warn(format_args!("{target}: no atlas could be registered to it; left out"));
     }
 
     fn doubt(&self, target: &str, atlas: &str, doubt: &Warning) {
@@ -127,7 +129,7 @@ impl LabelsProgress for Lines<'_> {
     }
 
     fn fused(&self, atlases: usize, undecided: usize, seconds: f64) {
-        let line = format!("{atlases} atlases fused, {undecided} voxels in dispute, {seconds:.2} s");
+        let line = format!("{atlases} atlases fused, {undecided} voxels with differing labels, {seconds:.2} s");
         self.console().note(line);
     }
 

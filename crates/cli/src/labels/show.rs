@@ -4,7 +4,7 @@ use antsreg_study::labels::{SummaryRow, TargetScores, summary};
 
 use crate::table;
 
-/// Formats the scores as a table: a row for each target, and a row for the mean over targets.
+/// Formats the scores of atlases as a table: a row for each target image, and a row for the mean over the targets.
 pub fn scores(targets: &[TargetScores]) -> String {
     let mut rows =
         vec![["Mean Jaccard", "Best atlas", "Best single", "Majority", "Joint"].map(String::from).to_vec()];

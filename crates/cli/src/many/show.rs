@@ -11,11 +11,11 @@ use antsreg_study::pair::{FixedInputs, Record, Seconds};
 use super::Study;
 use crate::pair;
 
-/// Plan of a study: the settings and devices that would be used.
+/// Plan of a study, as printed by `--dry-run`: settings and devices.
 pub struct Plan<'a> {
     /// The study as given on the command line.
     pub study: &'a Study,
-    /// Inputs of the fixed side: images, mask and labels.
+    /// Inputs that all registrations share: fixed images, mask and labels.
     pub fixed: &'a FixedInputs,
     /// Options of the registrations.
     pub options: &'a Options,
@@ -27,7 +27,7 @@ pub struct Plan<'a> {
 pub fn plan(plan: &Plan, threads: StageThreads, rows: &[Row]) -> String {
     let Plan { study, fixed, options, devices } = plan;
     let (mut text, grid) = (String::new(), fixed.side.grid());
-    // Writing to a String cannot fail.
+    // Writing to a `String` cannot fail.
     let _ = writeln!(text, "Fixed    {}: {}", study.shared.fixed.display(), geometry::describe(grid));
     let weights = study.recipe.syn.channels.iter().skip(1);
     for ((further, files), channel) in fixed.side.channels.iter().zip(&study.shared.channels).zip(weights) {
@@ -38,7 +38,7 @@ pub fn plan(plan: &Plan, threads: StageThreads, rows: &[Row]) -> String {
     for device in *devices {
         let _ = writeln!(text, "Worker   {device}");
     }
-    // The estimate assumes subjects on the grid of the fixed image.
+    // The memory is estimated for subjects on the grid of the fixed image.
     let channels = fixed.side.channel_grids();
     let subject = (1 + channels.len()) * subject_bytes(grid.len(), fixed.labels.is_some());
     let most = threads.most_jobs(devices.len());
@@ -58,8 +58,8 @@ pub fn plan(plan: &Plan, threads: StageThreads, rows: &[Row]) -> String {
     text
 }
 
-/// Main memory for each further subject in the pipeline, bytes: its image, both warps, three warped images, and
-/// labels.
+/// Main memory for each further subject that is processed at the same time, bytes: its image, both warps, three
+/// warped images, and labels.
 fn subject_bytes(voxels: usize, labels: bool) -> usize {
     const SCALAR: usize = 4;
     voxels * SCALAR * (1 + 2 * 3 + 3 + 2 * usize::from(labels))
@@ -102,7 +102,7 @@ pub fn done(record: &Record) -> String {
     text
 }
 
-/// Describes the outcome of all subjects.
+/// Summarises the outcome of all subjects as text: their number, speed, and mean times.
 pub fn outcome(rows: &[Row], wall: f64, busy: f64) -> String {
     let count = |wanted: fn(&Status) -> bool| rows.iter().filter(|row| wanted(&row.status)).count();
     let done = count(|status| *status == Status::Done);
@@ -111,14 +111,14 @@ pub fn outcome(rows: &[Row], wall: f64, busy: f64) -> String {
     if done > 0 {
         let rate = done as f64 / wall;
         text.push_str(&format!(
-            "Seconds   {wall:.2}: {rate:.2} subjects a second, workers computing {:.0} % of it\n",
+            "Seconds   {wall:.2}: {rate:.2} subjects a second, workers computing for {:.0} % of this time\n",
             100.0 * busy
         ));
         let records: Vec<&Record> =
             rows.iter().filter(|row| row.status == Status::Done).filter_map(|row| row.record.as_ref()).collect();
         let mean = |(name, part): &(&str, Part)| {
             let values: Vec<f64> = records.iter().filter_map(|record| part(&record.seconds)).collect();
-            // A stage that was not run has no time.
+            // The mean is over the subjects for which this stage was run.
             (!values.is_empty()).then(|| format!("{name} {:.2}", values.iter().sum::<f64>() / values.len() as f64))
         };
         let means: Vec<String> = PARTS.iter().filter_map(mean).collect();

@@ -9,59 +9,62 @@ use antsreg_study::normalise::{self, Output, Request, Shard, Space};
 use crate::options::RegistrationArgs;
 use crate::values;
 
-/// Bring raw scans of heads to a template.
+/// Normalise raw scans of heads to a template.
 ///
-/// Of each scan the shading is removed (N4), the brain is found, and the brain is registered to the template's. A scan without a
-/// skull is recognised and registered as it is. What is written are derivatives as BIDS names them, with a page for each scan to judge its result by, and one for all.
+/// The shading of each scan is removed (N4), its brain is extracted, and the brain is registered to the brain of the
+/// template. A scan without a skull is recognised and registered as it is. The outputs are derivatives with names as
+/// in BIDS. An HTML page for each scan and a page for all scans help to judge the results.
 ///
-/// A scan that fails is named with its reason and the others are done; the exit code is then 3.
+/// A scan that fails is named with its reason, and the others are completed; the exit code is then 3.
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_long_help = AFTER, group = clap::ArgGroup::new("place").args(["output", "prefix"]).required(true))]
 pub struct Args {
-    /// Scans, T1-weighted as a rule: BIDS folders; images (NIfTI), further ones of the same head joined by commas; or tables
-    /// (.csv) with the columns image and, if wanted, subject and mask (of its brain)
+    /// Scans, usually T1-weighted: BIDS folders; images (NIfTI), further images of the same head joined by commas; or
+    /// tables (.csv) with the columns image and, if wanted, subject and mask (of the brain)
     #[arg(value_name = "SCAN", required = true, help_heading = "Input")]
     pub scans: Vec<PathBuf>,
-    /// Further images of each head, brought along rigidly: suffixes in BIDS folders, columns of tables [default: T2w,FLAIR of
-    /// BIDS folders where they are there]
+    /// Further images of each head, which are registered rigidly to the scan: suffixes in BIDS folders, columns of
+    /// tables [default: T2w,FLAIR of BIDS folders, if they exist]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', help_heading = "Input")]
     also: Vec<String>,
-    /// Do not remove the shading: it is removed already
+    /// Do not remove the shading, for scans that have none
     #[arg(long, help_heading = "Input")]
     no_bias: bool,
-    /// Template: a brain, or a head, whose brain is extracted unless --template-mask says where it is [default: the head of MNI152NLin2009cAsym at 2 mm, built in]
+    /// Template: an image of a brain or of a head. The brain of a head is extracted unless --template-mask is given
+    /// [default: the head of MNI152NLin2009cAsym at 2 mm, built in]
     #[arg(short = 'f', long, value_name = "IMAGE", help_heading = "Template")]
     template: Option<PathBuf>,
-    /// The brain of the template: voxels above 0.5, on its grid
+    /// Mask of the template's brain, on the template's grid: voxels above 0.5
     #[arg(long, value_name = "IMAGE", requires = "template", help_heading = "Template")]
     template_mask: Option<PathBuf>,
-    /// What the template's space is called in names of files [default: MNI152NLin2009cAsym, or the template's name]
+    /// Name of the template's space in file names [default: MNI152NLin2009cAsym, or the name of the template's file]
     #[arg(long, value_name = "NAME", requires = "template", value_parser = values::label, help_heading = "Template")]
     space: Option<String>,
 
-    /// Folder for a dataset of derivatives, made if it does not exist
+    /// Folder for a dataset of BIDS derivatives, made if it does not exist
     #[arg(short, long, value_name = "FOLDER", help_heading = "Output")]
     output: Option<PathBuf>,
-    /// Start of all output names, folder included, of one scan, instead of a dataset
+    /// Start of all output names, folder included: for a single scan, in place of a dataset
     #[arg(long, value_name = "PREFIX", value_parser = values::prefix, help_heading = "Output")]
     prefix: Option<String>,
-    /// Leave out scans whose files are all there, made of the same files by the same parameters
+    /// Skip scans whose files exist already, made from the same inputs with the same parameters
     #[arg(long, help_heading = "Output")]
     pub resume: bool,
-    /// Do the Kth of N shares of the scans, for engines; the table and the page of all are left to a last call with --resume
+    /// Process only the Kth of N parts of the scans, for workflow engines; a last call with --resume then writes the
+    /// table and the page of all scans
     #[arg(long, value_name = "K/N", conflicts_with = "prefix", help_heading = "Output")]
     pub shard: Option<Shard>,
-    /// Do not write the pages to judge the results by
+    /// Do not write the HTML pages about the results
     #[arg(long, help_heading = "Output")]
     no_report: bool,
-    /// How images are read between voxels
+    /// Interpolation of the images
     #[arg(short = 'n', long, value_enum, default_value_t, value_name = "HOW", help_heading = "Output")]
     interpolation: Interpolation,
-    /// Print what would be done and the memory it would take, then stop
+    /// Print the plan and the memory needed, and stop
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
 
-    /// Scans at a time on each device [default: 4 on a GPU, 1 on the processor]
+    /// Number of scans at a time on each device [default: 4 on a GPU, 1 on the processor]
     #[arg(long, value_name = "N", value_parser = values::workers, help_heading = "Registration")]
     pub workers: Option<usize>,
     #[command(flatten)]
@@ -92,12 +95,13 @@ Examples:
   antsreg-gpu normalise study/ -o out --resume";
 
 impl Args {
-    /// Number of GPUs that can be used, counted from the first; `None` if this is not known before the driver starts.
+    /// Number of GPUs that this command can use, counted from the first GPU; `None` if this is not known before the
+    /// CUDA driver starts.
     pub fn first_gpus(&self) -> Option<usize> {
         self.registration.device.first_gpus(false)
     }
 
-    /// Returns the request of the command line. Options without effect are errors.
+    /// Makes the request from the options. An option without effect is an error.
     pub fn request(&self) -> Result<Request, CliError> {
         let scans = normalise::list(&self.scans, &self.also)?;
         if !self.also.is_empty() && self.scans.iter().all(|source| antsreg_study::subjects::is_image(source)) {
@@ -123,7 +127,7 @@ impl Args {
         })
     }
 
-    /// Whether pages are written.
+    /// Whether HTML pages are written.
     pub fn report(&self) -> bool {
         !self.no_report
     }

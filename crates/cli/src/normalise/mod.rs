@@ -1,4 +1,4 @@
-//! The verb `normalise`: brings raw scans of heads to a template.
+//! The verb `normalise`: normalises raw scans of heads to a template.
 
 mod args;
 

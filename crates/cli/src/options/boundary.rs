@@ -8,12 +8,12 @@ use clap::builder::PossibleValue;
 use super::{Shown, given};
 use crate::values::name;
 
-/// The value of `--cost`.
+/// Value of the option `--cost`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TypedCost {
-    /// A cost of the search.
+    /// A cost for the search over orientations, which compares intensities.
     Search(Cost),
-    /// Boundary-based registration, after a search by [`TypedCost::of_search`].
+    /// Boundary-based registration. It starts from the result of a search with the cost [`TypedCost::of_search`].
     Boundary,
 }
 
@@ -33,8 +33,9 @@ impl ValueEnum for TypedCost {
         match self {
             TypedCost::Search(cost) => cost.to_possible_value(),
             TypedCost::Boundary => Some(PossibleValue::new("bbr").help(
-                "Contrast across the border of the fixed white matter (--white-matter): an EPI to a T1 image, --transform rigid. \
-                 Improves what nmi finds, or the start with --no-search; refused where the cost does not fall",
+                "Boundary-based registration, for instance of an EPI to a T1 image with --transform rigid: contrast across the border of \
+                 the fixed white matter (--white-matter). Improves the result of nmi, or the start with --no-search; not \
+                 accepted if the cost does not fall",
             )),
         }
     }
@@ -50,25 +51,25 @@ impl TypedCost {
     }
 }
 
-/// How the contrast across the border counts.
+/// Parameters of boundary-based registration, `--cost bbr`.
 #[derive(Debug, Clone, clap::Args)]
 pub struct BoundaryArgs {
     /// Which side of the border is brighter [default: signed]
     #[arg(long, value_enum, value_name = "KIND", help_heading = "Affine stage")]
     bbr_type: Option<BoundaryKind>,
-    /// Slope of the cost for each % of contrast; negative where grey matter is brighter than white [default: -0.05]
+    /// Slope of the cost per % of contrast; negative where grey matter is brighter than white matter [default: -0.05]
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, help_heading = "Affine stage")]
     bbr_slope: Option<f64>,
-    /// Contrast that counts as none, % [default: 0]
+    /// Contrast at which a point of the border does not change the cost, % [default: 0]
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true, help_heading = "Affine stage")]
     bbr_offset: Option<f64>,
-    /// Distance of the samples from the border, mm [default: 2]
+    /// Distance from the border to the sampled positions, mm [default: 2]
     #[arg(long, value_name = "MM", help_heading = "Affine stage")]
     bbr_distance: Option<f64>,
 }
 
 impl BoundaryArgs {
-    /// Names of the options that were given on the command line.
+    /// Names of those options of boundary-based registration that were given on the command line.
     pub fn given(&self) -> impl Iterator<Item = &'static str> {
         [
             given("--bbr-type", self.bbr_type.is_some()),
@@ -80,8 +81,8 @@ impl BoundaryArgs {
         .flatten()
     }
 
-    /// The parameters of boundary-based registration if `--cost bbr` is given. Without it, these options have no
-    /// effect and are refused.
+    /// The parameters of boundary-based registration; `None` without `--cost bbr`. Then the options of this group
+    /// have no effect, and giving one is an error.
     pub fn of(&self, cost: Option<TypedCost>, no_search: bool) -> Result<Option<Boundary>, UsageError> {
         if cost != Some(TypedCost::Boundary) {
             let with = cost.map_or_else(|| "another cost than bbr".into(), |cost| format!("--cost {}", name(&cost)));
@@ -98,7 +99,7 @@ impl BoundaryArgs {
     }
 }
 
-/// Formats the parameters as command-line options.
+/// Formats the parameters of boundary-based registration as command-line options.
 pub fn shown(boundary: &Boundary) -> [Shown; 5] {
     [
         ("--cost", name(&TypedCost::Boundary)),

@@ -1,10 +1,10 @@
-//! Help texts with default values that are read from the presets, so that the texts are always true.
+//! Help texts with default values that are read from the presets, so that texts and presets cannot differ.
 
 use antsreg_register::Preset;
 
 use crate::values::name;
 
-/// Returns `text` followed by the default value, and by the values of other presets where they differ.
+/// Returns the help `text` with the default value behind it, and the values of presets that differ from the default.
 pub fn help(text: &str, value: impl Fn(Preset) -> String) -> String {
     let usual = value(Preset::Default);
     let others: Vec<String> = Preset::ALL

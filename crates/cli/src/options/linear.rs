@@ -10,34 +10,34 @@ use super::help::help;
 use super::{Shown, given};
 use crate::values::{self, Shares, ValueError, name};
 
-/// The affine stage as typed.
+/// Options of the affine stage as given on the command line.
 #[derive(Debug, Clone, clap::Args)]
 pub struct LinearArgs {
-    /// Degrees of freedom of the affine stage: 3 translation, 6 rigid, 7 and one scale, 9 and a scale per axis, 12 affine; of
-    /// slices 2, 3, 4, 5 and 6 [default: affine, or as the model says]
+    /// Degrees of freedom of the affine stage: 3 translation, 6 rigid, 7 rigid and one scale, 9 rigid and a scale per
+    /// axis, 12 affine; for slices 2, 3, 4, 5 and 6 [default: affine, or as the transform model says]
     #[arg(long, value_parser = dof, value_name = "N", help_heading = "Affine stage")]
     dof: Option<u8>,
     #[arg(long, allow_negative_numbers = true, value_parser = values::angles, value_name = "ANGLES", help_heading = "Affine stage",
-        help = help("Rotations searched, ± degrees about x,y,z, or one angle for all", angles))]
+        help = help("Range of the searched rotations: ± degrees about x,y,z, or one angle for all axes", angles))]
     search_degrees: Option<[f64; 3]>,
     #[arg(long, allow_negative_numbers = true, value_parser = values::step_degrees, value_name = "DEGREES", help_heading = "Affine stage",
-        help = help("Step of the angles from which shift and scale are optimised",
+        help = help("Coarse step of the searched angles: translation and scale are optimised at each angle",
             |p| search(p).coarse_step_degrees.to_string()))]
     coarse_step_degrees: Option<f64>,
     #[arg(long, allow_negative_numbers = true, value_parser = values::step_degrees, value_name = "DEGREES", help_heading = "Affine stage",
-        help = help("Step of the angles at which the cost is looked at", |p| search(p).fine_step_degrees.to_string()))]
+        help = help("Fine step of the searched angles: the cost alone is evaluated at each angle", |p| search(p).fine_step_degrees.to_string()))]
     fine_step_degrees: Option<f64>,
     /// Do not try the four orientations that align the principal axes of both images
     #[arg(long, help_heading = "Affine stage")]
     no_principal_axes: bool,
-    /// Refine the start only; no search over orientations
+    /// Only optimise the initial transform; no search over orientations
     #[arg(long, help_heading = "Affine stage", conflicts_with_all = ["search_degrees", "coarse_step_degrees", "fine_step_degrees", "no_principal_axes"])]
     no_search: bool,
     #[arg(long, alias = "optimizer", value_enum, value_name = "HOW", help_heading = "Affine stage",
-        help = help("How each start is brought to the bottom of its valley", |p| name(&p.linear().optimiser)))]
+        help = help("Optimiser that minimises the cost from each start", |p| name(&p.linear().optimiser)))]
     optimiser: Option<Optimiser>,
     #[arg(long, value_enum, value_name = "COST", help_heading = "Affine stage",
-        help = help("What the affine stage minimises", |p| name(&p.linear().cost)))]
+        help = help("Cost that the affine stage minimises", |p| name(&p.linear().cost)))]
     cost: Option<TypedCost>,
     #[arg(long, value_enum, value_name = "HOW", help_heading = "Affine stage",
         help = help("How the joint histogram of mi and nmi is filled", |p| name(&p.linear().histogram)))]
@@ -49,13 +49,13 @@ pub struct LinearArgs {
         help = help("Finest level of the affine stage, mm: 8, 4, 2 or 1", |p| p.linear().finest_mm.to_string()))]
     finest_mm: Option<f64>,
     #[arg(long, value_parser = values::shares, value_name = "LOW,HIGH", help_heading = "Affine stage",
-        help = help("Intensities are clamped to the values below which these shares of the voxels lie",
+        help = help("Intensities are clipped to the two values below which these shares of the voxels lie",
             |p| p.linear().robust_shares.map(|share| share.to_string()).join(",")))]
     robust_range: Option<Shares>,
 }
 
 impl LinearArgs {
-    /// Names of the options that were given on the command line.
+    /// Names of those options of the affine stage that were given on the command line.
     pub fn given(&self) -> impl Iterator<Item = &'static str> {
         [
             given("--dof", self.dof.is_some()),
@@ -75,12 +75,12 @@ impl LinearArgs {
         .flatten()
     }
 
-    /// Returns "--dof" if this option was given, for error messages.
+    /// Returns the name "--dof" if this option was given.
     pub fn given_dof(&self) -> Option<&'static str> {
         given("--dof", self.dof.is_some())
     }
 
-    /// Writes the given options into a recipe. Options that the cost does not use are errors.
+    /// Writes the options of the affine stage into a recipe. An option that the chosen cost does not use is an error.
     pub fn apply(&self, boundary: &BoundaryArgs, recipe: &mut Recipe) -> Result<(), UsageError> {
         let boundary = boundary.of(self.cost, self.no_search)?;
         let cost = self.cost.map_or(recipe.linear.cost, TypedCost::of_search);
@@ -124,7 +124,8 @@ impl LinearArgs {
     }
 }
 
-/// Formats the parameters of a stage as command-line options; for slices the names of the degrees of freedom differ.
+/// Formats the parameters of an affine stage as command-line options. For slices, degrees of freedom have other
+/// numbers.
 pub fn shown(options: &linear::Options, slices: bool) -> Vec<Shown> {
     let mut parameters = vec![("--dof", options.dof.number(slices).to_string())];
     match options.search {
@@ -155,7 +156,7 @@ pub fn shown(options: &linear::Options, slices: bool) -> Vec<Shown> {
     parameters
 }
 
-/// Describes a cost in words.
+/// Name of a cost in words.
 pub fn cost_in_words(cost: Cost) -> &'static str {
     match cost {
         Cost::CorrelationRatio => "correlation ratio",
@@ -186,7 +187,7 @@ fn finest(text: &str) -> Result<f64, ValueError> {
 fn bins_help() -> String {
     let [ratio, joint] = [Cost::CorrelationRatio, Cost::MutualInformation].map(Cost::default_bins);
     format!(
-        "Bins over the intensities at 1 mm. A level of s mm uses N/s for cr, N/√s on either side for mi and nmi \
+        "Number of intensity bins at 1 mm. A level of s mm uses N/s bins for cr, and N/√s for each image for mi and nmi \
          [default: {ratio} for cr, {joint} for mi and nmi]"
     )
 }

@@ -1,4 +1,4 @@
-//! Options that several verbs share. Each is declared, checked, resolved and shown in one place.
+//! Options that several verbs share. A module declares, checks and shows a group of options, for all verbs.
 
 mod boundary;
 mod help;

@@ -15,32 +15,32 @@ use super::linear::LinearArgs;
 use super::syn::SynArgs;
 use crate::values::name;
 
-/// A registration as typed.
+/// Options of a registration as given on the command line.
 #[derive(Debug, Clone, clap::Args)]
 pub struct RegistrationArgs {
     #[arg(short, long, value_enum, value_name = "MODEL", help_heading = "Registration",
         help = help("Transform model", |p| name(&p.model())))]
     transform: Option<Model>,
-    /// Defaults of all options below
+    /// Set of default values for all options below
     #[arg(long, value_enum, default_value_t, help_heading = "Registration")]
     preset: Preset,
     #[arg(
         long,
         value_name = "START",
         help_heading = "Registration",
-        help = "Where to start: centre-of-mass, headers, or an \
+        help = "Initial transform: centre-of-mass, headers, or an \
         ITK affine, fixed to moving: FILE, or [FILE,1] for its inverse [default: centre-of-mass; headers for syn-only]"
     )]
     initial_transform: Option<Start>,
-    /// Device that computes: cpu, cuda (the first NVIDIA GPU), cuda:N, or auto: cuda where it can be used, else cpu. Of
-    /// many registrations some on each: cuda:0,1 or cuda:all, which auto then takes
+    /// Device that computes: cpu, cuda (the first NVIDIA GPU), cuda:N, or auto: cuda where it can be used, else cpu.
+    /// Many registrations can share several devices: cuda:0,1 or cuda:all; auto then means cuda:all
     #[arg(long, default_value = "auto", value_name = "DEVICE", help_heading = "Registration")]
     pub device: Devices,
 
     #[command(flatten)]
     linear: LinearArgs,
-    // These options are not part of the affine stage's options: clap's group of those would then be empty, and could
-    // not conflict with any option.
+    // These options are not part of `LinearArgs`. If they were, clap's argument group `LinearArgs` would be empty,
+    // and no option could conflict with the group.
     #[command(flatten)]
     boundary: BoundaryArgs,
     #[command(flatten)]
@@ -69,14 +69,14 @@ impl RegistrationArgs {
         }
     }
 
-    /// The recipe made from the options. Options without effect are refused. If the start is in a file that is not
+    /// Makes the recipe from the options. An option without effect is an error. If the start is in a file that is not
     /// read yet, the recipe starts from the centres of mass.
     pub fn recipe(&self) -> Result<Recipe, UsageError> {
         let model = self.model();
         let useless = match model {
             Model::SynOnly => self.linear.given().chain(self.boundary.given()).next(),
             Model::Syn => None,
-            // These models fix the degrees of freedom already.
+            // Models without a SyN stage, such as rigid and affine, fix the degrees of freedom already.
             _ => self.syn.given().chain(self.linear.given_dof()).next(),
         };
         if let Some(option) = useless {
@@ -88,13 +88,13 @@ impl RegistrationArgs {
         Ok(recipe)
     }
 
-    /// Refuses parameters of a metric that no channel of the recipe has.
+    /// Returns an error if an option is given for a metric that no channel of the recipe has.
     pub fn check_metrics(&self, recipe: &Recipe) -> Result<(), UsageError> {
         self.syn.check_metrics(&recipe.syn)
     }
 }
 
-/// The value of `--initial-transform`.
+/// Value of the option `--initial-transform`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Start(StartFile);
 

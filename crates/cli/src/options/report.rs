@@ -1,21 +1,22 @@
-//! The option `--report`: an HTML page about the result of one registration.
+//! The option `--report`, which asks for an HTML page about the result of a command.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use crate::values::ValueError;
 
-/// The page of one result.
+/// The option `--report`.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct ReportArgs {
-    /// Also write a page to judge the result by, one HTML file that needs no network [FILE by default: the start of the output
-    /// names with report.html behind it]
+    /// Also write an HTML page about the result; it needs no network [default of FILE: the start of the output names,
+    /// followed by report.html]
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, help_heading = "Output")]
     report: Option<Option<PageName>>,
 }
 
 impl ReportArgs {
-    /// Returns the path of the page, `None` if no page is wanted; `usual` gives the path if the option has no value.
+    /// Returns the path of the page; `None` if no page is wanted. If the option has no value, the path is that of
+    /// `usual`.
     pub fn path(&self, usual: impl FnOnce() -> PathBuf) -> Option<PathBuf> {
         let given = self.report.as_ref()?;
         Some(given.as_ref().map_or_else(usual, |PageName(path)| path.clone()))

@@ -10,7 +10,7 @@ use super::help::help;
 use super::{Shown, given, per_level};
 use crate::values::{self, PerLevel, Winsorise, name};
 
-/// The SyN stage as typed.
+/// Options of the SyN stage as given on the command line.
 #[derive(Debug, Clone, clap::Args)]
 pub struct SynArgs {
     #[arg(long, allow_negative_numbers = true, value_parser = values::factors, value_name = "AxB…", help_heading = "SyN stage",
@@ -21,10 +21,10 @@ pub struct SynArgs {
             |p| levels(p, |l| l.sigma_voxels)))]
     smoothing_sigmas: Option<PerLevel<f64>>,
     #[arg(long, allow_negative_numbers = true, value_parser = values::counts, value_name = "AxB…", help_heading = "SyN stage",
-        help = help("Most iterations on each level", |p| levels(p, |l| l.iterations)))]
+        help = help("Largest number of iterations on each level", |p| levels(p, |l| l.iterations)))]
     iterations: Option<PerLevel<usize>>,
     #[arg(long, value_parser = values::step_voxels, allow_negative_numbers = true, value_name = "VOXELS", help_heading = "SyN stage",
-        help = help("Length of one step: the largest displacement it adds, voxels of the level",
+        help = help("Length of a step: the largest displacement that an iteration adds, voxels of the level",
             |p| p.syn().gradient_step.to_string()))]
     gradient_step: Option<f64>,
     #[arg(long, value_parser = values::variance, allow_negative_numbers = true, value_name = "VOXELS²", help_heading = "SyN stage",
@@ -35,10 +35,10 @@ pub struct SynArgs {
             |p| p.syn().total_variance.to_string()))]
     total_variance: Option<f64>,
     #[arg(long, value_enum, ignore_case = true, value_name = "METRIC", help_heading = "SyN stage",
-        help = help("What SyN maximises", |p| name(&first_metric(&p.syn()))))]
+        help = help("Similarity metric that SyN maximises", |p| name(&first_metric(&p.syn()))))]
     metric: Option<Metric>,
     #[arg(long, value_parser = clap::value_parser!(u16).range(8..=256), value_name = "N", help_heading = "SyN stage",
-        help = help("Bins of each image's intensities for mutual information, two at either end beyond its range",
+        help = help("Number of intensity bins of each image for mutual information; two at each end lie beyond the range of the intensities",
             |p| p.syn().bins.to_string()))]
     metric_bins: Option<u16>,
     #[arg(long, value_parser = clap::value_parser!(u8).range(1..=16), value_name = "VOXELS", help_heading = "SyN stage",
@@ -48,44 +48,44 @@ pub struct SynArgs {
         help = help("Derivative of the correlation that drives the update", |p| name(&p.syn().derivative)))]
     cc_derivative: Option<CcDerivative>,
     #[arg(long, value_parser = clap::value_parser!(u16).range(2..), value_name = "N", help_heading = "SyN stage",
-        help = help("A level ends when its energy has stopped falling over this many iterations …",
+        help = help("A level ends when the slope of its energy over this number of iterations is below the threshold",
             |p| p.syn().convergence.window.to_string()))]
     convergence_window: Option<u16>,
     #[arg(long, value_parser = values::slope, allow_negative_numbers = true, value_name = "SLOPE", help_heading = "SyN stage",
-        help = help("… that is, when its slope over them is below this", |p| p.syn().convergence.threshold.to_string()))]
+        help = help("Slope of the energy below which a level ends", |p| p.syn().convergence.threshold.to_string()))]
     convergence_threshold: Option<f64>,
     #[arg(long, allow_negative_numbers = true, value_parser = values::intervals, value_name = "AxB…", help_heading = "SyN stage",
-        help = help("Iterations from one re-inversion of the fields to the next, on each level or on all; fewer \
-        re-inversions let them move more freely and fold sooner", |p| levels(p, |l| l.reinvert_every)))]
+        help = help("Number of iterations between two re-inversions of the fields, on each level or on all; with fewer \
+        re-inversions the fields move more freely and fold sooner", |p| levels(p, |l| l.reinvert_every)))]
     reinvert_every: Option<PerLevel<usize>>,
     #[arg(long, value_parser = values::share, allow_negative_numbers = true, value_name = "SHARE",
         help_heading = "SyN stage", help = help("Standard deviation of the noise that the correlation disregards, as a \
         share of the intensity range", |p| p.syn().noise.to_string()))]
     noise: Option<f64>,
     #[arg(long, value_parser = values::share_or_none, allow_negative_numbers = true, value_name = "WEIGHT",
-        help_heading = "SyN stage", help = help("How much the correlation of the images' edges (the magnitudes of their \
-        gradients) pulls beside that of the images, which has weight 1; 0 for not at all", |p| p.syn().edge_weight.to_string()))]
+        help_heading = "SyN stage", help = help("Weight of the correlation of the images' edges (the magnitudes of their \
+        gradients), relative to the correlation of the images; 0: edges are not used", |p| p.syn().edge_weight.to_string()))]
     edge_weight: Option<f64>,
     #[arg(long, value_parser = values::miss_voxels, allow_negative_numbers = true, value_name = "VOXELS",
-        help_heading = "SyN stage", help = help("How far the warp and its inverse may miss each other at any voxel; where \
-        they miss by more, both are corrected or smoothed", |p| p.syn().largest_residual_voxels.to_string()))]
+        help_heading = "SyN stage", help = help("Largest inverse inconsistency of the warp and its inverse at any voxel; \
+        where it is exceeded, both are corrected or smoothed", |p| p.syn().largest_residual_voxels.to_string()))]
     inverse_limit: Option<f64>,
     #[arg(long, value_parser = values::winsorise, value_name = "LOW,HIGH", help_heading = "SyN stage",
-        help = help("Intensities clipped first: below and above these shares of the voxels; or none",
+        help = help("Intensities are first clipped to the two values below which these shares of the voxels lie; or none",
             |p| p.syn().winsorise.map_or("none".into(), |(low, high)| format!("{low},{high}"))))]
     winsorise: Option<Winsorise>,
     /// Weights of the x, y and z components (world axes) of each update, as in ANTs: 0x1x0 moves along y alone
     /// [default: 1x1x1]
     #[arg(long, allow_negative_numbers = true, value_parser = values::restriction, value_name = "XxYxZ", help_heading = "SyN stage")]
     restrict_deformation: Option<[f64; 3]>,
-    /// Leave displacements as they were computed. Otherwise they are rounded to multiples of 1/1024 mm, unless a warp folded by
-    /// it, and compressed warps take little more than half the room
+    /// Do not round displacements. By default they are rounded to multiples of 1/1024 mm, unless rounding makes the
+    /// warp fold; compressed warps then take little more than half the space
     #[arg(long, help_heading = "SyN stage")]
     exact: bool,
 }
 
 impl SynArgs {
-    /// Names of the options that were given on the command line.
+    /// Names of those options of the SyN stage that were given on the command line.
     pub fn given(&self) -> impl Iterator<Item = &'static str> {
         [
             given("--shrink-factors", self.shrink_factors.is_some()),
@@ -112,7 +112,7 @@ impl SynArgs {
         .flatten()
     }
 
-    /// Writes the options given on the command line into a recipe.
+    /// Writes the options of the SyN stage into a recipe.
     pub fn apply(&self, recipe: &mut Recipe) {
         let list = |typed: &Option<PerLevel<usize>>| typed.as_ref().map(|typed| typed.0.clone());
         recipe.schedule = Schedule {
@@ -144,7 +144,7 @@ impl SynArgs {
         };
     }
 
-    /// Returns an error for parameters of a metric that no channel uses.
+    /// Returns an error if an option is given for a metric that no channel uses.
     pub fn check_metrics(&self, options: &syn::Options) -> Result<(), UsageError> {
         let useless = [
             given("--cc-radius", self.cc_radius.is_some() && !options.uses(Metric::Cc)),
@@ -167,7 +167,7 @@ pub fn first_metric(options: &syn::Options) -> Metric {
     options.channels.first().map(|channel| channel.metric).unwrap_or_default()
 }
 
-/// Describes the similarity metrics that the deformable stage maximises.
+/// Names of the similarity metrics that the SyN stage maximises.
 pub fn metrics_in_words(options: &syn::Options) -> &'static str {
     match [Metric::Cc, Metric::Mattes].map(|metric| options.uses(metric)) {
         [true, true] => "windowed cross-correlation and mutual information",
@@ -176,7 +176,7 @@ pub fn metrics_in_words(options: &syn::Options) -> &'static str {
     }
 }
 
-/// Returns the parameters of the deformable stage as options, without parameters that no metric uses.
+/// Formats the parameters of the SyN stage as command-line options, without parameters that no metric uses.
 pub fn shown(options: &syn::Options) -> Vec<Shown> {
     let of_levels = &options.levels;
     let mut parameters = vec![
@@ -210,7 +210,7 @@ pub fn shown(options: &syn::Options) -> Vec<Shown> {
     parameters
 }
 
-/// Formats one setting of all levels of a preset as on the command line.
+/// Formats a setting of all levels of a preset as on the command line, such as "8x4x2x1".
 fn levels<T: std::fmt::Display>(preset: Preset, part: impl Fn(&Level) -> T) -> String {
     per_level(preset.syn().levels.iter().map(part))
 }

@@ -3,23 +3,23 @@
 use antsreg_register::{Interpolation, WarpedImages};
 use antsreg_study::pair::{Format, Writing};
 
-/// Which images and warps are written, and how.
+/// Options for the images and warps that are written.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct WritingArgs {
     /// Format of images and warps
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     format: Format,
-    /// Do not write the images Warped and InverseWarped
+    /// Do not write the warped images, Warped and InverseWarped
     #[arg(long, help_heading = "Output")]
     no_warped: bool,
-    /// Do not write the inverse: 1InverseWarp and InverseWarped
+    /// Do not write the inverse warp and the inversely warped image: 1InverseWarp and InverseWarped
     #[arg(long, help_heading = "Output")]
     no_inverse: bool,
     /// Write the transforms of each direction as one file, Composite.h5 and InverseComposite.h5, instead of 0GenericAffine.mat,
     /// 1Warp and 1InverseWarp
     #[arg(long, help_heading = "Output")]
     composite: bool,
-    /// How the warped images are read between voxels
+    /// Interpolation of the warped images
     #[arg(
         short = 'n',
         long,

@@ -1,4 +1,4 @@
-//! Formats the complete command line of a plan.
+//! Formats a complete command line that does what a plan describes.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use super::job::Plan;
 use crate::options::{Shown, linear, syn};
 use crate::values::name;
 
-/// The command line of a plan, with every option given.
+/// The command line of `register` for a plan. Every option is written out, also those that have their default values.
 pub(super) fn command(plan: &Plan, threads: usize) -> String {
     let Plan { job, inputs, options, fitted, .. } = plan;
     let files = &job.files;
@@ -50,7 +50,7 @@ pub(super) fn command(plan: &Plan, threads: usize) -> String {
         parameters.retain(|(option, _)| *option != "--dof" || job.recipe.model == Model::Syn);
         words.extend(parameters);
     }
-    // Options without effect would be refused, so they are left out.
+    // Options without effect would be errors, so they are left out.
     if let Some(images) = options.images.filter(|images| images.warped) {
         words.push(("--interpolation", name(&images.interpolation)));
     }

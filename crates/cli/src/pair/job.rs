@@ -10,11 +10,11 @@ pub struct Job {
     pub files: PairFiles,
     /// Settings of the registration, except the initial transform, which may be in a file.
     pub recipe: Recipe,
-    /// The chosen device.
+    /// The device given on the command line.
     pub device: DeviceChoice,
     /// Whether to show the plan and stop.
     pub dry_run: bool,
-    /// Whether to time the kernels of a GPU.
+    /// Whether to measure the times of GPU kernels.
     pub profile: bool,
 }
 

@@ -7,13 +7,13 @@ use serde::Serialize;
 
 use crate::table;
 
-/// The kernels of a registration, the longest first.
+/// Times of the GPU kernels of a registration.
 #[derive(Debug, Serialize)]
 pub struct Profile {
     /// Copy bandwidth within the device's memory: bytes read and written per second; `None` if it could not be
     /// measured.
     pub copy_bytes_per_second: Option<f64>,
-    /// Times of each kernel.
+    /// Times of each kernel, sorted by total time, the longest first.
     pub kernels: Vec<KernelRecord>,
 }
 
@@ -30,7 +30,7 @@ pub struct KernelRecord {
     pub median_seconds: f64,
     /// Least number of bytes that all launches together must read and write.
     pub bytes: u64,
-    /// Bandwidth of these bytes per second, as a share of the device's copy bandwidth.
+    /// Bandwidth of the kernel (`bytes` by `seconds`) as a share of the device's copy bandwidth.
     pub share_of_copy_bandwidth: Option<f64>,
 }
 
@@ -42,12 +42,12 @@ impl Profile {
         }
     }
 
-    /// Shows and returns the times since [`start`](Profile::start); `None` on the CPU.
+    /// Prints and returns the times since [`start`](Profile::start); `None` on the CPU.
     pub fn finish(device: &Device, console: &mut Console) -> Result<Option<Profile>, CliError> {
         let Some(cuda) = device.cuda() else { return Ok(None) };
         let times = cuda.finish_profile().map_err(antsreg_register::Error::Device)?;
-        // The copy is measured last, because it needs memory, and a lack of memory must not make a finished
-        // registration fail.
+        // The copy bandwidth is measured last. The measurement needs memory, and a lack of memory must not make a
+        // finished registration fail.
         let bandwidth = match cuda.copy_bandwidth() {
             Ok(bandwidth) => Some(bandwidth),
             Err(error) => {

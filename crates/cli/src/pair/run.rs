@@ -1,4 +1,4 @@
-//! Runs one registration: reads while the device opens, registers, writes.
+//! Runs one registration: reads the files while the device is opened, registers the images, and writes the outputs.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::job::{Job, Plan};
 use super::profile::Profile;
 use super::show;
 
-/// Runs a job. Gives the overlap of the labels, if there were any to score.
+/// Runs a registration job. Returns the overlap of the labels, if the job has labels to score.
 pub fn run(job: &Job, console: &mut Console) -> Result<Option<Overlap>, CliError> {
     let names = Names::new(&job.files, job.recipe.model.is_deformable());
     check(job, &names)?;
@@ -21,7 +21,7 @@ pub fn run(job: &Job, console: &mut Console) -> Result<Option<Overlap>, CliError
     let opening = opened.seconds;
     let fitted = fit(job, choice, opened, &options, &inputs, console)?;
     if job.dry_run {
-        // Shows also what there would be too little memory for.
+        // The plan is shown before the memory is checked, so that it is shown also if memory is too small.
         let plan = Plan { job, inputs: &inputs, options: &options, fitted: &fitted, names: &names };
         antsreg_console::output::print(&show::plan(&plan, console.threads))?;
     }
@@ -61,7 +61,7 @@ pub fn run(job: &Job, console: &mut Console) -> Result<Option<Overlap>, CliError
         profile: profile.map(serde_json::to_value).transpose().map_err(CliError::Profile)?,
     };
     let (Written { record, overlap, paths }, warnings) = std::thread::scope(|scope| {
-        // A driver takes a while to release a device.
+        // The device is released on a thread of its own, because the driver takes a while.
         scope.spawn(|| drop(device));
         let found = computed.finish([fixed, moving], &options)?;
         let warnings = found.warnings.clone();
@@ -79,13 +79,13 @@ pub fn run(job: &Job, console: &mut Console) -> Result<Option<Overlap>, CliError
     Ok(overlap)
 }
 
-/// Refuses outputs that cannot be written or meant.
+/// Checks that the outputs can be written, and that their prefix would not make hidden files.
 fn check(job: &Job, names: &Names) -> Result<(), CliError> {
     UsageError::check_prefix(&job.files.prefix)?;
     Ok(names.check(&job.files)?)
 }
 
-/// The device to open: the CPU for `auto` where no GPU has the window of the correlation.
+/// The device to open: the CPU for `auto` if the GPU kernels do not support the size of the correlation window.
 fn choose(job: &Job, console: &mut Console) -> Result<DeviceChoice, CliError> {
     let masked = job.files.fixed_mask.is_some() || job.files.moving_mask.is_some();
     let too_wide = job.recipe.too_wide_for_gpu(masked).filter(|_| job.device == DeviceChoice::Auto);
@@ -104,7 +104,7 @@ fn choose(job: &Job, console: &mut Console) -> Result<DeviceChoice, CliError> {
     })
 }
 
-/// Reads the files, and refuses what cannot be registered, while the device gets ready.
+/// Reads the files while the device is opened. Images that cannot be registered are errors.
 fn read_and_open(
     job: &Job,
     device: DeviceChoice,
@@ -115,8 +115,8 @@ fn read_and_open(
     let prefix = &job.files.prefix;
     if Path::new(prefix).is_dir() && !prefix.ends_with('/') {
         console.warn(format_args!(
-            "{prefix} is a folder, but not where the files go: their names begin so, {prefix}record.json and the \
-             others; for files in it give {prefix}/"
+            "{prefix} is a folder, but the outputs are not written into it: their names begin with {prefix}, as in \
+             {prefix}record.json; to write into the folder, give {prefix}/"
         ));
     }
     inputs.warnings.iter().for_each(|warning| console.warn(warning));
@@ -127,7 +127,7 @@ fn read_and_open(
     Ok((inputs, options, opened))
 }
 
-/// The inputs, and the recipe for these images, from their start.
+/// Reads the inputs, and makes the options of the registration from the recipe, the images and the start.
 fn read(job: &Job) -> Result<(Inputs, Options), CliError> {
     let inputs = Inputs::read(&job.files)?;
     let shape = inputs.fixed.side.grid().shape;
@@ -137,7 +137,8 @@ fn read(job: &Job) -> Result<(Inputs, Options), CliError> {
     Ok((inputs, options))
 }
 
-/// The device that registers.
+/// Chooses the device that runs the registration: the opened device, or the CPU if `auto` finds too little memory on
+/// the GPU.
 fn fit(
     job: &Job,
     choice: DeviceChoice,
@@ -157,7 +158,7 @@ fn fit(
     Ok(fitted)
 }
 
-/// Without a GPU there is nothing to profile.
+/// The error that `--profile` has no effect, because the registration would run on the CPU.
 fn no_profile(reason: &dyn Display) -> UsageError {
     let with = format!("the CPU, which --device auto takes because {reason}");
     UsageError::NoEffect { option: "--profile", with }

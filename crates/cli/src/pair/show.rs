@@ -13,7 +13,7 @@ use super::job::Plan;
 use crate::options::{Shown, linear, syn as syn_options};
 use crate::{table, values};
 
-/// Shows from which images the brain was extracted, and the warnings about it.
+/// Prints which images the brain was extracted from, and the warnings about the brains.
 pub fn brains(files: &PairFiles, inputs: &Inputs, console: &mut Console) {
     let sides = [("fixed", &files.fixed), ("moving", &files.moving)];
     for ((side, path), skull) in sides.into_iter().zip(&inputs.skulls) {
@@ -29,17 +29,17 @@ pub fn brains(files: &PairFiles, inputs: &Inputs, console: &mut Console) {
     }
 }
 
-/// An extracted brain in a few words.
+/// Describes an extracted brain in a few words: its volume, and the contrast of the template.
 pub fn found_brain(brain: &ExtractedRecord) -> String {
     format!("{:.0} cm³, found by {}", brain.volume_cm3, brain.found.contrast)
 }
 
-/// What would be done, ending in the command line that says all of it.
+/// Describes the plan of a registration as text: inputs, device, stages, outputs, and the complete command line.
 pub fn plan(plan: &Plan, threads: usize) -> String {
     let Plan { job, inputs, options, fitted, names } = plan;
     let mut text = String::new();
     let [fixed, moving] = inputs.sides();
-    // Writing to a String cannot fail.
+    // Writing to a `String` cannot fail.
     let _ = writeln!(text, "Fixed    {}: {}", job.files.fixed.display(), geometry::describe(fixed.grid()));
     let _ = writeln!(text, "Moving   {}: {}", job.files.moving.display(), geometry::describe(moving.grid()));
     let further = fixed.channels.iter().zip(&moving.channels).zip(job.recipe.syn.channels.iter().skip(1));
@@ -62,7 +62,7 @@ pub fn plan(plan: &Plan, threads: usize) -> String {
     let _ = writeln!(text, "Memory   about {}", gigabytes(options.host_bytes(&inputs.grids())));
     if let Some(PlannedMemory { planned_bytes, free_bytes }) = fitted.memory {
         let [planned, free] = [planned_bytes, free_bytes].map(|bytes| gigabytes(bytes as usize));
-        let _ = writeln!(text, "         about {planned} on the device, of {free} free");
+        let _ = writeln!(text, "         about {planned} on the device, where {free} are free");
     }
     text.push_str(&stages(options, fixed.grid().is_slice()));
     if let Some(deformable) = options.deformable().next() {
@@ -77,7 +77,7 @@ pub fn plan(plan: &Plan, threads: usize) -> String {
     text
 }
 
-/// Formats the parameters of the stages.
+/// Formats the parameters of all stages.
 pub fn stages(options: &Options, slices: bool) -> String {
     options
         .stages
@@ -118,12 +118,12 @@ fn levels(options: &syn::Options, fixed: &antsreg_core::Grid) -> String {
     table::render(&rows)
 }
 
-/// Table of the result: correlation, overlap, Jacobian determinants and times.
+/// Formats the result of a registration as a table: correlation, overlap, Jacobian determinants and times.
 pub fn outcome(record: &Record) -> String {
     let mut rows = Vec::new();
     let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);
     if let (Some(start), Some(end)) = (record.similarity.correlation_at_start, record.similarity.correlation) {
-        row("Correlation with the fixed image", format!("{start:.4} at the start, {end:.4} now"));
+        row("Correlation with the fixed image", format!("{start:.4} at the start, {end:.4} at the end"));
     }
     if let Some(jacobian) = &record.jacobian {
         for (name, summary) in
@@ -161,7 +161,7 @@ pub fn outcome(record: &Record) -> String {
         let on_device = taken.map_or(String::new(), |bytes| format!(", on the device {}", gigabytes(bytes as usize)));
         row("Peak memory", gigabytes(bytes) + &on_device);
     }
-    // If the table contains sentences, they are aligned to the left.
+    // Both columns are aligned to the left, because the second column contains sentences.
     let width = rows.iter().map(|row| row[0].chars().count()).max().unwrap_or(0);
     rows.iter().map(|row| format!("{:<width$}  {}\n", row[0], row[1])).collect()
 }

@@ -15,58 +15,60 @@ use crate::options::{RegistrationArgs, ReportArgs, WritingArgs};
 use crate::pair::Job;
 use crate::values::{self, ValueError};
 
-/// Register a moving image to a fixed one.
+/// Register a moving image to a fixed image.
 ///
-/// The affine stage searches all orientations (after FLIRT) by the correlation ratio or another cost; mi and nmi match any
-/// two modalities. The diffeomorphic stage maximises windowed cross-correlation or mutual information symmetrically (SyN, after
-/// ANTs).
+/// The affine stage searches all orientations (after FLIRT) by the correlation ratio or another cost; mi and nmi
+/// match any two modalities. The diffeomorphic stage maximises windowed cross-correlation or mutual information
+/// symmetrically (SyN, after ANTs).
 ///
-/// Files of those names that exist are replaced; they appear together when everything is done.
+/// Existing files with the names of outputs are replaced. All outputs appear together when everything is done.
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_long_help = AFTER)]
 pub struct Args {
     /// Fixed image (NIfTI): results are on its grid
     #[arg(short, long, value_name = "IMAGE", help_heading = "Input")]
     fixed: PathBuf,
-    /// Moving image (NIfTI): it is aligned to the fixed one
+    /// Moving image (NIfTI): it is aligned to the fixed image
     #[arg(short, long, value_name = "IMAGE", help_heading = "Input")]
     moving: PathBuf,
-    // A plain comment, because rustdoc would read the brackets of a doc comment as links.
+    // The help text of this option is no doc comment, because rustdoc would read its brackets as links.
     #[arg(
         long = "channel",
         value_name = "PAIR",
         help_heading = "Input",
-        help = "A further pair of images that drives \
-        SyN, aligned with the first: FIXED,MOVING[,METRIC[,WEIGHT]]; may be repeated. Each image may have a grid of its own. \
-        METRIC: as --metric, which is the default. WEIGHT: the pair's share of each step, above 0; the first pair has 1, and \
-        so have others by default. The affine stage looks at the first pair alone"
+        help = "A further pair of images for SyN, \
+        aligned with the first pair: FIXED,MOVING[,METRIC[,WEIGHT]]; may be repeated. Each image may have a grid of its own. \
+        METRIC: cc or mattes; by default that of --metric. WEIGHT: relative weight of the pair, above 0; the first pair has \
+        weight 1, which is the default. The affine stage uses the first pair alone"
     )]
     channels: Vec<ChannelArg>,
-    /// Fixed voxels that count: above 0.5, on the grid of the fixed image. Affine stage: weight of the voxel. SyN: the
-    /// metrics count where both masks do
+    /// Mask on the grid of the fixed image: voxels above 0.5 count. The affine stage weights voxels by their masks. SyN's
+    /// metrics count voxels that count in both masks
     #[arg(long, value_name = "IMAGE", help_heading = "Input")]
     fixed_mask: Option<PathBuf>,
-    /// White matter of the fixed image, for --cost bbr: a mask, or shares of white matter; above 0.5 counts. Any grid
+    /// White matter of the fixed image, for --cost bbr: a mask, or an image of tissue fractions, of which values
+    /// above 0.5 count. It may have any grid
     #[arg(long, value_name = "IMAGE", help_heading = "Input")]
     white_matter: Option<PathBuf>,
-    /// Moving voxels that count, on the grid of the moving image; as the fixed mask
+    /// Mask on the grid of the moving image, used like the fixed mask
     #[arg(long, value_name = "IMAGE", help_heading = "Input")]
     moving_mask: Option<PathBuf>,
-    /// Remove the shading of the images (N4, as `bias` does by default) before they are registered; images that are written are
-    /// without it [default: none; without a value both]
+    /// Images whose shading is removed (N4, as `bias` does by default) before the registration; the written images
+    /// are without shading, too [default: none; without a value both]
     #[arg(long, value_enum, value_name = "SIDES", num_args = 0..=1, require_equals = true, default_value_t,
         hide_default_value = true, default_missing_value = "both", help_heading = "Input")]
     bias: Corrected,
-    /// Whose brain is extracted and registered in place of the whole head; what is written shows the head
+    /// Images whose brain is extracted and registered in place of the whole head; the written images show the whole
+    /// head
     #[arg(long, value_enum, default_value_t, value_name = "SIDES", help_heading = "Input")]
     brain: BrainChoice,
     /// Label map of the fixed image; with --moving-labels, their overlap after registration is printed and recorded
     #[arg(long, value_name = "IMAGE", help_heading = "Input", requires = "moving_labels")]
     fixed_labels: Option<PathBuf>,
-    /// Label map of the moving image, to be carried to the fixed image (written as PREFIXLabels)
+    /// Label map of the moving image, which is resampled on the fixed grid (written as PREFIXLabels)
     #[arg(long, value_name = "IMAGE", help_heading = "Input")]
     moving_labels: Option<PathBuf>,
-    /// Labels that count in the overlap: a file of numbers, or 1,2,5 [default: all but 0]
+    /// Labels whose overlap is computed: a file of numbers, or 1,2,5 [default: all but 0]
     #[arg(long, value_name = "LIST", help_heading = "Input", requires = "fixed_labels")]
     label_list: Option<String>,
 
@@ -77,7 +79,7 @@ pub struct Args {
     writing: WritingArgs,
     #[command(flatten)]
     report: ReportArgs,
-    /// How the moving labels are read between voxels
+    /// Interpolation of the moving labels
     #[arg(
         long,
         value_enum,
@@ -87,10 +89,11 @@ pub struct Args {
         requires = "moving_labels"
     )]
     label_interpolation: LabelInterpolation,
-    /// Print what would be done and the memory it would take, then stop
+    /// Print the plan and the memory needed, and stop
     #[arg(long, help_heading = "Output")]
     dry_run: bool,
-    /// Time every kernel of the GPU and compare it with the copy bandwidth of the device; printed and recorded
+    /// Measure the time of every GPU kernel, and compare its bandwidth with the copy bandwidth of the device; printed
+    /// and recorded
     #[arg(long, help_heading = "Output")]
     profile: bool,
 
@@ -121,12 +124,13 @@ Examples:
       -t out/subject_1Warp.nii.gz -t out/subject_0GenericAffine.mat";
 
 impl Args {
-    /// Number of GPUs that can be used, counted from the first; `None` if this is not known before the driver starts.
+    /// Number of GPUs that this command can use, counted from the first GPU; `None` if this is not known before the
+    /// CUDA driver starts.
     pub fn first_gpus(&self) -> Option<usize> {
         self.registration.device.first_gpus(true)
     }
 
-    /// The registration job made from the options. Options without effect are refused.
+    /// Makes the registration job from the options. An option without effect is an error.
     pub fn job(self) -> Result<Job, UsageError> {
         let mut recipe = self.registration.recipe()?;
         let metric = recipe.syn.channels[0].metric;
@@ -181,7 +185,7 @@ impl Args {
     }
 }
 
-/// The value of `--channel`: `FIXED,MOVING[,METRIC[,WEIGHT]]`.
+/// Value of the option `--channel`: `FIXED,MOVING[,METRIC[,WEIGHT]]`.
 #[derive(Debug, Clone, PartialEq)]
 struct ChannelArg {
     files: ChannelFiles,
