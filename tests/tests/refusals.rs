@@ -144,7 +144,7 @@ fn images_too_small_for_any_search() {
     crumb.grid.spacing /= 1000.0;
     write(&place, "crumb.nii.gz", &crumb);
     let message = place.refuse(1, "register -f f.nii.gz -m crumb.nii.gz -o p --dry-run");
-    for word in ["crumb.nii.gz", "0.008", "centre-of-mass", "in mm?"] {
+    for word in ["crumb.nii.gz", "0.008", "centre-of-mass", "are in mm"] {
         assert!(message.contains(word), "`{word}` is missing in: {message}");
     }
     // A slab that lies between the first test points of the check is a valid image.
