@@ -116,8 +116,8 @@ impl Display for OutsideField {
 
 /// Number of points along each axis at which [`TransformChain::check`] tests a chain.
 const CHECK_POINTS: usize = 9;
-/// Most points along each axis. This larger number is used if none of the first points is mapped into a field or the
-/// image.
+/// Largest number of points along each axis for the second test of a chain. This test is made if none of the points of
+/// the first test is mapped into one of the fields or into the input image.
 const MOST_CHECK_POINTS: usize = 128;
 /// A warning is given if the share of the output grid's points inside a field or image is smaller than this share.
 const WARN_BELOW: f64 = 0.25;
@@ -192,7 +192,8 @@ impl TransformChain {
         missed
     }
 
-    /// Checks that the chain maps points of `onto` into each field, and into the input image if its grid is given.
+    /// Checks that the chain maps points of the output grid `onto` into the grid of each displacement field, and into
+    /// the input image if its grid `input` is given.
     pub fn check(&self, onto: &Grid, input: Option<&Grid>) -> Result<Vec<ChainWarning>, ChainError> {
         let few = self.check_at(lattice(onto, [CHECK_POINTS; 3]), input);
         if !matches!(few, Err(ChainError::DoNotMeet { .. })) {

@@ -24,11 +24,11 @@ pub struct ExplainedStep {
     pub inverted: bool,
     /// Text about the transform: its kind, its size in mm and, for a field, its grid.
     pub what: String,
-    /// The space in which a point is before the step. For images the step goes the other way: they are in this space
-    /// after it.
+    /// The space from which the step maps points. Images are resampled in the opposite direction: the step brings them
+    /// into this space.
     pub points_from: Space,
-    /// The space in which a point is after the step. For images the step goes the other way: they are in this space
-    /// before it.
+    /// The space into which the step maps points. Images are resampled in the opposite direction: the step takes them
+    /// from this space.
     pub points_to: Space,
 }
 

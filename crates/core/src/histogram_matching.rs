@@ -71,8 +71,8 @@ impl Landmarks {
     }
 }
 
-/// The position in a histogram, in bins, below which this share (0…1) of its entries lies. As in ITK, the bins are
-/// added up from the first bin for shares below ½, else from the last bin.
+/// The quantile of a histogram, in bins: the position below which this share (0…1) of the entries lies. As in ITK, the
+/// counts are added up from the first bin for shares below ½, else from the last bin.
 fn quantile(histogram: &[u64; BINS], share: f64) -> f64 {
     let total = histogram.iter().sum::<u64>() as f64;
     let mut reached = 0.0;

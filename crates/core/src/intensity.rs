@@ -60,24 +60,25 @@ pub fn rescaled(voxels: &[f32], (low, high): (f32, f32)) -> Vec<f32> {
     voxels.par_iter().map(|value| (value.clamp(low, high) - low) * scale).collect()
 }
 
-/// Number of different values of one half of a key: a half has 16 bits.
+/// Number of different values of the upper or lower half (16 bits) of the 32-bit key of a voxel value; see
+/// [`quantiles_by`].
 pub const HALVES: usize = 1 << 16;
 /// Smallest number of voxels for which a parallel task is started.
 const PIECE: usize = 1 << 18;
 
-/// The key of a floating-point number: an unsigned number. Keys have the same order as the numbers.
+/// The key of a voxel value: an unsigned number of 32 bits. Keys have the same order as the voxel values.
 fn key(value: f32) -> u32 {
     let bits = value.to_bits();
     if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }
 }
 
-/// The floating-point number that has this key.
+/// The voxel value that has this key; the inverse of [`key`].
 fn value_of(key: u32) -> f32 {
     f32::from_bits(if key >> 31 == 1 { key & !(1 << 31) } else { !key })
 }
 
-/// Counts voxels by their keys, as [`quantiles_by`] needs it. Each thread fills one table: with more tables, creating
-/// them would take longer than filling them.
+/// Counts voxels by the upper or lower halves of their keys, as [`quantiles_by`] needs it. Each thread fills a single
+/// table, because creating more tables would take longer than filling them.
 fn count(voxels: &[f32], upper: Option<u16>) -> Vec<u32> {
     let index = |key: u32| match upper {
         None => Some(key >> 16),
@@ -97,8 +98,8 @@ fn count(voxels: &[f32], upper: Option<u16>) -> Vec<u32> {
     voxels.par_chunks(piece).map(tabulate).reduce_with(add).unwrap_or_else(|| vec![0; HALVES])
 }
 
-/// Finds the value that has this rank in sorted order: returns the entry of the table of counts to which the value
-/// belongs, and the rank of the value among the values of the entry.
+/// Finds the value of rank `rank` (0 for the smallest) from `table`, which counts values in ascending order. Returns
+/// the index of the table entry that counts the value, and the rank of the value among the values of this entry.
 fn find(table: &[u32], rank: usize) -> (usize, usize) {
     let mut rest = rank;
     let holds = |count: &u32| {

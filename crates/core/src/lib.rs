@@ -1,5 +1,5 @@
-//! Geometry, volumes, transforms and file formats. No device and no terminal. Threads are used only for writing files
-//! and for passes over a whole volume: quantiles, histogram, centre of mass.
+//! Geometry, volumes, transforms and file formats. This crate uses no GPU and prints nothing. Threads are used only for
+//! writing files and for computations over a whole volume: quantiles, histogram, centre of mass.
 //!
 //! Everything inside is in one world: RAS millimetres, the world of NIfTI headers. The LPS world of ITK and the
 //! scaled millimetres of FSL exist in [`io`] only.

@@ -64,11 +64,12 @@ pub enum SearchStep {
     BestOrientations,
     /// Optimisation of transforms near the best orientations, rotated and scaled a little.
     Neighbours,
-    /// Optimisation over this many degrees of freedom of a volume. For slices the same number is reported.
+    /// Optimisation of a transform with this number of degrees of freedom in three dimensions. For slices, the number
+    /// is also that of the three-dimensional model: 6 for rigid, for instance.
     DegreesOfFreedom(u8),
     /// Optimisation over all degrees of freedom of the model together.
     AllTogether,
-    /// Line searches around the minimum of a cost that is not smooth at the minimum.
+    /// Line searches around the minimum that was found, for costs that are not smooth at their minimum.
     Creases,
 }
 

@@ -18,7 +18,7 @@ const SAME_GRID_VOXELS: f64 = 1e-2;
 pub struct GridMismatch {
     /// Names of the two volumes, for the message.
     pub what: &'static str,
-    /// The grids of the two volumes, boxed to keep the error small.
+    /// The grids of the two volumes, on the heap so that a `Result` with this error takes little memory.
     pub grids: [Box<Grid>; 2],
 }
 

@@ -69,7 +69,8 @@ pub fn text(matrix: &Matrix4<f64>) -> String {
 /// both grids coincide in FSL's coordinates; a remainder of less than a voxel at the far ends is left out.
 pub fn isotropic(reference: &Grid, size_mm: f64) -> Grid {
     let shape = std::array::from_fn(|axis| {
-        // Voxel sizes in headers are rounded: a number of voxels this little below an integer counts as the integer.
+        // Voxel sizes in headers are rounded. So if the computed number of voxels is less than 1e-4 below an integer,
+        // the integer is taken.
         let count = reference.shape[axis] as f64 * reference.spacing[axis] / size_mm;
         ((count + 1e-4).floor() as usize).max(1)
     });

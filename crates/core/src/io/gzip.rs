@@ -48,7 +48,7 @@ pub(crate) fn write(
 pub(crate) struct Writer<'w, W: Write> {
     out: &'w mut W,
     checksum: Crc,
-    /// Number of pieces of the whole stream (`pieces`), and number of pieces that have been written (`done`).
+    /// `pieces`: number of pieces of the whole stream. `done`: number of pieces that have been written.
     pieces: usize,
     done: usize,
     content: Content,

@@ -6,7 +6,8 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::failpoint::{self, Operation};
 
-/// Smallest request that is checked, bytes. For smaller requests, the check would take longer than the work.
+/// Smallest request for memory that is checked, bytes. For smaller requests, the check would take longer than the work
+/// on that memory.
 const LEAST_CHECKED: u64 = 16 << 20;
 
 /// Number of bytes that are kept free for buffers, stacks and the allocator.

@@ -42,8 +42,8 @@ fn positions_that_itk_takes_from_elsewhere_are_told() {
 fn voxel_sizes_that_itk_takes_otherwise_are_told() {
     let plain = || RawNifti { dim: [3, 5, 4, 2, 1, 1, 1, 1], ..RawNifti::new([5, 4, 2], 2, vec![0; 40]) };
     assert_eq!(doubts(&plain()), []);
-    // ITK uses the directions of the sform and the sizes of pixdim: 4 steps that are 1 mm shorter, and 3 that are 2
-    // mm shorter.
+    // ITK uses the directions of the sform and the voxel sizes of pixdim, 1 mm. The last voxel is 4 steps along the
+    // first axis, which are 1 mm shorter than by the sform, and 3 steps along the second axis, which are 2 mm shorter.
     let pixdim = |sizes: [f32; 3]| [1.0, sizes[0], sizes[1], sizes[2], 1.0, 1.0, 1.0, 1.0];
     let rows = [[0.0, -3.0, 0.0, 5.0], [2.0, 0.0, 0.0, 6.0], [0.0, 0.0, 1.0, 7.0]];
     let (sform_mm, pixdim_mm) = ([2.0, 3.0, 1.0], [1.0; 3]);

@@ -66,8 +66,8 @@ impl<'a> Bits<'a> {
         self.count &= 7;
     }
 
-    /// Ends the stream at a byte boundary and returns its bytes. For the last piece of a file, nothing more is
-    /// written; after other pieces an empty uncompressed block is written.
+    /// Ends the stream at a byte boundary and returns its bytes. Unless the stream is the `last` piece of a compressed
+    /// file, it ends with an empty uncompressed block.
     pub fn end(mut self, last: bool) -> Vec<u8> {
         if !last {
             self.push_bits(0, 3);

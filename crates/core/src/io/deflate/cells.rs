@@ -32,7 +32,7 @@ impl Step {
     }
 }
 
-/// Searches the cells of a piece for repeats.
+/// Searches the cells of one piece of the data for repeats of earlier cells.
 pub(super) struct Finder<'a> {
     cells: &'a [[u8; 4]],
     at: usize,
@@ -58,7 +58,8 @@ impl<'a> Finder<'a> {
         let (first, end) = (self.at, self.cells.len().min(self.at + count));
         self.look_back(end);
         steps.clear();
-        // The first cell of a piece has no earlier cell, so it cannot be part of a run.
+        // The first cell of the data has no earlier cell, so it cannot be part of a run of cells that equal an earlier
+        // cell.
         let before = first.saturating_sub(1);
         let mut at = first;
         if first == 0 && end > 0 {
@@ -95,7 +96,7 @@ impl<'a> Finder<'a> {
             let hash = ((cell << 8).wrapping_mul(0x9e37_79b1) >> 20) as usize % PLACES;
             let before = std::mem::replace(&mut places[hash], at as u32) as usize;
             let (distance, differs) = (at - before, u32::from_le_bytes(cells[before]) ^ cell);
-            // For the first cell of a piece, the distance is 0, which means "no earlier cell".
+            // For the first cell of the data, the distance is 0, which means "no earlier cell".
             let near = (differs << 8 == 0) & (distance <= NEAR);
             Step(u16::from(near) * distance as u16)
         }));

@@ -25,8 +25,8 @@ const DISTANCES: usize = 30;
 /// bytes. Tables for smaller blocks would fit the data better, but take more space together.
 const BLOCK: usize = 1 << 14;
 
-/// Compresses a piece of the data. The output ends at a byte boundary. An empty block is added there, unless the
-/// piece is the last one. `memory` is a scratch buffer, which can be reused for the next piece.
+/// Compresses one piece of the data. The output ends at a byte boundary, with an empty block unless the piece is the
+/// last one. `memory` is a scratch buffer, which can be reused for the next piece.
 pub(super) fn piece(bytes: &[u8], last: bool, memory: &mut Vec<u8>) -> Vec<u8> {
     // A cell consists of the fourth byte of one number and the first three bytes of the next number.
     let (mut before, others) = bytes.split_at(bytes.len().min(3));

@@ -47,8 +47,8 @@ fn record(rest: &mut &[u8], whole: &[u8]) -> Result<(String, Vec<f64>), ErrorKin
         let bytes = std::array::from_fn(|byte| head[4 * index + byte]);
         if big { i32::from_be_bytes(bytes) } else { i32::from_le_bytes(bytes) }
     };
-    // The type number of a record is 0 or 10, plus 1000 if the file is big-endian. Read in the wrong byte order, it
-    // is none of these.
+    // The type number of a record is 0 or 10 in little-endian files, 1000 or 1010 in big-endian files. A number that is
+    // read in the wrong byte order has none of these values.
     let (big, single) = match (number(false, 0), number(true, 0)) {
         (0, _) => (false, false),
         (10, _) => (false, true),

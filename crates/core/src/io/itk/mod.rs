@@ -31,7 +31,8 @@ pub fn read_transforms(path: &Path) -> Result<Vec<Transform>, Error> {
     read_transforms_by(GridRule::default(), path)
 }
 
-/// Reads transforms as [`read_transforms`] does, with the grid of a field by `rule`.
+/// Reads transforms as [`read_transforms`] does. `rule` tells how the grid of a displacement field is read from its
+/// NIfTI header.
 pub fn read_transforms_by(rule: GridRule, path: &Path) -> Result<Vec<Transform>, Error> {
     let (start, _) = small::read_start(path, composite::SIGNATURE.len() as u64)?;
     if start == composite::SIGNATURE {

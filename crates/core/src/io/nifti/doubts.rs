@@ -105,8 +105,8 @@ fn negative_sizes(header: &NiftiHeader, shape: [usize; 3], axes: usize) -> Optio
     })
 }
 
-/// Distance by which the last voxel moves if the voxel sizes along orthogonal axes change by `step`; in the unit of
-/// `step`.
+/// Distance by which the last voxel of an image of this shape moves if the voxel size along each of its first `axes`
+/// axes changes by `step`. The axes are orthogonal. The distance has the unit of `step`.
 fn reach(step: Vector3<f64>, shape: [usize; 3], axes: usize) -> f64 {
     (0..axes).map(|axis| (step[axis] * (shape[axis] - 1) as f64).powi(2)).sum::<f64>().sqrt()
 }

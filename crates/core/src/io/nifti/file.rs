@@ -84,7 +84,7 @@ impl NiftiFile {
 
     /// The grid of the first three dimensions of the header.
     pub fn volume_grid(&self, extents: [u64; 7]) -> Result<Grid, ErrorKind> {
-        // The numbers fit, because NIfTI dimensions are at most 32767.
+        // The conversion to `usize` loses nothing, because NIfTI dimensions are at most 32767.
         let shape = [0, 1, 2].map(|axis| extents[axis] as usize);
         // A slice with several voxels along its first two axes is a two-dimensional image. A single row or column of
         // voxels is refused.

@@ -32,7 +32,8 @@ pub struct Inspection {
     pub intent_code: i16,
     /// The text of the header field `descrip`.
     pub description: String,
-    /// Grid of the first three dimensions, by this program's rule or by the given rule.
+    /// Grid of the first three dimensions. [`inspect`] reads this grid by this program's rule, [`GridRule::inspect`] by
+    /// the rule for which it is called.
     pub grid: Grid,
 }
 
@@ -47,7 +48,7 @@ pub fn inspect(path: &Path) -> Result<Inspection, Error> {
 }
 
 impl GridRule {
-    /// Inspects a header as [`inspect`] does, but reads the grid by this rule.
+    /// Inspects a header as [`inspect`] does, but reads its grid by the rule `self`.
     ///
     /// # Errors
     /// Those of [`inspect`].

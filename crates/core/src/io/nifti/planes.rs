@@ -47,7 +47,7 @@ impl PlanesReader {
         }
         let grid = file.volume_grid(extents).map_err(wrap)?;
         file.begin(count.saturating_mul(grid.len() as u64))?;
-        // The numbers fit, because NIfTI dimensions are at most 32767.
+        // The conversion to `usize` loses nothing, because NIfTI dimensions are at most 32767.
         let counts = [extents[3] as usize, extents[4] as usize];
         Ok(PlanesReader { path: path.into(), file, grid, counts, left: counts[0] * counts[1] })
     }
@@ -127,7 +127,7 @@ pub enum Planes {
     Fifth,
 }
 
-/// Storage type of values.
+/// Type in which the values of a file are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stored {
     /// 8 bits, signed.
@@ -145,7 +145,7 @@ pub enum Stored {
 }
 
 impl Stored {
-    /// Whether values are integers.
+    /// Whether values of this storage type are integers.
     pub fn is_whole(self) -> bool {
         !matches!(self, Stored::Float32 | Stored::Float64)
     }

@@ -19,7 +19,7 @@ pub fn read_volume(path: &Path) -> Result<Volume, Error> {
 }
 
 impl GridRule {
-    /// Reads a volume as [`read_volume`] does, but its grid by this rule.
+    /// Reads a volume as [`read_volume`] does, but reads its grid from the header by the rule `self`.
     ///
     /// # Errors
     /// Those of [`read_volume`].
@@ -42,7 +42,7 @@ pub fn read_grid(path: &Path) -> Result<Grid, Error> {
 }
 
 impl GridRule {
-    /// Reads a grid as [`read_grid`] does, but by this rule.
+    /// Reads a grid as [`read_grid`] does, but by the rule `self`.
     ///
     /// # Errors
     /// Those of [`read_grid`].
@@ -63,7 +63,7 @@ pub fn read_labels(path: &Path) -> Result<LabelVolume, Error> {
 }
 
 impl GridRule {
-    /// Reads a label map as [`read_labels`] does, but its grid by this rule.
+    /// Reads a label map as [`read_labels`] does, but reads its grid from the header by the rule `self`.
     ///
     /// # Errors
     /// Those of [`read_labels`].

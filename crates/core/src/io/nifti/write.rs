@@ -75,7 +75,8 @@ pub(crate) fn write_vectors(to: Target, grid: &Grid, vectors: &[[f32; 3]], facto
     write(to, grid, Layout::Vectors(factors.len()), &body)
 }
 
-/// The grid that a reader of a file at `path` would get: headers store `grid` in single precision.
+/// The grid that a reader would get from the file that is written at `path`. This grid differs from `grid` by rounding,
+/// because headers store single-precision numbers.
 pub fn stored_grid(path: &Path, grid: &Grid) -> Result<Grid, Error> {
     let header = header::for_grid(grid, NiftiType::Float32, None);
     header.and_then(|header| GridRule::default().grid(&header, grid.shape)).map_err(|kind| Error::new(path, kind))

@@ -70,7 +70,8 @@ impl File {
     }
 }
 
-/// Writes a file of several volumes. `next(index, voxels)` is called for each volume in turn and appends its voxels.
+/// Writes a file of several volumes. `next(index, voxels)` is called for one volume after the other, and appends the
+/// voxels of the volume.
 pub(super) fn write<E: From<Error>>(
     to: Target,
     file: &File,

@@ -53,7 +53,8 @@ impl OutputError {
     }
 }
 
-/// An error in which the path of the temporary file can be replaced by that of the output.
+/// An error that names a file. While an output is written, the error names its temporary file; `about` replaces that
+/// path by the path of the output.
 pub trait NamesPath {
     /// The same error, but with the path of the output in place of its temporary file.
     #[must_use]

@@ -93,8 +93,8 @@ impl Registry {
 /// Tries to remove a file or folder. Returns whether the path no longer exists.
 fn is_removed(path: &Path) -> bool {
     match std::fs::symlink_metadata(path) {
-        // An empty folder is removed first in the way that needs no file descriptor, because no descriptor may be
-        // left. Removing a folder with its contents needs a descriptor.
+        // `remove_dir` is tried first: it removes empty folders and needs no file descriptor, so it works even if the
+        // process may open no more files. `remove_dir_all` also removes folders with contents, but needs a descriptor.
         Ok(found) if found.is_dir() => std::fs::remove_dir(path).or_else(|_| std::fs::remove_dir_all(path)).is_ok(),
         Ok(_) => std::fs::remove_file(path).is_ok(),
         Err(error) => error.kind() == ErrorKind::NotFound,
