@@ -119,7 +119,7 @@ fn passes_end_when_the_template_no_longer_moves() {
         format!("atlas a.nii.gz b.nii.gz -o {folder} --start-from b --passes 3 --stop-below 100 {QUICK} {more}")
     };
     let run = place.succeed(&line("whole", "")).stderr;
-    assert!(run.contains("it no longer moves") && !place.path("whole/pass_2").exists(), "{run}");
+    assert!(run.contains("the template no longer moves") && !place.path("whole/pass_2").exists(), "{run}");
     place.succeed(&line("steps", "--plan-only"));
     for pass in 1..=3 {
         let step = |verb: &str| place.succeed(&format!("atlas {verb} steps --pass {pass}")).stderr;

@@ -74,7 +74,8 @@ impl Cli {
 /// Runs the verb given on the command line.
 pub fn run(cli: Cli) -> Result<(), CliError> {
     let verb = match cli.verb {
-        // The threads and messages of a drop-in command are set by the command's own options.
+        // A drop-in command (`antsreg-gpu as …`) has the options of the program that it replaces. These options also
+        // set the number of threads and the messages.
         Verb::As(args) => return args.invocation()?.run(),
         Verb::Own(verb) => verb,
     };

@@ -70,8 +70,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let grids = match (from, to) {
         (Format::Itk, Format::Itk) => {
             if args.fixed.is_some() || args.moving.is_some() {
-                // Every file that is not an FSL matrix was taken for an ITK transform, so an error in the file is
-                // reported first.
+                // A file that is not an FSL matrix was taken for an ITK transform without reading it. If it cannot be
+                // read as such, this error is reported first.
                 itk::read_affine(&args.input)?;
                 let with = "IN and OUT in ITK's format".into();
                 return Err(UsageError::NoEffect { option: "--fixed or --moving", with }.into());

@@ -1,4 +1,5 @@
-//! Shows notes about devices that become ready while other work continues.
+//! Shows notes about devices, which are opened while other work continues: that a device is ready, or why it is not
+//! used.
 
 use antsreg_console::Console;
 use antsreg_pool::DeviceNote;

@@ -63,7 +63,7 @@ fn describe_file(path: &Path) -> Result<String, CliError> {
     }
     let header = match nifti::inspect(path) {
         Ok(header) => header,
-        // A file that is not an image is read as a transform. An error is then that of reading a transform.
+        // A file that is not an image is read as a transform. If this fails, the error is that of reading a transform.
         Err(Error { kind: ErrorKind::Format { .. } | ErrorKind::Truncated { .. }, .. })
             if !transforms::is_image(path) =>
         {

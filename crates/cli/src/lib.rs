@@ -34,7 +34,8 @@ use std::path::PathBuf;
 use antsreg_console::{CliError, command_line, interruption, output};
 use clap::{CommandFactory, Parser};
 
-/// Makes only the first GPUs visible to the CUDA driver, whose start takes 0.1 s longer for each GPU that it sees.
+/// Makes only the first `gpus` GPUs visible to the CUDA driver. Starting the driver takes 0.1 s longer for each GPU
+/// that is visible.
 #[cfg(feature = "cuda")]
 #[expect(unsafe_code, reason = "no safe function sets a variable of the environment")]
 fn show_first(gpus: usize) {
@@ -80,8 +81,8 @@ pub fn run(program: Option<PathBuf>, words: Vec<OsString>) -> u8 {
     match args::Cli::try_parse_from(words) {
         Ok(cli) => start(cli.first_gpus(), || args::run(cli)),
         Err(told) => {
-            // Help and version texts are printed here as well. An error of printing is ignored, because nobody can
-            // read a message about it.
+            // Besides errors of the command line, help and version texts are printed here. An error of printing is
+            // ignored, because nobody can read a message about it.
             let _ = told.print();
             u8::try_from(told.exit_code()).unwrap_or(2)
         }

@@ -22,8 +22,8 @@ mod show;
 
 /// Registrations of many subjects to one fixed image: the shared settings, and a job for each subject.
 pub struct Study {
-    /// Paths of the files that all registrations share: fixed image, mask and labels. The paths of the moving side
-    /// are empty.
+    /// Paths of the files that all registrations share: fixed image, mask and labels. The paths of the moving image,
+    /// its mask and its labels are empty.
     pub shared: PairFiles,
     /// Settings of the registration, except the initial transform, which may be in a file.
     pub recipe: Recipe,
@@ -58,7 +58,7 @@ pub struct OfAll {
     pub summary: Option<PathBuf>,
     /// Path of the HTML page, in the folder that contains all outputs.
     pub page: Option<PathBuf>,
-    /// The BIDS dataset of derivatives, if its description is written.
+    /// The BIDS dataset of derivatives to which the outputs belong; `None` if no description of a dataset is written.
     pub dataset: Option<Dataset>,
 }
 
@@ -202,7 +202,8 @@ struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    /// Locks the console for printing. Notes about devices that have arrived are printed first.
+    /// Locks the console for printing. Before other text, the notes about devices that have been received so far are
+    /// printed.
     fn console(&self) -> MutexGuard<'_, &'a mut Console> {
         let mut console = self.console.lock().unwrap_or_else(PoisonError::into_inner);
         device_notes::show(&self.notes, &mut console);

@@ -53,8 +53,8 @@ pub struct Args {
     report: ReportArgs,
 }
 
-/// Standard deviations as a single value. A `Vec` would not do, because clap fills a `Vec` from an option that may be
-/// repeated.
+/// The list of standard deviations, one for each level. The type is not `Vec`, because for clap a `Vec` means an option
+/// that may be repeated.
 type Sigmas = std::sync::Arc<[f64]>;
 
 fn dof(text: &str) -> Result<Dof, String> {

@@ -50,8 +50,8 @@ pub fn run(args: Args, console: &mut Console) -> Result<(), CliError> {
             let mut table = PointTable::read(points)?;
             let lps_to_typed = match args.coordinates {
                 Coordinates::Lps => Vector3::repeat(1.0),
-                // The table takes all coordinates in the file for LPS and changes the signs of x and y. For RAS
-                // coordinates, the signs are changed back here.
+                // `PointTable::read` takes all coordinates in the file for LPS, so it changes the signs of x and y. If
+                // the coordinates are RAS, the signs are changed back here.
                 Coordinates::Ras => Vector3::new(-1.0, -1.0, 1.0),
             };
             let turned = |point: &Point3<f64>| Point3::from(point.coords.component_mul(&lps_to_typed));
@@ -85,7 +85,7 @@ fn page(args: &Args) -> Result<Option<PathBuf>, CliError> {
     };
     let no_effect = |with: &str| Err(UsageError::NoEffect { option: "--report", with: with.into() }.into());
     let (Some(input), Some(reference)) = (&args.input, &args.reference) else {
-        return no_effect("anything but --input and --reference of an image");
+        return no_effect("an output other than one resampled image");
     };
     if input_grid(args, input)?.0 {
         return no_effect("a series of volumes");

@@ -25,12 +25,13 @@ pub struct Series<'a> {
     pub interpolation: Interpolation,
     /// Value of output voxels that lie outside the input volume.
     pub outside: f32,
-    /// With motion correction, a transform for each volume. It acts last on a point, after those of `chain`.
+    /// With motion correction, a transform for each volume. This transform acts last on a point, after the transforms
+    /// in `chain`.
     pub motion: Option<&'a [AffineTransform]>,
 }
 
 impl Series<'_> {
-    /// Resamples all volumes of the reader and writes them.
+    /// Reads all volumes of the series one after the other, resamples them and writes the result to `path`.
     ///
     /// # Errors
     /// A file that is damaged or cannot be written.

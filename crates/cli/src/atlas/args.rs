@@ -103,7 +103,7 @@ pub struct Args {
     registration: RegistrationArgs,
 }
 
-/// The default options of a template.
+/// The default options of building a template.
 fn usual() -> TemplateOptions {
     TemplateOptions::default()
 }
@@ -141,7 +141,7 @@ impl Args {
     pub fn request(&self) -> Result<Request, CliError> {
         let recipe = self.recipe()?;
         if self.brain == BrainChoice::Fixed && self.template.is_none() {
-            let with = "a template that starts from subjects; their brains are those of --brain moving".into();
+            let with = "a template that starts from the subjects; for their brains, give --brain moving".into();
             return Err(UsageError::NoEffect { option: "--brain fixed", with }.into());
         }
         let Some(folder) = &self.output else {

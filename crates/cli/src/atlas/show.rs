@@ -34,7 +34,7 @@ impl TemplateProgress for Lines<'_> {
 
     fn pass_done(&mut self, results: &TemplateResults, seconds: f64) {
         let TemplateResults { pass, moved_mean_voxels, mean_warp_voxels, sharpness_per_mm, converged, .. } = results;
-        let end = if *converged { "; it no longer moves" } else { "" };
+        let end = if *converged { "; the template no longer moves" } else { "" };
         self.0.note(format_args!(
             "pass {pass}: template moved by {moved_mean_voxels:.3} voxels, mean warp {mean_warp_voxels:.3} voxels, \
              sharpness {sharpness_per_mm:.4} / mm, {seconds:.1} s{end}"

@@ -104,7 +104,8 @@ impl Args {
         self.registration.device.first_gpus(false)
     }
 
-    /// Makes the study from the options. An option without effect is an error.
+    /// Makes the study (the registrations of many subjects to one fixed image) from the options. An option without
+    /// effect is an error.
     pub fn study(&self) -> Result<Study, CliError> {
         let Listing { subjects, channels } = self.listing()?;
         let mut recipe = self.registration.recipe()?;

@@ -229,14 +229,14 @@ impl Args {
         })
     }
 
-    /// The options for registering the atlases and fusing their labels.
+    /// Returns the options for registering the atlases to the target image and fusing their labels.
     fn options(&self, fusion: Fusion) -> Result<LabelOptions, UsageError> {
         let (recipe, start) = (self.recipe()?, self.registration.start());
         let (bias, brain) = (self.bias, self.brain);
         Ok(LabelOptions { recipe, start, bias, brain, interpolation: self.interpolation, fusion })
     }
 
-    /// The settings of the registrations.
+    /// Returns the settings of the registrations, from the options on the command line.
     fn recipe(&self) -> Result<Recipe, UsageError> {
         let recipe = self.registration.recipe()?;
         self.registration.check_metrics(&recipe)?;

@@ -11,9 +11,9 @@ use crate::values::name;
 /// Value of the option `--cost`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TypedCost {
-    /// A cost for the search over orientations, which compares intensities.
+    /// A cost that compares the intensities of both images. The search over orientations minimises this cost.
     Search(Cost),
-    /// Boundary-based registration. It starts from the result of a search with the cost [`TypedCost::of_search`].
+    /// Boundary-based registration. First a search with the cost [`TypedCost::of_search`] finds the initial transform.
     Boundary,
 }
 
@@ -42,7 +42,7 @@ impl ValueEnum for TypedCost {
 }
 
 impl TypedCost {
-    /// The cost that the search minimises.
+    /// The cost that the search over orientations minimises.
     pub fn of_search(self) -> Cost {
         match self {
             TypedCost::Search(cost) => cost,

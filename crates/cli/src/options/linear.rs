@@ -80,7 +80,8 @@ impl LinearArgs {
         given("--dof", self.dof.is_some())
     }
 
-    /// Writes the options of the affine stage into a recipe. An option that the chosen cost does not use is an error.
+    /// Writes the options of the affine stage into `recipe`, the settings of a whole registration. An option that the
+    /// chosen cost does not use is an error.
     pub fn apply(&self, boundary: &BoundaryArgs, recipe: &mut Recipe) -> Result<(), UsageError> {
         let boundary = boundary.of(self.cost, self.no_search)?;
         let cost = self.cost.map_or(recipe.linear.cost, TypedCost::of_search);
@@ -124,8 +125,8 @@ impl LinearArgs {
     }
 }
 
-/// Formats the parameters of an affine stage as command-line options. For slices, degrees of freedom have other
-/// numbers.
+/// Formats the parameters of an affine stage as command-line options. `slices` says whether the images are slices,
+/// because `--dof` then has another value for the same model: 3 in place of 6 for rigid, for instance.
 pub fn shown(options: &linear::Options, slices: bool) -> Vec<Shown> {
     let mut parameters = vec![("--dof", options.dof.number(slices).to_string())];
     match options.search {

@@ -61,7 +61,8 @@ impl RegistrationArgs {
         }
     }
 
-    /// Returns the start given on the command line, or the default start of the model.
+    /// Returns the initial transform given on the command line, or the default initial transform of the transform
+    /// model.
     pub fn start(&self) -> StartFile {
         match &self.initial_transform {
             Some(Start(start)) => start.clone(),
@@ -69,14 +70,16 @@ impl RegistrationArgs {
         }
     }
 
-    /// Makes the recipe from the options. An option without effect is an error. If the start is in a file that is not
-    /// read yet, the recipe starts from the centres of mass.
+    /// Makes the recipe (the settings of a whole registration) from the options. An option without effect is an error.
+    /// The initial transform given on the command line is not part of this recipe, because it may be in a file; the
+    /// caller adds it later.
     pub fn recipe(&self) -> Result<Recipe, UsageError> {
         let model = self.model();
         let useless = match model {
             Model::SynOnly => self.linear.given().chain(self.boundary.given()).next(),
             Model::Syn => None,
-            // Models without a SyN stage, such as rigid and affine, fix the degrees of freedom already.
+            // Models without a SyN stage, such as rigid and affine, fix the degrees of freedom, so `--dof` has no
+            // effect.
             _ => self.syn.given().chain(self.linear.given_dof()).next(),
         };
         if let Some(option) = useless {

@@ -112,7 +112,7 @@ impl SynArgs {
         .flatten()
     }
 
-    /// Writes the options of the SyN stage into a recipe.
+    /// Writes the options of the SyN stage into `recipe`, the settings of a whole registration.
     pub fn apply(&self, recipe: &mut Recipe) {
         let list = |typed: &Option<PerLevel<usize>>| typed.as_ref().map(|typed| typed.0.clone());
         recipe.schedule = Schedule {

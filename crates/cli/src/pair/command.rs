@@ -46,7 +46,7 @@ pub(super) fn command(plan: &Plan, threads: usize) -> String {
             Stage::Linear(options) => linear::shown(options, slices),
             Stage::Deformable(options) => syn::shown(options),
         };
-        // Other models fix the degrees of freedom, so `--dof` is left out.
+        // Models other than SyN fix the degrees of freedom, so `--dof` is left out.
         parameters.retain(|(option, _)| *option != "--dof" || job.recipe.model == Model::Syn);
         words.extend(parameters);
     }
@@ -71,7 +71,8 @@ pub(super) fn command(plan: &Plan, threads: usize) -> String {
     words.push(("--threads", threads.to_string()));
     let words = words.iter().map(|(option, value)| match value.as_str() {
         "" => (*option).to_owned(),
-        // The value of this option is optional, so it must be in the same word.
+        // An option whose value may be omitted needs the form `--option=value`; a value in the next word would not be
+        // recognised.
         value if option.ends_with('=') => format!("{option}{}", quoted(value)),
         value => format!("{option} {}", quoted(value)),
     });

@@ -46,8 +46,8 @@ impl Profile {
     pub fn finish(device: &Device, console: &mut Console) -> Result<Option<Profile>, CliError> {
         let Some(cuda) = device.cuda() else { return Ok(None) };
         let times = cuda.finish_profile().map_err(antsreg_register::Error::Device)?;
-        // The copy bandwidth is measured last. The measurement needs memory, and a lack of memory must not make a
-        // finished registration fail.
+        // The copy bandwidth is measured after the registration, because the measurement needs memory. If memory is
+        // short, only the measurement fails, not the registration.
         let bandwidth = match cuda.copy_bandwidth() {
             Ok(bandwidth) => Some(bandwidth),
             Err(error) => {

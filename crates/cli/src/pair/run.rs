@@ -127,7 +127,7 @@ fn read_and_open(
     Ok((inputs, options, opened))
 }
 
-/// Reads the inputs, and makes the options of the registration from the recipe, the images and the start.
+/// Reads the inputs, and makes the options of the registration from the recipe, the grids and the initial transform.
 fn read(job: &Job) -> Result<(Inputs, Options), CliError> {
     let inputs = Inputs::read(&job.files)?;
     let shape = inputs.fixed.side.grid().shape;
