@@ -19,20 +19,22 @@ struct Bricks {
     // For each cell of 2×2×2 moving voxels, the distance to the nearest cell with another value than the most frequent
     // one, in cells; `is_empty` reads it.
     const unsigned short *distance;
-    // Number of bricks and number of cells along each axis.
+    // `count`: number of bricks along each axis. `cells`: number of cells of 2×2×2 moving voxels along each axis.
     Size count, cells;
     float common;
     // The fixed bin with the most voxels.
     int hot;
 };
 
-// Whether every coordinate within `reach` of `middle` lies where the ramp is 1 and both corners of its cell exist.
+// Whether, along one axis of n moving voxels, every coordinate from middle − reach to middle + reach is `deep`
+// (slab.cuh): there the weight is 1, and both neighbouring voxels used for interpolation exist.
 __device__ __forceinline__ bool deep_around(float middle, float reach, int n, float per_edge)
 {
     return deep(middle - reach, n, per_edge) && deep(middle + reach, n, per_edge);
 }
 
-// The list entry of a brick: its number with flags; NUMBER if the brick is skipped.
+// Returns the list entry of brick number `index`: this number with the flags DEEP and EMPTY of bricks.cuh. The entry
+// NUMBER means that the brick is skipped.
 template <int SOURCE> __device__ __forceinline__ unsigned int look_at(const Pair &pair, const Bricks &bricks, unsigned int index)
 {
     const Size corner = corner_of(bricks.count, index);
@@ -47,7 +49,8 @@ template <int SOURCE> __device__ __forceinline__ unsigned int look_at(const Pair
     return index | (inside && complete ? DEEP : 0) | (empty ? EMPTY : 0);
 }
 
-// Calls use(bin, value) for each voxel of a brick with the flag DEEP.
+// Calls use(bin, value) for each voxel of a brick with the flag DEEP: all its voxels are in the volume, have weight 1,
+// and need no tests at the border of the moving image.
 template <int SOURCE, typename Use>
 __device__ __forceinline__ void over_deep(const Pair &pair, const Bricks &bricks, unsigned int index, int lane, Use use)
 {
@@ -84,8 +87,8 @@ __device__ __forceinline__ void over_deep(const Pair &pair, const Bricks &bricks
     for (int step = 0; step < STEPS; ++step) use(fixed_bin(packed, step), values[step]);
 }
 
-// Calls use(bin, value, weight) for each voxel of a brick without the flag DEEP. The value is the most frequent moving
-// value where the image was not read.
+// Calls use(bin, value, weight) for each voxel of a brick without the flag DEEP, which may lie at the border of the
+// volume or of the moving image. Where the moving image is not read, the value is the most frequent moving value.
 template <int SOURCE, typename Use>
 __device__ __forceinline__ void over_border(const Pair &pair, const Bricks &bricks, unsigned int entry, int lane, Use use)
 {

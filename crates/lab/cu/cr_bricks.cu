@@ -3,9 +3,9 @@
 // of (Σw·y)²/Σw.
 //
 // Sums are of differences from the most frequent moving value, so bricks that meet only that value are skipped
-// (brick.cuh). Σw of a bin is the number of its voxels less the weight that is lost outside the moving image and in the
-// ramp at its edge. So a voxel inside changes only one sum. All sums are sums of integers, so their order does not
-// matter. The sums of the fullest bin are in registers.
+// (brick.cuh). Σw of a bin is the number of its voxels less the sum Σ(1−w) of the weights lost. Weight is lost only
+// outside the moving image and in the zone at its edge where weights fall from 1 to 0. So a voxel inside changes only
+// one sum. All sums are sums of integers, so their order does not matter. The sums of the fullest bin are in registers.
 #include "reduce.cuh"
 #include "brick.cuh"
 

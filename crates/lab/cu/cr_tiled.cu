@@ -97,8 +97,8 @@ __device__ __forceinline__ void add_tiles(const Pair &pair, int bins, const Tile
             sums[bins + bin] += s;
             sums[2 * bins + bin] += ss;
         }
-        // No barrier is needed here: the next tile overwrites only values and weights, which all threads have read. The
-        // sums of its pieces are written after another barrier.
+        // No barrier is needed here. The next tile first overwrites only values and weights, which all threads have
+        // read. The next tile writes its sums of pieces after a further barrier.
     }
     for (int bin = thread; bin < bins; bin += THREADS)
         for (int which = 0; which < 3; ++which)

@@ -8,8 +8,8 @@ __device__ __forceinline__ size_t voxels(Size shape)
     return (size_t)shape.x * shape.y * shape.z;
 }
 
-// Along one axis: the low corner of the cell around a coordinate, which is clamped to the volume first, and the
-// position within the cell (0 … 1).
+// Along one axis of n voxels: the lower of the two neighbouring voxel indices of the coordinate `at`, which is first
+// clamped to the volume. `within` is the distance from this voxel to the coordinate, 0 … 1 voxel.
 __device__ __forceinline__ int locate(float at, int n, float &within)
 {
     const float clamped = fminf(fmaxf(at, 0.f), (float)(n - 1));
@@ -18,7 +18,7 @@ __device__ __forceinline__ int locate(float at, int n, float &within)
     return low;
 }
 
-// The eight voxels around a point, which is clamped to the volume.
+// Trilinear interpolation at a point: the eight voxels around the point, which is first clamped to the volume.
 struct Cell : Trilinear {
     __device__ __forceinline__ Cell(Vector point, Size shape)
     {

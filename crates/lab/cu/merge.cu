@@ -46,7 +46,7 @@ extern "C" __global__ void __launch_bounds__(1024)
     merge(rows, count, width, sum, left);
 }
 
-// counts[row] is the sum of a table's row. Each warp adds one row.
+// Sums each row of a table: counts[row] is the sum of its `width` entries. One warp processes one row.
 extern "C" __global__ void sum_rows(const unsigned int *READ table, unsigned int rows, unsigned int width,
                                     unsigned int *counts)
 {

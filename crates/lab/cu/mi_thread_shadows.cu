@@ -3,7 +3,7 @@
 #include "pair.cuh"
 
 // Counts all voxels, with BITS bits of each counter in shared memory (0: none). The histograms of the threads are
-// shadows[thread of the grid · bins² + bin]. What is left in shared memory at the end is added to `joint`.
+// shadows[thread of the grid · bins² + bin]. At the end, the counts in shared memory are added to `joint`.
 template <unsigned int BITS>
 __device__ __forceinline__ void count_all(const Pair &pair, unsigned int *shadows, unsigned int *joint)
 {

@@ -13,12 +13,13 @@
 struct Pair {
     // Bin of each fixed voxel; x varies fastest.
     const unsigned short *fixed;
-    // The moving image; for GIVEN, the moving value of each fixed voxel.
+    // The voxels of the moving image. If `source` is GIVEN: the moving value of each fixed voxel.
     const float *moving;
     cudaTextureObject_t texture;
     int source;
     Size shape, moving_shape;
-    // 1 / width of the ramp at the edge of the moving image, for each axis; infinite without a ramp.
+    // 1 / width, for each axis, of the zone at the edge of the moving image in which weights rise from 0 to 1 (the
+    // ramp), in 1 / voxels; infinite if there is no such zone.
     Vector per_edge;
     // A moving value has the bin ⌊(value − low)·scale⌋, clamped to 0 … bins − 1.
     float low, scale;

@@ -16,10 +16,13 @@ __device__ __forceinline__ unsigned int slab_count(const Pair &pair)
     return slab_chunks(pair) * (unsigned int)((pair.shape.z + SLAB - 1) / SLAB);
 }
 
-// Whether at a coordinate of the moving image the ramp is 1 and both corners of its cell exist.
+// Whether a coordinate along one axis of n moving voxels is so far inside that its weight is 1 and both neighbouring
+// voxels used for interpolation exist. 1 / per_edge is the width of the zone at the border in which weights rise from 0
+// to 1.
 __device__ __forceinline__ bool deep(float at, int n, float per_edge)
 {
-    // The constant is an allowance for rounding of the coordinates between the ends of a column.
+    // The constant 0.01 voxel allows for rounding. Only the first and last slice of a slab are tested, and the
+    // coordinates between them are rounded separately.
     const float edge = (per_edge < 1e6f ? 1.f / per_edge : 0.f) + 0.01f;
     return at > edge && at < (float)(n - 1) - edge;
 }
@@ -56,7 +59,8 @@ __device__ __forceinline__ void over_slab(const Pair &pair, unsigned int index, 
     if (deep(pair, mapped(pair, i, j, (float)z)) && deep(pair, mapped(pair, i, j, (float)(z + count - 1)))) {
 #pragma unroll
         for (int n = 0; n < SLAB; ++n) {
-            // In a slab that exceeds the volume the last slice is read again; these values are not used.
+            // A slab at the end of the volume may have fewer than SLAB slices. Then its last slice is read again in
+            // place of the missing slices, and these values are not used.
             const Vector at = mapped(pair, i, j, (float)(z + min(n, count - 1)));
             values[n] = value_inside<SOURCE>(pair, at);
         }

@@ -1,6 +1,6 @@
 // The fixed volume divided into tiles of 32×8×8 voxels. A warp reads whole rows of a tile, so its samples of the moving
-// image lie along rows too. A tile that is mapped well inside the moving image needs no weights and no tests at the
-// border.
+// image lie along rows too. If a tile is mapped well inside the moving image, all weights are 1, and interpolation
+// needs no tests at the border.
 #pragma once
 #include "slab.cuh"
 
@@ -24,11 +24,13 @@ struct Tile {
     }
 };
 
-// Where the coordinates from middle − reach to middle + reach lie along one axis: all OUTSIDE the moving image, all
-// INSIDE where the ramp is 1, or at the BORDER.
+// Where the moving coordinates from middle − reach to middle + reach lie along one axis of n moving voxels: all OUTSIDE
+// the moving image, all INSIDE where weights are 1, or at the BORDER. 1 / per_edge is the width of the zone at the
+// border in which weights rise from 0 to 1.
 __device__ __forceinline__ Where where(float middle, float reach, int n, float per_edge)
 {
-    // Allowance for the rounding of coordinates, so that both corners of a cell are in the volume.
+    // Allowance for the rounding of coordinates, voxels. It ensures that both neighbouring voxels used for
+    // interpolation are in the volume.
     const float margin = 0.01f;
     reach += margin;
     if (middle + reach < 0.f || middle - reach > (float)(n - 1)) return OUTSIDE;

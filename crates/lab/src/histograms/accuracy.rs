@@ -13,8 +13,8 @@ use crate::error::Error;
 /// Weighting distances: width of the zone at the image border where weights fall to 0, voxels.
 const EDGES: [f64; 11] = [0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 24.0, 34.0, 44.0, 54.0, 64.0];
 const BINS: usize = 256;
-/// First and last step of the optimiser, for an element of the matrix. The step is halved from the first to the last.
-/// Steps of translations are larger by the factor below.
+/// First and last step size of the optimiser for the elements of the matrix. The step size is halved until it is below
+/// the last. The step sizes of translations, in voxels, are `LEVER_VOXELS` times these numbers.
 const STEPS: [f64; 2] = [0.02, 0.0002];
 const LEVER_VOXELS: f64 = 60.0;
 
@@ -58,8 +58,9 @@ pub fn li_accuracy(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     Ok(vec![Figure { name: "li-accuracy", title, x, y, log: [false, false], curves }])
 }
 
-/// Minimises the cost. Each round tries 24 changes of one parameter and all improving changes together, and takes the
-/// best. If no change improves the cost, the step is halved.
+/// Minimises the cost over the 12 parameters of the affine map. Each round tries 24 changes of a single parameter, and
+/// three lengths of a combination of all improving changes, and takes the best. If none improves the cost, the step
+/// size is halved.
 fn minimise(cuda: &Cuda, brain: &Subject, edge: f64, start: AffineTransform) -> Result<AffineTransform, Error> {
     let fixed = cuda.upload(brain.fixed.shape(), brain.fixed.values())?;
     let moving = cuda.upload(brain.moving_shape, &brain.moving)?;

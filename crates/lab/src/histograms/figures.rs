@@ -77,7 +77,8 @@ pub fn li_blocks(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     for scheme in LI {
         curves.push(curve(scheme.name(), &BLOCKS, number, |blocks| time(scheme, Some(blocks)))?);
     }
-    // These schemes choose their number of blocks themselves, so each is measured once.
+    // The scheme conflict_free chooses its number of blocks itself, so it is measured once and drawn as a horizontal
+    // line.
     let own = time(CrScheme::ConflictFree, None)?;
     curves.push(curve("conflict_free", &BLOCKS, number, |_| Ok(own))?);
     for scheme in OURS {

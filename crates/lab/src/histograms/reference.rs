@@ -94,7 +94,7 @@ impl Reference {
         (worst, agree)
     }
 
-    /// Tolerance of the sum over a bin of the values to the given power.
+    /// Tolerance of the sum Σ w·y^`power` over the voxels of a bin, where y is the moving value and w its weight.
     fn allowed(&self, scheme: CrScheme, power: i32, bin: usize) -> f64 {
         let (voxels, expected) = (self.sums[0][bin], self.sums[power as usize][bin]);
         // The addition of n terms of one sign in single precision may have an error of n halves of the last bit. Each
@@ -103,8 +103,8 @@ impl Reference {
         let rounding = (terms + 100.0) * f64::from(f32::EPSILON) / 2.0 * expected.abs();
         let sampling = if self.given { 0.0 } else { voxels * 2.0 * VALUES * self.largest.powi(power) };
         let border = self.doubtful_inside[bin] * self.largest.powi(power);
-        // These schemes round values to units of 2⁻¹⁶ of the range. The error is at most three half units for each
-        // voxel.
+        // The schemes `Slabs` and `Skipping` round values to units of 2⁻¹⁶ of the range. The error is at most three
+        // half units for each voxel.
         let in_units = matches!(scheme, CrScheme::Slabs | CrScheme::Skipping);
         let units = if in_units { voxels * 1.5 / 65536.0 * self.largest.powi(power) } else { 0.0 };
         rounding + sampling + border + units

@@ -6,19 +6,20 @@ use rayon::prelude::*;
 
 use super::layout::Size;
 
-/// Number of voxels of a brick along each axis, as in the header `bricks.cuh`. A brick is a small box of voxels.
+/// Number of voxels of a brick (a small box of voxels) along each axis, as in `bricks.cuh` of the crate
+/// antsreg-kernels.
 const BRICK: [usize; 3] = [8, 8, 4];
 /// Total number of voxels of a brick.
 const BRICK_VOXELS: usize = BRICK[0] * BRICK[1] * BRICK[2];
 /// Number of consecutive bricks that a block of threads processes at a time.
 const RUN: usize = 8;
-/// Entry in the list of fixed bins for a position outside the volume.
+/// Entry in the list of fixed bins for a position of a brick that lies outside the volume.
 const NOT_COUNTED: u16 = u16::MAX;
 /// Number of moving voxels in a cell along each axis.
 const CELL: usize = 2;
 /// Largest distance that is stored, in cells. Larger distances are stored as this value.
 const FAR: u16 = 16;
-/// Number of voxels that are sampled to estimate the most frequent value of an image.
+/// Largest number of voxels that are sampled to estimate the most frequent value of an image.
 const POLL: usize = 4096;
 
 /// Kernel argument with the layout of the structure `Bricks` in `cu/brick.cuh`.
@@ -47,7 +48,8 @@ pub(super) fn blocks(shape: [usize; 3], requested: usize, most_voxels: usize) ->
     requested.min(runs).max(runs.div_ceil(most_runs))
 }
 
-/// The fixed bins in the order of the bricks. Within a brick, the bins that one lane of a warp reads follow each other.
+/// Returns the bins of the fixed voxels, brick by brick. Within a brick, the bins that one lane of a warp reads follow
+/// each other.
 pub(super) fn in_bricks(shape: [usize; 3], voxel_bins: &[u16]) -> Vec<u16> {
     let [columns, rows, layers] = count(shape);
     let place = |at: usize| {
@@ -66,8 +68,8 @@ pub(super) fn in_bricks(shape: [usize; 3], voxel_bins: &[u16]) -> Vec<u16> {
     (0..columns * rows * layers * BRICK_VOXELS).into_par_iter().map(bin).collect()
 }
 
-/// For every cell of the moving image, the distance to the nearest cell that is not empty. A cell is empty if all its
-/// values are the background.
+/// For every cell (2×2×2 voxels) of the moving image, the distance to the nearest cell that is not empty. A cell is
+/// empty if all its voxels have the background value.
 pub(super) struct Emptiness {
     /// The background value: the most frequent value, estimated from a sample of voxels.
     pub(super) common: f32,
@@ -96,7 +98,8 @@ impl Emptiness {
             full
         };
         let mut distance: Vec<u16> = (0..cells[1] * cells[2]).into_par_iter().flat_map_iter(row).collect();
-        // Distances by the maximum norm are separable. So one pass for each axis is enough.
+        // A distance by the maximum norm can be computed axis by axis, so one pass over the cells for each axis is
+        // enough.
         for (axis, stride) in [1, cells[0], cells[0] * cells[1]].into_iter().enumerate() {
             let along = |at: usize| {
                 let here = at / stride % cells[axis];
@@ -131,7 +134,8 @@ mod tests {
         let placed = in_bricks(shape, &bins);
         assert_eq!(placed.len(), 3 * 2 * 2 * BRICK_VOXELS);
         let mut found: Vec<u16> = placed.iter().copied().filter(|bin| *bin != NOT_COUNTED).collect();
-        // In step 3, lane 9 reads this voxel of the second brick: x = 8 + 1, y = 1 + 4, z = 1.
+        // Lane 9 of a warp has place x = 1, y = 1 in a brick, and step 3 adds 4 to y and 1 to z. So lane 9 reads this
+        // voxel of the second brick in step 3: x = 8 + 1, y = 1 + 4, z = 1.
         assert_eq!(placed[BRICK_VOXELS + 9 * 8 + 3], (19 * 9 + 5 * 19 + 9) as u16);
         found.sort_unstable();
         assert_eq!(found, bins);

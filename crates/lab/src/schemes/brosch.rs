@@ -78,8 +78,9 @@ impl CostModel {
     }
 }
 
-/// The table for the kernel, and the number of bytes of shared memory that it uses. An entry has the level of the bin
-/// in its upper 8 bits, and the offset of the bin's first byte in its lower bits.
+/// Returns the table that the kernel `mi_adaptive` needs, and the number of bytes of shared memory for all counters. An
+/// entry of the table has the level of the bin in its upper 8 bits, and the offset of the bin's first counter, in
+/// bytes, in its lower bits.
 pub(super) fn table(levels: &[u32]) -> (Vec<u32>, usize) {
     let mut next = 0;
     let entries = levels.iter().map(|level| {
@@ -90,8 +91,8 @@ pub(super) fn table(levels: &[u32]) -> (Vec<u32>, usize) {
     (entries.collect(), next as usize)
 }
 
-/// A possible step of the greedy allocation: one more level for a bin, with the benefit per byte and the number of
-/// bytes.
+/// A possible step of the greedy allocation: a bin goes one level up. `benefit` is the reduction of cost per additional
+/// byte, `price` the number of additional bytes.
 struct Offer {
     benefit: f64,
     bin: usize,

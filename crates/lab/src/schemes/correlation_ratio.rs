@@ -144,7 +144,7 @@ impl Draft<'_> {
             self.at(finished),
             self.at(sums),
         ];
-        // SAFETY: `totals` has three 64-bit sums for each bin, `sums` has three doubles, and shared memory has three
+        // SAFETY: for each bin, `totals` has three 64-bit sums, `sums` has three doubles, and shared memory has three
         // words. Every run leaves `totals` and `finished` at zero.
         unsafe { self.launch(kernel, Grid::of(blocks, SLABS_THREADS, shared), values) };
         Ok(sums)
@@ -189,8 +189,7 @@ impl Draft<'_> {
         {
             let kernel = self.kernel(name)?;
             let grid = Grid { blocks: [width.div_ceil(32), slices], threads: [32, 32], shared: 0 };
-            // SAFETY: the first slot has `count` rows of `width` numbers, and the second slot has such a row for each
-            // slice.
+            // SAFETY: `slots[0]` has `count` rows of `width` numbers, and `slots[1]` has such a row for each slice.
             unsafe { self.launch_merge(kernel, grid, slots, [count, width], None) };
         }
         Ok(sums)

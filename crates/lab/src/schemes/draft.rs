@@ -66,8 +66,8 @@ impl<'p> Draft<'p> {
         self.blocks_of_parts(kernel, threads, shared, 1)
     }
 
-    /// The number of thread blocks for each part of a histogram, if the histogram has several parts with their own
-    /// blocks; otherwise as [`Draft::blocks`].
+    /// The number of thread blocks for each of `parts` parts of a histogram. Without a number in the settings, the
+    /// blocks that the device can run at once are divided among the parts.
     pub(super) fn blocks_of_parts(
         &self,
         kernel: &Kernel,
@@ -103,7 +103,7 @@ impl<'p> Draft<'p> {
         Ok(self.plan.keep(self.histograms.cuda.holding(values)?))
     }
 
-    /// The memory address of a slot, as a kernel argument.
+    /// The device address of a memory allocation of the plan, as a kernel argument.
     pub(super) fn at(&self, slot: Slot) -> Value {
         Value::Address(self.plan.pointer(slot))
     }
@@ -118,7 +118,8 @@ impl<'p> Draft<'p> {
         unsafe { self.plan.launch(kernel, grid, values) };
     }
 
-    /// Adds a launch of a kernel that merges `count` rows of `width` numbers from one slot into another slot.
+    /// Adds a launch of a kernel that merges `count` rows of `width` numbers from one memory allocation of the plan
+    /// into another.
     ///
     /// # Safety
     /// The caller must meet the conditions of [`Plan::launch`].
@@ -137,8 +138,8 @@ impl<'p> Draft<'p> {
         unsafe { self.plan.launch(kernel, grid, values) };
     }
 
-    /// Uploads the sorted voxels, the starts of their segments and the bins of the segments. Returns the slots of these
-    /// three lists and the number of segments.
+    /// Uploads the sorted voxels, the starts of their segments and the bins of the segments. Returns the indices of
+    /// these three lists among the plan's memory allocations, and the number of segments.
     pub(super) fn sorted_segments(&mut self) -> Result<([Slot; 3], usize), Error> {
         let sorted = self.histograms.sorted(self.pair, self.settings.order)?;
         let segments = Segments::new(&sorted.host, &self.pair.voxel_bins, self.settings.segment);

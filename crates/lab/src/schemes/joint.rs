@@ -112,8 +112,8 @@ impl Draft<'_> {
 
     fn thread_shadows(&mut self, joint: Slot) -> Result<(), Error> {
         let (all, threads) = (self.cells(), self.settings.threads);
-        // The number of bits of a counter is b = s·32 / (B·N), eq. 10 of Shams 2010, rounded down to a divisor of the
-        // word length.
+        // By eq. 10 of Shams 2010, the number of bits of a counter is b = s·32 / (B·N), for s words of shared memory, B
+        // histogram bins and N threads of a block. It is rounded down to a divisor of the word length.
         let bits = self.settings.shared * 8 / (all * threads);
         let (name, per_word) = match bits {
             0 => ("mi_thread_shadows_0", None),

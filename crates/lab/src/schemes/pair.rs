@@ -128,7 +128,7 @@ pub struct Pair<'f> {
     pub(super) operands: Operands,
     /// 1 / (range of the moving values); 0 if all moving values are equal.
     pub(super) per_range: f32,
-    /// The cells where the moving image has only its background value.
+    /// The cells of 2×2×2 moving voxels in which the moving image has only its background value.
     pub(super) emptiness: Emptiness,
     sorted: Mutex<HashMap<Order, Sorted>>,
     _fixed: Buffer<u16>,

@@ -89,12 +89,12 @@ impl Memory {
     }
 }
 
-/// Index of a memory allocation in a plan.
+/// Index of a memory allocation in the list of a plan.
 pub(super) type Slot = usize;
 
 enum Step<'p> {
     Clear(Slot),
-    /// Copies the second slot to the first, which sets counters to their initial values.
+    /// Copies the second memory allocation to the first. This sets counters to their initial values.
     Copy(Slot, Slot),
     Launch {
         kernel: &'p Kernel,
@@ -142,12 +142,12 @@ impl<'p> Plan<'p> {
         self.memory.len() - 1
     }
 
-    /// The memory address of a slot.
+    /// The device address of a memory allocation of the plan.
     pub(super) fn pointer(&self, slot: Slot) -> u64 {
         self.memory[slot].pointer()
     }
 
-    /// Chooses the slot that holds the result after a run.
+    /// Chooses the memory allocation that holds the result after a run.
     pub(super) fn results_in(&mut self, slot: Slot) {
         self.result = slot;
     }
@@ -156,7 +156,7 @@ impl<'p> Plan<'p> {
         self.steps.push(Step::Clear(slot));
     }
 
-    /// Adds a step to the plan that copies counters from slot `from` to slot `to`.
+    /// Adds a step to the plan that copies counters from memory allocation `from` to memory allocation `to`.
     pub(super) fn copy(&mut self, to: Slot, from: Slot) {
         self.steps.push(Step::Copy(to, from));
     }

@@ -8,7 +8,7 @@ pub(super) const TILE: [usize; 3] = [32, 8, 8];
 pub(super) const TILE_VOXELS: usize = TILE[0] * TILE[1] * TILE[2];
 /// Largest number of voxels that one thread adds up in sequence.
 const PIECE: usize = 16;
-/// Entry for a position outside the volume.
+/// Entry of the table of sorted positions for a position of a tile that lies outside the volume.
 const NOT_COUNTED: u16 = u16::MAX;
 
 /// Number of tiles that are needed to cover a volume.

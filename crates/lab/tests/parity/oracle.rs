@@ -237,7 +237,7 @@ impl Oracle {
         let each = voxels.div_ceil(blocks * settings.threads);
         let chain = match scheme {
             CrScheme::GlobalAtomic => voxels,
-            // These schemes add in double precision or in integers.
+            // `GlobalAtomicDouble` adds in double precision, `Slabs` and `Skipping` add integers.
             CrScheme::GlobalAtomicDouble | CrScheme::Slabs | CrScheme::Skipping => 0,
             CrScheme::GlobalMerge => each,
             CrScheme::SharedAtomic => each * settings.threads + blocks,
@@ -295,16 +295,19 @@ impl Oracle {
         bin: usize,
         expected: &f64,
     ) -> f64 {
-        // Each addition of a chain has an error of up to half of the sum's last bit. If all terms are equal, all errors
-        // have the same direction. For terms of one sign in any order, the total error is at most chain · 2⁻²⁴ of the
-        // sum. The products and the conversion from units add a few rounding errors.
+        // Each addition of a chain of additions has an error of up to half of the last bit of the sum. If all terms are
+        // equal, all errors have the same direction. For terms of one sign in any order, the total error is at most
+        // 2⁻²⁴ of the sum, times the number of additions. The products and the conversion from units add a few rounding
+        // errors.
         let roundings = self.additions(bin, scheme, settings, blocks) + 8.0;
         let rounding = roundings * f64::from(f32::EPSILON) / 2.0 * expected;
         let values = if case.filtered { FILTER } else { VALUES };
-        // Weights have the relative accuracy of coordinates, because the ramp is at least two voxels wide.
+        // Near the border of the moving image, weights rise from 0 to 1 over at least two voxels. So the error of a
+        // weight is at most that of a coordinate.
         let sampling = self.counted[bin] * (2.0 * values + 3.0 * COORDINATES) + self.doubtful_inside[bin];
         let sampling = if case.map.is_none() { 0.0 } else { sampling };
-        // These schemes round weights and values to units of 2⁻¹⁶. The error is up to three half units for each voxel.
+        // The schemes `Slabs` and `Skipping` round weights and values to units of 2⁻¹⁶. The error is up to three half
+        // units for each voxel.
         let in_units = matches!(scheme, CrScheme::Slabs | CrScheme::Skipping);
         let units = if in_units { self.voxels[bin] as f64 * 1.5 / 65536.0 } else { 0.0 };
         rounding + sampling + units
