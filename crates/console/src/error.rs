@@ -61,7 +61,7 @@ pub enum CliError {
         /// Extensions that the name of this output file can have.
         expected: &'static str,
     },
-    /// The file named as log exists and is not a log.
+    /// The file given as the log of messages exists, but it is not a log of this program.
     #[error("{}: the file exists and is no log of this program; give another name for the log", path.display())]
     NotALog {
         /// Path of the file.

@@ -37,7 +37,8 @@ pub fn clean_up() {
 }
 
 fn watch_signals() -> std::io::Result<()> {
-    // With this handler, a write beyond the limit on file sizes returns an error and does not kill the program.
+    // With a handler for the signal SIGXFSZ, a write beyond the limit on file sizes returns an error and does not kill
+    // the program.
     signal_hook::flag::register(SIGXFSZ, Arc::default())?;
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     // A signal that `nohup` ignores stays ignored.
@@ -62,8 +63,8 @@ fn starts_ignored(signal: i32) -> bool {
 
 /// Ends the program after a signal.
 fn end(signal: i32) -> ! {
-    // No output files get their final names while `stopped` exists, until the process ends: all files of a set have
-    // their final names, or none has.
+    // While the guard `stopped` exists, no output file is renamed to its final name. The guard exists until the process
+    // ends. So either all files of a set have their final names, or none has.
     let mut stopped = outputs::stop_commits();
     let what = if RESUMABLE.load(Ordering::Relaxed) {
         "run the same command again to continue"

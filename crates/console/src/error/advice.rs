@@ -39,7 +39,7 @@ pub fn of_study(error: &StudyError) -> String {
 fn of_template(error: &TemplateError) -> String {
     match error {
         TemplateError::Changed { .. } => {
-            "; give another --output, or --restart to make the files again that do not fit".into()
+            "; give another --output, or --restart: files made with other data are then made again".into()
         }
         TemplateError::PlanFormat { .. } | TemplateError::PlanChanged { .. } => {
             "; build in a new folder, or give `atlas` --restart to make everything again in this folder".into()
@@ -93,7 +93,8 @@ fn of_recipe(error: &RecipeError) -> &'static str {
 /// Advice for a warning about a result. The advice becomes the end of the warning.
 pub fn of_warning(warning: &Warning) -> &'static str {
     match warning {
-        // If the affine stage is the cause, options of that stage may help.
+        // A linear stage has searched for the affine. If this search caused the bad result, options of the linear stage
+        // may help.
         Warning::WorseThanStart { searched: true, .. } => {
             "; look at the images. For images with few slices or with small parts of a head, --transform rigid, \
              --no-search or masks can help"
