@@ -43,7 +43,7 @@ pub fn run(args: &Args) -> Result<(), CliError> {
     // All names are checked before the first link is made, so that all links are made or none.
     if let Some(taken) = links.iter().find(|link| is_taken(link, &own)) {
         let why = "exists and is no link to antsreg-gpu";
-        return Err(Refusal::new(taken.display(), why).instead("give another folder, or remove it").into());
+        return Err(Refusal::new(taken.display(), why).instead("give another folder, or remove this file").into());
     }
     for link in &links {
         match std::fs::remove_file(link) {

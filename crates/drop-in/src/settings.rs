@@ -30,7 +30,7 @@ impl Settings {
     /// The settings of a command of this family of programs.
     ///
     /// # Errors
-    /// An environment variable whose value is no device or no switch.
+    /// An environment variable for the device or for the fallback has a value that is not allowed.
     pub fn of(suite: Suite) -> Result<Settings, Refusal> {
         Settings::read(suite, |name| match var(name) {
             Err(VarError::NotPresent) => None,

@@ -1,4 +1,5 @@
-//! The command `N4BiasFieldCorrection`: removes the shading by the coil from an image.
+//! The command `N4BiasFieldCorrection`: removes the bias field, the smooth variation of intensity that the receive coil
+//! causes, from an image.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -123,7 +124,8 @@ impl Request {
 
 /// Returns the parameters of N4. A flag that is not given has ANTs' default.
 fn options<'a>(last: impl Fn(&'static str) -> Option<&'a Value>) -> Result<Options, Refusal> {
-    // Returns the value at a position inside the brackets. A value without brackets is at position 0.
+    // Returns the parameter at a position, counted from 0, inside the brackets of a flag's value. A value without
+    // brackets counts as the parameter at position 0.
     let part = |flag: &'static str, place: usize| {
         let value = last(flag)?;
         value.parameter(place).or_else(|| (place == 0 && value.parameters.is_none()).then_some(value.name.as_str()))
@@ -136,7 +138,8 @@ fn options<'a>(last: impl Fn(&'static str) -> Option<&'a Value>) -> Result<Optio
         options.iterations = text.split('x').map(|part| number("--convergence", part)).collect::<Result<_, _>>()?;
     }
     if let Some(text) = part("convergence", 1) {
-        // The change of the field is never below 0, so a negative threshold has the same effect as 0.
+        // N4 ends a level when the coefficient of variation of the bias field's change is below the threshold. This
+        // coefficient is never below 0, so a negative threshold has the same effect as 0.
         options.threshold = number::<f64>("--convergence", text)?.max(0.0);
     }
     if let Some(text) = part("bspline-fitting", 1).filter(|order| *order != "3") {

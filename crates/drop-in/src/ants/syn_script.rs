@@ -132,8 +132,8 @@ fn parse(words: &[String], script: Script) -> Result<Options, Refusal> {
             "-j" => options.match_histograms = value,
             "-y" => options.reproducible = value == "1",
             "-z" => options.collapse = value,
-            // `-s` is the distance of splines, which no supported transform has. `-e` is a random seed, but this
-            // program uses no random numbers.
+            // The option `-s` is the distance between the knots of B-spline transforms, which are not supported. The
+            // option `-e` is a random seed, but this program uses no random numbers.
             "-s" | "-e" => {}
             _ => return Err(Refusal::new(flag, "is no option of this script")),
         }

@@ -99,15 +99,16 @@ fn between(images: &[PathBuf; 2], landmark: Landmark) -> Result<AffineTransform,
 pub struct Inputs {
     /// The images, masks and options of the registration.
     pub task: Task,
-    /// The first fixed and the first moving image as read. The images of the task may have been resampled through
-    /// initial transforms.
+    /// The first fixed and the first moving image as read from their files. The images in `task` differ from these
+    /// originals if they were resampled through initial transforms.
     pub originals: [Arc<Volume>; 2],
     /// The initial transforms, which precede the stages.
     pub starts: Starts,
 }
 
 impl Inputs {
-    /// Reads the input files of a request and its plan.
+    /// Reads the input files of a command line (`request`). `plan` has the options of this program that correspond to
+    /// the command line.
     ///
     /// # Errors
     /// Files that cannot be read or do not fit each other.

@@ -71,8 +71,8 @@ fn register(call: &Call, request: &Request, plan: &Plan) -> Result<Description, 
         let files = Files::of(request, plan, &inputs.starts);
         files.check(&inputs::files(request, plan))?;
         if inputs.starts.rest().is_some() || !request.fixed_starts.is_empty() {
-            // The stages see images that were resampled through initial transforms, so the stages do not compute the
-            // warped images. They are resampled later from the original images.
+            // The stages use images that were resampled through initial transforms, so the stages do not compute the
+            // warped images. The warped images are computed after the registration, from the original images.
             inputs.task.options.images = None;
         }
         Ok::<_, CliError>((inputs, files))

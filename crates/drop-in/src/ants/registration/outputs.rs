@@ -97,8 +97,8 @@ impl Files {
                 (false, Entry::Start(place)) => starts.steps[place].1.then_some("DerivedInitialMovingTranslation"),
                 (false, Entry::Warp) => None,
             };
-            // If a composite file is written, ANTs writes only those single transforms to other files that ANTs itself
-            // has derived from the images.
+            // If all transforms are written to one composite file, ANTs writes no files for single transforms, except
+            // for initial transforms that ANTs has derived from two images.
             let derived = name == Some("DerivedInitialMovingTranslation");
             if output.composite && !derived {
                 continue;
@@ -109,8 +109,8 @@ impl Files {
                     files.push((file(format!("{number}InverseWarp.nii.gz")), What::Warp { inverse: true }));
                 }
                 (Entry::Start(place), _) if !is_affine(&group[0]) => {
-                    // If the list is not collapsed, initial transforms that were read from files are not written
-                    // again.
+                    // Initial transforms that were read from files are written again only if the list of transforms is
+                    // collapsed, that is, if successive linear transforms are composed.
                     if request.collapse {
                         files.push((file(format!("{number}Warp.nii.gz")), What::Given(place)));
                     }
@@ -205,7 +205,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// The affine map of one entry of the list.
+    /// The affine map of one entry in ANTs' list of transforms.
     fn affine_of(&self, entry: Entry) -> AffineTransform {
         let identity = AffineTransform::identity();
         match entry {

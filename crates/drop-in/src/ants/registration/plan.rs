@@ -182,7 +182,8 @@ fn pairs(linear: &[StageRequest], deformable: &[StageRequest]) -> Result<Vec<[Pa
     Ok(pairs)
 }
 
-/// The warped images that the registration computes. Images with other interpolations are computed afterwards.
+/// The requested warped images, if the registration supports the requested interpolation. With other interpolations,
+/// the warped images are computed after the registration.
 fn images(request: &Request) -> Option<WarpedImages> {
     use antsreg_kernels::apply;
     use antsreg_register::Interpolation;

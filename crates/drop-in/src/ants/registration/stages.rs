@@ -162,7 +162,8 @@ fn metric(value: &Value) -> Result<MetricRequest, Refusal> {
     let size = match kind {
         MetricKind::Cc => number(3, "a radius")?,
         MetricKind::Mattes => number(3, "a number of bins")?,
-        // For these metrics ANTs ignores this parameter, and command lines contain any text there.
+        // The metrics GC, MeanSquares and Demons have no radius and no bins. ANTs ignores the fourth parameter of these
+        // metrics, and command lines contain any text there.
         MetricKind::Gc | MetricKind::MeanSquares | MetricKind::Demons => None,
     };
     if let Some(strategy) = value.parameter(4)
