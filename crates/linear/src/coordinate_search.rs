@@ -49,7 +49,7 @@ impl AskTell for Walk<'_> {
 
     fn tell(&mut self, costs: &[f64]) {
         self.line.tell(costs);
-        // A line search that needs no costs ends at once, and the next one begins.
+        // If a line search needs no more costs, it has ended, and the search along the next direction begins.
         while self.line.ask().is_empty() && !self.done() {
             let best = self.line.best();
             self.point = along(&self.point, &self.directions[self.direction], best.at);

@@ -23,7 +23,7 @@ pub enum Cost {
     #[serde(rename = "mi")]
     #[cfg_attr(feature = "clap", value(name = "mi"))]
     MutualInformation,
-    /// Normalised mutual information: any two, of differing fields of view.
+    /// Normalised mutual information: any two modalities; fields of view may differ.
     ///
     /// The cost is 2 − (H(X) + H(Y)) / H(X,Y) (Studholme et al. 1999). It depends less on the size of the overlap than
     /// mutual information.
@@ -39,8 +39,9 @@ pub enum Cost {
     NormalisedCorrelation,
     /// Least squares: one modality, one scale of intensity.
     ///
-    /// The cost is Σ(y − x)² / Σ(y − ȳ)², at most 1. Intensities are scaled to each image's range before. The division
-    /// by the variance prevents that an overlap of background alone has the lowest cost.
+    /// The cost is Σ(y − x)² / Σ(y − ȳ)², at most 1. Here x and y are the intensities of the fixed and of the moving
+    /// image, and ȳ is the mean of y. Each image's intensities are scaled to the image's range before. Without the
+    /// division by the variance, an overlap of background alone would have the lowest cost.
     #[serde(rename = "lsq")]
     #[cfg_attr(feature = "clap", value(name = "lsq"))]
     LeastSquares,

@@ -24,7 +24,7 @@ pub struct Fixed<B: Backend> {
     surface: Option<Surface<B>>,
 }
 
-/// A list of values that were computed for resolution levels and are kept. Each has the mm of its level.
+/// Values that were computed for resolution levels and are kept. Each is stored with the voxel size of its level, mm.
 type Kept<T> = Mutex<Vec<(f64, T)>>;
 
 /// The fixed image resampled for one resolution level.

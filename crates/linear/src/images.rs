@@ -46,8 +46,8 @@ impl<'a, B: Backend> Images<'a, B> {
         Ok(Images { backend, fixed, moving: Source::new(backend, Side::Moving, moving, weight, &fixed.options)? })
     }
 
-    /// Size of the finest detail that both images have, mm: the smallest voxel size of each image, and the larger of
-    /// the two. No level is finer.
+    /// Size of the finest detail that both images have, mm: the smallest voxel size of the fixed or of the moving
+    /// image, whichever is larger. No resolution level is finer.
     pub fn voxel_mm(&self) -> f64 {
         smallest_mm(&self.fixed.source.grid).max(smallest_mm(&self.moving.grid))
     }

@@ -57,7 +57,7 @@ pub use start::Start;
 /// search evaluated; an observer that stops the registration ([`Error::Stopped`]); a device that fails.
 #[expect(
     clippy::too_many_arguments,
-    reason = "two images, their weights, and the four arguments of every registration"
+    reason = "the arguments are two images, their weights, and four that every registration has"
 )]
 pub fn register<B: Backend>(
     backend: &B,

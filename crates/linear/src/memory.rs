@@ -23,8 +23,9 @@ pub fn device_bytes([fixed, moving]: [&Grid; 2], masked: [bool; 2], options: &Op
     let level = level_voxels(fixed, finest_mm(fixed, options).max(moving.spacing.min()));
     // A blur with a wide kernel needs a copy of the image.
     let blurring = 2 * fixed.len() + level;
-    // The searching phase holds the fixed level with its sorted list. In addition it holds first the counters of the
-    // bins during sorting, and later the moving level: blurred and resampled, then as an image and as a texture.
+    // During the search, memory holds the fixed image of the level and the list of its voxels, sorted into bins. In
+    // addition it first holds the counters of the bins, and later the moving image of the level twice: blurred and
+    // resampled, then as an image and as a texture.
     let counters = level.div_ceil(VOXELS_PER_COUNTER) * options.bins;
     let searching = 2 * level * fixed_images + counters.max(2 * moving.len() * moving_images);
     SCALAR * (loaded + blurring.max(searching))

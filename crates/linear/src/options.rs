@@ -138,7 +138,9 @@ pub enum Optimiser {
     Flirt,
     /// Powell's method, at no two points closer than 0.05° and 0.02 mm times the level's mm.
     ///
-    /// Reference: Shams 2010, section 3.7.
+    /// The search evaluates no two points that differ by less than 0.05° in all angles, by less than 0.02 mm in all
+    /// translations, and by similarly little in scales and skews. These limits are multiplied by the level's voxel size
+    /// in mm. Reference: Shams 2010, section 3.7.
     Powell,
     /// Steepest descent.
     ///

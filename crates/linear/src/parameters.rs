@@ -62,7 +62,8 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// Makes the frame in which the parameters [`IDENTITY`] give `start`, fixed → moving, RAS mm.
+    /// Makes the relation between parameters and transforms (the frame). In this frame, the parameters [`IDENTITY`]
+    /// give the transform `start`, fixed → moving, RAS mm.
     pub fn new(
         start: &AffineTransform,
         moving_axes: Matrix3<f64>,
@@ -81,7 +82,7 @@ impl Frame {
         })
     }
 
-    /// A copy of the frame for the model `dof`.
+    /// A copy of this relation between parameters and transforms, for the transform model `dof`.
     pub fn of(self, dof: Dof) -> Frame {
         Frame { translates: dof == Dof::Translation3, ..self }
     }

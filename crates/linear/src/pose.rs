@@ -66,9 +66,9 @@ impl Pose {
         })
     }
 
-    /// The stretch without rotation that, after the linear part `to_other` (M), gives this pose the covariance of
-    /// `other`. It is the symmetric S with S·M·Σ·Mᵀ·S = Σ′, limited to plausible values. `None` if the stretch is not
-    /// determined.
+    /// The stretch S that gives the object of this pose the covariance of the object of `other`, after the linear map
+    /// `to_other` (M). S is the symmetric matrix with S·M·Σ·Mᵀ·S = Σ′, where Σ and Σ′ are the covariances of both
+    /// objects. S is limited to plausible values. `None` if S is not determined.
     pub fn stretch_after(&self, to_other: &Matrix3<f64>, other: &Pose) -> Option<Matrix3<f64>> {
         let root = |matrix: Matrix3<f64>, power: f64| {
             let eigen = SymmetricEigen::new(matrix);

@@ -11,7 +11,7 @@ pub enum CostChoice {
     Cr,
     /// Mutual information: any two modalities
     Mi,
-    /// Normalised mutual information: any two, of differing fields of view
+    /// Normalised mutual information: any two modalities; fields of view may differ
     Nmi,
     /// Normalised correlation: one modality
     Ncc,

@@ -25,16 +25,16 @@ pub(crate) use surface::Surface;
 pub enum BoundaryKind {
     /// Grey matter is brighter than white, as in functional images (with a positive slope, darker).
     ///
-    /// The cost is (1 + mean t)/2.
+    /// The cost is (1 + mean t)/2, where t = tanh(slope·(q − offset)) and q is the contrast at a point of the border.
     #[default]
     Signed,
     /// Either side may be brighter, and the side may differ from point to point.
     ///
-    /// The cost is (1 − mean |t|)/2.
+    /// The cost is (1 − mean |t|)/2, where t = tanh(slope·(q − offset)) and q is the contrast at a point of the border.
     Unsigned,
     /// Either side may be brighter, but the same side at all points.
     ///
-    /// The cost is (1 − |mean t|)/2.
+    /// The cost is (1 − |mean t|)/2, where t = tanh(slope·(q − offset)) and q is the contrast at a point of the border.
     Absolute,
 }
 
@@ -49,15 +49,17 @@ impl fmt::Display for BoundaryKind {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Boundary {
-    /// How the contrasts at the points of the border are combined into one cost.
+    /// How the contrasts at the points of the white matter's border are combined into one cost.
     pub kind: BoundaryKind,
-    /// Slope of the cost over the contrast, per % of contrast: negative where the outside of white matter is brighter.
+    /// Slope of the cost as a function of the contrast, per % of contrast. It is negative if the tissue outside the
+    /// white matter is brighter.
     pub slope: f64,
-    /// Contrast, in %, at which a point of the border does not change the cost.
+    /// Offset of the contrast, in %: a point of the white matter's border with this contrast neither lowers nor raises
+    /// the cost.
     pub offset: f64,
     /// Distance from the border of the white matter to the positions where the moving image is sampled, mm.
     pub distance_mm: f64,
-    /// Whether the given start is refined directly. If not, a search with another cost comes first.
+    /// Whether boundary-based registration begins at the given start. If not, a search with another cost comes first.
     pub from_start: bool,
 }
 
@@ -97,7 +99,8 @@ pub struct BoundaryOutcome {
     /// Distance between the start and the result, mm: the root-mean-square displacement over a sphere with a radius of
     /// 80 mm.
     pub moved_mm: f64,
-    /// Share of the border, by area, that lies in the moving image and has signal: at the start, and in the result.
+    /// Share of the white matter's border, by area, that lies in the moving image and has signal: at the start, and in
+    /// the result.
     pub counted: [f64; 2],
     /// Whether the result was accepted. If not, the transform is the start.
     pub taken: bool,

@@ -82,8 +82,8 @@ impl<B: Backend> Costs<'_, B> {
     }
 }
 
-/// Improves the result of a search, or a given start, by boundary-based registration. In `frame`, the identity
-/// parameters are the start of this improvement.
+/// Improves the result of a search, or a given start, by boundary-based registration. `frame` converts parameters to
+/// transforms. The identity parameters give the transform that is improved.
 pub(crate) fn refine<B: Backend>(
     backend: &B,
     surface: &Surface<B>,

@@ -123,7 +123,7 @@ fn choices_are_typed_by_that_name() {
     assert_typed::<Cost>(&[
         "Correlation ratio, for images of one modality or of two",
         "Mutual information: any two modalities",
-        "Normalised mutual information: any two, of differing fields of view",
+        "Normalised mutual information: any two modalities; fields of view may differ",
         "Normalised correlation: one modality",
         "Least squares: one modality, one scale of intensity",
     ]);

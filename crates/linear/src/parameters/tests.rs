@@ -14,7 +14,7 @@ fn frame() -> Frame {
     Frame::new(&start, axes, Point3::new(10.0, 20.0, -30.0), false).expect("an invertible start")
 }
 
-/// A test frame for slices whose plane is oblique to the world axes.
+/// A test case of the relation between parameters and transforms: slices whose plane is oblique to the world axes.
 fn slices() -> Frame {
     let axes = Rotation3::from_euler_angles(-0.2, 0.4, 0.1).into_inner();
     let start = AffineTransform { matrix: Matrix3::identity(), translation: Vector3::new(5.0, 6.0, 7.0) };

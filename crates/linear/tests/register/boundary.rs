@@ -12,7 +12,8 @@ const TOLERANCE_MM: f64 = 0.3;
 /// Voxels where the object's intensity exceeds this value are white matter.
 const WHITE: f64 = 450.0;
 
-/// A test image on a new grid. Each voxel is `value` of the object's intensity there, after `fixed_to_moving`.
+/// A test image: the object, moved by `fixed_to_moving` and sampled on a grid with this spacing in mm. Each voxel is
+/// the function `value` of the object's intensity.
 fn made(spacing: f64, fixed_to_moving: &AffineTransform, value: impl Fn(f64) -> f64) -> Volume {
     let shape = [150.0, 190.0, 130.0].map(|width| (width / spacing) as usize);
     let mut grid = Grid::axis_aligned(shape, [spacing; 3]);
