@@ -11,21 +11,23 @@ const POINTS: usize = 40;
 /// Share of the fixed voxels (inside the mask, or all without a mask) that lie inside the grid of the moving image.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Coverage {
-    /// Share (0 to 1) under the initial affine.
+    /// Share (0 to 1) of the fixed image that lies inside the moving image under the initial affine.
     pub at_start: Option<f64>,
-    /// Share (0 to 1) under the resulting affine.
+    /// Share (0 to 1) of the fixed image that lies inside the moving image under the resulting affine.
     pub now: Option<f64>,
 }
 
 impl Coverage {
-    /// Computes the coverage under the initial and the resulting affine, both fixed → moving, RAS mm.
+    /// Computes which share of the fixed image lies inside the moving image, under the initial and under the resulting
+    /// affine (both fixed → moving, RAS mm).
     pub fn of(fixed: &Grid, mask: Option<&Volume>, moving: &Grid, [start, found]: [&AffineTransform; 2]) -> Coverage {
         let share = |affine| share(fixed, mask, moving, affine);
         Coverage { at_start: share(start), now: share(found) }
     }
 }
 
-/// Computes the coverage under one affine, at points `step` voxels apart; `None` if no point lies in the mask.
+/// Computes which share of the fixed image lies inside the moving image under one affine, at points `step` voxels
+/// apart. `None` if no point lies in the mask.
 fn share(fixed: &Grid, mask: Option<&Volume>, moving: &Grid, affine: &AffineTransform) -> Option<f64> {
     let map = moving.world_to_voxel().after(affine).after(&fixed.voxel_to_world());
     let [nx, ny, nz] = fixed.shape;

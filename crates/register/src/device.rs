@@ -206,8 +206,8 @@ impl Device {
         }
     }
 
-    /// Waits for all work, then returns the GPU memory that this process keeps for its next allocations to the
-    /// system.
+    /// Waits for all work. Then gives back to the system the GPU memory that this process has freed but kept for later
+    /// allocations.
     ///
     /// # Errors
     /// A GPU that fails.

@@ -64,8 +64,9 @@ impl Fitted {
 impl Opened {
     /// Chooses the device of a registration: this device, or with [`DeviceChoice::Auto`] the CPU if the GPU does not
     /// support the window of the cross-correlation or has too little free memory. A GPU chosen by its number is kept:
-    /// check it with [`Options::check_device`] and [`Fitted::check_memory`]. `uploaded` are sides whose images are
-    /// copied to the device and stay there during the registration ([`Side::on`]).
+    /// check it with [`Options::check_device`] and [`Fitted::check_memory`]. `uploaded` is a list of sides, that is
+    /// fixed or moving images with their masks. The images of these sides are copied to the device and stay there
+    /// during the registration ([`Side::on`]).
     ///
     /// # Errors
     /// A GPU that fails.
@@ -86,7 +87,8 @@ impl Opened {
     }
 }
 
-/// GPU memory that a registration needs, with the images of the sides that are uploaded for it, bytes.
+/// GPU memory that a registration needs, bytes. This includes the images of the sides (fixed or moving) in `uploaded`,
+/// which are copied to the GPU before the registration.
 fn planned_bytes(device: &Device, options: &Options, grids: &Grids, uploaded: &[&Side]) -> u64 {
     options.device_bytes(grids) + uploaded.iter().map(|side| side.upload_bytes(device)).sum::<u64>()
 }

@@ -1,4 +1,4 @@
-//! A prepared fixed side: the data of the fixed images that many registrations share.
+//! The fixed side of registrations, that is the fixed images with their masks, prepared once for many registrations.
 
 use antsreg_kernels::{Backend, Cpu};
 
@@ -10,8 +10,8 @@ use crate::registration::Computed;
 use crate::run::{FixedStages, OnDevice, Progress, run};
 use crate::{Error, Grids, Options, Registration, Resident, Side};
 
-/// A fixed side on a device, prepared once for any number of registrations with the same options. Earlier
-/// registrations do not change a result.
+/// The fixed side (the fixed images with their masks) on a device, prepared once for any number of registrations with
+/// the same options. Earlier registrations do not change a result.
 pub struct Fixed {
     device: Device,
     side: Side,
@@ -19,14 +19,14 @@ pub struct Fixed {
     stages: Stages,
 }
 
-/// The prepared stages on the backend of the device.
+/// The data of the fixed images that were prepared for each stage, on the CPU or on a GPU.
 enum Stages {
     Cpu(Cpu, FixedStages<Cpu>),
     #[cfg(feature = "cuda")]
     Cuda(std::sync::Arc<Cuda>, FixedStages<Cuda>),
 }
 
-/// Evaluates an expression with the backend and the prepared stages.
+/// Evaluates an expression for the CPU or for a GPU, with the data that were prepared for each stage there.
 macro_rules! with_stages {
     ($stages:expr, ($backend:ident, $prepared:ident) => $run:expr) => {
         match &$stages {
@@ -69,7 +69,7 @@ pub trait Continuation {
 }
 
 impl Fixed {
-    /// Checks the options and prepares the fixed side.
+    /// Checks the options, and prepares the fixed images and masks (`side`) on the device.
     ///
     /// # Errors
     /// Options out of range; images that no stage could register; a device that fails.
@@ -88,17 +88,17 @@ impl Fixed {
         &self.side
     }
 
-    /// The options of all registrations to this side.
+    /// The options of all registrations to these fixed images.
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// The device on which the side was prepared.
+    /// The device on which the fixed images were prepared.
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// Registers `moving` to this side.
+    /// Registers the moving images to the prepared fixed images.
     ///
     /// # Errors
     /// The errors of [`register`].
@@ -120,7 +120,7 @@ impl Fixed {
         })
     }
 
-    /// Registers `moving` to this side. Warps and images stay on the device.
+    /// Registers the moving images to the prepared fixed images. Warps and images stay on the device.
     ///
     /// # Errors
     /// The errors of [`register`].
@@ -140,7 +140,8 @@ impl Fixed {
         }
     }
 
-    /// Registers `moving` to this side and continues with the result on the device.
+    /// Registers the moving images to the prepared fixed images. Then runs the work `then` with the result, while the
+    /// result is on the device.
     ///
     /// # Errors
     /// The errors of [`register`] and of the continuation.

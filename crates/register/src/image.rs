@@ -64,7 +64,7 @@ impl Image {
         let volume = self.volume()?;
         let image = Image::uploaded(device, volume)?;
         if let Stored::Held(held) = &image.0.stored {
-            // Setting the copy cannot fail, because the cell was empty.
+            // Storing the copy in main memory cannot fail, because the new image has no such copy yet.
             let _ = held.volume.set(volume.clone());
         }
         if let Some(centre) = self.0.centre.get() {

@@ -72,7 +72,7 @@ impl<I: 'static> Images<I> {
         drop((sampler, extent, both));
         let warped = wanted.warped.then_some(out);
         let inverse_warped = || {
-            // Resample the inverse warp on the moving grid, with displacements in voxels of this grid.
+            // Resamples the inverse warp on the moving grid. The displacements are then in voxels of the moving grid.
             let field = |warps: &syn::Warps<B>| {
                 let [from, to] = [moving.grid, fixed.grid];
                 let map = to.world_to_voxel().after(&back).after(&from.voxel_to_world());

@@ -25,12 +25,12 @@ pub struct Grids<'a> {
     pub images: [&'a Grid; 2],
     /// Grids of the further channels, fixed and moving.
     pub channels: [Vec<&'a Grid>; 2],
-    /// Whether any stage has a mask of the fixed and of the moving side.
+    /// Whether any stage has a mask: for the fixed image, and for the moving image.
     pub masked: [bool; 2],
 }
 
 impl<'a> Grids<'a> {
-    /// Takes the grids of a fixed and a moving side.
+    /// Collects the grids of all fixed and all moving images of a registration.
     pub fn of(sides: [&'a Side; 2]) -> Grids<'a> {
         Grids {
             images: sides.map(Side::grid),
@@ -103,18 +103,20 @@ impl Options {
 }
 
 impl Side {
-    /// Memory of the images of this side, bytes.
+    /// Size of the voxels of all images of this side, that is of all fixed or all moving images of a registration,
+    /// bytes. Masks are not counted.
     pub fn image_bytes(&self) -> u64 {
         self.bytes_of(|_| true)
     }
 
-    /// GPU memory that [`on`](Side::on) takes for the images that are not on the device yet, bytes. This memory is in
-    /// use as long as the side that `on` returns exists.
+    /// GPU memory that [`on`](Side::on) takes for copies of the images that are not on the device yet, bytes. This
+    /// memory is in use as long as the side that `on` returns exists.
     pub fn upload_bytes(&self, device: &Device) -> u64 {
         if device.is_gpu() { self.bytes_of(|image| image.place() != Some(device.place())) } else { 0 }
     }
 
-    /// Memory of the images of this side that are on the device, bytes.
+    /// Size of the voxels of this side (the fixed or the moving images of a registration) that are on the device,
+    /// bytes.
     pub fn held_bytes(&self, device: &Device) -> u64 {
         self.bytes_of(|image| image.place() == Some(device.place()))
     }
@@ -152,13 +154,13 @@ pub struct TooLittleMemory {
 }
 
 impl TooLittleMemory {
-    /// Makes the error for this device, with needed and free memory in bytes.
+    /// Makes the error that the device has too little free memory, from the needed and the free memory in bytes.
     pub fn new(device: DeviceChoice, needed_bytes: u64, free_bytes: u64) -> TooLittleMemory {
         // One number is rounded up and the other down, so that they are never shown as equal.
         TooLittleMemory { device, needed_mb: needed_bytes.div_ceil(1_000_000), free_mb: free_bytes / 1_000_000 }
     }
 
-    /// Makes the error if fewer bytes are free than needed; else `None`.
+    /// Returns the error that the device has too little free memory; `None` if the free memory is enough.
     pub fn of(device: DeviceChoice, needed_bytes: u64, free_bytes: u64) -> Option<TooLittleMemory> {
         (needed_bytes > free_bytes).then(|| TooLittleMemory::new(device, needed_bytes, free_bytes))
     }

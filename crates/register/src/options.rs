@@ -104,8 +104,9 @@ impl Options {
         })
     }
 
-    /// Checks that these options can register the sides: numbers of channels and masks, no slice with a volume,
-    /// levels not too coarse for the image.
+    /// Checks that these options can register the fixed and the moving images of `sides`. If masks are given for each
+    /// stage, there must be as many masks as stages. A slice cannot be registered with a volume. Boundary-based
+    /// registration needs the white matter. No level may be too coarse for the fixed image.
     pub(crate) fn check_sides(&self, sides: [&Side; 2]) -> Result<(), Error> {
         for (side, name) in sides.into_iter().zip([linear::Side::Fixed, linear::Side::Moving]) {
             if let crate::Mask::PerStage(masks) = &side.mask
@@ -135,9 +136,10 @@ impl Options {
         self.check()?;
         self.check_sides(sides)?;
         match self.start {
-            // The stages weight voxels by masks and by a robust intensity range, so their centres of mass differ
-            // slightly from the centres here. Images of very different positions hardly overlap with either centres.
-            // For images on a device, the first stage makes this check.
+            // This check uses centres of mass without weights. The stages weight voxels by masks and by a robust
+            // intensity range, so their centres differ slightly. But if images lie at very different positions, they
+            // hardly overlap with either kind of centre. For images that are only on a device, the first stage makes
+            // this check.
             Start::CentreOfMass if sides.iter().any(|side| side.image.in_main_memory().is_none()) => Ok(()),
             Start::CentreOfMass => {
                 let [fixed, moving] = [sides[0].image.centre()?, sides[1].image.centre()?];

@@ -75,7 +75,7 @@ impl Model {
     }
 }
 
-/// Images with an axis longer than this get an additional coarse level, voxels, as in antsRegistrationSyN.sh.
+/// Images with more voxels than this along an axis get an additional coarse level, as in antsRegistrationSyN.sh.
 const LARGE_AXIS: usize = 256;
 
 impl Preset {
@@ -100,8 +100,8 @@ impl Preset {
         match self {
             Preset::Fast => linear::Options { finest_mm: 2.0, ..defaults },
             Preset::Default => defaults,
-            // The cost is also used for images of one modality: it gave more overlap than the correlation ratio on
-            // all measured pairs.
+            // Normalised mutual information is also used for images of one modality. On all measured pairs, the overlap
+            // of labels was higher than with the correlation ratio.
             Preset::Best | Preset::Multimodal => linear::Options::of(linear::Cost::NormalisedMutualInformation),
         }
     }
@@ -149,7 +149,8 @@ impl Preset {
         }
     }
 
-    /// The options with a re-inversion after each iteration and with more smoothing: the default of earlier versions.
+    /// A copy of `options` with a re-inversion of the displacement fields after each iteration and with more smoothing.
+    /// This was the default of earlier versions.
     fn reinverted_always(mut options: syn::Options) -> syn::Options {
         options.levels.iter_mut().for_each(|level| level.reinvert_every = 1);
         syn::Options { update_variance: 3.0, ..options }

@@ -78,7 +78,8 @@ pub enum RecipeError {
         /// The iterations, given or from the preset.
         iterations: Vec<usize>,
     },
-    /// The number of re-inversion intervals differs from the number of levels.
+    /// The number of given re-inversion intervals is neither 1 nor the number of levels. Such an interval is a number
+    /// of iterations between two re-inversions of the displacement fields.
     #[error("re-inversions are given for {found} levels; expected {levels} values, or one value for all levels")]
     Reinversions {
         /// Number of re-inversion intervals that were given.
@@ -177,8 +178,8 @@ impl Schedule {
     }
 }
 
-/// Default number of iterations between two re-inversions on a level with this shrink factor. The number is taken from
-/// the preset's finest level that is at least as coarse.
+/// Default number of iterations between two re-inversions of the fields on a level with this shrink factor. It is that
+/// of the preset's finest level that is at least as coarse as this level.
 fn usual_reinversion(defaults: &[Level], shrink: usize) -> usize {
     let level = defaults.iter().rev().find(|level| level.shrink >= shrink).or(defaults.first());
     level.map_or(1, |level| level.reinvert_every)

@@ -29,7 +29,7 @@ pub struct Registration {
     /// Statistics of the relaxation, which removes folds and inconsistency of warp and inverse warp; `None` without a
     /// deformable stage.
     pub relaxed: Option<syn::Relaxed>,
-    /// Step to whose multiples the displacements of the warps are rounded, mm; `None` if they are not rounded,
+    /// The displacements of the warps are rounded to multiples of this step, mm. `None` if they are not rounded,
     /// because exact warps were requested or a rounded warp would fold.
     pub step_mm: Option<f32>,
     /// Jacobian determinants and inverse consistency of the warps, if requested.
@@ -53,7 +53,7 @@ pub struct Registration {
 #[serde(rename_all = "kebab-case")]
 #[expect(
     clippy::large_enum_variant,
-    reason = "a registration has few stages, so that large outcomes take little memory"
+    reason = "a registration has few stages, so the unequal sizes of the variants waste little memory"
 )]
 pub enum StageOutcome {
     /// The outcome of a linear stage: its transform, and the cost at the end of each level.

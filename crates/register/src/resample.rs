@@ -30,7 +30,8 @@ impl From<Interpolation> for Kernel {
 }
 
 impl Kernel {
-    /// Returns the kernel of an interpolation; `None` if the results of devices would differ.
+    /// Returns the kernel of an interpolation. `None` for nearest neighbour, because CPU and GPU may choose different
+    /// voxels half-way between two voxels.
     pub fn of(interpolation: Interpolation) -> Option<Kernel> {
         Some(Kernel::from(interpolation)).filter(|kernel| *kernel != Kernel::Nearest)
     }
@@ -45,12 +46,12 @@ pub struct Sampler<B: Backend> {
 }
 
 impl<B: Backend> Sampler<B> {
-    /// Uploads an image to a device and makes a sampler of it.
+    /// Uploads an image to a device and prepares it there for resampling.
     pub fn new(backend: &B, image: &Volume, kernel: Kernel) -> Result<Self, Error> {
         Sampler::of(backend, backend.upload(image.grid.shape, &image.voxels)?, &image.grid, kernel)
     }
 
-    /// Makes a sampler of voxels that are on the device already.
+    /// Prepares an image for resampling. The voxels of the image are on the device already.
     pub fn of(backend: &B, voxels: B::Image, grid: &Grid, kernel: Kernel) -> Result<Self, Error> {
         let values = match kernel {
             Kernel::Linear | Kernel::Sinc | Kernel::Nearest => voxels,
@@ -163,7 +164,8 @@ mod tests {
                     let found = Cpu.download(&out).expect("an image");
                     let expected = apply::resample(image, &onto, &chain, how.into(), 0.0).voxels;
                     assert!(expected.iter().filter(|value| **value != 0.0).count() > 100);
-                    // Tolerance: coordinates in single precision, and neighbouring voxels that differ by up to 100.
+                    // The tolerance allows for the rounding of coordinates to single precision. Neighbouring voxels
+                    // differ by up to 100, so a small error of a coordinate changes the interpolated value.
                     let worst = found.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
                     assert!(worst < 2e-3, "{worst} by {how:?}");
                 }

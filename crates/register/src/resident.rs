@@ -43,7 +43,7 @@ struct Kept<B: Backend> {
     stage: usize,
 }
 
-/// Evaluates an expression with the backend and the warps and images on it.
+/// Evaluates an expression for the CPU or for a GPU, with the warps and images that are there.
 macro_rules! with_kept {
     ($on:expr, ($backend:ident, $kept:ident) => $run:expr) => {
         match $on {

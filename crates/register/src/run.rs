@@ -20,10 +20,10 @@ pub trait Progress: Observer {
 /// An observer that does nothing.
 impl Progress for () {}
 
-/// The fixed side, prepared for every stage on a device, for any number of registrations.
+/// The fixed images and masks of a registration, prepared for every stage on a device, for any number of registrations.
 pub(crate) struct FixedStages<B: Backend>(Vec<FixedStage<B>>);
 
-/// The fixed side of one stage, prepared on a backend.
+/// The fixed images and the mask of one stage, prepared on a device.
 enum FixedStage<B: Backend> {
     Linear(Box<linear::Fixed<B>>),
     Deformable(Box<syn::Fixed<B>>),
@@ -56,7 +56,8 @@ impl<B: Backend> FixedStage<B> {
 }
 
 impl<B: Backend> FixedStages<B> {
-    /// Prepares the fixed side for all stages, including the smoothed images of deformable levels.
+    /// Prepares the fixed images and masks for all stages. For deformable stages, this includes the smoothed images of
+    /// all levels.
     pub(crate) fn prepare(backend: &B, side: &Side, options: &Options) -> Result<FixedStages<B>, Error> {
         let prepare = |(stage, options)| match FixedStage::new(backend, side, stage, options, &mut ())? {
             FixedStage::Deformable(fixed) => {
@@ -95,8 +96,9 @@ pub struct WarpsOnDevice<B: Backend> {
     pub scores: Option<syn::Scores>,
 }
 
-/// Runs all stages. If the fixed side is not prepared, it is prepared for each stage and released after the stage, so
-/// that two prepared stages never use memory at the same time.
+/// Runs all stages. `prepared` has the fixed images, prepared for all stages. Without `prepared`, the fixed images are
+/// prepared for each stage and released after the stage, so that the data of two stages never use memory at the same
+/// time.
 pub(crate) fn run<B: Backend>(
     backend: &B,
     [fixed, moving]: [&Side; 2],
@@ -172,7 +174,7 @@ fn resolve<B: Backend>(backend: &B, [fixed, moving]: [&Side; 2], start: Start) -
         Start::Headers => Ok(AffineTransform::identity()),
         Start::Transform(transform) => Ok(transform),
         Start::CentreOfMass => {
-            // The centres use the same weights as the linear stages.
+            // The centres of mass use the same weights of voxels as the linear stages.
             let weight = |side: &Side| side.mask.of_stage(0).cloned();
             let weights: [Option<std::sync::Arc<Volume>>; 2] = [weight(fixed), weight(moving)];
             let [fixed, moving] = [fixed.image.input(backend)?, moving.image.input(backend)?];

@@ -48,17 +48,18 @@ pub enum Warning {
         /// Distance of the refused transform from the start, mm.
         moved_mm: f64,
     },
-    /// After the relaxation, the warps still fold, or differ from each other's inverse by more than the limit.
+    /// After relaxation, which corrects the warps locally, some voxels of the warps still fold, or deviate from the
+    /// inverse warp by more than the limit.
     BeyondLimits {
-        /// Number of these voxels in the warp and its inverse together.
+        /// Number of voxels that fold or deviate, in the warp and its inverse together.
         voxels: usize,
         /// Number of rounds of relaxation.
         rounds: usize,
     },
-    /// The whole warps were smoothed, because they still folded, or deviated from each other's inverse, after the
-    /// strongest local smoothing.
+    /// The warps were smoothed at all voxels, because they still folded, or deviated from each other's inverse, after
+    /// the strongest local smoothing.
     WholeSmoothed {
-        /// How many times the whole warps were smoothed.
+        /// How many times the warps were smoothed at all voxels.
         times: usize,
     },
     /// A level of a deformable stage was undone, because it did not make the images more similar.
@@ -123,7 +124,8 @@ impl Display for Warning {
 /// given.
 const LOST: f64 = 0.1;
 
-/// Smallest ratio of the coverage under the result to that at the start for which no warning is given.
+/// A warning is given if the share of the fixed image that lies inside the moving image, divided by the same share at
+/// the start, is below this number.
 const LEFT: f64 = 0.5;
 
 /// Largest scale, and the inverse of the smallest, that is plausible between two brains.
@@ -257,7 +259,8 @@ mod tests {
             assert_eq!(worse_by(&same, pair.map(Some), [0.9, 0.6]), None, "{pair:?}");
         }
         assert_eq!(worse_by(&same, [None, None], [0.0, 0.0]), None, "the start did not overlap either");
-        // With two modalities a good result may have a low correlation. A result outside the image is never good.
+        // With two modalities a good result may have a low correlation. But a result is never good if it leaves most of
+        // the fixed image outside the moving image.
         for other in
             [options(Cost::NormalisedMutualInformation, Metric::Cc), options(Cost::CorrelationRatio, Metric::Mattes)]
         {

@@ -84,7 +84,8 @@ fn check(fixed: &Volume, moving: &Volume, affine: AffineTransform, initial: Vect
             for (found, expected) in volumes(found).iter().zip(&volumes(expected)) {
                 assert_eq!(found.grid, expected.grid);
                 assert!(expected.voxels.iter().filter(|value| **value != 0.0).count() > 100);
-                // Tolerance: coordinates in single precision, and neighbouring voxels that differ by up to 100.
+                // The tolerance allows for the rounding of coordinates to single precision. Neighbouring voxels differ
+                // by up to 100, so a small error of a coordinate changes the interpolated value.
                 let worst = found.voxels.iter().zip(&expected.voxels).map(|(a, b)| (a - b).abs());
                 let worst = worst.fold(0.0, f32::max);
                 assert!(worst < 2e-3, "{worst} by {how:?}");
