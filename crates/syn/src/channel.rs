@@ -12,7 +12,7 @@ pub enum Metric {
     /// Windowed cross-correlation, for images of one kind.
     #[default]
     Cc,
-    /// Mutual information after Mattes (also: mi), for images of different kinds as well.
+    /// Mutual information after Mattes (alias mi), for images of one or two kinds.
     #[cfg_attr(feature = "clap", value(alias = "mi"))]
     #[serde(alias = "mi")]
     Mattes,

@@ -13,7 +13,8 @@ pub(crate) fn converged(energies: &[f64], convergence: &Convergence) -> bool {
 /// Fall of the energies over the window along a fitted line, relative to the sum of their magnitudes.
 ///
 /// ITK fits a first-order B-spline with two control points by one pass of Lee's scattered data approximation. Control
-/// point c is Σ w_c³·e/(w₀² + w₁²) / Σ w_c², with w₀ = 1 − t, w₁ = t. This differs from the least-squares line, whose
+/// point c (0 or 1) is Σ w_c³·e/(w₀² + w₁²) / Σ w_c². The sums are over the energies e of the window. At time t, from 0
+/// to 1 over the window, the weights are w₀ = 1 − t and w₁ = t. The result differs from the least-squares line, whose
 /// slope is about 1.56 times as large.
 fn descent(energies: &[f64]) -> f64 {
     let total: f64 = energies.iter().map(|energy| energy.abs()).sum();

@@ -61,8 +61,8 @@ impl<B: Backend> Loaded<B> {
                 backend.clip(&mut image, range, range.0, 1.0 / (range.1 - range.0))?;
                 return Ok((image, input.grid.clone()));
             }
-            // Here, winsorising and rescaling run on the host. They run only once per image, and CPU and GPU get
-            // exactly the same values.
+            // Winsorising and rescaling run on the host. They run only once per image, and CPU and GPU get exactly the
+            // same values.
             drop(image);
             let mut voxels = intensity::rescaled(&input.on_host(backend)?, range);
             let own = Landmarks::of(&voxels).ok_or_else(constant)?;
@@ -123,8 +123,8 @@ impl<B: Backend> Loaded<B> {
         smoothed.channels.get(n).unwrap_or(&self.channels[n].0)
     }
 
-    /// The images with their maps, for a level on `grid`. `from_fixed_world` maps the world of the fixed image to the
-    /// world of these images.
+    /// The images, each with its affine map from voxels of the level's grid (`grid`) to voxels of the image.
+    /// `from_fixed_world` maps the world of the fixed image to the world of these images.
     pub(crate) fn sources<'a>(
         &'a self,
         smoothed: &'a Smoothed<B>,

@@ -31,7 +31,8 @@ pub fn device_bytes(
     let (images, largest) = (each().sum::<usize>(), each().max().unwrap_or(0));
     let [fixed_mask, moving_mask] = masked.map(usize::from);
     let loaded = images + fixed.len() * fixed_mask + moving.len() * moving_mask;
-    // Numbers that the device stores for each window. All channels with the metric CC share the same memory.
+    // How many numbers the device stores per voxel for the correlation windows of the metric CC. All channels with this
+    // metric share the same memory.
     let windows = match options.uses(Metric::Cc) {
         true => CcParameters::device_scalars(options.radius, options.derivative),
         false => 0,
@@ -95,8 +96,8 @@ fn images_of(level: &Level, options: &Options) -> usize {
     usize::from(level.sigma_voxels > 0.0 || options.sigmas_mm.is_some()) + usize::from(edged)
 }
 
-/// All levels in order, each with the shrink factor of the fields before it, if there are any. A level coarser than the
-/// fields before it does not change their shrink factor.
+/// All levels in order, each with the shrink factor of the displacement fields from which the level continues; `None`
+/// without earlier fields. If the level is coarser than these fields, the fields keep their own, finer grid.
 fn states(from: Option<usize>, options: &Options) -> impl Iterator<Item = (&Level, Option<usize>)> {
     options.levels.iter().scan(from, |reached, level| {
         let before = *reached;
@@ -165,11 +166,11 @@ mod tests {
         assert_eq!(planned(&options, &[&half, &half]), 33.0 + 0.25);
         options.levels[0].sigma_voxels = 1.0;
         assert_eq!(planned(&options, &[&half, &half]), 35.0 + 0.5);
-        // Each image has an edge image as well.
+        // Now each image also has an image of its edges.
         options.edge_weight = 0.3;
         assert_eq!(planned(&options, &[]), 35.0 + 2.0);
-        // For a wide window, the direct kernels store surfaces and textures instead of the terms of the exact
-        // derivative.
+        // For windows above the radius `MOST_TILED_RADIUS`, other CUDA kernels run. They store CUDA surfaces and
+        // textures instead of the terms of the exact derivative.
         let wide = Options { radius: CcParameters::MOST_TILED_RADIUS + 1, ..options.clone() };
         assert_eq!(planned(&wide, &[]), 35.0 + 2.0 + 2.0);
         // Mutual information uses no edges and stores no further values per voxel.

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// A warp may be rounded only if its determinants at all corners of cells are at least this. The value is larger than
-/// the rounding error of a determinant of zero in single precision.
+/// The displacements of a warp may be rounded only if the Jacobian determinants at all corners of the grid's cells are
+/// at least this. The value is larger than the rounding error of a determinant of zero in single precision.
 const SMALLEST_ROUNDED: f64 = 1e-4;
 
 /// The result of the deformable stage. Both displacement fields lie on the fixed grid, RAS mm.
@@ -159,7 +159,8 @@ pub struct Relaxed {
     /// Number of times that both warps were smoothed at all voxels, which happens if rounds do not help. It is 0 except
     /// for fields that are far from invertible.
     pub whole: usize,
-    /// Number of voxels of both warps that the last round found outside the limits; 0 unless relaxation failed.
+    /// Number of voxels of both warps that still folded, or had too large a residual, in the last round; 0 unless
+    /// relaxation failed.
     pub beyond: usize,
 }
 

@@ -13,25 +13,28 @@ use crate::{Error, Options, Relaxed, Warps, restriction};
 /// invertible between voxels, too. [`Relaxed::beyond`](crate::Relaxed::beyond) counts the voxels where relaxation
 /// failed.
 const SMALLEST_JACOBIAN: f32 = 0.01;
-/// Rounds of relaxation in order of increasing strength: number of rounds, variance of the smoothing (voxels²), reach
-/// of the smoothing (voxels). The first, weakest rounds correct nearly all voxels. The other rounds smooth the
-/// remaining voxels over growing distances.
+/// Rounds of relaxation in order of increasing strength. Each entry has the number of rounds, the variance of the
+/// smoothing (voxels²), and the distance along each axis up to which the neighbours of a bad voxel are smoothed too
+/// (voxels). The first, weakest rounds correct nearly all voxels. The other rounds smooth the remaining voxels over
+/// growing distances.
 const ROUNDS: [(usize, f64, usize); 5] = [(150, 1.0, 1), (100, 2.0, 2), (100, 4.0, 3), (50, 4.0, 6), (50, 4.0, 12)];
-/// Order of the rounds for folds. This many rounds first move corners of folded cells by the shortest way. After that,
-/// one round in every `SMOOTHING_EVERY` smooths instead, because the moves of neighbouring corners may contradict each
-/// other.
+/// Where a warp folds, this many first rounds displace the folded voxels and their neighbours by the smallest
+/// displacements that remove the fold. After that, one round in every `SMOOTHING_EVERY` smooths instead, because the
+/// displacements for neighbouring folds may contradict each other.
 const UNFOLDING_FIRST: usize = 10;
 const SMOOTHING_EVERY: usize = 6;
-/// If all rounds have left voxels outside the limits, both fields are smoothed at all voxels with this variance,
-/// voxels², at most in this number of attempts. Each attempt smooths twice as often as the attempt before.
+/// If folds or too large residuals remain after all rounds, both fields are smoothed at all voxels by a Gaussian of
+/// this variance, voxels². This is tried at most `WHOLE_ATTEMPTS` times. Each attempt smooths twice as often as the
+/// attempt before.
 const WHOLE_VARIANCE: f64 = 4.0;
 const WHOLE_ATTEMPTS: u32 = 14;
 
-/// Limits for the inversion after a change of one warp: the other warp is inverted again where it deviates by more than
-/// `untouched_voxels`.
+/// Limits of the inversion after one warp has changed: the other warp is computed again, as the inverse of the changed
+/// warp, at voxels where the residual of both is above `untouched_voxels`.
 const FOLLOW: InversionLimits = InversionLimits { steps: 50, tolerance_voxels: 0.005, untouched_voxels: 0.3 };
 
-/// The warp φm⁻¹ ∘ φf and the inverse warp φf⁻¹ ∘ φm, composed of fields on `grid`.
+/// The warp φm⁻¹ ∘ φf and the inverse warp φf⁻¹ ∘ φm, composed of fields on `grid`. φf and φm map points of the fixed
+/// and of the moving image to the middle space.
 ///
 /// Both warps are relaxed where one of them folds, or is so steep that the other cannot be its inverse between voxels.
 pub(crate) fn warps<B: Backend>(
@@ -60,7 +63,7 @@ pub(crate) fn warps<B: Backend>(
 
 /// The operations of relaxation on a pair of fields.
 trait Rounds {
-    /// Runs a round of relaxation. Returns the number of examined voxels that are outside the limits.
+    /// Runs a round of relaxation. Returns how many of the examined voxels fold or have too large a residual.
     fn run(&mut self, round: &RelaxRound) -> Result<usize, Error>;
     /// Makes the next round examine all voxels; the first round does so anyway.
     fn examine_all(&mut self) -> Result<(), Error>;
@@ -99,8 +102,9 @@ impl<B: Backend> Rounds for OnDevice<'_, B> {
     }
 }
 
-/// Relaxes two fields until all their voxels are within the limits. A round examines only voxels near the last changes.
-/// So after a round that finds no voxel outside the limits, all voxels are examined once more.
+/// Relaxes a warp and its inverse until no voxel folds and no residual of warp and inverse is too large (`limits`). A
+/// round examines only voxels near the last changes. So after a round that finds no voxel outside the limits, all
+/// voxels are examined once more.
 ///
 /// The relaxation always ends: if rounds do not help, the whole fields are smoothed, twice as often in each attempt.
 /// The border of the fields is zero, so smoothing brings them closer to zero, and fields close to zero are within the
@@ -127,8 +131,8 @@ fn relax(
     Ok(relaxed)
 }
 
-/// Runs rounds until no voxel is outside the limits, or until all rounds of the schedule are done. The caller must have
-/// marked all voxels for examination.
+/// Runs rounds of relaxation until no voxel folds or has too large a residual, or until all rounds in [`ROUNDS`] are
+/// done. The caller must have marked all voxels for examination.
 fn attempt_to_relax(
     rounds: &mut impl Rounds,
     limits: RelaxLimits,

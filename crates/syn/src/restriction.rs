@@ -49,8 +49,8 @@ pub(crate) fn allowed(grid: &Grid, weights: [f64; 3]) -> [[f32; 3]; 3] {
     }
     let mut projection = Matrix3::identity();
     for direction in held {
-        // The part of the direction that the projection has not yet removed. For a slice along the world axes, the same
-        // direction may come twice.
+        // If the projection already removes this direction, nothing is left of it except rounding errors. For a slice
+        // along the world axes, the same direction may come twice.
         let rest = projection * direction;
         if rest.norm() > ALIGNED * direction.norm() {
             let unit = rest.normalize();

@@ -57,7 +57,8 @@ pub(crate) fn step_both<B: Backend>(
     let (variance, scratch) = (options.update_variance, [&mut fixed.next, &mut moving.next]);
     backend.smooth_both_fields([&mut fixed.sum, &mut moving.sum], variance, scratch)?;
     go_on(observer.poll())?;
-    // Images are resampled through φ⁻¹, so φ moves against the gradient of the metric.
+    // The field φ maps points of the image to the middle space. Images are resampled through φ⁻¹, so φ moves against
+    // the gradient of the metric.
     backend.advance_both(
         [&fixed_side.to_middle, &moving_side.to_middle],
         [&fixed.sum, &moving.sum],

@@ -98,8 +98,8 @@ fn no_cell_folds_at_any_corner() {
     assert_eq!((iterations.relaxed.whole, iterations.relaxed.beyond), (0, 0));
     for (field, scores) in [(warp, scores.warp), (inverse_warp, scores.inverse_warp)] {
         let smallest = apply::smallest_at_corners(field).voxels.into_iter().fold(f32::INFINITY, f32::min);
-        // The limit is lower by 1e-4, because displacements are rounded to single precision once more when they are
-        // converted to millimetres.
+        // Relaxation accepts determinants from 0.01. Here the limit is lower by 1e-4, because displacements are rounded
+        // to single precision once more when they are converted to millimetres.
         assert!(smallest > 0.01 - 1e-4, "smallest determinant {smallest}");
         assert_eq!((scores.folded, scores.corner_folded), (0, 0));
     }
@@ -202,7 +202,7 @@ fn free() -> Options {
 #[test]
 fn an_image_registered_to_itself_stays_where_it_is() {
     let image = sampled(&grid(), brain);
-    // `other` is the same image with inverted contrast.
+    // `other` is a copy of `image` with inverted contrast.
     let other = Volume { voxels: image.voxels.iter().map(|v| 300.0 - 2.0 * v).collect(), ..image.clone() };
     for options in [options(), free()] {
         for (moving, shift_mm) in [(&image, 0.0), (&image, 0.01), (&other, 0.01)] {
@@ -210,7 +210,8 @@ fn an_image_registered_to_itself_stays_where_it_is() {
             let outcome = register(&Cpu, (&image, None), (moving, None), &start, &options, &mut ());
             let Outcome { warp, iterations, .. } = outcome.expect("it registers");
             let largest = warp.vectors.iter().map(|u| Vector3::from(*u).norm()).fold(0.0, f32::max);
-            // With these options, the largest displacement was 1.3 to 3.8 mm before levels without gain were undone.
+            // Levels without gain are undone. Before this was so, the largest displacement with these options was 1.3
+            // to 3.8 mm.
             assert!(largest < 0.02, "{largest} mm, {shift_mm} mm apart, {iterations:?}");
             assert!(iterations.levels.iter().all(|level| level.undone), "{iterations:?}");
         }
