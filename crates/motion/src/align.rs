@@ -13,9 +13,10 @@ use crate::{Cost, Error};
 /// A volume has converged on the finest level when a step moves points at 50 mm from the centre by less than this, mm.
 /// On coarser levels the limit is ten times as large.
 const CONVERGED_MM: f64 = 1e-3;
-/// Smallest share of the compared points that must lie inside the volume.
+/// Smallest share of the reference's compared points that must lie inside a volume. With fewer points inside, the
+/// volume cannot be aligned.
 const LEAST_SHARE: f64 = 0.3;
-/// Smallest number of volumes whose steps one thread computes.
+/// Smallest number of volumes for which one thread of the CPU computes the next transform to try.
 const TOGETHER: usize = 4;
 
 /// The result of aligning a volume to the reference.
@@ -30,23 +31,23 @@ pub struct Aligned {
     pub overlap: f64,
 }
 
-/// State of the minimisation for one volume from one start, on one level.
+/// State of the search for the transform of one volume, from one initial transform, on one level of smoothing.
 struct Descent {
     /// Index of the volume in the list of volumes.
     volume: usize,
     /// The best transform so far, with its cost and its share of points inside the volume; `None` before the first
     /// evaluation.
     best: Option<Aligned>,
-    /// Parameters of the step from the best transform that is being tried.
+    /// Motion parameters of the step from the best transform so far to the transform that is tried next.
     step: Vec<f64>,
-    /// The transform that is being tried.
+    /// The transform that is tried next: the device computes the sums of the fit for it.
     tried: AffineTransform,
-    /// Steps left.
+    /// Number of steps that may still be tried.
     left: usize,
     done: Option<Result<Aligned, Error>>,
 }
 
-/// Settings of the minimisation on a level.
+/// Settings of the search for a volume's transform on one level of smoothing.
 struct Rules<'a> {
     cost: Cost,
     converged: f64,
@@ -59,7 +60,8 @@ impl Descent {
         Descent { volume, best: None, step: Vec::new(), tried: start, left: steps, done: None }
     }
 
-    /// Receives the sums for the transform that was tried, and chooses the next transform to try.
+    /// Receives the sums of the least-squares fit for the transform that was tried, and chooses the next transform to
+    /// try.
     fn receive(&mut self, sums: &Sums, rules: &Rules<'_>) {
         let here = if sums.count < LEAST_SHARE * rules.points {
             Err(Error::NoOverlap { found: sums.count as usize, of: rules.points as usize })
@@ -92,8 +94,8 @@ impl Descent {
     }
 }
 
-/// Minimises the cost on a level from each start. A start is the index of a volume and a transform. Returns the results
-/// in the order of the starts.
+/// Minimises the cost of alignment on one level of smoothing, from each start: the index of a volume and an initial
+/// transform. Returns the results in the order of the starts.
 fn descend<B: Backend>(
     reference: &Reference<'_, B>,
     level: usize,
@@ -104,7 +106,8 @@ fn descend<B: Backend>(
     let (options, points) = (&reference.options, &reference.levels[level].points);
     let rule = FitRule { margin: margin(&first.grid, reference.levels[level].sigma_mm), ..points.rule };
     let finest = level + 1 == reference.levels.len();
-    // The fit gives a motion of the reference. The opposite motion is applied to the transform.
+    // The fit gives the motion of the reference that explains the volume. The transform of the volume is changed by the
+    // opposite motion.
     let back = |step: &[f64]| {
         let opposite: Vec<f64> = step.iter().map(|value| -value).collect();
         reference.generators.map(&opposite)
@@ -154,7 +157,8 @@ pub(crate) fn approach<B: Backend>(
     Ok(starts.iter().map(|starts| best(found.by_ref().take(starts.len()).collect::<Vec<_>>())).collect())
 }
 
-/// Refines the results of the coarsest level on all finer levels. An error of a volume is kept.
+/// Refines the transforms that were found on the coarsest level, on all finer levels. A volume whose result is an error
+/// keeps this error.
 pub(crate) fn refine<B: Backend>(
     reference: &Reference<'_, B>,
     volumes: &[&Prepared<B>],

@@ -1,4 +1,4 @@
-//! Small motions: one generator for each degree of freedom of the transform.
+//! Generators of small motions, one for each degree of freedom of the transform.
 
 use antsreg_core::AffineTransform;
 use antsreg_linear::Dof;
@@ -61,11 +61,13 @@ impl Generators {
         self.matrices.iter().map(move |matrix| (matrix * offset).xyz())
     }
 
-    /// The transform of the given parameters: the exponential of the weighted sum of the generators.
+    /// The transform of the given parameters: the matrix exponential of the sum of the generators, each multiplied by
+    /// its parameter.
     pub fn map(&self, parameters: &[f64]) -> AffineTransform {
         let sum: Matrix4<f64> = self.matrices.iter().zip(parameters).map(|(matrix, value)| matrix * *value).sum();
         let map = AffineTransform::from_homogeneous(&sum.exp());
-        // The exponential is a map of points relative to the centre. This translation makes it a map of world points.
+        // The exponential maps positions relative to the centre. With this translation the transform maps world
+        // positions.
         let translation = self.centre.coords - map.matrix * self.centre.coords + map.translation;
         AffineTransform { translation, ..map }
     }
@@ -87,7 +89,8 @@ mod tests {
                 const STEP: f64 = 1e-4;
                 parameters[n] = STEP;
                 let moved = generators.map(&parameters).apply(&point);
-                // The tolerance allows for terms of second order, which are about 1e-8 mm for a step of 1e-4 mm.
+                // Because of terms of second order in the step, the difference quotient differs from the derivative by
+                // about 1e-4.
                 assert!(((moved - point) / STEP - velocity).norm() < 1e-3, "{dof:?}, parameter {n}");
             }
         }

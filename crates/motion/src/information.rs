@@ -5,28 +5,28 @@ use antsreg_kernels::{Backend, JointParameters, JointSampling};
 
 use crate::{Aligned, Error, Reference};
 
-/// Number of histogram bins for either image.
+/// Number of intensity bins of the joint histogram along the reference's axis, and along the volume's axis.
 const BINS: usize = 32;
-/// The bins cover the intensities between these two quantiles.
+/// The histogram bins of an image cover the intensities between these two quantiles of the image.
 const SHARES: [f64; 2] = [0.001, 0.999];
-/// First and last step of the finite differences, in mm at 50 mm from the centre, and the factor that shortens the step
-/// after a round without gain.
+/// Longest and shortest step of the finite differences, in mm of movement at 50 mm from the centre, and the factor that
+/// shortens the step after a round without improvement of the mutual information.
 const FIRST_MM: f64 = 0.6;
 const LAST_MM: f64 = 0.1;
 const FINER: f64 = 0.5;
-/// Largest number of rounds. A round evaluates the finite differences and then a Newton step.
+/// Largest number of rounds of the search. A round evaluates the finite differences and then a Newton step.
 const ROUNDS: usize = 12;
-/// Fractions of the Newton step that are evaluated.
+/// Fractions of the Newton step at which the mutual information is evaluated; the best fraction is taken.
 const LENGTHS: [f64; 3] = [1.0, 0.5, 0.25];
 
-/// The reference volume with its voxels sorted into bins, as the fixed image of joint histograms.
+/// The reference volume with its voxels sorted into intensity bins, as the fixed image of joint histograms.
 pub(crate) struct Binned<B: Backend> {
     bins: B::FixedBins,
     voxel_to_world: AffineTransform,
 }
 
 impl<B: Backend> Binned<B> {
-    /// Sorts the voxels of the smoothed reference into bins.
+    /// Sorts the voxels of the smoothed reference into intensity bins.
     pub fn new(device: &B, smooth: &Volume) -> Result<Binned<B>, Error> {
         let image = device.upload(smooth.grid.shape, &smooth.voxels)?;
         let range = range(device, &image)?;
@@ -42,7 +42,7 @@ pub(crate) struct Moving<B: Backend> {
 }
 
 impl<B: Backend> Moving<B> {
-    /// Finds the intensity range that the bins cover.
+    /// Finds the range of intensities of the volume that the histogram bins cover.
     pub fn new(device: &B, image: B::Image) -> Result<Moving<B>, Error> {
         let range = range(device, &image)?;
         Ok(Moving { image, range })
@@ -53,11 +53,11 @@ fn range<B: Backend>(device: &B, image: &B::Image) -> Result<(f32, f32), Error> 
     device.quantiles(image, SHARES[0], SHARES[1])?.low_high.ok_or(Error::Constant)
 }
 
-/// Moves the transform of a volume to a nearby maximum of the normalised mutual information. `world_to_voxel` is the
-/// map to voxels of the volume.
+/// Moves the transform of a volume to a nearby maximum of the normalised mutual information. `world_to_voxel` maps RAS
+/// mm to voxels of the volume.
 ///
-/// The search makes Newton steps with finite differences along each parameter. After a step without gain, the
-/// differences become finer.
+/// The search makes Newton steps with finite differences along each parameter. After a step that does not improve the
+/// mutual information, the differences are taken over a shorter distance.
 pub(crate) fn refine<B: Backend>(
     reference: &Reference<'_, B>,
     fixed: &Binned<B>,

@@ -78,7 +78,8 @@ mod tests {
             count += 1.0;
         }
         let expected = (sum / count).sqrt();
-        // The second moment of the lattice points differs from that of the sphere by some thousandths.
+        // The mean squared distance of the lattice points from the centre differs from that of the whole sphere by some
+        // thousandths.
         assert!((rms_deviation(&a, &b, &centre) - expected).abs() < 5e-3 * expected);
     }
 }

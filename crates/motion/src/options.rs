@@ -34,7 +34,7 @@ pub struct Options {
     /// Standard deviations of the Gaussians that smooth the reference and the volumes, mm: one for each level, coarse
     /// to fine.
     pub smoothing_sigmas_mm: Vec<f64>,
-    /// Largest number of steps on each level.
+    /// Largest number of steps in the search for a volume's transform, on each level of smoothing.
     pub iterations: usize,
     /// Largest number of the reference's voxels that are compared. Those with the strongest gradient are chosen.
     pub points: usize,

@@ -18,20 +18,21 @@ pub(crate) struct Points<B: Backend> {
     pub image: B::Image,
     /// Number of compared points.
     pub count: usize,
-    /// For each pair of functions: the sum of their products over all points.
+    /// For each pair of fitted functions: the sum of their products over all points.
     pub products: DMatrix<f64>,
-    /// Normalisation of the volume's values, by the mean and the standard deviation of the reference at the points. The
-    /// margin is 0 here.
+    /// Normalisation of a volume's values for the fit, by the mean and the standard deviation of the reference at the
+    /// points. The rule's margin, the width of the ignored border of a volume, is 0 here; each alignment sets it.
     pub rule: FitRule,
 }
 
-/// Index of the reference's intensity r in the list of functions. The order is r, 1, then r² and r³ if the cost fits a
-/// curve. After these come, for each power except 1 in the same order, its changes under each generator.
+/// Index of the reference's intensity r in the list of the fitted functions. The list begins with the powers: r, 1,
+/// then r² and r³ if the cost fits a curve. Then follow, for each power except 1 in the same order, its changes under
+/// each generator of motion.
 pub(crate) const REFERENCE: usize = 0;
-/// Index of the constant function 1 in the list of functions; see [`REFERENCE`].
+/// Index of the constant function 1 in the list of the fitted functions; see [`REFERENCE`].
 pub(crate) const CONSTANT: usize = 1;
 
-/// Number of powers of the intensity in the list of functions, including the constant 1.
+/// Number of powers of the reference's intensity in the list of the fitted functions, including the constant 1.
 pub(crate) fn powers(cost: Cost) -> usize {
     match cost {
         Cost::Ncc | Cost::Lsq => 2,
@@ -41,7 +42,7 @@ pub(crate) fn powers(cost: Cost) -> usize {
 
 impl<B: Backend> Points<B> {
     /// Chooses the voxels of a smoothed reference with the strongest gradient: at most `most` voxels, none closer to
-    /// the border than `margin` voxels.
+    /// the border of the volume than `margin` voxels.
     ///
     /// # Errors
     /// A reference without contrast; a device that fails.
@@ -84,7 +85,7 @@ impl<B: Backend> Points<B> {
             of_point.map(|value| value as f32).collect()
         };
         let columns: Vec<Vec<f32>> = chosen.par_iter().zip(&values).map(of_point).collect();
-        // The values are stored in rows. A row has one coordinate or one function at all points.
+        // The device expects the values in rows: each row holds one coordinate, or one fitted function, at all points.
         let mut rows = vec![0.0f32; count * (3 + functions)];
         rows.par_chunks_mut(count).enumerate().for_each(|(row, out)| {
             out.iter_mut().zip(&columns).for_each(|(out, column)| *out = column[row]);
@@ -104,7 +105,8 @@ impl<B: Backend> Points<B> {
     }
 }
 
-/// Indices of all voxels that are at least `margin` voxels from the border. The x index varies fastest.
+/// Indices of all voxels of a grid that are at least `margin` voxels from the border of the grid. The x index varies
+/// fastest.
 fn inner_indices(grid: &Grid, margin: [usize; 3]) -> Vec<[usize; 3]> {
     let [x, y, z] = std::array::from_fn(|axis| margin[axis]..grid.shape[axis] - margin[axis]);
     z.flat_map(|k| {

@@ -18,7 +18,8 @@ pub struct Reference<'d, B: Backend> {
     pub(crate) grid: Grid,
     pub(crate) generators: Generators,
     pub(crate) levels: Vec<Level<B>>,
-    /// The smoothed reference of the finest level, sorted into bins; only if the cost is normalised mutual information.
+    /// The voxels of the reference, smoothed as on the finest level and sorted into intensity bins; `None` unless the
+    /// cost is normalised mutual information.
     pub(crate) binned: Option<Binned<B>>,
     pub(crate) options: Options,
 }
@@ -35,7 +36,7 @@ pub(crate) struct Level<B: Backend> {
 pub(crate) struct Prepared<B: Backend> {
     pub grid: Grid,
     pub levels: Vec<B::Image>,
-    /// The smoothed volume of the finest level; only if the cost is normalised mutual information.
+    /// The volume, smoothed as on the finest level; `None` unless the cost is normalised mutual information.
     pub moving: Option<Moving<B>>,
 }
 
@@ -117,7 +118,7 @@ impl<'d, B: Backend> Reference<'d, B> {
     }
 }
 
-/// All levels except the finest compare one n-th of the points; this is n.
+/// On all levels except the finest, the number of compared voxels is the number in the options divided by this factor.
 const COARSE: usize = 4;
 
 fn check_shape<B: Backend>(shape: [usize; 3]) -> Result<(), Error> {
@@ -137,9 +138,9 @@ fn sigma_voxels(grid: &Grid, sigma_mm: f64) -> [f64; 3] {
     grid.spacing.map(|spacing| sigma_mm / spacing).into()
 }
 
-/// Width of the zone at the border of a smoothed volume that is left out, along each axis in voxels, because smoothing
-/// mixes in values from outside the volume. It is one and a half standard deviations, but at most an eighth of the
-/// axis.
+/// Width of the border of a smoothed volume that is not compared, along each axis in voxels, because smoothing mixes in
+/// values from outside the volume. The width is one and a half standard deviations of the smoothing, but at most an
+/// eighth of the axis.
 pub(crate) fn margin(grid: &Grid, sigma_mm: f64) -> [usize; 3] {
     std::array::from_fn(|axis| {
         let reach = (1.5 * sigma_mm / grid.spacing[axis]).ceil() as usize;

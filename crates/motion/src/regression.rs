@@ -9,9 +9,9 @@ use crate::{Cost, Error};
 /// Sums for the fit of a volume by functions of the reference, over the points that lie inside the volume.
 #[derive(Debug, Clone)]
 pub(crate) struct Sums {
-    /// For each pair of functions: the sum of their products.
+    /// For each pair of fitted functions: the sum of their products.
     matrix: DMatrix<f64>,
-    /// For each function: the sum of its products with the volume's values.
+    /// For each fitted function: the sum of its products with the volume's values.
     vector: DVector<f64>,
     /// Sum of the volume's squared values.
     square: f64,
@@ -20,8 +20,8 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
-    /// Makes the sums over the points inside a volume, from the sums over all points and the sums that the device
-    /// computed.
+    /// Makes the sums for the fit over the points inside a volume, from the sums over all points and the sums that the
+    /// device computed.
     pub fn of<B: Backend>(points: &Points<B>, found: &FitSums) -> Sums {
         let mut matrix = points.products.clone();
         let pairs = (0..matrix.nrows()).flat_map(|a| (0..=a).map(move |b| (a, b)));
@@ -31,8 +31,9 @@ impl Sums {
         Sums { matrix, vector, square: found.square, count: found.inside }
     }
 
-    /// The cost: 1 − correlation; the mean squared difference in units of the reference's variance; or the share of the
-    /// volume's variance that a curve over the reference's intensity does not explain.
+    /// The cost of the alignment, by the option: 1 − correlation; the mean squared difference in units of the
+    /// reference's variance; or the share of the volume's variance that a curve over the reference's intensity does not
+    /// explain.
     pub fn objective(&self, cost: Cost) -> f64 {
         let count = self.count;
         let (f, m) = (self.matrix[(REFERENCE, CONSTANT)] / count, self.vector[CONSTANT] / count);
@@ -55,7 +56,8 @@ impl Sums {
         }
     }
 
-    /// Coefficients of the powers of the reference's intensity whose sum fits the volume best, without motion.
+    /// The curve over the reference's intensity that fits the volume best without motion: the coefficient of each power
+    /// of the intensity.
     fn curve(&self, cost: Cost) -> Option<DVector<f64>> {
         let powers = powers(cost);
         let matrix = self.matrix.view((0, 0), (powers, powers)).into_owned();
@@ -72,7 +74,8 @@ impl Sums {
         match cost {
             Cost::Ncc => {
                 let fit = self.matrix.clone().cholesky().ok_or(Error::Undetermined)?.solve(&self.vector);
-                // A negative factor means that the contrast is inverted. Then the fit does not give a motion.
+                // A negative factor of the reference's intensity means that the volume has inverted contrast. Then the
+                // fit does not give a motion.
                 let scale = fit[REFERENCE];
                 if scale <= 0.0 {
                     return Err(Error::Undetermined);
@@ -87,8 +90,8 @@ impl Sums {
                 Ok(fit.iter().copied().collect())
             }
             Cost::Cr | Cost::Nmi => {
-                // The change of the fitted curve under a generator is the sum of the powers' changes, weighted by the
-                // curve's coefficients.
+                // How the fitted curve changes under a generator: the sum of the changes of the powers of the
+                // intensity, each multiplied by its coefficient in the curve.
                 let curve = self.curve(cost).ok_or(Error::Undetermined)?;
                 let mut weights = DMatrix::zeros(self.matrix.nrows(), powers + changes);
                 (0..powers).for_each(|power| weights[(power, power)] = 1.0);

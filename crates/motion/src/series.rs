@@ -10,15 +10,15 @@ use crate::{Aligned, Error, Reference, rms_deviation};
 /// Number of volumes in a batch. All volumes of a batch are in memory at once.
 pub const BATCH: usize = 32;
 
-/// Two starts that are closer than this are expected to lead to the same result. The distance is the root mean square
-/// over the head, mm.
+/// Two initial transforms that are closer than this are expected to lead to the same result. Their distance is the root
+/// mean square over a sphere of the size of the head, mm.
 const SAME_MM: f64 = 1.0;
 
 /// Aligns the volumes of a series to a reference, in the order of time.
 ///
-/// Each volume has several starts: the position of the reference, the result of the last volume in the batch before,
-/// and the results of its neighbours in the batch, if these starts differ. The best result is kept. Results do not
-/// depend on the number of threads.
+/// Each volume has several initial transforms: the position of the reference, the result of the last volume in the
+/// batch before, and the results of its neighbours in the batch, if these transforms differ. The best result is kept.
+/// Results do not depend on the number of threads.
 pub struct Series<'a, B: Backend> {
     reference: &'a Reference<'a, B>,
     /// Transform of the last aligned volume of the batch before.
@@ -26,7 +26,7 @@ pub struct Series<'a, B: Backend> {
 }
 
 impl<'a, B: Backend> Series<'a, B> {
-    /// Makes a series of which no volume has been aligned yet.
+    /// Starts the alignment of a series to `reference`. No volume has been aligned so far.
     pub fn new(reference: &'a Reference<'a, B>) -> Series<'a, B> {
         Series { reference, last: None }
     }
@@ -60,7 +60,8 @@ impl<'a, B: Backend> Series<'a, B> {
         let starts: Vec<AffineTransform> =
             [still].into_iter().chain(self.last.filter(|last| !self.near(last, &still))).collect();
         let alone = approach(self.reference, volumes, &vec![starts.as_slice(); volumes.len()])?;
-        // If the result of a neighbour is far from the volume's own result, it is a further start.
+        // If the transform of the volume before or after is far from the volume's own result, the alignment also starts
+        // from this transform.
         let others: Vec<Vec<AffineTransform>> = (0..volumes.len())
             .map(|n| {
                 let neighbours = [n.checked_sub(1), Some(n + 1)].into_iter().flatten();
@@ -74,7 +75,7 @@ impl<'a, B: Backend> Series<'a, B> {
         refine(self.reference, volumes, found)
     }
 
-    /// Whether two starts are so close that they are expected to lead to the same result.
+    /// Whether two initial transforms are so close that they are expected to lead to the same result.
     fn near(&self, a: &AffineTransform, b: &AffineTransform) -> bool {
         rms_deviation(a, b, &self.reference.centre()) < SAME_MM
     }
