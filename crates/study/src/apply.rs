@@ -90,9 +90,9 @@ pub struct Carrying {
     pub input: PathBuf,
     /// Kind of the input image.
     pub kind: Kind,
-    /// The rule by which the grid is read from the header of the input image.
+    /// The rule by which the grid of the input image is read from its header: from sform, qform or pixdim.
     pub rule: GridRule,
-    /// The output grid.
+    /// The grid of the output image.
     pub onto: Grid,
     /// Interpolation of the input image.
     pub reading: Reading,
@@ -187,8 +187,8 @@ impl Opened<'_> {
                 if let Ok(all) = <&mut [Volume; 6]>::try_from(components.as_mut_slice()) {
                     apply::logarithm(all.each_mut().map(|volume| &mut volume.voxels), outside);
                 }
-                // Outside the image, the resampled tensor is isotropic: `outside` is its eigenvalue, here as a
-                // logarithm.
+                // Outside the input image, the resampled tensor is isotropic with the eigenvalue `outside`. Here
+                // tensors are logarithms, so the logarithm of this eigenvalue is set.
                 const DIAGONAL: [usize; 3] = [0, 2, 5];
                 let diagonal = if outside > 0.0 { outside.ln() } else { 0.0 };
                 let outside = |index| if DIAGONAL.contains(&index) { diagonal } else { 0.0 };
@@ -232,7 +232,7 @@ impl Opened<'_> {
     }
 }
 
-/// Moves the voxels out of a volume and leaves an empty volume with the grid.
+/// Moves the voxels of a volume into a new volume, without a copy. The old volume keeps its grid and has no voxels.
 fn taken(volume: &mut Volume) -> Volume {
     Volume { grid: volume.grid.clone(), voxels: std::mem::take(&mut volume.voxels) }
 }

@@ -51,7 +51,7 @@ pub fn find(
 
 fn named<T>(path: &Path, result: Result<T, brain::Error>) -> Result<T, Error> {
     result.map_err(|source| match source {
-        // An interruption by the user is not an error of the file.
+        // If the user stopped the registration, the error does not name the file.
         brain::Error::Register(source @ antsreg_register::Error::Stopped) => source.into(),
         source => Error::Brain { path: path.into(), source: Box::new(source) },
     })

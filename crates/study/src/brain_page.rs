@@ -13,7 +13,8 @@ use crate::brain::BrainFiles;
 use crate::words::{self, stem};
 use crate::{Error, geometry};
 
-/// Names of the pictures: the brain, no picture for "before registration", and the whole head.
+/// Names of the three pictures that a page can show. The first shows the brain. The second, an image before
+/// registration, does not exist here. The third shows the whole head.
 const NAMES: [&str; 3] = ["Brain", "", "Head"];
 
 /// Makes the page of an extracted brain as HTML.
@@ -69,7 +70,7 @@ fn facts(input: &Path, head: &Volume, found: &Extraction, files: &BrainFiles, co
             title: "Brain".into(),
             rows: vec![
                 row("volume", volume.clone()),
-                row("surface, relative to a ball of equal volume", format!("{:.2}", found.surface_ratio)),
+                row("surface area, relative to a ball of equal volume", format!("{:.2}", found.surface_ratio)),
                 row("correlation with the template's head", format!("{:.4}", found.correlation)),
                 row("overlap with the template's brain", format!("{:.4}", found.agreement)),
             ],

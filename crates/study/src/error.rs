@@ -298,7 +298,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Adds the name of an atlas to its error.
+    /// Adds the name of an atlas to an error about this atlas.
     pub(crate) fn of_atlas(self, name: &str) -> Error {
         Error::Atlas { name: name.into(), source: Box::new(self) }
     }

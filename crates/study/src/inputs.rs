@@ -30,7 +30,7 @@ pub fn prepared_image(path: &Path, corrected: bool) -> Result<Volume, Error> {
     if corrected { bias::corrected(path, volume) } else { Ok(volume) }
 }
 
-/// Reads an image as [`image`] does; its grid is read from the header by `rule`.
+/// Reads an image as [`image`] does. `rule` says how the grid of the image is read from the header of its file.
 ///
 /// # Errors
 /// The errors of [`image`].
@@ -113,8 +113,8 @@ pub fn doubt(doubt: &HeaderDoubt) -> String {
             sizes(pixdim_mm)
         ),
         HeaderDoubt::NegativeSizes { pixdim_mm, .. } => format!(
-            "its voxel sizes by pixdim are {} mm, whose signs are left out here, while ANTs turns the axes of negative \
-             ones round; corners lie up to {corners:.1} mm apart",
+            "its voxel sizes by pixdim are {} mm; their signs are not used here, but ANTs reverses axes with negative \
+             sizes; corners lie up to {corners:.1} mm apart",
             sizes(pixdim_mm)
         ),
         _ => format!("ANTs reads its header differently; corners lie up to {corners:.1} mm apart"),

@@ -34,14 +34,14 @@ pub enum BrainChoice {
     Both,
 }
 
-/// The role of an image in the registrations of a group.
+/// The role of an image in the registrations among a group of images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Other images are registered to this image.
     Fixed,
     /// The image is registered to other images.
     Moving,
-    /// The image is fixed and moving in turn.
+    /// The image is the fixed image of some registrations, and the moving image of others.
     Either,
 }
 
@@ -68,12 +68,13 @@ pub struct ExtractedRecord {
     pub doubts: Vec<String>,
 }
 
-/// The whole head of a side whose brain was extracted, with the brain mask.
+/// A head whose extracted brain is registered instead of the whole head: the image of the whole head and the brain
+/// mask.
 #[derive(Debug, Clone)]
 pub struct Skull {
-    /// The whole head, on the grid of the side.
+    /// The image of the whole head, on its own grid.
     pub head: Arc<Volume>,
-    /// The brain mask on the grid of the side: 1 in the brain, else 0.
+    /// The brain mask on the grid of the head: 1 in the brain, else 0.
     pub mask: Arc<Volume>,
     /// The record of the extracted brain.
     pub record: ExtractedRecord,
@@ -85,7 +86,7 @@ impl BrainChoice {
         *self == BrainChoice::Auto
     }
 
-    /// Whether the brain is extracted, for each image of a group. [`Auto`](BrainChoice::Auto) extracts the brains of
+    /// For each image of a group, whether its brain is extracted. [`Auto`](BrainChoice::Auto) extracts the brains of
     /// all heads, if another image of the group shows a brain without a skull.
     pub fn of_group(self, images: &[Candidate]) -> Vec<bool> {
         let asked = |role| match self {
@@ -103,10 +104,10 @@ impl BrainChoice {
         kinds.into_iter().map(|kind| beside_a_brain && kind == Some(Kind::Head)).collect()
     }
 
-    /// Whether the brains of the fixed and of the moving side are extracted.
+    /// Whether the brain of the fixed image, and whether the brain of the moving image, is extracted.
     ///
     /// # Errors
-    /// An image on a device that fails.
+    /// A device that fails while an image is copied from the device.
     pub fn sides(self, [fixed, moving]: [&Side; 2]) -> Result<[bool; 2], Error> {
         let chosen = self.of_group(&[Candidate::of(Role::Fixed, fixed)?, Candidate::of(Role::Moving, moving)?]);
         Ok([chosen[0], chosen[1]])
@@ -114,18 +115,18 @@ impl BrainChoice {
 }
 
 impl<'a> Candidate<'a> {
-    /// The first image of a side as candidate for brain extraction.
+    /// Makes the first fixed or the first moving image of a registration a candidate for brain extraction.
     ///
     /// # Errors
-    /// An image on a device that fails.
+    /// A device that fails while an image is copied from the device.
     pub fn of(role: Role, side: &'a Side) -> Result<Candidate<'a>, Error> {
         Ok(Candidate { role, image: side.image.volume()?, masked: side.mask.is_some() })
     }
 }
 
 impl Skull {
-    /// Replaces the images of a side by their brain, which is extracted on a device, and keeps the whole head. `name`
-    /// is the name of the side's image in messages.
+    /// Extracts the brain from the fixed or the moving image, sets this image and its further channels to 0 outside the
+    /// brain, and returns the whole head with the brain mask. `name` is the name of the image in messages.
     ///
     /// # Errors
     /// A head whose brain cannot be found; a registration that was stopped.

@@ -100,7 +100,8 @@ pub fn read_chain(files: &[TransformFile]) -> Result<TransformChain, Error> {
     read_chain_by(GridRule::default(), files)
 }
 
-/// Reads a chain as [`read_chain`] does, with the grids of fields by `rule`.
+/// Reads a chain as [`read_chain`] does. `rule` says how the grid of a displacement field is read from the header of
+/// its file.
 ///
 /// # Errors
 /// The errors of [`read_chain`].

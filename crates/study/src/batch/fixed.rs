@@ -11,7 +11,7 @@ use crate::Error;
 use crate::pair::{FixedInputs, Inputs};
 use crate::skulls::Skull;
 
-/// The fixed side of all registrations of a batch.
+/// The fixed side (image, further channels and mask) of all registrations of a batch.
 #[derive(Debug)]
 pub struct FixedSide {
     as_read: Arc<Target>,
@@ -20,13 +20,14 @@ pub struct FixedSide {
 }
 
 impl FixedSide {
-    /// Creates the fixed side for registrations with `options`.
+    /// Creates the fixed side of a batch from the fixed image, further channels and mask. All registrations have these
+    /// `options`.
     pub(super) fn new(fixed: &FixedInputs, options: &Options) -> FixedSide {
         FixedSide { as_read: Target::new(fixed.side.clone(), options.clone()), brain: OnceLock::new() }
     }
 
-    /// Extracts the brain of the fixed image, the moving image or both, as the brain choice of the subject says. Runs
-    /// on the device of a worker.
+    /// Extracts the brain of the fixed image, the moving image or both, according to the option that the subject has
+    /// for brain extraction. Runs on the device of a worker.
     ///
     /// # Errors
     /// A head whose brain cannot be found; a GPU with too little memory.
@@ -42,9 +43,9 @@ impl FixedSide {
         Ok(())
     }
 
-    /// Replaces the fixed side of `inputs` by its brain, which is extracted once for all subjects. Several workers
-    /// may extract the brain at the same time, with equal results: a worker that waited for another could hold the
-    /// memory that the other needs.
+    /// Replaces the fixed images of `inputs` by their brain, which is extracted once for all subjects. Several workers
+    /// may extract this brain at the same time, with equal results. No worker waits for another worker, because a
+    /// waiting worker could hold memory that the other worker needs.
     ///
     /// # Errors
     /// A head whose brain cannot be found; a GPU with too little memory.
@@ -62,8 +63,8 @@ impl FixedSide {
         Ok(())
     }
 
-    /// The prepared fixed side for a registration of `inputs`: the brain if it was extracted, else the fixed image as
-    /// read.
+    /// The fixed side as prepared for the registration of `inputs`: the brain of the fixed image if the brain was
+    /// extracted, else the fixed image as read.
     pub(super) fn target(&self, inputs: &Inputs) -> &Arc<Target> {
         match (&inputs.skulls[0], self.brain.get()) {
             (Some(_), Some((target, _))) => target,

@@ -10,10 +10,12 @@ use crate::Error;
 use crate::pair::Record;
 use crate::words::{self, stem};
 
-/// Length of the beginning of a subject's page that contains its small picture, bytes.
+/// Number of bytes that are read from the start of a subject's HTML page. They contain the small picture of the
+/// subject.
 const HEAD_BYTES: u64 = 64 << 10;
 
-/// A measure on the page: its name, description, decimals, outlier rule, and its value in a record.
+/// A measure on the page of a batch: name, description, number of decimals, whether low or high values are outliers,
+/// and the function that reads the value from a subject's record.
 type Figure = (&'static str, &'static str, usize, Worse, fn(&Record) -> Option<f64>);
 
 /// The measures by which the page compares subjects.
@@ -100,7 +102,8 @@ fn member(folder: &Path, row: &Row, figures: &[&Figure]) -> Member {
     }
 }
 
-/// The small picture in the page of a subject; `None` if there is no picture. The page is linked in either case.
+/// The small picture in the HTML page of a subject; `None` if there is no picture. The page of the batch has a link to
+/// the subject's page even without a picture.
 fn thumbnail(page: &Path) -> Option<String> {
     let mut head = Vec::new();
     std::fs::File::open(page).ok()?.take(HEAD_BYTES).read_to_end(&mut head).ok()?;

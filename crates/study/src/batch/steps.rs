@@ -18,7 +18,7 @@ pub trait Steps: Sync {
     /// Reads and checks a subject.
     ///
     /// # Errors
-    /// A file that cannot be read or does not fit the fixed side.
+    /// A file that cannot be read, or does not fit the fixed image.
     fn read(&self, fixed: FixedInputs, job: &Job) -> Result<(Inputs, Self::Read), Error>;
 
     /// Prepares the fixed and the moving image of a subject for the registration with `options`, on the device of a
@@ -36,8 +36,8 @@ pub trait Steps: Sync {
         read: Self::Read,
     ) -> Result<Self::Prepared, Error>;
 
-    /// Completes the result of a registration before it is drawn and written. Returns the further files that are
-    /// written with it.
+    /// Completes the result of a registration before pictures of the result are drawn and its files are written.
+    /// Returns further files that are written together with these files.
     ///
     /// # Errors
     /// A result that cannot be completed.

@@ -21,8 +21,8 @@ use crate::skulls::{ExtractedRecord, Skull};
 use crate::transforms::check_of_volumes;
 use crate::{Error, inputs};
 
-/// Number of threads for reading and writing. The atlases are in memory already, and resampling takes less time than
-/// registration.
+/// Numbers of threads for the work before and after each registration. One thread before it suffices, because the
+/// atlases are in memory already. Two threads after it suffice, because resampling takes less time than registration.
 const THREADS: StageThreads = StageThreads { readers: 1, writers: 2 };
 
 /// The image that gets labels.
@@ -55,11 +55,12 @@ pub(super) struct Propagated {
     pub brain: Option<ExtractedRecord>,
     /// Affine transform from points of the target to points of the atlas, RAS mm.
     pub affine: AffineTransform,
-    /// The warp (displacement before the affine) and its inverse, RAS mm on the grid of the target, if they are kept.
+    /// The warp and its inverse, displacements in RAS mm on the grid of the target, if they are kept. The warp is
+    /// applied to points before the affine transform.
     pub warps: Option<[DisplacementField; 2]>,
 }
 
-/// Registers atlases to targets, on devices that stay open.
+/// Registers atlases to one target after the other. The devices are opened once for all targets.
 pub(super) struct Propagation<'a> {
     options: &'a LabelOptions,
     start: Start,
@@ -217,7 +218,7 @@ impl<'a> Propagation<'a> {
         Ok(results.into_iter().flatten().collect())
     }
 
-    /// Checks for errors that would concern all atlases.
+    /// Checks for errors that would occur with every atlas.
     fn check(&self, target: &Target, atlases: &[&LoadedAtlas], options: &register::Options) -> Result<(), Error> {
         options.check()?;
         options.check_levels(target.side.grid())?;
@@ -234,8 +235,8 @@ impl<'a> Propagation<'a> {
     }
 }
 
-/// Options of the registration of an atlas to a target on the grid `target`; images and scores are not among its
-/// results.
+/// Options of the registration of an atlas to a target on the grid `target`. The registration returns neither images
+/// nor scores.
 fn registration(
     options: &LabelOptions,
     start: Start,
@@ -271,7 +272,7 @@ fn bring(
     let labels = apply::resample_labels(&atlas.labels, side.grid(), &forward, interpolation);
     let mask = side.mask.of_stage(0).map(AsRef::as_ref);
     let correlation = Comparison::between(side.image.volume()?, &image, mask)?.correlation;
-    // The inverse warp exists only if the warps are kept.
+    // The inverse warp was computed only if the warps are kept.
     let inverse = backward.into_displacement();
     let warps = inverse.and_then(|inverse| Some([forward.into_displacement()?, inverse]));
     let correlation = correlation.is_finite().then_some(correlation);

@@ -137,7 +137,7 @@ impl TargetRecord {
 }
 
 impl AtlasRecord {
-    /// The record of an atlas; the atlas was used in the fusion if `brought` contains it.
+    /// The record of an atlas; the atlas was used in the fusion if `brought` contains its images and labels.
     pub(super) fn new(atlas: &Atlas, brought: &[Propagated]) -> AtlasRecord {
         let found = brought.iter().find(|found| found.name == atlas.name);
         let rows = |found: &Propagated| {

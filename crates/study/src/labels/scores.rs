@@ -53,7 +53,8 @@ impl TargetScores {
             .fold(None, |best, method| if better(best, mean_jaccard(&method.overlap)) { Some(method) } else { best })
     }
 
-    /// The overlap with the true labels by each method of [`SHOWN`].
+    /// Overlap with the true labels by the best single atlas, majority vote and joint fusion, in the order of
+    /// [`SHOWN`].
     pub(super) fn shown(&self) -> [Option<&Overlap>; 3] {
         [self.best().map(|best| &best.overlap), Some(&self.majority), Some(&self.joint)]
     }

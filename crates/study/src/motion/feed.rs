@@ -12,10 +12,11 @@ use crate::Error;
 
 /// Largest size of a series that stays in memory after its volumes were read, bytes.
 const KEPT_BYTES: usize = 512 << 20;
-/// Memory that the volumes of all batches may take together, bytes.
+/// Memory that all batches in work may take together, bytes: volumes that are read ahead, aligned, resampled or
+/// written. This limits the number of volumes in a batch.
 const BATCH_BYTES: usize = 1 << 30;
-/// Number of volumes in memory for each volume of a batch: volumes read ahead, volumes smoothed on two levels with the
-/// spline coefficients of both levels, and corrected volumes.
+/// Number of copies in memory for each volume of a batch. The copies are volumes read ahead, volumes smoothed for two
+/// levels, their spline coefficients, and corrected volumes.
 const COPIES: usize = 12;
 
 /// A volume of a series as it was read.
@@ -39,13 +40,13 @@ pub(super) struct Feed {
     count: usize,
     /// Index of the volume that is read next.
     next: usize,
-    /// The volumes read so far, from the first; `None` if the series is too large to stay in memory.
+    /// All volumes read so far, beginning with the first; `None` if the series is too large to stay in memory.
     kept: Option<Vec<Entry>>,
 }
 
 impl Feed {
-    /// Opens the series of a task: `series` if it is given, else the file of the task. A series has at least two
-    /// volumes.
+    /// Opens the series that a motion correction reads: `series` if the volumes are in memory, else the input file. A
+    /// series has at least two volumes.
     ///
     /// # Errors
     /// A file that is no series; volumes on different grids; too little memory.
@@ -182,8 +183,8 @@ fn batch(voxels: usize) -> usize {
     (BATCH_BYTES / bytes).clamp(2, antsreg_motion::BATCH)
 }
 
-/// Memory that a correction needs at most, bytes: a series of `count` volumes that stays in memory, the volumes of
-/// all batches, and sums and images on the grid of the reference.
+/// Memory that a motion correction needs at most, bytes: the series of `count` volumes if it stays in memory, the
+/// volumes of the batches in work, and sums and images on the grid of the reference.
 fn bytes_held(voxels: usize, count: usize) -> u64 {
     let read = if stays(voxels, count) { count } else { 0 };
     (voxels.saturating_mul(size_of::<f32>()) as u64).saturating_mul((read + COPIES * batch(voxels) + 16) as u64)

@@ -28,9 +28,9 @@ pub struct Names {
     pub table: Option<PathBuf>,
     /// Image of the mean of the corrected volumes.
     pub mean: Option<PathBuf>,
-    /// The variance of the corrected volumes, with the number of volumes less one as divisor.
+    /// Image of the variance of the corrected volumes over time, with the number of volumes less one as divisor.
     pub variance: Option<PathBuf>,
-    /// The standard deviation of the corrected volumes.
+    /// Image of the standard deviation of the corrected volumes over time.
     pub deviation: Option<PathBuf>,
     /// The JSON record of the correction.
     pub record: Option<PathBuf>,

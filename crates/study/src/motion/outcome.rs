@@ -28,7 +28,7 @@ pub struct Motion {
     pub rows: Vec<Row>,
     /// Centre of the rotations: a point of the reference, RAS mm.
     pub centre: Point3<f64>,
-    /// The grids of the reference and of the volumes.
+    /// The grid of the reference, and the grid of the volumes of the series.
     pub grids: [Grid; 2],
     /// Indices of volumes that could not be aligned, counted from 0, and why.
     pub failed: Vec<(usize, String)>,
@@ -38,7 +38,7 @@ pub struct Motion {
     pub(super) seconds: f64,
     /// Times at which the volumes were acquired.
     pub(super) timing: Timing,
-    /// Sums over the volumes as read, and over the corrected volumes.
+    /// Voxel-wise sums for mean and variance: over the volumes as read, and over the corrected volumes.
     pub(super) sums: [Sums; 2],
     /// Intensities over time of some voxels of the head, a list for each voxel.
     pub(super) courses: Vec<Vec<f32>>,
@@ -66,7 +66,8 @@ impl Motion {
         self.sums[1].mean(&self.grids[0])
     }
 
-    /// Resamples volume `index` of the series on the grid of the reference, with the interpolation of the task.
+    /// Resamples volume `index` of the series on the grid of the reference, with the interpolation that `task` asks
+    /// for.
     pub(super) fn corrected(&self, task: &Task, index: usize, volume: &Volume) -> Result<Volume, Error> {
         let count = self.transforms.len();
         let none = || Error::NoVolume { path: task.files.input.clone(), index, count };
@@ -155,5 +156,6 @@ impl Motion {
     }
 }
 
-/// A function that makes an image on a grid from the sums over the corrected volumes.
+/// A function that makes an image (mean, variance or standard deviation) on a grid from the sums over the corrected
+/// volumes.
 type Image = fn(&Sums, &Grid) -> Volume;

@@ -17,7 +17,7 @@ use super::sums::Sums;
 use super::{Progress, Task};
 use crate::Error;
 
-/// Largest number of batches that wait between two steps of a pass.
+/// Largest number of batches of volumes that wait between reading and alignment, and between resampling and writing.
 const WAITING: usize = 1;
 
 /// Inputs of one pass over a series.
@@ -42,9 +42,9 @@ pub(super) struct Passed {
     pub transforms: Vec<AffineTransform>,
     /// Indices of volumes that could not be aligned, counted from 0, and why.
     pub failed: Vec<(usize, String)>,
-    /// Sums over the corrected volumes.
+    /// Voxel-wise sums over the corrected volumes, for their mean and variance.
     pub sums: Sums,
-    /// Sums over the volumes as read.
+    /// Voxel-wise sums over the volumes as read, for their mean.
     pub sums_before: Sums,
     pub quality: Quality,
     /// Centre of the rotations: a point of the reference, RAS mm.
@@ -85,8 +85,9 @@ impl antsreg_register::Task for Pass<'_> {
                     if let ControlFlow::Break(()) = observer(*progress) {
                         return Err(antsreg_register::Error::Stopped.into());
                     }
-                    // Sending fails if there is no writer; this is no error. It also fails after an error of the
-                    // writer; this ends the pass.
+                    // The corrected volumes are sent to the thread that writes them. Sending fails if the corrected
+                    // series is not wanted, which is no error. Sending also fails after an error of the writing thread,
+                    // which ends the pass.
                     if corrected.send(volumes).is_err() && writer.is_some() {
                         break;
                     }
@@ -103,7 +104,8 @@ impl antsreg_register::Task for Pass<'_> {
     }
 }
 
-/// Reads all volumes and sends them in batches. Ends early if a volume cannot be read or the receiver is gone.
+/// Reads all volumes and sends them in batches. Ends early if a volume cannot be read, or if no thread receives batches
+/// any more.
 fn read(feed: &mut Feed, to: &Sender<Result<Vec<Entry>, Error>>) {
     let (count, step) = (feed.count(), feed.batch());
     for first in (0..count).step_by(step) {
@@ -116,7 +118,7 @@ fn read(feed: &mut Feed, to: &Sender<Result<Vec<Entry>, Error>>) {
     }
 }
 
-/// The state of a pass between two batches.
+/// The state of a pass over the series, after some of its batches.
 struct State<'a, B: Backend> {
     task: &'a Task,
     series: Series<'a, B>,

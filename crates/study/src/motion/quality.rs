@@ -4,8 +4,8 @@ use antsreg_core::Volume;
 use antsreg_core::intensity;
 use rayon::prelude::*;
 
-/// Threshold of the head's voxels: this share of the intensity range from the 2nd to the 98th percentile of the
-/// reference.
+/// A voxel belongs to the head if its intensity in the reference exceeds p₂ + s·(p₉₈ − p₂). Here s is this share, and
+/// p₂ and p₉₈ are the 2nd and the 98th percentile of the reference's intensities.
 const HEAD: f32 = 0.2;
 /// Largest number of voxels whose intensities over time are stored.
 const MOST_COURSES: usize = 20_000;
@@ -70,7 +70,8 @@ impl Quality {
         courses
     }
 
-    /// DVARS and standardised DVARS of each volume; the first has none. `courses` are those of [`courses`](Quality::courses).
+    /// DVARS and standardised DVARS of each volume; `None` for the first volume. `courses` is the result of
+    /// [`courses`](Quality::courses).
     pub fn finish(&self, courses: &[Vec<f32>]) -> Vec<Option<[f64; 2]>> {
         let expected = expected_change(courses);
         let standard = |dvars: f64| if expected > 0.0 { dvars / expected } else { 0.0 };

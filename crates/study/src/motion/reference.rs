@@ -43,7 +43,7 @@ impl FromStr for ReferenceVolume {
     }
 }
 
-/// Writes the reference in the form in which the user gives it.
+/// Writes the choice of the reference as the user gives it on the command line: `middle`, `mean`, an index or a path.
 impl fmt::Display for ReferenceVolume {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -78,12 +78,12 @@ impl Found {
     }
 }
 
-/// Aligns every volume of a series to the reference and writes the requested files. The observer may stop the
-/// correction.
+/// Aligns every volume of a series to the reference and writes the requested files. `observer` receives the progress
+/// and may stop the correction.
 ///
 /// # Errors
-/// A file that is no series, is damaged or cannot be written; a volume that cannot be aligned, unless such volumes are left
-/// out; too little memory; an observer that breaks; a device that fails.
+/// A file that is no series, is damaged or cannot be written; a volume that cannot be aligned, unless such volumes are
+/// left out; too little memory; an observer that stops the correction; a device that fails.
 pub fn run(
     task: &Task,
     device: &Device,
@@ -120,8 +120,8 @@ impl<'a> Opened<'a> {
         Opened::of(task, None, None)
     }
 
-    /// Opens a task as [`Opened::new`] does, with the series or the reference given in memory. Messages call them by
-    /// the paths in the task.
+    /// Opens a series as [`Opened::new`] does; the series or the reference may be given in memory instead of in files.
+    /// Messages call both by the paths in `task`.
     ///
     /// # Errors
     /// The errors of [`Opened::new`].
@@ -213,8 +213,8 @@ impl<'a> Opened<'a> {
 }
 
 impl Task {
-    /// Writes output files of a series whose motion was found by this task. The series is read again for the
-    /// corrected series.
+    /// Writes output files of a motion correction that found `motion`. The input series is read again, to be resampled
+    /// for the corrected series.
     ///
     /// # Errors
     /// A file that cannot be read or written.
@@ -224,7 +224,7 @@ impl Task {
         motion.save(self, names, &mut Feed::of(self, series)?)
     }
 
-    /// Resamples volume `index`, counted from 0, of a series whose motion was found by this task.
+    /// Resamples volume `index`, counted from 0, of the series in which this motion correction found `motion`.
     ///
     /// # Errors
     /// A file that cannot be read; an index that the series does not have.
@@ -232,7 +232,7 @@ impl Task {
         motion.corrected(self, index, &Feed::of(self, series)?.get(index)?.volume)
     }
 
-    /// The error of a reference that cannot be used.
+    /// The error for a reference volume that cannot be used, with the path of its file.
     pub(super) fn no_reference(&self, source: antsreg_motion::Error) -> Error {
         let path = self.files.reference.file().unwrap_or(&self.files.input);
         Error::MotionReference { path: path.into(), source }

@@ -33,7 +33,8 @@ impl Carried {
     }
 }
 
-/// The options of a rigid registration by normalised mutual information. It starts from the positions in the headers.
+/// The options of a rigid registration by normalised mutual information. The initial transform is the identity:
+/// positions in the headers of both images are taken as they are.
 fn options(scan: &Side) -> Result<Options, Error> {
     let recipe = Recipe { start: Start::Headers, images: None, ..Recipe::new(Preset::Multimodal) };
     Ok(recipe.options(scan.grid().shape)?)

@@ -12,13 +12,14 @@ const SUFFIXES: [&str; 11] =
 /// The suffix for a scan whose name has no suffix.
 const USUAL: &str = "T1w";
 
-/// Entities that say how an image was derived. They are removed, because derivatives get their own.
+/// BIDS entities that say how an image was derived. They are removed from a scan's name, because the names of its
+/// derivatives have such entities of their own.
 const DERIVED: [&str; 9] = ["space", "split", "recording", "res", "den", "label", "desc", "from", "to"];
 
 /// The name of a scan in BIDS: entities in order, and the suffix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BidsName {
-    /// Keys and labels of the entities, beginning with the subject.
+    /// Keys and labels of the BIDS entities in the name, beginning with `sub`.
     entities: Vec<[String; 2]>,
     /// The kind of image, such as `T1w`.
     pub suffix: String,
@@ -61,7 +62,7 @@ pub fn suffix_of(image: &Path) -> Option<&'static str> {
     SUFFIXES.into_iter().find(|suffix| suffix.eq_ignore_ascii_case(last))
 }
 
-/// Reduces a text to letters and digits, which a label of an entity may contain.
+/// Reduces a text to letters and digits, because BIDS allows no other characters in the label of an entity.
 pub fn label(text: &str) -> String {
     let label: String = text.chars().filter(char::is_ascii_alphanumeric).collect();
     if label.is_empty() { "unnamed".into() } else { label }

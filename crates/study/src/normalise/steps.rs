@@ -169,12 +169,13 @@ impl Steps for Normalising {
     }
 }
 
-/// Files that will be written together.
+/// Derivatives of one scan that will be written together: path of each file, and the function that writes it.
 #[derive(Default)]
 struct Files<'a>(Vec<(PathBuf, Writing<'a, Error>)>);
 
 impl<'a> Files<'a> {
-    /// Adds an image and its JSON sidecar. Without `write` another step writes the image.
+    /// Adds the JSON sidecar of an image to the files, and the image itself if `write` is given. Otherwise another step
+    /// writes the image.
     fn image(&mut self, path: PathBuf, beside: Value, write: Option<Writing<'a, Error>>) {
         self.0.push((Derivatives::sidecar(&path), json(beside)));
         self.0.extend(write.map(|write| (path, write)));

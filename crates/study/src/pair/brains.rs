@@ -38,7 +38,7 @@ impl Inputs {
     /// The image of a side (0 fixed, 1 moving) that pages show: the whole head, even if its brain was registered.
     ///
     /// # Errors
-    /// An image on a device that fails.
+    /// A device that fails while an image is copied from the device.
     pub fn shown(&self, side: usize) -> Result<&Arc<Volume>, Error> {
         match &self.skulls[side] {
             Some(skull) => Ok(&skull.head),

@@ -86,7 +86,7 @@ pub enum StartFile {
 }
 
 impl StartFile {
-    /// The default initial transform of a registration with this model.
+    /// The default initial transform of a registration with this transform model.
     pub fn usual(model: Model) -> StartFile {
         match model.usual_start() {
             Start::Headers => StartFile::Headers,
@@ -167,7 +167,7 @@ impl Format {
 pub struct Names {
     /// Path of the affine map, fixed → moving.
     pub affine: Option<PathBuf>,
-    /// Path of the warp: the displacement of points of the fixed image before the affine.
+    /// Path of the warp: displacements of points of the fixed image, which are added before the affine map is applied.
     pub warp: Option<PathBuf>,
     /// Path of the inverse of the warp.
     pub inverse_warp: Option<PathBuf>,

@@ -15,7 +15,8 @@ use crate::skulls::Skull;
 use crate::transforms::check_of_volumes;
 use crate::{Error, FileIdentity, geometry, inputs};
 
-/// The fixed images, masks and labels that any number of registrations share, and the initial transform.
+/// Inputs that any number of registrations to one fixed image share: its images, masks and labels, and the initial
+/// transform.
 #[derive(Debug, Clone)]
 pub struct FixedInputs {
     /// The fixed images and their mask.
@@ -34,7 +35,7 @@ pub struct FixedInputs {
     pub(super) drawn: Arc<OnceLock<Reference>>,
 }
 
-/// Inputs of a registration: the fixed and the moving side.
+/// Inputs of a registration: images, masks and labels of the fixed and of the moving side.
 #[derive(Debug, Clone)]
 pub struct Inputs {
     /// Images, mask and labels of the fixed side.
@@ -90,16 +91,17 @@ impl FixedInputs {
         })
     }
 
-    /// The centre of rotation of ITK's files: the centre of mass of the first image, RAS mm.
+    /// The centre of rotation that is written to ITK's transform files: the centre of mass of the first fixed image,
+    /// RAS mm.
     ///
     /// # Errors
-    /// A device that holds the image and fails.
+    /// A device that fails while the image's centre is computed.
     pub fn centre(&self) -> Result<Point3<f64>, Error> {
         Ok(self.side.image.centre()?)
     }
 
-    /// Identities of the fixed side's files that this registration uses. Without moving labels the fixed labels are
-    /// not used.
+    /// Identities (size, time, inode) of those files of the fixed inputs that a registration of `files` uses. Without
+    /// moving labels the registration does not use the fixed labels.
     pub fn identities_of(&self, files: &PairFiles) -> Vec<FileIdentity> {
         let used: Vec<PathBuf> =
             files.fixed_inputs().into_iter().filter_map(|path| std::path::absolute(path).ok()).collect();
@@ -108,7 +110,7 @@ impl FixedInputs {
 }
 
 impl Inputs {
-    /// Reads and checks both sides of a registration.
+    /// Reads and checks the images, masks and labels of both sides of a registration, fixed and moving.
     ///
     /// # Errors
     /// A file that cannot be read or does not fit the others.
@@ -119,10 +121,10 @@ impl Inputs {
         Ok(inputs)
     }
 
-    /// Reads and checks the inputs of the moving side.
+    /// Reads and checks the moving image, its further channels, masks and labels.
     ///
     /// # Errors
-    /// A file that cannot be read or does not fit the fixed side.
+    /// A file that cannot be read, or does not fit the fixed image.
     pub fn beside(fixed: FixedInputs, files: &PairFiles) -> Result<Inputs, Error> {
         let moving_files = FileIdentity::of_all(files.moving_inputs());
         let identities = [fixed.identities_of(files), moving_files].concat();
@@ -155,7 +157,7 @@ impl Inputs {
         [&self.fixed.side, &self.moving]
     }
 
-    /// The grids of both sides, for estimates of memory.
+    /// The grids of the fixed and the moving images, for estimates of the memory that a registration takes.
     pub fn grids(&self) -> Grids<'_> {
         Grids::of(self.sides())
     }
@@ -171,7 +173,8 @@ impl Inputs {
     }
 }
 
-/// Adds the names of the fixed and the moving image to an error of a registration, if the error is about both.
+/// Adds the names of the fixed and the moving image to an error of a registration, if the error is that both do not
+/// overlap.
 pub(crate) fn name_files(
     error: register::Error,
     [fixed, moving]: [&Path; 2],
@@ -202,7 +205,7 @@ pub(crate) fn check_in_plane(file: &StartFile, start: &Start, grids: [&Grid; 2])
     }
 }
 
-/// Creates a side from images and a mask that were read.
+/// Creates the fixed or the moving side of a registration from its first image, further channels and mask.
 fn side(image: Volume, channels: Vec<Volume>, mask: Option<Volume>) -> Side {
     Side {
         image: image.into(),
@@ -212,14 +215,15 @@ fn side(image: Volume, channels: Vec<Volume>, mask: Option<Volume>) -> Side {
     }
 }
 
-/// Reads an image that may have its own grid, and checks that it overlaps with the first image of its side.
+/// Reads a further channel, which may have its own grid, and checks that it overlaps with the first channel of the same
+/// side (fixed or moving).
 fn aligned(path: &Path, corrected: bool, other: &Path, first: &Volume) -> Result<Volume, Error> {
     let volume = inputs::prepared_image(path, corrected)?;
     check_aligned([path, other], [&volume.grid, &first.grid])?;
     Ok(volume)
 }
 
-/// Refuses an image that does not overlap with the first image of its side.
+/// Refuses a further channel that does not overlap with the first channel of the same side (fixed or moving).
 pub(super) fn check_aligned([path, other]: [&Path; 2], [grid, first]: [&Grid; 2]) -> Result<(), Error> {
     inputs::check_alike([path, other], [grid, first])?;
     let unmoved = TransformChain::from(vec![Transform::Affine(AffineTransform::identity())]);

@@ -157,8 +157,8 @@ fn sections(record: &Record) -> Vec<Section> {
         vec![
             similarity.correlation_at_start.map(|value| ("correlation before", four(value))),
             similarity.correlation.map(|value| ("correlation after", four(value))),
-            coverage.at_start.map(|value| ("covered share of the fixed image, before", percent(value))),
-            coverage.now.map(|value| ("covered share of the fixed image, after", percent(value))),
+            coverage.at_start.map(|value| ("covered share of the fixed image, before registration", percent(value))),
+            coverage.now.map(|value| ("covered share of the fixed image, after registration", percent(value))),
             linear.as_ref().map(|linear| ("cost of the affine stage", four(linear.cost))),
             overlap.as_ref().map(|overlap| ("labels scored", overlap.labels.to_string())),
             overlap.as_ref().map(|overlap| ("mean Dice", four(overlap.mean_dice))),
@@ -171,7 +171,9 @@ fn sections(record: &Record) -> Vec<Section> {
         "Brain",
         vec![
             record.head.as_ref().map(|head| ("volume", format!("{:.0} cm³", head.brain_cm3))),
-            brain.map(|brain| ("surface, relative to a ball of equal volume", format!("{:.2}", brain.surface_ratio))),
+            brain.map(|brain| {
+                ("surface area, relative to a ball of equal volume", format!("{:.2}", brain.surface_ratio))
+            }),
             brain.map(|brain| ("correlation with the template's head", four(brain.correlation))),
             brain.map(|brain| ("overlap with the template's brain", four(brain.agreement))),
         ],
@@ -191,7 +193,8 @@ fn sections(record: &Record) -> Vec<Section> {
             jacobian.map(|found| ("inverse consistency, warp first", found.warp_then_inverse.to_string())),
             jacobian.map(|found| ("inverse consistency, inverse warp first", found.inverse_then_warp.to_string())),
             syn.as_ref().map(|syn| ("rounds of relaxing", syn.relaxing_rounds.to_string())),
-            syn.as_ref().map(|syn| ("voxels beyond the limits of relaxation", syn.beyond_limits.to_string())),
+            syn.as_ref()
+                .map(|syn| ("voxels with folds or inverse errors after relaxation", syn.beyond_limits.to_string())),
             syn.as_ref().map(|syn| ("levels", syn.levels.iter().map(level).collect::<Vec<_>>().join("; "))),
         ],
     );

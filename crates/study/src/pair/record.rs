@@ -47,9 +47,9 @@ pub struct Record {
     pub similarity: Similarity,
     /// Share of the fixed image that the moving image covers.
     pub coverage: Coverage,
-    /// Warnings about the result, as text.
+    /// All warnings about the registration and its result, as sentences.
     pub warnings: Vec<String>,
-    /// Warnings about the registration, as data.
+    /// Warnings about the registration and its result as data, so that programs can read them.
     pub doubts: Vec<Warning>,
     /// Record of the moving head in a normalisation: its brain and its further images.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,7 +101,7 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// Collects the parameters of a registration of `files`.
+    /// Makes the parameters for the record of a registration: from its files, its fixed inputs and its options.
     pub fn of(files: &PairFiles, fixed: &FixedInputs, options: &Options) -> Parameters {
         Parameters {
             bias: files.bias,
@@ -126,7 +126,7 @@ pub struct InputsRecord {
     pub channels: Vec<[ImageRecord; 2]>,
     /// Mask of the fixed image.
     pub fixed_mask: Option<PathBuf>,
-    /// White matter of the fixed image.
+    /// White matter mask of the fixed image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub white_matter: Option<PathBuf>,
     /// Mask of the moving image.
@@ -359,8 +359,8 @@ pub struct DeviceMemory {
     pub planned_bytes: u64,
     /// Free memory before the registration.
     pub free_bytes: u64,
-    /// Memory that the registration took. The driver's pool keeps what is freed, so the difference at the end is the
-    /// peak.
+    /// Memory that the registration took at its peak: free memory before it less free memory after it. This is the
+    /// peak, because the driver's memory pool keeps memory that the registration frees.
     pub taken_bytes: Option<u64>,
 }
 

@@ -19,7 +19,7 @@ pub struct Named {
     pub image: Image,
 }
 
-/// The masks of one side of a registration. Voxels above 0.5 are used.
+/// The masks of the fixed or of the moving image of a registration. Voxels above 0.5 are used.
 #[derive(Debug, Clone)]
 pub enum Masks {
     /// All voxels are used.
@@ -30,20 +30,20 @@ pub enum Masks {
     PerStage(Vec<Option<Named>>),
 }
 
-/// The volumes of one side of a registration.
+/// The volumes of the fixed or of the moving side of a registration: image, further channels and masks.
 #[derive(Debug, Clone)]
 pub struct SideVolumes {
-    /// The image for linear stages, and the first channel.
+    /// The first image: linear stages use only this image, and deformable stages use it as their first channel.
     pub image: Named,
-    /// Further images of the same person.
+    /// Further channels of deformable stages: images of the same person, aligned with the first image.
     pub channels: Vec<Named>,
-    /// The masks of the side.
+    /// The masks of the first image.
     pub masks: Masks,
 }
 
 impl SideVolumes {
-    /// Checks the volumes and makes the side: images must have contrast, further channels must overlap with the first
-    /// image, a mask must lie on its grid.
+    /// Checks the volumes and makes the side of the registration from them. Images must have contrast, further channels
+    /// must overlap with the first image, and masks must lie on the grid of the first image.
     ///
     /// # Errors
     /// A volume that is refused, with its name.
@@ -86,8 +86,8 @@ impl Named {
 }
 
 impl FixedInputs {
-    /// Creates the fixed inputs of registrations from a checked side and an initial transform. `start_file` describes
-    /// the initial transform in messages and records. No file identities are recorded.
+    /// Creates the fixed inputs of registrations from checked fixed images with their mask, and an initial transform.
+    /// `start_file` describes the initial transform in messages and records. No file identities are recorded.
     pub fn of_side(side: Side, start: Start, start_file: StartFile) -> FixedInputs {
         FixedInputs {
             side,
@@ -102,8 +102,9 @@ impl FixedInputs {
 }
 
 impl Inputs {
-    /// Creates the inputs of a registration from checked sides. `names` are the names of the images; `start_file`
-    /// describes the initial transform in messages and records. No file identities are recorded.
+    /// Creates the inputs of a registration from checked fixed and moving images with their masks. `names` are the
+    /// names of the images; `start_file` describes the initial transform in messages and records. No file identities
+    /// are recorded.
     ///
     /// # Errors
     /// A slice together with a volume; slices that the initial transform would move out of their plane.

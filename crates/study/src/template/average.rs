@@ -19,7 +19,7 @@ use super::register_one::RegistrationResults;
 use super::session::Session;
 use crate::Error;
 
-/// The average of the subjects that a pass has registered to the template.
+/// The average of the subjects after a pass has registered them to the template.
 pub struct Averaged {
     /// The mean image of each channel.
     pub images: Vec<Volume>,
@@ -29,7 +29,8 @@ pub struct Averaged {
     pub stretch: AffineTransform,
 }
 
-/// An average with its statistics. The file of its mean stretch has been written, its other files have not.
+/// An average with its statistics. The file of the mean stretch has been written, the other files of the average have
+/// not.
 pub struct Summed {
     /// The average.
     pub averaged: Averaged,
@@ -54,17 +55,18 @@ pub struct AverageResults {
     pub sharpness_per_mm: f64,
 }
 
-/// The kind of average of the images of a pass. The affine pass uses the mean, as other programs do.
+/// How the images of the subjects are averaged in a pass of template building. The affine pass uses the mean, as other
+/// programs do; other passes use the choice in the options.
 pub fn averaging(session: &Session, pass: usize) -> Averaging {
     if session.is_affine(pass) { Averaging::Mean } else { session.plan.options.average }
 }
 
 impl Summed {
-    /// Creates the average from the means of a pass. Writes the mean stretch, and uses it with the rounded numbers of
-    /// its file.
+    /// Creates the average from the mean images, the mean warp and the affine transforms of a pass. Writes the mean
+    /// stretch, and uses it with the rounded numbers of its file.
     ///
     /// # Errors
-    /// Affine transforms without a mean; a file that cannot be written.
+    /// Affine transforms whose mean does not exist; a file that cannot be written.
     pub fn of(session: &Session, pass: usize, means: Means, outliers: &[usize]) -> Result<Summed, Error> {
         let Means { images, warp, affines, foreground } = means;
         let files = session.layout.average(pass);

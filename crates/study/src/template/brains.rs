@@ -1,5 +1,6 @@
-//! Extracts the brains of subjects with skulls, if other subjects have none: once, before the first template, with
-//! masks that are kept beside it. Runs on the CPU, so that all steps use the same masks whatever devices they have.
+//! Extracts the brains of subjects with skulls, if other subjects have none. The first step does this once, and writes
+//! the brain masks to the folder of the first template. It runs on the CPU, so that the masks do not depend on the
+//! devices.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,18 +18,19 @@ use super::session::Session;
 use crate::skulls::{BrainChoice, Candidate, ExtractedRecord, Role, Skull};
 use crate::{Error, brain};
 
-/// Name of the images that the template starts from, where messages and records name subjects.
+/// Name that messages and records give to the images of the initial template, in the place of a subject's name.
 pub const START: &str = "the initial template";
 
-/// The brains that the first step extracted, as results in its manifest.
+/// The brains that the first step extracted, as its manifest lists them.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Brains {
-    /// Records of the brains that are registered instead of the whole heads, by the name of the subject or [`START`].
+    /// Records of the brains that are registered instead of the whole heads. The key is the name of the subject, or
+    /// [`START`] for the initial template.
     pub brains: BTreeMap<String, ExtractedRecord>,
 }
 
-/// Chooses the images whose brains are extracted. Sets the choice in each subject, and returns the choice for the
-/// images that the template starts from.
+/// Chooses the images whose brains are extracted. Sets the choice in each subject, and returns whether the brain of the
+/// initial template is extracted.
 pub fn choose(
     choice: BrainChoice,
     subjects: &mut [PlannedSubject],
@@ -49,7 +51,8 @@ fn candidate(role: Role, images: &Channels) -> Candidate<'_> {
     Candidate { role, image: &images[0], masked: false }
 }
 
-/// Replaces the images of a subject, or of the initial template, by their brain. `name` is the name in messages.
+/// Replaces the images of a subject, or of the initial template, by their brain. `name` is the name of the subject in
+/// messages.
 ///
 /// # Errors
 /// A head whose brain cannot be found.

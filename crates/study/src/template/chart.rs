@@ -27,7 +27,8 @@ pub fn charts(passes: &[TemplateResults]) -> Result<Vec<Chart>, Error> {
             "voxels",
             true,
             &moved,
-            "Mean lengths over the foreground; both fall to 0 as the template converges.",
+            "Length of the mean warp and movement of the template, mean over the foreground. Both fall to 0 as \
+             the template converges.",
         )?,
         chart(
             "Sharpness",

@@ -10,7 +10,7 @@ use super::digest::{self, FileRecord};
 use super::layout::Layout;
 use crate::Error;
 
-/// The content of an output file of a step.
+/// The content of an output file of a step of template building.
 pub enum Content<'a> {
     /// An image.
     Image(&'a Volume),
@@ -18,7 +18,7 @@ pub enum Content<'a> {
     Warp(&'a DisplacementField),
     /// A label map.
     Labels(&'a LabelVolume),
-    /// The file is written already.
+    /// No content, because the file has been written already.
     Written,
 }
 
@@ -49,7 +49,7 @@ impl Content<'_> {
 pub fn write_all(layout: &Layout, files: &[(&Path, Content)]) -> Result<Vec<FileRecord>, Error> {
     let write = |(path, content): &(&Path, Content)| content.write(path, layout.relative(path));
     if files.iter().any(|(path, _)| path.extension().is_some_and(|extension| extension == "gz")) {
-        // All threads of this pool compress each file together.
+        // All threads of the pool work together on the compression of each file, so no further threads are needed.
         return files.par_iter().map(write).collect();
     }
     // The files are written on separate threads. A thread of the pool that waits for the other files could start

@@ -7,11 +7,12 @@ use antsreg_core::{AffineTransform, DisplacementField, Grid, Volume};
 use super::session::Session;
 use crate::Error;
 
-/// Contribution of a subject to an average: transforms and images.
+/// What one subject contributes to the average of a pass: its transforms and its images on the template's grid.
 pub struct Contribution {
     /// Affine transform, template → subject, RAS mm, with numbers rounded as in its file.
     pub affine: AffineTransform,
-    /// Displacement of template points before the affine; `None` in the affine pass.
+    /// Displacements that are added to points of the template before the affine transform is applied; `None` in the
+    /// affine pass.
     pub warp: Option<DisplacementField>,
     /// The image of each channel on the template's grid.
     pub warped: Vec<Volume>,

@@ -47,8 +47,8 @@ impl Recorder {
     }
 }
 
-/// Makes the record of a file under the name `path`, from the bytes that `write` passes to its listener. A separate
-/// thread computes the digest while the file is written.
+/// Makes the record of a file under the name `path`, from the bytes that `write` writes to the file and passes to a
+/// callback. A separate thread computes the digest while the file is written.
 ///
 /// # Errors
 /// The errors of `write`; a thread that cannot be started.
@@ -62,7 +62,8 @@ pub fn while_written(path: PathBuf, write: impl FnOnce(Listener) -> Result<(), E
             let mut recorder = Recorder::default();
             for bytes in pieces {
                 recorder.add(&bytes);
-                // A buffer beyond the capacity of the channel is dropped.
+                // The used buffer goes back to the writing thread. If enough used buffers are waiting already, this
+                // buffer is freed.
                 let _ = to_writer.try_send(bytes);
             }
             recorder

@@ -33,7 +33,7 @@ pub struct SubjectResults {
     pub inverse_misses_voxels: f64,
 }
 
-/// The last pass, whose update gives the final template.
+/// The last pass of template building. Its template update gives the final template.
 pub struct FinalPass<'a> {
     pub session: &'a Session,
     pub pass: usize,
@@ -57,10 +57,11 @@ pub struct FinalSubject {
     planar: bool,
 }
 
-/// The result of new work on a subject, or the final results of the subject from an earlier run.
+/// The result `T` of this run for a subject, or the final results of the subject from an earlier run.
 pub type OrBefore<T> = Result<T, Box<FinalSubject>>;
 
-/// A subject on the final template. Also the inverse of its warp, if its files have not been written.
+/// A subject registered to the final template. If the subject's files must still be written, `to_write` is the inverse
+/// of its warp.
 pub struct Finished {
     pub final_subject: Arc<FinalSubject>,
     pub to_write: Option<DisplacementField>,
@@ -132,8 +133,8 @@ impl FinalPass<'_> {
         Ok(Ok(ToMove { contribution, images: session.images(subject)? }))
     }
 
-    /// The final results of a subject from an earlier run. `None` if the files of the subject do not exist, or if
-    /// they show the whole head, because the average needs its brain.
+    /// The final results of a subject from an earlier run. `None` if the files of the subject do not exist. Also `None`
+    /// if the files show the whole head although its brain was registered: the average needs images of the brain.
     fn done_before(&self, subject: usize) -> Result<Option<FinalSubject>, Error> {
         let FinalPass { session, pass, last } = self;
         let planned = session.subject(subject);
@@ -155,7 +156,8 @@ impl FinalPass<'_> {
             warped,
         };
         let labels = planned.labels.as_ref().map(|_| nifti::read_labels(&files.labels)).transpose()?;
-        // The files are not written again, so the form of the affine does not matter.
+        // The files of this subject are not written again, so the centre of rotation and the number of dimensions of
+        // its affine file do not matter.
         let (centre, planar) = (last.reference.centre, false);
         let contribution = Arc::new(contribution);
         Ok(Some(FinalSubject { contribution, heads: None, labels, results, centre, planar }))
@@ -195,7 +197,7 @@ impl FinalPass<'_> {
             warp_mean_voxels: Movement::of(&warp, &reference.mask)?.mean_voxels,
             inverse_misses_voxels: consistency.largest_voxels,
         };
-        // For slices across z, ITK uses two-dimensional transforms.
+        // The affine of slices across the z axis is written as a two-dimensional transform, as in ITK.
         let slices = [grid, &images[0].grid].iter().all(|grid| grid.is_slice_across_z());
         let planar = slices && itk::stays_in_plane(&affine);
         let contribution = Arc::new(Contribution { affine, warp: Some(warp), warped, brightness });

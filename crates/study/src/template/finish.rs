@@ -55,8 +55,8 @@ pub fn run<'a>(
     let final_pass = FinalPass { session, pass, last };
     outputs::make_folder(&session.layout.subjects())?;
     let mut sums = Sums::new(session, &final_pass.last);
-    // One device: this work is limited by files and memory bandwidth, whatever the number of devices. The driver
-    // takes longer to release two devices than the files take to be written.
+    // Only one device is used. Files and memory bandwidth limit the speed of the final step, so further devices would
+    // not help, and the driver would take long to release them.
     let workers = workers.last_device();
     let (all, threads) = (session.included.len(), StageThreads::for_workers(workers.idle()));
     let (mut waiting, mut next, mut arrived) = (BTreeMap::new(), 0, 0);

@@ -27,8 +27,8 @@ pub fn check<'a>(folder: &Path, inputs: impl Iterator<Item = &'a Path>) -> Resul
     }
 }
 
-/// A file in a folder or below. Hidden files are ignored, because a killed run leaves a lock and unfinished files.
-/// Empty folders are ignored, because workflow engines create them for the outputs of a job.
+/// Finds any file in a folder or in the folders below. Hidden files are ignored, because a killed run leaves a lock and
+/// unfinished files. Empty folders are ignored, because workflow engines create them for the outputs of a job.
 fn first_file(folder: &Path) -> Option<PathBuf> {
     let is_hidden = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
     entries(folder).filter(|path| !is_hidden(path)).find_map(|path| match path.is_dir() {

@@ -14,13 +14,13 @@ use crate::Error;
 
 /// Results of the last pass, from which the final template is made.
 pub struct Last<'a> {
-    /// The template that resulted from the pass.
+    /// The template that resulted from the last pass.
     pub reference: Arc<Reference>,
     /// Mean stretch from the template to the subjects in the last pass.
     pub stretch: AffineTransform,
     /// Displacements of the shape update, from points of the new template to points of the average.
     pub shape: Cow<'a, DisplacementField>,
-    /// The contributions of the subjects, if this run has done the pass and they fit in memory.
+    /// The transforms and resampled images of the subjects, if this run has done the last pass and they fit in memory.
     pub contributions: Option<&'a [Arc<Contribution>]>,
     /// Whether an earlier run may have finished some of the subjects.
     pub resumed: bool,

@@ -13,12 +13,12 @@ pub struct Layout {
     suffixes: Vec<String>,
 }
 
-/// Files of a subject's registration in a pass.
+/// Files of a subject's registration to the template in one pass.
 #[derive(Debug, Clone)]
 pub struct RegistrationFiles {
     /// Path of the affine transform, template → subject.
     pub affine: PathBuf,
-    /// Path of the displacement field before the affine; not written in the affine pass.
+    /// Path of the displacement field, which is applied before the affine transform; not written in the affine pass.
     pub warp: PathBuf,
     /// Path of each channel's image on the template's grid.
     pub warped: Vec<PathBuf>,
@@ -26,7 +26,7 @@ pub struct RegistrationFiles {
     pub manifest: PathBuf,
 }
 
-/// Files of the average of a pass.
+/// Files of the average of all subjects in a pass of template building.
 #[derive(Debug, Clone)]
 pub struct AverageFiles {
     /// Path of each channel's mean image.
@@ -55,7 +55,7 @@ pub struct TemplateFiles {
 pub struct SubjectFiles {
     /// Path of the affine transform, template → subject.
     pub affine: PathBuf,
-    /// Path of the displacement field before the affine.
+    /// Path of the displacement field, which is applied before the affine transform.
     pub warp: PathBuf,
     /// Path of the inverse of the displacement field.
     pub inverse_warp: PathBuf,
@@ -152,7 +152,7 @@ impl Layout {
         self.suffixes.iter().map(|suffix| folder.join(format!("{name}{suffix}.{extension}"))).collect()
     }
 
-    /// Files of a subject's registration in a pass.
+    /// Files of a subject's registration to the template in one pass.
     pub fn registration(&self, pass: usize, subject: &str) -> RegistrationFiles {
         let folder = self.registrations(pass);
         RegistrationFiles {
@@ -163,7 +163,7 @@ impl Layout {
         }
     }
 
-    /// Files of the average of a pass.
+    /// Files of the average of all subjects in a pass of template building.
     pub fn average(&self, pass: usize) -> AverageFiles {
         let folder = self.pass(pass);
         AverageFiles {
@@ -232,7 +232,7 @@ impl Layout {
         let mut files = self.result(extension);
         files.extend([self.result_labels(extension), self.result_manifest(), self.report(), self.convergence()]);
         files.extend([Layout::plan(&self.root), Layout::record(&self.root)]);
-        // File names are the same in all passes, so the first pass stands for all.
+        // Each pass has the same file names in its own folder, so it suffices to check the names of one pass.
         let TemplateFiles { images, shape, manifest } = self.template(Some(1));
         files.extend(images.into_iter().chain([shape, manifest]));
         let AverageFiles { images, warp, stretch, manifest } = self.average(1);

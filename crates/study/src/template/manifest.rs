@@ -213,8 +213,8 @@ mod tests {
         let written = Written::new(b"12345");
         std::fs::write(written.output(), "12045").expect("a file");
         assert!(!written.is_done());
-        // The other file has the same bytes. Its digest is compared once, and its identity is stored for later
-        // checks.
+        // The output is replaced by another file with the same bytes. The digest of the new file is compared once, and
+        // its identity (size, time, inode) is stored for later checks.
         let other = written.folder.path().join("b.nii");
         std::fs::write(&other, "12345").expect("a file");
         std::fs::rename(&other, written.output()).expect("renamed");

@@ -10,11 +10,12 @@ use super::contribution::Contribution;
 use super::reference::Reference;
 use super::session::KEPT_VOXELS;
 
-/// Number of contributions that are added together while others are still being computed. The sums then stay in the
-/// CPU's cache for all of them.
+/// Number of subjects whose contributions are added to the sums in one sweep over the voxels, while other subjects are
+/// still being registered. One sweep for several subjects needs less memory traffic than one sweep for each.
 const SEVERAL: usize = 6;
 
-/// Means over the contributions of subjects.
+/// Means over the subjects of a pass: images, warp and foreground; also the affine transforms, from which the mean
+/// stretch is computed.
 pub struct Means {
     /// The mean image of each channel.
     pub images: Vec<Volume>,
@@ -52,7 +53,7 @@ impl Means {
     }
 }
 
-/// Each contribution's image of one channel, with the image's mean intensity.
+/// The resampled image of one channel from each subject, with its mean intensity.
 fn images<'a>(all: &[&'a Contribution], channel: usize) -> Vec<(&'a Volume, f64)> {
     all.iter().map(|one| (&one.warped[channel], one.brightness[channel].mean)).collect()
 }
@@ -65,33 +66,33 @@ fn affines(all: &[&Contribution]) -> impl Iterator<Item = AffineTransform> {
     all.iter().map(|one| one.affine)
 }
 
-/// Each contribution's image of the first channel, with its foreground threshold.
+/// The resampled image of the first channel from each subject, with its foreground threshold.
 fn firsts<'a>(all: &[&'a Contribution]) -> Vec<(&'a Volume, f32)> {
     all.iter().map(|one| (&one.warped[0], one.brightness[0].foreground)).collect()
 }
 
-/// Adds contributions in the order of the subjects. The sums are equal to the last bit, for any number of
-/// contributions that are added together.
+/// Sums up the contributions of subjects (images and transforms), in the order of the subjects. The result has the same
+/// bits for any number of contributions that are added in one sweep.
 pub struct Gathering<'a> {
     averaging: Averaging,
     reference: &'a Reference,
     /// Contributions of subjects that have not been added to the sums yet.
     waiting: Vec<Arc<Contribution>>,
-    /// Number of contributions that are added to the sums together.
+    /// Number of contributions that are added to the sums in one sweep.
     several: usize,
     sums: Option<Sums>,
 }
 
 impl<'a> Gathering<'a> {
-    /// Creates empty sums on a template's grid. With `memory`, several contributions are kept and added together;
-    /// without, each is added at once.
+    /// Creates empty sums on a template's grid. `memory` says whether memory suffices to keep several contributions and
+    /// to add them in one sweep. If not, each contribution is added when it arrives.
     pub fn new(averaging: Averaging, reference: &'a Reference, memory: bool) -> Gathering<'a> {
         let several = if memory { SEVERAL } else { 1 };
         Gathering { averaging, reference, waiting: Vec::new(), several, sums: None }
     }
 
-    /// Takes the contribution of a subject. Near the end, contributions are kept for [`Gathering::finish`], which
-    /// adds them together.
+    /// Takes the contribution of a subject. `is_near_end` says that nearly all subjects of the pass are done. Then
+    /// contributions are kept for [`Gathering::finish`], which adds them in one sweep.
     ///
     /// # Errors
     /// Images on different grids.
@@ -153,7 +154,7 @@ impl Sums {
         self.coverage.add(&firsts(all))
     }
 
-    /// Adds the last contributions and returns the means.
+    /// Adds the contributions that were kept until the end, and returns the means.
     fn finish(self, last: &[&Contribution]) -> Result<Means, GridMismatch> {
         let Sums { images: means, warp, coverage, .. } = self;
         let finish = |(channel, mean): (usize, ImageMean)| mean.finish(&images(last, channel));
@@ -196,8 +197,9 @@ mod tests {
         for averaging in [Averaging::Mean, Averaging::Trimmed] {
             let whole: Vec<&Contribution> = all.iter().map(Arc::as_ref).collect();
             let expected = Means::of(averaging, &reference, &whole).expect("one grid");
-            // Each case: index of the first contribution near the end, whether memory suffices, and the number of
-            // contributions left for the end.
+            // Each case has three values: the index of the first contribution that counts as near the end, whether
+            // memory suffices to keep contributions, and the expected number of contributions that are left for the
+            // end.
             for (near, memory, left) in
                 [(100, true, 3), (SEVERAL + 2, true, SEVERAL + 3), (2, true, 15), (2, false, 0)]
             {

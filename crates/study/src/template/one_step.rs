@@ -14,7 +14,7 @@ use super::update::TemplateResults;
 use super::{average, finish, register_one, registrations, update};
 use crate::Error;
 
-/// The outcome of a step.
+/// The outcome of a single step of template building.
 #[derive(Debug, Clone)]
 pub enum Outcome<T> {
     /// The step was done by this call.

@@ -1,4 +1,4 @@
-//! Moves a subject from the template of the last pass before its update to the updated template: computes its
+//! Moves a subject from the template to which the last pass registered to the final template: computes the subject's
 //! transforms in both directions and its images, on a device.
 
 use std::sync::Arc;
@@ -17,10 +17,11 @@ use super::plan::Channels;
 use super::resampled::{Resampled, Resampling};
 use crate::Error;
 
-/// Limits of the inversion of a final warp: a small fraction of a voxel.
+/// Limits for computing the inverse of a final warp: the steps at a voxel end when the residual is below a small
+/// fraction of a voxel.
 const INVERSION: InversionLimits = InversionLimits { steps: 50, tolerance_voxels: 0.005, untouched_voxels: 0.0 };
 
-/// A subject with its transforms to the template of the last pass before its update.
+/// A subject with its transforms to the template to which the last pass registered.
 pub struct ToMove {
     /// The subject's transforms and resampled images.
     pub contribution: Arc<Contribution>,
@@ -28,11 +29,11 @@ pub struct ToMove {
     pub images: Arc<Channels>,
 }
 
-/// A subject on the updated template.
+/// A subject on the final template: transforms in both directions, and images.
 pub struct Moved {
     /// Affine transform from points of the template, displaced by `warp`, to points of the subject, RAS mm.
     pub affine: AffineTransform,
-    /// Displacement of template points before the affine.
+    /// Displacements that are added to points of the template before the affine transform is applied.
     pub warp: DisplacementField,
     /// The inverse of the warp.
     pub inverse_warp: DisplacementField,
@@ -45,7 +46,7 @@ pub struct Moved {
 }
 
 impl ToMove {
-    /// Moves the subject to the updated template, on the device of a worker.
+    /// Moves the subject to the final template, on the device of a worker.
     ///
     /// # Errors
     /// A device that fails; a mean stretch that is singular.
@@ -69,8 +70,8 @@ impl Moving<'_> {
 
 impl DeviceBytes for Moving<'_> {
     fn device_bytes(&self) -> u64 {
-        /// Number of displacement fields on the device: the joined transforms; the joined transforms with another
-        /// affine; the result and its inverse; one field in the layout of main memory.
+        /// Largest number of displacement fields on the device at a time. They serve to join the transforms, to
+        /// separate the affine part, to hold the result and its inverse, and to copy a field to main memory.
         const FIELDS: usize = 7;
         let resampling = self.resampling();
         let voxels = resampling.grid.len();
@@ -92,7 +93,8 @@ impl Task for Moving<'_> {
             from_new_template(backend, grid, affine, &old, &last.stretch, &shape).map_err(TemplateError::Shape)?;
         drop((shape, old));
         let compute = || {
-            // The inversion starts from the negative displacements.
+            // The inverse of the warp is computed by iteration, which starts from the negative displacements of the
+            // warp.
             let mut inverse = backend.field(grid.shape)?;
             backend.add_scaled(&mut inverse, &field, -1.0)?;
             backend.invert(&field, &mut inverse, &INVERSION)?;

@@ -6,11 +6,11 @@ use super::session::Session;
 
 /// A subject whose correlation lies this many robust deviations below the median is an outlier.
 const DEVIATIONS: f64 = 4.0;
-/// Lower limit of the robust deviation: affine registrations of similar subjects differ by this much.
+/// Lower limit of the robust deviation: the correlations of affine registrations of similar subjects vary by this much.
 const LEAST_DEVIATION: f64 = 0.03;
 
-/// The outliers among the subjects of a session, by their positions in the plan. `correlations` holds the correlation
-/// of each subject with the template.
+/// The outliers among the subjects of a template, as indices in the plan's list of subjects. `correlations` holds the
+/// correlation of each subject with the template.
 pub fn outliers(session: &Session, correlations: &[f64]) -> Vec<usize> {
     let lowest = lowest_usual(correlations);
     let unusual = session.included.iter().zip(correlations).filter(|(_, correlation)| **correlation < lowest);

@@ -19,7 +19,7 @@ use super::{Error as TemplateError, average, registrations};
 use crate::Error;
 use round::Round;
 
-/// The outcome of a pass.
+/// The outcome of one pass of template building, which registers all subjects, averages them and updates the template.
 pub enum Pass {
     /// The pass is not needed: the template no longer moves.
     NotNeeded,
@@ -29,10 +29,11 @@ pub enum Pass {
     Done(Box<Done>),
 }
 
-/// The contributions of all subjects to the average; `None` if they do not fit in main memory.
+/// The transforms and resampled images of all subjects, from which a pass makes its average; `None` if they do not fit
+/// in main memory.
 pub type Kept = Option<Vec<Arc<Contribution>>>;
 
-/// A pass that this run has done.
+/// Results of a pass of template building that this run has done.
 pub struct Done {
     /// The template after the pass.
     pub updated: Arc<Updated>,
@@ -47,7 +48,7 @@ pub struct Done {
 /// Source of the template that a pass registers to.
 #[derive(Clone, Copy)]
 pub enum Before<'a> {
-    /// The files of an earlier run.
+    /// The template is read from the files of an earlier run.
     Files,
     /// The first template, made by this run.
     First(&'a Arc<Reference>),
@@ -125,7 +126,7 @@ pub fn run<'a>(
     Ok(Pass::Done(Box::new(done)))
 }
 
-/// Whether the step that gives the result `found` is done.
+/// Whether a step of template building is done. `found` is the result of reading its manifest.
 ///
 /// # Errors
 /// Every error except [`TemplateError::NotYet`].

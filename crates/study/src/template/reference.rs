@@ -12,7 +12,8 @@ pub struct Reference {
     pub images: Vec<Arc<Volume>>,
     /// Mask of the template: 1 in the foreground (the head or brain) of the first channel, else 0.
     pub mask: Volume,
-    /// Sparse subset of the mask. The affine part of a warp is computed from its voxels.
+    /// The mask reduced to every second voxel along each axis. The affine part of a subject's transform is fitted at
+    /// these voxels.
     pub sparse: Volume,
     /// Centre of mass of the first channel, RAS mm.
     pub centre: Point3<f64>,

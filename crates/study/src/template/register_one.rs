@@ -37,7 +37,7 @@ pub struct RegistrationResults {
     pub mean_intensity: f64,
 }
 
-/// The part of a registration that a device computed.
+/// The part of a subject's registration that a device computed: transforms, resampled images and statistics.
 pub struct Computed {
     affine: AffineTransform,
     warp: Option<DisplacementField>,
@@ -47,7 +47,8 @@ pub struct Computed {
     device: String,
 }
 
-/// A registered subject on the template's grid. Its affine has been written, its other files have not.
+/// A registered subject on the template's grid. The file of the affine has been written, the subject's other files have
+/// not.
 pub struct Brought {
     /// The subject's transforms and resampled images, for the average.
     pub contribution: Arc<Contribution>,
@@ -102,8 +103,8 @@ impl Bringing<'_> {
 
 impl DeviceBytes for Bringing<'_> {
     fn device_bytes(&self) -> u64 {
-        /// Number of displacement fields on the device: the warp before another affine, the field that is added to
-        /// it, and one field in the layout of main memory.
+        /// Largest number of displacement fields on the device at a time: the warp, the field that is added to it when
+        /// the affine changes, and one field for the copy to main memory.
         const FIELDS: usize = 3;
         let resampling = self.resampling();
         4 * (3 * FIELDS * resampling.grid.len() + resampling.scalars()) as u64

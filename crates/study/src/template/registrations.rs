@@ -27,7 +27,7 @@ pub fn options(session: &Session, pass: usize) -> Result<Options, Error> {
     Ok(options)
 }
 
-/// The fixed side of the registrations of a pass, and their options.
+/// The template as the fixed side of the registrations of a pass, and the options of these registrations.
 ///
 /// # Errors
 /// The errors of [`options`].
@@ -35,7 +35,8 @@ pub fn target(session: &Session, pass: usize, reference: &Reference) -> Result<A
     Ok(Target::new(side(session, pass, &reference.images), options(session, pass)?))
 }
 
-/// A side of a registration in a pass. The affine pass uses only the first channel.
+/// The fixed or the moving side of a registration in a pass, from the images of all channels. The affine pass uses only
+/// the first channel.
 pub fn side(session: &Session, pass: usize, images: &Channels) -> Side {
     let further = if session.is_affine(pass) { &[] } else { &images[1..] };
     let channels = further.iter().map(|image| image.clone().into()).collect();

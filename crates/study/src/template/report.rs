@@ -98,7 +98,7 @@ fn facts(session: &Session, passes: &[TemplateResults], subjects: usize, mean: f
         ];
         rows.extend(
             pass.correlation_with_before
-                .map(|value| row("correlation with the template before", format!("{value:.4}"))),
+                .map(|value| row("correlation with the template of the pass before", format!("{value:.4}"))),
         );
         Section { title: format!("Pass {}", pass.pass), rows }
     };

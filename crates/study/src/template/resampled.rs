@@ -26,7 +26,7 @@ pub struct Resampled {
 }
 
 impl Resampled {
-    /// Splits resampled images into the images and the brightness of each.
+    /// Separates the images from their brightness: the mean intensity and the foreground threshold of each image.
     pub fn brightness(resampled: Vec<Resampled>) -> (Vec<Volume>, Vec<Brightness>) {
         let of = |Resampled { image, foreground }: Resampled| {
             let brightness = Brightness::with(&image, foreground);
@@ -37,9 +37,9 @@ impl Resampled {
 }
 
 impl Resampling<'_> {
-    /// Resamples the images. A point of the grid is mapped by `field` (voxels of the grid), if given, then by
-    /// `affine` (RAS mm) to the images' world. Zero outside the images. Values are clamped to the range of each
-    /// image, because smooth interpolation overshoots at edges.
+    /// Resamples the images. A point of the grid is mapped by `field` (voxels of the grid), if given, then by `affine`
+    /// (RAS mm) to the images' world. The result is 0 outside the images. Values are clamped to the intensity range of
+    /// each image, because smooth interpolation overshoots at edges.
     ///
     /// # Errors
     /// A device that fails.
@@ -56,7 +56,7 @@ impl Resampling<'_> {
             let (low, high) = backend.quantiles(&voxels, 0.0, 1.0)?.low_high.unwrap_or_default();
             let sampler = Sampler::of(backend, voxels, &image.grid, (*interpolation).into())?;
             sampler.read(backend, grid, field, affine, &mut out)?;
-            // Outside the image the value is zero, so zero belongs to the range.
+            // The result is 0 outside the image, so the range to which values are clamped must contain 0.
             backend.clip(&mut out, (low.min(0.0), high.max(0.0)), 0.0, 1.0)?;
             let foreground = foreground_on(backend, &out)?;
             Ok(Resampled { image: Volume { grid: (*grid).clone(), voxels: backend.download(&out)? }, foreground })
@@ -64,7 +64,8 @@ impl Resampling<'_> {
         images.iter().map(resample).collect()
     }
 
-    /// Number of scalars that a GPU holds at the same time, apart from the displacement field.
+    /// Number of scalars (32 bits each) that resampling holds on a GPU at the same time, apart from the displacement
+    /// field.
     pub fn scalars(&self) -> usize {
         let largest = self.images.iter().map(|image| image.voxels.len()).max().unwrap_or(0);
         let coefficients = usize::from(Kernel::from(self.interpolation) == Kernel::Spline);

@@ -27,7 +27,7 @@ pub struct Session {
     pub(super) layout: Layout,
     /// The plan.
     pub(super) plan: Plan,
-    /// Positions in the plan of the subjects that are not left out.
+    /// Indices of the subjects that are not left out, in the plan's list of subjects.
     pub(super) included: Vec<usize>,
     /// Pictures of templates and subjects for the report.
     pub(super) pictures: Pictures,
@@ -37,13 +37,13 @@ pub struct Session {
     /// Brain masks that this run has extracted, for subjects whose brain is registered instead of the head.
     masks: Vec<OnceLock<Arc<Volume>>>,
     kept_voxels: Mutex<usize>,
-    /// Manifests that were found to be up to date.
+    /// The manifest of each step that was found to be done, with unchanged files.
     done: Mutex<BTreeMap<Step, Arc<Manifest>>>,
     grid: OnceLock<Grid>,
 }
 
 impl Session {
-    /// Opens the template with a plan in a folder.
+    /// Opens a template whose folder contains its plan.
     ///
     /// # Errors
     /// The errors of [`Plan::read`].
@@ -101,12 +101,12 @@ impl Session {
         images
     }
 
-    /// The subject at this index of the plan.
+    /// The subject with this index in the plan's list of subjects.
     pub(super) fn subject(&self, subject: usize) -> &PlannedSubject {
         &self.plan.subjects[subject]
     }
 
-    /// The position of a subject in the plan.
+    /// The index of the subject with this name, in the plan's list of subjects.
     pub(super) fn position(&self, name: &str) -> Result<usize, TemplateError> {
         let subjects = &self.plan.subjects;
         subjects.iter().position(|subject| subject.name == name).ok_or_else(|| TemplateError::NoSubject {
@@ -115,7 +115,8 @@ impl Session {
         })
     }
 
-    /// The images of a subject as they are registered: the brain, if it is registered instead of the head.
+    /// The images of a subject as they are registered: images of the brain if its brain is registered instead of the
+    /// whole head.
     pub(super) fn images(&self, subject: usize) -> Result<Arc<Channels>, Error> {
         if let Some(images) = self.images[subject].get() {
             return Ok(images.clone());
@@ -133,7 +134,7 @@ impl Session {
         Ok(self.kept(subject, Arc::new(images)))
     }
 
-    /// Reads the images of a subject as given: the whole head, even if its brain is registered.
+    /// Reads the images of a subject from their files: the whole head, even if its brain is registered.
     pub(super) fn whole_images(&self, subject: usize) -> Result<Channels, Error> {
         let files = &self.subject(subject).images;
         self.check_inputs(files)?;
@@ -167,12 +168,12 @@ impl Session {
         pass == 0
     }
 
-    /// A step of this plan, with the records of its input files.
+    /// Makes the step `step` of this template, which reads the files of `inputs`.
     pub(super) fn stage(&self, step: Step, inputs: Vec<FileRecord>) -> Stage<'_> {
         Stage::new(&self.layout, &self.plan.digest, step, inputs)
     }
 
-    /// The manifest of a step that must be done; cached after the first call.
+    /// The manifest of a step that must be done. After the first call the manifest stays in memory.
     fn required<'a>(
         &'a self,
         step: Step,
@@ -208,7 +209,7 @@ impl Session {
         self.register_stage(pass, subject)?.require()
     }
 
-    /// The step that averages a pass, all of whose registrations must be done.
+    /// The step that averages the subjects of a pass. All registrations of the pass must be done.
     pub(super) fn average_stage(&self, pass: usize) -> Result<Stage<'_>, Error> {
         let mut inputs = Vec::new();
         for &subject in &self.included {

@@ -22,8 +22,8 @@ use crate::{Error, memory};
 
 /// The first template, not yet written.
 pub struct First {
-    /// The extracted brains: name of the subject, brain mask, record. The mask is `None` for images that no step
-    /// reads again.
+    /// The extracted brains, each with the name of the subject, the brain mask and the record. The mask is `None` for
+    /// the initial template, whose images no step reads again.
     brains: Vec<(String, Option<LabelVolume>, ExtractedRecord)>,
     /// The template, with grid and values as they will be read from its files.
     pub reference: Arc<Reference>,
@@ -67,7 +67,8 @@ pub fn make(
             let images = session.images(session.position(name)?)?;
             let grid = grid_around(&images[0], session.plan.options.margin_mm);
             check_size(&grid, images.len())?;
-            // The voxels of this grid coincide with voxels of the image, so no value is interpolated.
+            // The grid with the margin continues the subject's grid: its voxels coincide with voxels of the image, so
+            // no value is interpolated.
             let linear = apply::Interpolation::Linear;
             let onto = |image: &Arc<Volume>| apply::resample(image, &grid, &TransformChain::new(), linear, 0.0);
             images.iter().map(onto).collect()
@@ -88,12 +89,12 @@ fn check_size(grid: &Grid, channels: usize) -> Result<(), TemplateError> {
 fn check_size_within(grid: &Grid, channels: usize, available: Option<u64>) -> Result<(), TemplateError> {
     /// Number of bytes of a scalar.
     const SCALAR: f64 = 4.0;
-    /// Number of scalars per voxel that are in memory at the same time, apart from those of the channels: a subject's
-    /// warp, the mean warp and the shape update.
+    /// Number of scalars per voxel of the displacement fields in memory, three for each field: a subject's warp, the
+    /// mean warp and the shape update.
     const FIELDS: usize = 3 * 3;
     // The number of voxels may overflow an integer.
     let voxels: f64 = grid.shape.iter().map(|voxels| *voxels as f64).product();
-    // For each channel, the template, the average and one subject are in memory at a time.
+    // For each channel, three images are in memory at a time: the template's, the average and one subject's.
     let bytes = SCALAR * voxels * (FIELDS + 3 * channels) as f64;
     match available {
         Some(available) if bytes > available as f64 => {

@@ -70,8 +70,8 @@ impl Shaping<'_> {
 
 impl DeviceBytes for Shaping<'_> {
     fn device_bytes(&self) -> u64 {
-        /// Number of displacement fields on the device: the mean warp, the current and the next shape, and one field
-        /// in the layout of main memory.
+        /// Largest number of displacement fields on the device at a time: the mean warp, the shape update before and
+        /// after a step, and one field for the copy to main memory.
         const FIELDS: usize = 4;
         let resampling = self.resampling();
         4 * (3 * FIELDS * resampling.grid.len() + resampling.scalars()) as u64
@@ -132,7 +132,8 @@ pub fn compute(
         mean_warp_voxels: mean_warp?.map_or(0.0, |mean| mean.mean_voxels),
         correlation_with_before: alike?,
         sharpness_per_mm: sharpness?,
-        // The affine pass makes the first template: its movement does not predict that of later passes.
+        // After the affine pass the template never counts as converged: this first movement does not predict the
+        // movement in later passes.
         converged: !session.is_affine(pass) && moved.mean_voxels < options.stop_below_voxels,
     };
     Ok(Updated { reference: Arc::new(reference), shape, results })

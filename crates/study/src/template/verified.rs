@@ -40,7 +40,7 @@ pub fn are_unchanged(layout: &Layout, manifest: &Path, records: &[FileRecord]) -
 pub fn remember(layout: &Layout, manifest: &Path, records: &[FileRecord]) {
     let paths: Vec<_> = records.iter().map(|record| layout.root().join(&record.path)).collect();
     let place = layout.identities(manifest);
-    // An error here is ignored: without stored identities, the digests are compared again.
+    // If the identities cannot be stored, the error is ignored: the next check then compares the digests of the files.
     if let (Some(folder), Ok(text)) =
         (place.parent(), serde_json::to_vec(&FileIdentity::of_all(paths.iter().map(|path| path.as_path()))))
         && outputs::make_folder(folder).is_ok()

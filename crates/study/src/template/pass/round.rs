@@ -20,7 +20,7 @@ use crate::template::reference::Reference;
 use crate::template::register_one::{self, Brought};
 use crate::template::session::Session;
 
-/// The inputs of a pass that is being run.
+/// The inputs of a pass of template building that is being run.
 pub struct Round<'a, 'b> {
     pub session: &'a Session,
     pub pass: usize,
@@ -36,7 +36,7 @@ pub struct Round<'a, 'b> {
 /// A subject that was registered by an earlier run.
 type Before = Box<(Manifest, Contribution)>;
 
-/// A subject that has been read for a pass.
+/// A subject whose files have been read for a pass of template building.
 enum Loaded {
     /// Images of a subject that must be registered.
     Images(Arc<Channels>),
@@ -53,9 +53,9 @@ enum Found {
 }
 
 impl<'a, 'b> Round<'a, 'b> {
-    /// Registers all subjects and averages them. Also returns the contributions of the subjects, if they fit in
-    /// memory. When nearly all subjects are done, the queue of files is paused, so that the devices do not wait for
-    /// the last sums.
+    /// Registers all subjects and averages them. Also returns the contributions of the subjects, if they fit in memory.
+    /// When nearly all subjects are done, writing of queued files is paused, so that the CPU finishes the sums early
+    /// and the devices need not wait for them.
     pub fn average(
         &self,
         workers: &mut DeviceWorkers,
@@ -66,7 +66,8 @@ impl<'a, 'b> Round<'a, 'b> {
         let mut kept = fit(session.included.len(), self.reference, !session.is_affine(pass)).then(Vec::new);
         let mut correlations = Vec::new();
         let gathering = || Gathering::new(average::averaging(session, pass), self.reference, kept.is_some());
-        // Outliers of the affine pass are known only when all subjects have been registered.
+        // The affine pass leaves out outliers, which are known only when all subjects have been registered. So the
+        // affine pass does not sum up subjects while others are being registered.
         let mut gathering = (!session.is_affine(pass)).then(gathering);
         let pause = kept.is_some().then_some(pause);
         self.register_all(workers, progress, pause, |contribution, correlation, is_near_end| {
@@ -125,7 +126,7 @@ impl<'a, 'b> Round<'a, 'b> {
         let (mut waiting, mut following, mut done, mut failed) = (BTreeMap::new(), 0, 0, None);
         let mut take = |job: usize, found: Found| -> Result<(), Error> {
             done += 1;
-            // All subjects have been read, so from now on the devices would wait for the sums.
+            // From here on all subjects have been read. The devices soon have no work left, and then wait for the sums.
             let is_near_end = done + threads.readers > all;
             if let Some(pause) = pause.as_mut().filter(|_| is_near_end) {
                 pause.get_or_insert_with(|| queue.pause());

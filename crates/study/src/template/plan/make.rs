@@ -108,7 +108,8 @@ fn recipe(request: &Request) -> Recipe {
     Recipe { syn, inverse_warp: false, scores: false, images: None, ..recipe.clone() }
 }
 
-/// Source of the template before all passes, and its images if they are in files of their own.
+/// Source of the template before all passes. Also returns its images if the user gives them in files, instead of naming
+/// a subject.
 fn start(
     start: &StartImage,
     channels: &[String],
