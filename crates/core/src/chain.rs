@@ -359,7 +359,8 @@ mod tests {
         // The chain takes all points outside the grid of the input image.
         let what = "the input image".to_string();
         assert_eq!(right.check(&onto, Some(&onto)), Err(ChainError::DoNotMeet { what, steps_before: 2 }));
-        // The slab has two voxels and lies between two of the 9 planes of test points, so the check tests 100 planes.
+        // The input image is a slab of two voxels, which lies between two of the first 9 planes of test points. So the
+        // check is repeated with 100 planes.
         let (tall, mut slab) =
             (Grid::axis_aligned([10, 10, 100], [1.0; 3]), Grid::axis_aligned([10, 10, 2], [1.0; 3]));
         slab.origin.z = 5.0;
@@ -367,7 +368,7 @@ mod tests {
         assert!((warnings[0].share_inside - 0.02).abs() < 1e-12, "{warnings:?}");
         slab.origin.z = 101.0;
         assert!(TransformChain::new().check(&tall, Some(&slab)).is_err());
-        // Only 2 of the 9 planes of test points reach the field.
+        // The shift of 8 mm takes only 2 of the 9 planes of test points into the input image.
         let warnings = TransformChain::from(vec![shift(8.0, 0.0, 0.0)]).check(&onto, Some(&onto)).unwrap();
         assert_eq!(warnings.len(), 1);
         assert!((warnings[0].share_inside - 2.0 / 9.0).abs() < 1e-12, "{warnings:?}");

@@ -94,7 +94,7 @@ fn of_length(length: usize) -> (usize, u64, u32) {
     if length <= 10 {
         return (254 + length, 0, 0);
     }
-    // Four symbols share each power of two of the match length.
+    // Each symbol stands for a range of match lengths. There are four symbols for each doubling of (length − 3).
     let above = length - 3;
     let bits = above.ilog2() - 2;
     (257 + 4 * bits as usize + (above >> bits), (above & ((1 << bits) - 1)) as u64, bits)
@@ -102,7 +102,7 @@ fn of_length(length: usize) -> (usize, u64, u32) {
 
 /// The symbol of a match distance, 4 to 32768, and the extra bits that follow the symbol (RFC 1951, 3.2.5).
 fn of_distance(distance: usize) -> (usize, u64, u32) {
-    // Two symbols share each power of two of the match distance.
+    // Each symbol stands for a range of match distances. There are two symbols for each doubling of (distance − 1).
     let above = distance - 1;
     let bits = above.ilog2() - 1;
     (2 * bits as usize + (above >> bits), (above & ((1 << bits) - 1)) as u64, bits)

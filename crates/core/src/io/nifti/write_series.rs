@@ -110,8 +110,8 @@ pub(super) fn write<E: From<Error>>(
     }
 }
 
-/// Divides the values of a file into pieces of fixed size. How the volumes are added does not change the pieces, so
-/// it does not change the compressed file either.
+/// Divides the values of a file into pieces of fixed size, which are compressed one by one. The pieces do not depend on
+/// how many volumes are added together, so the bytes of the compressed file do not either.
 struct Pieces<'w, 'f, 'a> {
     out: Out<'w, 'f, 'a>,
     /// Bytes of the header. They are written together with the first values; afterwards the buffer is empty.
@@ -142,7 +142,7 @@ impl<'w, 'f, 'a> Pieces<'w, 'f, 'a> {
         Ok(Pieces { out, head, waiting: Vec::new(), stored })
     }
 
-    /// Writes the waiting values, as far as they fill whole batches of pieces.
+    /// Writes those waiting values that fill whole batches of pieces. The other values stay in `waiting`.
     fn write_full_batches(&mut self) -> std::io::Result<()> {
         let batch = gzip::BATCH * PIECE;
         let full = self.waiting.len() / batch * batch;
