@@ -34,8 +34,8 @@ impl ValueEnum for TypedCost {
             TypedCost::Search(cost) => cost.to_possible_value(),
             TypedCost::Boundary => Some(PossibleValue::new("bbr").help(
                 "Boundary-based registration, for instance of an EPI to a T1 image with --transform rigid: contrast across the border of \
-                 the fixed white matter (--white-matter). Improves the result of nmi, or the start with --no-search; not \
-                 accepted if the cost does not fall",
+                 the fixed white matter (--white-matter). Starts from the result of nmi, or with --no-search from the \
+                 initial transform. A result whose cost is not lower than that of the start is refused",
             )),
         }
     }
@@ -54,16 +54,16 @@ impl TypedCost {
 /// Parameters of boundary-based registration, `--cost bbr`.
 #[derive(Debug, Clone, clap::Args)]
 pub struct BoundaryArgs {
-    /// Which side of the border is brighter [default: signed]
+    /// Which side of the border of the white matter is brighter [default: signed]
     #[arg(long, value_enum, value_name = "KIND", help_heading = "Affine stage")]
     bbr_type: Option<BoundaryKind>,
     /// Slope of the cost per % of contrast; negative where grey matter is brighter than white matter [default: -0.05]
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, help_heading = "Affine stage")]
     bbr_slope: Option<f64>,
-    /// Contrast at which a point of the border does not change the cost, % [default: 0]
+    /// Contrast across the border that counts as neutral, neither as good nor as bad alignment, % [default: 0]
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true, help_heading = "Affine stage")]
     bbr_offset: Option<f64>,
-    /// Distance from the border to the sampled positions, mm [default: 2]
+    /// Distance of the sampled positions from the border, on both sides, mm [default: 2]
     #[arg(long, value_name = "MM", help_heading = "Affine stage")]
     bbr_distance: Option<f64>,
 }
