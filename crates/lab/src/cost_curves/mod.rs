@@ -31,7 +31,7 @@ pub struct Args {
     /// Moving image (NIfTI)
     #[arg(short, long, value_name = "IMAGE")]
     moving: PathBuf,
-    // This is not a doc comment, because rustdoc would take the brackets for links.
+    // The help text of this option is no doc comment, because rustdoc would take the brackets for links.
     #[arg(
         short,
         long,
