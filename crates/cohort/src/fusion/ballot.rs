@@ -17,7 +17,8 @@ pub(super) struct Ballot<'a> {
     patches: &'a Blocks,
     choices: &'a Choices,
     shifts: &'a [[i32; 3]],
-    /// Each shift, converted to a difference of voxel indices.
+    /// For each shift between a patch of the target and a patch of an atlas: the difference of the voxels' indices in
+    /// memory.
     strides: Vec<isize>,
 }
 
@@ -35,7 +36,7 @@ impl<'a> Ballot<'a> {
         Ballot { shape, options, patches, choices, shifts, strides }
     }
 
-    /// Counts the votes for labels at the voxels where `open` is true, row by row.
+    /// Counts the votes for labels at the voxels of the mask `open`. Each row of the image gives one entry.
     pub(super) fn labels(&self, labels: &[&LabelVolume], open: &[bool]) -> Vec<RowVotes> {
         let [nx, ny, nz] = self.shape;
         let rows = (0..ny * nz).into_par_iter().with_min_len(4);
@@ -53,9 +54,9 @@ impl<'a> Ballot<'a> {
         votes.collect()
     }
 
-    /// The fused intensity of each voxel where `open` is true; 0 elsewhere. In each patch that contains the voxel, the
-    /// intensities of the atlases are averaged with their weights; the result is the mean over these patches. Values
-    /// that are NaN or infinite count as 0.
+    /// The fused intensity of each voxel of the mask `open`; 0 outside the mask. In each patch that contains the voxel,
+    /// the intensities of the atlases are averaged with their weights; the result is the mean over these patches.
+    /// Values that are NaN or infinite count as 0.
     pub(super) fn intensities(&self, images: &[&Volume], open: &[bool]) -> Vec<f32> {
         let [nx, ny, _] = self.shape;
         let mut fused = vec![0.0; open.len()];

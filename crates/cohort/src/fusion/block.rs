@@ -28,19 +28,20 @@ impl<'a> Scaled<'a> {
     }
 }
 
-/// The voxels of a box in an image. Outside the image, the values at its border are repeated.
+/// The intensities of an image inside a box of voxels. Where the box extends beyond the image, the values at the border
+/// of the image are repeated.
 #[derive(Debug, Default)]
 pub(super) struct Region {
-    /// Number of voxels of the box along each axis.
+    /// Number of voxels of this box of the image along each axis.
     pub(super) shape: [usize; 3],
     /// Intensities minus their mean over the box. Products of such values lose few digits to rounding.
     pub(super) values: Vec<f32>,
 }
 
-/// Mean and inverse standard deviation of every patch inside a region.
+/// Mean and inverse standard deviation of every patch (a small cube of voxels) inside a box of an image.
 #[derive(Debug, Default)]
 pub(super) struct Patches {
-    /// Number of patches in the region along each axis.
+    /// Number of patches along each axis of the box.
     pub(super) shape: [usize; 3],
     /// Mean intensity of each patch.
     pub(super) mean: Vec<f32>,

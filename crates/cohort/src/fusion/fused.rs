@@ -7,7 +7,7 @@ use super::tally::Tally;
 /// Fused labels, and the share of the vote of each candidate label at voxels where the atlases disagree.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fused {
-    /// The winning label of every voxel.
+    /// For every voxel, the label with the largest share of the vote.
     pub labels: LabelVolume,
     /// For each voxel where the atlases disagree, in ascending order: its index, and the end of its entries in
     /// `shares`.
@@ -16,17 +16,17 @@ pub struct Fused {
     shares: Vec<(i32, f32)>,
 }
 
-/// The votes at the voxels of an image row.
+/// The votes for labels at the voxels of one row of an image.
 #[derive(Debug, Default)]
 pub(super) struct RowVotes {
     /// For each voxel: its index, the winning label, and its number of entries in `shares`.
     pub(super) voxels: Vec<(usize, i32, usize)>,
-    /// Candidate labels with their shares of the vote, voxel after voxel.
+    /// Candidate labels with their shares of the vote. The entries of each voxel follow those of the previous voxel.
     pub(super) shares: Vec<(i32, f32)>,
 }
 
 impl RowVotes {
-    /// Appends the votes at one voxel to the row.
+    /// Appends the votes at one voxel to the votes of the image row.
     pub(super) fn push(&mut self, voxel: usize, tally: &mut Tally) {
         let before = self.shares.len();
         let winner = tally.winner();

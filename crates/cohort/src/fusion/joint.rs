@@ -114,7 +114,7 @@ pub(super) fn check<'a>(
     Ok(*first)
 }
 
-/// The patches of the target that are compared, in blocks of voxels.
+/// The patches of the target image that are compared with patches of the atlases. They are grouped in blocks of voxels.
 pub(super) struct Blocks {
     /// For each block: its first voxel, and the numbers (within the block) of its voxels that have a patch.
     blocks: Vec<([usize; 3], Vec<u16>)>,
@@ -162,7 +162,7 @@ impl Blocks {
     }
 }
 
-/// The target voxel with this number in the block that begins at `start`.
+/// Position in the target image of voxel `number` of a block. The first voxel of the block is at `start`.
 fn voxel(start: [usize; 3], number: usize) -> [usize; 3] {
     let place = place(number);
     std::array::from_fn(|axis| start[axis] + place[axis])
@@ -185,7 +185,7 @@ struct Scratch {
 
 /// The work for one block: its patches, and the output buffers for the chosen shifts and the weights.
 struct Task<'a> {
-    /// First voxel of the block.
+    /// Position of the first voxel of the block in the image.
     start: [usize; 3],
     /// Numbers of the block's voxels that have a patch, counted within the block.
     voxels: &'a [u16],
@@ -194,7 +194,7 @@ struct Task<'a> {
     weights: &'a mut [f32],
 }
 
-/// Finds the best shift and the weight of each atlas, for every patch of the target.
+/// For every patch of the target image, finds the best shift of each atlas's patch and the weight of each atlas.
 pub(super) fn choose(
     target: &Volume,
     atlases: &[Atlas],

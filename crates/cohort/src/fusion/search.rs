@@ -6,7 +6,7 @@ use super::block::{BLOCK, Patches, Region};
 /// Total number of voxels of a block.
 pub(super) const BLOCK_LEN: usize = BLOCK[0] * BLOCK[1] * BLOCK[2];
 
-/// One value for each voxel along the first axis of a block.
+/// A row of numbers: one for each voxel along the first axis of a block of voxels.
 type Row = [f32; BLOCK[0]];
 
 /// All shifts of at most `radius` voxels along each axis, sorted by length, shortest first.
@@ -93,8 +93,8 @@ impl Search {
                     let score = &mut self.score[row..][..BLOCK[0]];
                     let best = &mut self.best[row..][..BLOCK[0]];
                     for x in 0..BLOCK[0] {
-                        // The standard deviation of the target's patch is the same for all shifts. So the score leaves
-                        // it out.
+                        // Only the order of the correlations matters. The standard deviation of the target's patch is
+                        // the same for all shifts, so the correlation is not divided by it.
                         let found = (sum[x] - voxels * here[x] * there[x]) * inverse_sd[x];
                         let better = found > score[x];
                         score[x] = if better { found } else { score[x] };

@@ -1,4 +1,4 @@
-//! Weights of the atlases for a patch of the target.
+//! Weights of the atlases for a patch of the target image, in joint label fusion.
 
 use nalgebra::{DMatrix, DVector};
 
@@ -7,12 +7,12 @@ use super::block::{BLOCK, Patches, Region};
 /// Number of partial sums that are computed in parallel (SIMD lanes).
 const LANES: usize = 8;
 
-/// A region of the target or of an atlas image, with the statistics of all patches in the region.
+/// A box of the target image or of an atlas image, with the mean and the standard deviation of all patches in the box.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
-    /// Intensities of the block and of the voxels around it.
+    /// Intensities of a block of voxels and of a margin around this block.
     pub(super) region: &'a Region,
-    /// Mean and inverse standard deviation of the patches in the region.
+    /// Mean and inverse standard deviation of the patches in the box.
     pub(super) patches: &'a Patches,
 }
 
@@ -48,7 +48,8 @@ impl Differences {
         self.length = self.voxels.next_multiple_of(LANES);
         self.target.resize(self.length, 0.0);
         self.values.clear();
-        // All values are set to 0 before, so the padding is 0.
+        // All values are set to 0 before the differences are written. So the padding after the voxels of each atlas is
+        // 0.
         self.values.resize(self.length * atlases.len(), 0.0);
         let normalised = patch(target, at, width);
         normalised.enumerate().for_each(|(n, value)| self.target[n] = value);
@@ -104,7 +105,7 @@ fn patch(view: View<'_>, at: [usize; 3], width: usize) -> impl Iterator<Item = f
     })
 }
 
-/// What happens with negative weights of atlases.
+/// Whether negative weights of atlases are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sign {
     /// Negative weights are kept, as in the formula of joint label fusion.

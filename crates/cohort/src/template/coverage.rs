@@ -15,7 +15,7 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Makes a count of no subjects.
+    /// Makes a count of subjects at each voxel, to which no subject has been added yet.
     pub fn new(grid: &Grid) -> Coverage {
         Coverage { counts: vec![0; grid.len()], grid: grid.clone(), images: 0 }
     }

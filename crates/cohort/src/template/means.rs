@@ -72,7 +72,7 @@ impl Units {
 }
 
 impl ImageMean {
-    /// Makes a mean of no images.
+    /// Makes a mean to which no image has been added yet.
     pub fn new(grid: &Grid, averaging: Averaging) -> ImageMean {
         ImageMean { pieces: pieces(grid.len(), averaging), grid: grid.clone(), units: Units::default() }
     }
@@ -112,7 +112,7 @@ pub struct WarpMean {
 }
 
 impl WarpMean {
-    /// Makes a mean of no warps.
+    /// Makes a mean to which no warp has been added yet.
     pub fn new(grid: &Grid) -> WarpMean {
         WarpMean { pieces: pieces(3 * grid.len(), Averaging::Mean), grid: grid.clone() }
     }
@@ -141,7 +141,8 @@ impl WarpMean {
     }
 }
 
-/// Returns the vector components of warps, each warp with factor 1. All warps must lie on `grid`.
+/// Returns the vector components of warps, and for each warp the factor 1, because warps are added without scaling. All
+/// warps must lie on `grid`.
 fn components<'a>(grid: &Grid, warps: &[&'a DisplacementField]) -> Result<Vec<(&'a [f32], f64)>, GridMismatch> {
     let of_warp = |warp: &&'a DisplacementField| {
         same_grid("the mean warp and a warp to be averaged", grid, &warp.grid)
@@ -150,7 +151,7 @@ fn components<'a>(grid: &Grid, warps: &[&'a DisplacementField]) -> Result<Vec<(&
     warps.iter().map(of_warp).collect()
 }
 
-/// Makes sums of zero for `values` voxel values, divided into chunks.
+/// Makes sums for `values` voxel values, divided into chunks. All sums are 0.
 fn pieces(values: usize, averaging: Averaging) -> Vec<Sums> {
     let piece = |n: usize| Sums::new(PIECE.min(values - n * PIECE), averaging);
     (0..values.div_ceil(PIECE)).map(piece).collect()
@@ -244,7 +245,7 @@ mod tests {
         for n in [0, PIECE - 1, PIECE, 2 * PIECE + 76] {
             let share = |of: usize| f64::from(images[of].voxels[n]) / means[of];
             let expected = (share(0) + share(1) + share(2)) / 3.0 * (means[0] + means[1] + means[2]) / 3.0;
-            // The tolerance is one rounding to single precision.
+            // The means may differ by 1e-6, because the result is rounded to single precision once.
             assert!((f64::from(mean.voxels[n]) - expected).abs() < 1e-6, "at {n}");
         }
     }

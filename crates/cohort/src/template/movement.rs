@@ -33,8 +33,8 @@ impl Movement {
         Movement::by(&field.grid, &field.vectors, mask, beyond)
     }
 
-    /// Lengths of vectors where `mask` exceeds ½. The vector of a voxel is `displacement(index of the voxel, its entry
-    /// in vectors)`, in mm.
+    /// Mean and largest length, in voxels, of vectors where `mask` exceeds ½. `displacement` returns the vector of a
+    /// voxel in mm, given the index of the voxel and the voxel's entry in the list `vectors`.
     fn by(
         grid: &Grid,
         vectors: &[[f32; 3]],
@@ -78,7 +78,8 @@ mod tests {
         let mask = Volume { grid, voxels: vec![1.0, 1.0, 0.0] };
         let found = Movement::of(&field, &mask).expect("one grid");
         assert_eq!(found, Movement { mean_voxels: 3.0, largest_voxels: 5.0 });
-        // Subtracting this field makes both vectors 2 mm shorter along the first axis.
+        // The field `other` is subtracted from the test field. This shortens both vectors inside the mask by 2 mm along
+        // the first axis.
         let other = DisplacementField { vectors: vec![[2.0, 0.0, 0.0]; 3], ..field.clone() };
         let found = Movement::beyond(&field, &other, &mask).expect("one grid");
         assert_eq!(found, Movement { mean_voxels: 0.5 * 20f64.sqrt(), largest_voxels: 20f64.sqrt() });

@@ -13,7 +13,7 @@ use super::StretchError;
 pub struct ShapeStep {
     /// Share of the mean warp that one step removes from the template, 0 to 1.
     pub gradient: f64,
-    /// Number of steps. Each step reads the mean warp at the position that the step before has reached.
+    /// Number of steps. Each step reads the mean warp at the position to which the previous step has moved the point.
     pub times: usize,
 }
 
@@ -24,11 +24,12 @@ impl Default for ShapeStep {
     }
 }
 
-/// The map from points of the new template to points of the old one.
+/// The map from points of the new template to points of the old template.
 ///
 /// With the mean stretch Ū and the mean warp w̄, the mean subject lies at Ū(x + w̄(x)). The update is an approximate
-/// inverse: y ↦ Ū⁻¹y, then `times` steps p ↦ p − gradient·w̄(p). ANTs first resamples w̄ by the affine map. This is not
-/// needed here, because Ū⁻¹ maps points into the space of w̄.
+/// inverse: first y ↦ Ū⁻¹y, then several steps p ↦ p − s·w̄(p). Here s is the share of the mean warp that one step
+/// removes; `step` has s and the number of steps. ANTs first resamples w̄ by the affine map. This is not needed here,
+/// because Ū⁻¹ maps points into the space of w̄.
 pub fn shape_update<B: Backend>(
     backend: &B,
     grid: &Grid,
@@ -52,9 +53,10 @@ pub fn shape_update<B: Backend>(
 /// Returns a subject's transform from the new template, given its transform from the old template (`warp`, then
 /// `affine`).
 ///
-/// The whole map is affine ∘ (id + warp) ∘ shape. It is split so that the affine part keeps the subject's own stretch
-/// relative to the mean, and the warp stays small: the affine part is affine ∘ Ū⁻¹, the warp is Ū ∘ (id + warp) ∘
-/// shape.
+/// The whole transform is affine ∘ (id + warp) ∘ shape. Here `shape` maps points of the new template to points of the
+/// old template, and Ū (`stretch`) is the mean stretch of the subjects. The transform is split so that its affine part
+/// keeps the subject's own stretch relative to the mean, and its warp stays small: the affine part is affine ∘ Ū⁻¹, the
+/// warp is Ū ∘ (id + warp) ∘ shape.
 pub fn from_new_template<B: Backend>(
     backend: &B,
     grid: &Grid,
@@ -192,8 +194,8 @@ mod tests {
         field.at_voxel(&Point3::from(index.coords.zip_map(&last, |index, last| index.clamp(0.0, last))))
     }
 
-    /// Tolerance of the tests, mm: the rounding error in single precision of coordinates up to 25 voxels of up to 2 mm,
-    /// after a few operations.
+    /// Largest accepted error of positions in the tests, mm: the rounding error in single precision of coordinates up
+    /// to 25 voxels of up to 2 mm, after a few operations.
     const ROUNDING_MM: f64 = 2e-5;
 
     #[test]

@@ -15,13 +15,13 @@ pub(super) struct Sums {
 const NONE: [f64; 2] = [f64::INFINITY, f64::NEG_INFINITY];
 
 impl Sums {
-    /// Makes the sums of no images, for `values` voxels.
+    /// Makes sums for `values` voxels, to which no image has been added yet.
     pub(super) fn new(values: usize, averaging: Averaging) -> Sums {
         let extremes = (averaging == Averaging::Trimmed).then(|| vec![NONE; values]);
         Sums { sum: vec![0.0; values], extremes, images: 0 }
     }
 
-    /// Resets the sums to those of no images, for `values` voxels.
+    /// Resets the sums, for `values` voxels, to the state before any image was added.
     pub(super) fn clear(&mut self, values: usize) {
         self.sum.clear();
         self.sum.resize(values, 0.0);
@@ -44,7 +44,8 @@ impl Sums {
         self.images += 1;
     }
 
-    /// Writes the mean at each voxel to `mean`, multiplied by `unit`.
+    /// Computes the mean of the added images at each voxel, multiplies the mean by `unit`, and writes the product to
+    /// `mean`.
     pub(super) fn mean(&self, unit: f64, mean: &mut [f32]) {
         match &self.extremes {
             Some(extremes) if self.images > 2 => {

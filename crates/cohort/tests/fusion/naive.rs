@@ -91,8 +91,9 @@ fn choose(scene: &Scene, options: &JointOptions, centre: [i32; 3]) -> (Vec<[i32;
                 second = score;
             }
         }
-        // With such a small difference, single precision could choose either shift. The exact ties, such as between
-        // patches outside the image, are decided by the order of the shifts.
+        // If the correlations of two shifts differ too little, rounding to single precision could choose either shift,
+        // so the test stops. Shifts with exactly equal correlations are allowed (patches outside the image have such):
+        // their order decides.
         let close = best.1 - second;
         assert!(close == 0.0 || close > TOO_CLOSE, "take another seed: {close:e} between two shifts at {centre:?}");
         let there = patch(image, [0, 1, 2].map(|axis| centre[axis] + best.0[axis]), radius);

@@ -11,19 +11,19 @@ use crate::scene::Scene;
 fn joint_fusion_is_that_of_the_formulas() {
     let defaults = JointOptions::default();
     let cases = [
-        // The shapes have odd sizes. Some volumes have several blocks along an axis, and some are smaller than one
-        // block.
+        // Hardly any size of a test volume is a multiple of the size of a block. Some volumes have several blocks along
+        // an axis, and some are smaller than one block.
         ([18, 9, 9], 4, defaults),
         ([7, 9, 5], 5, defaults),
         ([18, 9, 3], 3, JointOptions { patch_radius: 1, search_radius: 1, alpha: 0.3, beta: 1.0 }),
         ([10, 8, 9], 2, JointOptions { patch_radius: 1, search_radius: 0, alpha: 0.01, beta: 1.5 }),
-        // Patches that are larger than the depth of the volume.
+        // In this case the patches are larger than the volume along the third axis.
         ([9, 4, 1], 3, JointOptions { patch_radius: 3, search_radius: 2, ..defaults }),
     ];
     for (shape, atlases, options) in cases {
         let mut scene = Scene::new(shape, atlases, 8);
-        // The target is flat on the left and the first atlas in front. So all four combinations of flat and other
-        // patches occur.
+        // The target image is constant on its left side, and the first atlas is constant at its front. So all four
+        // combinations of constant and other patches occur.
         scene.flatten();
         let fused = joint(&scene.target, &scene.atlases(), &options).expect("fused");
         let expected = naive::joint(&scene, &options);
@@ -36,8 +36,8 @@ fn joint_fusion_is_that_of_the_formulas() {
             let posterior = fused.posterior(label);
             for (voxel, (found, expected)) in posterior.voxels.iter().zip(&expected).enumerate() {
                 let expected = expected.get(&label).copied().unwrap_or(0.0);
-                // The tolerance allows for patches in single precision (seven digits). With alpha = 0.01, the inverse
-                // of the matrix M of expected errors loses some of these digits.
+                // The shares of the vote may differ by 2e-4, because patches are in single precision (seven digits).
+                // With alpha = 0.01, the inverse of the matrix M of expected errors loses some of these digits.
                 let near = (f64::from(*found) - expected).abs() < 2e-4;
                 assert!(near, "{shape:?}, label {label}, voxel {voxel}: {found}, expected {expected}");
             }
@@ -72,8 +72,8 @@ fn joint_fusion_everywhere_is_that_of_the_formulas() {
             };
             for (label, posterior) in &posteriors {
                 let share = shares.get(label).copied().unwrap_or(0.0);
-                // The tolerances allow for patches in single precision (seven digits), of which the inverse of the
-                // matrix M of expected errors loses some.
+                // The shares of the vote may differ by 5e-4. Patches are in single precision (seven digits), and the
+                // inverse of the matrix M of expected errors loses some of these digits.
                 let near = (f64::from(posterior.voxels[voxel]) - share).abs() < 5e-4;
                 assert!(near, "{shape:?}, label {label}, voxel {voxel}: {}, not {share}", posterior.voxels[voxel]);
             }

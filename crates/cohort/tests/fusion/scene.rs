@@ -22,8 +22,8 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// A target with four regions between curved borders. Each atlas has the same regions, displaced, with its own
-    /// noise and its own wrong labels.
+    /// A target image with four regions between curved borders. Each atlas has the same regions, displaced, with its
+    /// own noise and its own wrong labels.
     pub fn new(shape: [usize; 3], atlases: usize, seed: u64) -> Scene {
         let mut grid = Grid::axis_aligned(shape, [1.0, 1.5, 0.8]);
         grid.origin = [-20.0, 4.0, 11.0].into();
@@ -53,8 +53,8 @@ impl Scene {
         Scene { target, images, labels }
     }
 
-    /// Makes the target constant over a third of its first axis, and the first atlas constant over half of its second
-    /// axis.
+    /// Makes the target image constant over a third of its first axis, and the first atlas constant over half of its
+    /// second axis.
     pub fn flatten(&mut self) {
         let [nx, ny, _] = self.target.grid.shape;
         for (n, value) in self.target.voxels.iter_mut().enumerate().filter(|(n, _)| n % nx < nx / 3) {
