@@ -77,7 +77,7 @@ fn the_brain_of_a_made_head_is_found_by_another_one() {
     let (head, truth) = made(&head_grid([3.0, 3.0, 4.0]), &place);
     let found = extract(head, &template).expect("a head");
     assert!(dice(&found.mask, &truth) > 0.95, "{}", dice(&found.mask, &truth));
-    // Registration of ellipsoids hardly determines a rotation by a few degrees, so the tolerance is large.
+    // Registration of ellipsoids hardly determines a rotation by a few degrees, so an error of up to 8 mm is accepted.
     assert!(apart(&found.head_to_template, &place) < 8.0, "{}", apart(&found.head_to_template, &place));
     assert_eq!(found.contrast, Contrast::Given);
     assert!(found.doubts.is_empty(), "{:?}", found.doubts);

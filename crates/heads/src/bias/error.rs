@@ -45,7 +45,7 @@ pub enum Error {
     Shape {
         /// Name of the volume with the wrong shape.
         what: &'static str,
-        /// Shape of this volume, in voxels.
+        /// Shape of the mask or of the image of weights, in voxels.
         found: [usize; 3],
         /// Shape of the image, in voxels.
         expected: [usize; 3],

@@ -1,5 +1,6 @@
-//! Estimates a bias field by iterations. An iteration sharpens the histogram of the logarithms without the field of the
-//! last iteration, fits a B-spline to the difference that sharpening makes, and adds the B-spline to the field.
+//! Estimates a bias field by iterations. An iteration subtracts the present field from the logarithms of the
+//! intensities and sharpens the histogram of these differences. Then it fits a B-spline to the change by sharpening,
+//! and adds the B-spline to the field.
 
 use antsreg_core::Volume;
 use rayon::prelude::*;
@@ -126,7 +127,8 @@ struct Fit {
     /// For each axis and each sample along the axis: the control points that influence the sample, with their B-spline
     /// weights.
     reaches: [Vec<Reach>; 3],
-    /// The entries of `reaches` with w³ / Σ w² instead of each weight w, for the numerators of the weighted means.
+    /// For each axis and each sample along the axis: the control points that influence the sample, with w³ / Σ w²
+    /// instead of each B-spline weight w. The numerators of the weighted means need these values.
     asked: [Vec<Reach>; 3],
     /// Denominator of the weighted mean of each control point: the sum of the samples' weights times the squared
     /// B-spline weights.
@@ -150,9 +152,9 @@ impl Fit {
         fit
     }
 
-    /// Sums over the samples, at each control point, a value of the sample times the product of the three axes' weights
-    /// in `by`. Slices are summed separately and added in order, so that the number of threads does not change the
-    /// sums.
+    /// For each control point, sums over the samples that it influences: the value of the sample times the product of
+    /// its weights along the three axes. `by` has these weights for each axis and sample. Slices are summed separately
+    /// and added in order, so that the number of threads does not change the sums.
     fn sums(&self, samples: &Samples, by: &[Vec<Reach>; 3], value: impl Fn(usize) -> f64 + Sync) -> Vec<f64> {
         let [nx, ny, nz] = samples.shape();
         let [px, py, _] = Lattice::zeros(self.elements).points();
@@ -183,7 +185,8 @@ impl Fit {
         sums
     }
 
-    /// Fits a lattice to the residuals: each sample's logarithm without the field, minus its value after sharpening.
+    /// Fits a lattice of B-spline control points to the residuals: each sample's logarithm without the field, minus its
+    /// value after sharpening.
     fn to_residuals(&self, samples: &Samples, left: &[f32], histogram: &Histogram, expected: &[f64]) -> Lattice {
         let residual = |at: usize| {
             let found = f64::from(left[at]);

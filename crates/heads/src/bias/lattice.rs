@@ -29,8 +29,8 @@ impl Lattice {
         self.elements.map(spline::points)
     }
 
-    /// Evaluates the spline along the third axis at the position of `reach`. The result is the two-dimensional lattice
-    /// of one slice.
+    /// Evaluates the spline along the third axis at one position. `reach` has the control points that influence this
+    /// position, with their B-spline weights. The result is the two-dimensional lattice of one slice.
     pub fn slice(&self, reach: &Reach) -> Plane {
         let [nx, ny, _] = self.points();
         let mut values = vec![0.0; nx * ny];
@@ -85,8 +85,8 @@ pub struct Plane {
 }
 
 impl Plane {
-    /// Evaluates the spline along the second axis at the position of `reach`, and writes the control points of this row
-    /// to `row`.
+    /// Evaluates the spline along the second axis at one position. `reach` has the control points that influence this
+    /// position, with their B-spline weights. The control points of the resulting row are written to `row`.
     pub fn row(&self, reach: &Reach, row: &mut Vec<f64>) {
         row.clear();
         row.resize(self.width, 0.0);
@@ -97,21 +97,22 @@ impl Plane {
     }
 }
 
-/// Evaluates the spline with the control points of one row at the position of `reach`.
+/// Evaluates a one-dimensional spline at one position. `row` has all its control points; `reach` has those that
+/// influence the position, with their B-spline weights.
 pub fn value(row: &[f64], reach: &Reach) -> f64 {
     let near = &row[reach.first..reach.first + 4];
     reach.weights.iter().zip(near).map(|(weight, value)| weight * value).sum()
 }
 
-/// Adds `value`, multiplied by the B-spline weights of `reach`, to the sums of the four control points that influence a
-/// position.
+/// Adds `value` to the sums of the four control points that influence a position, multiplied by their B-spline weights.
+/// `reach` has these control points and weights.
 pub fn spread(sums: &mut [f64], reach: &Reach, value: f64) {
     let near = &mut sums[reach.first..reach.first + 4];
     near.iter_mut().zip(&reach.weights).for_each(|(sum, weight)| *sum += weight * value);
 }
 
-/// Adds a row of sums, multiplied by the B-spline weights of `reach`, to the four rows of control points that influence
-/// a position.
+/// Adds a row of sums to the four rows of control points that influence a position, multiplied by the B-spline weights
+/// of these rows. `reach` has the four rows and weights.
 pub fn spread_row(sums: &mut [f64], reach: &Reach, row: &[f64]) {
     for (j, weight) in reach.weights.iter().enumerate() {
         let line = &mut sums[(reach.first + j) * row.len()..][..row.len()];

@@ -20,7 +20,7 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// Places an axis of a grid in a mesh.
+    /// Places an axis of an image grid in the B-spline mesh.
     pub fn of(grid: &Grid, axis: usize, mesh: Mesh) -> Axis {
         let voxels = grid.shape[axis];
         match mesh {

@@ -22,8 +22,8 @@ impl Sharpener {
     /// Makes a sharpener with the number of bins, the width of the Gaussian and the noise term of the options.
     pub fn new(options: &Options) -> Sharpener {
         let Options { bins, fwhm, noise, .. } = *options;
-        // The length is at least twice the number of bins, so that values blurred beyond one end do not reappear at
-        // the other end.
+        // The length of the Fourier transforms is at least twice the number of bins, so that values blurred beyond one
+        // end do not reappear at the other end.
         let length = 2 * bins.next_power_of_two();
         let mut planner = FftPlanner::new();
         Sharpener {

@@ -26,7 +26,7 @@ pub struct Aligned {
     pub contrast: Contrast,
     /// Box of the image's voxels around the brain.
     pub window: Window,
-    /// The image inside this box, after removal of its shading.
+    /// The part of the image in a box around the brain, after removal of the shading.
     pub image: Arc<Volume>,
     /// For each voxel of the box: the share that is brain of the registered template, 0 to 1.
     pub prior: Volume,
@@ -92,7 +92,7 @@ pub fn align(
     Ok(Aligned { contrast: *contrast, window, image, prior, affine, correlation, held })
 }
 
-/// Result of an affine registration of the whole heads.
+/// Result of an affine registration of the template's whole head and the head of an image.
 #[derive(Clone, Copy)]
 struct Placed {
     /// Index of the template contrast that is most similar to the registered image.
@@ -142,7 +142,7 @@ fn place(
     Ok(all)
 }
 
-/// Result of an affine registration of the region near the brain.
+/// Result of an affine registration of the region near the brain to the template.
 struct Near {
     /// Index of the template contrast that is most similar to the registered image.
     number: usize,
@@ -154,7 +154,7 @@ struct Near {
     plausible: bool,
     /// Box of the image's voxels around the brain.
     window: Window,
-    /// The image inside this box, after removal of its shading.
+    /// The part of the image in a box around the brain, after removal of the shading.
     moving: Side,
 }
 

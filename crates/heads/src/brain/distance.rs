@@ -4,12 +4,13 @@
 use antsreg_core::Grid;
 use rayon::prelude::*;
 
-/// The largest computed distances from the border of the set, mm. Voxels farther from the border get the limit.
+/// The largest computed distances from the border of the set, mm. Voxels farther from the border get this largest
+/// distance.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Limit for voxels in the set, mm.
+    /// Largest computed distance of a voxel in the set from the set's border, mm.
     pub inside_mm: f32,
-    /// Limit for voxels outside the set, mm.
+    /// Largest computed distance of a voxel outside the set from the set's border, mm.
     pub outside_mm: f32,
 }
 
@@ -33,8 +34,8 @@ pub fn signed_distance_mm(grid: &Grid, set: &[bool], limits: Limits) -> Vec<f32>
     first
 }
 
-/// Lowers the squared distance of each voxel in a row, at most to that of the nearest earlier voxel on the other side
-/// of the set's border.
+/// For each voxel in a row, computes the squared distance to the nearest earlier voxel on the other side of the set's
+/// border. Stores this squared distance if it is smaller than the stored one.
 fn sweep<'a>(row: impl Iterator<Item = (&'a mut f32, &'a bool)>, step: f32) {
     // Number of steps since the last voxel outside the set, and since the last voxel in the set.
     let mut since = [f32::INFINITY; 2];
@@ -46,8 +47,8 @@ fn sweep<'a>(row: impl Iterator<Item = (&'a mut f32, &'a bool)>, step: f32) {
     }
 }
 
-/// Extends signed squared distances by one more axis; they are positive in the set and negative outside. Along this
-/// axis there are `length` rows of `width` voxels, `stride` rows apart in memory.
+/// Extends the squared distances to the set's border by one more axis. They are positive in the set and negative
+/// outside. Along this axis there are `length` rows of `width` voxels, `stride` rows apart in memory.
 fn across_rows(squares: &[f32], out: &mut [f32], width: usize, [stride, length]: [usize; 2], step: f32) {
     out.par_chunks_mut(width).enumerate().with_min_len(16).for_each_init(Vec::new, |sides, (row, out)| {
         let at = row / stride % length;
@@ -72,9 +73,10 @@ fn across_rows(squares: &[f32], out: &mut [f32], width: usize, [stride, length]:
     });
 }
 
-/// Lowers the squared distances of a row by means of another row, at the squared distance `apart`. If the voxels of
-/// both rows are on the same side of the set's border, the candidate is the other voxel's squared distance plus
-/// `apart`. If not, the border lies between the voxels, and the candidate is `apart`.
+/// Compares the voxels of a row with those of another row, and lowers the squared distances to the set's border where
+/// the other row gives a smaller value. The squared distance between the rows is `apart`. If two compared voxels are on
+/// the same side of the border, this value is the squared distance of the other voxel plus `apart`. If not, the border
+/// lies between the voxels, and the value is `apart`.
 fn lower(out: &mut [f32], row: &[f32], sides: &[f32], apart: f32) {
     for ((out, square), side) in out.iter_mut().zip(row).zip(sides) {
         let beyond = square * side;

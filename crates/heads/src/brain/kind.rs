@@ -20,8 +20,8 @@ pub enum Kind {
 
 /// Voxel size at which the content of an image is examined, mm.
 const SPACING_MM: f64 = 4.0;
-/// Intensity above which a voxel belongs to the object, as a share of the range from the darkest to the bright
-/// intensity.
+/// Intensity above which a voxel belongs to the imaged object (head or brain), as a share of the range from the darkest
+/// to the bright intensity.
 const OBJECT_SHARE: f32 = 0.1;
 /// Quantile that defines the bright intensity, among the voxels above the darkest intensity.
 const BRIGHT: f64 = 0.98;

@@ -42,7 +42,7 @@ mod tests {
     fn other_bytes_are_refused() {
         let grid = Grid::axis_aligned([2, 2, 2], [1.0; 3]);
         assert!(matches!(unpack(b"not deflated", grid.clone(), 1.0), Err(Error::Damaged(_))));
-        // Eight zeros, compressed with zlib.
+        // Test data: eight zero bytes, compressed with zlib.
         let zeros = [0x78, 0xda, 0x63, 0x60, 0x80, 0x00, 0x00, 0x00, 0x08, 0x00, 0x01];
         assert_eq!(unpack(&zeros, grid.clone(), 1.0).expect("eight bytes").voxels, [0.0; 8]);
         let larger = Grid::axis_aligned([3, 2, 2], [1.0; 3]);

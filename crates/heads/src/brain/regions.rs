@@ -19,7 +19,8 @@ impl Regions {
         let [nx, ny, nz] = shape;
         let of_slice = |z: usize| {
             let mut runs = Vec::new();
-            // For each row of this slice: number of runs in the slice up to the end of the row.
+            // For each row of this slice: number of runs (series of adjacent voxels of the set) in the slice, up to the
+            // end of the row.
             let mut ends = Vec::with_capacity(ny);
             for row in z * ny..(z + 1) * ny {
                 runs_of_row(&set[row * nx..(row + 1) * nx], wanted, |run| {
@@ -63,7 +64,7 @@ impl Regions {
         }
     }
 
-    /// Returns the first run of the region that contains `run`.
+    /// Returns the first run (series of adjacent voxels along a row) of the region that contains `run`.
     fn first(&mut self, mut run: usize) -> usize {
         while self.before[run] != run {
             self.before[run] = self.before[self.before[run]];
@@ -72,7 +73,7 @@ impl Regions {
         run
     }
 
-    /// Returns, for each run, the first run of its region.
+    /// Returns, for each run (series of adjacent voxels along a row), the first run of its connected region.
     fn firsts(&mut self) -> Vec<usize> {
         (0..self.runs.len()).map(|run| self.first(run)).collect()
     }
@@ -196,8 +197,8 @@ mod tests {
             keep_largest(shape, &mut kept);
             assert_eq!(kept, best, "{seed}");
             fill_holes(shape, &mut filled);
-            // Holes are filled: only voxels outside the set with a connection to the border are expected to stay
-            // outside. They are in `open`, like the voxels of the set.
+            // The expected result: holes are filled, so that only voxels connected to the border of the volume remain
+            // outside the set. `open` is true at these voxels and at the voxels of the set.
             let expected: Vec<bool> = set.iter().zip(&open).map(|(inside, open)| *inside || !open).collect();
             assert_eq!(filled, expected, "{seed}");
         }

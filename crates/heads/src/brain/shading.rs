@@ -63,7 +63,7 @@ pub fn remove(image: &mut Volume, mask: &Volume, affine: &AffineTransform) -> Re
     let (local, weight) = (smoothed(0)?, smoothed(1)?);
     let all = sums.iter().fold([0.0_f64; 2], |all, sum| [0, 1].map(|part| all[part] + f64::from(sum[part])));
     let mean = (all[0] / all[1]) as f32;
-    // The mean is NaN if no voxel lies in the brain.
+    // The mean intensity is NaN if no voxel of the image lies in the brain.
     if mean.is_nan() || mean <= 0.0 {
         return Ok(());
     }

@@ -136,7 +136,8 @@ impl Template {
 
     fn of(heads: Vec<(Contrast, Arc<Volume>)>, brain: Volume) -> Template {
         let inside: Vec<bool> = brain.voxels.iter().map(|share| *share > 0.5).collect();
-        // The distances are computed up to 1 mm beyond the largest distance that is compared.
+        // Distances from the edge of the brain are computed up to 1 mm beyond the thresholds with which they are
+        // compared.
         let limits = Limits { inside_mm: DEEP_MM + 1.0, outside_mm: NEAR_MM + 1.0 };
         let depth = signed_distance_mm(&brain.grid, &inside, limits);
         let beyond = |least: f32| {
