@@ -16,7 +16,7 @@ use crate::{Error, Late, StageThreads, Target, Worker, Workers, in_background, p
 pub struct DeviceWorkers {
     idle: Mutex<Vec<Worker>>,
     opening: Opening,
-    /// Number of workers that will start when their devices are open.
+    /// Number of workers that will start when the devices that are still being opened are open.
     to_come: AtomicUsize,
     /// Memory that a GPU must have free to be used, bytes.
     needed_bytes: u64,
@@ -35,11 +35,11 @@ pub struct DeviceWorkers {
 pub enum DeviceNote {
     /// A GPU is ready. The number is the time to open the GPU, s.
     Ready(Description, f64),
-    /// `auto` uses no GPU. The text gives the reason.
+    /// The device choice `auto` uses no GPU. The text gives the reason.
     CpuBecause(String),
-    /// `auto` leaves a GPU out.
+    /// The device choice `auto` does not use a GPU that exists.
     LeftOut {
-        /// The reason in words.
+        /// Reason why the GPU is not used, in words.
         reason: String,
         /// Whether the CPU is used instead, because no GPU is left.
         cpu_instead: bool,
@@ -48,11 +48,11 @@ pub enum DeviceNote {
 
 impl DeviceWorkers {
     /// Creates the workers of devices that are being opened; waits for the first device. For `auto`, GPUs with less
-    /// free memory than `needed_bytes` are left out, and the CPU is used if none is left. A GPU that was named by the
-    /// user is kept; it refuses registrations that are too large for it.
+    /// free memory than `needed_bytes` are left out, and the CPU is used if none is left. A GPU that the user has named
+    /// is kept; registrations that are too large for this GPU fail.
     ///
-    /// # Errors
-    /// A device that cannot be used; an error of `needed_bytes`, which is called only where its result matters.
+    /// # Errors A device that cannot be used. An error of the function `needed_bytes`, which is called only if its
+    /// result matters.
     pub fn new<E: From<Error>>(
         opening: Opening,
         needed_bytes: impl FnOnce() -> Result<u64, E>,
@@ -115,17 +115,19 @@ impl DeviceWorkers {
         self.notes.clone()
     }
 
-    /// One idle worker, for work that a single device does. Must not be called during the last run.
+    /// Returns an idle worker, for work that needs a single device. Must not be called during the last run of jobs, in
+    /// which workers are released.
     pub fn one(&mut self) -> &mut Worker {
         &mut self.idle.get_mut().unwrap_or_else(PoisonError::into_inner)[0]
     }
 
-    /// Prepares the fixed side of a target on all idle workers at the same time. If this fails, the failure is returned
-    /// by the worker's first registration to the target.
+    /// Prepares the fixed side of registrations (image, channels and masks) on all idle workers at the same time. If a
+    /// worker cannot prepare the fixed side, its first registration to this fixed side returns the error.
     pub fn prepare(&mut self, target: &Arc<Target>) {
         std::thread::scope(|scope| {
             for worker in self.idle.get_mut().unwrap_or_else(PoisonError::into_inner) {
-                // If no thread can be started, the worker prepares the fixed side at its first registration.
+                // If no thread can be started now, the worker prepares the fixed image, channels and masks before its
+                // first registration.
                 let _ = std::thread::Builder::new().spawn_scoped(scope, || worker.prepare(target));
             }
         });
@@ -154,7 +156,7 @@ impl DeviceWorkers {
         self
     }
 
-    /// Announces that the next run is the last and needs one device: all other devices are released at once.
+    /// Announces that the next run is the last and needs one device: all other devices are released immediately.
     pub fn last_device(&mut self) -> &mut DeviceWorkers {
         let stays = self.one().description().choice();
         self.opening.end();
@@ -193,7 +195,7 @@ impl DeviceWorkers {
     }
 
     fn note(&self, note: DeviceNote) {
-        // Sending cannot fail, because `self` owns the receiver.
+        // Sending a message about a device cannot fail, because `self` owns the receiver.
         let _ = self.send.send(note);
     }
 
@@ -296,7 +298,7 @@ mod tests {
         assert_eq!(workers.workers(), 4);
         let workers = workers.all().expect("devices");
         assert_eq!((workers.workers(), workers.notes.try_iter().collect()), (2, vec![leaves(0, false)]));
-        // The case that all devices fail.
+        // In this case none of the simulated GPUs can be opened.
         let workers = of(vec![unusable(1, 2), unusable(0, 0)]);
         assert_eq!(workers.devices(), [Description::Cpu]);
         let notes: Vec<DeviceNote> = workers.notes.try_iter().collect();

@@ -89,8 +89,9 @@ pub struct Ready {
     pub unusable: Option<String>,
 }
 
-/// Starts opening the devices, each for this number of workers. The default is four on a GPU, which the small
-/// kernels of coarse levels and searches do not fill, and one on the CPU, which uses all threads.
+/// Starts opening the devices, each for this number of workers. The default is four workers on a GPU, because the small
+/// kernels of coarse levels and searches of one worker do not occupy the whole GPU. On the CPU the default is one
+/// worker, which uses all threads.
 ///
 /// The devices are opened one after the other, because the driver creates one context at a time.
 ///
@@ -131,7 +132,7 @@ fn begin(
 ) -> Result<Opening, Error> {
     let (devices, (to_ready, ready)) = (asked.clone(), unbounded());
     let opening = in_background("opening devices", move || {
-        // Sending fails (false) if the receiver has been dropped.
+        // Sends an opened device; returns false if the receiver has been dropped.
         let tell = |ready| to_ready.send(ready).is_ok();
         let all = choose(&devices).and_then(|choices| {
             // Before the first device is opened, the program checks that all devices exist.
@@ -255,7 +256,7 @@ const USUAL_WORKERS: usize = 4;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected {}, found `{found}`", Devices::NAMES)]
 pub struct UnknownDevices {
-    /// The text that the user gave.
+    /// The text that the user gave as the name of devices.
     pub found: String,
 }
 

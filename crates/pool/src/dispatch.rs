@@ -30,9 +30,9 @@ struct State<Job> {
 
 #[derive(Debug, Clone, Default)]
 struct Place {
-    /// Start times of the jobs that the workers of this place compute.
+    /// Start times of the jobs that the workers of this place (device) compute now.
     busy: Vec<Instant>,
-    /// Number of this place's workers that wait for a job.
+    /// Number of workers of this place (device) that wait for a job.
     asking: usize,
 }
 
@@ -44,8 +44,8 @@ struct Done {
     time: Duration,
 }
 
-/// A free worker may leave the next job to another place. After this time the worker checks again whether to take the
-/// job.
+/// A free worker may leave the next job to a worker of another place (device). After this time the worker checks again
+/// whether to take the job.
 const CHECK_EVERY: Duration = Duration::from_millis(2);
 
 /// Handle of a reading thread, which offers jobs.
@@ -60,7 +60,7 @@ pub struct Taker<'a, Job> {
 }
 
 impl<Job> Dispatch<Job> {
-    /// A dispatcher of `all` jobs, which `givers` threads offer.
+    /// Makes a dispatcher for `all` jobs. They are offered by `givers` threads.
     pub fn new(all: usize, givers: usize) -> Dispatch<Job> {
         let state = State {
             offered: VecDeque::new(),
@@ -80,7 +80,8 @@ impl<Job> Dispatch<Job> {
         Giver(self)
     }
 
-    /// A handle for taking jobs at this place. The first handle must be created before any job is offered.
+    /// A handle with which a worker at this place (device) takes jobs. The first handle must be created before any job
+    /// is offered.
     pub fn taker(&self, place: usize) -> Taker<'_, Job> {
         let mut state = self.state();
         state.takers += 1;
@@ -103,8 +104,8 @@ impl<Job> State<Job> {
         self.places.entry(place).or_default()
     }
 
-    /// Whether a worker of this place should take the next job. This is so if no place with fewer jobs has a waiting
-    /// worker and, for the last jobs, if no other place is expected to finish the job sooner.
+    /// Whether a worker of this place (device) should take the next job. It should if no place with fewer jobs has a
+    /// waiting worker. For the last jobs, in addition, no other place may be expected to finish the job sooner.
     fn is_next(&self, place: usize) -> bool {
         let Some(own) = self.places.get(&place) else { return true };
         if self.all - self.taken >= self.takers || self.done.jobs == 0 {

@@ -113,7 +113,7 @@ where
 }
 
 /// Does what [`run`] does, with the threads of `spawner`.
-#[expect(clippy::too_many_arguments, reason = "those of `run` and one more, for tests")]
+#[expect(clippy::too_many_arguments, reason = "the arguments of `run`, and one more for tests")]
 fn run_by<Job, Loaded, Computed, Written, W: Workers>(
     spawner: &Spawner,
     workers: &W,
@@ -152,7 +152,8 @@ where
             };
             spawner.spawn(scope, "a worker", work).map(drop)
         };
-        // All givers are created before the first is dropped; one is dropped if a thread cannot be started.
+        // All handles that offer jobs are created before the first of them is dropped. A handle is dropped if its
+        // thread cannot be started.
         let givers: Vec<_> = (0..threads.readers).map(|_| dispatch.giver()).collect();
         let start_all = || -> Result<_, Error> {
             for giver in givers {
@@ -179,8 +180,8 @@ where
         };
         let later = start_all();
         stopped.fetch_or(later.is_err(), Ordering::Relaxed);
-        // After this line only the stages hold the ends of their channels, so each channel closes when the stage before
-        // has ended.
+        // From here on, only the stages (reading, computing, writing) own senders and receivers of the channels between
+        // them. So each channel closes when the stage that sends into it has ended.
         drop((gate, reading, computed, to_end));
         written.iter().for_each(done);
         later?.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))

@@ -5,18 +5,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use antsreg_register::{Device, Grids, Options, Side};
 
-/// A fixed side and the options of all registrations to it. Each worker prepares it once, on its own device.
+/// A fixed side (image, channels and masks) and the options of all registrations to this fixed side. Each worker
+/// prepares the fixed side once, on its own device.
 #[derive(Debug)]
 pub struct Target {
     number: u64,
-    /// The fixed side.
+    /// The fixed image with its channels and masks.
     pub side: Side,
     /// The options.
     pub options: Options,
 }
 
 impl Target {
-    /// A fixed side that workers have not prepared yet.
+    /// Makes a target from a fixed image with its channels and masks, which workers have not prepared yet.
     pub fn new(side: Side, options: Options) -> Arc<Target> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Arc::new(Target { number: NEXT.fetch_add(1, Ordering::Relaxed), side, options })
@@ -28,7 +29,8 @@ impl Target {
     }
 
     /// GPU memory that a registration of `moving` to this target needs while it runs, bytes. If the image of `moving`
-    /// is in GPU memory, room for the next moving image is included, which is uploaded during the registration.
+    /// is in GPU memory, the result includes memory for the next moving image, because that image is uploaded during
+    /// the registration.
     pub(crate) fn device_bytes(&self, moving: &Side, device: &Device) -> u64 {
         self.options.device_bytes(&Grids::of([&self.side, moving])) + 2 * moving.held_bytes(device)
     }

@@ -11,7 +11,8 @@ use crate::{MemoryBudget, MemoryShare, Target};
 /// Runs registrations on one device, one at a time.
 pub struct Worker {
     device: Device,
-    /// The fixed side that this worker has prepared last, with the number of its target.
+    /// The fixed side (image, channels and masks) that this worker has prepared last, with the number that identifies
+    /// it.
     prepared: Option<(u64, Fixed)>,
     /// For a GPU: the memory budget of the GPU, and the bytes that the prepared fixed side occupies.
     memory: Option<DeviceMemory>,
@@ -58,7 +59,8 @@ impl Worker {
         }
     }
 
-    /// Prepares the fixed side of a target before the first registration to this target needs it.
+    /// Prepares the fixed side of registrations (image, channels and masks) before the first registration needs this
+    /// side.
     ///
     /// # Errors
     /// Those of [`Fixed::new`]; a GPU with too little memory.
@@ -110,8 +112,8 @@ impl Worker {
         self.device.run(task)
     }
 
-    /// Calls `work` with the device while `bytes` of the GPU's memory are reserved. A prepared fixed side may be
-    /// released for this.
+    /// Calls `work` with the device while `bytes` of the GPU's memory are reserved. If too little memory is free, a
+    /// prepared fixed side (image, channels and masks) is released.
     ///
     /// # Errors
     /// Those of the work; a GPU with too little memory.
@@ -124,7 +126,8 @@ impl Worker {
         work(&self.device)
     }
 
-    /// Calls `work` with the prepared fixed side of a target while `bytes` of the GPU's memory are reserved.
+    /// Calls `work` with the prepared fixed side (image, channels and masks) of a target while `bytes` of the GPU's
+    /// memory are reserved.
     fn with_prepared<T, E: From<Error>>(
         &mut self,
         target: &Arc<Target>,
@@ -132,8 +135,8 @@ impl Worker {
         work: impl FnOnce(&Fixed) -> Result<T, E>,
     ) -> Result<T, E> {
         if !self.has_prepared(target) {
-            // The previous fixed side is released before the next is prepared, because the memory may not suffice for
-            // both.
+            // The previous fixed image with its channels and masks is released before the next one is prepared. GPU
+            // memory may not suffice for both.
             self.release_prepared();
         }
         let share = self.reserve(target, bytes)?;

@@ -32,9 +32,9 @@ struct State<'a, E> {
     added: usize,
     /// The records (see [`WriteQueue`]) of finished tasks, by task number; `None` for a task that failed.
     records: BTreeMap<usize, Option<Record<'a, E>>>,
-    /// Number of records that have run.
+    /// Number of records (functions that run after tasks) that have run.
     recorded: usize,
-    /// Whether a record is running.
+    /// Whether a record (the function that runs after a task) is running now.
     recording: bool,
     /// The first failure of a task, until it is returned to the caller.
     failed: Option<E>,
@@ -209,7 +209,7 @@ impl<'a, E> WriteQueue<'a, E> {
 }
 
 impl<E> State<'_, E> {
-    /// Returns the stored failure, once.
+    /// Returns the stored failure of a task the first time, and nothing later.
     fn tell(&mut self) -> Result<(), E> {
         let Some(error) = self.failed.take() else { return Ok(()) };
         self.told = true;
