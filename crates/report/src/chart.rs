@@ -14,7 +14,7 @@ const STRIP_SIZE: (u32, u32) = (460, 110);
 const INK: RGBColor = RGBColor(16, 17, 18);
 /// Colour of axes and grid lines.
 const FAINT: RGBColor = RGBColor(209, 210, 211);
-/// Curves in order, distinct to colour-blind readers (Okabe and Ito).
+/// Colours of the first, second and further curves of a chart, distinct to colour-blind readers (Okabe and Ito).
 const COLOURS: [RGBColor; 5] =
     [RGBColor(0, 114, 178), RGBColor(213, 94, 0), RGBColor(0, 128, 96), RGBColor(150, 70, 140), RGBColor(90, 90, 91)];
 /// Lengths of the dashes and of the gaps of a dashed curve, points.
@@ -30,7 +30,7 @@ pub struct Curve {
     pub name: String,
     /// Points of the curve.
     pub points: Vec<(f64, f64)>,
-    /// Whether each point has a mark.
+    /// Whether a mark is drawn at each point of the curve.
     pub marks: bool,
 }
 
@@ -69,7 +69,7 @@ pub fn histograms(names: [&str; 2], shares: &[Vec<f64>; 2]) -> Result<String, Er
     curves(&Curves { x: "intensity, from black to white", y: "% of the pixels", from_zero: true, curves: &both })
 }
 
-/// The SVG that a function draws on an area.
+/// Returns the SVG of a chart that a given function draws.
 pub(crate) fn drawn(
     size: (u32, u32),
     draw: impl FnOnce(&Area) -> Result<(), Box<dyn std::error::Error>>,

@@ -131,7 +131,8 @@ fn is_outlier(z: f64, worse: Worse) -> bool {
     }
 }
 
-/// Adds small pictures to the rows of the table, up to the limit of bytes. Rows with warnings or outliers come first.
+/// Adds small pictures to the rows of the table, until their total size reaches the limit in bytes. Rows with warnings
+/// or outliers come first.
 fn show_pictures(rows: &mut [Row]) {
     let mut order: Vec<usize> = (0..rows.len()).collect();
     order.sort_by_key(|n| !rows[*n].is_marked());
@@ -167,7 +168,7 @@ impl Row<'_> {
     }
 }
 
-/// A cell of the table: one measure of one member.
+/// A cell of the page's table: the value of one measure for one member of the group.
 struct Cell {
     text: String,
     /// The value as text by which the table is sorted; empty if the member has no value.
@@ -235,7 +236,8 @@ mod tests {
         let html = page(&members, Worse::Low);
         assert!(html.contains("s&#60;5&#62; is unusual: correlation 0.20"));
         assert_eq!(html.matches("class=\"outlier\"").count(), 1);
-        // The limit allows three pictures for six members. The last member is an outlier and must get a picture.
+        // The limit of bytes allows three pictures for six members of the group. The last member is an outlier and must
+        // get a picture.
         assert_eq!(html.matches("src=\"data:,").count(), 3);
         let row = html.split("<tr").find(|row| row.contains("s&#60;5&#62;</")).expect("a row");
         assert!(row.contains("src=\"data:,"));

@@ -22,8 +22,8 @@ const COLOURS: [[u8; 3]; 12] = [
     [136, 204, 170],
 ];
 
-/// The labels of an image on a slice, as a picture in colours. Each pixel is mapped by a chain of transforms to a point
-/// of the label map.
+/// The labels of an image on a slice, as a picture in colours. Each pixel is mapped by a sequence of transforms
+/// (`chain`) to a point of the label map.
 pub fn map(
     labels: &LabelVolume,
     slice: &Slice,

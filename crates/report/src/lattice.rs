@@ -43,8 +43,8 @@ impl Warped {
         Warped { points, determinants }
     }
 
-    /// The deformed grid lines as an SVG path: on each line a coordinate of the warped points, along a side of the
-    /// slice, is a multiple of `distance` mm.
+    /// The deformed grid lines as an SVG path. The warp moves every point of a line to the same coordinate along one
+    /// side of the slice. This coordinate is a multiple of `distance` mm.
     pub fn lattice(&self, slice: &Slice, distance: f64) -> Result<String, Error> {
         let grid = &slice.grid;
         let size = coarse(grid.shape);

@@ -7,7 +7,7 @@ use contour::ContourBuilder;
 
 use crate::Error;
 
-/// Outlines with fewer points are not drawn.
+/// An outline with fewer points than this is not drawn.
 const SPECK: usize = 16;
 /// Largest number of points in the outlines of one slice. An image of noise would have many more.
 const MOST_POINTS: usize = 1500;

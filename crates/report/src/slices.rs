@@ -9,7 +9,7 @@ use crate::views::View;
 
 /// Quantiles of the pixel intensities that are drawn black and white.
 const BLACK_WHITE: (f64, f64) = (0.01, 0.995);
-/// Number of histogram bins.
+/// Number of bins of the histogram of pixel intensities.
 const BINS: usize = 64;
 
 /// An image resampled on the slices of each view.
@@ -22,8 +22,8 @@ pub struct Slices {
 }
 
 impl Slices {
-    /// Resamples an image on the slices of each view. Each pixel is mapped by a chain of transforms to a point of the
-    /// image.
+    /// Resamples an image on the slices of each view. Each pixel is mapped by a sequence of transforms (`chain`) to a
+    /// point of the image.
     pub fn read(image: &Volume, views: &[View], chain: &TransformChain, interpolation: Interpolation) -> Slices {
         let view = |view: &View| {
             let slices = view.slices.par_iter().map(|slice| resample(image, &slice.grid, chain, interpolation, 0.0));
@@ -48,7 +48,7 @@ impl Slices {
         let mut counts = vec![0.0; BINS];
         let width = (white - black).max(f32::MIN_POSITIVE);
         for value in self.all().flat_map(|slice| &slice.voxels).map(|value| (value - black) / width) {
-            // The lowest bin is left out, because it is mostly background.
+            // The bin with the lowest intensities is left out, because its pixels are mostly background.
             if value > 1.0 / BINS as f32 {
                 counts[((value * BINS as f32) as usize).min(BINS - 1)] += 1.0;
             }

@@ -27,7 +27,7 @@ pub fn map(warped: &Warped, slice: &Slice) -> Indexed {
     Indexed { size: coarse(slice.grid.shape), pixels, palette: palette() }
 }
 
-/// The palette of the map: the colours in order, then the colour of folds.
+/// The palette of a map of Jacobian determinants: the colours from compression to expansion, then the colour of folds.
 fn palette() -> Vec<[u8; 3]> {
     let colour = |n: usize| {
         let place = n as f64 / (2 * STEPS) as f64 * (COLOURS.len() - 1) as f64;
