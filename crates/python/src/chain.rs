@@ -211,7 +211,8 @@ impl From<TransformChain> for Chain {
     }
 }
 
-/// Number of dimensions for a composite file: two if a warp of the chain lies on the grid of a slice, otherwise three.
+/// Number of dimensions for a composite file: two if a warp of the sequence of transforms lies on the grid of a slice,
+/// otherwise three.
 fn dimensions(chain: &TransformChain) -> itk::Dimensions {
     let of_slices = chain.steps.iter().any(|step| match &step.transform {
         Transform::Displacement(field) => field.grid.is_slice(),

@@ -48,8 +48,9 @@ impl Lease {
         Ok(Lease::of(&device))
     }
 
-    /// Reserves a device that supports these options and grids and has enough free memory, including that for the
-    /// images of the sides `uploaded`. `asked` is the device's name, such as `auto` or `cuda:1`.
+    /// Reserves a device that supports these options and grids and has enough free memory, including the memory for the
+    /// images that are copied to the device (`uploaded`). `asked` is the name by which the caller chooses the device,
+    /// such as `auto` or `cuda:1`.
     ///
     /// # Errors
     /// If the device's name is unknown, or the device cannot be used or has too little memory.

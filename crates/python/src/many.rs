@@ -67,11 +67,11 @@ struct Task {
 
 #[pymethods]
 impl Many {
-    /// Starts the registrations on background threads. `load` is a Python function that returns the moving side with a
-    /// given number; several threads call it.
+    /// Starts the registrations on background threads. `load` is a Python function that returns the moving side (image,
+    /// channels and masks) with a given number. Several threads call `load`.
     #[new]
     #[pyo3(signature = (fixed, plan, devices, workers, count, load, start, matrix=None))]
-    #[expect(clippy::too_many_arguments, reason = "one for each argument of Python's function")]
+    #[expect(clippy::too_many_arguments, reason = "one argument for each argument of the Python function")]
     fn new(
         fixed: &Side,
         plan: &Plan,
@@ -195,15 +195,15 @@ impl State {
 
 /// Registers all moving images and sends each result when it is finished. Runs on its own thread.
 fn run_all(task: &Task, send: &Sender<Arrived>) {
-    // The first moving sides are read while devices are opened and the fixed side is prepared.
+    // The first moving images are read while devices are opened and the fixed image is prepared.
     let done = std::thread::scope(|scope| {
         let early = |number| {
             let (read, early) = bounded(1);
             let work = move || {
-                // Sending fails if no device can be opened, because then the moving side is not needed.
+                // Sending a moving image fails if no device can be opened. Then the image is not needed.
                 let _ = read.send(task.read(number));
             };
-            // If no thread can be started, the moving side is read later, when its registration is due.
+            // If no thread can be started, the moving image is read later, when its registration begins.
             std::thread::Builder::new().name("reading".into()).spawn_scoped(scope, work).ok().map(|_| early)
         };
         let early: Vec<_> = (0..task.count.min(USUAL_WORKERS)).map_while(early).collect();
@@ -280,7 +280,7 @@ impl Task {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(text);
     }
 
-    /// Calls the Python function that returns the moving side with this number.
+    /// Calls the Python function that returns the moving image with this number, with its channels and masks.
     fn read(&self, number: usize) -> Result<Side, Failure> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(register::Error::Stopped.into());
@@ -292,8 +292,8 @@ impl Task {
         moving.map_err(Failure::Python)
     }
 
-    /// Returns the moving side with this number, checked together with the fixed side. The side is uploaded to the GPU
-    /// if a single GPU is used.
+    /// Returns the moving image with this number, with its channels and masks, after a check that they suit the fixed
+    /// image. They are uploaded to the GPU if a single GPU is used.
     fn load(&self, number: usize, early: &[Receiver<Result<Side, Failure>>]) -> Result<Ready, Failure> {
         let read = early.get(number).and_then(|early| early.recv().ok());
         let mut moving = read.unwrap_or_else(|| self.read(number))?;

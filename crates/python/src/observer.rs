@@ -17,7 +17,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// Receives the progress of one registration or motion correction.
 pub struct Watcher {
-    /// Python function that is called with every report.
+    /// Python function that is called with every report of progress.
     callback: Option<Py<PyAny>>,
     /// Set to true by another thread in order to stop the registration.
     stop: Arc<AtomicBool>,
@@ -27,7 +27,8 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// Makes a watcher. `callback` is the user's progress function, if there is one.
+    /// Makes an observer of the progress of one registration or motion correction. `callback` is the user's progress
+    /// function, if there is one.
     pub fn new(callback: Option<Py<PyAny>>, stop: Arc<AtomicBool>) -> Watcher {
         Watcher { callback, stop, looked: Instant::now(), raised: None }
     }

@@ -15,16 +15,17 @@ pub struct Plan(Kind);
 
 #[derive(Debug, Clone)]
 enum Kind {
-    /// A preset with changed options.
+    /// A method that is given as a preset with changed options.
     Recipe(Box<Recipe>),
-    /// A list of complete stages.
+    /// A method that is given as a list of stages with all their options.
     Stages(Vec<Stage>),
 }
 
 #[pymethods]
 impl Plan {
-    /// Makes a method from a preset. `json` names the preset and contains the changed options. `further` is the number
-    /// of additional image channels. The `metric` of the deformable stage applies to all channels.
+    /// Makes the method of a registration from a preset. `json` names the preset and contains the changed options.
+    /// `further` is the number of additional image channels. The `metric` of the deformable stage applies to all
+    /// channels.
     #[staticmethod]
     fn recipe(json: &str, further: usize) -> Result<Plan, Failure> {
         let mut given: Value = read(json)?;
@@ -49,7 +50,7 @@ impl Plan {
         serde_json::from_value(value).map(|recipe| Plan(Kind::Recipe(Box::new(recipe)))).map_err(unreadable)
     }
 
-    /// Makes a method from a list of stages in JSON.
+    /// Makes the method of a registration from a list of stages in JSON.
     #[staticmethod]
     fn stages(json: &str) -> Result<Plan, Failure> {
         Ok(Plan(Kind::Stages(read(json)?)))

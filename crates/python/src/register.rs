@@ -26,15 +26,15 @@ use crate::space::{Matrix, affine_of};
 #[pyclass(frozen, module = "antsreg_gpu._native")]
 #[derive(Debug, Clone)]
 pub struct Side {
-    /// The image, channels and masks of the side.
+    /// The image, its channels and its masks.
     pub side: registering::Side,
-    /// Name of the side's first image in messages.
+    /// Name of the image (not of its channels and masks) in messages.
     pub name: PathBuf,
     /// Whether Python sees the images of this side as two-dimensional arrays.
     pub planar: bool,
 }
 
-/// The mask of a side, as given from Python.
+/// The mask of the fixed or the moving image, as Python passes it.
 #[derive(FromPyObject)]
 enum GivenMask<'py> {
     /// One mask for all stages.
@@ -45,8 +45,8 @@ enum GivenMask<'py> {
 
 #[pymethods]
 impl Side {
-    /// Makes a side from an image, further channels of the same subject, and a mask (or a list with one mask for each
-    /// stage).
+    /// Makes a fixed or moving side of a registration from an image, further channels of the same subject, and a mask
+    /// (or a list with one mask for each stage).
     #[new]
     #[pyo3(signature = (image, channels, mask=None))]
     fn new(py: Python, image: &Image, channels: Vec<PyRef<Image>>, mask: Option<GivenMask>) -> Result<Side, Failure> {
@@ -105,7 +105,7 @@ impl From {
 
 /// Checked inputs and options of a registration, before a device is chosen.
 pub struct Ready {
-    /// Both sides in the form that the command uses for its input files.
+    /// The fixed and the moving images, channels and masks, in the form that the command uses for its input files.
     pub inputs: Inputs,
     /// Names of the fixed and the moving image in messages.
     pub names: [PathBuf; 2],
@@ -116,10 +116,9 @@ pub struct Ready {
 }
 
 impl Ready {
-    /// Checks the options against both sides.
+    /// Checks that the options of a registration suit the fixed and the moving images, channels and masks.
     ///
-    /// # Errors
-    /// If the sides and the options cannot be used together.
+    /// # Errors If the images, masks and options cannot be used together.
     pub fn new([fixed, moving]: [&Side; 2], options: Arc<Options>, from: &From) -> Result<Ready, Failure> {
         let names = [fixed.name.clone(), moving.name.clone()];
         let sides = [fixed.side.clone(), moving.side.clone()];
@@ -162,13 +161,13 @@ fn blame(inputs: &Inputs, names: &[PathBuf; 2], error: registering::Error) -> Fa
     inputs.blame_on([&names[0], &names[1]], error).into()
 }
 
-/// The options of a registration to this fixed grid.
+/// The complete options of a registration to a fixed image on `grid`.
 fn options(plan: &Plan, grid: &Grid, from: &From) -> Result<Arc<Options>, Failure> {
     Ok(Arc::new(plan.options(grid.shape, from.start)?))
 }
 
-/// Name of the device to use. If the user chose `auto`, this is the GPU that already holds an image of these sides, if
-/// any.
+/// Name of the device to use. If the user chose `auto` and a GPU already holds the fixed or the moving image, it is
+/// this GPU.
 fn usual_device(device: &str, sides: &[&Side]) -> String {
     let held = sides.iter().find_map(|side| match side.side.image.place()? {
         Place::Cuda(number) => Some(registering::DeviceChoice::Cuda(number).to_string()),
@@ -177,11 +176,11 @@ fn usual_device(device: &str, sides: &[&Side]) -> String {
     held.filter(|_| device == "auto").unwrap_or_else(|| device.to_owned())
 }
 
-/// Registers a moving side to a fixed side. Returns the result, and the reason if the CPU was used instead of a GPU. If
-/// `keep` is true, warps and images of the result stay on the device.
+/// Registers a moving side to a fixed side; a side is an image with its channels and masks. Returns the result, and the
+/// reason if the CPU was used instead of a GPU. If `keep` is true, warps and images of the result stay on the device.
 #[pyfunction]
 #[pyo3(signature = (fixed, moving, plan, device, start, matrix, progress, keep))]
-#[expect(clippy::too_many_arguments, reason = "one for each argument of Python's function")]
+#[expect(clippy::too_many_arguments, reason = "one argument for each argument of the Python function")]
 pub fn register(
     py: Python,
     fixed: &Side,
@@ -217,8 +216,8 @@ pub fn register(
     })
 }
 
-/// A fixed side that is prepared on a device once, for any number of registrations. The registrations run one after
-/// another.
+/// A fixed side (image, channels and masks) that is prepared on a device once, for any number of registrations. The
+/// registrations run one after another.
 #[pyclass(frozen, module = "antsreg_gpu._native")]
 pub struct Fixed {
     side: Side,
@@ -230,12 +229,12 @@ pub struct Fixed {
     instead_of_gpu: Option<String>,
 }
 
-/// Wait between two attempts to use the device, which another thread is using.
+/// Time between two attempts to use a device while another thread uses it.
 const PAUSE: Duration = Duration::from_millis(20);
 
 #[pymethods]
 impl Fixed {
-    /// Prepares a fixed side on a device.
+    /// Prepares a fixed image with its channels and masks on a device.
     #[new]
     #[pyo3(signature = (side, plan, device, start, matrix=None))]
     fn new(
@@ -259,8 +258,8 @@ impl Fixed {
         })
     }
 
-    /// Registers a moving side to this fixed side. If `keep` is true, warps and images of the result stay on the
-    /// device.
+    /// Registers a moving image, with its channels and masks, to this prepared fixed image. If `keep` is true, warps
+    /// and images of the result stay on the device.
     #[pyo3(signature = (moving, progress, keep))]
     fn register(
         &self,

@@ -35,15 +35,15 @@ pub struct Result {
 
 /// The warps, images and transforms of a result, with the place where they are kept.
 pub enum Found {
-    /// Everything is in main memory.
+    /// All warps, images and transforms of the result are in main memory.
     Here(Arc<register::Registration>),
-    /// Warps and images are in the memory of the device.
+    /// The warps and images of the result are in the memory of the device.
     OnDevice {
-        /// The warps and images on the device.
+        /// The warps and images of the result, in the memory of the device.
         resident: Box<Resident>,
         /// The result without warps and images, in main memory.
         outline: Box<register::Registration>,
-        /// The whole result in main memory; empty until it was first needed there.
+        /// A copy of the whole result in main memory; empty until the result is first needed there.
         here: OnceLock<Arc<register::Registration>>,
     },
 }
@@ -276,7 +276,7 @@ impl Registration {
         }
     }
 
-    /// Times of the steps before the registration, s. They are not measured here.
+    /// Times of the steps before the registration, s. The Python package does not measure them.
     fn seconds_before(&self) -> Seconds {
         Seconds::default()
     }

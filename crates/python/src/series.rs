@@ -93,16 +93,16 @@ impl Series {
 /// The reference of a motion correction, as given from Python.
 #[derive(FromPyObject)]
 pub enum GivenReference<'py> {
-    /// An image in memory.
+    /// The reference is an image in memory.
     Image(PyRef<'py, Image>),
-    /// `middle`, `mean`, the number of a volume, or the path of an image.
+    /// The reference is given as text: `middle`, `mean`, the number of a volume, or the path of an image.
     Text(String),
 }
 
 /// Aligns every volume of a series to a reference. `name` is the path of the series, or its name in messages if
 /// `volumes` contains a series in memory.
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "one for each argument of Python's function")]
+#[expect(clippy::too_many_arguments, reason = "one argument for each argument of the Python function")]
 pub fn register_series(
     py: Python,
     name: PathBuf,
