@@ -15,10 +15,11 @@ use crate::{MEMORY, Target};
 /// Longest time allowed for one input. The largest seed input has 20 kB and takes less than a millisecond.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// Memory that is allowed for every input in addition: buffers of fixed size and the harness itself, bytes.
+/// Memory in bytes that every input may take, whatever its length: buffers of fixed size, and the memory of the test
+/// program itself.
 const OVERHEAD_BYTES: usize = 8 << 20;
-/// Memory that is allowed for each byte of an input, bytes: a byte of a gzip file can decompress to 1032 bytes, and
-/// each is stored as a float.
+/// Memory in bytes that an input may take for each of its own bytes. A byte of a gzip file can decompress to 1032
+/// bytes, and each decompressed byte may be stored as a float of four bytes.
 const BYTES_PER_BYTE: usize = 1032 * 4;
 
 /// Limits of a fuzzing run. The run ends when one limit is reached.
