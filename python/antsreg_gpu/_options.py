@@ -37,7 +37,10 @@ def plan(
     search_degrees: Optional[Sequence[float]],
     channels: int,
 ) -> _native.Plan:
-    """Collects the method of a registration for the native library. ``channels`` counts the additional channels."""
+    """Converts arguments of `register` to the registration method of the native library.
+
+    ``channels`` is the number of image channels in addition to the first pair of images.
+    """
     if stages is not None:
         given = {"transform": transform, "linear": linear, "syn": syn, "levels": levels, "dof": dof}
         for name, value in {**given, "search_degrees": search_degrees}.items():

@@ -99,15 +99,15 @@ class _Line:
         self._title = ""
 
     def set_description(self, title: str, refresh: bool = True) -> None:
-        """Sets the text before the numbers."""
+        """Sets the text that the progress line shows before its numbers."""
         self._title = title
 
     def refresh(self) -> None:
-        """Writes the line with the current numbers."""
+        """Writes the progress line with the number of finished steps and of all steps."""
         sys.stderr.write(f"\r{self._title}: {self.n}/{self.total}\033[K")
         sys.stderr.flush()
 
     def close(self) -> None:
-        """Clears the line."""
+        """Clears the progress line on standard error."""
         sys.stderr.write("\r\033[K")
         sys.stderr.flush()

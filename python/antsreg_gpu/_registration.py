@@ -28,7 +28,7 @@ class OnDevice:
     """Warps and images in the memory of the device that computed them.
 
     PyTorch, CuPy, JAX and numpy read the arrays by ``from_dlpack``. Each array is a copy that belongs to the caller.
-    All writes to the array have finished, so any CUDA stream may read the array at once.
+    All writes to the array have finished, so any CUDA stream may read the array immediately.
 
     Examples
     --------

@@ -74,7 +74,8 @@ _TYPES: dict[str, tuple[str, Optional[str]]] = {
 _SYN_METRICS = {"mattes": "mattes", "MI": "mattes", "CC": "cc"}
 _AFF_METRICS = {"mattes": "mi", "MI": "mi", "GC": "ncc", "meansquares": "lsq"}
 
-#: Default values of ANTsPy that users rarely change. A changed value has its effect or is refused.
+#: ANTsPy's default numbers of iterations of SyN. They stand for this package's default; other numbers are used as
+#: given.
 _DEFAULT_ITERATIONS = (40, 20, 0)
 
 _INTERPOLATIONS = {
