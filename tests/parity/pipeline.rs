@@ -80,8 +80,8 @@ fn variants() -> [(&'static str, Vec<syn::Options>); 5] {
     ]
 }
 
-/// Whether those components of a warp are exactly 0 that have weight 0 in all stages. The axes of the fixed grid are
-/// those of the world.
+/// Whether warps are exactly 0 along each axis whose displacements have weight 0 in all stages. The axes of the fixed
+/// grid are those of the world.
 fn holds(stages: &[syn::Options], warps: &[DisplacementField; 2]) -> bool {
     (0..3)
         .filter(|axis| stages.iter().all(|options| options.restrict[*axis] == 0.0))
@@ -112,7 +112,7 @@ fn run<B: Backend>(
     Ok(Found { affine, warps: [warps.download_warp(backend)?, warps.download_inverse_warp(backend)?] })
 }
 
-/// Largest distance between the images of a corner of the fixed image under two affines, mm.
+/// Largest distance between the two points to which two affines map a corner of the fixed image, mm.
 fn farthest(fixed: &Volume, a: &AffineTransform, b: &AffineTransform) -> f64 {
     let to_world = fixed.grid.voxel_to_world();
     let corners =

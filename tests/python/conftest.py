@@ -19,7 +19,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class Pair(NamedTuple):
-    """Paths of a fixed and a moving image of about 4 mm."""
+    """Paths of a fixed and a moving image with voxels of about 4 mm."""
 
     fixed: Path
     moving: Path

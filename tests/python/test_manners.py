@@ -105,7 +105,8 @@ except KeyboardInterrupt:
 def test_ctrl_c_stops(kind: str, pair: Pair) -> None:
     words = [sys.executable, "-c", INTERRUPTED, kind, str(pair.fixed), str(pair.moving)]
     told = subprocess.run(words, check=True, capture_output=True, text=True, timeout=120)
-    # The limit is high, because the machine may be busy. `scripts/python_gpu.py --only stops` measures the exact time.
+    # The limit of 5 s between Ctrl-C and the end is high, because the machine may be busy. `scripts/python_gpu.py
+    # --only stops` measures the exact time.
     assert 0.0 < float(told.stdout) < 5.0
 
 

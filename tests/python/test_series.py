@@ -58,7 +58,7 @@ def test_the_motion_is_found_in_files_and_arrays(moving: Path) -> None:
     assert len(found) == 5 and told == [(5, 5)]
     corner = np.array([40.0, -40.0, 40.0, 1.0])
     for affine, motion in zip(found.affines, MOTIONS):
-        # The tolerance of 0.3 mm is a twentieth of a voxel of 6 mm.
+        # The found position of a corner may be wrong by 0.3 mm, a twentieth of a voxel of 6 mm.
         assert np.linalg.norm((affine - matrix(*motion)) @ corner) < 0.3
     assert np.isnan(found.fd[0]) and (found.fd[1:] > 0.1).all() and found.parameters.shape == (5, 6)
     image = nib.load(moving)
@@ -71,7 +71,7 @@ def test_the_motion_is_found_in_files_and_arrays(moving: Path) -> None:
     assert np.array_equal(corrected[..., 1], np.asarray(found.corrected_volume(1).dataobj))
     before = image.get_fdata()
     assert np.abs(corrected[..., 1] - before[..., 2]).mean() < 0.35 * np.abs(before[..., 1] - before[..., 2]).mean()
-    # The mean is summed in double precision and rounded once.
+    # The mean of the corrected volumes is summed in double precision and rounded once.
     assert np.allclose(found.mean.get_fdata(), corrected.mean(axis=-1), rtol=1e-5, atol=1e-3)
 
 

@@ -60,7 +60,8 @@ fn a_template_has_the_mean_shape_and_everything_beside_it() {
         assert!(difference < 1e-2, "{name}: {difference}");
         let consistency = manifest(&place, &format!("out/subjects/{name}.json"));
         let misses = consistency["results"]["inverse_misses_voxels"].as_f64().expect("a number");
-        // The limit of 0.45 voxel is that of SyN's own warps. It holds for the largest inverse error of the brain.
+        // A warp followed by its inverse must move each voxel of the brain by less than 0.45 voxel. SyN ensures the
+        // same limit for the warps that it computes.
         assert!(misses < 0.45, "{name}: {misses}");
     }
     // The affines contain each subject's scaling relative to the mean over subjects, so the product of their
@@ -70,7 +71,8 @@ fn a_template_has_the_mean_shape_and_everything_beside_it() {
         affine.expect("an affine").matrix.determinant().ln()
     };
     let mean = ["a", "b", "c"].map(determinant).iter().sum::<f64>() / 3.0;
-    // The tolerance is not zero, because the mean transform of the previous pass was removed only to first order.
+    // The mean logarithm of the determinants may differ from 0 by 0.02, because the mean transform of the previous pass
+    // was removed only to first order.
     assert!(mean.abs() < 0.02, "{mean}");
     let results = &manifest(&place, "out/template.json")["results"];
     assert_eq!(results["pass"], 2);
@@ -232,7 +234,8 @@ fn a_folder_of_other_things_is_refused_and_left_as_it_is() {
         assert!(message.contains("mine/report.html and no plan; give another --output"), "{message}");
     }
     assert_eq!(place.read("mine/report.html"), b"mine");
-    // The plan is that of an earlier version of the program, in which the plan contained a command line.
+    // The atlas folder contains the plan file `atlas.json` of an earlier version of the program. That version wrote a
+    // command line into the file.
     place.file("mine/atlas.json", include_bytes!("../../crates/study/src/template/plan/fixtures/format_1.json"));
     let message = place.refuse(2, &line(""));
     assert!(message.contains("version 0.1.0") && message.contains("--restart"), "{message}");
@@ -319,8 +322,8 @@ fn two_channels_make_two_templates_in_one_space() {
     let inside = (0..t1.voxels.len()).filter(|&n| t1.voxels[n] > 400.0 && t2.voxels[n] > 400.0);
     let sums: Vec<f32> = inside.map(|n| t1.voxels[n] + t2.voxels[n]).collect();
     let mean = sums.iter().sum::<f32>() / sums.len() as f32;
-    // The tolerance is 5 %: each channel is normalised by its own mean, and the means of the subjects differ by a few
-    // percent.
+    // The mean sum may differ from 1500 by 5 %: each channel is normalised by its own mean, and the means of the
+    // subjects differ by a few percent.
     assert!(sums.len() > 5000 && (mean - 1500.0).abs() < 75.0, "{mean} over {} voxels", sums.len());
     assert!(place.path("even/subjects/a_Warped_t2.nii").exists());
     place.succeed(&line("uneven", "1,0.1"));

@@ -190,7 +190,8 @@ fn a_template_of_heads_and_brains_is_a_brain() {
     };
     assert!(bright(&warped) > 1.3 * bright(&template), "{} {}", bright(&warped), bright(&template));
     assert!(dice(&mask, &volume(&place, "mask.nii.gz")) > 0.94);
-    // If the steps run one by one, they read the mask, and must write the same bytes.
+    // If each step of `atlas` runs in its own process, later steps read the mask of the brain from a file. They must
+    // write the same bytes as a single process.
     place.succeed(&format!("{line} steps --plan-only"));
     for pass in 0..=1 {
         for subject in ["head", "brain"] {

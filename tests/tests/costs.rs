@@ -49,7 +49,7 @@ fn every_cost_is_recorded_and_finds_the_brain() {
         let found = itk::read_affine(&place.path("p0GenericAffine.mat")).expect("the affine");
         let corner = Point3::new(45.0, 55.0, 40.0);
         let error = (found.apply(&corner) - truth().apply(&corner)).norm();
-        // The tolerance of 1 mm is a quarter of a voxel.
+        // The found affine must map the corner to within 1 mm, a quarter of a voxel, of the true position.
         assert!(error < 1.0, "{error} mm by {cost}");
     }
 }

@@ -8,7 +8,7 @@ use antsreg_core::io::itk;
 use antsreg_core::{DisplacementField, Grid};
 use antsreg_tests::{Run, Workplace};
 
-/// A shell script in place of the original program. It prints its arguments.
+/// A shell script in place of an original program of ANTs or FSL. The script prints its arguments.
 const REAL: &str = "#!/bin/sh\necho the real one: \"$@\"\nexit 7\n";
 
 fn executable(place: &Workplace, name: &str, script: &str) {
@@ -40,7 +40,8 @@ fn linked() -> Workplace {
 fn links_are_made_for_all_commands_or_those_named_and_replace_nothing_else() {
     let place = linked();
     assert!(place.path("links/antsAffineInitializer").is_symlink());
-    // Links can be made again in the same folder. With --only, one link is made in another folder.
+    // The subcommand `links` makes links to `antsreg-gpu`. It may be repeated for the same folder. With `--only NAME`
+    // it makes only the link with this name, here in the folder `other`.
     place.succeed("links links");
     let said = place.succeed("links other --only antsAffineInitializer").stdout;
     assert!(said.contains("export PATH=") && said.contains("/other:$PATH"), "{said}");

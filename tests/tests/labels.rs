@@ -121,7 +121,7 @@ fn several_atlases_label_a_target() {
         let here: Vec<f32> = shares.iter().map(|share| share[voxel]).collect();
         let most = here.iter().copied().fold(0.0, f32::max);
         assert!((here.iter().sum::<f32>() - 1.0).abs() < 1e-5, "voxel {voxel}: {here:?}");
-        // The fused label must have the largest share; the tolerance is for single precision and ties.
+        // The fused label must have the largest share; it may be smaller by 1e-5, because of ties and single precision.
         assert!(here[*label as usize] > most - 1e-5, "voxel {voxel}, label {label}: {here:?}");
     }
     let record = place.record("j_record.json");
@@ -175,7 +175,7 @@ fn each_labelled_image_is_scored_by_the_others() {
     let means: Vec<f64> =
         (2..5).map(|column| rows[1..4].iter().map(|row| number(row[column])).sum::<f64>() / 3.0).collect();
     for (column, mean) in means.iter().enumerate() {
-        // The tolerance is for the table, which has six digits.
+        // The mean in the table may differ by 2e-6, because the table has six digits.
         assert!((number(rows[4][column + 2]) - mean).abs() < 2e-6, "{summary}");
     }
     assert!(means[2] > 0.8, "{summary}");
@@ -242,7 +242,7 @@ fn an_atlas_that_cannot_be_registered_is_named() {
     let run = place.run(&format!("labels {options} -f a.nii.gz -o p_ --keep-going"));
     assert_eq!(run.code, Some(3), "{}", run.stderr);
     assert!(run.stderr.contains("1 of the 2 atlases"), "{}", run.stderr);
-    // The same image cannot be used as a target either, and is left out.
+    // This image could not be registered as an atlas. It cannot be labelled either, and is left out.
     let run = place.run(&format!("labels {options} -a a.nii.gz=al.nii.gz --leave-one-out -o s_ --keep-going"));
     assert_eq!(run.code, Some(3), "{}", run.stderr);
     assert!(run.stderr.contains("far: no atlas could be registered to it"), "{}", run.stderr);

@@ -42,7 +42,7 @@ fn place_with(volumes: Vec<Volume>) -> Workplace {
     place
 }
 
-/// The mean distance between the images of points of a head under two transforms, mm.
+/// The mean distance between the two points to which two transforms map a point of a head, mm.
 fn apart(a: &AffineTransform, b: &AffineTransform) -> f64 {
     let corners = (0..8)
         .map(|n| Point3::from(Vector3::new(n & 1, n >> 1 & 1, n >> 2).map(|side| 80.0 * f64::from(side) - 40.0)));
@@ -100,7 +100,8 @@ fn one_interpolation_is_the_composed_chain_of_each_volume() {
     assert_eq!(each.len(), all.len());
     for (n, volume) in all.iter().enumerate() {
         nifti::write_volume(&place.path("v.nii.gz"), volume).expect("written");
-        // The written table must contain exactly these digits.
+        // The transform of this volume is copied as text from `mmotion.txt`, so that both runs of `apply` read the same
+        // digits.
         let text = format!("#Insight Transform File V1.0\n#Transform {}", each[n]);
         place.file("v.txt", text.as_bytes());
         place.succeed("apply -i v.nii.gz -r f.nii.gz -t shift.txt -t v.txt -n bspline -o alone.nii.gz");
@@ -141,8 +142,8 @@ fn contrasts_that_change_are_aligned_by_other_costs() {
         volume.voxels.iter_mut().for_each(|value| *value = 0.6 * *value * (1.4 - *value / bright));
     }
     let place = place_with(some);
-    // The tolerance is a quarter of a voxel: with few voxels, histogram costs prefer positions at which voxels of both
-    // images coincide.
+    // The transforms of a histogram cost (`nmi`) may be wrong by 1.25 mm, a quarter of a voxel. With few voxels, such
+    // costs prefer positions at which voxels of both images coincide.
     for (cost, tolerance) in [("cr", 2.0 * TOLERANCE_MM), ("nmi", 5.0 * TOLERANCE_MM)] {
         place.succeed(&format!("motion -i s.nii.gz -o {cost} --cost {cost} --no-corrected"));
         let found = itk::read_affines(&place.path(&format!("{cost}motion.txt"))).expect("transforms");

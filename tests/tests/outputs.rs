@@ -16,7 +16,8 @@ fn places_that_cannot_be_written() {
     std::fs::create_dir(place.path("folder.nii.gz")).expect("a folder");
     let message = place.refuse(1, "apply -i m.nii.gz -r f.nii.gz -o folder.nii.gz");
     assert!(message.contains("folder.nii.gz: is a folder"), "{message}");
-    // A rename would replace a write-protected file, so the check must find it.
+    // Renaming a finished file would replace a write-protected file. So the program must check for such files before it
+    // computes.
     let protected = place.path("protected.nii.gz");
     std::fs::copy(place.path("m.nii.gz"), &protected).expect("a copy");
     let mut permissions = std::fs::metadata(&protected).expect("the copy").permissions();

@@ -147,7 +147,8 @@ fn images_too_small_for_any_search() {
     for word in ["crumb.nii.gz", "0.008", "centre-of-mass", "are in mm"] {
         assert!(message.contains(word), "`{word}` is missing in: {message}");
     }
-    // A slab that lies between the first test points of the check is a valid image.
+    // The program checks at test points whether two images overlap. A thin image (slab) that overlaps, but lies between
+    // the first test points, must be accepted.
     let slab = grid(4.0, [0.0; 3], Matrix3::identity());
     let mut slab = Brain::standard().image(&slab);
     let [nx, ny, nz] = slab.grid.shape;
@@ -239,7 +240,8 @@ fn chains_and_points_that_do_not_fit() {
     assert!(message.contains("the spaces do not meet") && message.contains("the input image"), "{message}");
     let message = place.refuse(1, "apply -i m.nii.gz -r f.nii.gz -o w.nii.gz -t m.nii.gz");
     assert!(message.contains("m.nii.gz: not a displacement field"), "{message}");
-    // One of these transforms maps the space to a line, and the other transform has only two axes.
+    // Both of the following transforms are refused: `flat.txt` maps all points to a line, and `slices.txt` is
+    // two-dimensional.
     place.file("flat.txt", shift(0.0).replace("1 0 0 0 1 0 0 0 1", "1 0 0 0 0 0 0 0 0").as_bytes());
     let of_slices = shift(0.0).replace("_3_3", "_2_2").replace("1 0 0 0 1 0 0 0 1 0 0 0", "1 0 0 1 2 3");
     place.file("slices.txt", of_slices.replace("FixedParameters: 0 0 0", "FixedParameters: 0 0").as_bytes());

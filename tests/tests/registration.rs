@@ -31,7 +31,7 @@ fn pair(warp_mm: f64) -> Workplace {
     place
 }
 
-/// Largest distance between the images of a point under two maps, within the fixed brain, mm.
+/// Largest distance between the two points to which two affines map a point of the fixed brain, mm.
 fn farthest(a: &AffineTransform, b: &AffineTransform) -> f64 {
     let steps = || (-4..=4).map(|n| f64::from(n) / 4.0);
     let points = steps().flat_map(|x| steps().flat_map(move |y| steps().map(move |z| Vector3::new(x, y, z))));
@@ -49,7 +49,7 @@ fn an_affine_is_found_and_written_both_ways() {
     let written: Vec<String> = place.names().into_iter().filter(|name| name.starts_with('p')).collect();
     assert_eq!(written, expected);
     let found = itk::read_affine(&place.path("p0GenericAffine.mat")).expect("the affine");
-    // The tolerance is half a voxel.
+    // The found affine must map each point to within half a voxel of the true position.
     let error = farthest(&found, &truth());
     assert!(error < 0.5 * SPACING, "{error} mm off");
     // After the conversion ITK → FSL → ITK the affine must be the same.
@@ -66,7 +66,8 @@ fn an_affine_is_found_and_written_both_ways() {
     for row in 0..3 {
         for column in 0..3 {
             let recorded = record["affine_ras"][row][column].as_f64().expect("a number");
-            // The tolerance is for the last digit, which the JSON parser rounds.
+            // The affine in the record may differ by 1e-12 from that in the file, because the JSON parser rounds the
+            // last digit.
             assert!((recorded - found.matrix[(row, column)]).abs() < 1e-12, "{row} {column}: {recorded}");
         }
     }

@@ -95,8 +95,8 @@ fn a_folder_is_normalised_and_labelled() {
         let carried = read(format!("out/{name}_TemplateLabels.nii.gz"));
         let truth = read(format!("{name}_labels.nii.gz"));
         let jaccard = Overlap::between(&carried, &truth, None).expect("one grid").mean()[1];
-        // The limit is low, because an affine cannot correct the warps and voxels are coarse. If the affine were not
-        // inverted, the overlap would be below 0.6.
+        // The required overlap (Jaccard index) is only 0.75, because an affine cannot correct the warps and voxels are
+        // coarse. If the script did not invert the affine, the overlap would be below 0.6.
         assert!(jaccard > 0.75, "{name}: {jaccard}");
     }
     std::fs::remove_file(place.path("in/bad.nii")).expect("removed");
@@ -140,7 +140,7 @@ fn a_template_is_built_and_taken_up_again() {
         (&1.into(), &0.2.into(), &true.into())
     );
     assert_eq!(plan["recipe"]["preset"], "fast");
-    // A second call must find all steps done.
+    // If the script is called again, it must find that all its steps are done.
     let before = place.read("t/template.nii.gz");
     ends(&place, 0, "build_template.sh", line);
     assert_eq!(place.read("t/template.nii.gz"), before);

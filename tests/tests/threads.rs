@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use antsreg_tests::{Brain, Workplace, grid};
 use nalgebra::Matrix3;
 
-/// Number of a user who has no other processes.
+/// User number (UID) under which no other process runs.
 const USER: &str = "--reuid=54321";
 
 /// Makes a folder with three brains, to which any user may write.
