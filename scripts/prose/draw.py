@@ -3,9 +3,10 @@
 
     scripts/prose/draw.py --seed 2411 --count 60 [FOLDER…]
 
-The texts are the comment blocks of Rust, CUDA and Python files, the docstrings of Python, and the string literals of Rust outside
-tests that have at least four words. Texts of fewer than three words are left out. Every text has the same probability. The same
-seed and the same files give the same list.
+The texts are the comment blocks of Rust, CUDA and Python files, the docstrings of Python, and the string literals of
+Rust outside tests that have at least four words. Left out are texts of fewer than three words, and texts that are data:
+the string literals of the files in `DATA`, and attributes of Rust in Python files, such as `#[unsafe(no_mangle)]`.
+Every text has the same probability. The same seed and the same files give the same list.
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ FOLDERS = ["crates", "python", "scripts", "tests", "tools", "workflows"]
 LINE = {
     ".rs": re.compile(r"^(\s*(?:///|//!|//))(?!/) ?(.*)$"),
     ".cu": re.compile(r"^(\s*//[/!]?) ?(.*)$"),
-    ".py": re.compile(r"^(\s*#:?)(?!!) ?(.*)$"),
+    ".py": re.compile(r"^(\s*#:?)(?![!\[]) ?(.*)$"),
 }
 LINE[".cuh"] = LINE[".cu"]
+#: Files whose string literals are data: the seeds of the fuzzing are command lines.
+DATA = ["crates/fuzz/src/seeds.rs"]
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.|\\\n)*)"')
 WORD = re.compile(r"[A-Za-zÀ-ž]{2,}")
 
@@ -57,11 +60,12 @@ def texts_of(path: Path) -> Iterator[tuple[str, str]]:
     found = list(blocks(source, LINE[path.suffix]))
     if path.suffix == ".py":
         found += docstrings(source)
-    if path.suffix == ".rs" and "tests" not in path.parts[-3:] and path.name != "tests.rs":
+    name = path.relative_to(REPOSITORY).as_posix()
+    if path.suffix == ".rs" and "tests" not in path.parts[-3:] and path.name != "tests.rs" and name not in DATA:
         found += literals(source)
     for line, text in sorted(found):
         if len(WORD.findall(text)) >= 3:
-            yield f"{path.relative_to(REPOSITORY)}:{line}", " ".join(text.split())
+            yield f"{name}:{line}", " ".join(text.split())
 
 
 def blocks(source: str, comment: re.Pattern[str]) -> Iterator[tuple[int, str]]:
