@@ -3,10 +3,11 @@
 
     scripts/count_folds.py p_1Warp.nii.gz p_1InverseWarp.nii.gz
 
-A warp is trilinear between its voxels. At a voxel, which is a corner of up to eight cells, the determinants of those
-cells are the ones of one-sided differences: one for each choice of a side along each axis. "Folded at a corner" is a
-voxel where any of them is not positive. Positions are in world coordinates and in double precision, from the affine of
-the file. Exit code 1 where a voxel folds.
+A warp is trilinear inside each cell, a box with eight voxels as its corners. A voxel is a corner of up to eight cells,
+and each of these cells has its own Jacobian determinant at the voxel: the one by differences to the neighbours in this
+cell (one-sided differences). A voxel is "folded at a corner" if at least one of these determinants is not positive.
+Positions are in world coordinates and in double precision, from the affine of the file. The exit code is 1 if a voxel
+folds.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def positions(path: Path) -> tuple[np.ndarray, np.ndarray]:
 def edges(moved: np.ndarray, to_world: np.ndarray) -> list[list[np.ndarray]]:
     """One-sided differences of positions along each axis, to the voxel below and to the voxel above.
 
-    At the border both differences are the one that exists.
+    A voxel at the border has one neighbour along the axis. Both results then contain the difference to this neighbour.
     """
     import numpy as np
 

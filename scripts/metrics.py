@@ -42,7 +42,7 @@ def displacement(x: float, y: float, z: float) -> tuple[float, float, float]:
 
 
 def write_truth(path: pathlib.Path) -> None:
-    """Write this displacement as an ITK warp on a grid of 4 mm."""
+    """Write the known displacement of SRI24's brain as an ITK warp on a grid of 4 mm."""
     shape, step, origin = (62, 62, 42), 4.0, (-242.0, -2.0, -4.0)
     components: list[list[float]] = [[], [], []]
     for k in range(shape[2]):
@@ -124,7 +124,7 @@ class Bench:
         return json.loads((self.folder / "p_record.json").read_text())
 
     def distances(self, points: list[tuple[int, int, int]], *transforms: pathlib.Path) -> list[float]:
-        """Sorted distances between points and their images under a chain of transforms, mm."""
+        """Sorted distances by which a chain of transforms moves points, mm."""
         start, end = self.folder / "start.csv", self.folder / "end.csv"
         start.write_text("x,y,z\n" + "".join(f"{x},{y},{z}\n" for x, y, z in points))
         chain = [word for transform in transforms for word in ("-t", transform)]

@@ -40,8 +40,8 @@ MOST_BYTES = 2_500_000
 PHONE = {"width": 390, "height": 844}
 DESK = {"width": 1440, "height": 900}
 
-#: A script for each visible element with its own text: the text, its contrast with the background, and the required
-#: contrast.
+#: A JavaScript function that returns, for each visible element with its own text: the text, its contrast with the
+#: background, and the required contrast.
 CONTRAST = """() => {
   const channel = (v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
   const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
@@ -66,7 +66,7 @@ CONTRAST = """() => {
   return found;
 }"""
 
-#: A script for the first tile: class names of its visible pictures and lines.
+#: A JavaScript function: class names of the visible pictures and lines in the first picture frame (tile) of the page.
 SHOWN = """() => [...document.querySelector(".tile").querySelectorAll("img,path")]
   .filter((e) => getComputedStyle(e).visibility === "visible").map((e) => e.getAttribute("class"))"""
 
@@ -173,7 +173,7 @@ class Checked:
         self.name, self.path, self.wrong = name, path, []
 
     def expect(self, holds: bool, what: str) -> None:
-        """Add a fault unless the condition holds."""
+        """Add `what` to the faults of the page if the condition `holds` is false."""
         if not holds:
             self.wrong.append(what)
 
@@ -241,7 +241,7 @@ def check_viewer(checked: Checked, page: object) -> None:
     page.locator(".tile").first.click()
     checked.expect("fixed" in shown(), "a click on a picture does not show the fixed image")
     page.locator(".tile").first.click()
-    # Without letter keys: Tab reaches the radio buttons, and the arrow keys change their choice.
+    # The page can also be used without letter keys: Tab reaches the radio buttons, and arrow keys change the choice.
     page.keyboard.press("Tab")
     page.locator("#show-after").focus()
     page.keyboard.press("ArrowDown")

@@ -251,7 +251,7 @@ def stops(arguments: argparse.Namespace, fixed: Path, moving: Path) -> None:
 
     threading.Timer(1.0, interrupt).start()
     try:
-        # Registrations are repeated, because a fast device may finish one before the interrupt.
+        # The registration is repeated, because a fast device may finish the first registration before the interrupt.
         while True:
             antsreg_gpu.register(*pair, device=arguments.device, **slow)
     except KeyboardInterrupt:

@@ -7,8 +7,8 @@ The table of subjects begins with a byte order mark and names one subject only b
 contains a blank. The workflow must read this table and quote this name correctly. A table that the program refuses must
 stop the workflow.
 
-Needs cargo. Snakemake goes into an environment of its own, .venv/atlas. With --profile slurm it is run through
-a Slurm that is there; scripts/slurm_check.sh sets one up.
+Needs cargo. Snakemake goes into an environment of its own, .venv/atlas. With --profile slurm the
+workflow runs on a Slurm cluster that exists already; scripts/slurm_check.sh sets up such a cluster.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def succeeds(*command: object, cwd: Path) -> bool:
 
 
 def variables() -> dict[str, str]:
-    """Environment variables for commands, with Snakemake's own tools, beside its interpreter, first on PATH."""
+    """Environment variables for commands: PATH begins with the folder of Snakemake's virtual environment."""
     return os.environ | {"PATH": f"{ENVIRONMENT / 'bin'}:{os.environ['PATH']}"}
 
 

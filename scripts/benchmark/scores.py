@@ -70,7 +70,7 @@ def shape_inside(warp: Warp, brain: np.ndarray) -> Shape:
 
 
 def round_trip_voxels(there: Warp, back: Warp, brain: np.ndarray) -> np.ndarray:
-    """Inverse consistency at each voxel of the mask: distance of the voxel from its image under both warps, voxels."""
+    """Inverse consistency: how far the warp and then the inverse warp move each voxel of the mask, in voxels."""
     start = transform(there.voxel_to_world, voxel_indices(brain))
     step = there.displacement[brain].astype(float)
     error = step + back.at(start + step)
@@ -78,7 +78,7 @@ def round_trip_voxels(there: Warp, back: Warp, brain: np.ndarray) -> np.ndarray:
 
 
 def distance_mm(fixed: Image, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Distance between the images of each voxel of the fixed brain under two affines, mm."""
+    """Distance between the two points to which two affines map each voxel of the fixed brain, mm."""
     points = transform(fixed.voxel_to_world, voxel_indices(fixed.brain()))
     return np.linalg.norm(transform(first, points) - transform(second, points), axis=1)
 

@@ -65,7 +65,7 @@ def points_of(mask: Path) -> np.ndarray:
 
 
 def distance(one: dict, other: dict, points: np.ndarray) -> float:
-    """Mean distance between the images of fixed points under the affines of two records, mm."""
+    """Mean distance between the two points to which the affines of two records map a fixed point, mm."""
     first, second = (np.array(record["affine_ras"]) for record in (one, other))
     difference = first - second
     return float(np.linalg.norm(points @ difference[:, :3].T + difference[:, 3], axis=1).mean())

@@ -70,7 +70,7 @@ def check(typed: argparse.Namespace, folder: Path) -> list[str]:
 
 
 def line(generator: random.Random) -> tuple[str, list[str], str]:
-    """Make a random command line: its kind, its words, and the name of its output."""
+    """Make a random command line of antsApplyTransforms. Returns its kind (such as `labels`), words and output file."""
     choose, chance = generator.choice, generator.random
     kind = choose(KINDS)
     words = {"-d": "3", "-r": choose(["ref.nii.gz", "fine.nii.gz", "a.nii.gz", "codes.nii.gz"])}

@@ -8,7 +8,7 @@ import nibabel as nib
 import numpy as np
 import SimpleITK as sitk
 
-#: Largest difference of values, as a share of the value range.
+#: Largest accepted difference of the voxel values of two images, as a share of the value range.
 SHARE = 1e-3
 #: Share of voxels with a larger difference that is accepted for interpolators that choose one value (nearest neighbour,
 #: labels): at borders the choice depends on rounding.

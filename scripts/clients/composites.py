@@ -45,7 +45,7 @@ def check(typed: argparse.Namespace, folder: Path) -> list[str]:
         except Exception as error:
             faults.append(f"{name}: {error}")
             continue
-        # The border is left out, because nitransforms interpolates differently there.
+        # Voxels at the border of the image are not compared, because nitransforms interpolates differently there.
         largest = np.quantile(apart[2:-2, 2:-2, 2:-2], 0.9) if "nitransforms" in name else apart.max()
         print(f"{name}: apart by {largest / np.ptp(expected):.1e} of the range", flush=True)
         if largest > SHARE * np.ptp(expected):

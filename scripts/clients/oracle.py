@@ -50,7 +50,7 @@ class Oracle:
         self.process.stdin.flush()
         answer = self.answers.readline()
         if not answer:
-            # The answer is empty because the command has ended the process.
+            # The answer of the process that runs ANTs is empty, because the ANTs command has ended this process.
             self.process.wait()
             self.process = None
         return answer.strip() == "0"

@@ -42,9 +42,10 @@ MARKED = re.compile(
 )
 #: Keywords and built-in commands of the shell, which are not checked.
 BUILT_IN = {"export", "cd", "set"}
-#: Programs that blocks may run, because they write only inside the temporary folder.
+#: Programs that the shell blocks of documents may run, because these programs write only inside the temporary folder.
 RUNNABLE = BUILT_IN | {"antsreg-gpu", "antsRegistration", "antsApplyTransforms", "cat", "head", "ls", "mkdir"}
-#: Programs that are not part of this repository. Their arguments are not checked.
+#: Programs that shell blocks of documents call and that are not part of this repository. Their arguments are not
+#: checked.
 FOREIGN = {"cp", "pip", "apptainer", "snakemake", "python3", "python", "pdoc", "cargo", "timeout", "rm", "cargo-mutants"}
 
 

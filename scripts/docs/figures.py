@@ -145,7 +145,7 @@ def cell(sections: dict[str, Section], name: str, row: str, column: str) -> str:
 
 
 def referred(section: Section) -> set[str]:
-    """Names of the other sections to which cells of a section refer."""
+    """Names of other sections of docs/figures.json to which table cells of a section refer."""
     return {found[0] for table in section["tables"] for row in table["rows"] for found in REFERENCE.findall(" ".join(row))}
 
 

@@ -29,7 +29,7 @@ class Kind:
     #: Share of the volumes in which the head jumps, and size of the jumps, mm and degrees.
     jumps: float
     jump: float
-    #: Whether all jumps have this size; otherwise it is the largest size.
+    #: True: every jump has the size `jump`. False: `jump` is the largest size of a jump.
     exact: bool = False
 
 

@@ -81,7 +81,7 @@ def register(context: Context) -> Path:
 class Distances:
     """Distances between two affines inside a brain: at a sample of voxels, and the largest."""
 
-    #: Step between the brain voxels of the sample.
+    #: Every n-th voxel of the brain is in the sample; this is n.
     STRIDE = 11
 
     def __init__(self, fixed: Image) -> None:

@@ -65,7 +65,7 @@ class Quality:
     consistency_max: float
 
     def cells(self) -> list[str]:
-        """Format the figures for a table row."""
+        """Format the measures of this registration for a table row."""
         return [
             f"{self.jaccard:.4f}",
             f"{self.forward.folded} / {self.inverse.folded}",
