@@ -67,13 +67,13 @@ impl Display for TransformFile {
     }
 }
 
-/// Whether the name has the extension of a NIfTI image, as outputs must have.
+/// Whether the file name has the extension of a NIfTI image, as the names of output files must have.
 pub fn is_nifti(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     name.ends_with(".nii") || name.ends_with(".nii.gz")
 }
 
-/// Whether the name has the extension of an image.
+/// Whether the file name has the extension of an image file.
 pub fn is_image(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     let name = name.strip_suffix(".gz").unwrap_or(&name);

@@ -101,8 +101,8 @@ fn no_formula(text: &str) -> String {
     format!("{quote}{text}")
 }
 
-/// The texts of a record for the table: the last energy of each level, coarsest first; the levels that were undone;
-/// warnings; the device.
+/// The texts that the table shows from a subject's record: the last energy of each level, coarsest first; the number of
+/// levels that were undone; warnings; the device.
 fn texts(record: &Record) -> [String; 4] {
     let levels = record.syn.as_ref().map(|syn| syn.levels.as_slice());
     let energies = levels.unwrap_or_default().iter().filter_map(|level| level.energies.last());

@@ -71,9 +71,9 @@ pub fn label(text: &str) -> String {
 /// Where the derivatives of a scan are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
-    /// In the BIDS dataset in this folder, under BIDS names.
+    /// Derivatives are written to the BIDS dataset in this folder, under BIDS names.
     Dataset(PathBuf),
-    /// Under file names that begin with this prefix.
+    /// Derivatives are written under file names that begin with this prefix.
     Prefix(String),
 }
 

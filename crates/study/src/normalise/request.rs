@@ -20,9 +20,9 @@ use crate::{Error, brain};
 /// Where the derivatives are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// Into a BIDS dataset in this folder.
+    /// Derivatives are written into the BIDS dataset in this folder.
     Dataset(PathBuf),
-    /// Into one folder, for one scan, under names that begin with this prefix.
+    /// Derivatives of one scan are written under file names that begin with this prefix, which includes the folder.
     Prefix(String),
 }
 

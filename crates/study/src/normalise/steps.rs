@@ -42,7 +42,7 @@ pub struct Normalising {
     pub space: Space,
     /// Interpolation of the scans.
     pub interpolation: Interpolation,
-    /// The scans with the names of their derivatives, by the name of the job.
+    /// Each scan with the names of its derivatives. The key is the name of the job in the batch.
     pub tasks: BTreeMap<String, Task>,
 }
 

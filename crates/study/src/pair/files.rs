@@ -265,7 +265,7 @@ impl PairFiles {
         images.chain(optional.into_iter().flatten()).map(PathBuf::as_path).chain(list).collect()
     }
 
-    /// Paths of the inputs of the moving side.
+    /// Paths of all input files of the moving side: images, mask and labels.
     pub fn moving_inputs(&self) -> Vec<&Path> {
         let optional = [self.moving_mask.as_ref(), self.labels.moving.as_ref()];
         let images = std::iter::once(&self.moving).chain(self.channels.iter().map(|files| &files.moving));

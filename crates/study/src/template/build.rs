@@ -30,7 +30,7 @@ pub struct Building {
     _lock: File,
 }
 
-/// Data about a run that its record contains.
+/// Data about one run of the program, for the record of devices and times.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
     /// Number of threads that compute.

@@ -48,11 +48,11 @@ pub struct Done {
 /// Source of the template that a pass registers to.
 #[derive(Clone, Copy)]
 pub enum Before<'a> {
-    /// The template is read from the files of an earlier run.
+    /// The pass registers to a template that is read from the files of an earlier run.
     Files,
-    /// The first template, made by this run.
+    /// The pass registers to the first template, which this run has made.
     First(&'a Arc<Reference>),
-    /// The result of the pass before, done by this run.
+    /// The pass registers to the result of the pass before, which this run has done.
     Done(&'a Done),
 }
 

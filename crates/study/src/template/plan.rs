@@ -69,11 +69,11 @@ pub struct Plan {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StartFrom {
-    /// The average of all subjects, registered affinely to the subject of this name.
+    /// The template starts from the average of all subjects, registered affinely to the subject with this name.
     AverageOnto(String),
-    /// The image of the subject of this name.
+    /// The template starts from the images of the subject with this name.
     Subject(String),
-    /// The images in these files, one file for each channel.
+    /// The template starts from the images in these files, one file for each channel.
     Images(Vec<FileRecord>),
 }
 

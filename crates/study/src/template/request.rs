@@ -35,12 +35,12 @@ pub struct Request {
 /// Source of the template before all passes.
 #[derive(Debug, Clone, Default)]
 pub enum StartImage {
-    /// The average of all subjects, registered affinely to the first subject.
+    /// The template starts from the average of all subjects, registered affinely to the first subject.
     #[default]
     Average,
-    /// The image of the subject of this name.
+    /// The template starts from the images of the subject with this name.
     Subject(String),
-    /// The images in these files, one file for each channel, on one grid.
+    /// The template starts from the images in these files, one file for each channel, all on one grid.
     Images(Vec<PathBuf>),
 }
 

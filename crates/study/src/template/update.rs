@@ -44,7 +44,7 @@ pub struct TemplateResults {
     pub converged: bool,
 }
 
-/// The template of a pass, not written yet.
+/// The updated template of a pass, whose files have not been written yet.
 pub struct Updated {
     /// The template.
     pub reference: Arc<Reference>,

@@ -26,7 +26,8 @@ pub fn of(plan: &Plan) -> Result<Fingerprint, serde_json::Error> {
     };
     let channels = &plan.recipe.syn.channels;
     let weights: Vec<f64> = channels.iter().map(|channel| channel.weight).collect();
-    // The weights of the channels are listed under another name, "choice of channels".
+    // Here the recipe has one channel with weight 1, because the number and the weights of the channels enter the
+    // digest "choice of channels".
     let metric = channels.iter().take(1).map(|first| Channel { weight: 1.0, ..*first }).collect();
     let syn = antsreg_register::syn::Options { channels: metric, ..plan.recipe.syn.clone() };
     Ok(BTreeMap::from([
