@@ -73,7 +73,8 @@ pub(crate) fn search<B: Backend>(
     Ok((found, curvature))
 }
 
-/// The start and the alignment by the headers; if the model has a scale for each axis, also a stretched copy of both.
+/// The start transform and the alignment by the headers, as parameters. If the model has a scale for each axis, the
+/// list also has a stretched copy of each of the two.
 fn anchors(frame: &Frame, dof: Dof, poses: &[Pose; 2]) -> Vec<Parameters> {
     let mut anchors: Vec<Parameters> = [IDENTITY].into_iter().chain(frame.headers()).collect();
     if dof >= Dof::Scales9 {

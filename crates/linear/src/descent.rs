@@ -26,7 +26,7 @@ const STEPS: usize = 60;
 /// Smallest gain of a step, as a share of the cost. The search ends after a step with a smaller gain.
 const LEAST_GAIN: f64 = 1e-6;
 
-/// State of the search: which costs it needs next.
+/// The phases of a steepest descent. The phase tells for which points the search needs costs next.
 #[derive(Debug, Clone)]
 enum Phase {
     /// The search needs costs around the current point, for the gradient.

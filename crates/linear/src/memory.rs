@@ -81,7 +81,8 @@ mod tests {
 
     #[test]
     fn levels_of_thick_slices_are_isotropic() {
-        // With voxels 5 mm thick, the fixed grid has a fifth of the voxels of the 1 mm level.
+        // The voxels of the fixed image are 5 mm thick. So the fixed grid has a fifth as many voxels as the isotropic
+        // grid of the 1 mm level.
         let mut grid = cube(100, 1.0);
         grid.spacing.z = 5.0;
         let bytes = device_bytes([&grid, &grid], [false; 2], &Options::default());

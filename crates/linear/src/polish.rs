@@ -40,7 +40,7 @@ struct Slopes {
     hessian: DMatrix<f64>,
 }
 
-/// State of the search: which costs it needs next.
+/// The phases of a Newton search. The phase tells for which points the search needs costs next.
 #[derive(Debug, Clone)]
 enum Phase {
     /// The search needs costs at points around the current point.

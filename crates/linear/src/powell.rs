@@ -17,7 +17,8 @@ const OPENING: f64 = 10.0;
 /// Largest number of parabolas fitted in one line search.
 const REFINEMENTS: usize = 12;
 
-/// Length of a direction that the search adds, in units of the parameters' resolution. This is about one tolerance.
+/// Length of a new search direction, in units of the parameters' resolution. This is about one tolerance of the
+/// parameters.
 const STEP: f64 = 6.0;
 
 /// Largest number of sweeps. A sweep is one line search along each direction.
@@ -35,7 +36,7 @@ struct Line {
     number: Option<usize>,
 }
 
-/// State of a Powell search: which costs it needs next.
+/// The phases of a Powell search. The phase tells for which points the search needs costs next.
 #[derive(Debug, Clone)]
 enum Phase {
     /// A line search along a direction.
