@@ -157,7 +157,8 @@ impl Device {
         Device { on: On::Cpu(Cpu), description: Description::Cpu }
     }
 
-    /// The CPU with the description of another device, for tests with several devices.
+    /// A device on which the CPU computes, but which describes itself as another device. Tests with several devices use
+    /// it.
     #[doc(hidden)]
     pub fn cpu_described_as(description: Description) -> Device {
         Device { on: On::Cpu(Cpu), description }
@@ -235,7 +236,7 @@ impl Device {
         }
     }
 
-    /// Runs a task on this device.
+    /// Runs the computation `task` of a caller on this device.
     ///
     /// # Errors
     /// Errors of the task.

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
     use crate::Description;
 
-    /// Makes a CPU device with the description of a GPU.
+    /// Makes a device for tests without a GPU: the CPU computes, but the device describes itself as a GPU.
     fn gpu() -> Device {
         Device::cpu_described_as(Description::Cuda {
             index: 0,

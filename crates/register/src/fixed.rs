@@ -40,31 +40,33 @@ macro_rules! with_stages {
     };
 }
 
-/// Work that can run on a device with any backend.
+/// Computation by the caller of this crate that can run on the CPU or on a GPU ([`Device::run`]).
 pub trait Task {
-    /// Type of the result of the work.
+    /// Type of the result of the computation.
     type Output;
-    /// Type of the errors of the work.
+    /// Type of the errors of the computation.
     type Error;
 
-    /// Runs the work on a backend.
+    /// Runs the computation on the CPU or on a GPU, through the operations of `backend`.
     ///
     /// # Errors
-    /// Errors of the work.
+    /// Errors of the computation.
     fn run<B: Backend>(self, backend: &B) -> Result<Self::Output, Self::Error>;
 }
 
-/// Work that continues with the result of a registration, while the warps are still on the device.
+/// Computation by the caller of this crate that uses the result of a registration while the warps are still on the
+/// device.
 pub trait Continuation {
-    /// Type of the result of the work.
+    /// Type of the result of the computation.
     type Output;
-    /// Type of the errors of the work.
+    /// Type of the errors of the computation.
     type Error: From<Error>;
 
-    /// Runs the work on the backend of the registration. `found` is the result of the registration.
+    /// Runs the computation where the registration ran, through the operations of `backend`. `found` is the result of
+    /// the registration.
     ///
     /// # Errors
-    /// Errors of the work.
+    /// Errors of the computation.
     fn run<B: Backend>(self, backend: &B, found: OnDevice<B>) -> Result<Self::Output, Self::Error>;
 }
 
@@ -140,7 +142,7 @@ impl Fixed {
         }
     }
 
-    /// Registers the moving images to the prepared fixed images. Then runs the work `then` with the result, while the
+    /// Registers the moving images to the prepared fixed images. Then runs the computation `then` with the result, while the
     /// result is on the device.
     ///
     /// # Errors
@@ -198,7 +200,8 @@ pub fn compute(
     })
 }
 
-/// Registers `moving` to `fixed` as [`register`] does, and continues with the result while it is on the device.
+/// Registers `moving` to `fixed` as [`register`] does. Then runs the computation `then` with the result, while the result is
+/// on the device.
 ///
 /// # Errors
 /// The errors of [`register`] and of the continuation.

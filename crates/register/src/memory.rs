@@ -213,7 +213,8 @@ mod tests {
         use antsreg_core::Volume;
 
         let (image, channel) = (Volume::filled(cube(10, 1.0), 1.0), Volume::filled(cube(20, 1.0), 1.0));
-        // A CPU device with the description of a GPU. Images that are uploaded to this device count as images on a GPU.
+        // This test runs without a GPU: the CPU computes, but the device describes itself as a GPU. Images that are
+        // uploaded to this device count as images on a GPU.
         let gpu = Device::cpu_described_as(crate::Description::Cuda {
             index: 0,
             name: "a GPU".into(),

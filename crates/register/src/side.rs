@@ -9,7 +9,8 @@ use antsreg_syn as syn;
 
 use crate::{Device, Error, Image};
 
-/// The fixed or the moving side of a registration.
+/// One of the two sides of a registration. The fixed side is the fixed image with its further channels and its masks,
+/// and the moving side is the same for the moving image.
 #[derive(Debug, Clone)]
 pub struct Side {
     /// The image for linear stages, and the first channel of deformable stages. Its grid is the grid of the side.

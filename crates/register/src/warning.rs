@@ -24,8 +24,8 @@ pub enum Warning {
         /// The correlations at the start and of the result, if the metrics compare intensities and the correlation
         /// fell.
         correlation: Option<[f64; 2]>,
-        /// Coverage of the fixed image by the moving image at the start and of the result, if it fell by more than
-        /// half.
+        /// Shares (0 to 1) of the fixed image that lie inside the moving image, at the start and with the result, if
+        /// the share fell by more than half.
         coverage: Option<[f64; 2]>,
         /// Whether there was a linear stage, whose search may be the cause.
         searched: bool,
@@ -300,7 +300,7 @@ mod tests {
         };
         assert!((scale(&start, affine([0.1, 1.0, 2.2])) - 10.0).abs() < 1e-9);
         assert!((scale(&start, affine([4.0, 0.9, 1.0])) - 0.25).abs() < 1e-9);
-        // A scale that the start already has is intended, so no warning follows.
+        // If the start transform already contains a large scale, the user intends this scale. So no warning follows.
         assert_eq!(implausible(&affine([10.0; 3]), &affine([11.0; 3])), None);
     }
 
