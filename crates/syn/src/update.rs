@@ -177,7 +177,8 @@ mod tests {
     fn inverses_are_updated_and_fields_reinverted_if_asked_for() {
         let [once, twice] = [false, true].map(|reinvert| stepped(0.0, reinvert));
         let missed = |first, then| Cpu.inverse_consistency(first, then, None).expect("one shape").largest_voxels;
-        // The inverse is accurate to this limit at voxels; its error between voxels is not limited.
+        // The inversion reaches this limit at the voxels of the field that it computes. Between voxels, the error of
+        // the inverse may be larger.
         let limit = f64::from(INVERSION.tolerance_voxels);
         for (once, twice) in once.iter().zip(&twice) {
             assert!(missed(&once.from_middle, &once.to_middle) < limit);
