@@ -10,7 +10,7 @@ use crate::call::Call;
 /// The input of a registration: images with masks, and options.
 #[derive(Debug, Clone)]
 pub struct Task {
-    /// The fixed and the moving side of the registration.
+    /// The fixed and the moving images of the registration, with their masks.
     pub sides: [Side; 2],
     /// The options of the registration.
     pub options: Options,
