@@ -14,8 +14,8 @@ use operands::{brain, field, noise, turn};
 
 /// Shape of a brain image at 1 mm.
 const SHAPE: [usize; 3] = [162, 214, 167];
-/// Number of sets of operands. The measurements use the sets in turn, because together they are larger than the
-/// device's cache.
+/// Number of sets of operands. Successive rounds of a measurement use different sets, because all sets together are
+/// larger than the device's cache.
 const SETS: usize = 4;
 const ROUNDS: usize = 24;
 
@@ -136,7 +136,8 @@ fn run() -> Result<(), Error> {
     joint_histograms(&cuda, bandwidth, &images, &map)
 }
 
-/// Measures two rounds of relaxation: a round that examines all voxels, and the round after it.
+/// Measures two rounds of relaxation, the correction of folds and of poor inverse consistency in a pair of fields. The
+/// first round examines all voxels, the second only regions near changed voxels.
 fn relaxing(cuda: &Cuda, bandwidth: f64, fields: &[Field]) -> Result<(), Error> {
     let limits = RelaxLimits { smallest_jacobian: 0.01, largest_residual_voxels: 0.45 };
     const FREE: [[f32; 3]; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];

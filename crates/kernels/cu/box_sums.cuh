@@ -43,7 +43,7 @@ template <int R> struct Tile {
 };
 
 // Pointers to a voxel in the tiles of the slice below, the voxel's own slice and the slice above. They are set only if
-// Sink::KEEP is true.
+// Sink::KEEP is true, that is, if these tiles are kept in shared memory.
 template <int INPUTS> struct Around {
     const float *below[INPUTS], *here[INPUTS], *above[INPUTS];
 };
@@ -75,8 +75,8 @@ __device__ __forceinline__ void box_sums(Shape shape, int z0, int z1, const Sour
     const bool inside = x < shape.x && y < shape.y;
     if (inside) sink.start(x, y);
 
-    // For each voxel that this thread loads of a slice: its offset in the slice (−1 outside the volume), and its
-    // position in the tile.
+    // For each voxel of a slice that this thread loads: the voxel's offset in the slice (−1 outside the volume), and
+    // its position in the tile.
     int from[LOADS], to[LOADS];
 #pragma unroll
     for (int n = 0; n < LOADS; ++n) {

@@ -11,14 +11,14 @@
 #define STEPS (BRICK_X * BRICK_Y * BRICK_Z / 32)
 // Number of successive bricks along x that form a run; a thread block processes whole runs.
 #define RUN 8
-// Bin that marks positions of a brick outside the volume.
+// Bin number that marks those voxels of a brick that are outside the volume.
 #define NOT_COUNTED 0xffffu
 
-// Mask of the bits of a brick's number in a list entry; the flags are in the bits above. An entry equal to NUMBER means
-// that there is no brick.
+// A thread block keeps a list of bricks; an entry contains the number of a brick in the low bits and flags in the bits
+// above. NUMBER is the mask of the low bits. An entry equal to NUMBER stands for a brick that is skipped.
 #define NUMBER 0x3fffffffu
-// Flag of a brick: all its voxels are in the volume, have weight 1, and can be interpolated without tests at the border
-// of the moving image.
+// Flag of a brick: all its voxels are in the fixed volume and have weight 1. Their mapped positions are so far inside
+// the moving image that interpolation needs no test for its border.
 #define DEEP 0x40000000u
 // Flag of a brick: all voxels of the moving image around the brick's mapped voxels are background.
 #define EMPTY 0x80000000u
@@ -42,8 +42,9 @@ __device__ __forceinline__ Vector middle_of(const Size &corner, const Map &map)
     return mapped(map, {corner.x + 0.5f * (BRICK_X - 1), corner.y + 0.5f * (BRICK_Y - 1), corner.z + 0.5f * (BRICK_Z - 1)});
 }
 
-// Largest distance between the mapped position of a voxel of the brick and the mapped centre of the brick, along the
-// axis of one row of the map. The added constant covers rounding.
+// Largest distance along one axis of the moving image, in voxels, between the mapped centre of a brick and the mapped
+// position of any voxel of the brick. `row` is the affine map's row for this axis. The constant 0.01 is added because
+// of rounding.
 __device__ __forceinline__ float reach_of(const float *row)
 {
     return fabsf(row[0]) * (0.5f * (BRICK_X - 1)) + fabsf(row[1]) * (0.5f * (BRICK_Y - 1)) +
@@ -62,7 +63,8 @@ __device__ __forceinline__ bool is_empty(const unsigned short *distance, const S
 {
     const auto cell_of = [](float at, int count) { return min(max((int)floorf(0.5f * at), 0), count - 1); };
     const int i = cell_of(at.x, cells.x), j = cell_of(at.y, cells.y), k = cell_of(at.z, cells.z);
-    // The voxels used in interpolation lie at most reach + 3 voxels from the far corner of the cell.
+    // The cell that contains `at` is two voxels wide, and interpolation reads one further voxel. So along each axis
+    // every voxel that is read is less than reach + 3 voxels away from each voxel of this cell.
     return 2.f * (float)distance[(k * cells.y + j) * cells.x + i] >= fmaxf(reach.x, fmaxf(reach.y, reach.z)) + 3.f;
 }
 

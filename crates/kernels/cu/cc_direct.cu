@@ -1,15 +1,17 @@
 // Windowed cross-correlation computed directly, after Luo et al. 2015: the images I and J are bound to 3D textures, and
 // one thread for each voxel visits all (2r + 1)³ offsets of the window. The window means of I and J, and A = Σ(I −
-// mean)², B = Σ(J − mean)² and C = Σ(I − mean)(J − mean), are written through 3D surfaces. The tiled kernels are
-// checked and timed against this one, which also covers the radii that they do not.
+// mean)², B = Σ(J − mean)² and C = Σ(I − mean)(J − mean), are written through 3D surfaces. The tiled kernels of
+// cc_tiled.cuh are checked and timed against these kernels. Window radii that the tiled kernels do not support are
+// computed here.
 #include "cross_correlation.cuh"
 
 struct Surfaces {
     cudaSurfaceObject_t fixed_mean, moving_mean, a, b, c;
 };
 
-// Computes the window means, A, B and C of each voxel. The values at the window's centre are subtracted from all values
-// first: A, B and C do not depend on an offset, and the sums lose fewer digits.
+// Computes five numbers of the window around each voxel: the means of I and J, and the sums A, B and C of squared and
+// multiplied deviations from these means. The value at the window's centre is first subtracted from all values of an
+// image: this does not change A, B and C, and the sums lose fewer digits.
 extern "C" __global__ void cc_direct_terms(cudaTextureObject_t fixed, cudaTextureObject_t moving, Shape shape, int radius,
                                            Surfaces out)
 {
@@ -42,8 +44,8 @@ extern "C" __global__ void cc_direct_terms(cudaTextureObject_t fixed, cudaTextur
     surf3Dwrite(ij - i * j / count, out.c, at, v.y, v.z);
 }
 
-// Computes the updates of both images and the energy from the means, A, B and C of each voxel's own window. `pair` has
-// no masks.
+// Computes the updates of both images and the energy. The update of a voxel uses only the window centred at the voxel:
+// its means of I and J, and the sums A, B and C of squared and multiplied deviations. `pair` has no masks.
 extern "C" __global__ void cc_direct_update(Pair pair, Surfaces terms, int radius, float *fixed_update, float *moving_update,
                                             double *partial, unsigned int *counter, double *result)
 {

@@ -1,6 +1,6 @@
-// Windowed cross-correlation by sliding tiles (box_sums.cuh). For the derivative of the window centred at each voxel,
-// update and energy take one pass over memory; the exact derivative, over all windows that contain the voxel, takes two
-// passes.
+// Windowed cross-correlation by sliding tiles (box_sums.cuh). If the update of a voxel is computed from the window
+// centred at the voxel alone, one kernel reads the images once and computes updates and energy. The exact derivative
+// sums over all windows that contain the voxel; it takes two kernels, which follow each other.
 #pragma once
 
 #include "box_sums.cuh"
@@ -30,10 +30,11 @@ template <bool MASKED> struct Products {
     }
 };
 
-// Turns the sums of a voxel's window into the updates of both images, or into the five terms of the exact derivative.
+// Receives the sums over the window of a voxel. From them it computes the updates of both images or, for the exact
+// derivative of the cross-correlation, five terms that a second kernel sums over windows.
 template <int R, bool MASKED, bool EXACT> struct WindowSink {
-    // Whether the tiles around the voxel stay in shared memory. Without masks the tiles hold the image values
-    // themselves, from which gradients are computed; tiles of wide windows do not fit into shared memory.
+    // Whether the tiles of the slices around the voxel stay in shared memory, so that image gradients can be computed
+    // from them. This needs tiles of unmasked image values. Tiles for wide windows would not fit into shared memory.
     static constexpr bool KEEP = !MASKED && !EXACT && R <= 2;
 
     Pair pair;
@@ -96,7 +97,8 @@ __device__ __forceinline__ void cc_windows(const Pair &pair, int depth, float *f
     add_energy(sink.value, sink.count, sink.weight, partial, counter, result);
 }
 
-// Reads the five terms of the exact derivative, which the first pass has stored.
+// Reads the five terms of the exact derivative of the cross-correlation, which an earlier kernel has stored for each
+// window.
 struct TermSource {
     const float *terms;
     size_t stride;

@@ -37,8 +37,8 @@ extern "C" __global__ void __launch_bounds__(256, 4)
     compose(first, then, 1.f, out, shape, slices, blockIdx.z);
 }
 
-// Composes each field with its scaled update, on one side or both sides of the registration. `scales` are the factors
-// that the kernel max_norm computed for the updates; they stay on the device.
+// Composes one or two displacement fields, such as those of the fixed and of the moving image, each with its own scaled
+// update. `scales` are the factors that the kernel max_norm computed for the updates; they stay on the device.
 extern "C" __global__ void __launch_bounds__(256, 4)
     advance(const Sides<const float *> fields, const Sides<const float *> updates, const float *READ scales,
             const Sides<float *> out, int sides, const __grid_constant__ Shape shape, int slices)

@@ -10,8 +10,8 @@
 struct EdgePair {
     Vector low, high;
 
-    // The two edges of a voxel. At the border of the volume both are the only edge there. Along an axis of one voxel
-    // both are the unit vector of the axis.
+    // The two cell edges at a voxel along one axis. At the border of the volume there is only one edge, which is stored
+    // twice. Along an axis of one voxel both edges are the unit vector of the axis.
     static __device__ __forceinline__ EdgePair of(const float *READ field, size_t stride, size_t here, Vector u, int i,
                                                   int n, size_t step, Vector axis)
     {
@@ -87,8 +87,9 @@ struct Projection {
     }
 };
 
-// How folded corners are corrected: voxels are displaced until the determinant at the corner exceeds `smallest` by
-// `aim_above`, but in one round by at most `by` voxels. `allowed` projects the displacements to the allowed directions.
+// How folded cell corners, whose determinant is below `smallest`, are corrected: voxels are displaced until the
+// determinant at the corner exceeds `smallest` by `aim_above`, but in one round by at most `by` voxels. `allowed`
+// projects the displacements to the allowed directions.
 struct Unfolding {
     float smallest, aim_above, by;
     Projection allowed;

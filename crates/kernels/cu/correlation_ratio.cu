@@ -98,7 +98,8 @@ extern "C" __global__ void __launch_bounds__(1024)
     total_ss = block_sum(total_ss);
     inside = block_sum(inside);
     if (threadIdx.x == 0) {
-        // Rounding can give a constant image a variance of up to epsilon times its mean square.
+        // Because of rounding, the computed variance of a constant image is not exactly 0. A variance that is so small
+        // relative to the mean square counts as 0, which gives the cost 1.
         const double all = deviation(total, total_s, total_ss);
         costs[blockIdx.x] = all > 1e-6 * total_ss ? fmin(inside / all, 1.0) : 1.0;
     }

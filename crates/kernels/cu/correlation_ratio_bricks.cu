@@ -3,17 +3,18 @@
 //
 // The cost 1 − η is (Σw·y² − Σ over bins of (Σw·y)²/Σw) / (Σw·y² − (Σw·y)²/Σw), where y is the moving value and w its
 // weight. So only Σw·y is added up for each bin. Σw·y² is added up for all bins together. Σw of a bin is the number of
-// its voxels less the weight that is lost outside the moving image and in the ramp at its edge. Bricks that meet only
-// zeros of the moving image are skipped; in skull-stripped images most bricks are such. All sums are sums of integers,
-// so their order does not matter. The sums of the fullest bin are in registers.
+// its voxels less the weight that is lost outside the moving image and in the ramp, the band at its border in which
+// weights rise from 0 to 1. Bricks that meet only zeros of the moving image are skipped; in skull-stripped images most
+// bricks are such. All sums are sums of integers, so their order does not matter. The sums of the fullest bin are in
+// registers.
 #include "binning.cuh"
 #include "bricks.cuh"
 #include "reduce.cuh"
 
 // Largest number of bricks that a thread block processes.
 #define MOST_BRICKS 120
-// Flag of a bin with at most SPARSE_VOXELS voxels. Such a bin may keep two voxels or fewer inside the moving image, and
-// then it does not count; so the squares of sparse bins are added up for each bin as well.
+// Flag of a bin with at most SPARSE_VOXELS voxels. If two voxels or fewer of a bin are inside the moving image, the bin
+// does not count. This can happen to sparse bins, so the squares of moving values are also added up for each of them.
 #define SPARSE 0x8000u
 #define SPARSE_VOXELS 64
 // Scale of the squares of sparse bins: the sum over at most SPARSE_VOXELS voxels fits into 31 bits.
@@ -33,7 +34,8 @@ struct Operands {
     // The largest absolute value of the moving image.
     const float *largest;
     Size shape, bricks, moving_shape, cells;
-    // 1 / width of the ramp at the edge of the moving image, for each axis.
+    // 1 / width of the ramp along each axis; width in voxels. The ramp is the band at the border of the moving image in
+    // which weights rise from 0 to 1.
     Vector per_edge;
     int bins;
     // The bin with the most fixed voxels.
@@ -44,7 +46,9 @@ struct Operands {
     float unit;
 };
 
-// Whether every coordinate within `reach` of `at` lies where the ramp is 1 and both corners of its cell exist.
+// Whether all coordinates within `reach` of `at`, along an axis of the moving image with `n` voxels, lie between two
+// voxels and have weight 1. The weight of a coordinate rises from 0 at the border to 1 at a distance of 1/`per_edge`
+// voxels.
 __device__ __forceinline__ bool deep(float at, float reach, int n, float per_edge)
 {
     const float edge = (per_edge < 1e6f ? 1.f / per_edge : 0.f) + 0.01f + reach;
@@ -63,7 +67,7 @@ __device__ __forceinline__ unsigned int look_at(const Operands &on, const Map &m
     return brick | (inside && whole(corner, on.shape) ? DEEP : 0) | (empty ? EMPTY : 0);
 }
 
-// The moving value at a point. The volumes have at least two voxels along each axis.
+// The trilinear value of the moving image at a point. The image has at least two voxels along each axis.
 template <bool FILTERED> __device__ __forceinline__ float value_at(const Operands &on, Vector at)
 {
     if (FILTERED) return tex3D<float>(on.texture, at.x + 0.5f, at.y + 0.5f, at.z + 0.5f);
@@ -221,9 +225,9 @@ extern "C" __global__ void __launch_bounds__(256)
         const double squared = (double)unit * (double)unit, ss = (double)own[3 * bins] - not_counted * (squared / SPARSE_UNIT);
         const double all = n > 0.0 ? ss - s * s / n : 0.0;
         const double cost = all > 0.0 ? fmin(fmax(ss - explained, 0.0) / all, 1.0) : 1.0;
-        // Rounding to units changes each of n values by a fraction of a unit, up or down: their sum by about √n units,
-        // times a mean value of less than `unit`. If the variance is not 10⁵ times this error, the kernels of
-        // correlation_ratio.cu are more exact. A moving image of zeros has cost 1.
+        // The n moving values have been rounded to integers. This changes their sum by about √n, and the product of the
+        // sum and the mean value, which is less than `unit`, by about √n·`unit`. If the variance is not 10⁵ times this
+        // error, the kernels of correlation_ratio.cu are more exact. A moving image of zeros has cost 1.
         if (n > 0.0 && own[3 * bins] > 0 && !(all > 1e5 * sqrt(n) * (double)unit)) unknown = 1.0;
         costs[blockIdx.x] = unknown > 0.0 ? __longlong_as_double(0x7ff8000000000000ll) : cost;
     }

@@ -32,8 +32,8 @@ struct Terms {
     float weight;
 };
 
-// A fast reciprocal, exact to one unit in the last place. A change in the order of a window's sums changes them by more
-// than that.
+// A fast reciprocal, whose error is at most one unit in the last place. Adding up the values of a window in another
+// order changes the result by more.
 __device__ __forceinline__ float reciprocal(float value)
 {
     return __fdividef(1.f, value);
@@ -71,7 +71,8 @@ struct Gradient {
     int left, right, up, down;
     float along_x, along_y;
 
-    // Factor of the difference along one axis: 1/2 between two neighbours, 1 at the border.
+    // Factor by which the difference of image values along one axis is multiplied: 1/2 for the difference between the
+    // two neighbours of a voxel, 1 for the one-sided difference at the border.
     static __device__ __forceinline__ float share(int index, int n)
     {
         return index > 0 && index + 1 < n ? 0.5f : 1.f;

@@ -34,8 +34,8 @@ struct CellCorners {
                 lerp(lerp(h.a - l.a, h.b - l.b, cell.tx), lerp(h.c - l.c, h.d - l.d, cell.tx), cell.ty)};
     }
 
-    // For a volume of one voxel along x: the value behind a row is not a neighbour, so it is replaced by the row's own
-    // value.
+    // For a volume of one voxel along x: the next value in memory belongs to another row, so it is replaced by the
+    // row's own value.
     __device__ __forceinline__ void flatten()
     {
         low.b = low.a, low.d = low.c, high.b = high.a, high.d = high.c;
@@ -55,8 +55,8 @@ __device__ __forceinline__ Vector newton(Vector x, Vector y, Vector z, Vector r)
     return {step.x / length, step.y / length, step.z / length};
 }
 
-// Limits of the squared residual: below tolerance_squared the iteration of a voxel stops, and up to untouched_squared
-// it does not start.
+// Limits of the squared residual at a voxel, in voxels²: the iteration stops as soon as the squared residual is below
+// tolerance_squared. It does not start if the squared residual is at most untouched_squared at the beginning.
 struct Residuals {
     float tolerance_squared, untouched_squared;
 };

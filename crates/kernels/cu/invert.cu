@@ -1,8 +1,8 @@
 // The inverse of a displacement field, computed for each voxel on its own by the iteration of inverse.cuh.
 #include "inverse.cuh"
 
-// Improves v(x) until the residual u(x + v(x)) + v(x) is small. The border stays zero. The thread blocks are small,
-// because a block occupies its registers until its slowest voxel is done.
+// Improves v(x) until the residual u(x + v(x)) + v(x) is small. At border voxels v is zero. The thread blocks are
+// small, because a block occupies its registers until its slowest voxel is done.
 extern "C" __global__ void __launch_bounds__(128, 8)
     invert(const Sides<const float *> fields, const Sides<float *> inverses, int sides, int steps, Residuals limits,
            const __grid_constant__ Shape shape)

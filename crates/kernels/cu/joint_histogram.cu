@@ -73,7 +73,8 @@ __device__ __forceinline__ void fill_row(const unsigned int *READ sorted, const 
     unsigned int *row = rows + ((size_t)blockIdx.y * gridDim.x + blockIdx.x) * joint.bins;
     for (int bin = threadIdx.x; bin < joint.bins; bin += blockDim.x) {
         unsigned int sum = 0;
-        // Each lane begins with another copy, so that the lanes read from different memory banks.
+        // Each lane adds up the copies of one counter, and begins with another copy than its neighbours. So the lanes
+        // read from different memory banks.
         for (int copy = 0; copy < copies; ++copy) sum += counters[bin * copies + ((copy + bin) & (copies - 1))];
         row[bin] = sum;
     }

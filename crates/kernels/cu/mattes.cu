@@ -58,8 +58,8 @@ __device__ __forceinline__ bool contains(const Binning &binning, float value)
 
 // Adds both joint histograms to `counts`. Rows 0 … bins − 1 are the histogram for the moving image's update, with one
 // row for each fixed bin; then follow the rows for the fixed image's update, one for each moving bin. A thread block
-// counts in shared memory, in as many rows as fit there; blocks with other numbers along y count in the other rows. The
-// host chooses the number of blocks such that no counter of a block overflows.
+// counts in shared memory, in as many rows as fit there; blockIdx.y says which rows these are. The host chooses the
+// number of blocks such that no counter of a block overflows.
 extern "C" __global__ void __launch_bounds__(1024)
     mattes_histograms(Pair pair, Binning fixed_binning, Binning moving_binning, unsigned int bins, unsigned int rows_at_once,
                       unsigned long long *counts)
@@ -180,7 +180,7 @@ extern "C" __global__ void __launch_bounds__(256)
     update<true>(pair, fixed_binning, moving_binning, bins, logarithms, depth, fixed_update, moving_update);
 }
 
-// The update for numbers of bins whose logarithms do not fit into shared memory.
+// Computes the updates of both images if the logarithms for this number of bins do not fit into shared memory.
 extern "C" __global__ void __launch_bounds__(256)
     mattes_update_wide(Pair pair, Binning fixed_binning, Binning moving_binning, unsigned int bins,
                        const float *READ logarithms, int depth, float *fixed_update, float *moving_update)

@@ -34,17 +34,18 @@ __device__ __forceinline__ Vector mapped(const Map &map, Vector at)
             fmaf(m[8], at.x, fmaf(m[9], at.y, fmaf(m[10], at.z, m[11])))};
 }
 
-// Weight of a coordinate near the border of the volume: its distance from the border divided by the width of the ramp,
-// at most 1; 0 outside.
+// Weight of a coordinate near the border of the volume: the distance of the coordinate from the border divided by the
+// width of the ramp, at most 1; 0 outside. The ramp is the band at the border in which weights rise from 0 to 1.
 __device__ __forceinline__ float ramp(float at, int n, float per_edge)
 {
     const float distance = fminf(at, (float)(n - 1) - at);
-    // The weight of a NaN coordinate is 0. On a border without a ramp the product is 0·∞ = NaN, and fminf makes it 1.
+    // The weight of a NaN coordinate is 0. With a ramp of width 0, the product for a coordinate exactly on the border
+    // is 0·∞ = NaN, and fminf returns 1.
     return distance >= 0.f ? fminf(distance * per_edge, 1.f) : 0.f;
 }
 
-// The weight of a point near the border: the product of the weights of its coordinates. `per_edge` is 1 / width of the
-// ramp along each axis.
+// The weight of a point near the border: the product of the weights of its coordinates. Along each axis the weight
+// rises from 0 at the border to 1 at a distance of 1/`per_edge` voxels.
 template <typename Extent> __device__ __forceinline__ float ramp(Vector at, const Extent &shape, Vector per_edge)
 {
     return ramp(at.x, shape.x, per_edge.x) * ramp(at.y, shape.y, per_edge.y) * ramp(at.z, shape.z, per_edge.z);

@@ -48,7 +48,8 @@ __device__ __forceinline__ float block_max(float value)
 }
 
 // Whether this block is the last block of the launch to finish; the answer is the same for all its threads. The last
-// block sees what all other blocks have written. The counter returns to zero by itself.
+// block sees what all other blocks have written. `counter` counts the finished blocks; the last block sets it back to
+// zero.
 __device__ __forceinline__ bool last_block(unsigned int *counter)
 {
     __shared__ bool last;

@@ -25,8 +25,9 @@ struct Round {
     float largest_residual_squared;
     // Radius of the region that is smoothed around a voxel beyond the limits, in voxels.
     int reach;
-    // Number of steps and limits of the residual when a voxel is inverted. A voxel counts as corrected if its residual
-    // and its change are at most the last two limits.
+    // Parameters of the inversion of the other field at a voxel: number of steps, and residuals at which the steps
+    // stop. The voxel counts as corrected if its squared residual is then at most `corrected_squared`, and its squared
+    // change at most `corrected_by_squared`.
     int steps;
     Residuals follow;
     float corrected_squared, corrected_by_squared;

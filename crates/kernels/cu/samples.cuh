@@ -7,7 +7,8 @@ struct Moving {
     cudaTextureObject_t image, weight;
     int weighted;
     Shape shape;
-    // 1 / width of the ramp at the edge of the moving image, for each axis.
+    // 1 / width of the ramp along each axis; width in voxels. The ramp is the band at the border of the moving image in
+    // which weights rise from 0 to 1.
     Vector per_edge;
 };
 

@@ -13,8 +13,8 @@
 // Number of values that a thread loads at once before it uses them.
 #define AHEAD 16
 
-// Index of sample k, less than SAMPLES, on a line that is mirrored about both ends. The line may be shorter than k; it
-// has at least two voxels.
+// Index on a line of sample number k, if the line is mirrored about both ends. The line may be shorter than k; it has
+// at least two voxels.
 __device__ __forceinline__ int mirrored(int k, int length)
 {
     const int period = 2 * (length - 1), at = k % period;
@@ -159,7 +159,8 @@ struct Taps {
         for (int n = 0; n < 4; ++n) {
             int tap = abs(start + n);
             tap = tap > end ? 2 * end - tap : tap;
-            // An axis of two voxels needs a third reflection; an axis of one voxel needs only this minimum.
+            // On an axis of two voxels, indices are reflected a third time. On an axis of one voxel, the minimum alone
+            // gives the index 0.
             at[n] = (unsigned int)min(abs(tap), end) * stride;
         }
     }

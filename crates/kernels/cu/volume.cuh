@@ -14,7 +14,8 @@ struct Shape {
     // Number of bytes of a row and of a slice; and the distances in bytes to the neighbours along y and z, 0 along an
     // axis of one voxel.
     unsigned int row, slice, step_y, step_z;
-    // Byte offset that is subtracted, because `locate` returns each index i as the bits of the float 2²³ + i.
+    // Number of bytes to subtract from byte offsets that are computed from the indices of `locate`: it returns an index
+    // i as the bits of the float 2²³ + i.
     unsigned int origin;
     // Distance between the planes of a field, in floats. At least one zero stands behind each plane, so that the right
     // neighbours of a cell can always be read.
@@ -54,8 +55,9 @@ __device__ __forceinline__ Voxel voxel(unsigned int z_block = blockIdx.z)
             (int)(z_block * blockDim.z + threadIdx.z)};
 }
 
-// One or two operands of the same shape that a kernel processes alike, such as the fixed and the moving side of a
-// registration. The blocks of the second operand follow those of the first along z.
+// One or two operands of the same shape that a kernel processes alike, such as the displacement fields of the fixed and
+// of the moving image (the two sides of a registration). The thread blocks of the second operand follow those of the
+// first along z.
 template <typename T> struct Sides {
     T first, second;
 
@@ -65,13 +67,13 @@ template <typename T> struct Sides {
     }
 };
 
-// The side, 0 or 1, that this block processes. `sides` is the number of sides.
+// The number, 0 or 1, of the operand of `Sides` that this thread block processes. `sides` is the number of operands.
 __device__ __forceinline__ int side_of_block(int sides)
 {
     return sides > 1 && blockIdx.z >= gridDim.z / 2;
 }
 
-// The number of this block along z, counted from the first block of its side.
+// The number of this thread block along z, counted from the first block that processes the same operand of `Sides`.
 __device__ __forceinline__ unsigned int z_block(int side)
 {
     return blockIdx.z - (side ? gridDim.z / 2 : 0);

@@ -4,7 +4,7 @@
 // Largest number of successive slices that a thread processes. All its displacements are loaded at once.
 #define MOST_SLICES 2
 
-// The operands of one side of the registration. The output has the same shape on all sides.
+// The operands for warping one image, the fixed or the moving one. The outputs of both images have the same shape.
 struct Warp {
     const float *image;
     const float *field;

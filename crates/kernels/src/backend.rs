@@ -19,8 +19,8 @@ use crate::{
 /// - Shapes are `[nx, ny, nz]`, x fastest in memory. Maps between volumes act on voxel indices (f64); the caller
 ///   derives them from the grids.
 /// - A *field* holds displacements `u` in voxels of its own grid: it maps index x to x + u(x). Between voxels u is
-///   trilinear; outside the grid u has the value of the nearest border voxel. The stages keep the border at zero,
-///   which gives ITK's rule of zero displacement outside.
+///   trilinear; outside the grid u has the value of the nearest border voxel. The registration stages set the
+///   displacements of border voxels to zero. So displacements outside the grid are zero, as in ITK.
 /// - Operations that take `&mut` outputs allocate nothing.
 /// - The same input gives the same bits, for any number of threads.
 pub trait Backend: Sized + Sync {
@@ -93,9 +93,9 @@ pub trait Backend: Sized + Sync {
         Ok(vectors)
     }
 
-    /// A copy of a field whose displacements are rounded in other units, as by
-    /// [`download_field_in`](Backend::download_field_in), and converted back to voxels: v = B·round(A·u).
-    /// `there_and_back` are the matrix A, from voxels to the units of `step`, and its inverse B.
+    /// A copy of a field whose displacements u (voxels) are converted to other units, such as mm, rounded as by
+    /// [`download_field_in`](Backend::download_field_in), and converted back to voxels: B·round(A·u). `there_and_back`
+    /// are the matrix A, which converts voxels to the units of `step`, and its inverse B.
     fn round_field(
         &self,
         field: &Self::Field,
@@ -258,13 +258,15 @@ pub trait Backend: Sized + Sync {
     ) -> Result<Vec<Contrast>, Error>;
 
     /// The sums by which volumes are fitted, in the least-squares sense, by functions that are known at the points of a
-    /// reference (Friston et al. 1995, Human Brain Mapping 3:165): one result for each pair of a volume's number and a map.
+    /// reference (Friston et al. 1995, Human Brain Mapping 3:165). There is one result for each element of `at`, which
+    /// holds the index of a volume in `volumes`, and a map.
     ///
-    /// `points` has shape [n, 3 + m, 1]: the coordinates of each point in the space that the maps take to voxel indices of a
-    /// volume, then the values of the m functions, at most [`MOST_FUNCTIONS`](FitSums::MOST_FUNCTIONS). `volumes` are
-    /// coefficients by [`spline_coefficients`](Backend::spline_coefficients), all of one shape. A point is inside where its
-    /// index along each axis is from `margin` to extent − 1 − `margin`. There v = (spline − `origin`)·`scale`. The products of
-    /// functions are summed over the points outside, which are few: those over all points do not depend on the map.
+    /// `points` has shape [n, 3 + m, 1]: the coordinates of each point in the space that the maps take to voxel indices
+    /// of a volume, then the values of the m functions, at most [`MOST_FUNCTIONS`](FitSums::MOST_FUNCTIONS). `volumes`
+    /// are coefficients by [`spline_coefficients`](Backend::spline_coefficients), all of one shape. A point is inside
+    /// where its index along each axis is from `margin` to extent − 1 − `margin`. There v = (spline −
+    /// `origin`)·`scale`. The products of functions are summed over the points that are not inside, because these are
+    /// few. The caller can compute the sums over all points once, since they do not depend on the map.
     fn fit_sums(
         &self,
         points: &Self::Image,
@@ -455,18 +457,20 @@ pub trait Backend: Sized + Sync {
     ///
     /// The first field u is examined first. A voxel folds if the determinant at any corner of the trilinear cells
     /// around it is below the limit. A voxel that does not fold, but where u deviates from the inverse of the second
-    /// field v, is set to the inverse of v, as by [`invert`](Backend::invert). A change of a hundredth of a voxel is
-    /// enough where v is steep. If the deviation then still exceeds 0.1 voxel, or the change exceeds one voxel, u is
-    /// blended with its smoothed copy instead (smoothed as by [`smooth_both_fields`](Backend::smooth_both_fields)).
-    /// The share of the smoothed copy is min(1, (residual/limit − 1)/2 + 0.05). At neighbours within `reach_voxels`
-    /// along each axis that are not corrected themselves it falls with the distance d as 1 − d²/(reach + 1)². Then v
-    /// is inverted again, as by `invert`, and the same is done with both fields exchanged.
+    /// field v, is set to the inverse of v, as by [`invert`](Backend::invert). Where v is steep, a change of u by a
+    /// hundredth of a voxel can be enough. If the deviation then still exceeds 0.1 voxel, or the change exceeds one
+    /// voxel, u is blended with its smoothed copy instead (smoothed as by
+    /// [`smooth_both_fields`](Backend::smooth_both_fields)). The share of the smoothed copy is min(1, (residual/limit −
+    /// 1)/2 + 0.05). At neighbours within `reach_voxels` along each axis that are not corrected themselves it falls
+    /// with the distance d as 1 − d²/(reach + 1)². Then v is inverted again, as by `invert`, and the same is done with
+    /// both fields exchanged.
     ///
-    /// A voxel that folds is moved together with its neighbours along the axes. Each corner below the limit has a
-    /// shortest move of the four ends of its edges that raises its determinant to 0.3 above the limit, to first
-    /// order: along the derivative of the determinant, within the allowed directions, no end by more than one voxel.
-    /// A voxel is moved by the mean of the moves of all such corners that it belongs to. Border voxels are not moved.
-    /// In a round with `unfolds` = false, u is replaced by its smoothed copy at these voxels.
+    /// A voxel that folds is moved together with its neighbours along the axes. A cell corner and the other ends of its
+    /// three edges are four voxels. For each corner whose determinant is below the limit, the smallest displacements of
+    /// these four voxels are computed that raise the determinant to 0.3 above the limit, to first order: along the
+    /// derivative of the determinant, within the allowed directions, no voxel by more than one voxel. A voxel is moved
+    /// by the mean of the displacements for all such corners that it belongs to. Border voxels are not moved. In a
+    /// round with `unfolds` = false, u is replaced by its smoothed copy at these voxels.
     ///
     /// The first call examines all voxels. Further calls examine the bricks of 8³ voxels that contain a neighbour of
     /// a changed voxel, or that may map to one. v is inverted again only within 3 voxels of the image of a changed

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 pub enum Sampling {
     /// Trilinear.
     Linear,
-    /// The nearest voxel (half-way, the upper one), for labels and masks.
+    /// The value of the nearest voxel, for labels and masks. Half-way between two voxels, the voxel with the higher
+    /// index is taken.
     Nearest,
 }
 
@@ -31,7 +32,7 @@ pub enum JointSampling {
     PartialVolume,
 }
 
-/// The name of the choice on the command line.
+/// Writes the name that selects this variant on the command line.
 impl fmt::Display for JointSampling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
@@ -55,7 +56,7 @@ impl JointParameters {
     /// The integer that stands for a sample of weight 1. Weights are rounded to 1/UNIT, so that sums are exact.
     pub const UNIT: u32 = 1 << 16;
 
-    /// Factor from (value − `low`) to the position on the axis of bins.
+    /// Factor by which (value − `low`) is multiplied to get the position on the axis of bins.
     pub(crate) fn scale(&self) -> f32 {
         let bins = match self.sampling {
             JointSampling::Trilinear => self.bins.saturating_sub(1),
@@ -65,7 +66,7 @@ impl JointParameters {
     }
 }
 
-/// Factor from (value − `low`) to the position within the range, 0…1.
+/// Factor by which (value − `low`) is multiplied to get the position within the range, 0…1.
 pub(crate) fn range_scale((low, high): (f32, f32)) -> f32 {
     if high > low { 1.0 / (high - low) } else { 0.0 }
 }
@@ -209,23 +210,24 @@ pub struct Contrast {
     pub unsigned: f64,
 }
 
-/// The derivative of the windowed CC that gives the update.
+/// The derivative of the windowed cross-correlation (CC) from which updates are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum CcDerivative {
-    /// The term of the window's centre, as ANTs does it
+    /// The derivative of the correlation in the window around a voxel, as in ANTs
     ///
-    /// Only the window around the voxel itself counts, not the others that contain it.
+    /// The update of a voxel is computed from the window centred at this voxel, not from the other windows that contain
+    /// the voxel.
     #[cfg_attr(feature = "clap", value(alias = "center"))]
     Centre,
     /// The derivative of the sum over all windows
     ///
-    /// All windows that contain the voxel count.
+    /// The update of a voxel is computed from all windows that contain the voxel.
     Exact,
 }
 
-/// The name of the choice on the command line.
+/// Writes the name that selects this variant on the command line.
 impl fmt::Display for CcDerivative {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
@@ -248,12 +250,13 @@ pub struct CcParameters {
 }
 
 impl CcParameters {
-    /// The largest radius of the tiled kernels of [`Cuda`](crate::Cuda). Larger radii support only the derivative of
-    /// the window's centre, without masks. [`Cpu`](crate::Cpu) supports every radius.
+    /// The largest radius of the tiled kernels of [`Cuda`](crate::Cuda). For larger radii `Cuda` supports no masks, and
+    /// only the derivative [`CcDerivative::Centre`]. [`Cpu`](crate::Cpu) supports every radius.
     pub const MOST_TILED_RADIUS: usize = 5;
 
     /// Numbers per voxel that the workspace of [`Cuda`](crate::Cuda) needs for windows of this radius: the five terms
-    /// of the exact derivative; for radii beyond the tiled kernels, five surfaces and two textures.
+    /// of the exact derivative of the cross-correlation; for radii beyond the tiled kernels, five numbers in surfaces
+    /// and two in textures.
     pub fn device_scalars(radius: usize, derivative: CcDerivative) -> usize {
         match derivative {
             _ if radius > Self::MOST_TILED_RADIUS => 7,
@@ -307,14 +310,15 @@ pub struct InversionLimits {
     pub untouched_voxels: f32,
 }
 
-/// The limits of [`Backend::relax`](crate::Backend::relax), beyond which a voxel is changed.
+/// The limits of the relaxation of two fields, [`Backend::relax`](crate::Backend::relax). The displacement of a voxel
+/// is changed where a quantity is beyond its limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RelaxLimits {
-    /// Smallest Jacobian determinant of x + u(x) at any corner of its trilinear cells, over all combinations of
-    /// one-sided differences.
+    /// Smallest allowed Jacobian determinant of x + u(x) at a voxel, over all combinations of one-sided differences: at
+    /// the corners of the trilinear cells that meet at the voxel.
     pub smallest_jacobian: f32,
-    /// Largest distance ‖v(x + u(x)) + u(x)‖, in voxels, between a point x and its position after both fields, u and
-    /// then v.
+    /// Largest allowed distance ‖v(x + u(x)) + u(x)‖, in voxels, between a point x and its position after both fields,
+    /// u and then v.
     pub largest_residual_voxels: f32,
 }
 
@@ -330,7 +334,7 @@ pub struct RelaxRound {
     /// Whether voxels that fold are displaced, with their neighbours, by the smallest displacements that unfold them;
     /// otherwise the field is smoothed there.
     pub unfolds: bool,
-    /// Symmetric matrix that projects such displacements, in voxels, on the allowed directions.
+    /// Symmetric matrix that projects the displacements which unfold voxels, in voxels, on the allowed directions.
     pub allowed: [[f32; 3]; 3],
     /// Limits at which the inversion of the other field stops, after a change of this field.
     pub follow: InversionLimits,

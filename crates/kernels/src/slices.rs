@@ -2,8 +2,9 @@
 
 use antsreg_core::AffineTransform;
 
-/// Whether a moving image is a slice: it has a depth of one voxel, and no ramp at its border along its depth. Then
-/// points in the plane of the slice have full weight. With a ramp, every voxel is at the border and has no weight.
+/// Whether a moving image is a slice: it has a depth of one voxel, and along its depth no ramp of weights that rise
+/// from 0 at the border. Then points in the plane of the slice have full weight. With a ramp along the depth, every
+/// voxel would be at the border and have no weight.
 pub(crate) fn is_slice(moving_shape: [usize; 3], edge_voxels: [f64; 3]) -> bool {
     moving_shape[2] == 1 && edge_voxels[2] == 0.0
 }

@@ -14,7 +14,8 @@ pub(crate) fn coefficients([nx, ny, nz]: [usize; 3], voxels: &[f32]) -> Vec<f32>
     let mut coefficients = voxels.to_vec();
     coefficients.par_chunks_exact_mut(nx).for_each(|row| prefilter(row, nx, 1));
     coefficients.par_chunks_exact_mut(plane).for_each(|slice| prefilter(slice, ny, nx));
-    // Along z, the lines through one row (·, y) are copied together to a buffer, filtered and copied back.
+    // The filter along z works on planes of constant y: each plane is copied to a buffer, filtered along z and copied
+    // back.
     let mut sheets = vec![0.0; coefficients.len()];
     sheets.par_chunks_exact_mut(nx * nz).enumerate().for_each(|(y, sheet)| {
         for (z, row) in sheet.chunks_exact_mut(nx).enumerate() {
@@ -76,8 +77,8 @@ fn taps(index: f64, length: usize) -> ([usize; 4], [f32; 4]) {
     let at = std::array::from_fn(|n| {
         let tap = (first + n as isize).abs();
         let tap = if tap > end { 2 * end - tap } else { tap };
-        // For an index outside an axis of two voxels a third reflection is needed; an axis of one voxel has only that
-        // voxel.
+        // For an index outside an axis of two voxels, the neighbour is reflected a third time. On an axis of one voxel,
+        // every neighbour is that voxel.
         tap.abs().min(end) as usize
     });
     (at, weights)

@@ -24,7 +24,7 @@ pub fn field<B: Backend>(backend: &B, shape: [usize; 3], seed: u32) -> Result<B:
     let vectors: Vec<[f32; 3]> =
         values.as_chunks().0.iter().map(|v: &[f32; 3]| v.map(|value| 60.0 * (value - 0.5))).collect();
     let (mut field, mut scratch) = (backend.upload_field(shape, &vectors)?, backend.field(shape)?);
-    // The operation smooths two fields at once. Here the second field is a single voxel.
+    // The operation smooths two fields in one call. Here the second field has a single voxel.
     let [mut other, mut other_scratch] = backend.field_pair([1; 3])?;
     for _ in 0..3 {
         backend.smooth_both_fields([&mut field, &mut other], 6.0, [&mut scratch, &mut other_scratch])?;

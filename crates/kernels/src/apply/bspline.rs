@@ -63,8 +63,9 @@ mod tests {
         k.min(period - k) as usize
     }
 
-    /// Weight of each voxel of an axis at `index` for the spline through all voxels. The samples of β, with mirrored
-    /// ends, form a matrix; its inverse maps values to coefficients.
+    /// Weight of each voxel of an axis at `index` for the spline through all voxels. The cubic B-spline function at the
+    /// distances between voxels, with mirrored ends, forms a matrix; the inverse of this matrix maps values to
+    /// coefficients.
     fn axis_weights(length: usize, index: f64) -> Vec<f64> {
         let mut basis = nalgebra::DMatrix::zeros(length, length);
         let mut at_index = nalgebra::DVector::zeros(length);

@@ -4,7 +4,8 @@ use super::resample::Sample;
 
 /// The table of the error function covers arguments of ±RANGE; beyond, the function is ±1.
 const RANGE: f64 = 6.0;
-/// Entries of the table for each unit of its argument. Linear interpolation between entries has an error of at most erf''/8·PER_UNIT⁻² ≈ 3e-7.
+/// Number of entries of the table of the error function for each unit of its argument. Linear interpolation between
+/// entries has an error of at most erf''/8·PER_UNIT⁻² ≈ 3e-7.
 const PER_UNIT: f64 = 640.0;
 
 /// Masses of a Gaussian over the voxels along each axis of an image, cut off at `alpha` standard deviations.

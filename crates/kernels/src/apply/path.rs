@@ -1,12 +1,12 @@
-//! A chain of transforms prepared for many points: consecutive affines are merged, and the grids' maps are inverted
-//! once.
+//! A chain of transforms prepared for many points: consecutive affines are merged, and the map from world points to
+//! voxel indices is computed only once for each grid.
 
 use antsreg_core::{AffineTransform, DisplacementField, FieldSampler, Grid, Transform, TransformChain};
 use nalgebra::Point3;
 use rayon::prelude::*;
 
-/// Largest distance, in voxels, between the voxels of a field and those of the output at which the field counts as a
-/// field on the output's grid, which is read without interpolation.
+/// Tolerance, in voxels, for the comparison of a displacement field's grid with the output's grid. If no voxel centre
+/// differs by more, the grids count as equal, and the field is read without interpolation.
 const SAME_GRID_VOXELS: f64 = 1e-4;
 /// Number of points that one parallel task of [`apply_points`] maps.
 const POINTS_PER_TASK: usize = 4096;

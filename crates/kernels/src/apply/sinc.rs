@@ -118,13 +118,15 @@ impl WindowedSinc<'_> {
     }
 }
 
-/// The indices on an axis of `length` voxels that the kernel covers, if its first voxel has the index `first`.
+/// The indices on an axis of `length` voxels that the interpolation kernel covers, if it begins at the index `first`,
+/// which may be negative.
 #[inline]
 fn inside(first: isize, length: usize) -> std::ops::Range<usize> {
     first.max(0) as usize..((first + TAPS as isize) as usize).min(length)
 }
 
-/// Number of the kernel's voxels that lie before the start of the axis, if the first one has the index `first`.
+/// Number of voxels of the interpolation kernel that lie before the start of the axis, if the kernel begins at the
+/// index `first`.
 #[inline]
 fn skipped(first: isize) -> usize {
     (-first).max(0) as usize

@@ -8,7 +8,8 @@ use rayon::prelude::*;
 
 use super::turns::Turns;
 
-/// Lower limit of a tensor: a tensor with a norm below it counts as zero, and smaller eigenvalues are raised to it.
+/// Lower limit for tensors: a tensor whose norm is below this limit counts as zero, and eigenvalues below it are
+/// replaced by the limit.
 const LEAST: f64 = 1e-12;
 /// Row and column in the tensor's matrix of each of the six components.
 const PLACES: [(usize, usize); 6] = [(0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2)];

@@ -81,8 +81,8 @@ impl<'a> Turns<'a> {
 fn rotation(matrix: &Matrix3<f64>) -> Matrix3<f64> {
     let svd = matrix.svd(true, true);
     let (Some(mut u), Some(v_t)) = (svd.u, svd.v_t) else { return Matrix3::identity() };
-    // The orthogonal matrix nearest to a fold is a reflection, so the axis of the smallest singular value (the last
-    // one) is reversed.
+    // If the determinant of the matrix is negative (a fold), the nearest orthogonal matrix is a reflection. It becomes
+    // a rotation by reversing the axis of the smallest singular value, which is the last one.
     if (u * v_t).determinant() < 0.0 {
         u.column_mut(2).neg_mut();
     }
@@ -169,8 +169,8 @@ mod tests {
 
     #[test]
     fn a_vector_is_turned_by_the_rotation_nearest_to_the_product_of_all_steps() {
-        // The three steps shear along different axes: the rotation nearest to each shear is far from the rotation
-        // nearest to their product.
+        // The three transforms of the chain shear along different axes. The product of the rotations nearest to each
+        // shear is far from the rotation nearest to the product of the shears.
         let (onto, grid) = (oblique_grid([5, 5, 5], 2), oblique_grid([15, 19, 11], 4));
         let shear = |row: usize, column: usize| {
             let mut matrix = Matrix3::identity();

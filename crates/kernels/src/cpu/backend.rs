@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Number of samples that each thread processes in one call for costs, if the caller must be able to stop between
-/// calls: they take some hundredths of a second.
+/// calls. Such a call takes some hundredths of a second.
 const SAMPLES_IN_ONE_CALL: usize = 1 << 21;
 
 impl Backend for Cpu {

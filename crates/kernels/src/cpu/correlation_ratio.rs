@@ -118,7 +118,8 @@ fn cost<'a>(bins: usize, pieces: impl Iterator<Item = &'a Vec<Moments>>) -> f64 
         }
     }
     let total = deviation(&all);
-    // Rounding can give a constant image a variance of up to epsilon times its mean square.
+    // Because of rounding, the computed variance of a constant image is not exactly 0. A variance that is so small
+    // relative to the mean square counts as 0, which gives the cost 1.
     if total > 1e-9 * all[2] { (within / total).clamp(0.0, 1.0) } else { 1.0 }
 }
 

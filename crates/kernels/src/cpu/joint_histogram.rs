@@ -97,7 +97,8 @@ struct Joint<'a> {
     sampling: JointSampling,
     bins: usize,
     low: f32,
-    /// Factor from moving values to positions on the axis of bins.
+    /// Factor by which moving values, less the lower end of the range, are multiplied to get positions on the axis of
+    /// bins.
     scale: f32,
 }
 

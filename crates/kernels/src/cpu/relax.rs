@@ -11,7 +11,7 @@ use super::invert;
 use crate::relax::{BRICK, CORRECTED, CORRECTED_BY, MARGIN, bricks, pull, weight};
 use crate::{InversionLimits, RelaxLimits, RelaxRound, gaussian};
 
-/// For both fields, the marks of the bricks that are still to be examined; and scratch memory.
+/// For both fields, the marks of the bricks (blocks of 8³ voxels) that are still to be examined; and scratch memory.
 #[derive(Debug)]
 pub struct Relaxation {
     pub(super) shape: [usize; 3],
@@ -215,8 +215,9 @@ fn corrected(field: &Field, inverse: &Field, round: &RelaxRound, at: [usize; 3])
 /// of the smoothed field.
 const UNFOLDED: f32 = 2.0;
 
-/// Writes the share of the smoothed field, or [`UNFOLDED`], to `weights` for the voxels within reach of those beyond
-/// the limits, and lists these voxels.
+/// Writes the share of the smoothed field, or [`UNFOLDED`], to `weights` for all voxels near those that exceed the
+/// limits of the relaxation (`beyond`), and returns the list of these voxels. Near means at most `reach_voxels` along
+/// each axis, or a direct neighbour if folds are corrected by displacements.
 fn spread(
     beyond: &[([usize; 3], Beyond)],
     round: &RelaxRound,

@@ -25,8 +25,8 @@ pub(super) fn field(field: &mut Field, variance_voxels: f64, scratch: &mut Field
         return;
     }
     let shape = field.shape;
-    // For variances below 0.5 the result is blended with the unsmoothed field. The passes overwrite that field, so it
-    // is copied first. Such small variances are rare.
+    // For variances below 0.5 the result is blended with the unsmoothed field. Smoothing along the axes overwrites the
+    // unsmoothed field, so this field is copied first. Such small variances are rare.
     let blend = (variance_voxels < 0.5).then(|| (field.clone(), (variance_voxels / 0.5) as f32));
     let kernel = gaussian::kernel(variance_voxels);
     let kernels = std::array::from_fn(|axis| if shape[axis] > 1 { kernel.clone() } else { vec![1.0] });

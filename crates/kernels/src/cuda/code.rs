@@ -81,8 +81,8 @@ macro_rules! code {
 pub(super) use code;
 
 impl Code {
-    /// The PTX of a source file without the kernels that are not in the list. The driver would spend time to compile
-    /// each of them.
+    /// The PTX of a source file, reduced to the kernels that the program loads (the list of names). The driver would
+    /// spend time to compile each of the other kernels.
     pub(super) fn ptx_without_others(&self) -> Result<Cow<'static, str>, Error> {
         fn entry(line: &str) -> Option<&str> {
             Some(line.strip_prefix(".visible .entry ")?.split_once('(')?.0)

@@ -61,9 +61,9 @@ impl Cuda {
                 bytes: 4 * (points.len() * batch.len() + moving.len()) as u64,
             };
             let (values, number, image, shape) = (points.read(), count as i32, moving.read(), Size::of(moving.shape));
-            // SAFETY: the launch has one block for each run of points and transform, and `sums` has three floats for
-            // each. `points` has seven rows of `count` numbers. Positions outside the moving image have no weight and
-            // are not read.
+            // SAFETY: the launch has one block for each transform and each group of successive points, and `sums` has
+            // three floats for each block. `points` has seven rows of `count` numbers. Positions outside the moving
+            // image have no weight and are not read.
             unsafe { self.launch(launch, arguments![values, number, image, shape, rule, maps, sums])? };
             let sums = sums_buffer.download(3 * blocks * batch.len())?;
             all.extend(sums.chunks_exact(3 * blocks).map(|sums| {

@@ -119,8 +119,8 @@ impl Cuda {
             grid: [fixed.segment_count as u32, transforms as u32, 1],
             block: [THREADS, 1, 1],
             shared: 0,
-            // For the profile: the list of fixed voxels is read once for each transform, but the moving image only
-            // once, because it stays in the cache.
+            // The bytes that the profile of kernel times counts: the list of fixed voxels is read once for each
+            // transform, but the moving image only once in all, because it stays in the cache.
             bytes: 4 * (fixed.counted * transforms + moving_voxels) as u64,
         };
         let (sorted, segments) = (fixed.sorted.pointer(), fixed.segments.pointer());

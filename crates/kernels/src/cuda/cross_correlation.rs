@@ -17,7 +17,8 @@ use crate::{CcDerivative, CcParameters, CcScores, Error};
 /// The buffers that [`Backend::cc_update`](crate::Backend::cc_update) needs, allocated when first needed.
 pub struct CcWorkspace {
     shape: [usize; 3],
-    /// The five terms of the exact derivative for the window of each voxel, one plane each.
+    /// The five terms of the exact derivative of the cross-correlation for the window of each voxel; each term has a
+    /// plane of memory.
     terms: Option<Buffer<f32>>,
     /// Textures and surfaces of the kernels of `direct.rs`, for radii that the tiled kernels do not support.
     direct: Option<DirectCc>,
@@ -164,7 +165,8 @@ impl Cuda {
                 pending.under_way()?;
                 let kernel = compiled(CcKernel::Exact)?;
                 let (launch, depth) = self.tiles(kernel, shape, parameters.radius, (2 + 5 + 6) * 4 * voxels)?;
-                // SAFETY: `f` and `m` are fields of this shape, and `windows` has five planes of terms.
+                // SAFETY: the updates `f` (fixed) and `m` (moving) are fields of this shape, and `windows` has five
+                // planes, one for each term of the exact derivative.
                 unsafe { self.launch(launch, arguments![pair, depth, windows, f, m])? };
             }
         }

@@ -10,7 +10,8 @@ use super::image::Image;
 use super::launch::{Argument, Launch, Shape, arguments};
 use crate::{CcParameters, Error};
 
-/// Buffers of the direct cross-correlation for images of one shape: five surfaces for the terms of windows.
+/// Buffers of the direct cross-correlation for images of one shape: five CUDA surface objects, to which a kernel writes
+/// the terms of the window of each voxel.
 pub struct DirectCc {
     shape: [usize; 3],
     surfaces: Surfaces,
@@ -28,7 +29,8 @@ impl Argument for Surfaces {}
 const BLOCK: [u32; 3] = [8, 8, 1];
 
 impl Cuda {
-    /// Allocates the surfaces for images of this shape.
+    /// Allocates the buffers of the direct cross-correlation for images of this shape: five 3D arrays on the device,
+    /// with CUDA surface objects for access.
     pub fn direct_cc(&self, shape: [usize; 3]) -> Result<DirectCc, Error> {
         let mut arrays = Vec::new();
         let mut surfaces = [0; 5];
@@ -42,8 +44,8 @@ impl Cuda {
 }
 
 impl DirectCc {
-    /// Computes [`Backend::cc_update`](crate::Backend::cc_update) with the derivative of the window's centre and
-    /// without masks.
+    /// Computes [`Backend::cc_update`](crate::Backend::cc_update) without masks. The update of each voxel is computed
+    /// from the window centred at the voxel only ([`CcDerivative::Centre`](crate::CcDerivative::Centre)).
     pub fn update(
         &self,
         cuda: &Cuda,
@@ -61,7 +63,8 @@ impl DirectCc {
         let launch = Launch::over_blocks(&kernels.cc_direct_terms, self.shape, BLOCK, 1, (2 + 5) * 4 * voxels);
         let (i, j) = textures;
         let (shape, radius, surfaces) = (Shape::of(self.shape), parameters.radius as i32, self.surfaces);
-        // SAFETY: the textures and surfaces have this shape. Windows are cut to it, and threads outside it return.
+        // SAFETY: the textures and surfaces have this shape. Windows are truncated at the border of the volume, and
+        // threads outside the volume return.
         unsafe { cuda.launch(launch, arguments![i, j, shape, radius, surfaces])? };
         let launch = Launch::over_voxels(&kernels.cc_direct_update, self.shape, (2 + 5 + 6) * 4 * voxels);
         let pair = Pair::new(fixed, moving, [None, None], parameters.spacing, parameters.noise_variance);

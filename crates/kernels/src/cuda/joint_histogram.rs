@@ -30,8 +30,8 @@ const THREADS: u32 = 128;
 /// little enough that many blocks share a multiprocessor.
 const ROW_BYTES: usize = 16 << 10;
 
-/// Device memory for the rows and histograms of a batch of transforms, bytes. A batch that needs more is divided into
-/// parts.
+/// Largest size of the device memory for the rows and histograms of a batch of transforms, bytes. A batch that needs
+/// more is divided into parts.
 const BATCH_BYTES: usize = 32 << 20;
 
 /// Device memory for a batch of transforms, reused from call to call.
@@ -40,7 +40,7 @@ pub(super) struct JointBuffers {
     maps: Option<Buffer<[f32; 12]>>,
     rows: Option<Buffer<u32>>,
     counts: Option<Buffer<u64>>,
-    /// Three terms of the entropies for each row of each histogram.
+    /// Three numbers for each row of each histogram, from which the entropies are computed.
     row_terms: Option<Buffer<f64>>,
     entropies: Option<Buffer<f64>>,
 }
@@ -161,8 +161,8 @@ impl Cuda {
             grid: [segments as u32, transforms as u32, 1],
             block: [THREADS, 1, 1],
             shared: joint.shared_bytes(),
-            // For the profile: the list of fixed voxels is read once for each transform, but the moving image only
-            // once, because it stays in the cache.
+            // The bytes that the profile of kernel times counts: the list of fixed voxels is read once for each
+            // transform, but the moving image only once in all, because it stays in the cache.
             bytes: 4 * (fixed.counted * transforms + moving_voxels) as u64,
         };
         let (sorted, table) = (fixed.sorted.pointer(), fixed.segments.pointer());

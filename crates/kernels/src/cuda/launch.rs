@@ -40,7 +40,8 @@ impl<'a> Launch<'a> {
         Launch::over_blocks(kernel, shape, Launch::VOXEL_BLOCK, 1, bytes)
     }
 
-    /// A launch of blocks of this size, in which each thread processes `slices` voxels in consecutive slices.
+    /// Prepares a launch for a volume, with `block` threads per block along each axis. Each thread processes `slices`
+    /// voxels in consecutive slices.
     pub(super) fn over_blocks(
         kernel: &'a Kernel,
         shape: [usize; 3],
@@ -53,7 +54,8 @@ impl<'a> Launch<'a> {
         Launch { kernel, grid, block, shared: 0, bytes }
     }
 
-    /// The same launch for `sides` operands of one shape, whose blocks follow each other along z, as `side_of_block` of
+    /// Changes this launch of one operand to a launch of `sides` operands of the same shape, such as the fields of the
+    /// fixed and the moving image. The blocks of the operands follow each other along z, as `side_of_block` of
     /// `cu/volume.cuh` expects.
     pub(super) fn for_sides(self, sides: usize) -> Launch<'a> {
         let [x, y, z] = self.grid;

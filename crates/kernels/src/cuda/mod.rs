@@ -94,8 +94,8 @@ struct Scratch {
 }
 
 impl Cuda {
-    /// The largest radius of the tiled cross-correlation. Larger radii support only the derivative of the window's
-    /// centre, without masks.
+    /// The largest radius of the tiled cross-correlation. For larger radii there are no masks, and only updates
+    /// computed from the window centred at each voxel ([`CcDerivative::Centre`](crate::CcDerivative::Centre)).
     pub const MOST_CC_RADIUS: usize = crate::CcParameters::MOST_TILED_RADIUS;
 
     /// Lists all CUDA devices of this machine.

@@ -82,8 +82,8 @@ impl Loaded {
 
 impl Drop for Loaded {
     fn drop(&mut self) {
-        // The driver needs the device's context to unload a module. If there is no context any more, there is no module
-        // either.
+        // The driver needs the device's context to unload a module. If the context no longer exists, the driver has
+        // already unloaded its modules.
         if self.device.synchronize("unload").is_err() {
             std::mem::forget(self.module.take());
         }
@@ -105,8 +105,8 @@ impl Alone {
     }
 }
 
-/// The value of a cell, which is computed by `make` if the cell is empty. If two threads compute it at the same time,
-/// the cell keeps one of the values.
+/// Returns the value of a cell that is set only once. If the cell is empty, `make` computes the value. If two threads
+/// compute it at the same time, the cell keeps one of the two values.
 pub(super) fn once<T>(cell: &OnceLock<T>, make: impl FnOnce() -> Result<T, Error>) -> Result<&T, Error> {
     if let Some(value) = cell.get() {
         return Ok(value);

@@ -76,8 +76,9 @@ impl Cuda {
             };
             let (values, weights, shape) =
                 (fixed.read(), fixed_weight.map_or(0, Image::read), Shape::of(fixed.shape));
-            // SAFETY: the launch has one block for each run of bricks and transform, and `sums` has eight floats for
-            // each. The kernel skips positions outside the volume, and textures clamp their coordinates.
+            // SAFETY: the launch has one block for each transform and each group of successive bricks, and `sums` has
+            // eight floats for each block. The kernel skips positions outside the volume, and textures clamp their
+            // coordinates.
             unsafe { self.launch(launch, arguments![values, weights, shape, operand, ranges, maps, sums])? };
             let bytes = (32 * blocks * batch.len()) as u64;
             let launch = Launch::of_blocks(&kernels.moments_totals, batch.len() as u32, 192, bytes);

@@ -13,7 +13,7 @@ use crate::Error;
 /// Three sums in page-locked memory, to which a kernel writes them.
 pub(super) struct Pending {
     sums: *mut [f64; 3],
-    /// Mark in the stream behind the kernel that writes the sums; `None` before the first launch of a kernel.
+    /// Mark in the stream after the kernel that writes the sums; `None` before the first launch of a kernel.
     written: Option<Mark>,
     device: Arc<Device>,
 }

@@ -79,7 +79,7 @@ fn count(shape: [usize; 3], of: [usize; 3]) -> [usize; 3] {
 }
 
 /// Number of blocks for each transform: enough to fill the device, and enough that no block has more than `MOST_BRICKS`
-/// bricks; at most the number of runs.
+/// bricks; at most the number of runs, which are groups of `RUN` successive bricks.
 fn blocks(bricks: usize, transforms: usize, resident: usize) -> usize {
     let runs = bricks.div_ceil(RUN);
     (WAVES * resident).div_ceil(transforms).min(runs).max(runs.div_ceil(MOST_BRICKS / RUN))
@@ -206,8 +206,8 @@ impl Batch<'_> {
             grid: [blocks as u32, transforms as u32, 1],
             block: [THREADS, 1, 1],
             shared: 12 * self.bins as u32,
-            // For the profile: the fixed bins are read once for each transform, but the moving image only once, because
-            // it stays in the cache.
+            // The bytes that the profile of kernel times counts: the bins of the fixed voxels are read once for each
+            // transform, but the moving image only once in all, because it stays in the cache.
             bytes: (2 * self.shape.iter().product::<usize>() * transforms + 4 * self.moving.len()) as u64,
         };
         // SAFETY: the blocks of a transform share all bricks, and none has more than `MOST_BRICKS`. Shared memory has

@@ -53,7 +53,8 @@ impl Moving {
     }
 }
 
-/// The reciprocal of the width of the ramp at the moving image's border.
+/// 1 / width of the ramp along each axis. The ramp is the band at the moving image's border in which weights rise from
+/// 0 to 1; `edge_voxels` is its width in voxels.
 pub(super) fn per_edge(edge_voxels: [f64; 3]) -> Vector {
     Vector(edge_voxels.map(|edge| (1.0 / edge) as f32))
 }

@@ -7,8 +7,8 @@ use super::launch::{Argument, Launch, Shape, arguments};
 use super::module::Kernel;
 use crate::{Error, gaussian};
 
-/// A kernel of `cu/smooth.cuh` that smooths along all axes in one pass, with the radius of its Gaussian and the number
-/// of rows of its tiles.
+/// A fused kernel, which smooths along all three axes and reads and writes the volume only once (`cu/smooth.cuh`), with
+/// the radius of its Gaussian and the number of rows of its tiles.
 struct Fused<'a> {
     kernel: &'a Kernel,
     reach: usize,
@@ -127,15 +127,15 @@ impl Cuda {
         Ok(())
     }
 
-    /// Smooths a field into another field. If the radius is too large for the fused kernels, `field` is used as scratch
-    /// memory.
+    /// Smooths a field into another field. If the radius of the Gaussian is too large for the fused kernels, which
+    /// smooth along all axes at the same time, `field` is used as scratch memory.
     pub(super) fn smooth_into(&self, field: &mut Field, variance_voxels: f64, out: &mut Field) -> Result<(), Error> {
         let planes = Planes { shape: field.shape, count: 3 };
         // SAFETY: both fields have this shape and do not overlap in memory.
         unsafe { self.smooth_planes(field.write(), variance_voxels, out.write(), planes) }
     }
 
-    /// Smooths planes.
+    /// Smooths scalar volumes (`planes`) that follow each other in memory, such as the components of a field.
     ///
     /// # Safety
     /// `from` and `to` are the addresses of `planes` in device memory, which do not overlap.
@@ -156,7 +156,8 @@ impl Cuda {
         }
     }
 
-    /// The kernel that smooths along all axes in one pass; `None` if the radius is too large for it.
+    /// The fused kernel for a Gaussian of this radius, which smooths along all three axes at the same time; `None` if
+    /// there is no fused kernel for so large a radius.
     fn fused(&self, radius: usize) -> Result<Option<Fused<'_>>, Error> {
         let (kernels, device) = (&self.kernels, &self.device);
         let fused = |kernel, reach, rows| Some(Fused { kernel, reach, rows });
@@ -170,7 +171,7 @@ impl Cuda {
         })
     }
 
-    /// Smooths planes by a fused kernel.
+    /// Smooths planes by a fused kernel, which smooths along all three axes at the same time.
     ///
     /// # Safety
     /// `from` and `to` are the addresses of `planes` in device memory, which do not overlap.
@@ -206,7 +207,8 @@ impl Cuda {
         unsafe { self.launch(launch, arguments![from, to, shape, weights, width, chunks, depth, clear]) }
     }
 
-    /// Blends the smoothed planes with the unsmoothed planes `before`, if the plan requires it.
+    /// Blends the smoothed planes with the unsmoothed planes `before`: the share of the smoothed planes is
+    /// `plan.blend`. Does nothing if this share is 1.
     ///
     /// # Safety
     /// `before` and `smoothed` are the addresses of `planes` in device memory, which do not overlap.
@@ -221,7 +223,8 @@ impl Cuda {
         unsafe { self.launch(launch, arguments![before, smoothed, shape, share, clear]) }
     }
 
-    /// Smooths one axis after the other: `from` → `to` → `from` → `to`.
+    /// Smooths planes along x, then y, then z. Each step reads one of the two memories and writes to the other: `from`
+    /// → `to` → `from` → `to`.
     ///
     /// # Safety
     /// `from` and `to` are the addresses of `planes` in device memory, which do not overlap; `from` is overwritten.

@@ -100,7 +100,7 @@ pub struct Window {
     pub c: f64,
     pub fixed: f64,
     pub moving: f64,
-    /// The share of A·B that is not noise; the weight of the window.
+    /// Weight of the window: the share of the product A·B of both variances that is not expected from noise.
     pub weight: f64,
 }
 
@@ -164,8 +164,8 @@ pub struct Sample {
     pub weight: f64,
 }
 
-/// All samples with positive weight. The weight is the product of the ramps at the border of the moving image, the
-/// weight of the fixed voxel, and the interpolated moving weight.
+/// All samples with positive weight. The weight of a sample is a product: for each axis a factor that rises from 0 at
+/// the border of the moving image to 1, the weight of the fixed voxel, and the interpolated moving weight.
 pub fn samples(
     fixed_shape: [usize; 3],
     fixed_weight: Option<&[f32]>,
@@ -192,9 +192,9 @@ pub fn samples(
     samples
 }
 
-/// Determinant of a trilinear cell at one of its corners, after `moved` is added to the displacements of the voxels.
-/// Also returns the neighbours of `voxel` that span the cell; an axis of one voxel has no neighbour. `None` if the cell
-/// lies outside the volume.
+/// Jacobian determinant of x + u(x) at a corner of a trilinear cell, after `moved` is added to the displacements u of
+/// the voxels. Also returns the neighbours of `voxel` that span the cell; an axis of one voxel has no neighbour. `None`
+/// if the cell lies outside the volume.
 fn corner_determinant(
     field: &[[f32; 3]],
     shape: [usize; 3],

@@ -110,8 +110,8 @@ fn what_folds_is_moved_by_what_its_corners_want() {
             }
         }
         let smallest = naive::smallest_at_corners(&vectors, shape);
-        // The test needs determinants that are not this close to the limit, because there rounding could decide either
-        // way.
+        // No determinant may be within 1e-6 of the limit. Otherwise rounding errors could decide whether a voxel counts
+        // as folded.
         let limit = 0.05;
         assert!(smallest.iter().all(|found| (found - limit).abs() > 1e-6));
         let expected = naive::unfolded(&vectors, shape, limit, allowed);
@@ -179,7 +179,8 @@ fn where_the_inverse_misses_much_the_field_is_smoothed_by_how_much() {
 #[test]
 fn the_other_field_follows_where_it_must() {
     let (mut vectors, _) = pair();
-    // This change is so steep that it is smoothed, but the field is still invertible.
+    // One displacement is increased by 1.2 voxels. This makes a determinant so small that the field is smoothed there,
+    // but the field is still invertible.
     vectors[index(SHAPE, PLACE)][0] += 1.2;
     let mut there = uploaded(&vectors);
     let mut back = Cpu.field(SHAPE).unwrap();

@@ -45,7 +45,7 @@ fn plane_maps() -> Vec<(Matrix2<f64>, Vector2<f64>)> {
 fn in_space((matrix, shift): &(Matrix2<f64>, Vector2<f64>)) -> AffineTransform {
     let mut linear = Matrix3::zeros();
     linear.fixed_view_mut::<2, 2>(0, 0).copy_from(matrix);
-    // The third column must have no effect, because the only index of the fixed slice along z is 0.
+    // The third column of the matrix must have no effect, because the only index of the fixed slice along z is 0.
     linear[(0, 2)] = 17.0;
     linear[(2, 2)] = 1.0;
     AffineTransform { matrix: linear, translation: shift.push(0.0) }
@@ -171,7 +171,7 @@ fn costs_of_slices_are_those_of_two_dimensions() {
             assert!((cost - expected).abs() < 5e-5, "{cost} for {expected}: {weighted:?} {map:?}");
         }
         assert_eq!(costs[plane_maps.len()..], [1.0, 1.0], "off the slice");
-        // A ramp across the slice makes every pixel a border pixel.
+        // With a ramp of weights across the slice, every pixel is at the border and has weight 0.
         let bordered = Cpu.correlation_ratio(&sorted, &moving, given[1], [2.0, 3.5, 1.0], &maps).unwrap();
         assert!(bordered.iter().all(|cost| *cost == 1.0), "{bordered:?}");
 

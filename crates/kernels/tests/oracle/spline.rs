@@ -6,8 +6,8 @@ use super::scene::{self, SHAPES, voxels};
 use super::warped::Warped;
 use super::worst;
 
-/// Shapes of test volumes: with axes of one and two voxels, and with axes longer than the range of voxels on which the
-/// first coefficient depends.
+/// Shapes of test volumes: with axes of one and two voxels, and with axes longer than the part of a line on which its
+/// first spline coefficient depends.
 const THIN: [[usize; 3]; 5] = [[1, 9, 2], [2, 1, 40], [40, 2, 1], [7, 1, 1], [1, 1, 1]];
 
 /// The centred cubic B-spline function.

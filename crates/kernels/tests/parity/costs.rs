@@ -245,8 +245,8 @@ pub fn cross_correlation<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -
         for derivative in [CcDerivative::Centre, CcDerivative::Exact] {
             for masks in [[None, None], [Some(&masks[0]), None], [Some(&masks[0]), Some(&masks[1])]] {
                 let masked = masks.iter().flatten().count();
-                // The device has no tiled kernel for this radius. The direct kernel supports only the derivative at the
-                // centre, without masks.
+                // The device has no tiled kernel for this radius. Its direct kernel supports no masks, and only the
+                // derivative `CcDerivative::Centre`.
                 if radius > 5 && (derivative == CcDerivative::Exact || masked > 0) {
                     continue;
                 }
@@ -287,8 +287,8 @@ pub fn mutual_information<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) 
     let moving = backend.upload(shape, &World::image(shape, 47))?;
     let masks = [backend.upload(shape, &World::mask(shape, 37))?, backend.upload(shape, &World::mask(shape, 41))?];
     let (mut to_fixed, mut to_moving) = (backend.field(shape)?, backend.field(shape)?);
-    // Numbers of bins: few, the default, one that is not a multiple of a block, and more than fit at
-    // once.
+    // Numbers of histogram bins: few, the default, a number that is not a multiple of the block size, and more than fit
+    // into shared memory at the same time.
     for bins in [8, 32, 45, 200] {
         let mut workspace = backend.mi_workspace(bins)?;
         for masks in [[None, None], [None, Some(&masks[1])], [Some(&masks[0]), Some(&masks[1])]] {

@@ -155,12 +155,13 @@ pub fn run_large<B: Backend>(backend: &B) -> Result<Vec<Outcome>, Error> {
     let large = World { name: "large", shape, other_shape: [150, 180, 160], spacing: [1.0; 3] };
     let other = backend.upload(large.other_shape, &World::image(large.other_shape, 5))?;
     moved(&mut out, shape, [&image, &other], [&AffineTransform::identity(), &large.map(0.1)])?;
-    // A volume wider than a tile of the smoothing kernels and with several chunks. The variances below cover all kernel
-    // radii.
+    // A volume that is wider than a tile of the smoothing kernels and has several chunks of slices. The variances below
+    // cover all kernel radii.
     let wide = [205, 93, 131];
     for reversed in [false, true] {
         let (mut smoothed, mut scratch) = (pair(backend, wide, [7, 11], 3.0)?, backend.field_pair(wide)?);
-        // In reversed order, the two fields are not adjacent in memory, so they are smoothed one after the other.
+        // In reversed order, the memory of the second field no longer follows directly after that of the first. Then
+        // the fields are smoothed one after the other.
         if reversed {
             smoothed.reverse();
         }
@@ -211,8 +212,8 @@ fn splines<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), E
     let backend = out.backend;
     let field = backend.upload_field(world.shape, &World::field(world.shape, 4.0, 5))?;
     let mut target = backend.image(world.shape)?;
-    // Further shapes: axes of one and two voxels, and axes with exactly the number of voxels on which the first
-    // coefficient depends.
+    // Further shapes: axes of one and two voxels, and axes with exactly the number of voxels (32) from which the GPU
+    // computes the first spline coefficient of a line.
     for shape in [world.other_shape, [1, 33, 2], [2, 1, 31], [32, 2, 1]] {
         let image = backend.upload(shape, &World::image(shape, 3))?;
         let coefficients = backend.spline_coefficients(&image)?;
@@ -315,8 +316,8 @@ fn fields<B: Inspected>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), 
     }
     const FREE: [[f32; 3]; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
     const OBLIQUE: [[f32; 3]; 3] = [[0.64, 0.48, 0.0], [0.48, 0.36, 0.0], [0.0, 0.0, 1.0]];
-    // Relaxation in five cases: folds; a field that deviates from the inverse; both, with a wide Gaussian; folds that
-    // are unfolded; and all of these together.
+    // Relaxation of a pair of fields in five cases: folds that are smoothed; a field that deviates from the inverse of
+    // the other; both, with a wide Gaussian; folds that are corrected by displacing voxels; and all of these together.
     for (smallest_jacobian, largest_residual_voxels, variance_voxels, reach_voxels, unfolds, allowed) in [
         (0.7, 100.0, 1.0, 1, false, FREE),
         (-100.0, 0.3, 1.0, 1, false, FREE),

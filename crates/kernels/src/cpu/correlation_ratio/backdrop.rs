@@ -40,8 +40,8 @@ impl Backdrop {
                 for i in 0..blocks[0] {
                     before += u32::from(layer[i + j * blocks[0]]);
                     let corner = i + 1 + row * (j + 1) + plane * (k + 1);
-                    // The sum over all blocks below and before this corner: those of this row are in `before`, the
-                    // others in entries of the table.
+                    // The number of counted blocks with lower indices than this corner. The blocks of this row are
+                    // counted in `before`, the others in earlier entries of the table.
                     filled[corner] =
                         before + filled[corner - row] + filled[corner - plane] - filled[corner - row - plane];
                 }
@@ -84,7 +84,7 @@ fn filled_blocks(image: &Image, value: f32, blocks: [usize; 3], layer: usize) ->
     for k in layer * BLOCK..((layer + 1) * BLOCK + 1).min(nz) {
         for j in 0..ny {
             let row = &image.voxels[nx * (j + ny * k)..][..nx];
-            // A row of voxels on the face between two rows of blocks belongs to both.
+            // A row of voxels on the face between two rows of blocks belongs to both rows of blocks.
             let of_row = [Some(j / BLOCK), (j % BLOCK == 0 && j > 0).then(|| j / BLOCK - 1)];
             for block_j in of_row.into_iter().flatten().filter(|block_j| *block_j < blocks[1]) {
                 let flags = &mut filled[block_j * blocks[0]..][..blocks[0]];

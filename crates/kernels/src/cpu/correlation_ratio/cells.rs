@@ -25,7 +25,8 @@ pub(in crate::cpu) fn whole(number: f32) -> u32 {
 pub(in crate::cpu) struct Cells {
     pub offset: [[u32; LANES]; Cells::GROUPS],
     pub fraction: [[[f32; LANES]; Cells::GROUPS]; 3],
-    /// Weight of each sample near the border of the moving image: the product of the ramps over the axes.
+    /// Weight of each sample near the border of the moving image: the product over the axes of a weight that rises from
+    /// 0 at the border to 1 at the end of the ramp.
     pub edge_weight: [[f32; LANES]; Cells::GROUPS],
     /// The values of the eight voxels around each sample: four pairs of neighbours along x.
     pub pairs: [[[[f32; 2]; LANES]; 4]; Cells::GROUPS],

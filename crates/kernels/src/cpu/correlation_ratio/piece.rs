@@ -95,8 +95,8 @@ impl<'a> Piece<'a> {
         }
     }
 
-    /// Accumulates the part of a row whose samples have weight 1. In the backdrop of the moving image, successive
-    /// samples of one fixed bin are counted together.
+    /// Accumulates the part of a row whose samples have weight 1. In the backdrop of the moving image, where all voxels
+    /// have one value, successive samples of one fixed bin are counted together.
     #[inline(always)]
     fn inner(&mut self, number: usize, row: &Row, range: Range<usize>) {
         let mut pending = range.start;

@@ -18,8 +18,8 @@ pub(in crate::cpu) struct Slices {
 }
 
 impl Slices {
-    /// Prepares a slice; `None` if the moving image is deeper than one voxel, or has a ramp at its border along its
-    /// depth. With such a ramp no voxel of a slice counts.
+    /// Prepares a slice; `None` if the moving image is deeper than one voxel, or if weights rise from 0 at its border
+    /// along its depth (a ramp). With such a ramp every voxel of a slice has weight 0.
     pub fn of(
         fixed_shape: [usize; 3],
         moving: &Image,

@@ -221,8 +221,8 @@ fn backdrop_covers_no_sample_near_anything_else() {
 
 #[test]
 fn is_smooth_while_voxels_enter_and_leave() {
-    // The intensity waves of the images are so long that they themselves cause only small second differences of the
-    // cost.
+    // The test images are waves of intensity. Their wavelength is so long that the change of intensities alone causes
+    // only small second differences of the cost from map to map.
     let shape = [41, 37, 39];
     let blobs = |shift: f64| -> Vec<f32> {
         (0..shape.iter().product::<usize>())
@@ -248,8 +248,8 @@ fn is_smooth_while_voxels_enter_and_leave() {
         let range = costs.iter().fold(0.0, |most: f64, cost| most.max((cost - costs[0]).abs()));
         costs.windows(3).map(bend).fold(0.0, f64::max) / range
     };
-    // Over 120 steps, a parabolic cost has second differences of 1/7200 of its range. Planes of voxels that enter or
-    // leave the ramps add to them.
+    // If the cost is a parabola, its second differences over 120 steps are 1/7200 of its range. The differences become
+    // larger where a plane of voxels enters or leaves the moving image, or the ramp of weights at its border.
     let (hard, soft) = (roughness(0.0), roughness(2.0));
     assert!(soft < 1e-3, "{soft}");
     assert!(hard > 3.0 * soft, "without ramps {hard}, with them {soft}");

@@ -2,8 +2,8 @@
 
 use wide::f32x8;
 
-/// Largest ratio of Σ(I − mean)² to ΣI² at which a window counts as constant, because the rest is rounding error:
-/// single precision adds up to 11³ squares with a relative error of about 1e-6.
+/// Largest ratio of Σ(I − mean)² to ΣI² at which a window counts as constant, because so small a sum is rounding error:
+/// sums of up to 11³ squares in single precision have a relative error of about 1e-6.
 const ROUNDING: f32 = 4e-6;
 
 /// Terms of eight windows, from the means of both images and A = Σ(I − mean)², B = Σ(J − mean)², C = Σ(I − mean)(J −
