@@ -142,8 +142,8 @@ impl Fixed {
         }
     }
 
-    /// Registers the moving images to the prepared fixed images. Then runs the computation `then` with the result, while the
-    /// result is on the device.
+    /// Registers the moving images to the prepared fixed images. Then runs the computation `then` with the result,
+    /// while the result is on the device.
     ///
     /// # Errors
     /// The errors of [`register`] and of the continuation.
@@ -200,8 +200,8 @@ pub fn compute(
     })
 }
 
-/// Registers `moving` to `fixed` as [`register`] does. Then runs the computation `then` with the result, while the result is
-/// on the device.
+/// Registers `moving` to `fixed` as [`register`] does. Then runs the computation `then` with the result, while the
+/// result is on the device.
 ///
 /// # Errors
 /// The errors of [`register`] and of the continuation.
