@@ -20,7 +20,8 @@ __device__ __forceinline__ int bin_of(const float *READ fixed, const float *READ
     return binning.bin_of(fixed[voxel]);
 }
 
-// Counts the voxels of each bin in each warp's run: counts[bin · warps + warp].
+// Counts, for each CUDA warp, the voxels of each bin in the bricks that the warp processes (its run): counts[bin ·
+// warps + warp], where `warps` is the number of warps.
 extern "C" __global__ void count_bins(const float *READ fixed, const float *READ weight, Shape shape, Binning binning,
                                       unsigned int warps, unsigned int *counts)
 {

@@ -196,7 +196,7 @@ extern "C" __global__ void __launch_bounds__(256, 4)
 }
 
 // Computes costs[transform] from the totals of the transform; in_bin is the number of voxels of each bin. The cost is
-// NaN where the totals do not suffice for it: because a bin that is not sparse kept two voxels or fewer inside the
+// NaN if it cannot be computed from the totals: because a bin that is not sparse kept two voxels or fewer inside the
 // moving image, or because the variance is of the order of the rounding error. A thread block processes one transform.
 extern "C" __global__ void __launch_bounds__(256)
     ratio_bricks_costs(const unsigned long long *READ totals, const unsigned int *READ in_bin, int bins, float unit,

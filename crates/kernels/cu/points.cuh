@@ -56,8 +56,9 @@ __device__ __forceinline__ float lerp(float a, float b, float t)
     return a + t * (b - a);
 }
 
-// Trilinear interpolation between the eight voxels around a point. Along y or z, where the volume has one voxel, both
-// corners are that voxel. Along x the right corner is then the next value in memory, and its weight is zero.
+// Trilinear interpolation between the eight voxels around a point. If the volume has only one voxel along y or z, both
+// corners along that axis are this voxel. If it has only one voxel along x, the right corner is the next value in
+// memory, with weight zero.
 struct Trilinear {
     // Byte offsets of the four left corners of the cell.
     unsigned int c00, c10, c01, c11;

@@ -93,8 +93,8 @@ __device__ __forceinline__ size_t offset(Voxel v, const Shape &shape)
 // Number of voxels of a brick along each axis, the same as in src/cuda/bins.rs, src/cuda/moments.rs and src/relax.rs.
 #define BRICK 8
 
-// The voxel at a position in the order of bricks: all voxels of the first brick, then those of the next brick. Bricks
-// at the border of the volume have voxels outside it.
+// The voxel with a given number, if voxels are numbered brick by brick: first all voxels of the first brick, then those
+// of the second. Some voxels of bricks at the border lie outside the volume.
 __device__ __forceinline__ Voxel in_bricks(unsigned int position, const Shape &shape)
 {
     const unsigned int brick = position / (BRICK * BRICK * BRICK), local = position % (BRICK * BRICK * BRICK);

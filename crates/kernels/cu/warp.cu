@@ -47,7 +47,7 @@ __device__ __forceinline__ void warp(const Warp &side, const Shape &shape, int s
     }
 }
 
-// The blocks are small, because a small block finishes and is replaced sooner.
+// The thread blocks of these kernels are small, because a small block finishes sooner, and the next block can start.
 #define BLOCKS __launch_bounds__(128, 12)
 
 #define WARP(NAME, NEAREST)                                                                                            \

@@ -40,9 +40,10 @@ pub trait Backend: Sized + Sync {
     /// examined.
     type Relaxation: Send;
 
-    /// Number of transforms that a caller should pass in one call for costs with `samples` samples each, at least one,
-    /// so that the caller can stop between calls within reasonable time. The cost of a transform does not depend on the
-    /// other transforms of the call.
+    /// Number of transforms, at least one, that a caller should pass in one call of an operation that computes costs.
+    /// The cost of each transform takes `samples` samples. With this number a call is so short that the caller can stop
+    /// between calls within reasonable time. The cost of a transform does not depend on the other transforms of the
+    /// call.
     fn costs_in_one_call(&self, _samples: usize) -> usize {
         usize::MAX
     }

@@ -5,7 +5,8 @@ use rayon::prelude::*;
 
 /// Pole of the recursive prefilter of the cubic spline, √3 − 2.
 const POLE: f32 = -0.267_949_2;
-/// Number of terms of the initial sum after which powers of the pole are below single precision.
+/// The filter that computes the spline's coefficients begins with a sum of samples times powers of the pole. This is
+/// the number of terms after which these powers are below single precision.
 const HORIZON: usize = 16;
 
 /// The coefficients of the spline through all voxels of an image, x fastest.

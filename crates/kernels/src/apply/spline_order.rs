@@ -126,7 +126,8 @@ fn prefilter(lines: &mut [f64], length: usize, width: usize, pole: f64) {
     }
     let gain = (1.0 - pole) * (1.0 - 1.0 / pole);
     lines.iter_mut().for_each(|value| *value *= gain);
-    // Number of terms of the initial sum after which powers of the pole are below double precision.
+    // The filter that computes the spline's coefficients begins with a sum of samples times powers of the pole. This is
+    // the number of terms after which these powers are below double precision.
     let horizon = (f64::EPSILON.ln() / pole.abs().ln()).ceil() as usize;
     for x in 0..width {
         let start: f64 =

@@ -113,7 +113,8 @@ pub(super) fn strides(shape: [usize; 3]) -> [usize; 3] {
     std::array::from_fn(|axis| if shape[axis] > 1 { steps[axis] } else { 0 })
 }
 
-/// Finds the cell of eight voxels around a point. The first three lanes count; the fourth is 0 or has no meaning.
+/// Finds the cell of eight voxels around a point. Vectors have four lanes: the first three are x, y and z; the fourth
+/// is 0 or has no meaning.
 #[derive(Clone, Copy)]
 pub(super) struct Cell {
     /// Largest voxel index along each axis.

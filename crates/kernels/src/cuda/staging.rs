@@ -126,8 +126,8 @@ impl Staging {
                 one(lane, piece)
             })
         };
-        // The threads do not belong to rayon's pool: a thread of that pool might start other work here that waits for
-        // the same lock.
+        // The threads that transfer pieces do not belong to rayon's pool. A thread of that pool could start another
+        // task while it waits, and this task might wait for the lock that the transfer holds.
         std::thread::scope(|scope| {
             let work = &work;
             let at_work = lanes.iter_mut().zip(of_lanes).filter(|(_, pieces)| !pieces.is_empty());

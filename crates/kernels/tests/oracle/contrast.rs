@@ -8,7 +8,7 @@ use super::naive::{self, trilinear};
 use super::scene::{self, Random};
 
 const MOVING: [usize; 3] = [29, 33, 17];
-/// Number of test points on the surface: more than one chunk of the backend's sums.
+/// Number of test points on the surface: more than the number of points that the backend sums in one chunk.
 const COUNT: usize = 2500;
 
 /// Test points on a surface: for each point, the sampling positions on both sides (mm from the middle of the image) and

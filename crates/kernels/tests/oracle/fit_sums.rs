@@ -9,7 +9,7 @@ use super::naive;
 use super::scene::{self, Random};
 
 const SHAPE: [usize; 3] = [29, 33, 17];
-/// Number of test points: more than one chunk of the backend's sums.
+/// Number of test points: more than the number of points that the backend sums in one chunk.
 const COUNT: usize = 2500;
 
 /// Test points: for each, its coordinates relative to the middle of a volume, in voxels, and the values of the
