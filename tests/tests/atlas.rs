@@ -260,7 +260,7 @@ fn numbers_out_of_range_are_refused() {
         ("--passes 1000000000", "a number from 1 to 1000"),
         ("--weights 0", "a number from 0.001 to 1000"),
     ] {
-        let message = place.refuse(2, &format!("atlas a.nii.gz b.nii.gz -o out {}", option.replace(' ', "=")));
+        let message = place.refuse(2, &format!("atlas a.nii.gz b.nii.gz -o out {option}"));
         assert!(message.contains(range), "{option}: {message}");
     }
     // The message names --margin: with very small voxels, the margin around the brain needs more voxels than fit into

@@ -92,6 +92,8 @@ fn nothing_is_written_over_what_is_read() {
     let message =
         place.refuse(2, "register -f f.nii.gz -m m.nii.gz -o p -t rigid --initial-transform p0GenericAffine.mat");
     assert!(message.contains("p0GenericAffine.mat: the name of both an input and an output"), "{message}");
+    let message = place.refuse(2, "brain -i f.nii.gz -o b.nii.gz --mask ./b.nii.gz");
+    assert!(message.contains("./b.nii.gz: the name of two outputs"), "{message}");
     // The run is refused, because its log has the name of an output.
     let run = place.run("register -f f.nii.gz -m m.nii.gz -o run --dry-run --log runrecord.json");
     assert_eq!(run.code, Some(1), "{}", run.stderr);

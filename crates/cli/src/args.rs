@@ -1,7 +1,7 @@
 //! The command line of the program: its verbs, and the options that all verbs share.
 
 use antsreg_console::{CliError, Console, threads};
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{Arg, CommandFactory, Parser, Subcommand};
 
 use crate::common::Common;
 use crate::{
@@ -18,6 +18,7 @@ use crate::{
 #[derive(Debug, Parser)]
 #[command(name = "antsreg-gpu", version, max_term_width = 110, propagate_version = true)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
+#[command(mut_subcommands(|verb| verb.mut_args(accept_negative)))]
 pub struct Cli {
     #[command(flatten)]
     common: Common,
@@ -52,6 +53,12 @@ enum OwnVerb {
     Info(info::Args),
     Completions(completions::Args),
     Links(antsreg_drop_in::LinksArgs),
+}
+
+/// Lets the values of an option begin with a minus sign and a digit. The error for `--margin -1` is then that of the number's
+/// range, not that there is no option `-1`.
+fn accept_negative(arg: Arg) -> Arg {
+    if arg.get_action().takes_values() { arg.allow_negative_numbers(true) } else { arg }
 }
 
 impl Cli {

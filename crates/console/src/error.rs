@@ -213,7 +213,9 @@ impl CliError {
                 register::Error::Shrink { .. } | register::Error::Window(_) => 2,
                 _ => 1,
             },
-            CliError::Output(OutputError { kind: OutputErrorKind::IsInput, .. }) => 2,
+            CliError::Output(OutputError {
+                kind: OutputErrorKind::IsInput | OutputErrorKind::IsOtherOutput, ..
+            }) => 2,
             CliError::SomeFailed { failed, of, .. } if failed.len() == *of => 1,
             CliError::SomeFailed { .. }
             | CliError::LeftOut { .. }

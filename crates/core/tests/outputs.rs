@@ -190,6 +190,16 @@ fn every_output_of_a_command_is_checked() {
 }
 
 #[test]
+fn two_outputs_have_different_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::create_dir(at("sub")).unwrap();
+    check([at("a.nii"), at("b.nii"), at("sub/a.nii")], [""; 0]).unwrap();
+    let error = check([at("a.nii"), at("b.nii"), at("sub/../a.nii")], [""; 0]).unwrap_err();
+    assert!(error.path == at("sub/../a.nii") && matches!(error.kind, OutputErrorKind::IsOtherOutput), "{error}");
+}
+
+#[test]
 fn an_input_is_not_an_output() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);

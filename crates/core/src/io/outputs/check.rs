@@ -1,7 +1,7 @@
 //! Checks whether a path can be used for an output file, before anything is computed and again when the output is
 //! written.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -22,8 +22,8 @@ pub fn protect(path: &Path, what: &'static str) {
 }
 
 /// Checks all outputs of a command, before anything is computed: each can be the name of a file (see [`check_name`]),
-/// files can be created in each folder, and no output would replace an input. `inputs` are all files that are read,
-/// also tables and lists and the files that these name.
+/// files can be created in each folder, no two outputs have the same name, and no output would replace an input.
+/// `inputs` are all files that are read, also tables and lists and the files that these name.
 ///
 /// # Errors
 /// What is wrong with the first output that cannot be written.
@@ -39,6 +39,7 @@ pub fn check<T: AsRef<Path>, P: AsRef<Path>>(
             Temporary::folder_in(folder).map(drop).map_err(|source| folder_error(folder, source))?;
         }
     }
+    check_different(&targets)?;
     check_no_input(&targets, inputs)
 }
 
@@ -64,6 +65,22 @@ pub fn make_folder(path: &Path) -> Result<(), OutputError> {
         .map_err(|source| folder_error(path, source))
 }
 
+/// Returns an error if two outputs have the same name in the same folder, however the folder is written.
+fn check_different<T: AsRef<Path>>(targets: &[T]) -> Result<(), OutputError> {
+    let mut folders: BTreeMap<&Path, PathBuf> = BTreeMap::new();
+    let mut known = BTreeSet::new();
+    for target in targets {
+        let target = target.as_ref();
+        let folder = folder_of(target);
+        let canonical =
+            folders.entry(folder).or_insert_with(|| folder.canonicalize().unwrap_or_else(|_| folder.to_owned()));
+        if !known.insert(canonical.join(target.file_name().unwrap_or_default())) {
+            return Err(OutputError::new(target, OutputErrorKind::IsOtherOutput));
+        }
+    }
+    Ok(())
+}
+
 /// Returns an error if an output exists already and is the same file as an input.
 fn check_no_input<T: AsRef<Path>, P: AsRef<Path>>(
     targets: &[T],
@@ -85,10 +102,7 @@ fn check_no_input<T: AsRef<Path>, P: AsRef<Path>>(
 
 /// Returns the folder of `target` if a file with this name may be written there, else an error.
 pub(super) fn check_target(target: &Path) -> Result<&Path, OutputError> {
-    let folder = match target.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
+    let folder = folder_of(target);
     if !folder.is_dir() {
         return Err(OutputError::new(folder, OutputErrorKind::NoFolder));
     }
@@ -103,6 +117,14 @@ pub(super) fn check_target(target: &Path) -> Result<&Path, OutputError> {
         Ok(_) => in_use(target).map_or(Ok(folder), |what| refuse(OutputErrorKind::InUse(what))),
         Err(source) if source.kind() != ErrorKind::NotFound => refuse(OutputErrorKind::Write(source)),
         Err(_) => Ok(folder),
+    }
+}
+
+/// The folder of a file: `.` for a name without a folder.
+fn folder_of(target: &Path) -> &Path {
+    match target.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
     }
 }
 

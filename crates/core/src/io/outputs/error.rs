@@ -42,6 +42,9 @@ pub enum OutputErrorKind {
     /// The output would replace an input of the command.
     #[error("the name of both an input and an output; give another output name")]
     IsInput,
+    /// Two outputs have the same name.
+    #[error("the name of two outputs; give another name for one of them")]
+    IsOtherOutput,
     /// The system could not write or rename the file.
     #[error("could not be written: {0}")]
     Write(#[source] std::io::Error),
