@@ -93,7 +93,7 @@ fn one_interpolation_is_the_composed_chain_of_each_volume() {
         b"#Insight Transform File V1.0\n#Transform 0\nTransform: AffineTransform_double_3_3\n\
           Parameters: 1 0.1 0 -0.1 1 0 0 0 1 4 -7 3\nFixedParameters: 0 0 0\n",
     );
-    place.succeed("apply -i s.nii.gz -r f.nii.gz -t shift.txt --motion mmotion.txt -n bspline -o once.nii.gz");
+    place.succeed("apply -i s.nii.gz -r f.nii.gz -t shift.txt --motion m -n bspline -o once.nii.gz");
     let once = nifti::read_series(&place.path("once.nii.gz")).expect("a series");
     let motion = String::from_utf8(place.read("mmotion.txt")).expect("text");
     let each: Vec<&str> = motion.split("#Transform ").skip(1).collect();

@@ -40,9 +40,9 @@ pub struct Args {
         acts on the image first"
     )]
     pub transform: Vec<TransformFile>,
-    /// Motion of the input, a series: a file with a transform for each volume, as `motion` writes it
+    /// Motion of the input, a series: the prefix that `motion` was given, or a file with a transform for each volume
     /// (PREFIXmotion.txt). The transform of a volume acts on it before all others
-    #[arg(long, value_name = "FILE", requires = "input")]
+    #[arg(long, value_name = "PREFIX", requires = "input")]
     pub motion: Option<PathBuf>,
     /// Interpolation of the input
     #[arg(short = 'n', long, value_enum, default_value_t, value_name = "HOW")]

@@ -21,7 +21,8 @@ use antsreg_study::{self as study, inputs, transforms, words};
 const LEAST_VOXELS: usize = 2;
 
 /// Runs `apply`.
-pub fn run(args: Args, console: &mut Console) -> Result<(), CliError> {
+pub fn run(mut args: Args, console: &mut Console) -> Result<(), CliError> {
+    args.motion = args.motion.map(study::motion::transforms_file);
     if let Some(output) = &args.output {
         check_output(&args, output)?;
         let read = [&args.input, &args.reference, &args.points, &args.motion].into_iter().flatten();

@@ -7,6 +7,9 @@ use antsreg_core::io::outputs;
 use super::ReferenceVolume;
 use crate::Error;
 
+/// End of the name of the file with the transforms.
+const TRANSFORMS: &str = "motion.txt";
+
 /// Input and output files of a motion correction.
 #[derive(Debug, Clone)]
 pub struct MotionFiles {
@@ -42,13 +45,20 @@ pub struct Names {
     pub matrices: Option<PathBuf>,
 }
 
+/// Path of the transforms of a correction whose outputs begin with `given`; `given` itself if no such file exists.
+pub fn transforms_file(given: PathBuf) -> PathBuf {
+    let mut name = given.clone().into_os_string();
+    name.push(TRANSFORMS);
+    if !given.is_file() && Path::new(&name).is_file() { name.into() } else { given }
+}
+
 impl Names {
     /// Paths that begin with `prefix`, which includes the folder. `corrected` adds the corrected series, `fsl` the
     /// folder of FSL matrices.
     pub fn of(prefix: &str, corrected: bool, fsl: bool) -> Names {
         let name = |end: &str| Some(PathBuf::from(format!("{prefix}{end}")));
         Names {
-            transforms: name("motion.txt"),
+            transforms: name(TRANSFORMS),
             table: name("motion.tsv"),
             mean: name("mean.nii.gz"),
             record: name("record.json"),

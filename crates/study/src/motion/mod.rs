@@ -13,7 +13,7 @@ mod sums;
 mod table;
 
 pub use antsreg_motion::{Cost, Options, Parameters, parameters, rms_deviation};
-pub use files::{MotionFiles, Names};
+pub use files::{MotionFiles, Names, transforms_file};
 pub use outcome::Motion;
 pub use reference::ReferenceVolume;
 pub use run::{Corrected, Found, InMemory, Opened, Progress, Task, run};
