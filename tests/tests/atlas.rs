@@ -292,7 +292,11 @@ fn an_unreadable_subject_is_named_and_the_rest_is_done() {
     place.file("bad.nii.gz", b"not an image");
     let run = place.run(&format!("atlas a.nii.gz bad.nii.gz c.nii.gz -o out --passes 1 {QUICK}"));
     assert_eq!(run.code, Some(3));
-    assert!(run.stderr.contains("1 of 3 subjects were left out of the template") && run.stderr.contains("bad ("), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("1 of 3 subjects were left out of the template") && run.stderr.contains("bad ("),
+        "{}",
+        run.stderr
+    );
     assert!(place.path("out/template.nii.gz").exists());
     assert!(String::from_utf8(place.read("out/report.html")).expect("text").contains("Left out"));
     let none = place.refuse(2, &format!("atlas a.nii.gz -o other {QUICK}"));
