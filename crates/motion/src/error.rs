@@ -13,9 +13,9 @@ pub enum Error {
     /// A number in the options is too small.
     #[error("{found} {what}, expected at least {least}")]
     Count {
-        /// What the number counts: "iterations" or "points".
+        /// Name of what the option counts, as text: "iterations" or "points".
         what: &'static str,
-        /// The number that the options give.
+        /// The number in the options that is too small.
         found: usize,
         /// Smallest allowed number of iterations or points.
         least: usize,

@@ -66,8 +66,8 @@ impl Generators {
     pub fn map(&self, parameters: &[f64]) -> AffineTransform {
         let sum: Matrix4<f64> = self.matrices.iter().zip(parameters).map(|(matrix, value)| matrix * *value).sum();
         let map = AffineTransform::from_homogeneous(&sum.exp());
-        // The exponential maps positions relative to the centre. With this translation the transform maps world
-        // positions.
+        // The matrix exponential maps positions relative to the centre. The translation is changed so that the
+        // transform maps world positions.
         let translation = self.centre.coords - map.matrix * self.centre.coords + map.translation;
         AffineTransform { translation, ..map }
     }
@@ -89,8 +89,8 @@ mod tests {
                 const STEP: f64 = 1e-4;
                 parameters[n] = STEP;
                 let moved = generators.map(&parameters).apply(&point);
-                // Because of terms of second order in the step, the difference quotient differs from the derivative by
-                // about 1e-4.
+                // The velocity is the derivative of the point's position with respect to the parameter. The difference
+                // quotient differs from the derivative by about 1e-4, because of the terms of second order in `STEP`.
                 assert!(((moved - point) / STEP - velocity).norm() < 1e-3, "{dof:?}, parameter {n}");
             }
         }

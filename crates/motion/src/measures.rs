@@ -68,7 +68,8 @@ mod tests {
             matrix: Rotation3::from_euler_angles(0.1, 0.2, -0.1).into_inner(),
             translation: Vector3::new(1.0, 2.0, 3.0),
         };
-        // For comparison, the mean squared distance is computed over points of a 4 mm lattice in the sphere.
+        // For comparison, the squared distance between the positions to which `a` and `b` map a point is averaged over
+        // the points of a 4 mm lattice in the sphere.
         let steps = || (-20..=20).map(|n| 4.0 * f64::from(n));
         let offsets = steps().flat_map(|x| steps().flat_map(move |y| steps().map(move |z| Vector3::new(x, y, z))));
         let (mut sum, mut count) = (0.0, 0.0);

@@ -20,8 +20,9 @@ pub(crate) struct Points<B: Backend> {
     pub count: usize,
     /// For each pair of fitted functions: the sum of their products over all points.
     pub products: DMatrix<f64>,
-    /// Normalisation of a volume's values for the fit, by the mean and the standard deviation of the reference at the
-    /// points. The rule's margin, the width of the ignored border of a volume, is 0 here; each alignment sets it.
+    /// Normalisation of a volume's values before the fit: the mean of the reference at the points is subtracted, and
+    /// the result divided by the reference's standard deviation there. The field `margin`, the width of the ignored
+    /// border of a volume, is 0 until an alignment sets it.
     pub rule: FitRule,
 }
 

@@ -223,8 +223,8 @@ impl Opened<'_> {
             Kind::Vector | Kind::Tensor => count as u64,
             _ => 1,
         };
-        // Spline coefficients take up to two values of memory for each voxel: orders other than 3 store them in
-        // double precision.
+        // The coefficients of a cubic spline (order 3) are stored in single precision, those of other orders in double
+        // precision. So each voxel's coefficient takes up to twice the memory of a voxel value.
         let made = if matches!(self.carrying.reading, Reading::Spline(_)) { 2 } else { 0 };
         let needed = (at_once + made) * bytes(self.reader.grid()) + (at_once + 1) * bytes(&self.carrying.onto);
         memory::check(needed)

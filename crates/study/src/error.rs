@@ -120,9 +120,9 @@ pub enum Error {
     /// A slice and a volume were given where all images must have the same number of dimensions.
     #[error("{} is a slice, {} a volume: expected two slices or two volumes", slice.display(), volume.display())]
     SliceAndVolume {
-        /// The two-dimensional image.
+        /// Path of the two-dimensional image.
         slice: PathBuf,
-        /// The three-dimensional image.
+        /// Path of the three-dimensional image.
         volume: PathBuf,
     },
     /// A further channel does not overlap with the first channel of its side.
@@ -210,7 +210,7 @@ pub enum Error {
     Table {
         /// Path of the table.
         path: PathBuf,
-        /// The error of the CSV library, with the line of the table.
+        /// The error of the CSV library. Its text can contain the number of the line in the table.
         source: csv::Error,
     },
     /// A list of subjects cannot be used.
@@ -224,7 +224,7 @@ pub enum Error {
     Atlas {
         /// Name of the atlas.
         name: String,
-        /// The error of the atlas.
+        /// The error because of which the atlas cannot be used.
         source: Box<Error>,
     },
     /// Labels could not be fused.

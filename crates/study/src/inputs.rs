@@ -63,7 +63,7 @@ pub fn check_range(least: f32, most: f32, name: &Path) -> Result<(), Error> {
     if least == most {
         return Err(Error::Constant { path: name.into(), value: least });
     }
-    // In double precision: the difference of two huge values may overflow.
+    // The difference is computed in double precision, because it may overflow single precision.
     if !(RANGE[0]..=RANGE[1]).contains(&(f64::from(most) - f64::from(least))) {
         return Err(Error::Range { path: name.into(), least, most });
     }

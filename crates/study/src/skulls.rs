@@ -48,7 +48,7 @@ pub enum Role {
 /// An image of a group of images that are registered to each other, and whose brain may be extracted.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate<'a> {
-    /// The role of the image.
+    /// Role of the image in the registrations: always fixed, always moving, or fixed in some and moving in others.
     pub role: Role,
     /// The image.
     pub image: &'a Volume,
@@ -81,7 +81,7 @@ pub struct Skull {
 }
 
 impl BrainChoice {
-    /// Whether the choice is the default, `auto`.
+    /// Whether this choice of the images whose brain is extracted is the default, `auto`.
     pub fn is_auto(&self) -> bool {
         *self == BrainChoice::Auto
     }
@@ -209,7 +209,8 @@ mod tests {
         assert_eq!(auto(&[(fixed, &brain, false), (moving, &head, false)]), [false, true]);
         assert_eq!(auto(&[(fixed, &head, false), (moving, &head, false)]), [false, false]);
         assert_eq!(auto(&[(fixed, &brain, false), (moving, &brain, false)]), [false, false]);
-        // One image without a skull is enough for several images; images with a mask stay as they are.
+        // If one image of the group has no skull, the brains of all heads in the group are extracted. Images with a
+        // mask stay as they are.
         let several = [(fixed, &head, false), (moving, &head, false), (moving, &brain, false), (moving, &head, true)];
         assert_eq!(auto(&several), [true, true, false, false]);
         assert_eq!(auto(&several[..2]), [false, false]);

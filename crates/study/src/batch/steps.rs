@@ -36,8 +36,9 @@ pub trait Steps: Sync {
         read: Self::Read,
     ) -> Result<Self::Prepared, Error>;
 
-    /// Completes the result of a registration before pictures of the result are drawn and its files are written.
-    /// Returns further files that are written together with these files.
+    /// Completes the result of a registration. This runs before the pictures of the result are drawn and the files of
+    /// the registration are written. Returns additional files, which are written together with the files of the
+    /// registration.
     ///
     /// # Errors
     /// A result that cannot be completed.

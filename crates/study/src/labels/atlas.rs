@@ -29,7 +29,7 @@ pub enum AtlasSource {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected IMAGE=LABELS, two files, or a table .csv, found `{found}`")]
 pub struct NotAnAtlas {
-    /// The text that was given.
+    /// The text that should name an atlas or a table.
     pub found: String,
 }
 

@@ -9,7 +9,7 @@ pub enum AtlasesError {
     /// A row of a table of atlases has no label map.
     #[error("{} has no label map, expected one for each atlas", image.display())]
     NoLabels {
-        /// The image of the atlas.
+        /// Path of the image of the atlas without a label map.
         image: PathBuf,
     },
     /// Two atlases have one name.
@@ -18,7 +18,7 @@ pub enum AtlasesError {
         images[1].display()
     )]
     Twice {
-        /// The name that is refused.
+        /// The name that both atlases have.
         name: String,
         /// Paths of the images of both atlases.
         images: [PathBuf; 2],

@@ -70,8 +70,8 @@ impl Quality {
         courses
     }
 
-    /// DVARS and standardised DVARS of each volume; `None` for the first volume. `courses` is the result of
-    /// [`courses`](Quality::courses).
+    /// DVARS and standardised DVARS of each volume; `None` for the first volume. `courses` holds the intensities of
+    /// voxels over time, as [`Quality::courses`] returns them.
     pub fn finish(&self, courses: &[Vec<f32>]) -> Vec<Option<[f64; 2]>> {
         let expected = expected_change(courses);
         let standard = |dvars: f64| if expected > 0.0 { dvars / expected } else { 0.0 };

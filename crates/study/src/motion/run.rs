@@ -121,7 +121,7 @@ impl<'a> Opened<'a> {
     }
 
     /// Opens a series as [`Opened::new`] does; the series or the reference may be given in memory instead of in files.
-    /// Messages call both by the paths in `task`.
+    /// Error messages still name the paths in `task`.
     ///
     /// # Errors
     /// The errors of [`Opened::new`].

@@ -67,7 +67,7 @@ mod tests {
             sums.add(&[value, 1e4 + value]);
         }
         assert_eq!(sums.mean(&grid).voxels, [4.0, 10004.0]);
-        // Squared distances from the mean: 9, 4, 0 and 25.
+        // Squared differences between the four values of a voxel and their mean: 9, 4, 0 and 25.
         let [a, b] = [0, 1].map(|n| sums.variance(&grid).voxels[n]);
         assert!((a - 38.0 / 3.0).abs() < 1e-5 && (b - 38.0 / 3.0).abs() < 1e-4, "{a}, {b}");
         assert!((sums.deviation(&grid).voxels[0] - (38.0f32 / 3.0).sqrt()).abs() < 1e-5);

@@ -34,7 +34,8 @@ pub struct Row {
     pub dvars: Option<[f64; 2]>,
 }
 
-/// Computes the rows of a series from `transforms` (reference → volume, RAS mm); rotations are about `centre`.
+/// Computes the rows of the motion table, one for each volume, from `transforms` (reference → volume, RAS mm).
+/// Rotations are about `centre`.
 pub(super) fn rows(transforms: &[AffineTransform], centre: &Point3<f64>, dvars: &[Option<[f64; 2]>]) -> Vec<Row> {
     let motions: Vec<_> = transforms.iter().map(|transform| parameters(transform, centre)).collect();
     let row = |n: usize| {

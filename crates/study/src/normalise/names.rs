@@ -96,7 +96,8 @@ impl Derivatives {
         &self.name.suffix
     }
 
-    /// The common start of all names except those of the page and the record; the folder is included.
+    /// Common start of the paths of the scan's derivatives, folder included. The paths of the page and of the record
+    /// begin differently.
     pub fn start(&self) -> String {
         match &self.place {
             Place::Dataset(folder) => {

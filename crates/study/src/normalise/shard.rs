@@ -10,7 +10,7 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// Whether the scan at the index `place` of the list belongs to this shard.
+    /// Whether this shard (share of the list of scans) contains the scan with the index `place` in the list.
     pub fn has(self, place: usize) -> bool {
         place % self.of == self.number - 1
     }

@@ -31,7 +31,7 @@ pub struct FixedInputs {
     pub start_file: StartFile,
     /// Identities of the input files at the time when they were read.
     pub identities: Vec<FileIdentity>,
-    /// Pictures of the fixed image on pages, once they are drawn.
+    /// Pictures of the fixed image for HTML pages; empty until a first page needs the pictures.
     pub(super) drawn: Arc<OnceLock<Reference>>,
 }
 

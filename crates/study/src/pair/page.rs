@@ -51,7 +51,8 @@ pub fn page(record: &Record, found: &Registration, pictures: &Pictures) -> Resul
     Ok(comparison_page(&page)?.html)
 }
 
-/// The charts of the page: histograms, and the energies of the levels.
+/// The charts on the page of a registration: histograms of both images, the cost of each level of the affine stage, and
+/// the energy of the deformable stage.
 fn charts(found: &Registration, pictures: &Pictures) -> Result<Vec<Chart>, Error> {
     let mut charts = vec![Chart {
         title: "Intensities".into(),
@@ -97,7 +98,7 @@ fn linear_outcome(outcome: &StageOutcome) -> Option<&linear::Outcome> {
     }
 }
 
-/// The cost of the nth linear stage, level by level.
+/// The curve of a chart: the cost of the nth linear stage at the end of each level.
 fn cost_curve(outcome: &linear::Outcome, n: usize) -> Curve {
     let points = outcome.levels.iter().zip(1..).map(|((_, cost), level)| (f64::from(level), *cost)).collect();
     Curve { name: format!("stage {n}"), points, marks: true }

@@ -196,7 +196,8 @@ pub struct SynRecord {
     pub relaxing_rounds: usize,
     /// Number of times that both whole warps were smoothed, because the rounds of relaxation did not suffice.
     pub whole_smoothings: usize,
-    /// Number of voxels of both warps that fold or miss their inverse by more than the limit after the last round.
+    /// Number of voxels of both warps that are beyond the limits after the last round of relaxation: voxels that fold,
+    /// or where warp and inverse warp together move a point too far.
     pub beyond_limits: usize,
 }
 
@@ -235,9 +236,9 @@ impl SynRecord {
 /// one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct JacobianRecord {
-    /// Jacobian determinants of `1Warp`.
+    /// Jacobian determinants of the warp, the file `1Warp`.
     pub warp: JacobianSummary,
-    /// Jacobian determinants of `1InverseWarp`.
+    /// Jacobian determinants of the inverse warp, the file `1InverseWarp`.
     pub inverse_warp: JacobianSummary,
     /// Inverse consistency of points moved by the warp, then by the inverse warp.
     pub warp_then_inverse: Consistency,

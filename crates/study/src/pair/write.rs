@@ -21,7 +21,7 @@ use super::record::{
 use crate::skulls::Skull;
 use crate::{Error, WrittenFile};
 
-/// The files that were written, and their contents as data.
+/// What a registration wrote: the paths of the files, and the contents of the record and of the overlap table.
 #[derive(Debug)]
 pub struct Written {
     /// The record, as written to its file.
@@ -58,7 +58,7 @@ pub struct Context<'a> {
 /// Files and records that are written in addition to those of the registration.
 #[derive(Default)]
 pub struct Further<'a> {
-    /// The files with their contents; their paths are in [`Names::further`].
+    /// Path of each additional file, with the function that writes the file. The paths are also in [`Names::further`].
     pub files: Vec<(PathBuf, WritingFile<'a, Error>)>,
     /// Record of the moving head; only in a normalisation.
     pub head: Option<HeadRecord>,

@@ -136,7 +136,7 @@ pub enum Error {
     Table {
         /// Path of the table.
         path: PathBuf,
-        /// The error, with the line of the table.
+        /// The error of the CSV library. Its text can contain the number of the line in the table.
         source: csv::Error,
     },
     /// A pipe or a device instead of a file.

@@ -25,7 +25,8 @@ pub struct Averaged {
     pub images: Vec<Volume>,
     /// The mean warp; `None` in the affine pass.
     pub warp: Option<DisplacementField>,
-    /// Mean stretch from the template to the subjects (affine without rotation), with numbers rounded as in its file.
+    /// Mean stretch: the mean of the affine transforms from the template to the subjects, without their rotations and
+    /// shifts. Its numbers are rounded as in its file.
     pub stretch: AffineTransform,
 }
 
@@ -48,7 +49,7 @@ pub struct AverageResults {
     /// Names of the subjects that were left out of the affine average, because their correlation is far below that of
     /// the others.
     pub outliers: Vec<String>,
-    /// The matrix of the mean stretch, row by row.
+    /// Matrix of the mean stretch, row by row: the mean of the affine transforms without rotations.
     pub stretch: [[f64; 3]; 3],
     /// Mean gradient magnitude divided by mean intensity, both where at least half of the subjects have foreground;
     /// per mm.
@@ -63,7 +64,8 @@ pub fn averaging(session: &Session, pass: usize) -> Averaging {
 
 impl Summed {
     /// Creates the average from the mean images, the mean warp and the affine transforms of a pass. Writes the mean
-    /// stretch, and uses it with the rounded numbers of its file.
+    /// stretch (the mean of the affine transforms without rotations and shifts) to a file, and uses the rounded numbers
+    /// of this file.
     ///
     /// # Errors
     /// Affine transforms whose mean does not exist; a file that cannot be written.

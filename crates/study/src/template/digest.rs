@@ -35,13 +35,14 @@ struct Recorder {
 }
 
 impl Recorder {
-    /// Adds the next bytes of the file.
+    /// Adds the next bytes of the file to the digest and to the length.
     fn add(&mut self, bytes: &[u8]) {
         self.digest.update(bytes);
         self.bytes += bytes.len() as u64;
     }
 
-    /// Returns the record of all bytes so far, under the name `path`.
+    /// Returns the record of the file: length and digest of all bytes that were added. The record names the file
+    /// `path`.
     fn finish(self, path: PathBuf) -> FileRecord {
         FileRecord { path, bytes: self.bytes, sha256: hexadecimal(&self.digest.finalize()) }
     }
@@ -69,7 +70,7 @@ pub fn while_written(path: PathBuf, write: impl FnOnce(Listener) -> Result<(), E
             recorder
         })?;
         let mut tell = |bytes: Vec<u8>| {
-            // Sending fails only if the recording thread panicked; the panic is resumed below.
+            // Sending fails only if the thread that computes the digest has panicked. The panic is resumed below.
             let _ = to_recorder.send(bytes);
             used.try_recv().unwrap_or_default()
         };
@@ -80,7 +81,7 @@ pub fn while_written(path: PathBuf, write: impl FnOnce(Listener) -> Result<(), E
     })
 }
 
-/// Starts a thread of a scope. If the thread cannot be started, `work` is dropped.
+/// Starts a thread that runs `work` and ends before `scope` ends. If the thread cannot be started, `work` is dropped.
 ///
 /// # Errors
 /// If the system starts no further thread.
@@ -94,7 +95,7 @@ pub fn spawn<'scope, T: Send + 'scope>(
 }
 
 impl FileRecord {
-    /// Makes the record of the file at `place`, under the name `path`.
+    /// Makes the record (length and digest) of the file at `place`. The record names the file `path`.
     ///
     /// # Errors
     /// A file that cannot be read.

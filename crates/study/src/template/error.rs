@@ -45,13 +45,13 @@ pub enum Error {
     /// Two output files would have the same name.
     #[error("two outputs would be called {}, by the names of subjects or channels; rename one of them", file.display())]
     SameName {
-        /// The file, below the folder of the template.
+        /// Path of the file, relative to the folder of the template.
         file: PathBuf,
     },
     /// There is no subject with this name.
     #[error("there is no subject called {name}; there are {}", there.join(", "))]
     NoSubject {
-        /// The name that is refused.
+        /// The name that no subject has.
         name: String,
         /// The names of all subjects.
         there: Vec<String>,

@@ -163,7 +163,7 @@ impl FinalPass<'_> {
         Ok(Some(FinalSubject { contribution, heads: None, labels, results, centre, planar }))
     }
 
-    /// Resamples a subject's labels on the final template, and computes its statistics.
+    /// Resamples a subject's labels on the final template, and computes the statistics of the subject's registration.
     ///
     /// # Errors
     /// Labels that cannot be read.

@@ -23,7 +23,7 @@ use crate::Error;
 /// Statistics of the final template.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FinishResults {
-    /// The last pass.
+    /// Number of the last pass.
     pub pass: usize,
     /// Mean gradient magnitude divided by mean intensity, both where at least half of the subjects have foreground;
     /// per mm.

@@ -16,7 +16,7 @@ use crate::Error;
 pub struct Last<'a> {
     /// The template that resulted from the last pass.
     pub reference: Arc<Reference>,
-    /// Mean stretch from the template to the subjects in the last pass.
+    /// Mean of the affine transforms without rotation and shift, from the template to the subjects, in the last pass.
     pub stretch: AffineTransform,
     /// Displacements of the shape update, from points of the new template to points of the average.
     pub shape: Cow<'a, DisplacementField>,

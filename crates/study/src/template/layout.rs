@@ -33,7 +33,7 @@ pub struct AverageFiles {
     pub images: Vec<PathBuf>,
     /// Path of the mean warp; no file in the affine pass.
     pub warp: PathBuf,
-    /// Path of the mean stretch.
+    /// Path of the mean stretch: an affine transform, the mean over the subjects without rotation and shift.
     pub stretch: PathBuf,
     /// Path of the manifest of the average.
     pub manifest: PathBuf,

@@ -45,7 +45,7 @@ pub struct Stage<'a> {
 }
 
 impl<'a> Stage<'a> {
-    /// The step of the plan with the digest `plan`; the step reads the files `inputs`.
+    /// Describes a step that reads the files `inputs`. `plan` is the digest of the plan to which the step belongs.
     pub fn new(layout: &'a Layout, plan: &str, step: Step, inputs: Vec<FileRecord>) -> Stage<'a> {
         let (name, files) = (step.to_string(), inputs.iter().map(|input| input.sha256.as_str()));
         let key = digest::of_words([plan, name.as_str()].into_iter().chain(files));

@@ -34,7 +34,7 @@ pub fn fit(subjects: usize, reference: &Reference, warps: bool) -> bool {
 }
 
 impl Means {
-    /// Computes the means of contributions that are all in memory.
+    /// Computes the means over subjects whose transforms and resampled images are all in memory.
     ///
     /// # Errors
     /// Images on different grids.
@@ -78,7 +78,7 @@ pub struct Gathering<'a> {
     reference: &'a Reference,
     /// Contributions of subjects that have not been added to the sums yet.
     waiting: Vec<Arc<Contribution>>,
-    /// Number of contributions that are added to the sums in one sweep.
+    /// Number of subjects whose contributions are added to the sums in one sweep over the voxels.
     several: usize,
     sums: Option<Sums>,
 }
@@ -91,8 +91,9 @@ impl<'a> Gathering<'a> {
         Gathering { averaging, reference, waiting: Vec::new(), several, sums: None }
     }
 
-    /// Takes the contribution of a subject. `is_near_end` says that nearly all subjects of the pass are done. Then
-    /// contributions are kept for [`Gathering::finish`], which adds them in one sweep.
+    /// Adds the contribution of a subject (images and transforms) to the sums, at once or later together with others.
+    /// `is_near_end` says that nearly all subjects of the pass are done. Then contributions are kept for
+    /// [`Gathering::finish`], which adds them in one sweep over the voxels.
     ///
     /// # Errors
     /// Images on different grids.
@@ -107,7 +108,7 @@ impl<'a> Gathering<'a> {
         Ok(())
     }
 
-    /// Returns the means of all contributions.
+    /// Returns the means over all subjects that were added.
     ///
     /// # Errors
     /// Images on different grids.
@@ -121,7 +122,7 @@ impl<'a> Gathering<'a> {
     }
 }
 
-/// Sums over the contributions of subjects.
+/// Sums over subjects: their resampled images, warps and affine transforms.
 struct Sums {
     grid: Grid,
     images: Vec<ImageMean>,
@@ -154,7 +155,7 @@ impl Sums {
         self.coverage.add(&firsts(all))
     }
 
-    /// Adds the contributions that were kept until the end, and returns the means.
+    /// Adds the contributions `last`, which are not in the sums yet, and returns the means over all subjects.
     fn finish(self, last: &[&Contribution]) -> Result<Means, GridMismatch> {
         let Sums { images: means, warp, coverage, .. } = self;
         let finish = |(channel, mean): (usize, ImageMean)| mean.finish(&images(last, channel));
@@ -197,9 +198,9 @@ mod tests {
         for averaging in [Averaging::Mean, Averaging::Trimmed] {
             let whole: Vec<&Contribution> = all.iter().map(Arc::as_ref).collect();
             let expected = Means::of(averaging, &reference, &whole).expect("one grid");
-            // Each case has three values: the index of the first contribution that counts as near the end, whether
-            // memory suffices to keep contributions, and the expected number of contributions that are left for the
-            // end.
+            // Each case has three values: the index of the first subject that counts as near the end; whether memory
+            // suffices to keep the contributions of several subjects; the expected number of contributions that have
+            // not been added to the sums when all subjects are done.
             for (near, memory, left) in
                 [(100, true, 3), (SEVERAL + 2, true, SEVERAL + 3), (2, true, 15), (2, false, 0)]
             {

@@ -131,7 +131,7 @@ impl Session {
         WriteQueue::with(writers, writers, background, |queue| finish::run(self, workers, None, queue, progress))
     }
 
-    /// Opens one worker on `device`.
+    /// Opens `device` with a single worker, which does all computations of the step.
     fn one_worker(&self, device: DeviceChoice, progress: &mut dyn TemplateProgress) -> Result<DeviceWorkers, Error> {
         let (devices, note) = registrations::suitable_devices(&self.plan.recipe, &Devices::One(device));
         note.iter().for_each(|note| progress.device(note));

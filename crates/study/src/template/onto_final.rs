@@ -17,8 +17,8 @@ use super::plan::Channels;
 use super::resampled::{Resampled, Resampling};
 use crate::Error;
 
-/// Limits for computing the inverse of a final warp: the steps at a voxel end when the residual is below a small
-/// fraction of a voxel.
+/// Limits for computing the inverse of a final warp by iteration. The iteration at a voxel ends when the residual is
+/// below a small fraction of a voxel.
 const INVERSION: InversionLimits = InversionLimits { steps: 50, tolerance_voxels: 0.005, untouched_voxels: 0.0 };
 
 /// A subject with its transforms to the template to which the last pass registered.

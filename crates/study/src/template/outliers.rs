@@ -4,9 +4,11 @@ use antsreg_report::robust::{NORMAL, median};
 
 use super::session::Session;
 
-/// A subject whose correlation lies this many robust deviations below the median is an outlier.
+/// A subject whose correlation with the template lies this many robust standard deviations below the median is an
+/// outlier.
 const DEVIATIONS: f64 = 4.0;
-/// Lower limit of the robust deviation: the correlations of affine registrations of similar subjects vary by this much.
+/// Smallest standard deviation of the correlations that is assumed: the correlations of affine registrations of similar
+/// subjects vary by this much.
 const LEAST_DEVIATION: f64 = 0.03;
 
 /// The outliers among the subjects of a template, as indices in the plan's list of subjects. `correlations` holds the

@@ -37,7 +37,7 @@ pub type Kept = Option<Vec<Arc<Contribution>>>;
 pub struct Done {
     /// The template after the pass.
     pub updated: Arc<Updated>,
-    /// Mean stretch from the template to the subjects.
+    /// Mean of the affine transforms without rotation and shift, from the template to the subjects.
     pub stretch: AffineTransform,
     /// The contributions of the subjects to the average.
     pub contributions: Kept,

@@ -19,7 +19,7 @@ pub enum Drawn {
     Subject(usize),
 }
 
-/// Pictures drawn so far, as `data:` addresses.
+/// Pictures drawn so far, encoded as `data:` URLs for the HTML report.
 #[derive(Debug, Default)]
 pub struct Pictures(Mutex<BTreeMap<Drawn, String>>);
 

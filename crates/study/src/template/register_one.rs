@@ -74,7 +74,8 @@ pub fn compute(
         reference,
         images,
         place: session.layout.registration(pass, &session.subject(subject).name).affine,
-        // The affine average is compared with the templates of other programs, so it uses their interpolation.
+        // The average of the affine pass is compared with the templates of other programs, so the affine pass
+        // interpolates as these programs do.
         interpolation: match session.is_affine(pass) {
             true => Interpolation::Linear,
             false => session.plan.options.interpolation,
@@ -134,7 +135,8 @@ impl Continuation for Bringing<'_> {
             None => first,
         };
         itk::write_affine(&self.place, &nearest, self.reference.centre)?;
-        // All later work uses the numbers as rounded in the file, so that a continued run gives the same bytes.
+        // From here on the affine transform has the rounded numbers of its file, so that a continued run gives the same
+        // bytes.
         let affine = itk::read_affine(&self.place)?;
         let before = |warp| Ok(warp_before(backend, &affine, &first, grid, &warp)?.unwrap_or(warp));
         let field = warp.map(before).transpose().map_err(RegisterError::Device)?;

@@ -26,7 +26,7 @@ pub struct Resampled {
 }
 
 impl Resampled {
-    /// Separates the images from their brightness: the mean intensity and the foreground threshold of each image.
+    /// Returns the images, and for each image its mean intensity and foreground threshold.
     pub fn brightness(resampled: Vec<Resampled>) -> (Vec<Volume>, Vec<Brightness>) {
         let of = |Resampled { image, foreground }: Resampled| {
             let brightness = Brightness::with(&image, foreground);

@@ -87,7 +87,7 @@ impl Session {
 
     /// Keeps the images of a subject's extracted brain, and the brain mask.
     pub(super) fn keep_brain(&self, subject: usize, images: Channels, mask: Arc<Volume>) {
-        // The brain of a subject is extracted once, so the mask is not set yet.
+        // The brain of a subject is extracted only once, so no brain mask has been stored for this subject before.
         let _ = self.masks[subject].set(mask);
         self.kept(subject, Arc::new(images));
     }
@@ -147,7 +147,7 @@ impl Session {
         if self.planned_before { verify::check_inputs(files) } else { Ok(()) }
     }
 
-    /// The extension of the final images and warps.
+    /// File name extension of the final images and warps, such as `nii.gz`.
     pub(super) fn extension(&self) -> &'static str {
         self.plan.image_format.extension()
     }
@@ -168,12 +168,13 @@ impl Session {
         pass == 0
     }
 
-    /// Makes the step `step` of this template, which reads the files of `inputs`.
+    /// Describes the step `step` of this template, which reads the files `inputs`. The step is not run.
     pub(super) fn stage(&self, step: Step, inputs: Vec<FileRecord>) -> Stage<'_> {
         Stage::new(&self.layout, &self.plan.digest, step, inputs)
     }
 
-    /// The manifest of a step that must be done. After the first call the manifest stays in memory.
+    /// Reads the manifest of a step; an error if the step has not been done. After the first call the manifest stays in
+    /// memory.
     fn required<'a>(
         &'a self,
         step: Step,
@@ -204,12 +205,12 @@ impl Session {
         Ok(self.stage(Step::Register { pass, subject: subject.name.clone() }, inputs))
     }
 
-    /// The manifest of a subject's registration in a pass. The registration must be done.
+    /// The manifest of a subject's registration in a pass; an error if the registration has not been done.
     pub(super) fn registered(&self, pass: usize, subject: usize) -> Result<Manifest, Error> {
         self.register_stage(pass, subject)?.require()
     }
 
-    /// The step that averages the subjects of a pass. All registrations of the pass must be done.
+    /// The step that averages the subjects of a pass; an error if a registration of the pass has not been done.
     pub(super) fn average_stage(&self, pass: usize) -> Result<Stage<'_>, Error> {
         let mut inputs = Vec::new();
         for &subject in &self.included {
@@ -218,18 +219,18 @@ impl Session {
         Ok(self.stage(Step::Average { pass }, inputs))
     }
 
-    /// The manifest of the average of a pass. The average must be done.
+    /// The manifest of the average of a pass; an error if the average has not been made.
     pub(super) fn averaged(&self, pass: usize) -> Result<Arc<Manifest>, Error> {
         self.required(Step::Average { pass }, || self.average_stage(pass))
     }
 
-    /// The step that makes the template of a pass; the average of the pass must be done.
+    /// The step that makes the template of a pass; an error if the average of the pass has not been made.
     pub(super) fn update_stage(&self, pass: usize) -> Result<Stage<'_>, Error> {
         let inputs = self.averaged(pass)?.outputs.clone();
         Ok(self.stage(Step::Update { pass }, inputs))
     }
 
-    /// The manifest of the template of a pass, or of the first template. The template must be done.
+    /// The manifest of the template of a pass, or of the first template; an error if this template has not been made.
     pub(super) fn template(&self, pass: Option<usize>) -> Result<Arc<Manifest>, Error> {
         match pass {
             None => self.required(Step::Start, || Ok(self.start_stage())),
@@ -240,8 +241,8 @@ impl Session {
     /// Reads the template of a pass from its files; `None` stands for the template before all passes.
     pub(super) fn reference(&self, pass: Option<usize>) -> Result<Reference, Error> {
         self.template(pass)?;
-        // Headers of files are rounded. With the grid of the first template throughout, a template read from a file
-        // gives the same results as one in memory.
+        // The numbers in a file's header are rounded. Every template gets the grid of the first template instead, so
+        // that a template read from a file gives the same results as a template in memory.
         let grid = self.grid()?;
         let read = |path: &PathBuf| {
             let mut image = nifti::read_volume(path)?;
@@ -277,7 +278,7 @@ impl Session {
         Ok(results.converged.then_some(before))
     }
 
-    /// Number of the last pass that was needed. That pass must be done.
+    /// Number of the last pass that was needed; an error if this pass has not been done.
     pub(super) fn final_pass(&self) -> Result<usize, Error> {
         for pass in self.plan.first_pass..=self.plan.last_pass {
             if let Some(after) = self.converged_before(pass)? {

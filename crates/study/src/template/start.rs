@@ -136,7 +136,8 @@ mod tests {
     #[test]
     fn a_template_that_does_not_fit_into_memory_is_refused() {
         let check = |shape, available| check_size_within(&Grid::axis_aligned(shape, [1.0; 3]), 2, Some(available));
-        // The template takes 15 scalars of 4 bytes per voxel.
+        // A template with two channels takes 15 scalars of 4 bytes per voxel: three displacement fields with three
+        // components, and three images for each channel.
         assert!(check([100, 100, 100], 60_000_000).is_ok());
         let message = check([100, 100, 100], 59_999_999).expect_err("refused").to_string();
         assert!(message.contains("100 × 100 × 100 voxels") && message.contains("60 MB"), "{message}");

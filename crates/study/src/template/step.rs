@@ -24,16 +24,16 @@ pub enum Step {
         /// Number of the pass.
         pass: usize,
     },
-    /// Writes a subject's transforms to the final template, and the subject's images on its grid.
+    /// Writes a subject's transforms to the final template, and the subject's images on the template's grid.
     FinishSubject {
         /// The subject's name.
         subject: String,
-        /// The extension of images and warps.
+        /// File name extension of the final images and warps, such as `nii.gz`.
         extension: &'static str,
     },
     /// Writes the final template.
     Finish {
-        /// The extension of images and warps.
+        /// File name extension of the final images and warps, such as `nii.gz`.
         extension: &'static str,
     },
 }

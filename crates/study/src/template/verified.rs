@@ -36,7 +36,7 @@ pub fn are_unchanged(layout: &Layout, manifest: &Path, records: &[FileRecord]) -
     Ok(true)
 }
 
-/// Stores the identities of files that are known to have the digests in their manifest.
+/// Stores the identities (size, time, inode) of files that are known to have the digests in their manifest.
 pub fn remember(layout: &Layout, manifest: &Path, records: &[FileRecord]) {
     let paths: Vec<_> = records.iter().map(|record| layout.root().join(&record.path)).collect();
     let place = layout.identities(manifest);

@@ -46,7 +46,7 @@ fn check(files: &[(PathBuf, FileRecord)]) -> Result<(), TemplateError> {
     }
 }
 
-/// All manifests in the folder of a template, in order.
+/// Paths of all manifests in the folder of a template and the folders below, sorted.
 fn manifests(root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![root.to_owned()];

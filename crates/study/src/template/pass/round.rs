@@ -91,8 +91,9 @@ impl<'a, 'b> Round<'a, 'b> {
         Ok((summed, kept))
     }
 
-    /// Registers the subjects that have not been registered yet. `next` receives the contribution of each subject, in
-    /// the order of the subjects, with its correlation and whether nearly all subjects are done.
+    /// Registers the subjects that have not been registered yet. `next` is called for each subject, in the order of the
+    /// subjects. `next` receives the subject's contribution to the average, the subject's correlation with the
+    /// template, and whether nearly all subjects are done.
     fn register_all(
         &self,
         workers: &mut DeviceWorkers,

@@ -78,7 +78,7 @@ pub fn read_channels(paths: &[PathBuf], corrected: bool) -> Result<Channels, Err
     Ok(volumes)
 }
 
-/// The records of files, with absolute paths.
+/// Makes the records of files: absolute path, length and digest.
 pub(super) fn records(paths: &[PathBuf]) -> Result<Vec<FileRecord>, Error> {
     paths.iter().map(|path| record(path)).collect()
 }
