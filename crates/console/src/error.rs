@@ -227,7 +227,7 @@ impl CliError {
     }
 }
 
-/// Text that says where the reasons for the failures are listed.
+/// The part of an error message that says where the reasons for the failures of subjects are listed.
 fn reasons(summary: Option<&Path>) -> String {
     summary
         .map_or("the reasons are listed above".into(), |summary| format!("the reasons are in {}", summary.display()))

@@ -151,7 +151,7 @@ fn holds_something_else(path: &Path) -> bool {
 pub struct Watcher<'a> {
     console: &'a mut Console,
     bar: Option<ProgressBar>,
-    /// The last report that was received.
+    /// The last report of an iteration or search step; `None` before the first report.
     last: Option<Report>,
     /// Time at which the level, or the step of the linear search, began.
     since: Instant,

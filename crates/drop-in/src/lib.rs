@@ -46,7 +46,7 @@ impl Args {
     /// Returns the command and its arguments.
     ///
     /// # Errors
-    /// The name of a command that is not served.
+    /// The name of a command that is not supported.
     pub fn invocation(&self) -> Result<Invocation, CliError> {
         let name = self.words[0].to_string_lossy();
         let command = command(&name).ok_or_else(|| {
@@ -66,7 +66,8 @@ pub fn invoked(words: &[OsString]) -> Option<Invocation> {
 }
 
 /// Whether these words are a valid command line of the command that the first word names. No image is read and nothing
-/// is written. `None` if the command is not served, or if its arguments cannot be checked without running it.
+/// is written. `None` if the command is not supported, or if its arguments cannot be checked without running the
+/// command.
 pub fn understands(words: &[String]) -> Option<bool> {
     let (name, arguments) = words.split_first()?;
     let read = command(name)?.read?;

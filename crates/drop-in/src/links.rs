@@ -1,4 +1,4 @@
-//! The verb `links`: makes links to this program under the names of the commands that it serves.
+//! The verb `links`: makes links to this program under the names of the ANTs and FSL commands that it supports.
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ pub struct Args {
 /// Runs `links`.
 ///
 /// # Errors
-/// A name that is not served; another file with the name of a link; a folder that cannot be written.
+/// A command that is not supported; another file with the name of a link; a folder that cannot be written.
 pub fn run(args: &Args) -> Result<(), CliError> {
     let unknown = args.only.iter().find(|name| served::command(name).is_none());
     if let Some(name) = unknown {

@@ -1,4 +1,4 @@
-//! The table of the commands that are served, with one entry for each command.
+//! The table of the commands of ANTs and FSL that this program supports, with one entry for each command.
 
 use antsreg_console::{CliError, Refusal};
 
@@ -6,7 +6,7 @@ use crate::call::Call;
 use crate::suite::Suite;
 use crate::{ants, c3d_affine_tool, fsl};
 
-/// A command of ANTs or FSL that this program serves.
+/// A command of ANTs or FSL that this program supports.
 pub struct Command {
     /// Name of the command.
     pub name: &'static str,
@@ -21,7 +21,7 @@ pub struct Command {
 /// A function that parses arguments without running the command.
 type Reader = fn(&[String]) -> Result<(), Refusal>;
 
-/// All commands that this program serves.
+/// All commands of ANTs and FSL that this program supports.
 pub const COMMANDS: &[Command] = &[
     ants("antsAffineInitializer", ants::affine_initializer::run).reading(ants::affine_initializer::read),
     ants("antsAI", ants::ai::run).reading(ants::ai::read),
@@ -58,12 +58,12 @@ impl Command {
     }
 }
 
-/// The served command called `name`; `None` if the name is not served.
+/// The command called `name`; `None` if this program supports no command of this name.
 pub fn command(name: &str) -> Option<&'static Command> {
     COMMANDS.iter().find(|command| command.name == name)
 }
 
-/// The names of all commands that this program serves.
+/// The names of all commands of ANTs and FSL that this program supports.
 pub fn names() -> impl Iterator<Item = &'static str> {
     COMMANDS.iter().map(|command| command.name)
 }

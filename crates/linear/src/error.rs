@@ -112,7 +112,8 @@ pub enum Error {
     /// The finest level in the options, mm, is not one of [`Options::LEVELS_MM`].
     #[error("finest level: {0} mm, expected {levels}", levels = listed(&Options::LEVELS_MM))]
     FinestLevel(f64),
-    /// The two shares of voxels that set the robust range are not low < high within [`Options::SHARES`].
+    /// Of the two shares of voxels that set the robust range of intensities, one is outside [`Options::SHARES`], or the
+    /// lower share is not below the upper share.
     #[error(
         "robust range: {0:?}, expected two shares with {least} ≤ low < high ≤ {most}",
         least = Options::SHARES.start(), most = Options::SHARES.end()

@@ -24,7 +24,8 @@ pub struct Fixed<B: Backend> {
     surface: Option<Surface<B>>,
 }
 
-/// Values that were computed for resolution levels and are kept. Each is stored with the voxel size of its level, mm.
+/// Values computed for resolution levels and kept for later registrations. Each value is stored with the voxel size of
+/// its level, mm.
 type Kept<T> = Mutex<Vec<(f64, T)>>;
 
 /// The fixed image resampled for one resolution level.
@@ -164,7 +165,8 @@ impl<B: Backend> Fixed<B> {
     }
 }
 
-/// Returns the kept value for the level of `mm`. If there is none, `make` computes it and it is kept.
+/// Returns the stored value for the resolution level with voxels of `mm`. If no value is stored, `make` computes one,
+/// and this value is stored.
 fn kept<T: Clone>(list: &Kept<T>, mm: f64, make: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     let mut list = list.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, known)) = list.iter().find(|(known_mm, _)| *known_mm == mm) {

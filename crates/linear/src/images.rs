@@ -259,8 +259,8 @@ fn isotropic(grid: &Grid, mm: f64) -> Grid {
     centred(grid, Vector3::from_element(mm))
 }
 
-/// A copy of `grid` with larger voxels, for an image that is blurred to a resolution of `mm`. Each axis keeps at least
-/// two voxels per `mm`, or its own voxel size if that is larger.
+/// A copy of `grid` with larger voxels, for an image that is blurred to a resolution of `mm`. Along each axis, the new
+/// voxels are at most `mm`/2 long, except where the voxels of `grid` are already longer.
 fn thinned(grid: &Grid, mm: f64) -> Grid {
     centred(grid, grid.spacing.map(|spacing| spacing * (0.5 * mm / spacing).floor().max(1.0)))
 }

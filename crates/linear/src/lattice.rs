@@ -2,8 +2,8 @@
 
 use crate::parameters::Parameters;
 
-/// A local minimum is optimised only if its cost is in this lowest share of the range of costs, and among this lowest
-/// share of all points.
+/// Share that selects the local minima to optimise. The cost of such a minimum lies in the lowest fifth of the range
+/// from the lowest to the highest cost, and in the lowest fifth of the costs of all points.
 const PROMISING_SHARE: f64 = 0.2;
 
 /// A regular lattice of points in a box around 0. The index along the first axis varies fastest.

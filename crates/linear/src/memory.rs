@@ -93,11 +93,11 @@ mod tests {
     fn no_level_is_finer_than_the_coarser_image() {
         let (fine, coarse) = (cube(128, 1.0), cube(64, 2.0));
         let options = Options::default();
-        // The expected memory holds both images. During the blur of the fixed image, it also holds two copies of that
-        // image, and the level, which has an eighth of its voxels.
+        // The device holds both images. During the blur of the fixed image, the device also holds two copies of the
+        // fixed image and the image of the finest level, which has an eighth as many voxels.
         let expected = fine.len() + coarse.len() + 2 * fine.len() + coarse.len();
         assert_eq!(device_bytes([&fine, &coarse], [false; 2], &options), SCALAR * expected);
-        // Here the options limit the finest level to 2 mm, as the coarser image did above.
+        // Here the options limit the finest level to 2 mm. In the first part of the test, the coarser image did so.
         let options = Options { finest_mm: 2.0, ..options };
         let expected = 2 * fine.len() + (2 * coarse.len() + 2 * fine.len()).max(2 * fine.len() + coarse.len());
         assert_eq!(device_bytes([&fine, &fine], [false; 2], &options), SCALAR * expected);

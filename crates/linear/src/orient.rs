@@ -51,8 +51,8 @@ pub(crate) fn search<B: Backend>(
         .collect();
     let mut starts = fine_lattice.promising(&fine, &level.costs(frame, &fine, progress)?);
     if dof >= Dof::Scales9 {
-        // If the objects differ by a stretch, the correct orientation may have a higher cost than wrong orientations as
-        // long as only a common scale is allowed.
+        // If the two objects have different proportions, the correct orientation may have a higher cost than wrong
+        // orientations as long as only a common scale is allowed.
         let stretches: Vec<Parameters> =
             fine.iter().map(|turned| stretched(frame, poses, turned, dof).unwrap_or(*turned)).collect();
         starts.extend(fine_lattice.promising(&stretches, &level.costs(frame, &stretches, progress)?));

@@ -17,7 +17,8 @@ pub struct Outcome {
     pub cost: f64,
     /// For each level its voxel size in mm and the lowest cost at its end; coarsest level first.
     pub levels: Vec<(f64, f64)>,
-    /// Result of the boundary-based registration, if there was one after the search. `cost` is then its cost.
+    /// Result of the boundary-based registration, if there was one after the search. The cost of the linear stage
+    /// (`cost`) is then the boundary cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boundary: Option<BoundaryOutcome>,
 }

@@ -3,8 +3,8 @@
 use antsreg_core::{Grid, Volume};
 use nalgebra::{Matrix3, Point3, SymmetricEigen, Vector3};
 
-/// Largest plausible stretch between two brains. If the measured stretch is larger, the reason is different fields of
-/// view.
+/// Largest plausible factor by which one brain is longer than another along an axis. If the measured factor is larger,
+/// the reason is different fields of view.
 const MOST_STRETCH: f64 = 1.5;
 
 /// Pose of the object in an image: centre of mass and principal axes in the world, RAS mm.
@@ -88,7 +88,8 @@ impl Pose {
         self.axes * Matrix3::from_diagonal(&self.extent.map(|extent| extent * extent)) * self.axes.transpose()
     }
 
-    /// The factors along the principal axes that give this pose the extent of `other`, limited to plausible values.
+    /// The scale factors along the principal axes that give this object the extent of the object of `other`, limited to
+    /// plausible values.
     pub fn stretch_to(&self, other: &Pose) -> Vector3<f64> {
         self.extent.zip_map(&other.extent, |own, wanted| {
             if own > 0.0 { (wanted / own).clamp(1.0 / MOST_STRETCH, MOST_STRETCH) } else { 1.0 }

@@ -146,7 +146,7 @@ impl Fixed {
     /// while the result is on the device.
     ///
     /// # Errors
-    /// The errors of [`register`] and of the continuation.
+    /// The errors of [`register`] and of the computation `then`.
     pub fn register_and<C: Continuation>(
         &self,
         moving: &Side,
@@ -204,7 +204,7 @@ pub fn compute(
 /// result is on the device.
 ///
 /// # Errors
-/// The errors of [`register`] and of the continuation.
+/// The errors of [`register`] and of the computation `then`.
 pub fn register_and<C: Continuation>(
     fixed: &Side,
     moving: &Side,

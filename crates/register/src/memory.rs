@@ -195,9 +195,9 @@ mod tests {
             images_bytes(grids, false, warped, wanted) / (SCALAR * grid.len())
         };
         let (linear, spline) = (Interpolation::Linear, Interpolation::Bspline);
-        // The memory contains both images, the result and two images of ones. Splines also need coefficients and a
-        // field of zeros. With warps, the memory contains both warps, one of them on the moving grid, and the first
-        // result.
+        // GPU memory contains both images, the resampled image and two images of ones. Splines also need coefficients
+        // and a field of zeros. With warps, GPU memory also contains both warps. While the fixed image is resampled,
+        // the memory contains a copy of the inverse warp on the moving grid, and the resampled moving image.
         assert_eq!(planned([&grid, &grid], false, linear, true), 5);
         assert_eq!(planned([&grid, &grid], false, spline, false), 9);
         assert_eq!(planned([&grid, &grid], false, Interpolation::Sinc, false), 8);

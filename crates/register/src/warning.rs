@@ -128,7 +128,8 @@ const LOST: f64 = 0.1;
 /// the start, is below this number.
 const LEFT: f64 = 0.5;
 
-/// Largest scale, and the inverse of the smallest, that is plausible between two brains.
+/// Largest plausible scale between two brains along any direction. The smallest plausible scale is the inverse of this
+/// number.
 const PLAUSIBLE: f64 = 2.0;
 
 /// Returns all warnings about a result.

@@ -43,9 +43,9 @@ const LEAST_GAIN: f64 = 1e-5;
 /// level.
 ///
 /// The length of a step does not depend on the length of the gradient. So two images that are already aligned drift
-/// apart and do not return completely. Or both images drift together to places where their windows have more contrast,
-/// because the energy is lower there if the metric accounts for noise. Such a drift can go so far that the warps are no
-/// longer inverse to each other.
+/// apart and do not return completely. Or both images drift together to places where the correlation windows have more
+/// contrast, because the energy is lower there if the metric accounts for noise. Such a drift can go so far that the
+/// warps are no longer inverse to each other.
 fn gained_nothing(agreements: &[f64]) -> bool {
     // The result of a level with a single step is kept: agreements are measured before each step, so the effect of one
     // step is unknown.

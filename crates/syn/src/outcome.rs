@@ -42,7 +42,7 @@ pub struct Iterations {
 pub struct LevelOutcome {
     /// Shrink factor of the level.
     pub shrink: usize,
-    /// Energy of the images in each iteration.
+    /// Energy of the similarity metrics in each iteration.
     pub energies: Vec<f64>,
     /// Whether the level ended early because the energy no longer fell.
     pub converged: bool,
@@ -80,12 +80,12 @@ impl<B: Backend> Warps<B> {
         self.download(backend, &self.inverse_warp)
     }
 
-    /// Lends the warp to other libraries. It stays in the device's memory, in RAS mm.
+    /// Returns a copy of the warp in the device's memory, for other libraries. Its displacements are in RAS mm.
     pub fn lend_warp(&self, backend: &B) -> Result<Lent, Error> {
         Ok(backend.lend_field(&self.warp, &self.to_world(backend, &self.warp)?, self.step_mm)?)
     }
 
-    /// Lends the inverse warp to other libraries. It stays in the device's memory, in RAS mm.
+    /// Returns a copy of the inverse warp in the device's memory, for other libraries. Its displacements are in RAS mm.
     pub fn lend_inverse_warp(&self, backend: &B) -> Result<Lent, Error> {
         let to_world = self.to_world(backend, &self.inverse_warp)?;
         Ok(backend.lend_field(&self.inverse_warp, &to_world, self.step_mm)?)

@@ -73,8 +73,8 @@ pub(crate) fn step_both<B: Backend>(
     go_on(observer.poll())?;
     let inverses = [&mut fixed_side.from_middle, &mut moving_side.from_middle];
     backend.invert_both([&fixed_side.to_middle, &moving_side.to_middle], inverses, &INVERSION)?;
-    // The second inversion also regularises. Each field is interpolated between voxels of the other field, which blurs
-    // both slightly. Without this blur, many iterations lead to folds.
+    // Replacing the fields to the middle space by the inverses of their inverses also regularises these fields, because
+    // the interpolation between voxels blurs them slightly. Without this blur, many iterations lead to folds.
     if reinvert {
         go_on(observer.poll())?;
         let inverses = [&mut fixed_side.to_middle, &mut moving_side.to_middle];
@@ -177,8 +177,8 @@ mod tests {
     fn inverses_are_updated_and_fields_reinverted_if_asked_for() {
         let [once, twice] = [false, true].map(|reinvert| stepped(0.0, reinvert));
         let missed = |first, then| Cpu.inverse_consistency(first, then, None).expect("one shape").largest_voxels;
-        // The inversion reaches this limit at the voxels of the field that it computes. Between voxels, the error of
-        // the inverse may be larger.
+        // At the voxels of an inverse field, the error of the inversion is below this limit. Between voxels, the error
+        // may be larger.
         let limit = f64::from(INVERSION.tolerance_voxels);
         for (once, twice) in once.iter().zip(&twice) {
             assert!(missed(&once.from_middle, &once.to_middle) < limit);

@@ -93,8 +93,8 @@ fn of_recipe(error: &RecipeError) -> &'static str {
 /// Advice for a warning about a result. The advice becomes the end of the warning.
 pub fn of_warning(warning: &Warning) -> &'static str {
     match warning {
-        // A linear stage has searched for the affine. If this search caused the bad result, options of the linear stage
-        // may help.
+        // A linear stage has searched for the affine transform. This search may have caused the bad result, so the
+        // advice names options of the linear stage.
         Warning::WorseThanStart { searched: true, .. } => {
             "; look at the images. For images with few slices or with small parts of a head, --transform rigid, \
              --no-search or masks can help"

@@ -1,4 +1,4 @@
-//! Commands of ANTs that this program serves.
+//! Commands of ANTs that this program supports.
 
 pub mod affine_initializer;
 pub mod ai;

@@ -17,7 +17,7 @@ Several -f and -m give SyN several pairs of images. -i and -x may be given sever
 /// Volumes with more voxels than this along an axis start at a coarser level.
 const LARGE_AXIS: usize = 256;
 
-/// The two scripts that this module serves.
+/// The two scripts that this module replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Script {
     /// `antsRegistrationSyN.sh`: with a full-resolution level, by cross-correlation.

@@ -1,4 +1,4 @@
-//! Commands of FSL that this program serves.
+//! Commands of FSL that this program supports.
 
 pub mod convert_xfm;
 pub mod flirt;

@@ -54,7 +54,7 @@ impl<B: Backend> Costs<'_, B> {
     fn cost(&self, contrast: &Contrast, area: f64) -> f64 {
         let mean = match self.kind {
             BoundaryKind::Signed => contrast.signed,
-            // The sign of the slope does not matter to this cost, because it accepts either side as the brighter side.
+            // The sign of the slope does not change this cost, because either side of the border may be brighter.
             BoundaryKind::Unsigned => -contrast.unsigned.abs(),
             BoundaryKind::Absolute => -contrast.signed.abs(),
         } / area;
@@ -156,7 +156,7 @@ fn search<B: Backend>(
     candidates.first().copied().ok_or(Error::NoOverlap)
 }
 
-/// Copies of the start, shifted along and rotated about all axes of the model.
+/// Copies of the start, shifted along each axis and rotated about each axis about which the model rotates.
 fn around(frame: &Frame, dof: Dof) -> Vec<Parameters> {
     let mut all = vec![IDENTITY];
     let turns = if dof >= Dof::Rigid6 { frame.turns() } else { 0..0 };

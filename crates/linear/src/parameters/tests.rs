@@ -140,7 +140,8 @@ fn translations_keep_the_linear_part_of_the_start() {
         let shift = if slices { axes * Vector3::from(mm) } else { Vector3::from(mm) };
         assert!((transform.apply(&(frame.fixed_centre + shift)) - centre).norm() < 1e-9);
         assert!(tolerances(&frame.shifted(&IDENTITY, mm), &moved, 4.0) < 1e-9);
-        // Only volumes can be translated to a target outside the plane; slices must miss it.
+        // The target lies outside the plane of the slice. Translations of volumes must reach the target, and
+        // translations of slices must not.
         let target = frame.fixed_centre + axes * Vector3::new(3.0, 4.0, 11.0);
         let reached = frame.transform(&frame.translation_to(&target)).expect("a transform");
         let miss = (reached.apply(&target) - centre).norm();

@@ -45,9 +45,11 @@ fn curvature_of_another_level_saves_evaluations() {
 #[test]
 fn measures_the_curvature() {
     let (_, Curvature(hessian), _) = run(0.0, 1, None);
-    // The expected second derivative by x₀ comes from three terms of the sum: 2·(1 + 1 + 0.16 + 0.05), times 1e-4.
+    // The first coordinate x₀ occurs in three squares of the test cost, with the factors 1, −1 and 0.4, and in the term
+    // 0.05·x₀². So the expected second derivative by x₀ is 2·(1 + 1 + 0.16 + 0.05)·1e-4.
     assert!((hessian[(0, 0)] - 4.42e-4).abs() < 1e-9, "{}", hessian[(0, 0)]);
-    // The only term with both x₀ and x₁ is −2·x₀·x₁, so the mixed derivative is −2, times 1e-4.
+    // The only term of the test cost with both of the first two coordinates is −2e-4·x₀·x₁. So the expected second
+    // derivative by x₀ and x₁ is −2e-4.
     assert!((hessian[(0, 1)] + 2e-4).abs() < 1e-9, "{}", hessian[(0, 1)]);
     assert!((hessian.clone() - hessian.transpose()).amax() < 1e-15);
 }

@@ -16,8 +16,8 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Makes an empty memory for a level of `mm`. The resolution is proportional to `mm`, as the parameters' tolerances
-    /// are.
+    /// Makes an empty list of evaluated points, for a resolution level with voxels of `mm`. The resolution of each
+    /// parameter is proportional to `mm`, as the parameter's tolerance is.
     pub fn new(mm: f64) -> Memory {
         Memory { resolution: std::array::from_fn(|i| RESOLUTION[i / 3] * mm), points: Vec::new() }
     }
@@ -39,7 +39,7 @@ impl Memory {
         (nearest.0 < 1.0).then_some(nearest.1)
     }
 
-    /// The points that are not near a known point, nor near an earlier point in the list.
+    /// Returns those of the given points that are not near an evaluated point, nor near an earlier given point.
     pub fn unknown(&self, points: Vec<Parameters>) -> Vec<Parameters> {
         let mut unknown: Vec<Parameters> = Vec::with_capacity(points.len());
         for point in points {
@@ -51,7 +51,7 @@ impl Memory {
         unknown
     }
 
-    /// Adds points and their costs to the memory.
+    /// Stores points that were evaluated, with their costs.
     pub fn learn(&mut self, points: impl Iterator<Item = (Parameters, f64)>) {
         self.points.extend(points.map(|(parameters, cost)| Candidate { parameters, cost }));
     }

@@ -34,7 +34,8 @@ fn run(start: Parameters, dof: Dof, mm: f64, cost: impl Fn(&Parameters) -> f64) 
 
 #[test]
 fn no_two_evaluated_points_are_closer_than_the_resolution() {
-    // A test function with many small minima. Without a memory, a search would evaluate the same points of it again.
+    // A test function with many small minima. A search that does not store the evaluated points would evaluate some
+    // points of this function again.
     let rough = |parameters: &Parameters| valley(parameters) + 1e-5 * (300.0 * parameters[3]).sin();
     for (dof, mm) in [(Dof::Rigid6, 1.0), (Dof::Affine12, 1.0), (Dof::Affine12, 4.0)] {
         let (found, evaluated) = run(IDENTITY, dof, mm, rough);

@@ -101,7 +101,7 @@ impl FusedFiles {
         self.labels.iter().chain(&self.intensities).map(PathBuf::as_path).collect()
     }
 
-    /// The file names of the posteriors of `labels`.
+    /// The file names of the posterior maps of these labels, one file for each label.
     pub fn posteriors(&self, labels: &[i32]) -> Vec<PathBuf> {
         self.posteriors.iter().flat_map(|name| labels.iter().map(|label| name.with(*label))).collect()
     }

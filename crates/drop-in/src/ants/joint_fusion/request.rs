@@ -126,7 +126,8 @@ fn output(value: &Value, has_labels: bool) -> Result<FusedFiles, Refusal> {
         return Ok(files);
     }
     let named = |place: usize| value.parameter(place);
-    // The name may contain a placeholder for the number of the image. Each atlas has one image, so the number is 1.
+    // The name of the fused image may contain a placeholder for the number of the image. Only one image of each atlas
+    // is supported, so this number is 1.
     let intensities =
         named(1).map(|text| Ok(Numbered::parse(text)?.map_or_else(|| text.into(), |name| name.with(1))));
     files.intensities = intensities.transpose()?.map(|path: PathBuf| image_name(path)).transpose()?;

@@ -99,8 +99,8 @@ fn between(images: &[PathBuf; 2], landmark: Landmark) -> Result<AffineTransform,
 pub struct Inputs {
     /// The images, masks and options of the registration.
     pub task: Task,
-    /// The first fixed and the first moving image as read from their files. The images in `task` differ from these
-    /// originals if they were resampled through initial transforms.
+    /// The first fixed and the first moving image as read from their files. The registered images (in the field `task`)
+    /// differ from these originals if initial transforms were applied to them by resampling.
     pub originals: [Arc<Volume>; 2],
     /// The initial transforms, which precede the stages.
     pub starts: Starts,

@@ -1,5 +1,5 @@
-//! The command `antsRegistration`: runs its stages by the stages of this program, and gives its outputs the names and
-//! numbers that ANTs gives.
+//! The command `antsRegistration`: converts the requested stages to stages of this program and runs them. The output
+//! files have the names and numbers that ANTs gives.
 
 mod flags;
 mod inputs;

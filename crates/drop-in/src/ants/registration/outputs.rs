@@ -23,7 +23,7 @@ use super::request::Request;
 enum Entry {
     /// The initial transform at this position on the command line.
     Start(usize),
-    /// The linear stage at this position in the plan.
+    /// The linear transform at this position in the list of linear stages.
     Linear(usize),
     /// The total warp of all deformable stages.
     Warp,
@@ -32,7 +32,7 @@ enum Entry {
 /// The kind of contents of an output file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum What {
-    /// One affine map: the composition of these transforms.
+    /// One affine map: the composition of the successive linear transforms in this list.
     Affine(Vec<Entry>),
     /// The displacement field that was given as initial transform, at this position on the command line.
     Given(usize),
@@ -46,7 +46,7 @@ enum What {
     InverseWarped,
 }
 
-/// The output files with their contents.
+/// The paths of all output files of a registration, each with the kind of its contents.
 #[derive(Debug)]
 pub struct Files(Vec<(PathBuf, What)>);
 
@@ -54,7 +54,7 @@ pub struct Files(Vec<(PathBuf, What)>);
 pub struct Found<'a> {
     /// The initial transforms.
     pub starts: &'a Starts,
-    /// After each linear stage of the plan, the composition of all affine maps so far.
+    /// For each linear stage, the composition of all affine maps up to the end of this stage.
     pub affines: Vec<AffineTransform>,
     /// The total warp of the deformable stages.
     pub warp: Option<&'a DisplacementField>,

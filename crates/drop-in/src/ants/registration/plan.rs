@@ -17,7 +17,7 @@ pub struct Plan {
     pub options: Options,
     /// Paths of fixed and moving images. Linear stages use the first pair.
     pub pairs: Vec<[PathBuf; 2]>,
-    /// Masks of the fixed and the moving image: none, one pair for all stages of `options`, or one pair for each stage.
+    /// Masks of the fixed and the moving image: none, one pair for all stages, or one pair for each stage.
     pub masks: Vec<[Option<PathBuf>; 2]>,
     /// The linear transforms of the request, in order.
     pub linear: Vec<LinearStage>,
@@ -29,7 +29,7 @@ pub struct Plan {
 
 /// A linear transform that is one of the output files.
 pub struct LinearStage {
-    /// Name of the transform in file names, if the outputs are not collapsed.
+    /// Name of the transform in output file names, if each linear transform gets a file of its own.
     pub name: &'static str,
     /// Index of the stage that computes the transform; `None` if no level has an iteration, so that the transform is
     /// the identity.
@@ -100,7 +100,7 @@ pub fn plan(request: &Request, grid: &Grid) -> Result<Plan, Refusal> {
     Ok(plan)
 }
 
-/// Returns the index of a stage among the stages of its request.
+/// Returns the index of a stage among all stages of the command line.
 fn position(request: &Request, stage: &StageRequest) -> usize {
     request.stages.iter().position(|other| std::ptr::eq(other, stage)).unwrap_or(0)
 }

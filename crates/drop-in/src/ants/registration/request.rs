@@ -86,9 +86,10 @@ pub struct StageRequest {
     pub levels: Vec<LevelRequest>,
     /// Whether the sigmas are in mm instead of voxels.
     pub sigmas_in_mm: bool,
-    /// Slope of the energy below which a level has converged; a negative slope is never reached.
+    /// Convergence threshold: a level ends when the relative fall of the energy over the window is below this
+    /// threshold. A negative threshold is never reached.
     pub threshold: f64,
-    /// Number of iterations over which the slope is measured.
+    /// Window of the convergence test: the number of iterations over which the fall of the energy is measured.
     pub window: usize,
     /// Weights of `--restrict-deformation`: for the parameters of a linear stage, or for the components of a warp's
     /// updates.

@@ -293,7 +293,8 @@ impl Reader {
             }),
         };
         let dof = if self.planar { Dof::Rigid6 } else { self.dof.unwrap_or(Dof::Affine12) };
-        // As in FLIRT's schedule for boundary-based registration, no search precedes it if an initial matrix is given.
+        // As in FLIRT's schedule for boundary-based registration, no search comes before this registration if an
+        // initial matrix is given.
         let from_start = self.init.is_some() || self.headers || search == Search::None;
         let boundary = self.has_boundary().then_some(Boundary { from_start, ..self.boundary });
         Options { dof, search, boundary, ..Options::of(cost) }
@@ -304,8 +305,8 @@ impl Reader {
         [self.cost, self.search_cost].contains(&Some(TypedCost::Boundary))
     }
 
-    /// Refuses boundary-based registration without a white-matter segmentation, and schedules other than FLIRT's own
-    /// schedule for it.
+    /// Refuses boundary-based registration without a white-matter segmentation. Also refuses every schedule file except
+    /// FLIRT's schedule for boundary-based registration, `bbr.sch`.
     fn check_boundary(&self) -> Result<(), Refusal> {
         let boundary = self.has_boundary() && !self.apply && self.isotropic.is_none();
         if boundary && self.white_matter.is_none() {
@@ -325,7 +326,7 @@ impl Reader {
     }
 }
 
-/// The value of a cost option.
+/// The cost that the option `-cost` or `-searchcost` names: a cost of the search, or the boundary cost (`bbr`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TypedCost {
     Search(Cost),
