@@ -11,7 +11,7 @@ import environment
 
 
 def main(folder: Path) -> None:
-    """Print a table of sharpness and a table of correlations."""
+    """Print the sharpness of the templates, and the correlations between rigidly aligned images."""
     import nibabel
     import numpy as np
     from scipy import ndimage

@@ -124,7 +124,7 @@ class Bench:
         return json.loads((self.folder / "p_record.json").read_text())
 
     def distances(self, points: list[tuple[int, int, int]], *transforms: pathlib.Path) -> list[float]:
-        """Sorted distances by which a chain of transforms moves points, mm."""
+        """Sorted distances by which a sequence of transforms moves points, mm."""
         start, end = self.folder / "start.csv", self.folder / "end.csv"
         start.write_text("x,y,z\n" + "".join(f"{x},{y},{z}\n" for x, y, z in points))
         chain = [word for transform in transforms for word in ("-t", transform)]

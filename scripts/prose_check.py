@@ -26,7 +26,7 @@ TOOLS = REPOSITORY / "scripts" / "prose"
 REQUIREMENTS = TOOLS / "requirements.txt"
 ENVIRONMENT = environment.folder(REQUIREMENTS)
 
-#: Files in which phrases are looked for.
+#: Files that are searched for banned phrases.
 PHRASES_IN = [
     *("*.rs", "*.cu", "*.cuh", "*.md", "*.py", "*.sh", "*.toml", "*.yaml", "**/Snakefile"),
     # CONTRIBUTING.md and this script quote banned phrases. Documents in docs/history are not changed.

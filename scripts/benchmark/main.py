@@ -27,7 +27,8 @@ def processor() -> str:
         return platform.processor() or platform.machine()
 
 
-#: Command-line options that change the figures of each section; --device and --threads change all sections.
+#: For each section, the command-line options that change its figures; --device and --threads change the figures of all
+#: sections.
 RELEVANT = {
     "affine": ["--pairs", "--peers"],
     "syn": ["--pairs", "--peers", "--presets"],

@@ -84,7 +84,7 @@ class Runner:
 
 
 def everything(runner: Runner) -> None:
-    """Run all registrations of the section, small groups first."""
+    """Run all registrations of the benchmark section `multimodal`, the smallest sets of registrations first."""
     patient = [runner.data / "multimodal" / f"p12_{name}.nii.gz" for name in ("FLAIR", "T1W")]
     runner.register(*patient, runner.folder / "p12", *RIGID, "--cost", "nmi")
     images = [runner.data / "sri24" / f"{name}.nii.gz" for name in (FIXED, MODALITIES["T2"])]

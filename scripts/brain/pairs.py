@@ -122,7 +122,8 @@ def beside(
         texts.append("no brain was extracted")
     for what, brain in others.items():
         against, _ = pairs.register(*sides(brain), brain="none")
-        # Test points in the fixed image: the brain of the head, or its place in the other image.
+        # The affines are compared at points of the fixed image: at the voxels of the head's brain, or, if the head is
+        # the moving image, at the points of the fixed image that correspond to these voxels.
         points = points_of(mask)
         if not swapped:
             to_moving = np.array(against["affine_ras"])

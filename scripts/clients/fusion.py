@@ -23,8 +23,8 @@ CASES = {
 #: Width of the border that is not compared, voxels: two patch radii and one search radius. There ANTs leaves out patch
 #: voxels outside the image.
 EDGE = 7
-#: Largest differences of intensities and posteriors, as shares of the value range: of the mean difference, and of the
-#: 99th percentile. ANTs' sums differ between runs, because its threads add to the same voxels.
+#: Two limits for the absolute differences of intensities and posteriors, as shares of the value range: one for the mean
+#: difference, one for the 99th percentile. ANTs' sums differ between runs, because its threads add to the same voxels.
 MEAN, MOST = 2e-4, 2e-3
 
 

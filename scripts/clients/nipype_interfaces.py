@@ -105,7 +105,7 @@ def resampled(image: str, reference: str, transform: sitk.Transform) -> np.ndarr
 
 
 def apply_transforms(folder: Path) -> None:
-    """ApplyTransforms: a chain of transforms, a series, a composed warp, and interpolators with parameters."""
+    """ApplyTransforms: a sequence of transforms, an image series, a composed warp, and interpolators with parameters."""
     to_reference = {"input_image": "a.nii.gz", "reference_image": "ref.nii.gz"}
     done = ants.ApplyTransforms(
         **to_reference,
@@ -274,7 +274,7 @@ def bias(folder: Path) -> None:
     )
     inside = voxels > 0.1 * voxels.max()
     mask = data.save(inside.astype(np.uint8), brain.affine, folder / "inside.nii.gz")
-    # The factor is odd: with an even factor ANTs may choose other voxels, because of rounding at one half.
+    # The shrink factor of N4 is odd: with an even factor ANTs may choose other voxels, because of rounding at one half.
     common = {"input_image": shaded, "dimension": 3, "save_bias": True, "copy_header": True, "shrink_factor": 3}
     cases = {
         "plain": {},

@@ -16,8 +16,8 @@ from series import made
 
 #: Signals of white matter, grey matter and fluid, and of the brightest voxels of the scalp, where fat is suppressed.
 WHITE, GREY, FLUID, SCALP = 65.0, 85.0, 120.0, 12.0
-#: Air cavities that disturb the magnetic field, above the sinuses and both ear canals: centre (MNI, mm), reach (mm) and
-#: largest shift (mm).
+#: Air cavities that disturb the magnetic field, above the sinuses and both ear canals: centre (MNI, mm), distance from
+#: the centre at which the shift of voxels has fallen to 1/e (mm), and largest shift (mm).
 AIR = (((0.0, 42.0, -18.0), 30.0, 8.0), ((52.0, -22.0, -26.0), 22.0, 5.0), ((-52.0, -22.0, -26.0), 22.0, 5.0))
 VOXEL_MM, NOISE = 3.0, 0.04
 #: Relative increase of the receive coils' gain from the middle of the head to its surface, and its random variation.

@@ -33,7 +33,7 @@ class Kind:
     exact: bool = False
 
 
-#: Three kinds of motion with drifts and jumps, and a fourth kind for the part `spikes`.
+#: Three kinds of motion with drifts and jumps, and a fourth kind for the part `spikes` of scripts/series_bars.py.
 KINDS = (Kind("calm", 0.5, 0.02, 1.0), Kind("drifting", 3.0, 0.0, 0.0), Kind("restless", 1.5, 0.05, 3.0))
 SPIKES = Kind("spikes", 0.5, 0.1, 5.0, exact=True)
 

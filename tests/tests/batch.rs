@@ -119,7 +119,8 @@ fn each_subject_gets_the_bytes_that_register_gives_it_whatever_the_workers() {
     ] {
         let number: f64 = cell(&rows[0], column).parse().expect(column);
         let expected = recorded.pointer(pointer).and_then(Value::as_f64).expect(pointer);
-        // The last digit may differ, because the number was converted to text and back.
+        // A number in the table may differ in its last digit from the number in the record, because it was converted to
+        // text and back.
         assert!((number - expected).abs() <= 1e-12 * expected.abs(), "{column}: {number}, {expected}");
     }
     assert_eq!(
@@ -138,7 +139,8 @@ fn each_subject_gets_the_bytes_that_register_gives_it_whatever_the_workers() {
 #[test]
 fn what_was_undone_of_a_subject_is_told_and_tabled() {
     let place = cohort();
-    // The image `f` is registered to itself. No level can improve the similarity, so every level is undone.
+    // The image `f` is registered to itself. No resolution level can improve the similarity, so the result of every
+    // level is discarded (undone).
     let run = place.succeed("batch f.nii.gz a.nii.gz -f f.nii.gz -o out --device cpu --preset fast");
     let told = |name: &str| {
         let lines = run.stderr.lines().filter(|line| line.starts_with(&format!("warning: {name}: syn ")));

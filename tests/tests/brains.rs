@@ -75,7 +75,8 @@ fn a_head_beside_a_brain_is_registered_by_its_brain() {
     let [brain, warped] = ["brain", "a_Warped"].map(|name| volume(&place, &format!("{name}.nii.gz")));
     let beyond = brain.voxels.iter().zip(&warped.voxels).filter(|(brain, warped)| **brain == 0.0 && **warped > 30.0);
     assert!(beyond.count() > 100_000);
-    // The transform must equal that of a brain that was extracted before.
+    // The transform must equal that of a registration whose moving image is the brain, extracted beforehand by the
+    // subcommand `brain`.
     place.succeed("brain -i head.nii.gz -o extracted.nii.gz --device cpu");
     place.succeed(&format!("register -f brain.nii.gz -m extracted.nii.gz -o b_ {registered}"));
     assert_eq!(place.record("a_record.json")["affine_ras"], place.record("b_record.json")["affine_ras"]);
@@ -204,7 +205,8 @@ fn a_template_of_heads_and_brains_is_a_brain() {
     for name in ["template.nii.gz", "subjects/head_Warped.nii.gz", "subjects/head_1Warp.nii.gz"] {
         assert_eq!(place.read(&format!("whole/{name}")), place.read(&format!("steps/{name}")), "{name}");
     }
-    // With --brain none no brain is extracted. A choice that has no effect is refused.
+    // With `--brain none` no brain is extracted. The value `fixed` has no effect in `atlas`, so the command line
+    // `--brain fixed` is refused.
     place.succeed(&format!("{line} none --brain none --plan-only"));
     assert!(place.record("none/atlas.json")["subjects"][0]["brain"].is_null());
     let told = place.refuse(2, &format!("{line} other --brain fixed"));

@@ -49,7 +49,8 @@ fn every_cost_is_recorded_and_finds_the_brain() {
         let found = itk::read_affine(&place.path("p0GenericAffine.mat")).expect("the affine");
         let corner = Point3::new(45.0, 55.0, 40.0);
         let error = (found.apply(&corner) - truth().apply(&corner)).norm();
-        // The found affine must map the corner to within 1 mm, a quarter of a voxel, of the true position.
+        // The found and the true affine must map a point close to the brain's surface to points less than 1 mm apart, a
+        // quarter of a voxel.
         assert!(error < 1.0, "{error} mm by {cost}");
     }
 }

@@ -94,7 +94,8 @@ fn what_cannot_be_honoured_is_refused_by_name_or_passed_on() {
 fn a_fallback_never_leads_back_to_this_program() {
     let place = linked();
     let line = "antsAffineInitializer 3 f.nii.gz m.nii.gz a.h5";
-    // A script that has the name of a command calls `antsreg-gpu` again.
+    // The fallback finds a script on PATH that has the name of the ANTs command but calls `antsreg-gpu` again. The
+    // program must detect this loop.
     let program = place.path("links/antsAffineInitializer");
     executable(&place, "real/antsAffineInitializer", &format!("#!/bin/sh\nexec {} \"$@\"\n", program.display()));
     let round = call(&place, line, &[("ANTSREG_FALLBACK", "1")]);

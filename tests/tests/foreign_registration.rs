@@ -109,7 +109,7 @@ fn what_is_replaced_is_said_in_the_one_line() {
 #[test]
 fn a_restricted_registration_moves_along_one_axis_alone() {
     let place = Workplace::with_pair();
-    // The moving image is changed, so that there is something to register.
+    // The moving image is shifted along y, so that the registration has something to correct.
     let mut moving = nifti::read_volume(&place.path("m.nii.gz")).expect("an image");
     moving.grid.origin.y += 6.0;
     nifti::write_volume(&place.path("m.nii.gz"), &moving).expect("written");
@@ -130,8 +130,8 @@ fn an_initial_fixed_transform_is_what_the_stages_see_the_fixed_image_through() {
         place.file(name, text.as_bytes());
     };
     transform("q.txt", 6.0);
-    // Fixed and moving image are equal. The initial transform moves the fixed image by 6 mm, so the result must be a
-    // shift by 6 mm.
+    // Fixed and moving image are equal. The initial transform moves the fixed image by 6 mm before the registration, so
+    // the registration must find a shift by 6 mm.
     succeed(&place, &format!("-d 3 -q q.txt {} -o [o_,o_w.nii.gz,o_i.nii.gz]", stage("Translation[0.1]", 100)));
     let found = itk::read_affine(&place.path("o_0GenericAffine.mat")).expect("an affine");
     let wanted = itk::read_affine(&place.path("q.txt")).expect("a translation");

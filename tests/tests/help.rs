@@ -146,7 +146,8 @@ fn the_guide_names_options_that_exist() {
     let guide = include_str!("../../docs/usage.md");
     let (before, rest) = guide.split_once("| there | here |").expect("the table for users of ANTs and FSL");
     let (table, after) = rest.split_once("\n\n").expect("its end");
-    // The table compares options: its first column contains the options of other programs.
+    // The table in docs/usage.md compares options of other programs (first column) with options of antsreg-gpu (second
+    // column). Only the second column is checked.
     let here: String = table.lines().filter_map(|line| line.split('|').nth(2)).collect();
     let named: Vec<&str> = [before, &here, after]
         .into_iter()

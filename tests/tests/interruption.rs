@@ -79,7 +79,7 @@ fn what_nohup_has_switched_off_does_not_interrupt() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("a shell");
-    // A closed standard error must not stop the program either.
+    // Standard error is closed here, as when a user has closed the terminal. The program must continue nevertheless.
     drop(child.stderr.take());
     let began = Instant::now();
     let computing = || std::fs::read_to_string(&log).is_ok_and(|text| text.contains("iteration 1 of"));

@@ -175,12 +175,14 @@ fn each_labelled_image_is_scored_by_the_others() {
     let means: Vec<f64> =
         (2..5).map(|column| rows[1..4].iter().map(|row| number(row[column])).sum::<f64>() / 3.0).collect();
     for (column, mean) in means.iter().enumerate() {
-        // The mean in the table may differ by 2e-6, because the table has six digits.
+        // The mean score in the table may differ by 2e-6 from the mean of the scores in its rows, because the table has
+        // six digits.
         assert!((number(rows[4][column + 2]) - mean).abs() < 2e-6, "{summary}");
     }
     assert!(means[2] > 0.8, "{summary}");
     assert!(run.stdout.contains("Best single") && run.stdout.contains("Mean "), "{}", run.stdout);
-    // The score in the table must be that of the written labels, over the listed labels that exist in the images.
+    // The score of a target in the table must be the overlap of the written with the true labels, over the requested
+    // labels that exist in the images.
     let [labels, truth] =
         ["s_two_Labels.nii.gz", "bl.nii.gz"].map(|name| nifti::read_labels(&place.path(name)).expect("labels"));
     let own = Overlap::between(&labels, &truth, Some(&[1, 2, 3, 9])).expect("one grid").mean()[1];
@@ -242,7 +244,8 @@ fn an_atlas_that_cannot_be_registered_is_named() {
     let run = place.run(&format!("labels {options} -f a.nii.gz -o p_ --keep-going"));
     assert_eq!(run.code, Some(3), "{}", run.stderr);
     assert!(run.stderr.contains("1 of the 2 atlases"), "{}", run.stderr);
-    // This image could not be registered as an atlas. It cannot be labelled either, and is left out.
+    // The image `far` could not be registered to the other images, so it was left out as an atlas. For the same reason
+    // it cannot be labelled, and is left out as a target as well.
     let run = place.run(&format!("labels {options} -a a.nii.gz=al.nii.gz --leave-one-out -o s_ --keep-going"));
     assert_eq!(run.code, Some(3), "{}", run.stderr);
     assert!(run.stderr.contains("far: no atlas could be registered to it"), "{}", run.stderr);

@@ -133,12 +133,13 @@ fn a_scan_without_a_skull_is_registered_as_it_is_to_the_brain_of_a_template_with
     assert!(record["head"]["without_skull"] == true && record["head"]["found"].is_null(), "{record}");
     assert!(record["brains"][0].is_object() && record["brains"][1].is_null(), "{record}");
     let voxels = |name: &str| nifti::read_volume(place.path(name).as_path()).expect("an image").voxels;
-    // The masks may differ at a few voxels, where the brain of the scan is 0.
+    // The mask that `normalise` writes for a skull-stripped scan may differ from the mask that `brain` wrote: a few
+    // voxels of the brain have the intensity 0 in the scan.
     let differ =
         voxels("one_desc-brain_mask.nii.gz").iter().zip(voxels("mask.nii.gz")).filter(|(a, b)| **a != *b).count();
     assert!(differ < 50, "{differ} voxels");
     assert_eq!(json(&place, "one_desc-preproc_T1w.json")["SkullStripped"], true);
-    // The whole head, from which the skull-stripped scan was made, must be mapped to the same place.
+    // `normalise` of the whole head, from which the skull-stripped scan was made, must map the brain to the same place.
     place.succeed(&format!("normalise whole.nii.gz -f own.nii.gz --prefix two_ {quick}"));
     let whole = json(&place, "two_record.json");
     assert!(whole["head"]["without_skull"] == false && whole["head"]["found"].is_object(), "{whole}");

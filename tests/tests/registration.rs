@@ -132,8 +132,8 @@ fn a_warp_is_found_and_its_files_do_what_the_run_did() {
         place.succeed(&command);
         let [a, b] = ["w.nii.gz", written].map(|name| nifti::read_volume(&place.path(name)).expect("an image"));
         let worst = a.voxels.iter().zip(&b.voxels).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-        // Tolerance: affine and grid are rounded in files, because headers have single precision. A shift by 1e-5 mm
-        // changes a voxel by 1e-5 mm times the gradient of 300 per voxel; the intensities range to 1000.
+        // Intensities may differ by 0.05 in a range to 1000: affine and grid are rounded in files, because headers have
+        // single precision. A shift by 1e-5 mm changes a voxel by 1e-5 mm times the gradient of 300 per voxel.
         assert!(worst < 0.05, "{command}: {worst}");
     }
     place.succeed(&format!("apply -i ml.nii.gz -r f.nii.gz -o l.nii.gz -n generic-label {forward}"));

@@ -6,9 +6,9 @@ use super::Error;
 
 /// Threads for long work such as the compression of files.
 ///
-/// In the pool of the workers, the short tasks of a GPU's worker would wait behind such work, and the GPU would be
-/// idle.
-/// On the CPU all work shares the caller's pool.
+/// On a GPU, this work has its own threads. If it shared a thread pool with the short tasks of a GPU's worker, these
+/// tasks would wait behind the long work, and the GPU would be idle.
+/// On the CPU all work shares the caller's thread pool.
 #[derive(Debug, Default)]
 pub struct BackgroundThreads(Option<ThreadPool>);
 

@@ -58,7 +58,8 @@ impl DeviceWorkers {
         needed_bytes: impl FnOnce() -> Result<u64, E>,
     ) -> Result<DeviceWorkers, E> {
         let first = opening.next()?;
-        // Computing the needed memory may mean reading many headers, so it is done only if it matters.
+        // Computing the needed memory may mean reading the headers of many files, so it is done only if the choice of
+        // devices depends on the result.
         let counts = opening.is_auto() && (first.free_bytes.is_some() || first.unusable.is_some());
         let needed_bytes = if counts { needed_bytes()? } else { 0 };
         let (send, notes) = unbounded();
@@ -150,7 +151,7 @@ impl DeviceWorkers {
     }
 
     /// Announces that the next run is the last. A device without further work is then released in the background,
-    /// because a driver takes time for it. Dropping `self` waits for these releases.
+    /// because the driver needs some time to release a device. Dropping `self` waits for these releases.
     pub fn last(&mut self) -> &mut DeviceWorkers {
         self.last = true;
         self
@@ -245,8 +246,8 @@ impl Drop for DeviceWorkers {
     }
 }
 
-/// Locks a mutex, even if another thread has panicked while it held the lock: every change under these locks is
-/// complete or not begun.
+/// Locks a mutex, even if another thread has panicked while it held the lock. The data is consistent also then: every
+/// change under these locks is either complete or not begun.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

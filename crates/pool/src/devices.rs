@@ -85,7 +85,8 @@ pub struct Ready {
     pub free_bytes: Option<u64>,
     /// Number of workers of the devices that are still being opened.
     pub to_come: usize,
-    /// Why the device has no workers: it is one of the devices of `auto` and cannot be used.
+    /// Reason why the device has no workers, if it has none: it is one of the devices that `auto` chose, and cannot be
+    /// used.
     pub unusable: Option<String>,
 }
 

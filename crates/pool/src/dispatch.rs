@@ -1,8 +1,9 @@
 //! Assigns each job to the place (device) with the least work.
 //!
 //! Workers of one GPU share it. If each free worker took the next job, the last jobs could all go to one GPU while
-//! others are idle. So a free worker leaves one of the last jobs to another place, even if all workers of that place
-//! are busy, if that place is expected to finish the job sooner.
+//! others are idle. So for each of the last jobs, a free worker compares the times at which the places are expected to
+//! finish the job. If another place is expected to be sooner, the free worker leaves the job to that place, even if all
+//! workers there are still busy.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

@@ -159,7 +159,7 @@ impl Many {
 
 impl Drop for Many {
     fn drop(&mut self) {
-        // The threads see this flag soon and end; they are not waited for.
+        // The registration threads check this stop flag often and end soon. This function does not wait for them.
         self.stop.store(true, Ordering::Relaxed);
     }
 }
@@ -232,7 +232,7 @@ fn run(task: &Task, early: &[Receiver<Result<Side, Failure>>], send: &Sender<Arr
         let images = 3 * side.image_bytes();
         Ok::<_, antsreg_pool::Error>(options.device_bytes(&grids) + options.prepared_device_bytes(&grids) + images)
     };
-    // Reservations of the devices that this call uses; they end with the call.
+    // The devices that are reserved for these registrations. The reservations end when all registrations have ended.
     let kept: Arc<Mutex<Vec<Lease>>> = Arc::default();
     let open = {
         let kept = kept.clone();

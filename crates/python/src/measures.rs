@@ -32,7 +32,8 @@ pub fn overlap(py: Python, source: &Labels, target: &Labels, only: Option<Vec<i3
     inputs::check_grid(&source.name, found, &target.name, expected, "generic-label")?;
     process::compute(py, || {
         let mut moved = source.labels.clone();
-        // Both grids are equal except for rounding in headers; the comparison needs exactly equal grids.
+        // The grids of the two label maps are equal except for rounding in their headers. The comparison needs exactly
+        // equal grids, so one grid is used for both maps.
         moved.grid = target.labels.grid.clone();
         let overlap = Overlap::between(&moved, &target.labels, only.as_deref()).map_err(grids)?;
         let rows = overlap.labels.iter().map(|(label, counts)| (Some(*label), counts.measures())).collect();

@@ -43,8 +43,8 @@ impl Warped {
         Warped { points, determinants }
     }
 
-    /// The deformed grid lines as an SVG path. The warp moves every point of a line to the same coordinate along one
-    /// side of the slice. This coordinate is a multiple of `distance` mm.
+    /// The deformed grid lines as an SVG path. The warp maps all points of a deformed line to one straight line of an
+    /// undeformed grid. The undeformed lines are parallel to the axes of the slice and `distance` mm apart.
     pub fn lattice(&self, slice: &Slice, distance: f64) -> Result<String, Error> {
         let grid = &slice.grid;
         let size = coarse(grid.shape);

@@ -19,7 +19,7 @@ pub struct Reference {
     pub(crate) slices: Slices,
     /// The values from which outlines are made: the image itself, or its mask.
     pub(crate) outlined: Slices,
-    /// The threshold of the outlines.
+    /// The threshold of the outlines: they enclose the pixels whose value in `outlined` is larger.
     pub(crate) threshold: f32,
     /// Pictures of the slices of each view, as `data:` addresses.
     pub(crate) pictures: Vec<Vec<String>>,

@@ -18,9 +18,9 @@ pub fn median(mut values: Vec<f64>) -> f64 {
 }
 
 /// Robust z scores (Iglewicz and Hoaglin 1993): the distance of each finite value from the median, in robust standard
-/// deviations. These come from the median absolute deviation, or from the mean absolute deviation if more than half
-/// of the values are equal. `None` for values that are not finite, and for all values if fewer than `least` are
-/// finite or all are equal.
+/// deviations. The robust standard deviation is estimated from the median absolute deviation, or from the mean absolute
+/// deviation if more than half of the values are equal. `None` for values that are not finite, and for all values if
+/// fewer than `least` are finite or all are equal.
 pub fn robust_z(values: &[Option<f64>], least: usize) -> Vec<Option<f64>> {
     let finite: Vec<f64> = values.iter().flatten().copied().filter(|value| value.is_finite()).collect();
     let middle = median(finite.clone());

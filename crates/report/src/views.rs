@@ -1,4 +1,5 @@
 //! Chooses the slices that a page shows: seven in each plane, through the content of an image, with isotropic pixels.
+//! The content is the box around the head or brain.
 
 use antsreg_core::intensity::quantiles;
 use antsreg_core::{Grid, Volume};
@@ -6,19 +7,22 @@ use nalgebra::{Matrix3, Point3, Vector3};
 
 /// Number of slices of each plane.
 const SLICES: usize = 7;
-/// Distance of the outermost slices from the ends of the content, as a share of the content's extent.
+/// Distance of the outermost slices from the ends of the content (the box around the head or brain), as a share of the
+/// content's extent.
 const ENDS: f64 = 0.1;
-/// Factor by which the pictures are larger than the content of the image.
+/// Factor by which the pictures are larger than the content of the image (the box around the head or brain).
 const MARGIN: f64 = 1.1;
 /// Smallest and largest number of pixels along the longest side of a picture. Smooth outlines need many pixels; small
 /// files need few.
 const PIXELS: [f64; 2] = [112.0, 150.0];
-/// Step between the voxels that are read to find the content, along each axis, voxels.
+/// Step along each axis between the voxels that are read to find the content of an image (the box around the head or
+/// brain), voxels.
 const STRIDE: usize = 2;
-/// A plane of voxels belongs to the content if it contains at least this share of the foreground voxels of the
-/// fullest plane.
+/// A plane of voxels belongs to the content of an image if enough of its voxels are foreground: at least this share of
+/// the foreground voxels of the plane that has most of them.
 const PLANE_SHARE: f64 = 0.03;
-/// Threshold between background and content, as a share of the distance from the dark to the bright intensity.
+/// Intensity threshold between background and foreground, as a share of the distance from the dark to the bright
+/// intensity.
 const FOREGROUND: f32 = 0.2;
 /// Quantiles of the voxel intensities that are used as the dark and the bright intensity.
 const DARK_BRIGHT: (f64, f64) = (0.02, 0.98);

@@ -36,7 +36,8 @@ impl<'a> Ballot<'a> {
         Ballot { shape, options, patches, choices, shifts, strides }
     }
 
-    /// Counts the votes for labels at the voxels of the mask `open`. Each row of the image gives one entry.
+    /// Counts the votes for labels at the voxels of the mask `open`. Returns one list of votes for each row of the
+    /// image.
     pub(super) fn labels(&self, labels: &[&LabelVolume], open: &[bool]) -> Vec<RowVotes> {
         let [nx, ny, nz] = self.shape;
         let rows = (0..ny * nz).into_par_iter().with_min_len(4);

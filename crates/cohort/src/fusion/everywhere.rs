@@ -21,9 +21,10 @@ pub struct FusedImages {
 /// Fuses labels and intensities of `atlases` at every voxel of `region`, or of the whole image, as `antsJointFusion`
 /// does. Outside the region, labels and intensities are 0.
 ///
-/// There are three differences to [`joint`](super::joint()). Votes decide also the voxels where all atlases agree,
-/// because neighbours with other labels may be found at the shifted positions. Only patches around voxels of the region
-/// vote. Weights below 0 are set to 0.
+/// There are three differences to [`joint`](super::joint()). First, voxels where all atlases agree are decided by
+/// votes, too. The local search shifts the patches of an atlas, so the atlas may vote for another label than the label
+/// that it has at this voxel. Second, only patches around voxels of the region vote. Third, weights below 0 are set to
+/// 0.
 ///
 /// The intensity of a voxel is the weighted mean of the atlases in each patch that contains the voxel, averaged over
 /// these patches.

@@ -36,8 +36,8 @@ impl RowVotes {
 }
 
 impl Fused {
-    /// Makes the result. `labels` holds the common label of each voxel where all atlases agree, and `rows` hold the
-    /// votes at the other voxels.
+    /// Makes the result of a fusion. `labels` holds the common label of each voxel where all atlases agree, and `rows`
+    /// hold the votes at the other voxels.
     pub(super) fn new(mut labels: LabelVolume, rows: Vec<RowVotes>) -> Fused {
         let mut votes = Vec::with_capacity(rows.iter().map(|row| row.voxels.len()).sum());
         let mut shares = Vec::with_capacity(rows.iter().map(|row| row.shares.len()).sum());

@@ -121,7 +121,7 @@ pub(super) fn solve(errors: DMatrix<f64>, sign: Sign) -> DVector<f64> {
     let ones = DVector::from_element(atlases, 1.0);
     let solved = match errors.clone().cholesky() {
         Some(factor) => Some(factor.solve(&ones)),
-        // If the exponent β is not an integer, M may not be positive definite.
+        // If the exponent β is not an integer, the matrix M of expected errors may not be positive definite.
         None => errors.lu().solve(&ones),
     };
     let equal = || DVector::from_element(atlases, 1.0 / atlases as f64);

@@ -20,7 +20,7 @@ impl Coverage {
         Coverage { counts: vec![0; grid.len()], grid: grid.clone(), images: 0 }
     }
 
-    /// Counts the images of further subjects, each with its foreground threshold.
+    /// Adds images of further subjects, each with its foreground threshold, to the counts.
     pub fn add(&mut self, images: &[(&Volume, f32)]) -> Result<(), GridMismatch> {
         check(&self.grid, images)?;
         self.counts.par_chunks_mut(PIECE).enumerate().for_each(|(n, counts)| count_all(counts, n, images));
@@ -28,10 +28,11 @@ impl Coverage {
         Ok(())
     }
 
-    /// Counts the last images and returns a mask: 1 where at least half of all subjects have foreground, else 0.
+    /// Adds the images of the last subjects and returns a mask: 1 where at least half of all subjects have foreground,
+    /// else 0.
     ///
-    /// The mask shows the brain of the average and does not depend on how blurred the edge of the average is. This
-    /// takes less time than [`Coverage::add`] followed by a threshold.
+    /// The mask shows the brain of the average image. It does not depend on how blurred the edge of the average image
+    /// is. This function takes less time than [`Coverage::add`] followed by a threshold.
     pub fn half(mut self, last: &[(&Volume, f32)]) -> Result<Volume, GridMismatch> {
         check(&self.grid, last)?;
         let all = self.images + last.len();
@@ -75,7 +76,8 @@ fn count(counts: &mut [u32], voxels: &[f32], foreground: f32) {
     counts.iter_mut().zip(voxels).for_each(|(count, value)| *count += u32::from(*value > foreground));
 }
 
-/// Sets `half` to 1 where at least half of `all` images are counted, else to 0.
+/// Sets the mask `half` to 1 at voxels where at least half of the subjects have foreground, else to 0. `counts` are the
+/// numbers of subjects with foreground at the voxels, and `all` is the number of all subjects.
 fn reach(half: &mut [f32], counts: &[u32], all: usize) {
     let least = all.div_ceil(2).max(1) as u32;
     half.iter_mut().zip(counts).for_each(|(half, count)| *half = if *count >= least { 1.0 } else { 0.0 });
@@ -95,7 +97,7 @@ mod tests {
             let images: Vec<(&Volume, f32)> = images.iter().map(|image| (*image, 0.5)).collect();
             Coverage::half_of(&grid, &images).expect("one grid").voxels
         };
-        // The first images are added one by one, the remaining images in one call of `half`.
+        // The first images are added one by one by `Coverage::add`, the remaining images together by `Coverage::half`.
         let in_parts = |images: &[&Volume], first: usize| {
             let images: Vec<(&Volume, f32)> = images.iter().map(|image| (*image, 0.5)).collect();
             let mut coverage = Coverage::new(&grid);

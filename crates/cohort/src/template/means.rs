@@ -54,8 +54,8 @@ impl Units {
         })
     }
 
-    /// Adds the mean intensities of images. Returns the voxel values of the images, each with its factor. All images
-    /// must lie on `grid`.
+    /// Adds the mean intensities of images. Returns for each image its voxel values and the factor by which they are
+    /// multiplied. All images must lie on `grid`.
     fn of<'a>(&mut self, grid: &Grid, images: &[(&'a Volume, f64)]) -> Result<Vec<(&'a [f32], f64)>, GridMismatch> {
         let mut all = Vec::new();
         for (image, intensity) in images {
@@ -169,7 +169,7 @@ fn finish(mut pieces: Vec<Sums>, last: &[(&[f32], f64)], unit: f64, mean: &mut [
         sums.mean(unit, mean);
     };
     pieces.par_iter_mut().zip(mean.par_chunks_mut(PIECE)).enumerate().for_each(of_piece);
-    // The system needs some time to free this much memory, so it is freed in the background.
+    // The system needs some time to free the memory of the sums, so it is freed in the background.
     rayon::spawn(move || drop(pieces));
 }
 

@@ -26,8 +26,9 @@ impl Default for ShapeStep {
 
 /// The map from points of the new template to points of the old template.
 ///
-/// With the mean stretch Ū and the mean warp w̄, the mean subject lies at Ū(x + w̄(x)). The update is an approximate
-/// inverse: first y ↦ Ū⁻¹y, then several steps p ↦ p − s·w̄(p). Here s is the share of the mean warp that one step
+/// Ū is the mean stretch matrix of the subjects, and w̄ is their mean warp. On average, the subjects' transforms map a
+/// point x of the old template to Ū(x + w̄(x)). The returned map is an approximate inverse of this average. First y is
+/// mapped to Ū⁻¹y, then several steps follow: p ↦ p − s·w̄(p). Here s is the share of the mean warp that one step
 /// removes; `step` has s and the number of steps. ANTs first resamples w̄ by the affine map. This is not needed here,
 /// because Ū⁻¹ maps points into the space of w̄.
 pub fn shape_update<B: Backend>(
@@ -54,9 +55,9 @@ pub fn shape_update<B: Backend>(
 /// `affine`).
 ///
 /// The whole transform is affine ∘ (id + warp) ∘ shape. Here `shape` maps points of the new template to points of the
-/// old template, and Ū (`stretch`) is the mean stretch of the subjects. The transform is split so that its affine part
-/// keeps the subject's own stretch relative to the mean, and its warp stays small: the affine part is affine ∘ Ū⁻¹, the
-/// warp is Ū ∘ (id + warp) ∘ shape.
+/// old template, and Ū (`stretch`) is the mean stretch matrix of the subjects. The transform is split so that its
+/// affine part keeps the subject's own stretch relative to the mean, and its warp stays small: the affine part is
+/// affine ∘ Ū⁻¹, the warp is Ū ∘ (id + warp) ∘ shape.
 pub fn from_new_template<B: Backend>(
     backend: &B,
     grid: &Grid,
@@ -111,7 +112,7 @@ fn affine_field<B: Backend>(backend: &B, grid: &Grid, map: &AffineTransform) -> 
 /// Reason why the shape of a template cannot be updated.
 #[derive(Debug, thiserror::Error)]
 pub enum ShapeError {
-    /// The mean stretch of the subjects has no inverse.
+    /// The mean stretch matrix of the subjects cannot be computed, or has no inverse.
     #[error(transparent)]
     Stretch(#[from] StretchError),
     /// A device failed.
@@ -226,8 +227,8 @@ mod tests {
             let p = moved(&unstretched, n);
             after = after.max((p + at(&warp, &p) - world(&grid, n)).norm());
         }
-        // Four quarter steps differ from the exact inverse by terms of second order. These terms are proportional to
-        // the slope of the warp, here up to 0.15.
+        // Four steps that each remove a quarter of the mean warp differ from the exact inverse by terms of second
+        // order. These terms are proportional to the slope of the warp, here up to 0.15.
         assert!(after < 0.15 * before, "{after} of {before} is left");
     }
 

@@ -56,8 +56,8 @@ mod tests {
         let bright = Volume { voxels: image.voxels.iter().map(|value| 8.0 * value).collect(), grid: grid.clone() };
         let mut mask = Volume::filled(grid, 1.0);
         mask.voxels[7] = 0.0;
-        // The slope is 3 per mm along x and 4 along z, so the gradient magnitude is 5. The mean of the whole ramp is 12
-        // + 5 + 100; the voxel at (2, 1, 0) with 112 is outside the mask.
+        // The intensity of the test image rises by 3 per mm along x and by 4 per mm along z, so the gradient magnitude
+        // is 5. The mean of the whole image is 12 + 5 + 100; the voxel at (2, 1, 0) with 112 is outside the mask.
         let mean = (117.0 * 120.0 - 112.0) / 119.0;
         let expected = 5.0 / mean;
         assert!((sharpness(&image, &mask).expect("one grid") - expected).abs() < 1e-12);

@@ -50,7 +50,8 @@ pub fn nearest_affine<B: Backend>(
     Ok(fit(affine, &warp, sparse))
 }
 
-/// The warp w with `to` ∘ (id + w) = `from` ∘ (id + `warp`); `None` if `to` has no inverse.
+/// Returns the warp w that keeps a transform the same when its affine part `from` is replaced by `to`: `to` ∘ (id + w)
+/// = `from` ∘ (id + `warp`). Returns `None` if `to` has no inverse.
 pub fn warp_before<B: Backend>(
     backend: &B,
     to: &AffineTransform,
@@ -61,7 +62,7 @@ pub fn warp_before<B: Backend>(
     to.inverse().map(|inverse| before_affine(backend, grid, warp, &inverse.after(from))).transpose()
 }
 
-/// The fit of [`nearest_affine`], for displacements in mm on the grid of the reduced mask.
+/// The least-squares fit of [`nearest_affine`]. Displacements are in mm, on the grid of the reduced mask.
 fn fit(affine: &AffineTransform, warp: &DisplacementField, mask: &Volume) -> AffineTransform {
     let [nx, ny, _] = warp.grid.shape;
     let to_world = warp.grid.voxel_to_world();
@@ -164,7 +165,8 @@ mod tests {
         let affine_part = on_grid(&grid, |x| part.apply(&x) - x);
         let mask = Volume::filled(grid.clone(), 1.0);
         let fitted = nearest(&affine_part, &mask);
-        // The matrices may differ by 1e-6, because displacements of up to 2 mm are stored in single precision.
+        // The fitted and the expected matrix may differ by 1e-6, because displacements of up to 2 mm are stored in
+        // single precision.
         let expected = turned().after(&part);
         assert!((fitted.matrix - expected.matrix).amax() < 1e-6, "{fitted:?}");
         assert!((fitted.apply(&grid.centre()) - expected.apply(&grid.centre())).norm() < 1e-6);

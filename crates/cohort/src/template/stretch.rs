@@ -1,9 +1,10 @@
-//! The mean stretch of affine maps from a template to its subjects.
+//! The mean stretch of affine maps from a template to its subjects. A stretch is the symmetric matrix that remains of
+//! an affine map without its rotation and its shift.
 
 use antsreg_core::AffineTransform;
 use nalgebra::{Matrix3, Point3, SymmetricEigen};
 
-/// Reason why affine maps have no mean stretch.
+/// Reason why the mean stretch matrix of affine maps cannot be computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StretchError {
     /// The list of affine maps is empty.
@@ -14,12 +15,12 @@ pub enum StretchError {
     Singular(usize),
 }
 
-/// The mean stretch of affine maps from a template to its subjects, about `centre`.
+/// Returns the mean stretch of affine maps from a template to its subjects, as an affine map that keeps `centre` fixed.
 ///
-/// Each linear part is a stretch U followed by a rotation R (polar decomposition R·U, U = √(MᵀM)). Rotations and
-/// shifts only say how a subject lay in the scanner, so they are left out. Stretches are averaged by their
-/// logarithms, so that a factor 2 and a factor ½ cancel. ANTs averages the transforms' parameters without rotations
-/// for the same purpose.
+/// The linear part M of each map is a symmetric stretch matrix U followed by a rotation R (polar decomposition M = R·U,
+/// U = √(MᵀM)). Rotations and shifts only say how a subject lay in the scanner, so they are left out. The matrices U
+/// are averaged by their logarithms, so that a factor 2 and a factor ½ cancel. ANTs averages the transforms' parameters
+/// without rotations for the same purpose.
 pub fn mean_stretch(
     template_to_subjects: &[AffineTransform],
     centre: Point3<f64>,
@@ -30,8 +31,8 @@ pub fn mean_stretch(
     let mut logarithm = Matrix3::zeros();
     for (n, affine) in template_to_subjects.iter().enumerate() {
         let squared = affine.matrix.transpose() * affine.matrix;
-        // The logarithm of U is half the logarithm of U². A squared stretch below 1e-12 does not occur in
-        // registrations, so such a map counts as singular.
+        // The logarithm of the stretch matrix U is half the logarithm of U². An eigenvalue of U² below 1e-12 does not
+        // occur in registrations, so a map with such an eigenvalue counts as singular.
         let log = of_eigenvalues(squared, |value| if value > 1e-12 { 0.5 * value.ln() } else { f64::NAN });
         if log.iter().any(|value| value.is_nan()) {
             return Err(StretchError::Singular(n));
@@ -66,8 +67,8 @@ mod tests {
         let maps = [affine([0.0; 3], stretch, 0.0), affine([0.5, -0.3, 1.0], stretch, 80.0)];
         let centre = Point3::new(10.0, -4.0, 7.0);
         let mean = mean_stretch(&maps, centre).expect("a mean");
-        // The matrices may differ by 1e-12, because eigenvectors of matrices near the identity are rounded to double
-        // precision.
+        // The computed mean and the common stretch matrix may differ by 1e-12, because eigenvectors of matrices near
+        // the identity are rounded to double precision.
         assert!((mean.matrix - stretch).amax() < 1e-12, "{mean:?}");
         assert!((mean.apply(&centre) - centre).norm() < 1e-12);
     }

@@ -2,7 +2,7 @@
 
 use super::Averaging;
 
-/// Sums over images of the values at each voxel of a chunk.
+/// The sum over several images of the values at each voxel, for one chunk of the images' voxels.
 #[derive(Debug)]
 pub(super) struct Sums {
     sum: Vec<f64>,

@@ -62,9 +62,9 @@ fn values_that_are_no_numbers_do_no_harm() {
     scene.images[1].voxels[0] = f32::INFINITY;
     let near = fuse(&scene);
     for (voxel, (before, after)) in before.posterior(3).voxels.iter().zip(near.posterior(3).voxels).enumerate() {
-        // Far from the changed voxels of the atlas, the result depends on no changed patch. There the shares of the
-        // vote change only in their last digits, because the mean of a whole block of voxels is subtracted from
-        // intensities.
+        // The first voxel of the target image and of one atlas image was replaced by a value that is not finite. Far
+        // from this voxel, no changed patch contributes. There the shares of the vote change only in their last digits,
+        // because the mean of a whole block of voxels is subtracted from intensities.
         let far = voxel % SHAPE[0] > 2 + 3 + 2;
         assert!(!far || (before - after).abs() < 1e-4, "voxel {voxel}: {before}, {after}");
     }

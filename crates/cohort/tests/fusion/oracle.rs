@@ -11,13 +11,13 @@ use crate::scene::Scene;
 fn joint_fusion_is_that_of_the_formulas() {
     let defaults = JointOptions::default();
     let cases = [
-        // Hardly any size of a test volume is a multiple of the size of a block. Some volumes have several blocks along
-        // an axis, and some are smaller than one block.
+        // Label fusion works on blocks of voxels. Hardly any size of a test volume is a multiple of the size of a
+        // block. Some volumes have several blocks along an axis, and some are smaller than one block.
         ([18, 9, 9], 4, defaults),
         ([7, 9, 5], 5, defaults),
         ([18, 9, 3], 3, JointOptions { patch_radius: 1, search_radius: 1, alpha: 0.3, beta: 1.0 }),
         ([10, 8, 9], 2, JointOptions { patch_radius: 1, search_radius: 0, alpha: 0.01, beta: 1.5 }),
-        // In this case the patches are larger than the volume along the third axis.
+        // In this case the volume is only one voxel thick along the third axis, and the patches are larger.
         ([9, 4, 1], 3, JointOptions { patch_radius: 3, search_radius: 2, ..defaults }),
     ];
     for (shape, atlases, options) in cases {

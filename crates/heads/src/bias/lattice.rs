@@ -111,8 +111,9 @@ pub fn spread(sums: &mut [f64], reach: &Reach, value: f64) {
     near.iter_mut().zip(&reach.weights).for_each(|(sum, weight)| *sum += weight * value);
 }
 
-/// Adds a row of sums to the four rows of control points that influence a position, multiplied by the B-spline weights
-/// of these rows. `reach` has the four rows and weights.
+/// Adds the numbers of `row`, one for each control point along the first axis, to the sums of four rows of control
+/// points. The numbers are multiplied by the B-spline weight of each row. `reach` has the four rows that influence a
+/// position, with their weights.
 pub fn spread_row(sums: &mut [f64], reach: &Reach, row: &[f64]) {
     for (j, weight) in reach.weights.iter().enumerate() {
         let line = &mut sums[(reach.first + j) * row.len()..][..row.len()];

@@ -99,8 +99,9 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Takes the samples of an image, with their weights. Samples outside the mask (at most 0) get the weight 0. As in
-    /// ITK, intensities that are not positive are used instead of their logarithms.
+    /// Takes the samples of an image, with their weights. Samples outside the mask (mask value at most 0) get the
+    /// weight 0. A sample normally has the logarithm of its intensity. As in ITK, an intensity that is not positive is
+    /// taken without logarithm.
     pub fn of(
         image: &Volume,
         mask: Option<&Volume>,

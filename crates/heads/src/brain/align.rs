@@ -202,8 +202,8 @@ fn deformable(metric: Metric, template: &Template) -> Stage {
 
 /// GPU memory, in bytes, that brain extraction takes for an image on this grid.
 pub fn device_bytes(template: &Template, image: &Grid) -> u64 {
-    /// Number of scalar volumes on the grid of the image: the image, a copy, the resampled brain, and the three
-    /// components of a warp.
+    /// Number of scalar volumes that are in GPU memory at the same time, on the grid of the image: the image, a copy,
+    /// the resampled brain, and the three components of a warp.
     const SCALARS: u64 = 6;
     let grids =
         Grids { images: [&template.head().grid, image], channels: [Vec::new(), Vec::new()], masked: [true, false] };

@@ -47,8 +47,9 @@ fn sweep<'a>(row: impl Iterator<Item = (&'a mut f32, &'a bool)>, step: f32) {
     }
 }
 
-/// Extends the squared distances to the set's border by one more axis. They are positive in the set and negative
-/// outside. Along this axis there are `length` rows of `width` voxels, `stride` rows apart in memory.
+/// Extends the squared distances to the border of a set of voxels by one more axis. The distances are positive in the
+/// set and negative outside. Along this axis there are `length` rows of `width` voxels; two neighbouring rows are
+/// `stride` rows apart in memory.
 fn across_rows(squares: &[f32], out: &mut [f32], width: usize, [stride, length]: [usize; 2], step: f32) {
     out.par_chunks_mut(width).enumerate().with_min_len(16).for_each_init(Vec::new, |sides, (row, out)| {
         let at = row / stride % length;
