@@ -33,7 +33,7 @@ pub struct Aligned {
 
 /// State of the search for the transform of one volume, from one initial transform, on one level of smoothing.
 struct Descent {
-    /// Index of the volume in the list of volumes.
+    /// Index of this volume in the list of the volumes that are aligned together.
     volume: usize,
     /// The best transform so far, with its cost and its share of points inside the volume; `None` before the first
     /// evaluation.
@@ -106,8 +106,8 @@ fn descend<B: Backend>(
     let (options, points) = (&reference.options, &reference.levels[level].points);
     let rule = FitRule { margin: margin(&first.grid, reference.levels[level].sigma_mm), ..points.rule };
     let finest = level + 1 == reference.levels.len();
-    // The fit gives the motion of the reference that explains the volume. The transform of the volume is changed by the
-    // opposite motion.
+    // The fit gives the motion after which the reference is most similar to the volume. The transform, from the
+    // reference to the volume, is changed by the opposite motion.
     let back = |step: &[f64]| {
         let opposite: Vec<f64> = step.iter().map(|value| -value).collect();
         reference.generators.map(&opposite)

@@ -16,7 +16,7 @@ pub(super) struct Head<'a> {
     pub name: &'a str,
     /// Path of the image.
     pub path: &'a Path,
-    /// The role of the image in the registrations.
+    /// Role of the image in the registrations: always fixed, always moving, or fixed in some and moving in others.
     role: Role,
     /// The image with its mask; brain extraction replaces the image.
     pub side: &'a mut Side,

@@ -68,7 +68,8 @@ pub struct SubjectFiles {
 }
 
 impl Layout {
-    /// The layout of the template in the folder `root`, with these channels.
+    /// Defines the paths of all files of a template in the folder `root`. `channels` are the names of the template's
+    /// channels.
     pub fn new(root: &Path, channels: &[String]) -> Layout {
         let suffixes = match channels {
             [_] => vec![String::new()],
@@ -107,7 +108,7 @@ impl Layout {
         self.root.join("convergence.csv")
     }
 
-    /// The path of a file relative to the folder.
+    /// The path of a file relative to the folder of the template.
     pub fn relative(&self, path: &Path) -> PathBuf {
         path.strip_prefix(&self.root).unwrap_or(path).into()
     }

@@ -1,4 +1,4 @@
-//! Means over subjects on a template's grid.
+//! Means of the subjects' resampled images and warps on a template's grid.
 
 use std::sync::Arc;
 

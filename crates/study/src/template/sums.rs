@@ -1,4 +1,5 @@
-//! The sums over the subjects on the final template, and the files made from them: template, labels, report.
+//! Sums of the resampled images and transforms of all subjects on the final template, and the files made from these
+//! sums: template, labels, report.
 
 use std::path::PathBuf;
 
@@ -19,7 +20,7 @@ use super::step::Step;
 use super::{average, labels, report};
 use crate::Error;
 
-/// The sums over the subjects on the final template.
+/// Sums of the resampled images and transforms of the subjects on the final template, with their labels and measures.
 pub struct Sums<'a> {
     last: &'a Last<'a>,
     gathering: Gathering<'a>,
@@ -36,7 +37,7 @@ impl<'a> Sums<'a> {
         Sums { last, gathering, figures: Vec::new(), labels: Vec::new() }
     }
 
-    /// Adds the next subject to the sums.
+    /// Adds the images and transforms of the next subject to the sums, and keeps the subject's labels and measures.
     ///
     /// # Errors
     /// Images on different grids.
