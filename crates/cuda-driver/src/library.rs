@@ -48,7 +48,7 @@ fn library() -> Result<&'static Library, &'static str> {
             // call.
             let reason = unsafe { dlerror() };
             if first_reason.is_none() && !reason.is_null() {
-                // SAFETY: `reason` is not null, so it is a text that ends in NUL. It is copied at once.
+                // SAFETY: `reason` is not null, so it is a text that ends in NUL. It is copied here.
                 first_reason = Some(unsafe { CStr::from_ptr(reason) }.to_string_lossy().into_owned());
             }
         }

@@ -95,8 +95,8 @@ struct Unfolding {
     Projection allowed;
 };
 
-// Adds the displacements that the folded corners at voxel `v` request: for `v` itself if `axis` is ITSELF, else for the
-// neighbour of `v` along `axis` (0, 1, 2) on `side`.
+// Adds to `moves` the displacements that the folded corners at voxel `v` request for one voxel. This voxel is `v`
+// itself if `axis` is ITSELF, else the neighbour of `v` along `axis` (0, 1, 2) on `side`.
 #define ITSELF 3
 __device__ __noinline__ Moves with_corners_of(Moves moves, const float *READ field, Voxel v, int axis, int side,
                                               const Unfolding &limits, const Shape &shape)

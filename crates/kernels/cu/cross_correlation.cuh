@@ -28,7 +28,8 @@ struct Terms {
     // C/(A+n) and C/(B+n).
     float on_fixed, on_moving;
     float value;
-    // AB/((A+n)(B+n)): the share of the window's variation that is not expected from noise alone (n).
+    // The weight AB/((A+n)(B+n)) of the window: the share of its variance that is not expected from noise alone.
+    // A = Σ(I − mean)² and B = Σ(J − mean)²; n is the part of A and B that is expected from noise.
     float weight;
 };
 

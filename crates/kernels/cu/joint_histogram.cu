@@ -112,7 +112,8 @@ extern "C" __global__ void __launch_bounds__(256)
     const unsigned int first = bin_segments[blockIdx.x], end = bin_segments[blockIdx.x + 1];
     const unsigned int *own = rows + (size_t)blockIdx.y * segments * bins;
     const size_t row = (size_t)blockIdx.y * gridDim.x + blockIdx.x;
-    // If the row has fewer counters than the block has threads, several threads share the segments of one counter.
+    // If the row has fewer counters than the block has threads, several threads add up one counter, each over a part of
+    // the segments.
     const int shares = max(256 / bins, 1), share = threadIdx.x / min(bins, 256);
     double total = 0.0, joint = 0.0;
     for (int start = 0; start < bins; start += 256) {

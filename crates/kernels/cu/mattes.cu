@@ -25,8 +25,8 @@ struct Place {
         t = s - (float)whole;
     }
 
-    // Adds the four weights of a cubic B-spline, times `times`, to the four counters around the position in a row of
-    // the histogram.
+    // Adds the four weights of a cubic B-spline, multiplied by `times`, to the four counters around the position in a
+    // row of the histogram.
     __device__ __forceinline__ void count(unsigned int *row, unsigned int times) const
     {
         const float s = 1.f - t;

@@ -65,7 +65,7 @@ struct Trilinear {
     // Position of the point within its cell along each axis, 0…1.
     float tx, ty, tz;
 
-    // Interpolates along x between the two voxels at a byte offset.
+    // Interpolates along x between the voxel at a byte offset and the next voxel.
     __device__ __forceinline__ float pair(const float *READ values, unsigned int bytes) const
     {
         const float *left = (const float *)((const char *)values + bytes);

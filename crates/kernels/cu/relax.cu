@@ -66,12 +66,12 @@ __device__ __forceinline__ Voxel voxel_of(unsigned int at, const Shape &shape)
     return {(int)(at % shape.x), (int)(at / shape.x % shape.y), (int)(at / (shape.x * shape.y))};
 }
 
-// Number of bricks that a thread block processes. They lie far from each other, so that marked regions are spread over
-// many blocks.
+// Number of bricks that a thread block examines. They lie far from each other, because bricks that are marked for
+// examination are often neighbours, and the work on these should be spread over many thread blocks.
 #define BRICKS 8
 
-// Removes the marks of this block's bricks, and calls `work` in each brick that was marked, with this thread's voxel
-// there.
+// Removes the marks of the bricks that this thread block processes. Calls `work` in each brick that was marked, with
+// the voxel of that brick that this thread processes.
 template <typename Work>
 __device__ __forceinline__ void each_marked(unsigned int *marks, const Shape &shape, Work work)
 {
@@ -130,7 +130,7 @@ extern "C" __global__ void __launch_bounds__(VOXELS, 2)
             }
             if (folds && round.unfolds) {
                 list_voxel(weights, list, listed, here, UNFOLDED);
-                // A cell corner involves a voxel and only its neighbours along the axes.
+                // The determinant at a cell corner depends only on a voxel and its neighbours along the axes.
                 if (v.x > 0) list_voxel(weights, list, listed, here - 1, UNFOLDED);
                 if (v.x + 1 < shape.x) list_voxel(weights, list, listed, here + 1, UNFOLDED);
                 if (v.y > 0) list_voxel(weights, list, listed, here - row, UNFOLDED);
@@ -250,7 +250,7 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-// Inverts the field again in the bricks marked in `following`. Marks the bricks of the field and of its inverse that
+// Improves `inverse`, the inverse of `field`, in the bricks marked in `following`. Marks the bricks of both fields that
 // must be examined again.
 extern "C" __global__ void __launch_bounds__(VOXELS, 2)
     follow_marked(const float *READ field, float *inverse, unsigned int *following, const __grid_constant__ Round round,

@@ -72,7 +72,7 @@ template <int R, int ROWS> struct Smoother {
     static constexpr unsigned int BUFFER = 4 * ALL_ROWS * PITCH;
     // Threads that have no voxels to smooth along x use one of the additional rows.
     static_assert(32 / ROWS * (ROWS + 1) >= 32);
-    // Byte offset of a zero in each row of `smoothed`: its last float.
+    // Byte offset of the last float in a row of `smoothed`; this float is always zero.
     static constexpr unsigned int ZERO = 4 * (PITCH - 1);
 
     struct Shared {
@@ -100,7 +100,7 @@ template <int R, int ROWS> struct Smoother {
     {
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) {
-            // waiting[k] is the unfinished output of the slice that lies R − k slices back.
+            // If z is the slice that is being added, waiting[k] is the unfinished output of slice z − R + k.
             if (DONE) at_byte(shared.done[0], to)[r * PITCH] = fmaf(weights.z[R], sum[r], waiting[r][0]);
 #pragma unroll
             for (int k = 1; k < 2 * R; ++k)

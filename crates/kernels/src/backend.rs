@@ -242,14 +242,14 @@ pub trait Backend: Sized + Sync {
         fixed_to_moving: &[AffineTransform],
     ) -> Result<Vec<Moments>, Error>;
 
-    /// The contrast of the moving image across a surface under each transform of a batch (Greve & Fischl 2009, NeuroImage
-    /// 48:63).
+    /// The contrast of the moving image across a surface under each transform of a batch (Greve & Fischl 2009,
+    /// NeuroImage 48:63).
     ///
-    /// `points` has shape [n, [`ROWS`](ContrastRule::ROWS), 1]: the coordinates of both sides of each point in the space that
-    /// `maps` take to voxel indices of the moving image, and a weight. With i the trilinear value on the inner side and o
-    /// that on the outer side, q = 100·(o − i)/((o + i)/2), %. The weight w of a point is multiplied by the distance of each
-    /// side from the border of the moving image in voxels, at most 1 along each axis, and is 0 outside. A point does not
-    /// count where (o + i)/2 is at most `least`.
+    /// `points` has shape [n, [`ROWS`](ContrastRule::ROWS), 1]: the coordinates of both sides of each point in the
+    /// space that `maps` take to voxel indices of the moving image, and a weight. With i the trilinear value on the
+    /// inner side and o that on the outer side, q = 100·(o − i)/((o + i)/2), %. The weight w of a point is multiplied
+    /// by the distance of each side from the border of the moving image in voxels, at most 1 along each axis, and is 0
+    /// outside. A point does not count where (o + i)/2 is at most `least`.
     fn contrast(
         &self,
         points: &Self::Image,
@@ -325,8 +325,9 @@ pub trait Backend: Sized + Sync {
     /// Returns the energy: minus the mean of both sides' MI, 0 if no voxel counts.
     ///
     /// ITK takes the ranges from the images of each iteration. Here the caller gives them once, so that a bin has the
-    /// same meaning on all levels. Weights are counted in units of 2⁻¹⁶, and the four weights of a voxel add up to
-    /// exactly 1. Integer sums do not depend on their order, so every device gives the same histogram, bit for bit.
+    /// same meaning on all resolution levels. Weights are counted in units of 2⁻¹⁶, and the four weights of a voxel add
+    /// up to exactly 1. Integer sums do not depend on their order, so every device gives the same histogram, bit for
+    /// bit.
     #[expect(
         clippy::too_many_arguments,
         reason = "the function takes two images, their masks, and the updates of both"

@@ -12,7 +12,7 @@ use crate::{Backend, Error};
 pub struct Input<'a, I> {
     /// The grid.
     pub grid: &'a Grid,
-    /// Where the voxels are, x fastest. Their number must be that of the grid.
+    /// Where the voxels are, x fastest. Their number must be that of the grid's voxels.
     pub voxels: Voxels<'a, I>,
 }
 

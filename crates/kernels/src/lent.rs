@@ -25,8 +25,8 @@ pub struct Lent {
 }
 
 impl Lent {
-    /// Lends the vectors of a field at this address: an array X×Y×Z×3 with three adjacent numbers for each voxel, x
-    /// fastest.
+    /// Lends the displacement vectors of a field to another library: an array X×Y×Z×3 with three adjacent numbers for
+    /// each voxel, x fastest. `address` is that of the first number, in the memory that `place` names.
     pub(crate) fn vectors(
         place: Place,
         address: usize,
@@ -36,7 +36,8 @@ impl Lent {
         Lent { place, address, shape: vec![x, y, z, 3], strides: vec![3, 3 * x, 3 * x * y, 1], _memory: memory }
     }
 
-    /// Lends the voxels of an image at this address: an array X×Y×Z, x fastest.
+    /// Lends the voxels of an image to another library: an array X×Y×Z, x fastest. `address` is that of the first
+    /// voxel, in the memory that `place` names.
     pub(crate) fn voxels(
         place: Place,
         address: usize,

@@ -42,7 +42,7 @@ impl fmt::Display for JointSampling {
 /// Parameters of the moving image in a joint histogram.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct JointParameters {
-    /// Which moving values are counted.
+    /// How moving values are counted: an interpolated value, or the values of the eight voxels around a point.
     pub sampling: JointSampling,
     /// Number of bins of the moving image.
     pub bins: usize,
@@ -130,14 +130,14 @@ pub struct FitRule {
 /// [`Backend::fit_sums`](crate::Backend::fit_sums).
 #[derive(Debug, Clone, PartialEq)]
 pub struct FitSums {
-    /// Number of points inside the volume.
+    /// Number of reference points inside the volume.
     pub inside: f64,
-    /// Σv² over the points inside, where v is the scaled value of the volume.
+    /// Σv² over the reference points inside the volume, where v is the scaled value of the volume.
     pub square: f64,
-    /// Σf·v over the points inside, for each function f.
+    /// Σf·v for each function f, over the reference points inside the volume, where v is the volume's scaled value.
     pub with_value: Vec<f64>,
-    /// Σf·g over the points that are *not* inside, for each pair of functions f and g, row by row of the lower
-    /// triangle.
+    /// Σf·g over the reference points that are *not* inside the volume, for each pair of functions f and g. The sums
+    /// form a symmetric matrix, of which the lower triangle is stored row by row.
     pub outside: Vec<f64>,
 }
 
@@ -150,7 +150,7 @@ impl FitSums {
         2 + functions + functions * (functions + 1) / 2
     }
 
-    /// A result from the list of its sums, in the order of the fields.
+    /// Makes a `FitSums` from the list `rows` of its numbers, which are in the order of the members above.
     pub(crate) fn of(rows: &[f64], functions: usize) -> FitSums {
         let [inside, square, rest @ ..] = rows else {
             return FitSums { inside: 0.0, square: 0.0, with_value: Vec::new(), outside: Vec::new() };
@@ -185,9 +185,9 @@ impl FitSums {
 /// How the contrast at a surface point enters the sums; see [`Backend::contrast`](crate::Backend::contrast).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ContrastRule {
-    /// Slope of the hyperbolic tangent, per percent of contrast.
+    /// Slope of the term tanh(slope·(q − offset)) that a surface point with contrast q adds to the sums, per percent.
     pub slope: f32,
-    /// The contrast, in percent, at which the hyperbolic tangent is 0.
+    /// The contrast q, in percent, at which the term tanh(slope·(q − offset)) of a surface point is 0.
     pub offset: f32,
     /// A point counts only if the mean of its inner and outer intensity exceeds this value, in units of the image.
     pub least: f32,
@@ -241,9 +241,11 @@ pub struct CcParameters {
     pub radius: usize,
     /// The derivative from which the update is computed.
     pub derivative: CcDerivative,
-    /// Variance of the noise that both images are assumed to have: `noise_variance` times the number of voxels of a
-    /// window is added to A and B, so that windows without structure have almost no effect. With 0 this is ANTs'
-    /// metric.
+    /// Variance of the noise that both images are assumed to have.
+    ///
+    /// A and B are the sums of squared deviations from the mean in a window, of the fixed and of the moving image.
+    /// `noise_variance` times the number of voxels of the window is added to A and B, so that windows without structure
+    /// have almost no effect. With 0 this is ANTs' metric.
     pub noise_variance: f32,
     /// Voxel spacing of the grid, mm; only ratios matter. The update follows the gradient in *physical* space.
     pub spacing: [f64; 3],
@@ -275,9 +277,10 @@ pub struct CcScores {
     /// Agreement: the mean of C²/(A·B) over the windows of counted voxels, weighted by w: 0…1. It is 1 if the images
     /// are equal up to brightness and contrast, 0 if no window has any weight.
     ///
-    /// With n = count·noise, the value of a window is w·C²/(A·B), where w = A·B/((A+n)·(B+n)) is the share of its
-    /// variance that is not noise. Higher contrast alone raises the weights and lowers the energy. It does not change
-    /// this mean, Σ w·C²/(A·B) / Σ w.
+    /// A, B and C are the window sums of [`Backend::cc_update`](crate::Backend::cc_update), and n is the number of
+    /// voxels of a window times the assumed variance of the noise. The value of a window is w·C²/(A·B), where
+    /// w = A·B/((A+n)·(B+n)) is the share of its variance that is not noise. Higher contrast alone raises the weights
+    /// and lowers the energy. It does not change this mean, Σ w·C²/(A·B) / Σ w.
     pub agreement: f64,
 }
 
@@ -325,7 +328,7 @@ pub struct RelaxLimits {
 /// Parameters of one round of [`Backend::relax`](crate::Backend::relax).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RelaxRound {
-    /// The limits, which are the same for both fields.
+    /// The limits beyond which the displacement of a voxel is changed; the same for both fields.
     pub limits: RelaxLimits,
     /// Variance of the Gaussian that smooths around voxels beyond the limits, voxels²; at least 0.5.
     pub variance_voxels: f64,

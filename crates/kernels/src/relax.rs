@@ -12,8 +12,9 @@ pub(crate) const MARGIN: f32 = 3.0;
 pub(crate) const CORRECTED: f32 = 0.1;
 pub(crate) const CORRECTED_BY: f32 = 1.0;
 
-/// Limits of unfolding: voxels at a corner whose determinant is below the limit are displaced until the determinant
-/// exceeds the limit by the first number, and in one round by at most the second number of voxels.
+/// Two limits of unfolding. Voxels at a cell corner whose determinant is below the accepted minimum are displaced until
+/// the determinant exceeds this minimum by the first number. In one round they are displaced by at most the second
+/// number, in voxels.
 pub(crate) const AIM_ABOVE: f32 = 0.3;
 pub(crate) const UNFOLDED_BY: f32 = 1.0;
 
@@ -25,9 +26,10 @@ pub(crate) fn weight(offset: [usize; 3], reach: usize) -> f32 {
     (limit.saturating_sub(squared)) as f32 / limit as f32
 }
 
-/// Further factor of the share of the smoothed field around a voxel that does not fold but deviates from the inverse,
-/// from the squared residual of the voxel and the squared limit. Just beyond the limit the factor is small, so that the
-/// voxel stops close to the limit; from three times the limit on it is 1.
+/// Factor by which the share of the smoothed field is multiplied around a voxel that does not fold, but deviates from
+/// the inverse of the other field. Just beyond the limit of the residual the factor is small, so that the voxel stops
+/// close to the limit; from three times the limit on, the factor is 1. Both arguments are squared: the residual of the
+/// voxel, and its limit.
 pub(crate) fn pull(residual_squared: f32, largest_squared: f32) -> f32 {
     let excess = residual_squared.sqrt() / largest_squared.sqrt() - 1.0;
     (0.5 * excess + 0.05).min(1.0)

@@ -35,7 +35,8 @@ impl PairSums {
 pub(crate) struct Statistics {
     pub(crate) counted: u64,
     pub(crate) sum: f64,
-    /// The smallest number; larger than `high` if no voxel has a number.
+    /// The smallest number over all voxels. It is larger than `high`, the largest number, if all numbers are NaN or no
+    /// voxel is counted.
     pub(crate) low: f32,
     pub(crate) high: f32,
     /// Number of values that are zero, negative or NaN.

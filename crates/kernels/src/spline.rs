@@ -78,8 +78,8 @@ fn taps(index: f64, length: usize) -> ([usize; 4], [f32; 4]) {
     let at = std::array::from_fn(|n| {
         let tap = (first + n as isize).abs();
         let tap = if tap > end { 2 * end - tap } else { tap };
-        // For an index outside an axis of two voxels, the neighbour is reflected a third time. On an axis of one voxel,
-        // every neighbour is that voxel.
+        // On an axis of two voxels, an index outside may have to be reflected a third time. On an axis of one voxel,
+        // every index becomes 0.
         tap.abs().min(end) as usize
     });
     (at, weights)

@@ -30,8 +30,8 @@ pub enum LabelInterpolation {
     Nearest,
 }
 
-/// Resamples `labels` on the grid `onto`: the voxel at world point x gets the label at chain(x), or 0 if chain(x) is
-/// more than half a voxel outside the label map.
+/// Resamples `labels` on the grid `onto`. The transforms of `chain` map the world point x of a voxel to chain(x). The
+/// voxel gets the label at chain(x), or 0 if chain(x) is more than half a voxel outside the label map.
 pub fn resample_labels(
     labels: &LabelVolume,
     onto: &Grid,

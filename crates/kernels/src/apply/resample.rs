@@ -59,8 +59,9 @@ pub(super) trait Sample: Sync {
     fn at(&self, index: [f64; 3]) -> Self::Value;
 }
 
-/// Resamples `moving` on the grid `onto`: the voxel at world point x gets the moving image's value at chain(x), or
-/// `outside` if chain(x) is more than half a voxel outside the moving grid.
+/// Resamples `moving` on the grid `onto`. The transforms of `chain` map the world point x of a voxel to chain(x). The
+/// voxel gets the moving image's value at chain(x), or `outside` if chain(x) is more than half a voxel outside the
+/// moving grid.
 pub fn resample(
     moving: &Volume,
     onto: &Grid,

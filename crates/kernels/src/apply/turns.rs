@@ -36,8 +36,9 @@ impl<'a> Turns<'a> {
         self.onto.direction.transpose() * rotation(&product) * self.from * vector
     }
 
-    /// Reorients a tensor by preservation of principal direction (Alexander et al. 2001). Each derivative maps the
-    /// first eigenvector to its new direction, and the plane of the first two eigenvectors to its new plane.
+    /// Reorients a tensor by preservation of principal direction (Alexander et al. 2001). The inverse derivative of
+    /// each step of the chain maps the first eigenvector to its new direction, and the plane of the first two
+    /// eigenvectors to its new plane.
     pub fn tensor(&self, voxel: usize, tensor: Matrix3<f64>) -> Matrix3<f64> {
         let SymmetricEigen { eigenvectors, eigenvalues } = SymmetricEigen::new(tensor);
         let mut order = [0, 1, 2];
@@ -89,8 +90,8 @@ fn rotation(matrix: &Matrix3<f64>) -> Matrix3<f64> {
     u * v_t
 }
 
-/// du/dx at the voxel nearest to a point, by fourth-order differences whose outer voxels are kept inside the field; zero at the
-/// border and outside, as in ITK's `DisplacementFieldTransform`. Across a slice the derivative is 0.
+/// du/dx at the voxel nearest to a point, by fourth-order differences whose outer voxels are kept inside the field;
+/// zero at the border and outside, as in ITK's `DisplacementFieldTransform`. Across a slice the derivative is 0.
 fn slope(field: &DisplacementField, point: &Point3<f64>) -> Matrix3<f64> {
     let Grid { shape, .. } = field.grid;
     let to_voxel = field.grid.world_to_voxel();

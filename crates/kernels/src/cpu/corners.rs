@@ -86,8 +86,8 @@ struct Moves<'a> {
 }
 
 impl Moves<'_> {
-    /// Adds the displacements that folded corners at `at` request: for the neighbour of `at` along an axis on one side,
-    /// or, without `neighbour`, for `at` itself.
+    /// Adds to the sum the displacements that the folded corners at `at` request for one voxel. This voxel is `at`
+    /// itself or, if `neighbour` gives an axis and a side, the neighbour of `at` there.
     fn add(&mut self, at: [usize; 3], neighbour: Option<(usize, usize)>) {
         let shape = self.field.shape;
         let Edges(edges) = Edges::at(self.field, at);

@@ -38,7 +38,7 @@ pub(super) fn fit_sums(
     Ok(pieces.chunks_exact(chunks).map(total).collect())
 }
 
-/// The numbers of [`FitSums`] over a range of reference points.
+/// Computes the sums of [`FitSums`] over a range of reference points.
 #[inline(always)]
 fn piece(
     points: &Image,

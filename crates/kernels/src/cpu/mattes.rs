@@ -30,7 +30,7 @@ impl MiWorkspace {
 struct Place {
     /// The bin that contains the image value.
     bin: usize,
-    /// Position within that bin, 0…1.
+    /// Position of the image value within its bin, 0…1.
     t: f32,
 }
 
@@ -51,7 +51,8 @@ impl Binning {
 }
 
 impl Place {
-    /// Cubic B-spline weights of the four bins around the value, in [`UNIT`]s; the first bin is one below the value's bin.
+    /// Cubic B-spline weights of the four bins around the value, in [`UNIT`]s; the first bin is one below the value's
+    /// bin.
     #[inline(always)]
     fn weights(&self) -> [u32; 4] {
         const SIXTH: f32 = UNIT as f32 / 6.0;

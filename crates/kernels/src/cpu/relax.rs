@@ -16,8 +16,8 @@ use crate::{InversionLimits, RelaxLimits, RelaxRound, gaussian};
 pub struct Relaxation {
     pub(super) shape: [usize; 3],
     examine: [Marks; 2],
-    /// For each voxel of the field that is being corrected, its share of the smoothed field, or [`UNFOLDED`]; zero
-    /// between the corrections of the two fields.
+    /// For each voxel of the field that is being corrected: the share of the smoothed field in the voxel's new
+    /// displacement, or [`UNFOLDED`]. All are zero between the corrections of the two fields.
     weights: Vec<f32>,
 }
 
@@ -37,7 +37,7 @@ impl Relaxation {
     }
 }
 
-/// The bricks of a volume, each marked or not.
+/// The bricks of a volume. A mark says that a brick is still to be processed.
 #[derive(Debug)]
 struct Marks {
     shape: [usize; 3],
@@ -239,7 +239,7 @@ fn spread(
                 for i in x.clone() {
                     let offset = [i.abs_diff(centre[0]), j.abs_diff(centre[1]), k.abs_diff(centre[2])];
                     let share = match strength {
-                        // A folded cell corner involves a voxel and only its neighbours along the axes.
+                        // The determinant at a cell corner depends only on a voxel and its neighbours along the axes.
                         UNFOLDED => {
                             if offset.iter().sum::<usize>() <= 1 {
                                 UNFOLDED

@@ -184,7 +184,8 @@ fn locate(row: &SingleRow, first: usize, count: usize, shape: [usize; 3], per_ed
             for lane in 0..LANES {
                 let position = row.step[axis].mul_add(start + lane as f32, row.base[axis]);
                 let distance = position.min(last - position);
-                // On a border without a ramp, the product 0·∞ is NaN, which `min` turns into 1.
+                // If weights rise over a width of 0, the product for a position exactly on the border is 0·∞ = NaN,
+                // which `min` turns into 1.
                 weight[lane] *= if distance >= 0.0 { (distance * per_edge[axis]).min(1.0) } else { 0.0 };
                 let clamped = position.max(0.0).min(last);
                 let cell = cell(clamped, shape[axis]);

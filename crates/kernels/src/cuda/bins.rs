@@ -1,4 +1,5 @@
-//! Fixed voxels sorted by bin and divided into segments of one bin each (Li 2015, 3.6.1), computed once per level.
+//! Fixed voxels sorted by bin and divided into segments of one bin each (Li 2015, 3.6.1), computed once for each
+//! resolution level of a registration.
 
 use super::Cuda;
 use super::buffer::Buffer;

@@ -46,7 +46,7 @@ impl CcPending {
         self.sums.under_way()
     }
 
-    /// Waits for the kernel and returns the scores.
+    /// Waits until the kernel has written its sums, and returns the scores computed from them.
     pub(super) fn wait(self) -> Result<CcScores, Error> {
         let [sum, count, weight] = self.sums.wait("cc_scores")?;
         Ok(CcScores {

@@ -18,14 +18,14 @@ pub struct DirectCc {
     _arrays: Vec<Array>,
 }
 
-/// The operand `Surfaces` of the kernels, with the layout of `cu/cc_direct.cu`: surfaces of the window means of both
-/// images, and of A, B and C.
+/// The operand `Surfaces` of the kernels, with the layout of `cu/cc_direct.cu`: CUDA surface objects for the window
+/// means of the images I and J, and for A = Σ(I − mean)², B = Σ(J − mean)² and C = Σ(I − mean)(J − mean).
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Surfaces([u64; 5]);
 impl Argument for Surfaces {}
 
-/// Number of threads of a block along each axis, as in the paper.
+/// Number of threads of a block along each axis, as in Luo et al. 2015.
 const BLOCK: [u32; 3] = [8, 8, 1];
 
 impl Cuda {

@@ -170,7 +170,7 @@ impl Cuda {
     /// - The arguments have the number, order and layout of the kernel's parameters.
     /// - Addresses among them point to memory that covers everything the kernel accesses under this grid. Until the
     ///   launch is done, this memory is not freed, and where the kernel writes, not borrowed. Buffers of this device
-    ///   may be dropped at once, because their memory is freed in stream order.
+    ///   may be dropped before the launch is done, because their memory is freed in stream order.
     pub unsafe fn launch_kernel(
         &self,
         kernel: &Kernel,

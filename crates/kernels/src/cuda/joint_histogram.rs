@@ -40,7 +40,8 @@ pub(super) struct JointBuffers {
     maps: Option<Buffer<[f32; 12]>>,
     rows: Option<Buffer<u32>>,
     counts: Option<Buffer<u64>>,
-    /// Three numbers for each row of each histogram, from which the entropies are computed.
+    /// For each row of each histogram, three numbers from which the entropies are computed: n, n·ln n and Σ c·ln c,
+    /// where c are the row's counters and n is their sum.
     row_terms: Option<Buffer<f64>>,
     entropies: Option<Buffer<f64>>,
 }

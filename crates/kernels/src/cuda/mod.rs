@@ -79,7 +79,7 @@ struct Scratch {
     partial: Buffer<f64>,
     /// Number of blocks of the current launch that have finished; every kernel resets the counter to zero.
     counter: Buffer<u32>,
-    /// Results of kernels before the host reads them.
+    /// Results that kernels have computed and that the host has not read yet.
     result: Buffer<f64>,
     /// Scale factors of updates. They stay in device memory.
     scales: Buffer<f32>,

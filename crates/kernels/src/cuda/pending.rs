@@ -45,7 +45,7 @@ impl Pending {
         mark.set(self.device.stream())
     }
 
-    /// Waits for the kernel and returns the sums.
+    /// Waits until the kernel has written the sums, and returns them.
     pub(super) fn wait(&self, operation: &'static str) -> Result<[f64; 3], Error> {
         self.device.bind(operation)?;
         if let Some(mark) = &self.written {
@@ -71,7 +71,7 @@ impl Drop for Pending {
 /// The page-locked memory and the mark of one [`Pending`], kept for reuse by later values of this type.
 struct Spare {
     sums: *mut [f64; 3],
-    /// Mark after the kernel that wrote the sums; `None` until the first use.
+    /// Mark in the stream after the kernel that wrote the sums; `None` until this memory is first used.
     written: Option<Mark>,
 }
 

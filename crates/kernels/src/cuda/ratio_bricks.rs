@@ -22,9 +22,10 @@ const MOST_BRICKS: usize = 120;
 const CELL: usize = 2;
 /// Number of threads of a block.
 const THREADS: u32 = 256;
-/// Largest number of bins for which this method is used. With more bins, few blocks would fit on a multiprocessor.
+/// Largest number of bins for which the correlation ratio is computed brick by brick. With more bins, few thread blocks
+/// would fit on a multiprocessor.
 const MOST_BINS: usize = 1024;
-/// Approximate number of times that the blocks of a batch of transforms fill the device.
+/// Approximate number of thread blocks for a batch of transforms, as a multiple of the number that fills the device.
 const WAVES: usize = 2;
 
 /// The operand `Binning` of the kernel, with the layout of `cu/binning.cuh`.

@@ -22,8 +22,8 @@ pub struct Relaxation {
     following: Buffer<u32>,
     /// New displacements of the listed voxels.
     target: Field,
-    /// For each voxel of the field that is being corrected, its share of the smoothed field, or a mark; zero between
-    /// the corrections of the two fields.
+    /// For each voxel of the field that is being corrected: the share of the smoothed field in the voxel's new
+    /// displacement, or UNFOLDED or CORRECTED of `cu/relax.cu`. All are zero between the corrections of the two fields.
     weights: Buffer<f32>,
     list: Buffer<u32>,
     /// For the correction of each field in a round: number of voxels beyond the limits, and number of listed voxels.

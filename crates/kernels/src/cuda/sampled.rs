@@ -7,12 +7,13 @@ use antsreg_core::AffineTransform;
 
 use crate::slices::{is_slice, within_slice};
 
-/// The shape under which the moving image is sampled, and the maps to it. A slice is sampled as two equal slices;
+/// The shape with which the moving image is sampled, and the maps to it. A slice is sampled as two equal slices;
 /// other images are sampled unchanged.
 pub(crate) struct Sampled<'m> {
-    /// Shape under which the moving image is sampled. A texture repeats a slice to give the second slice.
+    /// Shape with which the moving image is sampled: its own or, for a slice, that of two equal slices. The texture
+    /// of the image repeats the slice.
     pub shape: [usize; 3],
-    /// Maps from the fixed image to the moving image under this shape.
+    /// Maps from the voxel indices of the fixed image to those of the moving image with the shape above.
     pub maps: Cow<'m, [AffineTransform]>,
 }
 

@@ -84,7 +84,8 @@ impl Staging {
         })
     }
 
-    /// Copies `from` to device memory, after all earlier work of the stream. `from` may be reused at once.
+    /// Copies `from` to device memory, after all earlier work of the stream. `from` may be changed
+    /// as soon as this returns.
     ///
     /// # Safety
     /// `to` is device memory of at least as many bytes as `from`.

@@ -128,7 +128,8 @@ fn compose_and_advance_follow_the_displaced_point() {
         let (first_field, then_field) = (uploaded(shape, &first), uploaded(shape, &then));
         let mut composed = Cpu.field(shape).unwrap();
         Cpu.compose(&first_field, &then_field, &mut composed).unwrap();
-        // The operation advances two fields at once. Here the roles of the fields are exchanged for the second result.
+        // The operation advances two fields in one call, each along its own update. Here the second field is the update
+        // of the first field, and the first field is the update of the second.
         let other_longest = longest_of(&first);
         let [mut advanced, mut other] = Cpu.field_pair(shape).unwrap();
         Cpu.advance_both([&first_field, &then_field], [&then_field, &first_field], -0.3, [&mut advanced, &mut other])

@@ -12,8 +12,8 @@ const SHAPE: [usize; 3] = [29, 33, 17];
 /// Number of test points: more than the number of points that the backend sums in one chunk.
 const COUNT: usize = 2500;
 
-/// Test points: for each, its coordinates relative to the middle of a volume, in voxels, and the values of the
-/// functions there. Some points lie outside the volume.
+/// Test points: for each, its coordinates relative to the middle of a volume, in voxels, and the values there of the
+/// functions that are fitted. Some points lie outside the volume.
 fn points(functions: usize) -> Vec<([f64; 3], Vec<f64>)> {
     let mut random = Random::new(21);
     let single = |value: f64| f64::from(value as f32);
@@ -77,8 +77,8 @@ fn sums_are_what_their_definition_says() {
                     }
                 }
             }
-            // The counts must be equal: no random point is so close to the margin that rounding decides whether it lies
-            // inside.
+            // The number of points inside must be exactly as expected: no random point is so close to the margin that
+            // rounding decides whether it lies inside.
             assert_eq!(found.inside, expected.0);
             // The tolerance allows for errors of 1e-5 voxel in positions, with intensity slopes of about 1 per voxel,
             // in sums over up to 2500 values.

@@ -145,7 +145,8 @@ fn histograms_and_entropies_are_what_their_definition_says() {
                     let own = if total > 0.0 { own } else { 0.0 };
                     assert!((found - own).abs() < 1e-11, "{found} for {own}");
                 }
-                // In the total, the rounding errors of the parts cancel, so its tolerance is smaller.
+                // In the total weight of all samples, rounding errors of single samples cancel. So the tolerance of the
+                // total weight is smaller.
                 assert!((found.weight - total).abs() <= 3e-4 * total + 0.01, "{} for {total}", found.weight);
             }
             assert_eq!(found.last().map(|found| (found.weight, found.joint)), Some((0.0, 0.0)));

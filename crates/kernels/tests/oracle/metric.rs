@@ -169,8 +169,8 @@ fn the_exact_update_is_the_derivative_of_the_value() {
                     double[side][at] -= delta;
                     value
                 };
-                // The value is not differentiable at a voxel if the other voxels of the window are constant. Such
-                // voxels are skipped.
+                // The windowed cross-correlation is not differentiable with respect to a voxel's intensity if the other
+                // voxels of the window are constant. Such voxels are skipped.
                 let slope = (value(step) - value(-step)) / (2.0 * step);
                 let bend = (value(step) - 2.0 * value(0.0) + value(-step)) / (step * step);
                 if bend.abs() * step > 0.05 * (slope.abs() + 1.0) {

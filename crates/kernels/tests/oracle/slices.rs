@@ -1,5 +1,5 @@
-//! Tests of slices against two-dimensional definitions: bilinear interpolation, four neighbours, and ramps along two
-//! axes.
+//! Tests of slices against two-dimensional definitions: bilinear interpolation, four neighbours, and weights that
+//! rise from the border along two axes.
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{Backend, Cpu, JointParameters, JointSampling};
@@ -208,8 +208,8 @@ fn joint_histograms_of_slices_are_those_of_two_dimensions() {
                 let total: f64 = expected.iter().sum();
                 let off: f64 =
                     counts.iter().zip(&expected).map(|(count, wanted)| (*count as f64 / unit - wanted).abs()).sum();
-                // The tolerance is as for volumes: positions and values are in single precision, and parts of samples
-                // are rounded to integer units.
+                // The tolerance of joint histograms is the same as for volumes: positions and values are in single
+                // precision, and parts of samples are rounded to integer units.
                 let allowed = 3e-4 * total + (FIXED[0] * FIXED[1]) as f64 / unit;
                 assert!(total > 100.0 && off <= allowed, "{off} of {total}: {sampling:?} {bins} {weighted:?}");
                 let joint = -expected

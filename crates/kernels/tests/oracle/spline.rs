@@ -105,7 +105,8 @@ fn voxels_keep_their_values() {
         let mut out = Cpu.image(shape).unwrap();
         Cpu.warp_spline(&found, &Cpu.field(shape).unwrap(), &antsreg_core::AffineTransform::identity(), &mut out)
             .unwrap();
-        // The tolerance is the error of the spline coefficients.
+        // At voxel centres the spline has the values of the image. The tolerance allows for rounding errors of its
+        // coefficients.
         let worst = worst(&Cpu.download(&out).unwrap(), image.into_iter().map(f64::from));
         assert!(worst < 1e-5, "{worst} in shape {shape:?}");
     }

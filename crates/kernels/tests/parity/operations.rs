@@ -212,8 +212,8 @@ fn splines<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), E
     let backend = out.backend;
     let field = backend.upload_field(world.shape, &World::field(world.shape, 4.0, 5))?;
     let mut target = backend.image(world.shape)?;
-    // Further shapes: axes of one and two voxels, and axes with exactly the number of voxels (32) from which the GPU
-    // computes the first spline coefficient of a line.
+    // Besides a shape of the test world, volumes with axes of one and two voxels are tested, and with axes of 31 to 33
+    // voxels: the GPU computes the first spline coefficient of a line from at most 32 voxels.
     for shape in [world.other_shape, [1, 33, 2], [2, 1, 31], [32, 2, 1]] {
         let image = backend.upload(shape, &World::image(shape, 3))?;
         let coefficients = backend.spline_coefficients(&image)?;

@@ -47,8 +47,8 @@ impl World {
         })
     }
 
-    /// The test image inside a ball in the middle of the volume, and `background` around the ball. Its diameter is a
-    /// third of the largest size.
+    /// The test image inside a ball in the middle of the volume, and `background` around the ball. The diameter of the
+    /// ball is a third of the longest axis of the volume.
     pub fn island(shape: [usize; 3], seed: u32, background: f32) -> Vec<f32> {
         let radius = shape.iter().copied().max().unwrap_or(0) as f64 / 6.0;
         let middle = shape.map(|n| (n as f64 - 1.0) / 2.0);

@@ -1,8 +1,8 @@
 //! The backdrop of an image: the parts where all voxels have the value of the first voxel, so that samples are known
 //! without reading the image. Most of a brain image is such background.
 //!
-//! The image is divided into blocks of cells. A summed-area table counts the blocks that contain another value, so that a
-//! few look-ups show whether a box of blocks is backdrop.
+//! The image is divided into blocks of cells. A summed-area table counts the blocks that contain another value, so that
+//! a few look-ups show whether a box of blocks is backdrop.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::rows::Row;
 use crate::cpu::image::Image;
 
-/// Number of cells along each edge of a block of the table.
+/// Number of cells along each edge of the blocks of cells that the summed-area table counts.
 const BLOCK: usize = 8;
 
 /// The parts of an image that have only one value, the value of its first voxel.
@@ -40,8 +40,9 @@ impl Backdrop {
                 for i in 0..blocks[0] {
                     before += u32::from(layer[i + j * blocks[0]]);
                     let corner = i + 1 + row * (j + 1) + plane * (k + 1);
-                    // The number of counted blocks with lower indices than this corner. The blocks of this row are
-                    // counted in `before`, the others in earlier entries of the table.
+                    // The number of blocks with lower indices than this corner that contain another value than the
+                    // backdrop's. `before` is their number in this row of blocks; earlier entries of the table give
+                    // their number in the other rows.
                     filled[corner] =
                         before + filled[corner - row] + filled[corner - plane] - filled[corner - row - plane];
                 }
@@ -50,14 +51,16 @@ impl Backdrop {
         Backdrop { value, size, filled }
     }
 
-    /// Whether all samples of part of a row, whose points lie inside the image, have the backdrop's value.
+    /// Whether all samples of part of a row have the backdrop's value, which is the value of the image's first voxel.
+    /// The samples lie inside the image.
     #[inline(always)]
     pub fn covers(&self, row: &Row, range: &Range<usize>) -> bool {
         let cell = |x: usize| std::array::from_fn(|axis| (row.start[axis] + x as f64 * row.step[axis]) as i32);
         self.covers_cells(cell(range.start), cell(range.end - 1))
     }
 
-    /// Whether all samples in the box of cells between two cells have the backdrop's value.
+    /// Whether all samples in a box of cells have the backdrop's value, which is the value of the image's first voxel.
+    /// The cells `one` and `other` are opposite corners of the box.
     #[inline(always)]
     pub fn covers_cells(&self, one: [i32; 3], other: [i32; 3]) -> bool {
         let (mut low, mut high) = ([0; 3], [0; 3]);
@@ -76,8 +79,8 @@ impl Backdrop {
     }
 }
 
-/// The blocks of a layer that contain a value other than `value`. The cells of a block include the voxels at its
-/// upper faces.
+/// For each block of cells in a layer of blocks, whether the block contains a value other than `value`. The voxels at
+/// the upper faces of a block belong to its cells.
 fn filled_blocks(image: &Image, value: f32, blocks: [usize; 3], layer: usize) -> Vec<bool> {
     let [nx, ny, nz] = image.shape;
     let mut filled = vec![false; blocks[0] * blocks[1]];

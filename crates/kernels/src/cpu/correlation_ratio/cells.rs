@@ -21,12 +21,12 @@ pub(in crate::cpu) fn whole(number: f32) -> u32 {
 
 /// The cells of the moving image that contain a block of samples, and the positions within the cells.
 ///
-/// A block is long enough for a value to reach memory before the next loop reads it as part of a vector.
+/// A block has enough samples: each value has reached memory before the next loop reads it as part of a vector.
 pub(in crate::cpu) struct Cells {
     pub offset: [[u32; LANES]; Cells::GROUPS],
     pub fraction: [[[f32; LANES]; Cells::GROUPS]; 3],
     /// Weight of each sample near the border of the moving image: the product over the axes of a weight that rises from
-    /// 0 at the border to 1 at the end of the ramp.
+    /// 0 at the border to 1 at the inner edge of a band along the border.
     pub edge_weight: [[f32; LANES]; Cells::GROUPS],
     /// The values of the eight voxels around each sample: four pairs of neighbours along x.
     pub pairs: [[[[f32; 2]; LANES]; 4]; Cells::GROUPS],

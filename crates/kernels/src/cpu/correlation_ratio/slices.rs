@@ -12,8 +12,8 @@ pub(in crate::cpu) struct Slices {
     pub moving: Image,
     /// The weights of the moving slice, stacked twice to a volume.
     pub weight: Option<Image>,
-    /// The maps from the fixed slice. A map that leaves the plane of the moving slice is replaced by a map outside the
-    /// volume.
+    /// The maps from the fixed slice to the moving slice. A map that leaves the plane of the moving slice is replaced
+    /// by a map to points outside the volume.
     pub maps: Vec<AffineTransform>,
 }
 

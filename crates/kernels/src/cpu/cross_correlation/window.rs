@@ -11,20 +11,22 @@ const ROUNDING: f32 = 4e-6;
 pub(super) struct Terms {
     pub(super) fixed_mean: f32x8,
     pub(super) moving_mean: f32x8,
-    /// The factor 2C/(A·B); 0 for a window without variance.
+    /// The factor 2C/((A+n)(B+n)) of the update; 0 if the window is constant in I or J. A = Σ(I − mean)²,
+    /// B = Σ(J − mean)², C = Σ(I − mean)(J − mean); n is the part of A and B that is expected from noise.
     pub(super) slope: f32x8,
-    /// The ratios C/A and C/B of the window.
+    /// The ratios C/(A+n) and C/(B+n) of the window. A = Σ(I − mean)², B = Σ(J − mean)², C = Σ(I − mean)(J − mean); n
+    /// is the part of A and B that is expected from noise.
     pub(super) on_fixed: f32x8,
     pub(super) on_moving: f32x8,
     pub(super) value: f32x8,
-    /// The weight AB/((A+n)(B+n)), where n is the part of A and B that is expected from noise: the share of the
-    /// window's variance that is not noise.
+    /// The weight AB/((A+n)(B+n)) of the window: the share of its variance that is not noise. A = Σ(I − mean)² and
+    /// B = Σ(J − mean)²; n is the part of A and B that is expected from noise.
     pub(super) weight: f32x8,
 }
 
 impl Terms {
-    /// The terms from the sums of I, J, I², J², IJ over `count` voxels of each window; zero where `inside` has no bit
-    /// set.
+    /// Computes the terms of eight windows from the sums of I, J, I², J², IJ over the `count` voxels of each window.
+    /// The terms of a window are zero where `inside` has no bit set.
     #[inline(always)]
     pub(super) fn of([i, j, ii, jj, ij]: [f32x8; 5], count: f32x8, noise_variance: f32, inside: f32x8) -> Terms {
         let (fixed_mean, moving_mean) = (i / count, j / count);
