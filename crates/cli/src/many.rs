@@ -47,11 +47,11 @@ pub struct Order<'a> {
     pub folders: Vec<PathBuf>,
     /// Files and folders from which the list of subjects is read. No output may replace them.
     pub sources: &'a [PathBuf],
-    /// The files about all subjects together.
+    /// Paths of the files that describe all subjects together, such as the summary table.
     pub of_all: OfAll,
 }
 
-/// Paths of the files about all subjects together; `None` for files that are not written.
+/// Paths of the files that describe all subjects together; `None` for files that are not written.
 #[derive(Default)]
 pub struct OfAll {
     /// Path of the summary table.
@@ -69,8 +69,8 @@ impl OfAll {
     }
 }
 
-/// Runs the registrations of a study. `steps` is the further processing of each subject. `read` reads the fixed
-/// image, its mask and labels while the devices are opened.
+/// Runs the registrations of a study. `steps` says what is done with each subject besides the registration. `read`
+/// reads the fixed image, its mask and labels while the devices are opened.
 pub fn run<S: Steps>(
     study: &Study,
     order: &Order,

@@ -91,12 +91,12 @@ pub fn angles(text: &str) -> Result<[f64; 3], ValueError> {
     Ok(angles)
 }
 
-/// The shares of the voxels between which intensities are kept and beyond which they are clipped; `None` for no
-/// clipping.
+/// The two quantiles of an image's intensities to which lower and higher intensities are clipped, as shares (0…1) of
+/// the voxels; `None` for no clipping.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Winsorise(pub Option<(f64, f64)>);
 
-/// Parses the two shares of the voxels at whose intensities the image is clipped, or `none`.
+/// Parses the two quantiles to which intensities are clipped, as shares (0…1) of the voxels, or the word `none`.
 pub fn winsorise(text: &str) -> Result<Winsorise, ValueError> {
     let expected = "two shares of the voxels, such as 0.005,0.995, or none";
     if text == "none" {
@@ -138,8 +138,8 @@ pub fn positive(text: &str) -> Result<f64, ValueError> {
     Ok(value)
 }
 
-/// Parses the largest allowed inverse inconsistency of a warp, voxels. A limit above the maximum would not limit
-/// anything.
+/// Parses the largest allowed inverse inconsistency of a warp, above 0 and at most 100 voxels. A higher limit would
+/// have no effect, because no warp is so inconsistent.
 pub fn miss_voxels(text: &str) -> Result<f64, ValueError> {
     let expected = "a number above 0, at most 100";
     let value = positive(text).map_err(|_| ValueError::OutOfRange { expected, found: text.into() })?;
@@ -152,7 +152,8 @@ pub fn share(text: &str) -> Result<f64, ValueError> {
     up_to(1.0, "a number from 0 to 1", text)
 }
 
-/// Parses the length of a step, voxels. Larger values than the maximum are not useful.
+/// Parses the gradient step of SyN: the largest displacement that an iteration adds, above 0 and at most 10 voxels.
+/// Larger steps are not useful.
 pub fn step_voxels(text: &str) -> Result<f64, ValueError> {
     let expected = "a number above 0, at most 10";
     let value = positive(text).map_err(|_| ValueError::OutOfRange { expected, found: text.into() })?;
@@ -165,7 +166,7 @@ pub fn variance(text: &str) -> Result<f64, ValueError> {
     up_to(1e4, "a number from 0 to 10000", text)
 }
 
-/// Parses a relative weight from 0 to 1000. Weight 0 means that an item is not used.
+/// Parses the relative weight of a term of the similarity, from 0 to 1000. A term of weight 0 is not used.
 pub fn share_or_none(text: &str) -> Result<f64, ValueError> {
     up_to(1e3, "a number from 0 to 1000", text)
 }
@@ -192,7 +193,8 @@ pub fn voxel(text: &str) -> Result<f32, ValueError> {
     Ok(value)
 }
 
-/// Parses the threshold of the energies' slope, from 0 to 1000.
+/// Parses the convergence threshold of SyN, from 0 to 1000: a level ends when the slope of its energy over the last
+/// iterations is below this threshold.
 pub fn slope(text: &str) -> Result<f64, ValueError> {
     up_to(1e3, "a number from 0 to 1000", text)
 }

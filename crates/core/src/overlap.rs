@@ -48,7 +48,7 @@ impl Counts {
     }
 
     /// Share of the voxels without the label in the target that have the label in the source: (source − both)/(source
-    /// − both + neither), as in ITK since 5.3. Older versions divide by the source.
+    /// − both + neither), as in ITK since 5.3. Older versions of ITK divide by the source's number of voxels.
     pub fn false_positive(&self) -> f64 {
         let wrong = self.source - self.both;
         wrong as f64 / (wrong + self.neither) as f64
@@ -87,8 +87,8 @@ pub struct Overlap {
 pub const CSV_HEADER: &str = "Label,Total/Target,Jaccard,Dice,VolumeSimilarity,FalseNegative,FalsePositive";
 
 impl Overlap {
-    /// Compares `source` (the map to evaluate) with `target` (the truth), over all labels in either map, or over
-    /// `only`.
+    /// Compares `source` (the map to evaluate) with `target` (the truth). The labels compared are those in `only`, or
+    /// all labels that occur in either map.
     pub fn between(
         source: &LabelVolume,
         target: &LabelVolume,

@@ -1,11 +1,12 @@
-// Only the sums that the correlation ratio needs: Σw and Σw·y of each fixed bin, and Σw·y² of all voxels together,
-// where y is the moving value and w its weight. They suffice, because Σ over bins of n·variance = Σw·y² − Σ over bins
-// of (Σw·y)²/Σw.
+// Computes only the sums that the correlation ratio needs: Σw and Σw·y of each fixed bin, and Σw·y² of all voxels
+// together, where y is the moving value and w its weight. They suffice: the sum of Σw·variance over the bins is Σw·y²
+// of all voxels less the sum of (Σw·y)²/Σw over the bins.
 //
-// Sums are of differences from the most frequent moving value, so bricks that meet only that value are skipped
-// (brick.cuh). Σw of a bin is the number of its voxels less the sum Σ(1−w) of the weights lost. Weight is lost only
-// outside the moving image and in the zone at its edge where weights fall from 1 to 0. So a voxel inside changes only
-// one sum. All sums are sums of integers, so their order does not matter. The sums of the fullest bin are in registers.
+// In place of y, its difference from the most frequent moving value is added up. This difference is 0 in bricks that
+// meet only that value. Such bricks are skipped where all weights are 1 (brick.cuh). In place of w, the lost weight
+// 1 − w is added up; Σw of a bin is the number of its voxels less Σ(1−w). The lost weight is 0 except outside the
+// moving image and in the zone at its edge where weights fall from 1 to 0. All sums are sums of integers, so the order
+// of addition does not matter. The sums of the fixed bin with the most voxels are kept in registers.
 #include "reduce.cuh"
 #include "brick.cuh"
 
@@ -17,9 +18,10 @@ __device__ __forceinline__ int rounded(float amount)
     return __float_as_int(amount + 12582912.f) - 0x4b400000;
 }
 
-// Computes the sums of the correlation ratio. `totals` are integers: Σw·v and Σ(1−w) of each bin, then Σw·v² of all
-// voxels, where v = (y − most frequent value)/range; they are zero before and after. `sums` is the result: Σw and Σw·y
-// of each bin, then Σw·y² of all voxels. in_bin is the number of voxels of each fixed bin.
+// Computes the sums of the correlation ratio, where y is the moving value of a voxel and w its weight. `sums` is the
+// result: Σw and Σw·y of each bin, then Σw·y² of all voxels. `totals` has the sums as integers: Σw·v and Σ(1−w) of each
+// bin, then Σw·v² of all voxels, where v = (y − most frequent y)/(range of y). `totals` must be zero before, and is set
+// to zero again. in_bin is the number of voxels of each fixed bin.
 template <int SOURCE>
 __device__ __forceinline__ void add_bricks(const Pair &pair, const Bricks &bricks, int bins, float per_range,
                                            const unsigned int *READ in_bin, unsigned long long *totals,

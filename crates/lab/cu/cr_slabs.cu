@@ -14,9 +14,9 @@ __device__ __forceinline__ unsigned int units(float amount)
     return __float2uint_rn(amount * UNIT);
 }
 
-// Computes the sums of the correlation ratio. Values are v = (y − low)·per_range, from 0 to 1, where low is the lowest
-// moving value. `totals` are three lists of integers with one entry for each bin: Σw, Σw·v and Σw·v²; they are zero
-// before and after.
+// Computes the sums of the correlation ratio, where y is the moving value of a voxel and w its weight. Moving values
+// are scaled to the range from 0 to 1: v = (y − lowest y)·per_range. `totals` are three lists of integers with one
+// entry for each bin: Σw, Σw·v and Σw·v². They must be zero before, and are set to zero again.
 template <int SOURCE>
 __device__ __forceinline__ void add_slabs(const Pair &pair, int bins, int hot, float per_range,
                                           unsigned long long *totals, unsigned int *finished, double *sums)

@@ -5,8 +5,9 @@
 // retries in the same way, and needs no bits for marks.
 #include "pair.cuh"
 
-// Number of counters of a bin from its entry in `table`, which holds the bin's level in the upper 8 bits and the first
-// byte of its counters in the lower bits. Level 0 has no counter, and level l has 2^(l−1).
+// Number of counters of a bin, computed from the bin's entry in `table`. The upper 8 bits of the entry are the bin's
+// level; the lower bits are the offset of its first counter, in bytes. A bin of level 0 has no counter, and a bin of
+// level l has 2^(l−1) counters.
 __device__ __forceinline__ unsigned int counters(unsigned int entry)
 {
     return 1u << (entry >> 24) >> 1;

@@ -21,7 +21,8 @@ __device__ __forceinline__ void bitonic_sort_and_count(unsigned int *elements)
             const unsigned int low = (thread >> log_offset << (log_offset + 1)) + (thread & (offset - 1));
             const unsigned int high = low + offset, a = elements[low], b = elements[high];
             if ((a & BIN) == (b & BIN)) {
-                // As printed in the paper, the later element in the current sorting direction takes over the count.
+                // As in Shams 2010, of two elements with the same bin, the later one in the current sorting direction
+                // takes over the count of the other.
                 const unsigned int sum = (a & ~BIN) + b;
                 elements[low] = ascending ? a & BIN : sum;
                 elements[high] = ascending ? sum : a & BIN;

@@ -9,7 +9,8 @@
 #define EXACT 1
 #define FILTERED 2
 
-// The operands of the schemes, with the layout of Operands in src/schemes/pair.rs.
+// The input of the histogram schemes: the bins of the fixed image, the moving image, and the map between them. The
+// layout is that of Operands in src/schemes/pair.rs.
 struct Pair {
     // Bin of each fixed voxel; x varies fastest.
     const unsigned short *fixed;
@@ -102,8 +103,8 @@ template <typename T> __device__ __forceinline__ void add_all(const Pair &pair, 
         if (!(moving.weight > 0.f)) continue;
         const int bin = pair.fixed[voxel];
         atomicAdd(sums + bin, (T)moving.weight);
-        // The paper also skips values of zero, because most of the background is 0; unlike here, it skips negative
-        // values too.
+        // Moving values of 0 are skipped as in Li 2015, because most of the background is 0. The paper also skips
+        // negative values, which are added here.
         if (moving.value != 0.f) {
             atomicAdd(sums + bins + bin, (T)(moving.weight * moving.value));
             atomicAdd(sums + 2 * bins + bin, (T)(moving.weight * moving.value * moving.value));

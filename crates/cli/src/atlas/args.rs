@@ -184,7 +184,7 @@ impl Args {
         let recipe = self.registration.recipe()?;
         self.registration.check_metrics(&recipe)?;
         let no_effect = |option, with: &str| Err(UsageError::NoEffect { option, with: with.into() }.into());
-        // A preset may have a model other than SyN.
+        // `--transform` allows only SyN here, but the preset may have another transform model.
         if recipe.model != Model::Syn {
             return no_effect("--transform", "atlas, whose transform model is syn");
         }

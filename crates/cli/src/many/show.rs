@@ -118,7 +118,7 @@ pub fn outcome(rows: &[Row], wall: f64, busy: f64) -> String {
             rows.iter().filter(|row| row.status == Status::Done).filter_map(|row| row.record.as_ref()).collect();
         let mean = |(name, part): &(&str, Part)| {
             let values: Vec<f64> = records.iter().filter_map(|record| part(&record.seconds)).collect();
-            // The mean is over the subjects for which this stage was run.
+            // The mean time of a part of the processing is over the subjects for which this part was run.
             (!values.is_empty()).then(|| format!("{name} {:.2}", values.iter().sum::<f64>() / values.len() as f64))
         };
         let means: Vec<String> = PARTS.iter().filter_map(mean).collect();

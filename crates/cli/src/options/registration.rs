@@ -39,8 +39,8 @@ pub struct RegistrationArgs {
 
     #[command(flatten)]
     linear: LinearArgs,
-    // These options are not part of `LinearArgs`. If they were, clap's argument group `LinearArgs` would be empty,
-    // and no option could conflict with the group.
+    // The options of boundary-based registration are not part of `LinearArgs`. If they were, clap's argument group
+    // `LinearArgs` would be empty, and no option could conflict with the group.
     #[command(flatten)]
     boundary: BoundaryArgs,
     #[command(flatten)]

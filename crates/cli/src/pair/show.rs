@@ -161,7 +161,7 @@ pub fn outcome(record: &Record) -> String {
         let on_device = taken.map_or(String::new(), |bytes| format!(", on the device {}", gigabytes(bytes as usize)));
         row("Peak memory", gigabytes(bytes) + &on_device);
     }
-    // Both columns are aligned to the left, because the second column contains sentences.
+    // The table has two columns. Both are aligned to the left, because the second column contains sentences.
     let width = rows.iter().map(|row| row[0].chars().count()).max().unwrap_or(0);
     rows.iter().map(|row| format!("{:<width$}  {}\n", row[0], row[1])).collect()
 }

@@ -31,8 +31,8 @@ fn positions_that_itk_takes_from_elsewhere_are_told() {
         panic!("one doubt")
     };
     assert!((corners_mm - 26f64.sqrt()).abs() < 1e-5, "{corners_mm}");
-    // With these codes of sform and qform, no contradiction is expected: ITK 5.4, tried through antspyx 0.6.3, takes
-    // the same form as this program.
+    // With these codes of sform and qform, no contradiction is expected: of the two, ITK 5.4 (tried through antspyx
+    // 0.6.3) uses the same one as this program.
     for (sform_code, qform_code) in [(1, 1), (1, 2), (3, 0), (0, 1)] {
         assert_eq!(apart(sform_code, qform_code), [], "{sform_code} {qform_code}");
     }
@@ -110,7 +110,8 @@ fn itk_has_a_rule_of_its_own_for_the_grid() {
         let quaternion = [0.0, 0.0, 0.0, 3.0, -4.0, 0.0];
         RawNifti { sform_code, qform_code, quaternion, ..plain.clone() }
     };
-    // Expected grids as read by SimpleITK 2.5 (ITK 5.4): directions of the chosen form, sizes of pixdim.
+    // Expected grids as read by SimpleITK 2.5 (ITK 5.4). The directions are those of the sform or of the qform,
+    // whichever ITK uses; the voxel sizes are those of pixdim.
     let by_sform = AffineTransform {
         matrix: Matrix3::new(0.0, -2.0, 0.0, 1.5, 0.0, 0.0, 0.0, 0.0, 2.5),
         translation: Vector3::new(5.0, 6.0, 7.0),

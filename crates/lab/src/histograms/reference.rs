@@ -78,8 +78,8 @@ impl Reference {
             self.sums.iter().zip([&found.weight, &found.sum, &found.square]).zip([0, 1, 2])
         {
             let allowed = (0..self.bins).map(|bin| self.allowed(scheme, power, bin));
-            // The cost needs only the total of the squares over all bins. So the scheme `Skipping` computes no sums of
-            // squares by bin.
+            // The correlation ratio needs Σw·y² only as a total over all bins. So the scheme `Skipping` has a single
+            // sum of squares, not a sum for each bin.
             let expected: Vec<(f64, f64)> = match (scheme, found.len()) {
                 (CrScheme::Skipping, 1) => vec![(expected.iter().sum(), allowed.sum())],
                 _ => expected.iter().copied().zip(allowed).collect(),
@@ -97,8 +97,9 @@ impl Reference {
     /// Tolerance of the sum Σ w·y^`power` over the voxels of a bin, where y is the moving value and w its weight.
     fn allowed(&self, scheme: CrScheme, power: i32, bin: usize) -> f64 {
         let (voxels, expected) = (self.sums[0][bin], self.sums[power as usize][bin]);
-        // The addition of n terms of one sign in single precision may have an error of n halves of the last bit. Each
-        // sum of a block or thread has some thousand terms.
+        // If n terms of one sign are added in single precision, the rounding error is at most n·2⁻²⁴ of the sum. In
+        // `GlobalAtomic`, all voxels of a bin are added to one sum. In the other schemes with sums in single precision,
+        // each thread block or thread has its own sum, of some thousand terms.
         let terms = if scheme == CrScheme::GlobalAtomic { voxels } else { voxels.min(20_000.0) };
         let rounding = (terms + 100.0) * f64::from(f32::EPSILON) / 2.0 * expected.abs();
         let sampling = if self.given { 0.0 } else { voxels * 2.0 * VALUES * self.largest.powi(power) };

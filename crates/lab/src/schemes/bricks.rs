@@ -17,7 +17,8 @@ const RUN: usize = 8;
 const NOT_COUNTED: u16 = u16::MAX;
 /// Number of moving voxels in a cell along each axis.
 const CELL: usize = 2;
-/// Largest distance that is stored, in cells. Larger distances are stored as this value.
+/// Largest stored distance from a cell to the nearest cell that is not empty, in cells. Larger distances are stored as
+/// this value.
 const FAR: u16 = 16;
 /// Largest number of voxels that are sampled to estimate the most frequent value of an image.
 const POLL: usize = 4096;
@@ -41,7 +42,8 @@ pub(super) fn count(shape: [usize; 3]) -> [usize; 3] {
 }
 
 /// Number of thread blocks for the bricks of a volume. It is `requested`, but high enough that no block gets more than
-/// `most_voxels`, and at most the number of runs of bricks.
+/// `most_voxels`. It is at most the number of runs: a run is a group of [`RUN`] bricks that a block processes at a
+/// time.
 pub(super) fn blocks(shape: [usize; 3], requested: usize, most_voxels: usize) -> usize {
     let runs = count(shape).iter().product::<usize>().div_ceil(RUN);
     let most_runs = most_voxels / (RUN * BRICK_VOXELS);

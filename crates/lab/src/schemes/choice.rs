@@ -71,8 +71,8 @@ impl CrScheme {
 pub enum MiScheme {
     /// All threads count in one histogram in global memory, by atomic operations.
     GlobalAtomic,
-    /// Shams 2007: each warp has its own histogram in shared memory. The volume is read once for each range of bins
-    /// that fits.
+    /// Shams 2007: each warp has its own histogram in shared memory. If not all bins fit there, the volume is read
+    /// several times, once for each range of bins.
     WarpShadows,
     /// Shams 2007, method 2: each thread has its own histogram in global memory, with small packed counters in shared
     /// memory.

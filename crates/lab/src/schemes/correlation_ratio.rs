@@ -20,7 +20,8 @@ const BRICKS_THREADS: usize = 512;
 /// Largest number of voxels of a block of the kernel `cr_bricks`: each voxel adds at most 2¹⁶ to a sum of 31 bits.
 const BRICKS_MOST_VOXELS: usize = (1 << 15) - (1 << 11);
 
-/// Number of partial results into which rows are first merged, so that many multiprocessors share the work.
+/// Number of partial results into which the rows of sums are first merged. Several partial results let many
+/// multiprocessors share the work.
 const SLICES: usize = 32;
 
 impl Histograms<'_> {

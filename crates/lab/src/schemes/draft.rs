@@ -114,7 +114,8 @@ impl<'p> Draft<'p> {
     /// The caller must meet the conditions of [`Plan::launch`].
     pub(super) unsafe fn launch<const N: usize>(&mut self, kernel: &'p Kernel, grid: Grid, values: [Value; N]) {
         let values = std::iter::once(Value::Pair(self.pair.operands)).chain(values).collect();
-        // SAFETY: the caller meets the conditions of `Plan::launch`. The pair keeps the memory of its operands.
+        // SAFETY: the caller meets the conditions of `Plan::launch`. The pair of images owns the device memory to
+        // which its kernel argument points, and outlives the plan.
         unsafe { self.plan.launch(kernel, grid, values) };
     }
 

@@ -222,8 +222,8 @@ impl Draft<'_> {
             Value::Signed(fullest.map_or(i32::MAX, |bin| bin as i32)),
             self.at(joint),
         ];
-        // SAFETY: shared memory holds the rows of a part. A block gets so few voxels that 16-bit counters are enough.
-        // `joint` has a counter for each pair of bins.
+        // SAFETY: shared memory holds all rows of one part of the histogram. A block gets so few voxels that 16-bit
+        // counters are enough. `joint` has a counter for each pair of bins.
         unsafe { self.launch(kernel, parts.grid(blocks), values) };
         Ok(())
     }
@@ -244,8 +244,8 @@ impl Draft<'_> {
         let start = self.holding(&start)?;
         self.plan.copy(joint, start);
         let values = [Value::Bricks(tables), Value::Signed(parts.rows as i32), self.at(joint)];
-        // SAFETY: shared memory holds the rows of a part. A block gets so few voxels that 16-bit counters are enough,
-        // and no more bricks than it has threads. `joint` has a counter for each pair of bins.
+        // SAFETY: shared memory holds all rows of one part of the histogram. A block gets so few voxels that 16-bit
+        // counters are enough, and no more bricks than it has threads. `joint` has a counter for each pair of bins.
         unsafe { self.launch(kernel, parts.grid(blocks), values) };
         Ok(())
     }

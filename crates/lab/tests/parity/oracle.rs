@@ -267,8 +267,8 @@ impl Oracle {
         for (expected, found) in expected.into_iter().zip([&found.weight, &found.sum, &found.square]) {
             let bins = || expected.iter().enumerate();
             let allowed = |(bin, expected)| self.allowed(case, (scheme, settings), blocks, bin, expected);
-            // The cost needs only the total of the squares over all bins, so the scheme `Skipping` has one sum of
-            // squares.
+            // The correlation ratio needs Σw·y² only as a total over all bins. So the scheme `Skipping` has a single
+            // sum of squares.
             let wanted: Vec<(f64, f64)> = match (scheme, found.len()) {
                 (CrScheme::Skipping, 1) => vec![(expected.iter().sum(), bins().map(allowed).sum())],
                 _ => expected.iter().copied().zip(bins().map(allowed)).collect(),

@@ -43,8 +43,8 @@ pub fn check(cuda: &Cuda, worlds: &[World], summary: &mut Summary) -> Result<(),
                         });
                         note(scheme.name(), 3 * case.bins, difference);
                     }
-                    // With this number of bins, a histogram for each warp does not fit into shared memory. The scheme
-                    // refuses, as in the paper.
+                    // With this number of bins, the scheme needs more shared memory than the device has. This error
+                    // is expected for `SharedWarp` of Li 2015, which needs a table of sums for each warp.
                     Err(Error::Device(DeviceError::SharedMemory { .. })) => {}
                     Err(error) => return Err(error),
                 }
@@ -98,8 +98,8 @@ fn cr_settings() -> Vec<(CrScheme, Settings)> {
     all
 }
 
-/// Schemes and settings for joint histograms. The last value says whether a second histogram is computed with the help
-/// of the first.
+/// Schemes and settings for joint histograms. The last value of each entry says whether a second histogram of the same
+/// images is computed, for which the scheme uses the first histogram.
 fn mi_settings() -> Vec<(MiScheme, Settings, bool)> {
     let usual = Settings { blocks: Some(16), threads: 128, ..Settings::default() };
     let mut all: Vec<_> = MiScheme::ALL.map(|scheme| (scheme, usual, scheme == MiScheme::Adaptive)).into();
