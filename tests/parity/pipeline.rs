@@ -12,11 +12,11 @@ use antsreg_syn::{self as syn, Channel, Metric};
 use antsreg_tests::{Brain, grid};
 use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 
-/// Largest distance between the affines of CPU and GPU, mm. The devices add costs in different orders, so Newton's last
-/// step ends at slightly different points.
+/// Largest accepted distance between the points to which the affines of CPU and GPU map the same point, mm. The devices
+/// add the terms of the cost in different orders, so Newton's last step ends at slightly different points.
 const AFFINE_MM: f64 = 0.02;
-/// Largest mean distance between the warps of CPU and GPU, voxels. The devices add window sums in different orders,
-/// which changes steps where an image hardly varies.
+/// Largest accepted mean distance between the warps of CPU and GPU, voxels. The devices add the intensities in a
+/// correlation window in different orders. Where an image hardly varies, the rounding changes the update of the warp.
 const MEAN_VOXELS: f64 = 0.02;
 
 /// The affine, the warp and its inverse that one device has found.
@@ -43,8 +43,9 @@ fn compare_all() -> Result<(), Box<dyn Error>> {
     let mut bad = 0;
     for (name, stages) in variants() {
         let cpu = run(&Cpu, &fixed, &moving, &stages, None)?;
-        // The result depends strongly on the start, because histograms change in steps: if the affine differs by 0.003
-        // mm, the CPU's warps differ by 0.04 to 0.11 voxel. Both devices therefore start from one affine.
+        // With mutual information (Mattes), the warp depends strongly on the affine from which it starts, because
+        // histograms change in steps: if the affine differs by 0.003 mm, the CPU's warps differ by 0.04 to 0.11 voxel.
+        // Both devices therefore start from one affine.
         let start = stages[0].uses(Metric::Mattes).then_some(&cpu.affine);
         let [first, second] =
             [run(&cuda, &fixed, &moving, &stages, start)?, run(&cuda, &fixed, &moving, &stages, start)?];

@@ -32,8 +32,9 @@ fn help_of_every_verb() {
     let place = Workplace::new();
     for verb in VERBS {
         let help = place.succeed(&format!("{verb} --help")).stdout;
-        // The snapshot leaves out two groups of options: those of a registration, which quote the numbers of the
-        // presets and are tested below, and common options, which are in the help of the program.
+        // The stored help text (snapshot) of a subcommand leaves out two groups of options: those of a registration,
+        // which quote the numbers of the presets and are tested below, and common options, which are in the help of the
+        // program.
         let own = help.split("\nRegistration:\n").next().and_then(|help| help.split("\nCommon options:\n").next());
         let examples = help.split_once("\nExamples:\n").map_or("", |(_, examples)| examples);
         insta::assert_snapshot!(
@@ -109,7 +110,8 @@ fn what_is_not_understood_exits_with_2_and_lists_what_would_be() {
     ];
     let messages = refused.map(|line| {
         let message = place.refuse(2, line);
-        // The snapshot leaves out the usage and the list of subcommands, which the help snapshots contain.
+        // The stored error messages (snapshot) leave out the usage and the list of subcommands, because the stored help
+        // texts contain these.
         let message = message.split("\nUsage:").next().unwrap_or_default().trim_end().to_owned();
         format!("$ antsreg-gpu {line}\n{message}\n")
     });

@@ -295,7 +295,8 @@ fn a_dry_run_says_all_and_does_nothing() {
     let command =
         plan.trim_end().lines().last().and_then(|line| line.trim().strip_prefix("antsreg-gpu ")).expect("a command");
     assert_eq!(place.succeed(&format!("{command} --dry-run")).stdout, plan);
-    // The command lines of other models, and with all other options, must also produce the same plan.
+    // The same is tested with other transform models and other options: the command line at the end of a printed plan
+    // must produce the same plan.
     for rest in [
         "-t rigid --no-search --format nii",
         "-t syn-only --no-warped --no-inverse --preset fast",

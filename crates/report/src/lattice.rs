@@ -67,7 +67,8 @@ pub fn coarse([width, height, _]: [usize; 3]) -> [usize; 2] {
     [width.div_ceil(STRIDE), height.div_ceil(STRIDE)]
 }
 
-/// World positions (RAS mm) of the evaluated points, row by row. Each is the middle of a square of pixels.
+/// World positions (RAS mm), row by row, of the points at which the warp is evaluated. Each point is the middle of a
+/// square of pixels.
 fn pixels(slice: &Slice) -> impl Iterator<Item = Point3<f64>> {
     let [width, height] = coarse(slice.grid.shape);
     let to_world = slice.grid.voxel_to_world();

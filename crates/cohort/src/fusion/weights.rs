@@ -22,8 +22,8 @@ impl<'a> From<&'a (Region, Patches)> for View<'a> {
     }
 }
 
-/// Absolute differences between a patch of the target and the patch of each atlas. The patches are normalised to mean 0
-/// and standard deviation 1 before; a flat patch becomes 0.
+/// Absolute differences between the voxel values of a patch of the target and those of the patch of each atlas. Before,
+/// each patch is normalised to mean 0 and standard deviation 1; a flat patch becomes 0.
 #[derive(Debug, Default)]
 pub(super) struct Differences {
     target: Vec<f32>,
@@ -34,8 +34,8 @@ pub(super) struct Differences {
 }
 
 impl Differences {
-    /// Computes the differences for the patch around the voxel `at` of the block. `atlases` gives the region and the
-    /// shift of each atlas.
+    /// Computes the differences between target and atlases for the patch around the voxel `at` of a block. `atlases`
+    /// gives the region and the shift of each atlas.
     #[inline(always)]
     pub(super) fn take<'a>(
         &mut self,
@@ -61,7 +61,8 @@ impl Differences {
         }
     }
 
-    /// Mean over the patch of the product of two atlases' differences.
+    /// Mean over the patch of |T − Fᵢ|·|T − Fⱼ|. T is the normalised patch of the target; Fᵢ and Fⱼ are the normalised
+    /// patches of the atlases `first` and `second`.
     #[inline(always)]
     fn product(&self, first: usize, second: usize) -> f64 {
         let part = |atlas: usize| self.values[atlas * self.length..][..self.length].as_chunks::<LANES>().0;

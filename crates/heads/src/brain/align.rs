@@ -30,7 +30,7 @@ pub struct Aligned {
     pub image: Arc<Volume>,
     /// For each voxel of the box: the share that is brain of the registered template, 0 to 1.
     pub prior: Volume,
-    /// Maps points of the template to points of the image, RAS mm.
+    /// Affine map from points of the template to points of the image, RAS mm.
     pub affine: AffineTransform,
     /// Absolute correlation of the image with the template near the brain after the registration.
     pub correlation: f64,
@@ -97,7 +97,7 @@ pub fn align(
 struct Placed {
     /// Index of the template contrast that is most similar to the registered image.
     number: usize,
-    /// Maps points of the template to points of the image, RAS mm.
+    /// Affine map from points of the template to points of the image, RAS mm.
     affine: AffineTransform,
     /// Absolute correlation of the image with the template's head in this contrast, near the brain.
     similarity: f64,
@@ -146,7 +146,7 @@ fn place(
 struct Near {
     /// Index of the template contrast that is most similar to the registered image.
     number: usize,
-    /// Maps points of the template to points of the image, RAS mm.
+    /// Affine map from points of the template to points of the image, RAS mm.
     affine: AffineTransform,
     /// Absolute correlation of the image with the template's head in this contrast, near the brain.
     similarity: f64,
