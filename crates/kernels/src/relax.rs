@@ -18,8 +18,8 @@ pub(crate) const CORRECTED_BY: f32 = 1.0;
 pub(crate) const AIM_ABOVE: f32 = 0.3;
 pub(crate) const UNFOLDED_BY: f32 = 1.0;
 
-/// Share of the smoothed field at this distance (voxels along each axis) from a voxel that exceeds the limits: 1 at
-/// that voxel, 0 beyond `reach`.
+/// Share of the smoothed field in the new displacement of a voxel that lies `offset` (voxels along each axis) from a
+/// voxel beyond the limits. At a distance of d voxels it is 1 − d²/(reach + 1)², at least 0.
 pub(crate) fn weight(offset: [usize; 3], reach: usize) -> f32 {
     let squared: usize = offset.iter().map(|distance| distance * distance).sum();
     let limit = (reach + 1) * (reach + 1);

@@ -17,7 +17,8 @@ pub struct Turns<'a> {
     onto: &'a Grid,
     chain: &'a TransformChain,
     from: Matrix3<f64>,
-    /// The inverse derivative of each step, for a chain of affine maps only: they are equal at all voxels.
+    /// The inverse derivative of each step of the chain, if all steps are affine maps. Then the derivatives are equal
+    /// at all voxels.
     everywhere: Option<Vec<Matrix3<f64>>>,
 }
 

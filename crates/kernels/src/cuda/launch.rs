@@ -11,7 +11,8 @@ use super::field::plane;
 use super::module::Kernel;
 use crate::Error;
 
-/// A launch of a kernel. `bytes` is, for the profile, the least number of bytes that the kernel reads and writes.
+/// A launch of a kernel. `bytes` is, for the profile of kernel times, the least number of bytes that the kernel reads
+/// and writes.
 #[derive(Clone, Copy)]
 pub(super) struct Launch<'a> {
     pub(super) kernel: &'a Kernel,

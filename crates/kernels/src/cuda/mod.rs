@@ -81,7 +81,7 @@ struct Scratch {
     counter: Buffer<u32>,
     /// Results that kernels have computed and that the host has not read yet.
     result: Buffer<f64>,
-    /// Scale factors of updates. They stay in device memory.
+    /// Factors by which updates are multiplied before they are composed with fields. They stay in device memory.
     scales: Buffer<f32>,
     /// Buffers of the correlation ratio for batches of transforms.
     batch: correlation_ratio::BatchBuffers,

@@ -86,9 +86,10 @@ unsafe impl Send for SpareSums {}
 unsafe impl Sync for SpareSums {}
 
 impl SpareSums {
-    /// Number of triples of sums that are allocated together: more than are in use at the same time.
+    /// Number of results, of three sums each, for which memory is allocated together. It is more than are in use at the
+    /// same time.
     const COUNT: usize = 256;
-    /// Bytes of `COUNT` triples of sums.
+    /// Number of bytes of `COUNT` results of three sums each.
     pub(super) const BYTES: usize = Self::COUNT * size_of::<[f64; 3]>();
 
     /// Adds `BYTES` bytes of unused page-locked memory to the pool. The memory must be aligned for the sums.
