@@ -26,8 +26,9 @@ struct Bricks {
     int hot;
 };
 
-// Whether, along one axis of n moving voxels, every coordinate from middle − reach to middle + reach is `deep`
-// (slab.cuh): there the weight is 1, and both neighbouring voxels used for interpolation exist.
+// Whether a brick is `deep` (slab.cuh) along one axis of n moving voxels: at all its moving coordinates the weight is 1,
+// and both neighbouring voxels used for interpolation exist. The coordinates are those from middle − reach to
+// middle + reach, in moving voxels.
 __device__ __forceinline__ bool deep_around(float middle, float reach, int n, float per_edge)
 {
     return deep(middle - reach, n, per_edge) && deep(middle + reach, n, per_edge);

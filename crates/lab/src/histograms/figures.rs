@@ -122,7 +122,8 @@ pub fn li_bins(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     Ok(vec![Figure { name: "li-bins", title, x: "bins", y: "µs", log: [true, true], curves }])
 }
 
-/// Measures Figure 17 of Li 2015: time as a function of the length of segments.
+/// Measures Figure 17 of Li 2015: time as a function of the segment length, the largest number of sorted voxels that a
+/// thread block adds up.
 pub fn li_segment(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     let pair = pair(setup, brain(setup, "li-segment")?, How::Filtered, 0.0, 256)?;
     let mut curves = Vec::new();
