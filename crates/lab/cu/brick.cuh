@@ -26,8 +26,8 @@ struct Bricks {
     int hot;
 };
 
-// Whether a brick is `deep` (slab.cuh) along one axis of n moving voxels: at all its moving coordinates the weight is 1,
-// and both neighbouring voxels used for interpolation exist. The coordinates are those from middle − reach to
+// Whether a brick is `deep` (slab.cuh) along one axis of n moving voxels: at all its moving coordinates, the weight is
+// 1, and both neighbouring voxels used for interpolation exist. The coordinates are those from middle − reach to
 // middle + reach, in moving voxels.
 __device__ __forceinline__ bool deep_around(float middle, float reach, int n, float per_edge)
 {
