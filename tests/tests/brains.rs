@@ -248,3 +248,31 @@ fn outputs_and_templates_that_cannot_be_are_refused() {
     let told = place.refuse(1, "brain -i head.nii.gz -o out.nii.gz --template head.nii.gz=brain.nii.gz --device cpu");
     assert!(told.contains("brain.nii.gz") && told.contains("grid"), "{told}");
 }
+
+#[test]
+fn boundary_based_registration_finds_the_white_matter_of_the_fixed_image() {
+    let place = place();
+    // In this image white matter is darker than grey matter, as in an EPI. It is moved by 1.5 mm.
+    let mut image = volume(&place, "brain.nii.gz");
+    let most = image.voxels.iter().copied().fold(0.0, f32::max);
+    image.voxels.iter_mut().filter(|value| **value > 0.0).for_each(|value| *value = most + 20.0 - *value);
+    image.grid.origin.x += 1.5;
+    nifti::write_volume(place.path("epi.nii.gz").as_path(), &image).expect("written");
+    let options = "-t rigid --cost bbr --no-search --initial-transform headers --no-warped --device cpu";
+    for (fixed, extracted) in [("brain", false), ("template", true)] {
+        let run = place.succeed(&format!("register -f {fixed}.nii.gz -m epi.nii.gz -o w_ --brain none {options}"));
+        assert!(run.stderr.contains("white matter: ") && run.stderr.contains(" mL, found"), "{}", run.stderr);
+        let record = place.record("w_record.json");
+        let found = &record["white_matter"];
+        let ml = found["volume_ml"].as_f64().expect("a volume");
+        assert!((400.0..900.0).contains(&ml), "{ml} mL");
+        assert_eq!(found["doubts"], serde_json::json!([]));
+        assert_eq!(found["brain"].is_object(), extracted, "{found}");
+        assert!(record["inputs"]["white_matter"].is_null());
+        // A quarter of a voxel is 0.5 mm.
+        let shift = record["affine_ras"][0][3].as_f64().expect("a number");
+        assert!((shift - 1.5).abs() < 0.5, "{shift} mm");
+    }
+    let message = place.refuse(1, &format!("register -f epi.nii.gz -m brain.nii.gz -o x_ {options}"));
+    assert!(message.contains("T1-weighted") && message.contains("--white-matter"), "{message}");
+}

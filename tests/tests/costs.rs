@@ -60,7 +60,6 @@ fn what_a_cost_has_no_use_for_is_refused() {
     let place = pair();
     for (options, reason) in [
         ("--cost ncc --bins 64", "--bins has no effect with --cost ncc"),
-        ("-t rigid --cost bbr", "--white-matter is needed with --cost bbr"),
         ("-t rigid --white-matter f.nii.gz", "--white-matter has no effect with --cost cr"),
         ("-t rigid --cost mi --bbr-type unsigned", "--bbr-type has no effect with --cost mi"),
         ("--cost lsq --histogram trilinear", "--histogram has no effect with --cost lsq"),

@@ -247,5 +247,6 @@ pub fn compute_resident(
 fn check(device: &Device, sides: [&Side; 2], options: &Options) -> Result<(), Error> {
     options.check()?;
     options.check_sides(sides)?;
+    options.check_white_matter(sides[0])?;
     options.check_device(device, &Grids::of(sides))
 }

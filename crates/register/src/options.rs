@@ -119,16 +119,28 @@ impl Options {
         if fixed.is_slice() != moving.is_slice() {
             return Err(Error::SliceAndVolume { fixed: fixed.shape, moving: moving.shape });
         }
-        let with_boundary = |stage: &Stage| matches!(stage, Stage::Linear(options) if options.boundary.is_some());
-        if let Some(stage) = self.stages.iter().position(with_boundary)
-            && sides[0].white_matter.is_none()
-        {
-            return Err(Error::linear(stage, linear::Error::NoWhiteMatter));
-        }
         self.check_levels(fixed)
     }
 
-    /// Checks everything that can be checked before a device is open: options, sides, and overlap at the start.
+    /// The number of the first boundary-based stage, counted from 0; `None` if there is none. Such a stage needs the
+    /// white matter of the fixed side.
+    pub fn boundary_stage(&self) -> Option<usize> {
+        let with_boundary = |stage: &Stage| matches!(stage, Stage::Linear(options) if options.boundary.is_some());
+        self.stages.iter().position(with_boundary)
+    }
+
+    /// Checks that the fixed side has the white matter that a boundary-based stage needs.
+    pub(crate) fn check_white_matter(&self, fixed: &Side) -> Result<(), Error> {
+        match self.boundary_stage() {
+            Some(stage) if fixed.white_matter.is_none() && !fixed.grid().is_slice() => {
+                Err(Error::linear(stage, linear::Error::NoWhiteMatter))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks everything that can be checked before a device is open: options, sides, and overlap at the start. The
+    /// white matter for a boundary-based stage may be missing here, because a device may be needed to find it.
     ///
     /// # Errors
     /// The errors of [`register`](crate::register) that concern neither voxels nor the device.

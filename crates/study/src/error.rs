@@ -73,6 +73,14 @@ pub enum Error {
         /// The error of the brain extraction.
         source: Box<antsreg_heads::brain::Error>,
     },
+    /// The white matter of an image cannot be found.
+    #[error("{}: white matter cannot be found: {source}", path.display())]
+    WhiteMatter {
+        /// Path of the image.
+        path: PathBuf,
+        /// The error of the classification.
+        source: Box<antsreg_heads::tissue::Error>,
+    },
     /// A mask has no voxel above 0.5.
     #[error("{}: the mask is empty: no voxel is above 0.5; is it the right file?", path.display())]
     EmptyMask {

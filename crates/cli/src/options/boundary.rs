@@ -34,8 +34,9 @@ impl ValueEnum for TypedCost {
             TypedCost::Search(cost) => cost.to_possible_value(),
             TypedCost::Boundary => Some(PossibleValue::new("bbr").help(
                 "Boundary-based registration, for instance of an EPI to a T1 image with --transform rigid: contrast across the border of \
-                 the fixed white matter (--white-matter). Starts from the result of nmi, or with --no-search from the \
-                 initial transform. A result whose cost is not lower than that of the start is refused",
+                 the fixed white matter (--white-matter, or found in a T1-weighted fixed image). Starts from the result of \
+                 nmi, or with --no-search from the initial transform. A result whose cost is not lower than that of the start is \
+                 refused",
             )),
         }
     }

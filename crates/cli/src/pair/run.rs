@@ -36,6 +36,8 @@ pub fn run(job: &Job, console: &mut Console) -> Result<Option<Overlap>, CliError
     }
     console.watch(|watcher| inputs.extract_brains(&job.files, &device, watcher))?;
     show::brains(&job.files, &inputs, console);
+    console.watch(|watcher| inputs.find_white_matter(&job.files.fixed, &options, &device, watcher))?;
+    show::white_matter(&job.files, &inputs, console);
     let [fixed, moving] = inputs.sides();
     let computed = console.watch(|watcher| compute(fixed, moving, &options, &device, watcher));
     let computed = computed.map_err(|error| inputs.blame(&job.files, error))?;

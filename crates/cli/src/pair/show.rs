@@ -29,6 +29,18 @@ pub fn brains(files: &PairFiles, inputs: &Inputs, console: &mut Console) {
     }
 }
 
+/// Prints the volume of the white matter that was found in the fixed image, and the warnings about it.
+pub fn white_matter(files: &PairFiles, inputs: &Inputs, console: &mut Console) {
+    let Some(found) = &inputs.white_matter else { return };
+    let brain =
+        found.brain.as_ref().map_or_else(String::new, |brain| format!(" in the brain of {}", found_brain(brain)));
+    console.note(format_args!(
+        "white matter: {:.0} mL, found in the fixed image{brain} (--white-matter takes a segmentation)",
+        found.volume_ml
+    ));
+    found.doubts.iter().for_each(|doubt| console.warn(format_args!("{}: {doubt}", files.fixed.display())));
+}
+
 /// Describes an extracted brain in a few words: its volume, and the contrast of the template.
 pub fn found_brain(brain: &ExtractedRecord) -> String {
     format!("{:.0} cm³, found by {}", brain.volume_cm3, brain.found.contrast)

@@ -47,7 +47,7 @@ pub struct Args {
     #[arg(long, value_name = "IMAGE", help_heading = "Input")]
     fixed_mask: Option<PathBuf>,
     /// White matter of the fixed image, for --cost bbr: a mask, or an image of tissue fractions, of which values
-    /// above 0.5 count. It may have any grid
+    /// above 0.5 count. It may have any grid [default: found in the fixed image, which must be T1-weighted]
     #[arg(long, value_name = "IMAGE", help_heading = "Input")]
     white_matter: Option<PathBuf>,
     /// Mask on the grid of the moving image, used like the fixed mask
@@ -149,13 +149,9 @@ impl Args {
                 return Err(UsageError::NoEffect { option: "--brain", with: format!("--{side}-mask") });
             }
         }
-        match (recipe.linear.boundary, &self.white_matter) {
-            (Some(_), None) => return Err(UsageError::Missing { option: "--white-matter", why: "with --cost bbr" }),
-            (None, Some(_)) => {
-                let with = format!("--cost {}", values::name(&recipe.linear.cost));
-                return Err(UsageError::NoEffect { option: "--white-matter", with });
-            }
-            _ => {}
+        if recipe.linear.boundary.is_none() && self.white_matter.is_some() {
+            let with = format!("--cost {}", values::name(&recipe.linear.cost));
+            return Err(UsageError::NoEffect { option: "--white-matter", with });
         }
         (recipe.images, recipe.inverse_warp) = (Some(self.writing.images()), self.writing.writing().inverse);
         let labels = Labels {

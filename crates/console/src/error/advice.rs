@@ -1,6 +1,7 @@
 //! Advice for errors and warnings of the libraries. The libraries do not know the options of the command line.
 
 use antsreg_pool::Error as PoolError;
+use antsreg_register::linear::Error as LinearError;
 use antsreg_register::{Error as RegisterError, RecipeError, Warning};
 use antsreg_study::Error as StudyError;
 use antsreg_study::labels::AtlasesError;
@@ -23,6 +24,7 @@ pub fn of_study(error: &StudyError) -> String {
         StudyError::NotATransform { found, .. } if found.starts_with("an FSL") => {
             "; convert matrices of FSL with `antsreg-gpu convert`".into()
         }
+        StudyError::WhiteMatter { .. } => "; give a segmentation with --white-matter".into(),
         StudyError::Atlas { source, .. } => of_study(source),
         StudyError::Atlases(AtlasesError::NoLabels { .. }) => {
             "; give --atlas IMAGE=LABELS, or a table with the columns image and labels".into()
@@ -74,6 +76,9 @@ pub fn of_register(error: &RegisterError) -> &'static str {
         RegisterError::Window(_) => "; give a smaller --cc-radius, or --device cpu",
         RegisterError::NoDevice { .. } => "; choose a device with --device",
         RegisterError::Shrink { .. } => " with --shrink-factors",
+        RegisterError::Linear {
+            source: LinearError::FewBoundaryPoints { .. } | LinearError::NoWhiteMatter, ..
+        } => "; give a segmentation with --white-matter",
         _ => "",
     }
 }

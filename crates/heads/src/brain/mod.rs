@@ -16,8 +16,10 @@ mod template;
 mod window;
 
 pub use align::device_bytes;
+pub(crate) use distance::{Limits, signed_distance_mm};
 pub use doubt::Doubt;
 pub use error::Error;
 pub use extract::{Extraction, extract, without_skull};
 pub use kind::{Kind, kind, mask_of_brain};
+pub(crate) use regions::keep_largest;
 pub use template::{Contrast, Template};

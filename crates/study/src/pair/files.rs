@@ -27,7 +27,8 @@ pub struct PairFiles {
     pub channels: Vec<ChannelFiles>,
     /// Path of the mask of the fixed image.
     pub fixed_mask: Option<PathBuf>,
-    /// Path of the white matter mask of the fixed image, for boundary-based registration.
+    /// Path of the white matter mask of the fixed image, for boundary-based registration. Without a path, white matter
+    /// is found in the fixed image.
     pub white_matter: Option<PathBuf>,
     /// Path of the mask of the moving image.
     pub moving_mask: Option<PathBuf>,

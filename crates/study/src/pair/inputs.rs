@@ -11,6 +11,7 @@ use antsreg_report::Reference;
 use nalgebra::Point3;
 
 use super::files::{PairFiles, StartFile};
+use super::white::WhiteMatterRecord;
 use crate::skulls::Skull;
 use crate::transforms::check_of_volumes;
 use crate::{Error, FileIdentity, geometry, inputs};
@@ -47,6 +48,8 @@ pub struct Inputs {
     /// The extracted brain of the fixed and of the moving side, with the whole head. The images of such a side show
     /// the brain alone.
     pub skulls: [Option<Skull>; 2],
+    /// The record of the white matter that was found in the fixed image; `None` if it was given or is not needed.
+    pub white_matter: Option<WhiteMatterRecord>,
     /// Warnings about image headers that ANTs reads differently.
     pub warnings: Vec<String>,
     /// Identities of all input files at the time when they were read.
@@ -147,6 +150,7 @@ impl Inputs {
             fixed,
             moving_labels,
             skulls: [None, None],
+            white_matter: None,
             warnings,
             identities,
         })

@@ -8,6 +8,7 @@ mod overlap;
 mod page;
 mod record;
 mod volumes;
+mod white;
 mod write;
 
 pub use files::{ChannelFiles, Format, Labels, Names, PairFiles, StartFile, Writing};
@@ -19,4 +20,5 @@ pub use record::{
     OverlapRecord, Parameters, Record, Seconds, SynLevel, SynRecord,
 };
 pub use volumes::{Masks, Named, SideVolumes};
+pub use white::WhiteMatterRecord;
 pub use write::{Context, Further, Written, record, write, write_report, write_with};

@@ -185,6 +185,8 @@ fn sections(record: &Record) -> Vec<Section> {
         Some((side, format!("{:.0} cm³, found by {}", brain.volume_cm3, brain.found.contrast)))
     });
     section("Brains registered in the place of heads", extracted.collect());
+    let white_matter = record.white_matter.as_ref().map(|found| ("volume", format!("{:.0} mL", found.volume_ml)));
+    section("White matter found in the fixed image", vec![white_matter]);
     let jacobian = jacobian.as_ref();
     section(
         "Deformation",

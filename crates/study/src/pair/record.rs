@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::files::{PairFiles, StartFile, Writing};
 use super::head::HeadRecord;
 use super::inputs::FixedInputs;
+use super::white::WhiteMatterRecord;
 use crate::bias::Corrected;
 use crate::skulls::{BrainChoice, ExtractedRecord};
 use crate::{FileIdentity, WrittenFile, geometry};
@@ -77,6 +78,9 @@ pub struct Record {
     /// The brains that were extracted from the fixed and the moving image, and registered instead of the whole heads.
     #[serde(default)]
     pub brains: [Option<ExtractedRecord>; 2],
+    /// The white matter that was found in the fixed image, because no segmentation was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub white_matter: Option<WhiteMatterRecord>,
 }
 
 /// The options of the registration, with all defaults filled in.
@@ -126,7 +130,7 @@ pub struct InputsRecord {
     pub channels: Vec<[ImageRecord; 2]>,
     /// Mask of the fixed image.
     pub fixed_mask: Option<PathBuf>,
-    /// White matter mask of the fixed image.
+    /// White matter mask of the fixed image, if one was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub white_matter: Option<PathBuf>,
     /// Mask of the moving image.

@@ -123,6 +123,7 @@ impl Inputs {
             moving,
             moving_labels: None,
             skulls: [None, None],
+            white_matter: None,
             warnings: Vec::new(),
             identities: Vec::new(),
         })

@@ -207,6 +207,7 @@ pub fn record(of: &Context, found: &Registration, overlap: Option<&Overlap>, sec
     let [fixed, moving] = inputs.sides();
     let channels = files.channels.iter().zip(fixed.channels.iter().zip(&moving.channels));
     let of_brains = inputs.skulls.iter().flatten().flat_map(|skull| &skull.record.doubts);
+    let of_white_matter = inputs.white_matter.iter().flat_map(|found| &found.doubts);
     Record {
         program: "antsreg-gpu".into(),
         version: env!("CARGO_PKG_VERSION").into(),
@@ -234,7 +235,11 @@ pub fn record(of: &Context, found: &Registration, overlap: Option<&Overlap>, sec
         jacobian: found.scores.as_ref().map(JacobianRecord::from),
         similarity: found.similarity,
         coverage: found.coverage,
-        warnings: of_brains.cloned().chain(found.warnings.iter().map(ToString::to_string)).collect(),
+        warnings: of_brains
+            .chain(of_white_matter)
+            .cloned()
+            .chain(found.warnings.iter().map(ToString::to_string))
+            .collect(),
         doubts: found.warnings.clone(),
         head: None,
         overlap: overlap.map(OverlapRecord::from),
@@ -247,5 +252,6 @@ pub fn record(of: &Context, found: &Registration, overlap: Option<&Overlap>, sec
         files_written: Vec::new(),
         displacements_rounded_to_mm: found.step_mm.map(f64::from),
         brains: inputs.skulls.each_ref().map(|skull| skull.as_ref().map(|skull| skull.record.clone())),
+        white_matter: inputs.white_matter.clone(),
     }
 }
