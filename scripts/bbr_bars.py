@@ -5,9 +5,10 @@
 
 Images are simulated from the tissue maps DATA/heads/mni2009c_2mm_*. Grey matter is brighter than white matter; near air
 there is signal loss and up to 8 mm of distortion. Along z, a third of the images cover the whole head, a third cover
-60 mm and a third 40 mm. Rotations are up to 6°, shifts up to 6 mm. The error of a found transform is its
-mean over the brain voxels of the image, without the distorted part. Acceptance limits: a median error of at most
-0.5 mm, and for 18 of 20 images a smaller error than with --cost nmi. The exit code is 1 if a limit is missed.
+60 mm and a third 40 mm. Rotations are up to 6°, shifts up to 6 mm. Registration uses the white matter of the tissue maps
+(bbr), or finds white matter in the T1 image (unsegmented). The error of a found transform is its mean over the brain
+voxels of the image, without the distorted part. Acceptance limits: a median error of at most 0.5 mm, and for 18 of 20
+images a smaller error than with --cost nmi. The exit code is 1 if a limit is missed.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ def main() -> int:
 
     fixed = typed.data / "heads" / "mni2009c_2mm_T1.nii.gz"
     white = typed.data / "heads" / "mni2009c_2mm_tpm_wm.nii.gz"
-    costs = {"nmi": ("nmi",), "bbr": ("bbr", "--white-matter", white, *typed.options.split())}
+    boundary = ("bbr", *typed.options.split())
+    costs = {"nmi": ("nmi",), "bbr": (*boundary, "--white-matter", white), "unsegmented": boundary}
     found: dict[str, list[float]] = {name: [] for name in costs}
     with tempfile.TemporaryDirectory() as temporary:
         folder = (typed.folder or Path(temporary)).resolve()
@@ -77,11 +79,14 @@ def main() -> int:
                 line += f"  {name} {error:.3f} mm, {took:.1f} s{refused}"
             print(line, flush=True)
     medians = {name: statistics.median(values) for name, values in found.items()}
-    better = sum(b < n for b, n in zip(found["bbr"], found["nmi"], strict=True))
-    print(", ".join(f"{name}: median {value:.3f} mm" for name, value in medians.items()), f"{better} better by bbr")
-    met = medians["bbr"] <= 0.5 and better >= 0.9 * typed.count
-    print("both bars are met" if met else "a bar is missed")
-    return 0 if met else 1
+    print(", ".join(f"{name}: median {value:.3f} mm" for name, value in medians.items()))
+    missed = False
+    for name in ("bbr", "unsegmented"):
+        better = sum(b < n for b, n in zip(found[name], found["nmi"], strict=True))
+        met = medians[name] <= 0.5 and better >= 0.9 * typed.count
+        print(f"{name}: {better} better than nmi, {'both bars are met' if met else 'a bar is missed'}")
+        missed |= not met
+    return 1 if missed else 0
 
 
 if __name__ == "__main__":

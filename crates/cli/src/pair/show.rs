@@ -32,10 +32,9 @@ pub fn brains(files: &PairFiles, inputs: &Inputs, console: &mut Console) {
 /// Prints the volume of the white matter that was found in the fixed image, and the warnings about it.
 pub fn white_matter(files: &PairFiles, inputs: &Inputs, console: &mut Console) {
     let Some(found) = &inputs.white_matter else { return };
-    let brain =
-        found.brain.as_ref().map_or_else(String::new, |brain| format!(" in the brain of {}", found_brain(brain)));
+    let brain = found.brain.as_ref().map_or_else(String::new, |brain| format!(" (brain: {})", found_brain(brain)));
     console.note(format_args!(
-        "white matter: {:.0} mL, found in the fixed image{brain} (--white-matter takes a segmentation)",
+        "white matter: {:.0} mL, found in the fixed image{brain}; --white-matter takes a segmentation",
         found.volume_ml
     ));
     found.doubts.iter().for_each(|doubt| console.warn(format_args!("{}: {doubt}", files.fixed.display())));

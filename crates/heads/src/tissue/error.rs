@@ -20,7 +20,7 @@ pub enum Error {
     /// The two brightest classes of intensities cannot be told apart.
     #[error(
         "the brightest tissue of the brain has a contrast of {found:.1} standard deviations to the next tissue and \
-         {percent:.0} % of the brain, expected at least {least:.1} and {least_percent:.0} %; is it a T1-weighted image?",
+         {percent:.0} % of the brain, expected at least {least:.1} and {least_percent:.0} %; give a T1-weighted image",
         percent = 100.0 * share, least_percent = 100.0 * least_share
     )]
     NoContrast {
