@@ -19,7 +19,7 @@ fn made(intensities: [f64; 3]) -> [Volume; 3] {
         let radius = (p.coords.component_div(&nalgebra::Vector3::new(66.0, 84.0, 60.0))).norm();
         let folds = (p.x / 9.0).sin() + (p.y / 11.0).sin() + (p.z / 8.0).sin();
         let tissue = match radius {
-            r if r < 0.2 || r > 0.94 => 0,
+            r if !(0.2..=0.94).contains(&r) => 0,
             r if r + 0.04 * folds < 0.76 => 2,
             _ => 1,
         };
