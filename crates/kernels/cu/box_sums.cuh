@@ -16,7 +16,8 @@
 // fewer blocks fit.
 #define BOX_BLOCKS(R, INPUTS) ((R) > 2 ? 2 : (INPUTS) > 2 ? 3 : 4)
 
-// Computes the sums over 2R + 1 successive values for four successive windows.
+// Computes the sums of four windows of 2R + 1 values each, where R is the window radius in voxels. The windows begin at
+// four successive values.
 template <int R> __device__ __forceinline__ void four_windows(const float (&value)[4 + 2 * R], float (&sum)[4])
 {
     if (R == 1) {

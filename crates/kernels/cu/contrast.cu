@@ -10,10 +10,11 @@ struct Rule {
     float slope, offset, least;
 };
 
-// Sums the contrast over the surface points. `points` holds seven lists of `count` numbers: x, y, z of the inner
-// samples, x, y, z of the outer samples, and weights w. q is the difference of outer and inner intensity in percent of
-// their mean, minus rule.offset; s is rule.slope. sums[3 · (transform · blocks + block) …] = Σw, Σw·tanh(s·q),
-// Σw·tanh(s·|q|).
+// Each thread block sums the contrast over at most RUN surface points under one transform. `points` holds seven lists
+// of `count` numbers: x, y, z of the inner samples, x, y, z of the outer samples, and weights w. q is the difference of
+// outer and inner intensity in percent of their mean, minus rule.offset; s is rule.slope. The results Σw, Σw·tanh(s·q)
+// and Σw·tanh(s·|q|) of a thread block are three successive elements of `sums`, from 3 · (transform · blocks + block)
+// on; `blocks` is the number of thread blocks for each transform.
 extern "C" __global__ void __launch_bounds__(256)
     contrast(const float *READ points, int count, const float *READ moving, const __grid_constant__ Size shape,
              const __grid_constant__ Rule rule, const Map *READ maps, float *sums)

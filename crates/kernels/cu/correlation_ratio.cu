@@ -17,8 +17,9 @@ __device__ __forceinline__ float exact(cudaTextureObject_t texture, Vector at)
     return lerp(lerp(c00, c10, ty), lerp(c01, c11, ty), tz);
 }
 
-// Sums over the voxels of a segment: sums[transform · segments + segment] = Σw, Σw·y, Σw·y², where y is the moving
-// value and w its weight.
+// Computes Σw, Σw·y and Σw·y² over the voxels of one segment under one transform, where y is the moving value of a
+// voxel and w its weight. A segment is a part of the list of fixed voxels sorted by bin; all its voxels are in one bin.
+// The result is element transform · segments + segment of `sums`, where `segments` is the number of segments.
 template <bool FILTERED>
 __device__ __forceinline__ void add_up(const unsigned int *READ sorted, const float *READ weights,
                                        const Segment *READ segments, Shape fixed, const Moving &moving,
@@ -65,15 +66,17 @@ __device__ __forceinline__ double deviation(double n, double s, double ss)
     return n > 0.0 ? fmax(ss - s * s / n, 0.0) : 0.0;
 }
 
-// Computes costs[transform] from the sums of the transform's segments. The segments bin_segments[b] … bin_segments[b +
-// 1] − 1 belong to bin b. A thread block processes one transform, and each of its warps one bin at a time.
+// Computes the cost of each transform from the transform's sums over segments of fixed voxels (the results of
+// `add_up`). The segments from bin_segments[b] to bin_segments[b + 1] − 1 contain the voxels of bin b. A thread block
+// processes one transform, and each of its warps one bin at a time.
 extern "C" __global__ void __launch_bounds__(1024)
     correlation_ratio_costs(const float4 *READ sums, const unsigned int *READ bin_segments, int bins, int segments,
                             double *costs)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
     const float4 *own = sums + (size_t)blockIdx.x * segments;
-    // The sums over the bins of this warp, in lane 0: Σn, Σy, Σy², and the sum over bins of n·variance.
+    // Lane 0 has the totals over the warp's bins: Σw, Σw·y and Σw·y², and the sum over bins of n·variance, where y is a
+    // moving value, w its weight, and n the sum Σw of a bin.
     double total = 0.0, total_s = 0.0, total_ss = 0.0, inside = 0.0;
     for (int bin = warp; bin < bins; bin += warps) {
         double n = 0.0, s = 0.0, ss = 0.0;

@@ -89,9 +89,10 @@ struct Units {
     }
 };
 
-// Adds up the sums of one transform over the bricks of this block. totals[transform · (3·bins + 1) …] are three lists
-// with an entry for each bin, Σw·y, Σ(1 − w) and for sparse bins Σw·y² in units of 1/SPARSE_UNIT, and then Σw·y² of all
-// voxels in units of 1/`unit`².
+// Adds up the sums of one transform over the bricks that this thread block processes, where y is the moving value of a
+// voxel and w its weight. A transform has 3·bins + 1 elements of `totals`, where `bins` is the number of bins. First
+// come three lists with an entry for each bin: Σw·y, Σ(1 − w), and for sparse bins Σw·y² in units of 1/SPARSE_UNIT. The
+// last element is Σw·y² of all voxels in units of 1/`unit`².
 template <bool FILTERED>
 __device__ __forceinline__ void add_up(const Operands &on, const Map *READ maps, unsigned long long *totals)
 {

@@ -25,7 +25,8 @@ struct CellCorners {
         return lerp(low.at(cell), high.at(cell), cell.tz);
     }
 
-    // The derivatives of the interpolated component along x, y and z, at a position within the cell.
+    // The derivatives of the interpolated component of the displacement field along x, y and z, at a position within
+    // the cell.
     __device__ __forceinline__ Vector derivative(const Cell &cell) const
     {
         const Corners &l = low, &h = high;

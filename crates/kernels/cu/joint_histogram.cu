@@ -51,8 +51,10 @@ __device__ __forceinline__ void count(const Sample &sample, const Moving &moving
     }
 }
 
-// Computes the histogram row of each segment: rows[(transform · segments + segment) · bins + moving bin] is what the
-// segment adds to the row of its fixed bin.
+// Computes what one segment of fixed voxels adds to the joint histogram of one transform. A segment is a part of the
+// list of fixed voxels sorted by bin. All its voxels are in one fixed bin, so it adds to one row. The counter of a
+// moving bin is element (transform · segments + segment) · bins + moving bin of `rows`; `segments` is the number of
+// segments, `bins` the number of moving bins.
 template <bool PARTIAL>
 __device__ __forceinline__ void fill_row(const unsigned int *READ sorted, const float *READ weights,
                                          const Segment *READ segments, Shape fixed, const Moving &moving,
@@ -73,8 +75,8 @@ __device__ __forceinline__ void fill_row(const unsigned int *READ sorted, const 
     unsigned int *row = rows + ((size_t)blockIdx.y * gridDim.x + blockIdx.x) * joint.bins;
     for (int bin = threadIdx.x; bin < joint.bins; bin += blockDim.x) {
         unsigned int sum = 0;
-        // Each lane adds up the copies of one counter, and begins with another copy than its neighbours. So the lanes
-        // read from different memory banks.
+        // Each lane of a warp adds up the copies of one counter of the histogram row, and begins with another copy than
+        // the neighbouring lanes. So the lanes read from different memory banks.
         for (int copy = 0; copy < copies; ++copy) sum += counters[bin * copies + ((copy + bin) & (copies - 1))];
         row[bin] = sum;
     }
@@ -101,9 +103,10 @@ __device__ __forceinline__ double term(unsigned long long count)
     return count ? n * log(n) : 0.0;
 }
 
-// Adds the rows of all segments of each fixed bin: counts[(transform · fixed bins + fixed bin) · bins + moving bin].
-// Also computes three numbers of each row for the entropies: its sum n, n·ln n, and the sum of c·ln c over its counters
-// c. A thread block processes one row.
+// Computes the rows of the joint histograms. The row of a fixed bin is the sum of the rows that `fill_row` computed for
+// the segments of voxels in that bin. Its counters are the elements of `counts` from (transform · fixed bins + fixed
+// bin) · bins on, one for each of the `bins` moving bins. Also computes three numbers of each row for the entropies:
+// its sum n, n·ln n, and the sum of c·ln c over its counters c. A thread block processes one row.
 extern "C" __global__ void __launch_bounds__(256)
     joint_counts(const unsigned int *READ rows, const unsigned int *READ bin_segments, int bins, int segments,
                  unsigned long long *counts, double *row_terms)
@@ -112,8 +115,8 @@ extern "C" __global__ void __launch_bounds__(256)
     const unsigned int first = bin_segments[blockIdx.x], end = bin_segments[blockIdx.x + 1];
     const unsigned int *own = rows + (size_t)blockIdx.y * segments * bins;
     const size_t row = (size_t)blockIdx.y * gridDim.x + blockIdx.x;
-    // If the row has fewer counters than the block has threads, several threads add up one counter, each over a part of
-    // the segments.
+    // If the histogram row has fewer counters than the thread block has threads, several threads add up one counter.
+    // Each of them adds the rows of a part of the segments of fixed voxels.
     const int shares = max(256 / bins, 1), share = threadIdx.x / min(bins, 256);
     double total = 0.0, joint = 0.0;
     for (int start = 0; start < bins; start += 256) {
@@ -147,8 +150,9 @@ __device__ __forceinline__ double entropy(double total, double sum)
     return total > 0.0 ? fmax(log(total) - sum / total, 0.0) : 0.0;
 }
 
-// Computes entropies[4 · transform …]: the sum of all counters, and the entropies H(X), H(Y) and H(X,Y) in nats. A
-// thread block processes one transform.
+// Computes four numbers for the joint histogram of each transform: the sum of all counters, and the entropies H(X) of
+// the fixed bins, H(Y) of the moving bins and H(X,Y) of both, in nats. They are the elements of `entropies` from 4 ·
+// transform on. A thread block processes one transform.
 extern "C" __global__ void __launch_bounds__(1024)
     joint_entropies(const unsigned long long *READ counts, const double *READ row_terms, int fixed_bins, int bins,
                     double *entropies)

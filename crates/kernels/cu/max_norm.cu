@@ -7,7 +7,8 @@
 extern "C" __global__ void max_norm(const Sides<const float *> fields, Shape shape, double length, float *partial,
                                     unsigned int *counter, float *scales)
 {
-    // Each thread loads four voxels at once. The planes of a field are padded with zeros.
+    // Each thread loads four voxels at once. Each component of a field is stored separately, with zeros behind its last
+    // voxel.
     const float4 *field = (const float4 *)fields.of(blockIdx.z);
     const size_t stride = plane(shape) / 4, step = (size_t)gridDim.x * blockDim.x;
     float squared = 0.f;

@@ -11,8 +11,10 @@ struct Ranges {
     float fixed_low, fixed_scale, moving_low, moving_scale;
 };
 
-// Sums of each block over its voxels, with weights w: sums[8 · (transform · blocks + block) …] = Σw, Σwx, Σwy, Σwx²,
-// Σwy², Σwxy, 0, 0.
+// Each thread block computes Σw, Σwx, Σwy, Σwx², Σwy² and Σwxy over RUN voxels under one transform, where x is the
+// scaled fixed value of a voxel, y the scaled moving value and w the weight. The results are eight successive elements
+// of `sums`, the last two of them 0, from 8 · (transform · blocks + block) on; `blocks` is the number of thread blocks
+// for each transform.
 extern "C" __global__ void __launch_bounds__(256)
     moments(const float *READ values, const float *READ weights, Shape fixed, Moving moving, Ranges ranges,
             const Map *READ maps, float *sums)
@@ -44,8 +46,9 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-// Adds the sums of all blocks: totals[6 · transform …]. A thread block processes one transform, and each of its warps
-// one moment.
+// Adds the six sums that the thread blocks of the kernel `moments` have computed for each transform. The totals of a
+// transform are the elements of `totals` from 6 · transform on. A thread block processes one transform, and each of its
+// warps one moment.
 extern "C" __global__ void __launch_bounds__(192)
     moments_totals(const float *READ sums, int blocks, double *totals)
 {

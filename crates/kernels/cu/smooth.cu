@@ -2,8 +2,9 @@
 // along a single axis by wider kernels.
 #include "smooth.cuh"
 
-// Blends a smoothed volume with the original: out ← share·out + (1 − share)·before. Border voxels stay as they are if
-// `clear` is set. blockIdx.z counts the slices of all planes.
+// Blends smoothed volumes with the original ones, voxel by voxel: out ← share·out + (1 − share)·before. `out` contains
+// the smoothed volumes, such as the three components of a field, and `before` the original ones. Border voxels stay as
+// they are if `clear` is set. The thread blocks of the volumes follow each other along z.
 extern "C" __global__ void blend(const float *READ before, float *out, Shape shape, float share, int clear)
 {
     const int slabs = (shape.z + blockDim.z - 1) / blockDim.z;
@@ -13,8 +14,9 @@ extern "C" __global__ void blend(const float *READ before, float *out, Shape sha
     out[at] = share * out[at] + (1.f - share) * before[at];
 }
 
-// Smooths along one axis with a kernel of any radius, for kernels wider than those of smooth.cuh. Each thread processes
-// one voxel. blockIdx.z counts the slices of all planes.
+// Smooths volumes, such as the three components of a field, along one axis with a Gaussian kernel of any radius. It
+// serves for kernels wider than those of smooth.cuh. Each thread processes one voxel. The thread blocks of the volumes
+// follow each other along z.
 extern "C" __global__ void smooth_axis(const float *READ in, float *out, Shape shape, Weights weights, int axis,
                                        int radius, int clear)
 {

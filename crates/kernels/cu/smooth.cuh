@@ -229,7 +229,9 @@ template <int R, int ROWS> struct Smoother {
     }
 };
 
-// A chunk is `depth` successive slices; blockIdx.z = plane · chunks + chunk.
+// The Gaussian smoothing kernel for the radius R in voxels, with ROWS rows in a tile and at least BLOCKS thread blocks
+// on a multiprocessor. The volumes, such as the components of a field, are divided along z into `chunks` chunks of
+// `depth` successive slices. The thread blocks of a chunk have blockIdx.z = volume · chunks + chunk.
 #define SMOOTH(R, ROWS, BLOCKS)                                                                                        \
     extern "C" __global__ void __launch_bounds__(MOST_THREADS, BLOCKS)                                                 \
         smooth_##R(const float *READ in, float *out, const __grid_constant__ Shape shape,                              \

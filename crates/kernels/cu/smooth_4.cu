@@ -2,5 +2,6 @@
 // driver can compile them at the same time.
 #include "smooth.cuh"
 
-// Radius, rows of a tile, and smallest number of blocks of a multiprocessor; src/cuda/smooth.rs has the same numbers.
+// Three numbers: the radius of the Gaussian kernel in voxels, the number of rows of a tile, and the smallest number of
+// thread blocks that a multiprocessor must hold. src/cuda/smooth.rs has the same radius and number of rows.
 SMOOTH(4, 10, 2)

@@ -17,8 +17,8 @@ struct Shape {
     // Number of bytes to subtract from byte offsets that are computed from the indices of `locate`: it returns an index
     // i as the bits of the float 2²³ + i.
     unsigned int origin;
-    // Distance between the planes of a field, in floats. At least one zero stands behind each plane, so that the right
-    // neighbours of a cell can always be read.
+    // Distance between the planes of a displacement field in memory, in floats. A plane contains one component for all
+    // voxels. At least one zero stands behind each plane, so that the right neighbours of a cell can always be read.
     unsigned long long plane;
 };
 
@@ -84,7 +84,8 @@ __device__ __forceinline__ bool within(Voxel v, const Shape &shape)
     return v.x < shape.x && v.y < shape.y && v.z < shape.z;
 }
 
-// Position of a voxel in a plane, in floats. The size of a plane in bytes fits into 32 bits.
+// Position of a voxel in memory, in floats from the start of the image or of the component of a field. The size of an
+// image or component in bytes fits into 32 bits.
 __device__ __forceinline__ size_t offset(Voxel v, const Shape &shape)
 {
     return (unsigned int)((v.z * shape.y + v.y) * shape.x + v.x);
@@ -159,8 +160,8 @@ template <int ROWS> __device__ __forceinline__ float starts_of_rows(const Affine
 {
     const int lane = threadIdx.x, axis = lane % 3;
     if (lane >= 3 * ROWS) return 0.f;
-    // The coefficients are selected one by one, because an index that depends on the lane would move the map to local
-    // memory.
+    // The map's coefficients for this axis are selected one by one, because an index that depends on the lane would
+    // move the map to local memory.
     const double a = axis == 0 ? map.m[1] : axis == 1 ? map.m[5] : map.m[9];
     const double b = axis == 0 ? map.m[2] : axis == 1 ? map.m[6] : map.m[10];
     const double c = axis == 0 ? map.m[3] : axis == 1 ? map.m[7] : map.m[11];

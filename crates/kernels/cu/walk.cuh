@@ -17,10 +17,11 @@ __device__ __forceinline__ Column column(Voxel v, const Shape &shape, int slices
     return {v.x, v.y, z0, v.x < shape.x && v.y < shape.y ? z1 : z0};
 }
 
-// Interpolates PLANES planes of the same shape at successive points.
+// Interpolates PLANES scalar volumes of the same shape, such as the components of a field, at successive points.
 template <int PLANES> struct Walk {
     Corners low[PLANES], high[PLANES];
-    // Byte offset of the upper corners of the last cell, whose values are in `high`.
+    // Byte offset of the upper corners of the cell that was interpolated last; the values at these corners are in
+    // `high`.
     unsigned int held = ~0u;
 
     __device__ __forceinline__ void to(const Cell &cell, const float *READ values, size_t stride)

@@ -6,14 +6,14 @@ use crate::JointParameters;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// An operand of an operation has the wrong shape.
+    /// An argument of an operation, such as an image or a field, has the wrong shape.
     #[error("{operation}: expected a volume of shape {expected:?}, found {found:?}")]
     Shape {
         /// The operation.
         operation: &'static str,
         /// The shape that the operation requires.
         expected: [usize; 3],
-        /// The shape that the operand has.
+        /// The shape that the argument has.
         found: [usize; 3],
     },
     /// The length of a buffer differs from the number of values that its shape requires.
@@ -159,12 +159,12 @@ pub enum Error {
 }
 
 impl Error {
-    /// Checks that an operand has the expected shape.
+    /// Checks that an argument of an operation, such as an image or a field, has the expected shape.
     pub(crate) fn check_shape(operation: &'static str, expected: [usize; 3], found: [usize; 3]) -> Result<(), Error> {
         if expected == found { Ok(()) } else { Err(Error::Shape { operation, expected, found }) }
     }
 
-    /// Checks that all operands have the expected shape.
+    /// Checks that all arguments of an operation that are images or fields have the expected shape.
     pub(crate) fn check_shapes(
         operation: &'static str,
         expected: [usize; 3],

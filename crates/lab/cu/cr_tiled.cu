@@ -14,12 +14,13 @@
 struct Tiles {
     // For each voxel of a tile, its position among the tile's sorted voxels; NOT_COUNTED outside the volume.
     const unsigned short *places;
-    // `pieces`: for each tile the starts of its pieces, and the end of the last piece. `first_piece`: the index of each
+    // A piece is a group of at most PIECE successive sorted voxels of a tile, all in one bin. `pieces`: for each tile
+    // the position of the first voxel of each piece, and the end of the last piece. `first_piece`: the index of each
     // tile's first entry in `pieces`.
     const unsigned short *pieces;
     const unsigned int *first_piece;
-    // For each tile the first piece of each bin, counted from the tile's first piece, and at the end the number of the
-    // tile's pieces.
+    // For each tile, the number of the first piece of voxels of each bin, where the tile's first piece has the number
+    // 0. At the end stands the number of all pieces of the tile.
     const unsigned short *bin_pieces;
     unsigned int count;
     int most_pieces;

@@ -11,7 +11,9 @@ extern "C" __global__ void mi_global_atomic(const __grid_constant__ Pair pair, u
     }
 }
 
-// Each thread counts in its own column: columns[bin · threads + thread]. A later kernel adds the entries of each row.
+// Each thread counts in its own column of a table with a row for each bin of the joint histogram. The counter is
+// columns[bin · threads + thread], where `threads` is the number of threads of the launch. A later kernel adds the
+// entries of each row.
 extern "C" __global__ void mi_columns(const __grid_constant__ Pair pair, unsigned int *columns)
 {
     const unsigned int count = voxel_count(pair), step = threads_of_grid();

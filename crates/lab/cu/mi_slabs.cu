@@ -30,8 +30,9 @@ __device__ __forceinline__ void count_slabs(const Pair &pair, int rows, int hot,
             }
         });
     in_hot = warp_sum(in_hot);
-    // The blocks of every part of the histogram process the whole volume, so only those of the first part add the count
-    // of the fullest bin.
+    // If the histogram does not fit into shared memory, its rows are divided into parts (blockIdx.y). The thread blocks
+    // of each part process the whole volume. So only the thread blocks of the first part add the count of the fullest
+    // bin.
     if (threadIdx.x % 32 == 0 && in_hot && blockIdx.y == 0) atomicAdd(joint + hot, in_hot);
     __syncthreads();
     for (int word = threadIdx.x; word < words; word += blockDim.x) {

@@ -35,7 +35,8 @@ __device__ __forceinline__ void bitonic_sort_and_count(unsigned int *elements)
     __syncthreads();
 }
 
-// Writes the histogram of each block: partial[block · bins² + bin], which must be zero before.
+// Computes a joint histogram for each thread block. It has bins² counters, the elements of `partial` from block · bins²
+// on, which must be zero before; `bins` is the number of bins of each image.
 extern "C" __global__ void mi_sort_count(const __grid_constant__ Pair pair, unsigned int *partial)
 {
     extern __shared__ unsigned int elements[];
@@ -45,7 +46,7 @@ extern "C" __global__ void mi_sort_count(const __grid_constant__ Pair pair, unsi
         for (unsigned int half = 0; half < 2; ++half) {
             const unsigned int at = threadIdx.x + half * blockDim.x, voxel = start + at;
             const int bin = voxel < count ? joint_bin(pair, voxel) : -1;
-            // A voxel that does not count becomes an element of bin 0 with a count of zero.
+            // A voxel outside the fixed volume or the moving image becomes an element of bin 0 with a count of zero.
             elements[at] = bin >= 0 ? (unsigned int)bin | 1u << BIN_BITS : 0;
         }
         bitonic_sort_and_count(elements);

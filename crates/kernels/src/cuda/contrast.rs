@@ -9,7 +9,7 @@ use super::launch::{Argument, Launch, Size, arguments};
 use super::samples::{MOST_TRANSFORMS, grown, uploaded};
 use crate::{Contrast, ContrastRule, Error};
 
-/// The operand `Rule` of the kernel, with the layout of `cu/contrast.cu`.
+/// Kernel argument with the layout of the structure `Rule` in `cu/contrast.cu`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Rule {
@@ -26,7 +26,8 @@ const RUN: usize = 2048;
 #[derive(Default)]
 pub(super) struct ContrastBuffers {
     maps: Option<Buffer<[f32; 12]>>,
-    /// Three sums for each thread block and transform.
+    /// Three sums of the contrast for each transform and each thread block, over the surface points that the block
+    /// processes.
     sums: Option<Buffer<f32>>,
 }
 

@@ -15,17 +15,21 @@ use super::sampled::Sampled;
 use super::samples::{MOST_TRANSFORMS, Moving, grown, uploaded};
 use crate::Error;
 
-/// Number of threads of a block, which adds up one segment of a bin.
+/// Number of threads of a thread block, which adds up one segment: a part of the list of fixed voxels sorted by bin,
+/// with voxels of one bin.
 const THREADS: u32 = 128;
 
 /// Device memory for the sums of a batch of transforms, reused from call to call.
 #[derive(Default)]
 pub(super) struct BatchBuffers {
     maps: Option<Buffer<[f32; 12]>>,
-    /// Sums of each segment under each transform: four floats each.
+    /// Four floats for each transform and each segment of fixed voxels: Σw, Σw·y and Σw·y², with moving values y and
+    /// weights w, and an unused float. A segment is a part of the list of fixed voxels sorted by bin, with voxels of
+    /// one bin.
     sums: Option<Buffer<f32>>,
     pub(super) costs: Option<Buffer<f64>>,
-    /// Integer sums of each transform: three for each bin, then one of all voxels.
+    /// Integer sums of each transform, for images without weights: three sums for each bin of the fixed image, then one
+    /// sum over all voxels.
     pub(super) totals: Option<Buffer<u64>>,
 }
 
@@ -126,8 +130,9 @@ impl Cuda {
         let (sorted, segments) = (fixed.sorted.pointer(), fixed.segments.pointer());
         let weights = fixed.weights.as_ref().map_or(0, Buffer::pointer);
         let shape = Shape::of(fixed.shape);
-        // SAFETY: the launch has one block for each segment and transform, and `sums` has four floats for each. The
-        // segments lie within `sorted` and `weights`, and textures clamp their coordinates.
+        // SAFETY: the launch has one thread block for each transform and each segment of sorted fixed voxels, and
+        // `sums` has four floats for each block. The segments lie within the lists `sorted` and `weights`, and textures
+        // clamp their coordinates.
         unsafe { self.launch(launch, arguments![sorted, weights, segments, shape, moving, maps, sums])? };
         let bytes = 16 * (transforms * fixed.segment_count) as u64;
         let launch = Launch::of_blocks(&kernels.correlation_ratio_costs, transforms as u32, 1024, bytes);

@@ -18,8 +18,8 @@ pub struct DirectCc {
     _arrays: Vec<Array>,
 }
 
-/// The operand `Surfaces` of the kernels, with the layout of `cu/cc_direct.cu`: CUDA surface objects for the window
-/// means of the images I and J, and for A = Σ(I − mean)², B = Σ(J − mean)² and C = Σ(I − mean)(J − mean).
+/// Kernel argument with the layout of the structure `Surfaces` in `cu/cc_direct.cu`: CUDA surface objects for the
+/// window means of the images I and J, and for A = Σ(I − mean)², B = Σ(J − mean)² and C = Σ(I − mean)(J − mean).
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Surfaces([u64; 5]);

@@ -12,7 +12,7 @@ use super::sampled::Sampled;
 use super::samples::{MOST_TRANSFORMS, Moving, grown, uploaded};
 use crate::{Entropies, Error, JointParameters, JointSampling};
 
-/// The operand `Joint` of the kernels, with the layout of `cu/joint_histogram.cu`.
+/// Kernel argument with the layout of the structure `Joint` in `cu/joint_histogram.cu`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Joint {
@@ -169,9 +169,10 @@ impl Cuda {
         let (sorted, table) = (fixed.sorted.pointer(), fixed.segments.pointer());
         let weights = fixed.weights.as_ref().map_or(0, Buffer::pointer);
         let shape = Shape::of(fixed.shape);
-        // SAFETY: the launch has one block for each segment and transform, and `rows` has `bins` counters for each. The
-        // segments lie within `sorted` and `weights`, bins are clamped to the row, and textures clamp their
-        // coordinates. A segment has at most 8192 voxels, so no 32-bit counter overflows.
+        // SAFETY: the launch has one thread block for each transform and each segment of sorted fixed voxels, and
+        // `rows` has `bins` counters for each block. The segments lie within the lists `sorted` and `weights`, bins are
+        // clamped to the row, and textures clamp their coordinates. A segment has at most 8192 voxels, so no 32-bit
+        // counter overflows.
         unsafe { self.launch(launch, arguments![sorted, weights, table, shape, moving, joint, maps, rows])? };
         let launch = Launch {
             kernel: &kernels.joint_counts,
@@ -181,8 +182,8 @@ impl Cuda {
             bytes: (4 * transforms * segments * bins + 8 * transforms * fixed.bins * bins) as u64,
         };
         let (bin_segments, bins, segments) = (fixed.bin_segments.pointer(), bins as i32, segments as i32);
-        // SAFETY: the launch has one block for each fixed bin and transform, and `bin_segments` has one element more
-        // than there are fixed bins.
+        // SAFETY: the launch has one block for each fixed bin and transform, and `bin_segments`, the first segment of
+        // each fixed bin, has one element more than there are fixed bins.
         unsafe { self.launch(launch, arguments![rows, bin_segments, bins, segments, counts, row_terms])? };
         Ok((counts, row_terms))
     }

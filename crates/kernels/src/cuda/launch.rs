@@ -55,9 +55,9 @@ impl<'a> Launch<'a> {
         Launch { kernel, grid, block, shared: 0, bytes }
     }
 
-    /// Changes this launch of one operand to a launch of `sides` operands of the same shape, such as the fields of the
-    /// fixed and the moving image. The blocks of the operands follow each other along z, as `side_of_block` of
-    /// `cu/volume.cuh` expects.
+    /// Changes this launch, which processes one field or image, to a launch that processes `sides` fields or images of
+    /// the same shape, such as the displacement fields of the fixed and the moving image. Their thread blocks follow
+    /// each other along z, as `side_of_block` of `cu/volume.cuh` expects.
     pub(super) fn for_sides(self, sides: usize) -> Launch<'a> {
         let [x, y, z] = self.grid;
         Launch { grid: [x, y, z * sides as u32], bytes: self.bytes * sides as u64, ..self }
@@ -68,8 +68,8 @@ impl<'a> Launch<'a> {
     }
 }
 
-/// The operand `Shape` of kernels, with the layout of `cu/volume.cuh`: number of voxels along each axis, and derived
-/// numbers.
+/// Kernel argument with the layout of the structure `Shape` in `cu/volume.cuh`: number of voxels along each axis, and
+/// derived numbers.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
@@ -103,12 +103,12 @@ impl Shape {
     }
 }
 
-/// The operand `Vector` of kernels, with the layout of `cu/points.cuh`.
+/// Kernel argument with the layout of the structure `Vector` in `cu/points.cuh`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Vector(pub(super) [f32; 3]);
 
-/// The operand `Size` of kernels, with the layout of `cu/points.cuh`.
+/// Kernel argument with the layout of the structure `Size` in `cu/points.cuh`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Size([i32; 3]);
@@ -119,8 +119,8 @@ impl Size {
     }
 }
 
-/// The operand `Affine` of kernels, with the layout of `cu/volume.cuh`: a 3×4 matrix, row by row, in double and in
-/// single precision.
+/// Kernel argument with the layout of the structure `Affine` in `cu/volume.cuh`: a 3×4 matrix, row by row, in double
+/// and in single precision.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Affine([f64; 12], [f32; 12]);
@@ -159,11 +159,11 @@ impl Argument for Size {}
 impl Argument for Affine {}
 /// Two floats, passed as a structure.
 impl Argument for [f32; 2] {}
-/// Two addresses of operands, passed as the structure `Sides` of `cu/volume.cuh`.
+/// Two addresses in device memory, such as those of two fields, passed as the structure `Sides` of `cu/volume.cuh`.
 impl Argument for [u64; 2] {}
 
-/// The operand `Sides` of kernels, with the layout of `cu/volume.cuh`: the addresses of one or two operands. A single
-/// address is repeated.
+/// Kernel argument with the layout of the structure `Sides` in `cu/volume.cuh`: the addresses of one or two fields or
+/// images. A single address is repeated.
 pub(super) fn sides<T, const N: usize>(operands: [T; N], address: impl FnMut(T) -> u64) -> [u64; 2] {
     let addresses = operands.map(address);
     [addresses[0], addresses[N - 1]]

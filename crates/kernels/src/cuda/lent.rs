@@ -14,10 +14,11 @@ use super::field::Field;
 use super::image::Image;
 use crate::{Error, Lent, Place};
 
-/// A buffer lent to other libraries, which may still be reading from the buffer when this value is dropped.
+/// A buffer in device memory that other libraries of the process may read, such as PyTorch. They may still be reading
+/// when this value is dropped.
 struct Shared<T: Plain> {
     device: Arc<Device>,
-    /// The buffer that is lent; `None` only while this value is dropped.
+    /// The buffer that other libraries may read; `None` only while this value is dropped.
     memory: Option<Buffer<T>>,
 }
 
@@ -72,7 +73,8 @@ impl Cuda {
         self.lend(self.joined_vectors(field, Some((matrix, step)))?, field.shape, Lent::vectors)
     }
 
-    /// Waits until all writes to the buffer have finished, then lends the buffer.
+    /// Waits until all writes to the buffer have finished, then makes the buffer available to other libraries of the
+    /// process.
     fn lend<T: Plain + Send + Sync + 'static>(
         &self,
         memory: Buffer<T>,

@@ -11,7 +11,7 @@ use super::samples::{MOST_TRANSFORMS, Moving, grown, uploaded};
 use crate::operands::range_scale;
 use crate::{Error, Moments};
 
-/// The operand `Ranges` of the kernel, with the layout of `cu/moments.cu`.
+/// Kernel argument with the layout of the structure `Ranges` in `cu/moments.cu`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Ranges {
@@ -30,7 +30,9 @@ const RUN: usize = 4096;
 #[derive(Default)]
 pub(super) struct MomentBuffers {
     maps: Option<Buffer<[f32; 12]>>,
-    /// Sums of each block under each transform: eight floats each.
+    /// Eight floats for each transform and each thread block: six sums over the voxels that the block processes, Σw,
+    /// Σwx, Σwy, Σwx², Σwy² and Σwxy with fixed values x and moving values y (both scaled) and weights w, and two
+    /// unused floats.
     sums: Option<Buffer<f32>>,
     totals: Option<Buffer<f64>>,
 }

@@ -28,7 +28,7 @@ const MOST_BINS: usize = 1024;
 /// Approximate number of thread blocks for a batch of transforms, as a multiple of the number that fills the device.
 const WAVES: usize = 2;
 
-/// The operand `Binning` of the kernel, with the layout of `cu/binning.cuh`.
+/// Kernel argument with the layout of the structure `Binning` in `cu/binning.cuh`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Binning {
@@ -38,7 +38,7 @@ pub(super) struct Binning {
 }
 impl Argument for Binning {}
 
-/// The operand `Operands` of the kernels, with the layout of `cu/correlation_ratio_bricks.cu`.
+/// Kernel argument with the layout of the structure `Operands` in `cu/correlation_ratio_bricks.cu`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Operands {
@@ -151,7 +151,8 @@ impl Backdrop {
     }
 }
 
-/// The operands of the correlation ratio for a batch of transforms.
+/// The input of the correlation ratio for a batch of transforms: the binned fixed image, the moving image, and the
+/// width of the zone at the border of the moving image in which weights rise from 0 to 1.
 pub(super) struct Batch<'b> {
     pub(super) shape: [usize; 3],
     pub(super) bins: usize,

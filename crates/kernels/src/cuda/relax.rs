@@ -30,7 +30,7 @@ pub struct Relaxation {
     counts: Buffer<u32>,
 }
 
-/// The operand `Round` of the kernels, with the layout of `cu/relax.cu`.
+/// Kernel argument with the layout of the structure `Round` in `cu/relax.cu`: parameters of a round of corrections.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Round {

@@ -11,7 +11,7 @@ use crate::{Error, Sampling};
 /// Largest number of slices that a thread processes, as in `cu/warp.cu`.
 const MOST_SLICES: usize = 2;
 
-/// The operand `Warp` of the kernels, with the layout of `cu/warp.cu`.
+/// Kernel argument with the layout of the structure `Warp` in `cu/warp.cu`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Warp {

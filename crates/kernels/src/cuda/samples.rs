@@ -1,4 +1,4 @@
-//! Operands of kernels that sample the moving image (`cu/samples.cuh`).
+//! Arguments of the kernels that sample the moving image (`cu/samples.cuh`).
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::Error;
 /// Largest number of transforms in one launch: CUDA's limit for the second dimension of the grid.
 pub(super) const MOST_TRANSFORMS: usize = 65_535;
 
-/// The operand `Moving` of kernels, with the layout of `cu/samples.cuh`.
+/// Kernel argument with the layout of the structure `Moving` in `cu/samples.cuh`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Moving {
@@ -27,8 +27,8 @@ pub(super) struct Moving {
 impl Argument for Moving {}
 
 impl Moving {
-    /// Makes the operands for a moving image and its weights. `shape` is that of [`Sampled`](super::sampled::Sampled),
-    /// because textures repeat a slice.
+    /// Makes the kernel argument for a moving image and its weights. `shape` is that of
+    /// [`Sampled`](super::sampled::Sampled), because textures repeat a slice.
     pub(super) fn new(
         cuda: &Cuda,
         moving: &Image,
@@ -47,7 +47,7 @@ impl Moving {
         })
     }
 
-    /// Returns these operands with another texture of the moving image, which the texture unit interpolates.
+    /// Returns this kernel argument with another texture of the moving image, which the texture unit interpolates.
     pub(super) fn filtered(self, cuda: &Cuda, moving: &Image) -> Result<Moving, Error> {
         Ok(Moving { image: moving.texture(&cuda.device)?.filtered, ..self })
     }
@@ -59,7 +59,7 @@ pub(super) fn per_edge(edge_voxels: [f64; 3]) -> Vector {
     Vector(edge_voxels.map(|edge| (1.0 / edge) as f32))
 }
 
-/// The operand `Map` of kernels, with the layout of `cu/points.cuh`.
+/// Kernel argument with the layout of the structure `Map` in `cu/points.cuh`.
 pub(super) fn map(transform: &AffineTransform) -> [f32; 12] {
     elements(transform).map(|element| element as f32)
 }

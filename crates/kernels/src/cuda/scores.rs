@@ -52,7 +52,7 @@ impl Cuda {
     }
 
     /// Launches a kernel that computes statistics of a quantity with one number per voxel, and waits for the result.
-    /// All operands have one shape.
+    /// All fields and the mask have one shape.
     fn statistics(
         &self,
         kernel: &Kernel,

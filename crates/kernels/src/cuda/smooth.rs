@@ -18,8 +18,8 @@ struct Fused<'a> {
 /// Largest number of threads of a smoothing block, with one thread per column of a tile and its margins.
 const MOST_THREADS: usize = 192;
 
-/// The operand `Weights` of kernels, with the layout of `cu/smooth.cuh`: one half of each Gaussian kernel, from its
-/// centre outwards; unused weights are zero.
+/// Kernel argument with the layout of the structure `Weights` in `cu/smooth.cuh`: one half of each Gaussian kernel,
+/// from its centre outwards; unused weights are zero.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Weights([[f32; 16]; 3]);
@@ -51,7 +51,8 @@ impl Plan {
     }
 }
 
-/// The operand of smoothing: `count` scalar volumes of one shape, which follow each other in memory.
+/// The volumes that are smoothed: `count` scalar volumes of one shape, which follow each other in memory, such as the
+/// three components of a displacement field.
 #[derive(Clone, Copy)]
 struct Planes {
     shape: [usize; 3],
@@ -64,7 +65,7 @@ impl Planes {
     }
 }
 
-/// Prepares a launch of one thread for each voxel of all planes of the operand.
+/// Prepares a kernel launch with one thread for each voxel of each of the scalar volumes `planes`.
 fn over_planes(kernel: &Kernel, planes: Planes, bytes: u64) -> Launch<'_> {
     let mut launch = Launch::over_voxels(kernel, planes.shape, bytes);
     launch.grid[2] *= planes.count;
@@ -80,11 +81,11 @@ impl Cuda {
         let mut out = Image::uninitialised(&self.device, image.shape)?;
         let planes = Planes { shape: image.shape, count: 1 };
         match self.fused(plan.radius)? {
-            // SAFETY: both images have this shape and do not overlap in memory.
+            // SAFETY: `image` and `out` have the shape of `planes` and do not overlap in memory.
             Some(kernel) => unsafe { self.smooth_fused(kernel, image.read(), out.write(), planes, &plan)? },
             None => {
                 let mut between = image.duplicate()?;
-                // SAFETY: `between` and `out` have this shape and do not overlap in memory.
+                // SAFETY: `between` and `out` have the shape of `planes` and do not overlap in memory.
                 unsafe { self.smooth_by_axis(between.write(), out.write(), planes, &plan)? }
             }
         }
@@ -131,27 +132,29 @@ impl Cuda {
     /// smooth along all axes at the same time, `field` is used as scratch memory.
     pub(super) fn smooth_into(&self, field: &mut Field, variance_voxels: f64, out: &mut Field) -> Result<(), Error> {
         let planes = Planes { shape: field.shape, count: 3 };
-        // SAFETY: both fields have this shape and do not overlap in memory.
+        // SAFETY: `field` and `out` have the shape of `planes` and do not overlap in memory.
         unsafe { self.smooth_planes(field.write(), variance_voxels, out.write(), planes) }
     }
 
     /// Smooths scalar volumes (`planes`) that follow each other in memory, such as the components of a field.
     ///
     /// # Safety
-    /// `from` and `to` are the addresses of `planes` in device memory, which do not overlap.
+    /// `from` and `to` are the addresses of two parts of device memory that do not overlap. Each part contains
+    /// all scalar volumes of `planes`.
     unsafe fn smooth_planes(&self, from: u64, variance_voxels: f64, to: u64, planes: Planes) -> Result<(), Error> {
         let kernel = gaussian::kernel(variance_voxels);
         let mut plan = Plan::new(&planes.shape.map(|n| if n > 1 { kernel.clone() } else { vec![1.0] }));
         plan.blend = if variance_voxels < 0.5 { (variance_voxels / 0.5) as f32 } else { 1.0 };
         plan.clear_border = true;
         match self.fused(plan.radius)? {
-            // SAFETY: the caller promises that `from` and `to` contain the planes and do not overlap.
+            // SAFETY: the caller promises that the memory at `from` and at `to` contains all the volumes `planes` and
+            // does not overlap.
             Some(kernel) => unsafe {
                 self.smooth_fused(kernel, from, to, planes, &plan)?;
                 self.blend(from, to, planes, &plan)
             },
-            // SAFETY: the caller promises that `from` and `to` contain the planes and do not overlap. The result is not
-            // blended, because kernels this wide have large variances.
+            // SAFETY: the caller promises that the memory at `from` and at `to` contains all the volumes `planes` and
+            // does not overlap. The result is not blended, because kernels this wide have large variances.
             None => unsafe { self.smooth_by_axis(from, to, planes, &plan) },
         }
     }
@@ -171,10 +174,12 @@ impl Cuda {
         })
     }
 
-    /// Smooths planes by a fused kernel, which smooths along all three axes at the same time.
+    /// Smooths scalar volumes (`planes`), such as the components of a field, by a fused kernel, which smooths along all
+    /// three axes at the same time.
     ///
     /// # Safety
-    /// `from` and `to` are the addresses of `planes` in device memory, which do not overlap.
+    /// `from` and `to` are the addresses of two parts of device memory that do not overlap. Each part contains
+    /// all scalar volumes of `planes`.
     unsafe fn smooth_fused(
         &self,
         Fused { kernel, reach, rows }: Fused<'_>,
@@ -202,39 +207,41 @@ impl Cuda {
         };
         let (shape, weights, width) = (Shape::of(planes.shape), plan.weights, width as i32);
         let (chunks, depth, clear) = (chunks as i32, depth as i32, i32::from(plan.clear_border));
-        // SAFETY: the caller promises that `from` and `to` contain the planes and do not overlap. Reads are clamped to
-        // the shape, and only voxels within it are written.
+        // SAFETY: the caller promises that the memory at `from` and at `to` contains all the volumes `planes` and does
+        // not overlap. Reads are clamped to the shape, and only voxels within it are written.
         unsafe { self.launch(launch, arguments![from, to, shape, weights, width, chunks, depth, clear]) }
     }
 
-    /// Blends the smoothed planes with the unsmoothed planes `before`: the share of the smoothed planes is
-    /// `plan.blend`. Does nothing if this share is 1.
+    /// Blends smoothed volumes with the volumes before smoothing (`before`), voxel by voxel. The share of the smoothed
+    /// volumes in the result is `plan.blend`. Does nothing if this share is 1.
     ///
     /// # Safety
-    /// `before` and `smoothed` are the addresses of `planes` in device memory, which do not overlap.
+    /// `before` and `smoothed` are the addresses of two parts of device memory that do not overlap. Each part
+    /// contains all scalar volumes of `planes`.
     unsafe fn blend(&self, before: u64, smoothed: u64, planes: Planes, plan: &Plan) -> Result<(), Error> {
         if plan.blend == 1.0 {
             return Ok(());
         }
         let launch = over_planes(&self.kernels.smooth.blend, planes, 3 * planes.bytes());
         let (shape, share, clear) = (Shape::of(planes.shape), plan.blend, i32::from(plan.clear_border));
-        // SAFETY: the caller promises that both addresses contain the planes and do not overlap. Threads beyond the
-        // last voxel return.
+        // SAFETY: the caller promises that the memory at both addresses contains all the volumes `planes` and does not
+        // overlap. Threads beyond the last voxel return.
         unsafe { self.launch(launch, arguments![before, smoothed, shape, share, clear]) }
     }
 
-    /// Smooths planes along x, then y, then z. Each step reads one of the two memories and writes to the other: `from`
-    /// → `to` → `from` → `to`.
+    /// Smooths scalar volumes (`planes`), such as the components of a field, along x, then y, then z. Each step reads
+    /// one of the two memories and writes to the other: `from` → `to` → `from` → `to`.
     ///
     /// # Safety
-    /// `from` and `to` are the addresses of `planes` in device memory, which do not overlap; `from` is overwritten.
+    /// `from` and `to` are the addresses of two parts of device memory that do not overlap. Each part contains
+    /// all scalar volumes of `planes`. The part at `from` is overwritten.
     unsafe fn smooth_by_axis(&self, from: u64, to: u64, planes: Planes, plan: &Plan) -> Result<(), Error> {
         let launch = over_planes(&self.kernels.smooth.smooth_axis, planes, 2 * planes.bytes());
         let (shape, weights, radius) = (Shape::of(planes.shape), plan.weights, plan.radius as i32);
         for (axis, (source, target)) in [(from, to), (to, from), (from, to)].into_iter().enumerate() {
             let (axis, clear) = (axis as i32, i32::from(plan.clear_border && axis == 2));
-            // SAFETY: the caller promises that `from` and `to` contain the planes and do not overlap. Reads are clamped
-            // to the shape, and threads outside it return.
+            // SAFETY: the caller promises that the memory at `from` and at `to` contains all the volumes `planes` and
+            // does not overlap. Reads are clamped to the shape, and threads outside it return.
             unsafe { self.launch(launch, arguments![source, target, shape, weights, axis, radius, clear])? };
         }
         Ok(())

@@ -65,7 +65,8 @@ impl<'a> Setup<'a> {
         plan.run().and_then(|()| plan.joint())
     }
 
-    /// Computes the joint histogram of an earlier evaluation, which the adaptive scheme needs.
+    /// Computes the joint histogram of these images with the scheme `GlobalAtomic`. The adaptive scheme needs such an
+    /// earlier histogram to choose the number of counters of each bin.
     fn previous(&self, pair: &Pair<'_>) -> Result<Vec<u32>, Error> {
         let mut plan = self.histograms.joint(pair, MiScheme::GlobalAtomic, &Settings::default(), None)?;
         plan.run().and_then(|()| plan.joint())

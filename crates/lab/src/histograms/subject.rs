@@ -23,7 +23,8 @@ pub struct Subject {
     pub given: Vec<f32>,
 }
 
-/// How a scheme gets the moving values.
+/// How a histogram scheme gets the moving value of each fixed voxel: given, interpolated in single precision, or
+/// interpolated by the texture unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
     Given,
@@ -104,7 +105,8 @@ impl Subject {
         Ok(subject)
     }
 
-    /// The moving values in the form that the schemes take as input. `edge` is the weighting distance, voxels.
+    /// The moving values as the input of the histogram schemes. `edge` is the width, in voxels, of the zone at the
+    /// border of the moving image in which the weights of samples rise from 0 to 1.
     pub fn values(&self, how: How, edge: f64) -> Values<'_> {
         match how {
             How::Given => Values::Given(&self.given),

@@ -79,7 +79,8 @@ pub enum MiScheme {
     ThreadShadows,
     /// Shams 2010: chunks of voxels are sorted by a bitonic network and then counted.
     SortCount,
-    /// Brosch 2009: bins have counters in shared memory, whose number is chosen from an earlier histogram.
+    /// Brosch 2009: each bin has up to 32 counters in shared memory, or none. Their number is chosen from the joint
+    /// histogram of an earlier evaluation.
     Adaptive,
     /// Sun 2010: each thread counts in its own column of a table. The rows of the table are summed afterwards.
     Columns,

@@ -93,8 +93,9 @@ impl Draft<'_> {
         let sums = self.uninitialised::<f32>(3 * self.pair.bins)?;
         self.plan.clear(sums);
         let values = [self.bins(), self.at(starts), self.at(sorted), self.at(bins), self.at(sums)];
-        // SAFETY: there is one block for each segment, and all segments lie within `sorted`. Shared memory has three
-        // floats for each thread. `sums` has three numbers for each bin, and all fixed bins are below `bins`.
+        // SAFETY: there is one thread block for each segment of the sorted voxels, and all segments lie within the list
+        // `sorted`. Shared memory has three floats for each thread. `sums` has three numbers for each bin, and all
+        // fixed bins are below `bins`.
         unsafe { self.launch(kernel, Grid::of(blocks, threads, 3 * 4 * threads), values) };
         Ok(sums)
     }
@@ -121,7 +122,8 @@ impl Draft<'_> {
         };
         let values = [self.bins(), Value::Tiles(tables), self.at(rows)];
         // SAFETY: the tables cover every tile of the fixed volume. Shared memory holds the values and weights of a
-        // tile, three sums for each bin and three for each piece. `rows` has a row for each block.
+        // tile, three sums for each bin, and three for each piece (group of sorted voxels that one thread adds up).
+        // `rows` has a row for each block.
         unsafe { self.launch(kernel, Grid::of(blocks, TILED_THREADS, shared), values) };
         self.merge_sums(rows, blocks)
     }

@@ -139,8 +139,9 @@ impl<'p> Draft<'p> {
         unsafe { self.plan.launch(kernel, grid, values) };
     }
 
-    /// Uploads the sorted voxels, the starts of their segments and the bins of the segments. Returns the indices of
-    /// these three lists among the plan's memory allocations, and the number of segments.
+    /// Uploads the list of sorted fixed voxels, and the start and the bin of each segment of this list; all voxels of a
+    /// segment are in one bin. Returns the indices of these three lists among the plan's memory allocations, and the
+    /// number of segments.
     pub(super) fn sorted_segments(&mut self) -> Result<([Slot; 3], usize), Error> {
         let sorted = self.histograms.sorted(self.pair, self.settings.order)?;
         let segments = Segments::new(&sorted.host, &self.pair.voxel_bins, self.settings.segment);

@@ -160,7 +160,7 @@ impl Draft<'_> {
         };
         let levels = match previous {
             Some(counts) if counts.len() == self.cells() => model.levels(counts, self.settings.shared),
-            // Without an earlier histogram, no bin gets counters in shared memory.
+            // Without a joint histogram of an earlier evaluation, no bin gets counters in shared memory.
             _ => vec![0; self.cells()],
         };
         let (table, bytes) = brosch::table(&levels);
@@ -198,8 +198,8 @@ impl Draft<'_> {
         let ([starts, sorted, bins], blocks) = self.sorted_segments()?;
         self.plan.clear(joint);
         let values = [starts, sorted, bins, joint].map(|slot| self.at(slot));
-        // SAFETY: there is one block for each segment, and all segments lie within `sorted`. Shared memory has a row of
-        // the histogram for each warp.
+        // SAFETY: there is one thread block for each segment of the sorted voxels, and all segments lie within the list
+        // `sorted`. Shared memory has a row of the histogram for each warp.
         unsafe { self.launch(kernel, Grid::of(blocks, threads, shared), values) };
         Ok(())
     }
@@ -218,7 +218,8 @@ impl Draft<'_> {
         self.plan.clear(joint);
         let values = [
             Value::Signed(parts.rows as i32),
-            // Without an earlier histogram, the fullest bin is unknown. `i32::MAX` stands for no bin.
+            // Without a joint histogram of an earlier evaluation, the bin with the most voxels is unknown. `i32::MAX`
+            // stands for no bin.
             Value::Signed(fullest.map_or(i32::MAX, |bin| bin as i32)),
             self.at(joint),
         ];

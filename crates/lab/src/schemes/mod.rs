@@ -1,6 +1,7 @@
 //! The histogram schemes of the literature with one interface. Some compute the sums of the correlation ratio for each
 //! fixed bin (Σw, Σw·y, Σw·y²; Li 2015), others joint histograms (Shams 2007 and 2010, Brosch 2009, Sun 2010). Each
-//! scheme works as in its paper. Further schemes are for devices with much shared memory and fast atomic operations.
+//! scheme works as in its paper. The schemes that are not from a paper are for devices with much shared memory and fast
+//! atomic operations.
 //!
 //! Registrations do not use these schemes but the operations of [`Backend`](antsreg_kernels::Backend). A scheme is
 //! prepared once as a [`Plan`] of memory and kernel launches, which can then be run and timed any number of times.

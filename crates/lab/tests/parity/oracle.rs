@@ -75,7 +75,7 @@ impl Case {
         cases
     }
 
-    /// The moving values in the form that the schemes take as input.
+    /// The moving values of this test case as the input of the histogram schemes.
     pub fn values(&self) -> Values<'_> {
         match self.map {
             None => Values::Given(&self.moving),

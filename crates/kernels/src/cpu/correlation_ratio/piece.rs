@@ -14,7 +14,8 @@ use crate::cpu::image::Image;
 /// The sums Σw, Σwy and Σwy² of a bin, over samples with weight w and moving value y.
 pub(super) type Moments = [f64; 3];
 
-/// The operands of one parallel task of the correlation ratio, and the sums for each bin that the task fills.
+/// The input of one parallel task of the correlation ratio (the fixed bins, the moving image and its weights), and the
+/// sums for each bin that the task computes.
 pub(super) struct Piece<'a> {
     fixed: &'a FixedBins,
     moving: &'a Image,
