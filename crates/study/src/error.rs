@@ -101,11 +101,11 @@ pub enum Error {
     OtherGrid {
         /// Path of the volume.
         path: PathBuf,
-        /// Grid of the volume, as text.
+        /// Description of the volume's grid, for the message.
         found: String,
-        /// Path of the volume whose grid was expected.
+        /// Path of the other volume, which has the expected grid.
         other: PathBuf,
-        /// The expected grid, as text.
+        /// Description of the expected grid, for the message.
         expected: String,
         /// Name of an interpolation that suits the volume.
         interpolation: &'static str,
@@ -120,9 +120,9 @@ pub enum Error {
         fixed: PathBuf,
         /// Path of the moving image.
         moving: PathBuf,
-        /// Grids of the fixed and the moving image, as text.
+        /// Descriptions of the grids of the fixed and the moving image, for the message.
         grids: Box<[String; 2]>,
-        /// The initial transform, as text.
+        /// Description of the initial transform, for the message.
         start: String,
     },
     /// A slice and a volume were given where all images must have the same number of dimensions.
@@ -133,15 +133,15 @@ pub enum Error {
         /// Path of the three-dimensional image.
         volume: PathBuf,
     },
-    /// A further channel does not overlap with the first channel of its side.
+    /// The image of a channel does not overlap with the first channel of the same side (fixed or moving).
     #[error(
         "{}: does not overlap with {}, with which it must be aligned; are they of one person and session?",
         path.display(), other.display()
     )]
     Elsewhere {
-        /// Path of the further channel.
+        /// Path of the image that does not overlap.
         path: PathBuf,
-        /// Path of the first channel of the side.
+        /// Path of the image of the first channel of the same side (fixed or moving).
         other: PathBuf,
     },
     /// An image is of another kind than requested.
@@ -152,7 +152,7 @@ pub enum Error {
     OtherKind {
         /// Path of the image.
         path: PathBuf,
-        /// The requested kind of image, as text.
+        /// Name of the requested kind of image, for the message.
         expected: &'static str,
         /// Number of volumes along the fourth and the fifth axis.
         found: [usize; 2],
@@ -162,9 +162,9 @@ pub enum Error {
     NotATransform {
         /// Path of the file.
         path: PathBuf,
-        /// What the file contains, as text.
+        /// Description of what the file contains instead of a transform, for the message.
         found: String,
-        /// Formats of transforms that can be read, as text.
+        /// Names of the formats of transforms that can be read, for the message.
         expected: &'static str,
     },
     /// A two-dimensional transform was given for volumes.
@@ -190,7 +190,7 @@ pub enum Error {
     LabelList {
         /// The text that was given as list of labels.
         list: String,
-        /// The part of the text that is no number.
+        /// The part of the list of labels that is no number.
         found: String,
     },
     /// A list contains no labels.

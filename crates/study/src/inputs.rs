@@ -98,7 +98,7 @@ pub fn odd_header(path: &Path) -> Option<String> {
     })
 }
 
-/// The two possible grids of an ambiguous header, as text.
+/// Describes in words how ANTs reads the grid from the header of an image, if it reads the header differently.
 pub fn doubt(doubt: &HeaderDoubt) -> String {
     let sizes = |mm: [f64; 3]| mm.map(|size| geometry::rounded(size).to_string()).join(" × ");
     let corners = doubt.corners_mm();

@@ -64,7 +64,7 @@ pub struct ExtractedRecord {
     /// Contrast and quality measures of the brain extraction.
     #[serde(flatten)]
     pub found: BrainRecord,
-    /// Warnings about the brain mask, as text.
+    /// Warnings about the brain mask, as sentences.
     pub doubts: Vec<String>,
 }
 
@@ -125,8 +125,8 @@ impl<'a> Candidate<'a> {
 }
 
 impl Skull {
-    /// Extracts the brain from the fixed or the moving image, sets this image and its further channels to 0 outside the
-    /// brain, and returns the whole head with the brain mask. `name` is the name of the image in messages.
+    /// Extracts the brain from the fixed or the moving image, sets the images of all channels of this side to 0 outside
+    /// the brain, and returns the whole head with the brain mask. `name` is the name of the image in messages.
     ///
     /// # Errors
     /// A head whose brain cannot be found; a registration that was stopped.

@@ -50,7 +50,7 @@ pub struct Row {
 /// The inputs and settings that all subjects of a batch share.
 #[derive(Debug)]
 pub struct Batch<'a> {
-    /// The fixed side (image, further channels and mask) of all registrations.
+    /// The fixed side (an image for each channel, and a mask) of all registrations.
     pub fixed: &'a FixedInputs,
     /// The options of all registrations.
     pub options: &'a Options,
@@ -72,7 +72,8 @@ pub trait BatchProgress: Sync {
     fn failed(&self, ended: usize, subject: &str, error: &Error);
 }
 
-/// A job between two stages of a batch, with its data or the error that ended the job.
+/// The registration of a subject between two stages of a batch (reading, computing, writing), with its data or the
+/// error that ended it.
 struct Passing<T> {
     place: usize,
     job: Job,

@@ -11,7 +11,7 @@ use crate::Error;
 use crate::pair::{FixedInputs, Inputs};
 use crate::skulls::Skull;
 
-/// The fixed side (image, further channels and mask) of all registrations of a batch.
+/// The fixed side (an image for each channel, and a mask) of all registrations of a batch.
 #[derive(Debug)]
 pub struct FixedSide {
     as_read: Arc<Target>,
@@ -20,8 +20,8 @@ pub struct FixedSide {
 }
 
 impl FixedSide {
-    /// Creates the fixed side of a batch from the fixed image, further channels and mask. All registrations have these
-    /// `options`.
+    /// Creates the fixed side of a batch from the fixed image, images of other channels, and a mask. All registrations
+    /// have these `options`.
     pub(super) fn new(fixed: &FixedInputs, options: &Options) -> FixedSide {
         FixedSide { as_read: Target::new(fixed.side.clone(), options.clone()), brain: OnceLock::new() }
     }

@@ -29,7 +29,7 @@ pub enum AtlasesError {
         /// Number of atlases.
         found: usize,
     },
-    /// No atlas can be used.
+    /// None of the given atlases can be used, for example because none could be read or registered.
     #[error("none of the {of} atlases can be used")]
     NoneLeft {
         /// Number of atlases given.

@@ -119,7 +119,7 @@ struct LeaveOneOut<'a> {
     targets: Vec<TargetScores>,
     records: Vec<TargetRecord>,
     seconds: Seconds,
-    /// Whether no atlas has been left out so far.
+    /// Whether all atlases have been used for every target so far; false if one could not be registered.
     every_pair: bool,
 }
 

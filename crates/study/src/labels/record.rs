@@ -137,7 +137,8 @@ impl TargetRecord {
 }
 
 impl AtlasRecord {
-    /// The record of an atlas; the atlas was used in the fusion if `brought` contains its images and labels.
+    /// Makes the record of an atlas. `brought` holds the atlases that were registered and fused; the record of any
+    /// other atlas says that it was left out.
     pub(super) fn new(atlas: &Atlas, brought: &[Propagated]) -> AtlasRecord {
         let found = brought.iter().find(|found| found.name == atlas.name);
         let rows = |found: &Propagated| {

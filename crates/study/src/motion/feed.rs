@@ -202,7 +202,7 @@ mod tests {
                 assert!(held <= 2 << 30, "{count} volumes of {voxels} voxels: {held} bytes");
             }
         }
-        // For volumes of a usual size in functional MRI, a batch has the largest number of volumes.
+        // Volumes of a usual size in functional MRI are aligned in batches of the largest allowed number of volumes.
         assert_eq!(batch(64 * 64 * 36), antsreg_motion::BATCH);
     }
 }

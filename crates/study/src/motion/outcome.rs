@@ -26,7 +26,7 @@ pub struct Motion {
     pub transforms: Vec<AffineTransform>,
     /// The motion parameters of each volume.
     pub rows: Vec<Row>,
-    /// Centre of the rotations: a point of the reference, RAS mm.
+    /// Centre of the rotations in the motion table: a point of the reference volume, RAS mm.
     pub centre: Point3<f64>,
     /// The grid of the reference, and the grid of the volumes of the series.
     pub grids: [Grid; 2],

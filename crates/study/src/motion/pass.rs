@@ -1,5 +1,5 @@
-//! One pass over a series: all volumes are read, aligned and resampled, a batch at a time. Reading, computing and writing of
-//! different batches go on at the same time.
+//! Motion correction of a series in one pass: all volumes are read, aligned to the reference volume and resampled, a
+//! batch at a time. Reading, computing and writing of different batches go on at the same time.
 
 use std::ops::ControlFlow;
 
@@ -20,7 +20,7 @@ use crate::Error;
 /// Largest number of batches of volumes that wait between reading and alignment, and between resampling and writing.
 const WAITING: usize = 1;
 
-/// Inputs of one pass over a series.
+/// Inputs for one reading of a series, in which each volume is aligned to the reference volume and resampled.
 pub(super) struct Pass<'a> {
     pub task: &'a Task,
     pub feed: &'a mut Feed,
@@ -36,7 +36,7 @@ pub(super) struct Pass<'a> {
 /// A function that writes the corrected series from the batches of volumes that a channel delivers.
 pub(super) type Write<'a> = &'a (dyn Fn(&mut Outputs, Receiver<Vec<Volume>>) -> Result<(), Error> + Sync);
 
-/// Results of one pass over a series.
+/// Results of one reading of a series, in which each volume was aligned to the reference volume and resampled.
 pub(super) struct Passed {
     /// Transforms from points of the reference to points of each volume, RAS mm.
     pub transforms: Vec<AffineTransform>,
@@ -47,7 +47,7 @@ pub(super) struct Passed {
     /// Voxel-wise sums over the volumes as read, for their mean.
     pub sums_before: Sums,
     pub quality: Quality,
-    /// Centre of the rotations: a point of the reference, RAS mm.
+    /// Centre of the rotations in the motion table: a point of the reference volume, RAS mm.
     pub centre: Point3<f64>,
 }
 
@@ -118,7 +118,8 @@ fn read(feed: &mut Feed, to: &Sender<Result<Vec<Entry>, Error>>) {
     }
 }
 
-/// The state of a pass over the series, after some of its batches.
+/// The state of a motion correction while it reads the series once: the series, the resampling, and the results of the
+/// volumes that are done.
 struct State<'a, B: Backend> {
     task: &'a Task,
     series: Series<'a, B>,

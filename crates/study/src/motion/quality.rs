@@ -31,7 +31,7 @@ pub(super) struct Quality {
 }
 
 impl Quality {
-    /// Starts the measures of a series of `volumes` volumes on the grid of `reference`.
+    /// Starts measuring DVARS of a corrected series of `volumes` volumes, all on the grid of `reference`.
     pub fn new(reference: &Volume, volumes: usize) -> Quality {
         let (low, high) = intensity::quantiles(&reference.voxels, 0.02, 0.98).unwrap_or((0.0, 0.0));
         let threshold = low + HEAD * (high - low);
@@ -41,7 +41,7 @@ impl Quality {
         Quality { head, before: None, every, courses: Vec::new(), dvars: Vec::new() }
     }
 
-    /// Adds the next corrected volume of the series.
+    /// Adds the next corrected volume of the series to the measurement of DVARS.
     pub fn add(&mut self, volume: &Volume) {
         let values: Vec<f32> = self.head.par_iter().with_min_len(PIECE).map(|n| volume.voxels[*n]).collect();
         if let Some(before) = &self.before {

@@ -148,7 +148,7 @@ impl<'a> Opened<'a> {
         Ok(Opened { task, feed, reference, began })
     }
 
-    /// Aligns all volumes and writes the output files under temporary names, so that further files can be added.
+    /// Aligns all volumes and writes the output files under temporary names, so that more files can be added.
     ///
     /// # Errors
     /// The errors of [`run`].

@@ -6,22 +6,23 @@ use rayon::prelude::*;
 /// Number of voxels whose values one thread sums at a time.
 const PIECE: usize = 1 << 14;
 
-/// Sums over the volumes of a series, voxel by voxel.
+/// Sum of the intensities over the volumes of a series, for each voxel; if requested, also the sum for the variance.
 #[derive(Debug, Clone)]
 pub(super) struct Sums {
     count: usize,
     sum: Vec<f64>,
-    /// Sums of the squared distances from the mean so far (Welford 1962); empty if no variance is requested.
+    /// For each voxel, the sum of the squared differences between its intensities and their mean (Welford 1962); empty
+    /// if no variance is requested.
     squares: Vec<f64>,
 }
 
 impl Sums {
-    /// Creates the sums for volumes of `voxels` voxels. `squares`: whether the variance is requested.
+    /// Creates empty sums for volumes of `voxels` voxels. `squares` says whether the variance is requested.
     pub fn new(voxels: usize, squares: bool) -> Sums {
         Sums { count: 0, sum: vec![0.0; voxels], squares: vec![0.0; if squares { voxels } else { 0 }] }
     }
 
-    /// Adds a volume to the sums.
+    /// Adds the intensities of a volume to the sums over the volumes of a series.
     pub fn add(&mut self, voxels: &[f32]) {
         let before = self.count as f64;
         self.count += 1;

@@ -1,4 +1,4 @@
-//! Further images of a scanned head, and the rigid transforms from the scan to these images.
+//! Other images of the head that a scan shows, and the rigid transforms from the scan to these images.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use antsreg_register::{Grids, Options, Preset, Recipe, Side, register};
 use crate::Error;
 use crate::pair::{CarriedRecord, StartFile, name_files};
 
-/// A further image of a scanned head, aligned with the scan.
+/// Another image of the head that a scan shows, aligned with the scan.
 #[derive(Debug)]
 pub struct Carried {
     /// Path of the image.
@@ -40,8 +40,8 @@ fn options(scan: &Side) -> Result<Options, Error> {
     Ok(recipe.options(scan.grid().shape)?)
 }
 
-/// Aligns a further image with a scan of the same head. Returns the rigid map from points of the scan to points of
-/// the image, RAS mm.
+/// Aligns another image of a head with the scan of this head. Returns the rigid map from points of the scan to points
+/// of the image, RAS mm.
 ///
 /// # Errors
 /// Images that do not overlap; a device that fails.

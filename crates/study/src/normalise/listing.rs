@@ -1,4 +1,4 @@
-//! The scans of a study, and further images of the same heads.
+//! The scans of a study, and other images of the same heads.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,8 @@ use crate::Error;
 use crate::subjects::{self, Subject};
 use crate::words::stem;
 
-/// Suffixes of the further images that are used in BIDS folders, unless the user names suffixes.
+/// BIDS suffixes of the images that are normalised together with a scan of the same head, unless the user names
+/// suffixes.
 const USUAL: [&str; 2] = ["T2w", "FLAIR"];
 
 /// A scan of a head.
@@ -19,15 +20,16 @@ pub struct Scan {
     pub image: PathBuf,
     /// Path of the brain mask; `None` if the mask is not known.
     pub mask: Option<PathBuf>,
-    /// Further images of the same head and session: the suffix of the derivatives, and the path.
+    /// Other images of the same head and session: the BIDS suffix of each image's derivatives, and the image's path.
     pub carried: Vec<(String, PathBuf)>,
     /// The BIDS folder in which the scan was found.
     pub root: Option<PathBuf>,
 }
 
-/// Lists the scans of each source, in order. A source is a BIDS folder, a table (`.csv`), or an image; commas join
-/// further images of the same head to an image. `also` holds the suffixes of further images in BIDS folders, and
-/// their columns in tables. If `also` is empty, T2w and FLAIR images of BIDS folders are taken.
+/// Lists the scans of each source, in order. A source is a BIDS folder, a table (`.csv`), or the path of a scan,
+/// followed by the paths of other images of the same head, with commas between them. `also` names these other images:
+/// by BIDS suffixes in folders, by columns in tables. If `also` is empty, T2w and FLAIR images of BIDS folders are
+/// taken.
 ///
 /// # Errors
 /// The errors of [`subjects::list`].

@@ -146,7 +146,7 @@ impl Derivatives {
         self.transform(&self.space, &self.name.suffix, "h5")
     }
 
-    /// Path of the rigid transform that resamples a further image of the head onto the scan.
+    /// Path of the rigid transform that resamples another image of the same head onto the scan.
     pub fn to_scan(&self, suffix: &str) -> PathBuf {
         self.transform(suffix, &self.name.suffix, "txt")
     }
@@ -172,8 +172,8 @@ impl Derivatives {
         image.with_file_name(stem(image) + ".json")
     }
 
-    /// Paths of all outputs for one scan. `carried` holds the suffixes of its further images; `page` says whether a
-    /// page is written.
+    /// Paths of all outputs for one scan. `carried` holds the BIDS suffixes of other images of the same head, which are
+    /// normalised with the scan; `page` says whether a page is written.
     pub fn names(&self, carried: &[String], page: bool) -> Names {
         let own = [self.image(&self.name.suffix), self.mask(), self.mask_in_space()];
         let others = carried.iter().flat_map(|suffix| [self.image(suffix), self.image_in_space(suffix)]);

@@ -46,7 +46,7 @@ pub struct Normalising {
     pub tasks: BTreeMap<String, Task>,
 }
 
-/// A head whose brain was extracted, with its further images.
+/// A scanned head whose brain was extracted, with other images of the same head.
 #[derive(Debug)]
 pub struct Prepared {
     head: Arc<Volume>,

@@ -35,7 +35,8 @@ impl Inputs {
         Ok(())
     }
 
-    /// The image of a side (0 fixed, 1 moving) that pages show: the whole head, even if its brain was registered.
+    /// The image that pages show of the fixed side (0) or the moving side (1) of a registration: the whole head, even
+    /// if its brain was registered.
     ///
     /// # Errors
     /// A device that fails while an image is copied from the device.

@@ -23,7 +23,7 @@ pub struct PairFiles {
     pub fixed: PathBuf,
     /// Path of the moving image.
     pub moving: PathBuf,
-    /// Files of the further channels of both sides.
+    /// Files of all channels except the first, each with a fixed and a moving image.
     pub channels: Vec<ChannelFiles>,
     /// Path of the mask of the fixed image.
     pub fixed_mask: Option<PathBuf>,
@@ -32,8 +32,8 @@ pub struct PairFiles {
     pub white_matter: Option<PathBuf>,
     /// Path of the mask of the moving image.
     pub moving_mask: Option<PathBuf>,
-    /// Paths of further images of the moving side, which are not used in the registration but are resampled with its
-    /// result.
+    /// Paths of other images of the same head as the moving image. The registration does not use these images, but its
+    /// transforms serve to resample them.
     pub carried: Vec<PathBuf>,
     /// Which images are corrected for shading before they are registered.
     pub bias: Corrected,
@@ -51,12 +51,12 @@ pub struct PairFiles {
     pub report: Option<PathBuf>,
 }
 
-/// A further channel of both sides.
+/// Files of a channel other than the first: a fixed and a moving image.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChannelFiles {
-    /// Path of an image that is aligned with the fixed image.
+    /// Path of the channel's fixed image, which must be aligned with the fixed image of the first channel.
     pub fixed: PathBuf,
-    /// Path of an image that is aligned with the moving image.
+    /// Path of the channel's moving image, which must be aligned with the moving image of the first channel.
     pub moving: PathBuf,
 }
 

@@ -1,4 +1,4 @@
-//! The record of a head whose brain was registered: its brain extraction and its further images.
+//! The record of a scanned head whose brain was registered: its brain extraction, and other images of the head.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::brain::BrainRecord;
 
-/// The record of a head: its brain extraction and its further images.
+/// The record of a scanned head: its brain extraction, and other images of the head that were resampled with the scan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HeadRecord {
     /// Volume of the brain, cm³.
@@ -16,11 +16,11 @@ pub struct HeadRecord {
     /// Whether the scan showed a brain alone, which was registered as it is.
     #[serde(default)]
     pub without_skull: bool,
-    /// Further images of the head, resampled with the scan.
+    /// Records of other images of the same head, which were resampled with the scan.
     pub carried: Vec<CarriedRecord>,
 }
 
-/// The record of a further image of a head.
+/// The record of an image that shows the head of a scan and was resampled with this scan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CarriedRecord {
     /// Path of the image.

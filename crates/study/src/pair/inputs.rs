@@ -124,7 +124,7 @@ impl Inputs {
         Ok(inputs)
     }
 
-    /// Reads and checks the moving image, its further channels, masks and labels.
+    /// Reads and checks the moving images (one for each channel), their masks and labels.
     ///
     /// # Errors
     /// A file that cannot be read, or does not fit the fixed image.
@@ -209,7 +209,8 @@ pub(crate) fn check_in_plane(file: &StartFile, start: &Start, grids: [&Grid; 2])
     }
 }
 
-/// Creates the fixed or the moving side of a registration from its first image, further channels and mask.
+/// Creates the fixed or the moving side of a registration from the image of the first channel, the images of the other
+/// channels, and a mask.
 fn side(image: Volume, channels: Vec<Volume>, mask: Option<Volume>) -> Side {
     Side {
         image: image.into(),
@@ -219,15 +220,16 @@ fn side(image: Volume, channels: Vec<Volume>, mask: Option<Volume>) -> Side {
     }
 }
 
-/// Reads a further channel, which may have its own grid, and checks that it overlaps with the first channel of the same
-/// side (fixed or moving).
+/// Reads the image of a channel other than the first, which may have its own grid. Checks that the image overlaps with
+/// the first channel of the same side (fixed or moving).
 fn aligned(path: &Path, corrected: bool, other: &Path, first: &Volume) -> Result<Volume, Error> {
     let volume = inputs::prepared_image(path, corrected)?;
     check_aligned([path, other], [&volume.grid, &first.grid])?;
     Ok(volume)
 }
 
-/// Refuses a further channel that does not overlap with the first channel of the same side (fixed or moving).
+/// Refuses an image of a channel other than the first, if the image does not overlap with the first channel of the same
+/// side (fixed or moving).
 pub(super) fn check_aligned([path, other]: [&Path; 2], [grid, first]: [&Grid; 2]) -> Result<(), Error> {
     inputs::check_alike([path, other], [grid, first])?;
     let unmoved = TransformChain::from(vec![Transform::Affine(AffineTransform::identity())]);

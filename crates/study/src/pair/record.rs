@@ -52,7 +52,7 @@ pub struct Record {
     pub warnings: Vec<String>,
     /// Warnings about the registration and its result as data, so that programs can read them.
     pub doubts: Vec<Warning>,
-    /// Record of the moving head in a normalisation: its brain and its further images.
+    /// Record of the moving head in a normalisation: its brain, and other images that were resampled with the scan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<HeadRecord>,
     /// Overlap of the resampled moving labels with the fixed labels.
@@ -126,7 +126,7 @@ pub struct InputsRecord {
     pub fixed: ImageRecord,
     /// The moving image.
     pub moving: ImageRecord,
-    /// Images of the further channels, fixed and moving.
+    /// Fixed and moving image of each channel except the first.
     pub channels: Vec<[ImageRecord; 2]>,
     /// Mask of the fixed image.
     pub fixed_mask: Option<PathBuf>,

@@ -30,20 +30,20 @@ pub enum Masks {
     PerStage(Vec<Option<Named>>),
 }
 
-/// The volumes of the fixed or of the moving side of a registration: image, further channels and masks.
+/// The volumes of the fixed or of the moving side of a registration: an image for each channel, and masks.
 #[derive(Debug, Clone)]
 pub struct SideVolumes {
     /// The first image: linear stages use only this image, and deformable stages use it as their first channel.
     pub image: Named,
-    /// Further channels of deformable stages: images of the same person, aligned with the first image.
+    /// Images of the second and later channels of deformable stages: of the same person, aligned with the first image.
     pub channels: Vec<Named>,
     /// The masks of the first image.
     pub masks: Masks,
 }
 
 impl SideVolumes {
-    /// Checks the volumes and makes the side of the registration from them. Images must have contrast, further channels
-    /// must overlap with the first image, and masks must lie on the grid of the first image.
+    /// Checks the volumes and makes the side of the registration from them. Images must have contrast, images of other
+    /// channels must overlap with the first image, and masks must lie on the grid of the first image.
     ///
     /// # Errors
     /// A volume that is refused, with its name.

@@ -58,11 +58,12 @@ pub struct Context<'a> {
 /// Files and records that are written in addition to those of the registration.
 #[derive(Default)]
 pub struct Further<'a> {
-    /// Path of each additional file, with the function that writes the file. The paths are also in [`Names::further`].
+    /// Path of each additional file, with the function that writes the file. The list of the registration's outputs,
+    /// [`Names::further`], contains these paths too.
     pub files: Vec<(PathBuf, WritingFile<'a, Error>)>,
     /// Record of the moving head; only in a normalisation.
     pub head: Option<HeadRecord>,
-    /// Warnings about the moving head, as text.
+    /// Warnings about the moving head, as sentences.
     pub warnings: Vec<String>,
 }
 
@@ -80,7 +81,8 @@ pub fn write(
     write_with(of, found, seconds, total, Further::default())
 }
 
-/// Writes all outputs as [`write()`] does, with further files in the same set.
+/// Writes all outputs of a registration as [`write()`] does, and the additional files in `further`. All files appear
+/// together at the end.
 ///
 /// # Errors
 /// A file that cannot be written.
@@ -138,8 +140,8 @@ fn written(outputs: &Outputs) -> Result<Vec<WrittenFile>, Error> {
     Ok(files.into_iter().map(|(path, bytes)| WrittenFile { path, bytes }).collect())
 }
 
-/// Writes transforms, images and `further` files in parallel. Each file is compressed by many threads, but written by
-/// one.
+/// Writes the transforms and images of a registration, and the additional files in `further`, in parallel. Many threads
+/// compress each file, and one thread writes it.
 fn write_volumes<'a>(
     of: &'a Context,
     found: &'a Registration,

@@ -64,7 +64,7 @@ pub enum Error {
     /// A name that cannot be the start of a file name.
     #[error("the subject of {} is called `{name}`, which cannot begin the name of a file; give another name", image.display())]
     Name {
-        /// The name that is refused.
+        /// The refused name of the subject.
         name: String,
         /// Path of the subject's image.
         image: PathBuf,
@@ -72,7 +72,7 @@ pub enum Error {
     /// A name with line ends, escapes or other control characters.
     #[error("the subject of {image:?} is called {name:?}, with control characters; give another name")]
     ControlCharacter {
-        /// The name that is refused.
+        /// The refused name of the subject.
         name: String,
         /// Path of the subject's image.
         image: PathBuf,
@@ -83,7 +83,7 @@ pub enum Error {
          name", image.display()
     )]
     Formula {
-        /// The name that is refused.
+        /// The refused name of the subject.
         name: String,
         /// Path of the subject's image.
         image: PathBuf,

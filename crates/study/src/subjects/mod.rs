@@ -105,7 +105,7 @@ fn check_name(Subject { name, images, .. }: &Subject) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether a source is an image: neither a table nor a folder.
+/// Whether a source of subjects is an image, and not a table (`.csv`) or a folder.
 pub fn is_image(source: &Path) -> bool {
     let is_table = source.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
     !is_table && !source.is_dir()

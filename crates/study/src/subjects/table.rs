@@ -70,8 +70,8 @@ fn contents(path: &Path) -> Result<Vec<u8>, Error> {
     std::fs::read(path).map_err(wrap)
 }
 
-/// Checks that the wanted columns exist, and that columns are known and occur once. If channels are `named`, other
-/// columns may have any name.
+/// Checks the columns of a table of subjects: the `wanted` columns exist, and no column that is read occurs twice. An
+/// unknown column is an error, unless the user named the columns of the channels (`named`).
 fn check_columns(path: &Path, header: &StringRecord, wanted: &[String], named: bool) -> Result<(), Error> {
     let path = || path.to_owned();
     let count = |column: &str| header.iter().filter(|name| *name == column).count();

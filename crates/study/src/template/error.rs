@@ -39,7 +39,7 @@ pub enum Error {
          first"
     )]
     BadName {
-        /// The name that is refused.
+        /// The refused name of a subject or channel.
         name: String,
     },
     /// Two output files would have the same name.
@@ -56,20 +56,20 @@ pub enum Error {
         /// The names of all subjects.
         there: Vec<String>,
     },
-    /// The number of items, such as weights or images, is not the expected number.
+    /// An input of template building has a wrong number of items, such as weights or images.
     #[error("{what}: expected {expected}, found {found}")]
     Count {
-        /// Name of the counted items, as text.
+        /// Name of the counted items, such as weights or images, for the message.
         what: &'static str,
         /// Expected number of items.
         expected: usize,
-        /// Number of items found.
+        /// Number of items that were given.
         found: usize,
     },
     /// An option out of range.
     #[error("{what} must be {expected}, found {found}")]
     Range {
-        /// Name of the option, as text.
+        /// Name of the option, for the message.
         what: &'static str,
         /// Range of the allowed values of the option.
         expected: String,
@@ -90,9 +90,9 @@ pub enum Error {
     TooLarge {
         /// Shape of the template, voxels.
         shape: [usize; 3],
-        /// Memory needed, MB.
+        /// Memory that building the template needs, MB.
         needed_mb: u64,
-        /// Free memory, MB.
+        /// Free main memory and free swap together, MB.
         free_mb: u64,
     },
     /// The folder contains a template of other subjects or options.
@@ -115,7 +115,7 @@ pub enum Error {
         version: String,
         /// Format of the plan.
         found: u64,
-        /// The format that this version reads.
+        /// The format of plans that this version of the program reads.
         expected: u64,
     },
     /// A file with the name of the plan that is no plan.
@@ -129,7 +129,7 @@ pub enum Error {
     PlanChanged {
         /// Path of the plan.
         path: PathBuf,
-        /// Names of the data that differ.
+        /// Names of the data, such as options or subjects, that differ from the digests in the plan.
         differing: Vec<String>,
     },
     /// The folder contains files that do not belong to a template.

@@ -57,7 +57,8 @@ pub struct FinalSubject {
     planar: bool,
 }
 
-/// The result `T` of this run for a subject, or the final results of the subject from an earlier run.
+/// A subject in the final step of template building: what this run has computed for the subject (type `T`), or the
+/// final results that an earlier run has written.
 pub type OrBefore<T> = Result<T, Box<FinalSubject>>;
 
 /// A subject registered to the final template. If the subject's files must still be written, `to_write` is the inverse

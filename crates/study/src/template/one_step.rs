@@ -17,16 +17,16 @@ use crate::Error;
 /// The outcome of a single step of template building.
 #[derive(Debug, Clone)]
 pub enum Outcome<T> {
-    /// The step was done by this call.
+    /// This call has done the step, with this result.
     Done(T),
-    /// The step had been done before.
+    /// An earlier call has done the step, so this call did nothing.
     DoneBefore,
-    /// The step is not needed: the template stopped moving after this pass.
+    /// The step is not needed, because the template stopped moving after an earlier pass.
     NotNeeded {
-        /// Number of the pass.
+        /// Number of the pass after which the template stopped moving.
         after: usize,
     },
-    /// The subject is left out, for this reason.
+    /// The step concerns a subject that is left out of the template; the text is the reason.
     LeftOut(String),
 }
 

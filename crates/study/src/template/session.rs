@@ -18,7 +18,8 @@ use super::update::TemplateResults;
 use super::{Error as TemplateError, brains, verify};
 use crate::Error;
 
-/// Largest number of voxels of subjects' images that are kept in memory. Further images are read again in every pass.
+/// Largest number of voxels of subjects' images that are kept in memory. Images beyond this number are read again in
+/// every pass.
 pub const KEPT_VOXELS: usize = 1 << 30;
 
 /// The state of a template that is being built.

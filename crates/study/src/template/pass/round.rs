@@ -46,7 +46,7 @@ enum Loaded {
 
 /// A subject that has been registered and resampled on the template's grid.
 enum Found {
-    /// A subject that this run has registered, and the seconds on the device.
+    /// A subject that this run has registered, and the seconds that its registration took on the device.
     Now(Brought, f64),
     /// A subject that an earlier run has registered.
     Before(Before),
@@ -127,8 +127,8 @@ impl<'a, 'b> Round<'a, 'b> {
         let (mut waiting, mut following, mut done, mut failed) = (BTreeMap::new(), 0, 0, None);
         let mut take = |job: usize, found: Found| -> Result<(), Error> {
             done += 1;
-            // From here on all subjects have been read. The devices soon have no registrations left, and then wait for
-            // the average.
+            // Near the end of the pass all subjects have been read. The devices soon have no registrations left, and
+            // then wait for the average.
             let is_near_end = done + threads.readers > all;
             if let Some(pause) = pause.as_mut().filter(|_| is_near_end) {
                 pause.get_or_insert_with(|| queue.pause());

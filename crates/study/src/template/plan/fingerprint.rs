@@ -26,8 +26,8 @@ pub fn of(plan: &Plan) -> Result<Fingerprint, serde_json::Error> {
     };
     let channels = &plan.recipe.syn.channels;
     let weights: Vec<f64> = channels.iter().map(|channel| channel.weight).collect();
-    // Here the recipe has one channel with weight 1, because the number and the weights of the channels enter the
-    // digest "choice of channels".
+    // For the digest of the recipe, the channels are reduced to the first one, with weight 1. The number and the
+    // weights of the channels are in another digest, "choice of channels".
     let metric = channels.iter().take(1).map(|first| Channel { weight: 1.0, ..*first }).collect();
     let syn = antsreg_register::syn::Options { channels: metric, ..plan.recipe.syn.clone() };
     Ok(BTreeMap::from([
@@ -40,7 +40,7 @@ pub fn of(plan: &Plan) -> Result<Fingerprint, serde_json::Error> {
     ]))
 }
 
-/// Digest of the fingerprint of a plan.
+/// A single digest of the fingerprint of a plan: of all its digests and their names.
 pub fn digest(fingerprint: &Fingerprint) -> String {
     of_words(fingerprint.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()]))
 }
