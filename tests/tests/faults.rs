@@ -210,8 +210,9 @@ fn a_template_that_failed_anywhere_is_finished_by_the_next_run() {
     assert!(tried > 60, "{tried}");
 }
 
-/// The files of an atlas without those that may differ: the plan contains the paths of the subjects, and the manifests
-/// contain the plan's digest.
+/// The files of an atlas that this test compares between two runs: all files except JSON files. The JSON files may
+/// differ, because the plan of the atlas contains the paths of the subjects, and the manifests contain the plan's
+/// digest.
 fn without_plan(files: &Files) -> Files {
     let is_image = |name: &str| !name.ends_with(".json");
     files.iter().filter(|(name, _)| is_image(name)).map(|(name, bytes)| (name.clone(), bytes.clone())).collect()

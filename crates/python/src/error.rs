@@ -98,7 +98,7 @@ impl Class {
 }
 
 impl Failure {
-    /// Makes an error that this module found.
+    /// Makes an error that the Python module itself found, with the class of its Python exception and its message.
     pub fn own(class: Class, text: impl Into<String>) -> Failure {
         Failure::Own(class, text.into())
     }

@@ -139,7 +139,8 @@ impl Many {
                 let mut state = self.state();
                 (state.arrived.take(), state.thread.take())
             };
-            // Without a receiver, threads no longer wait for the caller to take their results.
+            // Closes the channel through which the registration threads send their results. They then no longer wait
+            // for the caller to take these results.
             drop(arrived);
             thread.map(JoinHandle::join);
         });

@@ -222,7 +222,7 @@ impl Registration {
 }
 
 impl Registration {
-    /// Makes the Python object of a result.
+    /// Makes the Python object for the result of a registration.
     pub fn new(ready: Ready, found: Found, device: Description) -> Registration {
         Registration(Arc::new(Result { found, ready, device }))
     }
@@ -314,7 +314,7 @@ impl Result {
     }
 }
 
-/// A numpy array of a warp of the result, chosen by `of`; `None` if the result has no such warp.
+/// A numpy array of the warp that the function `of` selects from the result; `None` if the result has no such warp.
 fn field<'py>(
     slf: &Bound<'py, Registration>,
     of: impl Fn(&register::Registration) -> Option<&DisplacementField>,
@@ -326,7 +326,7 @@ fn field<'py>(
         .map(Some)
 }
 
-/// A numpy array of an image of the result, chosen by `of`; `None` if that image was not computed.
+/// A numpy array of the image that the function `of` selects from the result; `None` if that image was not computed.
 fn image<'py>(
     slf: &Bound<'py, Registration>,
     planar: bool,

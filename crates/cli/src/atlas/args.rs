@@ -137,7 +137,7 @@ impl Args {
         }
     }
 
-    /// Makes the request of a template from the options. An option without effect is an error.
+    /// Makes the request to build a template from the command-line options. An option without effect is an error.
     pub fn request(&self) -> Result<Request, CliError> {
         let recipe = self.recipe()?;
         if self.brain == BrainChoice::Fixed && self.template.is_none() {

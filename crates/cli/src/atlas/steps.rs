@@ -47,7 +47,7 @@ fn open(folder: &Path) -> Result<Session, CliError> {
     Ok(Session::open(folder)?)
 }
 
-/// Returns the device of a step; an error if several devices are given.
+/// Returns the device for one step of building a template; an error if the user gave several devices.
 fn one(devices: &Devices) -> Result<DeviceChoice, UsageError> {
     match devices {
         Devices::One(choice) => Ok(*choice),
@@ -55,7 +55,7 @@ fn one(devices: &Devices) -> Result<DeviceChoice, UsageError> {
     }
 }
 
-/// Prints the reason if a step was not run.
+/// Prints the reason if a step of building a template was not run.
 fn show<T>(outcome: &Outcome<T>, console: &mut Console) {
     match outcome {
         Outcome::DoneBefore => console.note("done before"),

@@ -134,7 +134,7 @@ Examples:
       -o out/target_
   antsreg-gpu labels --leave-one-out -a atlases.csv -o out/score_";
 
-/// The task that the options describe.
+/// The task that the command-line options of `labels` describe.
 pub enum Task {
     /// Registers two images and resamples one label map.
     Pair(Box<Job>),
@@ -151,7 +151,7 @@ impl Args {
         self.registration.device.first_gpus(self.atlas.is_empty())
     }
 
-    /// Makes the task from the options. An option without effect is an error.
+    /// Makes the task of the verb `labels` from the command-line options. An option without effect is an error.
     pub fn task(&self) -> Result<Task, UsageError> {
         if self.leave_one_out {
             return Ok(Task::Atlases(Box::new(self.options(self.fusion.joint())?), None));

@@ -64,7 +64,7 @@ impl FusionArgs {
         })
     }
 
-    /// Returns the chosen fusion. Options without effect on this fusion are errors.
+    /// Returns the chosen method of label fusion with its parameters. Options without effect on this method are errors.
     pub fn resolve(&self) -> Result<Fusion, UsageError> {
         if self.fusion != Some(Kind::Majority) {
             return Ok(self.joint());

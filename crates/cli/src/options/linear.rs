@@ -157,7 +157,7 @@ pub fn shown(options: &linear::Options, slices: bool) -> Vec<Shown> {
     parameters
 }
 
-/// Name of a cost in words.
+/// Name, in words, of the cost that the affine stage minimises.
 pub fn cost_in_words(cost: Cost) -> &'static str {
     match cost {
         Cost::CorrelationRatio => "correlation ratio",

@@ -20,7 +20,7 @@ pub fn per_level<T: std::fmt::Display>(values: impl IntoIterator<Item = T>) -> S
     values.into_iter().map(|value| value.to_string()).collect::<Vec<_>>().join("x")
 }
 
-/// Returns the name of the option if the option was given.
+/// Returns the name of an option if the user gave this option, else `None`.
 fn given(option: &'static str, is_given: bool) -> Option<&'static str> {
     is_given.then_some(option)
 }

@@ -52,7 +52,8 @@ pub(super) struct Patches {
 }
 
 impl Region {
-    /// Reads the box of `shape` voxels whose first voxel is `start` − `margin` along each axis.
+    /// Reads the intensities of an image in the box of `shape` voxels whose first voxel is `start` − `margin` along
+    /// each axis.
     pub(super) fn read(&mut self, from: &Scaled, start: [usize; 3], margin: usize, shape: [usize; 3]) {
         let whole = from.image.grid.shape;
         self.shape = shape;

@@ -116,7 +116,8 @@ pub(super) fn check<'a>(
 
 /// The patches of the target image that are compared with patches of the atlases. They are grouped in blocks of voxels.
 pub(super) struct Blocks {
-    /// For each block: its first voxel, and the numbers (within the block) of its voxels that have a patch.
+    /// For each block of voxels: the position of its first voxel in the image, and the numbers (counted within the
+    /// block) of those voxels that have a patch around them.
     blocks: Vec<([usize; 3], Vec<u16>)>,
     /// For each voxel: the number of the patch around it, counted in the order of the blocks; `NONE` for a voxel
     /// without a patch.
@@ -183,7 +184,8 @@ struct Scratch {
     differences: Differences,
 }
 
-/// The work for one block: its patches, and the output buffers for the chosen shifts and the weights.
+/// The work for one block of target voxels: its patches, and the output buffers for the chosen shifts and the weights
+/// of the atlases.
 struct Task<'a> {
     /// Position of the first voxel of the block in the image.
     start: [usize; 3],

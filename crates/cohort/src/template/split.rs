@@ -62,7 +62,8 @@ pub fn warp_before<B: Backend>(
     to.inverse().map(|inverse| before_affine(backend, grid, warp, &inverse.after(from))).transpose()
 }
 
-/// The least-squares fit of [`nearest_affine`]. Displacements are in mm, on the grid of the reduced mask.
+/// Fits an affine map to the warp by least squares, and returns the composition of `affine` after this map. Only voxels
+/// where `mask` exceeds ½ count. Displacements are in mm, on the grid of `mask`.
 fn fit(affine: &AffineTransform, warp: &DisplacementField, mask: &Volume) -> AffineTransform {
     let [nx, ny, _] = warp.grid.shape;
     let to_world = warp.grid.voxel_to_world();

@@ -14,7 +14,7 @@ pub struct Votes {
 }
 
 impl Votes {
-    /// Makes the votes from label maps. It is an error if the maps have different grids.
+    /// Makes the votes of several subjects from their label maps. Label maps with different grids are an error.
     pub fn new(maps: Vec<LabelVolume>) -> Result<Votes, GridMismatch> {
         if let Some((first, rest)) = maps.split_first() {
             rest.iter().try_for_each(|map| same_grid("the label maps", &first.grid, &map.grid))?;

@@ -49,7 +49,8 @@ fn images_without_contrast_leave_a_majority_vote() {
     }
     let options = JointOptions { patch_radius: 1, search_radius: 2, ..JointOptions::default() };
     let fused = joint(&scene.target, &scene.atlases(), &options).expect("fused");
-    // All weights are equal and all shifts are zero. So all patches that contain a voxel vote for the same label.
+    // All atlases have equal weights, and no patch of an atlas is shifted. So all patches that contain a voxel vote for
+    // the same label.
     assert_eq!(fused.labels, majority(&scene.maps()).expect("fused").labels);
 }
 

@@ -98,7 +98,8 @@ fn runs_of_row(row: &[bool], wanted: bool, mut found: impl FnMut(Range<usize>)) 
     }
 }
 
-/// Keeps only the largest region that is connected through faces; of equally large regions, the first.
+/// Removes all voxels from the set except its largest region that is connected through voxel faces. Of equally large
+/// regions, the first is kept.
 pub fn keep_largest(shape: [usize; 3], set: &mut [bool]) {
     let mut regions = Regions::of(shape, set, true);
     let firsts = regions.firsts();
@@ -136,7 +137,7 @@ mod tests {
             set[at(x, y, z)] = true;
         }
         set[at(3, 3, 3)] = false;
-        // This voxel touches the cube only at an edge, so it is another region.
+        // The voxel (6, 6, 3) touches the cube of the test set only at an edge, so it is a region of its own.
         set[at(6, 6, 3)] = true;
         let mut found = set.clone();
         keep_largest(shape, &mut found);

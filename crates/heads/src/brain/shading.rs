@@ -32,7 +32,8 @@ pub fn remove(image: &mut Volume, mask: &Volume, affine: &AffineTransform) -> Re
     let step = to_mask.matrix.column(0).into_owned();
     let [mx, my, mz] = mask.grid.shape;
     let counts = |at: &Point3<f64>| {
-        // A negative position is converted to voxel index 0, where the mask of the template is 0.
+        // The conversion of a negative voxel position to an integer gives the index 0. There the mask of the template's
+        // brain is 0, so the position does not count as brain.
         let [x, y, z] = [at.x, at.y, at.z].map(|index| (index + 0.5) as usize);
         x < mx && y < my && z < mz && mask.voxels[(z * my + y) * mx + x] > 0.5
     };

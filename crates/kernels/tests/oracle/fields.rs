@@ -106,7 +106,8 @@ fn updates_are_measured_and_added() {
         let (first, other) = (scene::rough_field(shape, 2.5, 8), scene::rough_field(shape, 0.4, 9));
         let square: f64 = first.iter().flatten().map(|c| f64::from(*c).powi(2)).sum();
         let mut field = uploaded(shape, &first);
-        // The tolerance is small, because both sums are computed in double precision.
+        // The tolerance is small, because the found and the expected magnitude are both square roots of sums in double
+        // precision.
         assert!((Cpu.magnitude(&field).unwrap() / square.sqrt() - 1.0).abs() < 1e-12, "shape {shape:?}");
         Cpu.add_scaled(&mut field, &uploaded(shape, &other), -1.7).unwrap();
         let expected = first.iter().flatten().zip(other.iter().flatten());

@@ -158,7 +158,8 @@ fn histograms_and_entropies_are_what_their_definition_says() {
 fn an_image_tells_all_about_itself_and_nothing_about_noise() {
     let mut random = Random::new(71);
     let shape = [31, 32, 33];
-    // These intensities are in the middle of the fixed bins, and also at the centres of the moving bins.
+    // These intensities lie inside the histogram bins of the fixed image, not at the borders of bins, and at the
+    // centres of the histogram bins of the moving image.
     let values: Vec<f32> = (0..shape.iter().product()).map(|_| (8.0 * random.next()).floor() as f32 / 7.0).collect();
     let noise: Vec<f32> = values.iter().map(|_| (8.0 * random.next()).floor() as f32 / 7.0).collect();
     let fixed = Cpu.bin_fixed(&Cpu.upload(shape, &values).unwrap(), None, (-0.01, 1.01), 8).unwrap();
@@ -182,7 +183,8 @@ fn an_image_tells_all_about_itself_and_nothing_about_noise() {
 
 #[test]
 fn backdrop_counts_as_if_it_were_read() {
-    // A test image with a small object in a large empty volume, in which most blocks are skipped.
+    // A test image with a small object in a large empty volume. The backend skips most blocks of voxels, because they
+    // contain only background.
     let shape = [70, 40, 36];
     let object = |seed: u64, backdrop: f32| -> Vec<f32> {
         let mut random = Random::new(seed);

@@ -75,8 +75,10 @@ impl Case {
     }
 }
 
-/// Checks that an update at a voxel is `slope`·∇image/spacing², relative to the finest spacing. `side` is 0 for the
-/// fixed and 1 for the moving image.
+/// Checks the update of a displacement field that the cross-correlation has computed at `voxel`; `found` has the
+/// updates at all voxels. The expected update along each axis is `slope`·∇image/spacing². Here `slope` is the expected
+/// derivative with respect to the voxel's intensity, and the spacing of voxels is relative to the finest spacing.
+/// `side` is 0 for the fixed and 1 for the moving image.
 fn check(case: &Case, side: usize, found: &[[f32; 3]], voxel: [usize; 3], slope: f64, tolerance: f64) {
     let image = if side == 0 { &case.fixed } else { &case.moving };
     let gradient = gradient(image, case.shape, voxel);
@@ -127,8 +129,10 @@ fn value_and_updates_are_those_of_the_definition() {
                 } else {
                     [0.0; 2]
                 };
-                // The tolerance allows for window sums A and B that are differences of sums in single precision. The
-                // noise keeps A and B away from zero.
+                // A and B are the sums of squared deviations of the fixed and the moving intensities from their means
+                // in a window of the cross-correlation. The backend computes A and B as differences of sums in single
+                // precision, and the tolerance allows for their rounding. The assumed noise is added to A and B and
+                // keeps them away from zero.
                 (0..2).for_each(|side| check(&case, side, &found.updates[side], voxel, slopes[side], 2e-3));
             }
         }

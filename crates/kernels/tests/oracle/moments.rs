@@ -45,7 +45,7 @@ fn moments_are_what_their_definition_says() {
             for (map, found) in maps.iter().zip(&found) {
                 let [own, other] = [0, 1].map(|side| weighted[side].then_some(weights[side].as_slice()));
                 let mut expected = [0.0; 6];
-                // A sample has no weight if the map contains NaN.
+                // If the affine map contains NaN, all samples of the moving image have weight 0.
                 let usable = map.translation.iter().all(|v| v.is_finite());
                 let samples = if usable { naive::samples(FIXED, own, MOVING, other, edge, map) } else { Vec::new() };
                 for sample in samples {

@@ -93,14 +93,16 @@ pub struct CrossCorrelation<'a> {
     pub noise_variance: f64,
 }
 
-/// The sums A, B and C of a window of the cross-correlation, and the deviations of the centre voxel from the means.
+/// A window of the cross-correlation. `a` and `b` are the sums of squared deviations of the fixed and the moving
+/// intensities from their means in the window, each plus the assumed noise; `c` is the sum of the products of both
+/// deviations. `fixed` and `moving` are the deviations of the centre voxel from these means.
 pub struct Window {
     pub a: f64,
     pub b: f64,
     pub c: f64,
     pub fixed: f64,
     pub moving: f64,
-    /// Weight of the window: the share of the product A·B of both variances that is not expected from noise.
+    /// Weight of the window: the share of the product `a`·`b` that is not expected from noise.
     pub weight: f64,
 }
 
@@ -164,8 +166,9 @@ pub struct Sample {
     pub weight: f64,
 }
 
-/// All samples with positive weight. The weight of a sample is a product: for each axis a factor that rises from 0 at
-/// the border of the moving image to 1, the weight of the fixed voxel, and the interpolated moving weight.
+/// All samples of the moving image with positive weight, at most one for each fixed voxel. The weight of a sample is a
+/// product: for each axis a factor that rises from 0 at the border of the moving image to 1, the weight of the fixed
+/// voxel, and the interpolated weight of the moving image.
 pub fn samples(
     fixed_shape: [usize; 3],
     fixed_weight: Option<&[f32]>,

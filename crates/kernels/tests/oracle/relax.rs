@@ -13,7 +13,7 @@ const SHAPE: [usize; 3] = SHAPES[0];
 const PLACE: [usize; 3] = [18, 20, 11];
 const ANYTHING: RelaxLimits =
     RelaxLimits { smallest_jacobian: f32::NEG_INFINITY, largest_residual_voxels: f32::INFINITY };
-/// Limits of the inversion with which no inversion step is made.
+/// Settings of the inversion of a field with which the inversion makes no step.
 const STAY: InversionLimits = InversionLimits { steps: 0, tolerance_voxels: 0.0, untouched_voxels: 0.0 };
 const FREE: [[f32; 3]; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
 const FOLLOW: InversionLimits = InversionLimits { steps: 50, tolerance_voxels: 0.005, untouched_voxels: 0.2 };

@@ -4,8 +4,8 @@
 use antsreg_core::AffineTransform;
 use nalgebra::{Matrix3, Rotation3, Vector3};
 
-/// Shapes of test volumes. They reveal swapped axes and errors in the last elements of vector loops. Some shapes need
-/// more than one tile, and one is a slice.
+/// Shapes of test volumes. They reveal swapped axes and errors in the last elements of vector loops. Some volumes are
+/// larger than one of the tiles (parts of a volume) that a backend processes one by one. One shape is a slice.
 pub const SHAPES: [[usize; 3]; 4] = [[37, 41, 23], [70, 9, 5], [5, 67, 3], [33, 18, 1]];
 
 /// A small generator of pseudo-random numbers. Tests need the same numbers everywhere; the quality of the numbers is

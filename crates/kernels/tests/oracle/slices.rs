@@ -9,7 +9,8 @@ use super::scene::{self, Random};
 
 const FIXED: [usize; 3] = [67, 41, 1];
 const MOVING: [usize; 3] = [53, 61, 1];
-/// Width of the ramps of weights at the border, pixels: along two axes, and none across the slice.
+/// Width of the strip at the border of the moving slice in which the weights of samples rise from 0 to 1, pixels: along
+/// two axes, and 0 across the slice.
 const EDGE: [f64; 3] = [2.0, 3.5, 0.0];
 const FIXED_BINS: usize = 9;
 const RANGE: (f32, f32) = (0.1, 0.9);
@@ -171,7 +172,8 @@ fn costs_of_slices_are_those_of_two_dimensions() {
             assert!((cost - expected).abs() < 5e-5, "{cost} for {expected}: {weighted:?} {map:?}");
         }
         assert_eq!(costs[plane_maps.len()..], [1.0, 1.0], "off the slice");
-        // With a ramp of weights across the slice, every pixel is at the border and has weight 0.
+        // Here the weights of samples also rise from 0 at the border along the third axis. A slice has a single pixel
+        // there, so every pixel is at the border and has weight 0.
         let bordered = Cpu.correlation_ratio(&sorted, &moving, given[1], [2.0, 3.5, 1.0], &maps).unwrap();
         assert!(bordered.iter().all(|cost| *cost == 1.0), "{bordered:?}");
 

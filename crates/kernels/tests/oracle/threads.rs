@@ -2,8 +2,8 @@ use antsreg_kernels::{Backend, CcDerivative, CcParameters, Cpu, JointParameters,
 
 use super::scene;
 
-/// The bits of the results of all operations that compute sums or divide their work into slabs, with a given number of
-/// threads.
+/// Runs all operations that compute sums or divide a volume among threads, with the given number of threads. Returns
+/// the bits of their results.
 fn bits(threads: usize) -> Vec<u32> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     pool.install(|| {

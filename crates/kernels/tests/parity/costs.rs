@@ -11,25 +11,26 @@ use crate::inspected::Inspected;
 use crate::operations::{EXACT, MEAN, Outcomes};
 use crate::world::{Noise, World};
 
-/// Tolerance of updates by cross-correlation. The window sums A, B and C are differences of sums of up to 13³ terms.
-/// Where an image hardly varies, few digits are left.
+/// Tolerance of updates by cross-correlation. The variances and the covariance of the images in a window are
+/// differences of sums of up to 13³ terms. Where an image hardly varies, few digits are left.
 const WINDOWS: (f64, &str) = (3e-3, "window sums in another order, and their differences");
-/// Tolerance of energies of the cross-correlation. In a volume that is a row of voxels, windows have three voxels, and
-/// A and B may be a thousandth of the sums.
+/// Tolerance of energies of the cross-correlation. In a volume that is a row of voxels, windows have three voxels.
+/// There the variances of the images may be a thousandth of the sums of which they are differences.
 const ENERGY: (f64, &str) = (1e-4, "window sums in another order, averaged");
-/// Tolerance of costs from moments. Coordinates have errors of about 1e-5 voxel, and products are rounded to single
-/// precision.
+/// Tolerance of costs that are computed from sums, squares and products of intensities (moments). Coordinates have
+/// errors of about 1e-5 voxel, and products are rounded to single precision.
 const MOMENTS: (f64, &str) = (5e-5, "coordinates and products in single precision");
 /// Tolerance of contrasts across a surface. Coordinates have errors of about 1e-5 voxel. A contrast is a difference of
 /// intensities, which is multiplied by the slope.
 const CONTRAST: (f64, &str) = (3e-4, "coordinates, quotients and hyperbolic tangents in single precision");
-/// Tolerance of the sums of fits. The terms have equal bits, but some sums of a few products are computed in single
-/// precision in another order.
+/// Tolerance of the sums for the fit of a volume by functions (motion correction). On both devices the terms of the
+/// sums have equal bits, but some sums of a few products are computed in single precision in another order.
 const FITS: (f64, &str) = (2e-6, "sums of products in another order");
-/// Tolerance of entropies. The histograms have equal bits, but the logarithms of the two libraries may differ.
+/// Tolerance of entropies. The histograms on CPU and GPU have equal bits, but the logarithms come from different
+/// libraries and may differ.
 const LOGARITHMS: (f64, &str) = (1e-6, "logarithms of two libraries, rounded to single precision");
-/// Tolerance of moments. In addition to coordinates and products, sums of up to a few thousand samples are in single
-/// precision.
+/// Tolerance of moments: sums, squares and products of the intensities of both images. Coordinates, products, and sums
+/// of up to a few thousand samples are in single precision.
 const PAIRS: (f64, &str) = (5e-5, "coordinates, products and partial sums in single precision");
 const ENTROPIES: (f64, &str) = (1e-12, "logarithms and sums of double precision in another order");
 
@@ -199,7 +200,8 @@ pub fn fit_sums<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<
     Ok(())
 }
 
-/// Runs the costs of slices, whose ramp of weights has no width along the third axis.
+/// Runs the operations that compute costs of two slices. Weights of samples rise from 0 at the border of the moving
+/// slice along its first two axes only.
 pub fn slices<B: Inspected>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
     if [world.shape[2], world.other_shape[2]] != [1, 1] {
         return Ok(());
@@ -287,8 +289,8 @@ pub fn mutual_information<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) 
     let moving = backend.upload(shape, &World::image(shape, 47))?;
     let masks = [backend.upload(shape, &World::mask(shape, 37))?, backend.upload(shape, &World::mask(shape, 41))?];
     let (mut to_fixed, mut to_moving) = (backend.field(shape)?, backend.field(shape)?);
-    // Numbers of histogram bins: few, the default, a number that is not a multiple of the block size, and more than fit
-    // into shared memory at the same time.
+    // Numbers of histogram bins: few, the default, an odd number, and more than fit into the GPU's shared memory at the
+    // same time.
     for bins in [8, 32, 45, 200] {
         let mut workspace = backend.mi_workspace(bins)?;
         for masks in [[None, None], [None, Some(&masks[1])], [Some(&masks[0]), Some(&masks[1])]] {

@@ -24,7 +24,7 @@ pub trait Inspected: Backend {
     fn jacobian_determinant(&self, field: &Self::Field, out: &mut Self::Image) -> Result<(), Error>;
 }
 
-/// Number of elements of a lent array.
+/// Number of elements of an array that was lent to another library.
 fn count(lent: &Lent) -> usize {
     lent.shape().iter().product()
 }

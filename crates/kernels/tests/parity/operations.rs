@@ -62,7 +62,8 @@ impl<B: Backend> Outcomes<'_, B> {
     }
 }
 
-/// Runs all operations of a backend on a set of test operands, and returns their results.
+/// Runs all operations of a backend on a set of test data (images, displacement fields and affine maps), and returns
+/// their results.
 pub fn run<B: Inspected>(backend: &B, world: &World) -> Result<Vec<Outcome>, Error> {
     let mut out = Outcomes { backend, list: Vec::new() };
     copies(&mut out, world)?;

@@ -7,7 +7,8 @@ use antsreg_kernels::{Backend, Error, InversionLimits, Sampling};
 use crate::operations::{EXACT, Outcomes, SUMS};
 use crate::world::World;
 
-/// Runs all operations that process two fields in one call, with images of two shapes and with two maps.
+/// Runs all operations that process two displacement fields in one call, with images of two shapes and with two affine
+/// maps.
 pub fn sides<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
     let (backend, shape) = (out.backend, world.shape);
     both(out, "field_pair", EXACT, &backend.field_pair(shape)?)?;

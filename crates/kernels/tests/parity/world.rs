@@ -4,7 +4,8 @@
 use antsreg_core::AffineTransform;
 use nalgebra::{Matrix3, Rotation3, Vector3};
 
-/// A set of test operands: shapes and spacing of the volumes.
+/// A set of test data, from which images, displacement fields and affine maps are made: shapes and spacing of the
+/// volumes.
 pub struct World {
     pub name: &'static str,
     pub shape: [usize; 3],
@@ -13,8 +14,8 @@ pub struct World {
 }
 
 impl World {
-    /// All sets of test operands: odd and even sizes, sizes around those of the kernels' tiles, thin volumes,
-    /// anisotropic spacings.
+    /// All sets of test data: volumes of odd and even sizes, of sizes around those of the tiles (parts of a volume)
+    /// that GPU kernels process, thin volumes, and anisotropic spacings.
     pub fn all() -> Vec<World> {
         let world = |name, shape, other_shape, spacing| World { name, shape, other_shape, spacing };
         vec![
@@ -30,7 +31,7 @@ impl World {
         ]
     }
 
-    /// Sets of small test operands, for slow checkers of memory accesses.
+    /// Sets of test data with small volumes, for slow checkers of memory accesses.
     pub fn small() -> Vec<World> {
         World::all().into_iter().filter(|world| ["odd", "flat", "a slice", "tiny"].contains(&world.name)).collect()
     }

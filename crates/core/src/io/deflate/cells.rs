@@ -38,7 +38,7 @@ pub(super) struct Finder<'a> {
     at: usize,
     /// For each hash of three bytes: the index of the last cell with this hash.
     places: Vec<u32>,
-    /// For each of the next cells: the step that encodes the cell alone, not as a part of a run.
+    /// For each of the next cells: how the cell is encoded alone, not as a part of a run of equal cells.
     single: Vec<Step>,
 }
 
@@ -52,8 +52,8 @@ impl<'a> Finder<'a> {
         self.at
     }
 
-    /// Replaces the contents of `steps` by the steps that encode the next `count` cells, or all remaining cells if fewer
-    /// remain.
+    /// Replaces the contents of `steps` by descriptions of how the next `count` cells (groups of four bytes) are
+    /// encoded, or all remaining cells if fewer remain.
     pub fn steps(&mut self, count: usize, steps: &mut Vec<Step>) {
         let (first, end) = (self.at, self.cells.len().min(self.at + count));
         self.look_back(end);

@@ -46,15 +46,16 @@ pub(super) fn piece(bytes: &[u8], last: bool, memory: &mut Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// Writes one deflate block: the bytes before the cells, the cells as their steps encode them, and the bytes after
-/// the cells.
+/// Writes one deflate block: the bytes before the first cell, the cells (groups of four bytes), and the bytes after the
+/// last cell. `steps` describe how the cells are encoded.
 fn block(out: &mut Bits, cells: &[[u8; 4]], steps: &[Step], around: [&[u8]; 2], last: bool) {
     let (symbols, distances) = counts(cells, steps, around);
     let (symbols, distances) = (codes(&symbols, LONGEST), codes(&distances, LONGEST));
     header(out, &symbols, &distances, last);
     let of_byte: [Code; 256] = std::array::from_fn(|byte| symbols[byte]);
     let code = |byte: u8| of_byte[usize::from(byte)];
-    // The codes for a match of `length` bytes at a distance of `cells` cells.
+    // The prefix codes for a match of `length` bytes with earlier bytes. The distance to these is `cells` cells of four
+    // bytes.
     let matched = |length: usize, cells: usize| {
         let mut joined = Joined::default();
         let (symbol, extra, bits) = of_length(length);

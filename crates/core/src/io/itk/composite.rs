@@ -101,7 +101,7 @@ fn displacement(dimensions: usize, parameters: &[f64], fixed: &[f64]) -> Result<
     Ok(DisplacementField { grid, vectors })
 }
 
-/// Opens a dataset by its name, or by the misspelt name that ITK wrote until 2016.
+/// Opens an array of an HDF5 file (a dataset) by its name, or by the misspelt name that ITK wrote until 2016.
 fn dataset(group: &Group, names: [&str; 2]) -> Result<Dataset, ErrorKind> {
     match group.dataset(names[0]) {
         Ok(found) => Ok(found),
@@ -109,8 +109,8 @@ fn dataset(group: &Group, names: [&str; 2]) -> Result<Dataset, ErrorKind> {
     }
 }
 
-/// Reads the numbers of a dataset, in file order. `antsRegistration --float 1` and ANTsPy write them in single
-/// precision.
+/// Reads the numbers of an array in an HDF5 file (a dataset), in file order. `antsRegistration --float 1` and ANTsPy
+/// write the numbers in single precision.
 fn numbers(dataset: &Dataset) -> Result<Vec<f64>, ErrorKind> {
     let count = dataset.num_elements()?;
     // The numbers are in memory three times: as read from the file, in double precision, and as the returned list.

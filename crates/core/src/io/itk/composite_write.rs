@@ -146,8 +146,8 @@ fn affine_group(
     ])
 }
 
-/// Makes the datasets of a displacement field: interleaved LPS vectors, and the grid (size, origin, spacing,
-/// direction row by row), in this number of dimensions.
+/// Makes the HDF5 arrays (datasets) that describe a displacement field in this number of dimensions: interleaved LPS
+/// vectors, and the grid (size, origin, spacing, direction row by row).
 fn field_group(
     group: usize,
     field: &DisplacementField,
