@@ -53,7 +53,8 @@ struct Descent<'a> {
 impl Descent<'_> {
     /// Makes the line search along the negative gradient, from the costs around the current point.
     fn set_out(&self, costs: &[f64]) -> Phase {
-        // The first cost is the cost of the point itself, unless that cost was known before.
+        // The first entry of `costs` is the cost of the current point, unless the search already knew that cost. The
+        // other entries are the costs on both sides of the point along each direction.
         let (here, sides) = match self.cost {
             Some(cost) => (cost, costs),
             None => (costs[0], &costs[1..]),

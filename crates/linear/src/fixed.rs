@@ -39,7 +39,7 @@ pub(crate) struct FixedLevel<B: Backend> {
 pub(crate) enum FixedValues<B: Backend> {
     /// Voxels sorted by intensity into this number of bins.
     Binned(B::FixedBins, usize),
-    /// Voxels in the order of the grid, not sorted.
+    /// Voxels in the order of the grid, not sorted, for cost functions that have no bins.
     Plain { image: B::Image, weight: Option<B::Image> },
 }
 

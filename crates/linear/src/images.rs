@@ -215,8 +215,8 @@ fn upload_weight<B: Backend>(backend: &B, weight: &Volume, cost: Cost) -> Result
     Ok(backend.upload(weight.grid.shape, &scaled)?)
 }
 
-/// The intensities at the given quantiles, as a range. If both are equal, as in an image of a small object, it is the
-/// range of all intensities; `None` for a constant image.
+/// The range from the intensity at the quantile `low` to the intensity at the quantile `high`. If both intensities are
+/// equal, as in an image of a small object, returns the range of all intensities; `None` for a constant image.
 fn robust_range<B: Backend>(backend: &B, image: &B::Image, [low, high]: [f64; 2]) -> Result<Quantiles, Error> {
     let range = |low, high| -> Result<Quantiles, Error> {
         let found = backend.quantiles(image, low, high)?;

@@ -50,7 +50,7 @@ fn images(masked: bool) -> usize {
     1 + usize::from(masked)
 }
 
-/// Voxel size of the finest level for a fixed image on this grid, mm.
+/// Voxel size of the finest resolution level, mm, if `fixed` is the grid of the fixed image.
 fn finest_mm(fixed: &Grid, options: &Options) -> f64 {
     fixed.spacing.min().max(options.finest_mm).max(1.0)
 }

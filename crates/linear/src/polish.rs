@@ -45,7 +45,8 @@ struct Slopes {
 enum Phase {
     /// The search needs costs at points around the current point.
     Around,
-    /// The search needs costs along a step. The gradient is that from which the step was computed.
+    /// The search needs costs at points along the Newton step `step`. `gradient` is the gradient of the cost at the
+    /// point where this step starts.
     Along {
         step: DVector<f64>,
         gradient: DVector<f64>,
@@ -156,8 +157,8 @@ pub(crate) fn polish(
     Ok(polished)
 }
 
-/// Gradient and curvature from the costs at the points of a stencil. If a curvature is `known`, only the diagonal of
-/// the curvature matrix is measured.
+/// Gradient and curvature of the cost at a point, from the costs at this point and at its neighbours. If a curvature is
+/// `known`, only the diagonal of the curvature matrix is measured.
 fn slopes(count: usize, known: Option<&Curvature>, costs: &[f64]) -> Slopes {
     let gradient = DVector::from_fn(count, |i, _| (costs[1 + 2 * i] - costs[2 + 2 * i]) / (2.0 * STEP));
     let diagonal =
@@ -200,7 +201,8 @@ fn diagonals(count: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..count).flat_map(move |i| (i + 1..count).map(move |j| (i, j)))
 }
 
-/// The curvature matrix by second differences, from the costs of a stencil with pairs.
+/// The matrix of the second derivatives of the cost, computed by finite differences. `costs` are the costs at a point,
+/// at its neighbours along each direction, and at its neighbours along the diagonal of each pair of directions.
 fn measured(costs: &[f64], diagonal: &DVector<f64>) -> DMatrix<f64> {
     let count = diagonal.len();
     let mut hessian = DMatrix::from_diagonal(diagonal);

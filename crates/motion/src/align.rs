@@ -16,7 +16,8 @@ const CONVERGED_MM: f64 = 1e-3;
 /// Smallest share of the reference's compared points that must lie inside a volume. With fewer points inside, the
 /// volume cannot be aligned.
 const LEAST_SHARE: f64 = 0.3;
-/// Smallest number of volumes for which one thread of the CPU computes the next transform to try.
+/// Smallest number of searches (for the transform of one volume each) that a CPU thread continues as one task. To
+/// continue a search, the thread computes the transform that this search tries next.
 const TOGETHER: usize = 4;
 
 /// The result of aligning a volume to the reference.

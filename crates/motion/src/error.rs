@@ -13,7 +13,7 @@ pub enum Error {
     /// A number in the options is too small.
     #[error("{found} {what}, expected at least {least}")]
     Count {
-        /// Name of what the option counts, as text: "iterations" or "points".
+        /// What the option counts, as a word in the error message: "iterations" or "points".
         what: &'static str,
         /// The number in the options that is too small.
         found: usize,

@@ -9,11 +9,12 @@ use crate::{Cost, Error};
 /// Sums for the fit of a volume by functions of the reference, over the points that lie inside the volume.
 #[derive(Debug, Clone)]
 pub(crate) struct Sums {
-    /// For each pair of fitted functions: the sum of their products.
+    /// For each pair of fitted functions: the sum of the products of their values, over the points inside the volume.
     matrix: DMatrix<f64>,
-    /// For each fitted function: the sum of its products with the volume's values.
+    /// For each fitted function: the sum of the products of its values with the volume's values, over the points inside
+    /// the volume.
     vector: DVector<f64>,
-    /// Sum of the volume's squared values.
+    /// Sum of the volume's squared values, over the points inside the volume.
     square: f64,
     /// Number of points that lie inside the volume.
     pub count: f64,
@@ -90,8 +91,9 @@ impl Sums {
                 Ok(fit.iter().copied().collect())
             }
             Cost::Cr | Cost::Nmi => {
-                // How the fitted curve changes under a generator: the sum of the changes of the powers of the
-                // intensity, each multiplied by its coefficient in the curve.
+                // The change of the fitted curve under a small motion in one degree of freedom. The curve is a sum of
+                // powers of the reference's intensity, so the change is the sum of the changes of these powers, each
+                // multiplied by its coefficient in the curve.
                 let curve = self.curve(cost).ok_or(Error::Undetermined)?;
                 let mut weights = DMatrix::zeros(self.matrix.nrows(), powers + changes);
                 (0..powers).for_each(|power| weights[(power, power)] = 1.0);

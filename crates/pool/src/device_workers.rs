@@ -306,8 +306,9 @@ mod tests {
         assert_eq!(notes, [leaves(1, false), leaves(0, true)]);
     }
 
-    /// Opens simulated GPUs with the given free memory (10⁶ bytes), where 500 are needed. Returns the number of workers
-    /// when the first device is ready and at the end, the devices, and the messages.
+    /// Opens simulated GPUs with the given free memory (`free_mb`, in 10⁶ bytes); a GPU needs 500·10⁶ free bytes to be
+    /// used. Returns the number of workers when the first device is ready and when all are open, the device of each
+    /// worker, and the messages about devices.
     fn come(asked: Devices, free_mb: &[u64]) -> ([usize; 2], Vec<String>, Vec<DeviceNote>) {
         let after = |n: usize| 2 * (free_mb.len() - n - 1);
         let ready = free_mb.iter().enumerate().map(|(n, mb)| ready(mb * 1_000_000, after(n))).collect();

@@ -37,7 +37,7 @@ struct Place {
     asking: usize,
 }
 
-/// Number and total duration of finished jobs, from which the mean duration of a job is computed.
+/// The number and the total duration of all jobs that have finished; the mean duration of a job is computed from both.
 #[derive(Debug, Clone, Copy, Default)]
 struct Done {
     jobs: u32,
@@ -135,7 +135,8 @@ impl<Job> State<Job> {
 }
 
 impl Place {
-    /// Expected remaining time of the current jobs of this place, summed over the jobs, if each takes the mean duration.
+    /// Expected remaining time of the current jobs of this place (device), summed over the jobs, if each job takes the
+    /// mean duration.
     fn left(&self, usual: Duration, now: Instant) -> Duration {
         self.busy.iter().map(|began| usual.saturating_sub(now.saturating_duration_since(*began))).sum()
     }
@@ -213,7 +214,8 @@ mod tests {
 
     #[test]
     fn a_job_goes_where_least_is_done() {
-        // Which thread wakes up first is random, so a single run could succeed by chance.
+        // The test is repeated, because the order in which waiting threads wake up is random: a single run could
+        // succeed by chance.
         (0..30).for_each(|_| two_jobs_go_to_two_places());
     }
 

@@ -43,7 +43,7 @@ impl StageThreads {
 pub trait Workers: Sync {
     /// Type of a worker.
     type Worker: Send;
-    /// The error if a further worker cannot start.
+    /// The error if a worker that becomes ready during the run cannot start.
     type Error: From<Error> + Send;
 
     /// The number of the place (the device) where a worker computes. Workers at one place slow each other down.
@@ -52,8 +52,8 @@ pub trait Workers: Sync {
     /// Removes and returns the workers that are ready now; at least one worker.
     fn ready(&self) -> Vec<Self::Worker>;
 
-    /// Waits for the workers that become ready later and starts each, until all have started or `late` reports that
-    /// no job is left.
+    /// Waits for the workers that become ready after the run has begun, and starts each of these workers. Ends when all
+    /// workers have started, or when `late`, the handle that starts workers, reports that no job is left.
     ///
     /// # Errors
     /// If a worker cannot start. Then no further job begins; jobs that have begun are finished.
@@ -206,13 +206,13 @@ mod tests {
         Pool(#[from] Error),
     }
 
-    /// Workers for tests. One further worker starts, or fails to start, after a number of jobs.
+    /// Workers for tests. In some tests, one more worker starts, or fails to start, after a given number of jobs.
     #[derive(Default)]
     struct Shift {
         there: usize,
         late: Option<(usize, bool)>,
         done: AtomicUsize,
-        /// Whether the late worker has finished a job, or has failed to start.
+        /// Whether the worker that starts during the run has finished a job, or has failed to start.
         settled: AtomicBool,
         left: Mutex<Vec<usize>>,
     }
@@ -246,7 +246,7 @@ mod tests {
     }
 
     impl Shift {
-        /// Makes `there` workers that are ready at once, and optionally a late worker.
+        /// Makes `there` workers that are ready at once, and optionally (`late`) a worker that starts during the run.
         fn with(there: usize, late: Option<(usize, bool)>) -> Shift {
             Shift { there, late, ..Shift::default() }
         }
@@ -255,8 +255,8 @@ mod tests {
             self.run_by(&Spawner::default(), jobs)
         }
 
-        /// Runs `jobs` jobs and returns the worker of each finished job. Other workers wait until the late worker has
-        /// finished a job or failed to start.
+        /// Runs `jobs` jobs and returns the worker of each finished job. If one worker starts during the run, the other
+        /// workers wait until this worker has finished a job or failed to start.
         fn run_by(&self, spawner: &Spawner, jobs: u32) -> (Vec<usize>, Result<(), Failure>) {
             let compute = |worker: &mut usize, _: u32| {
                 std::thread::sleep(Duration::from_micros(500));
@@ -300,7 +300,8 @@ mod tests {
 
     #[test]
     fn no_job_begins_unless_every_thread_starts() {
-        // Number of threads: two readers, five writers, two workers, and the thread that waits for the late worker.
+        // Number of threads of a run: two readers, five writers, two workers, and one thread that waits for workers
+        // that start during the run.
         const ALL: usize = 2 + 5 + 2 + 1;
         for threads in 0..ALL {
             let shift = Shift::with(2, None);
@@ -308,8 +309,8 @@ mod tests {
             assert!(matches!(result, Err(Failure::Pool(Error::Thread { .. }))), "{threads}: {result:?}");
             assert_eq!((of.len(), shift.done.into_inner()), (0, 0), "{threads}");
         }
-        // The thread of the late worker cannot be started: jobs that have begun are finished, and no further job
-        // begins.
+        // Here the thread of the worker that starts during the run cannot be started. Then jobs that have begun are
+        // finished, and no further job begins.
         let shift = Shift::with(2, Some((4, true)));
         let (of, result) = shift.run_by(&Spawner::limited_to(ALL), 1000);
         assert!(matches!(result, Err(Failure::Pool(Error::Thread { .. }))), "{result:?}");

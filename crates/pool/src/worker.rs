@@ -83,7 +83,8 @@ impl Worker {
         self.with_prepared(target, bytes, |fixed| fixed.compute(moving, progress))
     }
 
-    /// Registers a moving side and passes the result to a continuation while its warps are still on the device.
+    /// Registers a moving side (image, channels and masks). Then runs a continuation, which is a computation by the
+    /// caller, with the result of the registration, while the warps of this result are still on the device.
     ///
     /// # Errors
     /// Those of [`register`](Worker::register) and of the continuation.

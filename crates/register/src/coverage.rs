@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 /// Largest number of points along an axis at which the overlap is sampled.
 const POINTS: usize = 40;
 
-/// Share of the fixed voxels (inside the mask, or all without a mask) that lie inside the grid of the moving image.
+/// Share of the fixed image's voxels that lie inside the grid of the moving image. Only voxels inside the fixed mask
+/// count or, without a mask, all voxels.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Coverage {
     /// Share (0 to 1) of the fixed image that lies inside the moving image under the initial affine.

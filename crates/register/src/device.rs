@@ -30,7 +30,7 @@ pub enum DeviceChoice {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected {}, found `{found}`", DeviceChoice::NAMES)]
 pub struct UnknownDevice {
-    /// The text that was given.
+    /// The text that the user gave as the name of a device.
     pub found: String,
 }
 
@@ -370,7 +370,7 @@ fn open_gpu(_: usize) -> Result<Device, kernels::Error> {
     Err(WITHOUT_CUDA)
 }
 
-/// Returns the names of the machine's devices as text, for messages.
+/// Returns a list of the names of the machine's devices, for messages.
 pub fn there() -> String {
     let gpus = gpus().unwrap_or_default();
     let names = gpus.iter().map(|gpu| gpu.choice().to_string());

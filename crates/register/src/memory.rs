@@ -21,9 +21,9 @@ const PROGRAM: usize = 20_000_000;
 /// The grids of a registration. Together with the options they determine its memory.
 #[derive(Debug, Clone)]
 pub struct Grids<'a> {
-    /// Grids of the first images, fixed and moving.
+    /// Grids of the first fixed image and of the first moving image.
     pub images: [&'a Grid; 2],
-    /// Grids of the further channels, fixed and moving.
+    /// Grids of all fixed images except the first, and of all moving images except the first.
     pub channels: [Vec<&'a Grid>; 2],
     /// Whether any stage has a mask: for the fixed image, and for the moving image.
     pub masked: [bool; 2],
@@ -39,7 +39,7 @@ impl<'a> Grids<'a> {
         }
     }
 
-    /// Grids of the further channels of both sides.
+    /// Grids of all images of the registration except the first fixed and the first moving image.
     fn further(&self) -> Vec<&'a Grid> {
         self.channels.iter().flatten().copied().collect()
     }

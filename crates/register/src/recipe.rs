@@ -71,11 +71,11 @@ pub enum RecipeError {
     /// The lists for the levels have different lengths.
     #[error("the numbers of levels differ: shrink factors {shrink:?}, sigmas {sigmas:?}, iterations {iterations:?}")]
     Levels {
-        /// The shrink factors, given or from the preset.
+        /// The shrink factors of the levels, given by the user or taken from the preset.
         shrink: Vec<usize>,
-        /// The sigmas, given or from the preset.
+        /// The standard deviations of the smoothing on the levels, given by the user or taken from the preset.
         sigmas: Vec<f64>,
-        /// The iterations, given or from the preset.
+        /// The largest numbers of iterations on the levels, given by the user or taken from the preset.
         iterations: Vec<usize>,
     },
     /// The number of given re-inversion intervals is neither 1 nor the number of levels. Such an interval is a number
@@ -185,7 +185,8 @@ fn usual_reinversion(defaults: &[Level], shrink: usize) -> usize {
     level.map_or(1, |level| level.reinvert_every)
 }
 
-/// The given value of each level, or the default values if none are given.
+/// The values of one setting, such as the shrink factor, for each level of the deformable stage: the given values, or
+/// those of the default levels if none are given. `get` reads the setting from a default level.
 fn part<T: Copy>(given: &Option<Vec<T>>, defaults: &[Level], get: impl Fn(&Level) -> T) -> Vec<T> {
     given.clone().unwrap_or_else(|| defaults.iter().map(get).collect())
 }

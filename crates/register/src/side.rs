@@ -9,14 +9,14 @@ use antsreg_syn as syn;
 
 use crate::{Device, Error, Image};
 
-/// One of the two sides of a registration. The fixed side is the fixed image with its further channels and its masks,
-/// and the moving side is the same for the moving image.
+/// One of the two sides of a registration. The fixed side is the fixed image with its masks and with the images of all
+/// other channels. The moving side is the same for the moving image.
 #[derive(Debug, Clone)]
 pub struct Side {
     /// The image for linear stages, and the first channel of deformable stages. Its grid is the grid of the side.
     pub image: Image,
-    /// Further channels of deformable stages: images of the same subject, aligned with the first image in world
-    /// space. Each may have its own grid.
+    /// The second and later channels of deformable stages: images of the same subject, aligned with the first image in
+    /// world space. Each of these images may have its own grid.
     pub channels: Vec<Image>,
     /// The mask, on the grid of `image`.
     pub mask: Mask,
@@ -59,7 +59,7 @@ impl Mask {
 }
 
 impl Side {
-    /// Makes a side of one image, without further channels and without a mask.
+    /// Makes a side (fixed or moving) of one image, without other channels and without a mask.
     pub fn new(image: impl Into<Image>) -> Side {
         Side { image: image.into(), channels: Vec::new(), mask: Mask::None, white_matter: None }
     }
@@ -89,7 +89,7 @@ impl Side {
         self.image.grid()
     }
 
-    /// Grids of the further channels.
+    /// Grids of the images of this side (fixed or moving) except its first image.
     pub fn channel_grids(&self) -> Vec<&Grid> {
         self.channels.iter().map(Image::grid).collect()
     }

@@ -17,7 +17,8 @@ impl Options {
     pub const VARIANCE: RangeInclusive<f64> = 0.0..=1e4;
     /// Allowed radii of the correlation window, voxels.
     pub const RADIUS: RangeInclusive<usize> = 1..=16;
-    /// Allowed weights of the edge images, relative to the images themselves, whose weight is 1.
+    /// Allowed weights of the edge images (gradient magnitudes of the images), relative to the images themselves, whose
+    /// weight is 1.
     pub const EDGE_WEIGHT: RangeInclusive<f64> = 0.0..=1e3;
     /// Allowed numbers of histogram bins for mutual information.
     pub const BINS: RangeInclusive<usize> = MiParameters::BINS;

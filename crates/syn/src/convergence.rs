@@ -2,7 +2,8 @@
 
 use antsreg_core::schedule::Convergence;
 
-/// Whether a level has converged: the slope of the energies over the last window is below the threshold.
+/// Whether a level has converged: the slope of the energies over the last iterations (the window) is below the
+/// threshold.
 pub(crate) fn converged(energies: &[f64], convergence: &Convergence) -> bool {
     let Some(from) = energies.len().checked_sub(convergence.window) else {
         return false;

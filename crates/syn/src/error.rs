@@ -32,9 +32,9 @@ pub enum Error {
     Range {
         /// Name of the option that is out of range, with its unit.
         option: String,
-        /// Allowed range of the option, as text.
+        /// Description of the allowed range of the option, for the error message.
         expected: String,
-        /// Value found.
+        /// Value of the option that is out of range.
         found: String,
     },
     /// The affine transform at which the registration starts cannot be inverted.

@@ -34,8 +34,8 @@ impl<B: Backend> Side<B> {
 /// The four displacement fields of a deformable stage, on the device: for the fixed and for the moving image, each from
 /// the image to the middle space and back.
 ///
-/// [`Fixed::warps`](crate::Fixed::warps) composes the fields to the warp and its inverse. A further stage can continue
-/// from the fields.
+/// [`Fixed::warps`](crate::Fixed::warps) composes the fields to the warp and its inverse. Another deformable stage can
+/// continue from the fields.
 pub struct Fields<B: Backend> {
     /// Factor by which the fields' grid is coarser than the fixed image's grid.
     shrink: usize,

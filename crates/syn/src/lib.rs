@@ -2,9 +2,9 @@
 //! each pair with its metric and weight.
 //!
 //! Both images are mapped to a middle space on the fixed grid. φf maps points of the fixed image there, φm points of
-//! the (affinely aligned) moving image; images are resampled through the inverses. The four fields are [`Fields`]. A
-//! further stage can continue from the fields of an earlier one ([`Fixed::find`]). At the end they are composed to
-//! the two warps ([`Fixed::warps`]).
+//! the (affinely aligned) moving image; images are resampled through the inverses. The four fields are [`Fields`].
+//! Another deformable stage can continue from the fields of an earlier stage ([`Fixed::find`]). At the end the fields
+//! are composed to the two warps ([`Fixed::warps`]).
 //!
 //! | file | contents |
 //! |---|---|

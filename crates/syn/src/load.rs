@@ -17,7 +17,8 @@ pub(crate) struct Source<'a, B: Backend> {
 
 /// The fixed or the moving images and their mask, as one level uses them.
 pub(crate) struct Sources<'a, B: Backend> {
-    /// One image for each of [`Options::channels_with_edges`].
+    /// The images of all channels, followed by the edge images (gradient magnitudes) of the channels that also compare
+    /// edges: the order of [`Options::channels_with_edges`].
     pub(crate) channels: Vec<Source<'a, B>>,
     pub(crate) mask: Option<Source<'a, B>>,
 }
@@ -27,7 +28,7 @@ pub(crate) struct Loaded<B: Backend> {
     /// Grid of the first of the images.
     grid: Grid,
     channels: Vec<(B::Image, Grid)>,
-    /// Indices of the channels that also compare the edges of their images.
+    /// Indices of the channels that compare the edges (gradient magnitudes) of their images in addition to the images.
     edged: Vec<usize>,
     mask: Option<(B::Image, Grid)>,
     /// Quantiles of each fixed image's intensities, for matching the histogram of the moving image. The list is empty

@@ -17,8 +17,8 @@ const FIELD: usize = 3;
 /// Peak GPU memory of a registration, bytes.
 ///
 /// `grids`: the grids of the first fixed and the first moving image. `further`: the grids of the fixed and moving
-/// images of all further channels. `masked`: whether the fixed and the moving images have a mask. `from`: the shrink
-/// factor of the fields from which the stage continues; `None` for a first stage.
+/// images of all channels except the first. `masked`: whether the fixed and the moving images have a mask. `from`: the
+/// shrink factor of the fields from which the stage continues; `None` for a first stage.
 pub fn device_bytes(
     grids: [&Grid; 2],
     further: &[&Grid],
@@ -62,7 +62,7 @@ pub fn device_bytes(
 /// GPU memory that [`Fixed`](crate::Fixed) keeps between registrations, including the smoothed images of every level,
 /// bytes.
 ///
-/// `fixed`: the grid of the first fixed image. `further`: the grids of the fixed images of further channels.
+/// `fixed`: the grid of the first fixed image. `further`: the grids of all other fixed images.
 pub fn prepared_device_bytes(fixed: &Grid, further: &[&Grid], masked: bool, options: &Options) -> usize {
     let further: usize = further.iter().map(|grid| grid.len()).sum();
     let made: usize = options.levels.iter().map(|level| images_of(level, options)).sum();
@@ -84,13 +84,14 @@ pub fn host_bytes(fixed: &Grid, moving: &Grid, from: Option<usize>, options: &Op
     SCALAR * (images + levels.max().unwrap_or(0).max(leaving))
 }
 
-/// Main memory for the rescaled images of further channels, bytes. It comes in addition to [`host_bytes`].
+/// Main memory for the rescaled images of all channels except the first, bytes. This memory is needed in addition to
+/// [`host_bytes`]. `further` has the grids of these images.
 pub fn further_host_bytes(further: &[&Grid]) -> usize {
     SCALAR * further.iter().map(|grid| grid.len()).sum::<usize>()
 }
 
-/// Number of additional images that a level computes for each image: one if the level smooths, and one if edges are
-/// compared.
+/// Number of images that a level computes from each image of the registration: a smoothed image if the level smooths,
+/// and an edge image (gradient magnitudes) if edges are compared.
 fn images_of(level: &Level, options: &Options) -> usize {
     let edged = options.uses(Metric::Cc) && options.edge_weight > 0.0;
     usize::from(level.sigma_voxels > 0.0 || options.sigmas_mm.is_some()) + usize::from(edged)
@@ -149,8 +150,8 @@ mod tests {
         let images = options(&[2]).levels.iter().map(|l| Level { sigma_voxels: 1.0, ..*l }).collect();
         let edged = Options { edge_weight: 1.0, levels: images, ..options(&[2]) };
         let grid = cube(100, 1.0);
-        // There are four images, each smoothed and with edges. Adding the change of the coarser level needs the most
-        // memory.
+        // The registration has four images. From each, the level computes a smoothed image and an edge image (gradient
+        // magnitudes). The addition of the coarser level's change to the finer fields needs the most memory.
         assert_eq!(scalars(&[&grid; 2], [false; 2], Some(1), &edged), 4.0 + 8.0 + 12.0 + 3.0 + 24.0 / 8.0);
         let host = |from| host_bytes(&grid, &grid, from, &options(&[1])) / (SCALAR * grid.len());
         assert_eq!([host(None), host(Some(1))], [2 + 32, 2 + 32 + 12]);
@@ -161,19 +162,20 @@ mod tests {
         let (grid, half) = (cube(100, 1.0), cube(50, 2.0));
         let mut options = options(&[1]);
         let planned = |options: &Options, further: &[&Grid]| scalars(further, [false; 2], None, options);
-        // Each further image takes memory once as uploaded, and once more if the level smooths.
+        // Each image after the first fixed and the first moving image takes memory once as uploaded, and once more if
+        // the level smooths.
         assert_eq!(planned(&options, &[&grid, &grid]), 33.0 + 2.0);
         assert_eq!(planned(&options, &[&half, &half]), 33.0 + 0.25);
         options.levels[0].sigma_voxels = 1.0;
         assert_eq!(planned(&options, &[&half, &half]), 35.0 + 0.5);
-        // Now each image also has an image of its edges.
+        // With an edge weight above 0, memory also holds an edge image (gradient magnitudes) for each image.
         options.edge_weight = 0.3;
         assert_eq!(planned(&options, &[]), 35.0 + 2.0);
         // For windows above the radius `MOST_TILED_RADIUS`, other CUDA kernels run. They store CUDA surfaces and
         // textures instead of the terms of the exact derivative.
         let wide = Options { radius: CcParameters::MOST_TILED_RADIUS + 1, ..options.clone() };
         assert_eq!(planned(&wide, &[]), 35.0 + 2.0 + 2.0);
-        // Mutual information uses no edges and stores no further values per voxel.
+        // With mutual information, memory holds no edge images and no other values of the metric per voxel.
         options.channels[0].metric = Metric::Mattes;
         assert_eq!(planned(&options, &[]), 30.0);
     }

@@ -114,13 +114,15 @@ impl Options {
         [x, y, if grid.is_slice() { 0.0 } else { z }]
     }
 
-    /// The channels that also compare the edges of their images, with their indices.
+    /// The channels that compare the edges (gradient magnitudes) of their images in addition to the images. Each
+    /// channel comes with its index.
     pub(crate) fn edged(&self) -> impl Iterator<Item = (usize, &Channel)> {
         let wanted = |channel: &Channel| channel.metric == Metric::Cc && self.edge_weight > 0.0;
         self.channels.iter().enumerate().filter(move |(_, channel)| wanted(channel))
     }
 
-    /// All channels, followed by one more channel for the edges of each channel that compares edges.
+    /// All channels, followed by one more channel for each channel that also compares the edges (gradient magnitudes)
+    /// of its images.
     pub(crate) fn channels_with_edges(&self) -> Vec<Channel> {
         let edges =
             self.edged().map(|(_, channel)| Channel { weight: channel.weight * self.edge_weight, ..*channel });

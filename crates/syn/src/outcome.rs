@@ -154,7 +154,7 @@ pub struct Scores {
 /// residual of warp and inverse was larger than [`largest_residual_voxels`](crate::Options::largest_residual_voxels).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Relaxed {
-    /// Number of relaxation rounds.
+    /// Number of rounds of relaxation. A round corrects the voxels that fold or have too large a residual.
     pub rounds: usize,
     /// Number of times that both warps were smoothed at all voxels, which happens if rounds do not help. It is 0 except
     /// for fields that are far from invertible.

@@ -14,9 +14,9 @@ use crate::{Error, Options, Relaxed, Warps, restriction};
 /// failed.
 const SMALLEST_JACOBIAN: f32 = 0.01;
 /// Rounds of relaxation in order of increasing strength. Each entry has the number of rounds, the variance of the
-/// smoothing (voxels²), and the distance along each axis up to which the neighbours of a bad voxel are smoothed too
-/// (voxels). The first, weakest rounds correct nearly all voxels. The other rounds smooth the remaining voxels over
-/// growing distances.
+/// smoothing (voxels²), and a distance (voxels). Up to this distance along each axis, the neighbours of a voxel that
+/// folds or has too large a residual are smoothed too. The first, weakest rounds correct nearly all voxels. The other
+/// rounds smooth the remaining voxels over growing distances.
 const ROUNDS: [(usize, f64, usize); 5] = [(150, 1.0, 1), (100, 2.0, 2), (100, 4.0, 3), (50, 4.0, 6), (50, 4.0, 12)];
 /// Where a warp folds, this many first rounds displace the folded voxels and their neighbours by the smallest
 /// displacements that remove the fold. After that, one round in every `SMOOTHING_EVERY` smooths instead, because the
@@ -61,7 +61,7 @@ pub(crate) fn warps<B: Backend>(
     Ok((warps, relaxed))
 }
 
-/// The operations of relaxation on a pair of fields.
+/// The operations of relaxation on a warp and its inverse warp.
 trait Rounds {
     /// Runs a round of relaxation. Returns how many of the examined voxels fold or have too large a residual.
     fn run(&mut self, round: &RelaxRound) -> Result<usize, Error>;

@@ -49,9 +49,9 @@ pub(crate) fn allowed(grid: &Grid, weights: [f64; 3]) -> [[f32; 3]; 3] {
     }
     let mut projection = Matrix3::identity();
     for direction in held {
-        // If the projection already removes this direction, the projected direction consists of rounding errors only
-        // and is left out. For example, for a slice along the world axes, the list may contain the same direction
-        // twice.
+        // `held` lists the directions to remove from displacements. If the projection already removes a direction of
+        // this list, the projected direction consists of rounding errors only and is left out. For example, for a slice
+        // along the world axes, the list may contain the same direction twice.
         let rest = projection * direction;
         if rest.norm() > ALIGNED * direction.norm() {
             let unit = rest.normalize();

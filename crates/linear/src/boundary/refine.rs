@@ -43,18 +43,20 @@ struct Costs<'a, B: Backend> {
 }
 
 impl<B: Backend> Costs<'_, B> {
-    /// Sums of the contrasts over all points of the border, one set for each transform (fixed → moving, RAS mm).
+    /// For each transform (fixed → moving, RAS mm): the sums of the contrasts over all points of the white matter's
+    /// border.
     fn contrasts(&self, samples: &Samples<B>, transforms: &[AffineTransform]) -> Result<Vec<Contrast>, Error> {
         let maps: Vec<_> = transforms.iter().map(|transform| self.world_to_moving.after(transform)).collect();
         Ok(self.backend.contrast(&samples.points, &self.moving.image, &self.rule, &maps)?)
     }
 
-    /// The boundary cost from the sums of contrasts. `area` is the total area of the points. A point without signal
-    /// counts as a point without contrast.
+    /// The cost of boundary-based registration, from the sums of contrasts over the points of the white matter's
+    /// border. `area` is the total area of these points, mm². A point without signal counts as a point without
+    /// contrast.
     fn cost(&self, contrast: &Contrast, area: f64) -> f64 {
         let mean = match self.kind {
             BoundaryKind::Signed => contrast.signed,
-            // The sign of the slope does not change this cost, because either side of the border may be brighter.
+            // The sign of the cost's slope does not matter here, because either side of the border may be brighter.
             BoundaryKind::Unsigned => -contrast.unsigned.abs(),
             BoundaryKind::Absolute => -contrast.signed.abs(),
         } / area;

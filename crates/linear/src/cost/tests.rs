@@ -25,7 +25,8 @@ fn correlation_knows_any_line_and_least_squares_one() {
     assert!(correlation.abs() < 1e-12 && squares.abs() < 1e-12);
     let [correlation, squares] = costs(&values.map(|x| [x, 0.8 - 0.5 * x]));
     assert!(correlation.abs() < 1e-12 && squares > 0.99);
-    // The points (x, y) deviate by ±0.1 from the line y = x. Σ(y − ȳ)² = 0.5 was computed by hand.
+    // Pairs of a fixed intensity x and a moving intensity y, where y differs from x by ±0.1. The variance term of
+    // the least-squares cost, 0.5, was computed by hand: the sum of the squared deviations of y from its mean.
     let [_, squares] = costs(&[[0.1, 0.0], [0.4, 0.5], [0.4, 0.5], [1.1, 1.0]]);
     assert!((squares - 0.04 / 0.5).abs() < 1e-12, "{squares}");
 }
@@ -51,7 +52,8 @@ fn information_is_scaled_to_costs() {
     let between = entropies(1e4, ln(8.0), ln(8.0), ln(16.0));
     assert!((mutual.of_entropies(&between, 16) - 0.5).abs() < 1e-12);
     assert!((normalised.of_entropies(&between, 16) - 0.5).abs() < 1e-12);
-    // The entropies are those of the case above, but there is less than one voxel per cell, so the cost is 1.
+    // Here the overlap has 255 voxels, but the joint histogram has 256 cells. The cost is 1 if there is less than one
+    // voxel per cell, whatever the entropies are.
     assert_eq!(mutual.of_entropies(&entropies(255.0, ln(8.0), ln(8.0), ln(16.0)), 16), 1.0);
     assert_eq!(normalised.of_entropies(&entropies(0.0, 0.0, 0.0, 0.0), 16), 1.0);
 }

@@ -61,8 +61,8 @@ fn partial_volume_ends_near_the_crease_where_voxels_coincide() {
         let start = Start::Transform(affine([2.0, -1.5, 1.0], [1.0; 3], [2.5, -1.5, 3.0]));
         let options = Options { search: Search::None, ..options(cost, JointSampling::PartialVolume) };
         let error = error_mm(&align(&image, &options, start), &AffineTransform::identity());
-        // Measured errors with voxels of 4 mm: 0.2 mm with one of the two costs and 0.5 mm with the other. With Newton
-        // steps alone, without line searches, the error is 0.9 mm.
+        // The measured errors are at most 0.5 mm for mutual information and for normalised mutual information, with
+        // voxels of 4 mm. With Newton steps alone, without line searches, the error is 0.9 mm.
         assert!(error < 0.6, "{error} mm by {cost:?}");
     }
 }

@@ -35,7 +35,8 @@ fn held(field: &DisplacementField) -> f32 {
     field.vectors.iter().fold(0.0, |most, u| f32::max(most, u[HELD].abs()))
 }
 
-/// Mean distances from the known displacement, mm: that of the warp, and that of a zero warp.
+/// Mean distances from the known displacement of the test image, mm: first the distance of the given warp, then the
+/// distance of a zero warp.
 fn residuals(warp: &DisplacementField) -> [f64; 2] {
     let (map, centre) = (warp.grid.voxel_to_world(), warp.grid.centre());
     let [nx, ny, _] = warp.grid.shape;

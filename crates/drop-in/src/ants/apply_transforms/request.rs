@@ -171,7 +171,7 @@ fn transform(value: &Value) -> Result<TransformFile, Refusal> {
     value.text.parse().map_err(|error| Refusal::new(format!("--transform {}", value.text), error))
 }
 
-/// Returns the storage type of voxels with this name. As in ANTs, an unknown name means the default.
+/// Returns the storage type of voxels that ANTs calls `name`. As in ANTs, an unknown name means the type `default`.
 fn stored(name: &str, default: Stored) -> Stored {
     match name.to_lowercase().as_str() {
         "char" => Stored::Int8,

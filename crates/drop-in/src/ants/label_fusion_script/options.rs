@@ -13,7 +13,7 @@ pub enum Mask {
     Uncertain,
     /// Voxels for which at least one atlas has a label other than 0.
     AnyLabel,
-    /// The whole target.
+    /// All voxels of the target, the image that gets labels.
     None,
     /// The voxels of the mask in this file.
     File(PathBuf),
@@ -149,12 +149,12 @@ impl Options {
         words
     }
 
-    /// The path of an output file of the fusion, whose name ends in `rest`.
+    /// The path of an output file of the label fusion: the start of all output names, followed by `rest`.
     pub fn file(&self, rest: &str) -> PathBuf {
         Path::new(&format!("{}{rest}", self.prefix)).to_owned()
     }
 
-    /// The names of all output files of the fusion.
+    /// The names of all output files of the label fusion.
     pub fn files(&self) -> FusedFiles {
         if self.by_majority {
             return FusedFiles { labels: Some(self.file("MajorityVotingLabels.nii.gz")), ..FusedFiles::default() };

@@ -21,7 +21,7 @@ use crate::engine::Task;
 /// The initial transforms, which precede the stages, in the order of the command line. A point passes through the first
 /// transform first.
 pub struct Starts {
-    /// Each transform, and whether it was derived from two images instead of read from a file.
+    /// Each initial transform, and whether this transform was derived from two images instead of read from a file.
     pub steps: Vec<(Transform, bool)>,
 }
 

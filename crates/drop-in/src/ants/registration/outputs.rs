@@ -211,8 +211,8 @@ impl<'a> Found<'a> {
         match entry {
             Entry::Start(place) => as_affine(&self.starts.steps[place].0).unwrap_or(identity),
             Entry::Linear(n) => {
-                // The affine of this stage alone: the composition after the stage, followed by the inverse of the
-                // composition before the stage.
+                // The affine map of one linear stage alone. It is the composition of all affine maps up to the end of
+                // this stage, followed by the inverse of the composition of the maps before this stage.
                 let before = if n == 0 { self.starts.affine() } else { self.affines[n - 1] };
                 before.inverse().map_or(identity, |back| back.after(&self.affines[n]))
             }

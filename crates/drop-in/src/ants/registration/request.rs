@@ -84,7 +84,7 @@ pub struct StageRequest {
     pub metrics: Vec<MetricRequest>,
     /// The resolution levels, coarse to fine; at least one level.
     pub levels: Vec<LevelRequest>,
-    /// Whether the sigmas are in mm instead of voxels.
+    /// Whether the standard deviations of the smoothing (sigmas) are in mm instead of voxels.
     pub sigmas_in_mm: bool,
     /// Convergence threshold: a level ends when the relative fall of the energy over the window is below this
     /// threshold. A negative threshold is never reached.

@@ -94,7 +94,7 @@ const REFUSED: [(&str, &str); 8] = [
 ];
 
 impl Request {
-    /// All input files.
+    /// The paths of all input files of a call of `flirt`.
     pub fn inputs(&self) -> Vec<&Path> {
         let start = match &self.origin {
             Origin::Matrix(path) => Some(path),

@@ -80,9 +80,9 @@ pub fn write_tables(request: &Request, found: &mut Found) -> Result<(), CliError
     Ok(())
 }
 
-/// A row of the table of parameters: rotations about x, y and z (radians), then translations of the centre of mass (mm), of the
-/// map from the volume to the reference in FSL's coordinates. The rotation is Rx·Ry·Rz, and FSL counts angles
-/// clockwise: Rz = (cos, sin; −sin, cos).
+/// A row of the table of parameters: rotations about x, y and z (radians), then translations of the centre of mass
+/// (mm), of the map from the volume to the reference in FSL's coordinates. The rotation is Rx·Ry·Rz, and FSL counts
+/// angles clockwise: Rz = (cos, sin; −sin, cos).
 fn line(transform: &AffineTransform, [reference, volume]: &[Grid; 2], centre: &Point3<f64>) -> Option<String> {
     let matrix = AffineTransform::from_homogeneous(&fsl::from_world(transform, reference, volume)?);
     let centre = fsl::scaled(centre, reference)?;
@@ -102,7 +102,8 @@ mod tests {
 
     #[test]
     fn rows_are_angles_and_shifts_in_fsl_s_coordinates() {
-        // FSL's matrix of a rotation by 0.1 rad about z around the point `world`, and a shift.
+        // The test matrix, in FSL's coordinates: a rotation by 0.1 rad about an axis parallel to z through the point
+        // `world`, followed by the translation `shift`.
         let grid = Grid::axis_aligned([20, 30, 10], [2.0, 2.0, 3.0]);
         let (sine, cosine) = 0.1f64.sin_cos();
         let turn = Matrix3::new(cosine, sine, 0.0, -sine, cosine, 0.0, 0.0, 0.0, 1.0);
