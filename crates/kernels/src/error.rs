@@ -1,6 +1,7 @@
 //! Errors of image operations on a device.
 
 use crate::JointParameters;
+use crate::bias::Histogram;
 
 /// The reason why an operation of [`Backend`](crate::Backend) failed.
 #[derive(Debug, thiserror::Error)]
@@ -144,6 +145,26 @@ pub enum Error {
         /// Number of volumes of the call.
         count: usize,
     },
+    /// A place on an axis of a mesh whose control points do not exist, or lie before those of the place before.
+    #[error(
+        "bias_mesh: place {place} is reached from control point {first} on, expected at least {least}, and four of {points}"
+    )]
+    Reach {
+        /// Number of the place.
+        place: usize,
+        /// The first control point that reaches the place.
+        first: usize,
+        /// The first control point that reaches the place before.
+        least: usize,
+        /// Number of control points.
+        points: usize,
+    },
+    /// A histogram with too few or too many bins.
+    #[error("bias_histogram: {bins} bins; {} to {} are possible", Histogram::BINS.start(), Histogram::BINS.end())]
+    BiasBins {
+        /// Number of bins.
+        bins: usize,
+    },
     /// The kernels do not support windows of this radius.
     #[error(
         "cc_update: radius {radius} was requested with masks or the exact derivative; this device allows {least} to {most}"
@@ -180,6 +201,11 @@ impl Error {
             return Ok(());
         }
         Err(Error::JointBins { fixed, moving, least: *possible.start(), most: *possible.end() })
+    }
+
+    /// Checks that a histogram of logarithms may have this number of bins.
+    pub(crate) fn check_bias_bins(bins: usize) -> Result<(), Error> {
+        if Histogram::BINS.contains(&bins) { Ok(()) } else { Err(Error::BiasBins { bins }) }
     }
 
     /// Checks that the length of a buffer is the number of voxels of a shape.

@@ -1,7 +1,7 @@
 //! Whole-volume operations: one trait, one implementation for each device.
 //!
 //! [`Backend`] states each operation once: formula, units, boundary rule and source. [`Cpu`] runs them on threads, `Cuda` on
-//! an NVIDIA GPU.
+//! an NVIDIA GPU. [`bias::BiasBackend`] adds the operations of N4.
 //!
 //! # Features
 //! `cuda`, on by default: the backend `Cuda`. Without `cuda` the crate builds with Rust alone. With `cuda`, building
@@ -19,6 +19,7 @@
 
 pub mod apply;
 mod backend;
+pub mod bias;
 pub mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;

@@ -5,6 +5,7 @@
 //! slice and added in the order of the slices.
 
 mod backend;
+mod bias;
 mod box_sums;
 mod contrast;
 mod corners;
@@ -30,6 +31,7 @@ mod sinc;
 mod smooth;
 mod spline;
 
+pub use bias::BiasMesh;
 pub use correlation_ratio::FixedBins;
 pub use cross_correlation::CcWorkspace;
 pub use field::Field;

@@ -27,6 +27,11 @@ macro_rules! module {
     };
 }
 
+module!(
+    Bias,
+    "bias",
+    [bias_residuals, bias_gather, bias_add, bias_planes, bias_subtract, bias_totals, bias_histogram, bias_factors]
+);
 module!(BinFixed, "bin_fixed", [count_bins, scan_bins, scatter_bins]);
 module!(
     CorrelationRatio,
@@ -159,6 +164,7 @@ load_at_once!(
 );
 
 load_later!(
+    bias: Bias,
     cc_direct: CcDirect,
     contrast: Contrast,
     correlation_ratio: CorrelationRatio,

@@ -8,6 +8,7 @@
 
 mod arrays;
 mod backend;
+mod bias;
 mod bins;
 mod buffer;
 mod code;
@@ -47,6 +48,7 @@ mod staging;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+pub use bias::BiasMesh;
 pub use bins::FixedBins;
 pub use code::{Code, Embedded};
 pub use cross_correlation::{CcPending, CcWorkspace};

@@ -1,6 +1,7 @@
 //! Tests of every operation of the CPU backend against naive implementations. The test data include odd shapes, masks
 //! and points outside the volume.
 
+mod bias;
 mod calls;
 mod contrast;
 mod fields;

@@ -2,10 +2,11 @@
 #![expect(unsafe_code, reason = "lent arrays are known by their addresses")]
 
 use antsreg_core::AffineTransform;
+use antsreg_kernels::bias::BiasBackend;
 use antsreg_kernels::{Backend, Cpu, Cuda, Error, JointParameters, Lent};
 
 /// A backend whose intermediate results can be read and compared.
-pub trait Inspected: Backend {
+pub trait Inspected: BiasBackend {
     /// The joint histogram from which `joint_entropies` computes the entropies.
     fn joint_histogram(
         &self,

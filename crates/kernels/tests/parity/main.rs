@@ -10,6 +10,7 @@
 #[path = "../code_digest/mod.rs"]
 mod code_digest;
 
+mod bias;
 mod costs;
 mod inspected;
 mod operations;

@@ -4,10 +4,10 @@ use antsreg_core::AffineTransform;
 use antsreg_kernels::{Backend, Error, InversionLimits, RelaxLimits, RelaxRound, Sampling};
 use nalgebra::Matrix3;
 
-use crate::costs;
 use crate::inspected::Inspected;
 use crate::sides::{both, moved, pair, sides};
 use crate::world::World;
+use crate::{bias, costs};
 
 /// The result of an operation, and the allowed difference between two backends as a share of the largest magnitude.
 pub struct Outcome {
@@ -72,6 +72,7 @@ pub fn run<B: Inspected>(backend: &B, world: &World) -> Result<Vec<Outcome>, Err
     intensities(&mut out, world)?;
     fields(&mut out, world)?;
     sides(&mut out, world)?;
+    bias::bias(&mut out, world)?;
     costs::correlation_ratio(&mut out, world)?;
     costs::joint_histograms(&mut out, world)?;
     costs::moments(&mut out, world)?;

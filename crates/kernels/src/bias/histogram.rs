@@ -1,0 +1,66 @@
+//! Histograms of logarithms, and the expectations that sharpening makes of them.
+
+use std::ops::RangeInclusive;
+
+/// Number of shares into which a sample is divided between two bins. Shares are whole numbers, so that their sums do
+/// not depend on the order.
+pub(crate) const WHOLE: f64 = 65_536.0;
+
+/// Histogram of logarithms. Each sample is divided linearly between the two nearest bins.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Histogram {
+    /// The smallest logarithm, in the middle of the first bin.
+    pub low: f64,
+    /// The largest logarithm, in the middle of the last bin.
+    pub high: f64,
+    /// Content of each bin, in 65536ths of a sample; all 0 if no two logarithms differ.
+    pub shares: Vec<u64>,
+}
+
+impl Histogram {
+    /// Allowed numbers of bins of a histogram.
+    pub const BINS: RangeInclusive<usize> = 2..=65_536;
+
+    /// Distance between the middles of two neighbouring bins.
+    pub fn width(&self) -> f64 {
+        width(self.low, self.high, self.shares.len())
+    }
+
+    /// Content of each bin, in samples.
+    pub fn counts(&self) -> Vec<f64> {
+        self.shares.iter().map(|share| *share as f64 / WHOLE).collect()
+    }
+}
+
+/// Returns the distance between the middles of two neighbouring bins, if the middle of the first of `bins` bins is at
+/// `low` and that of the last bin at `high`.
+pub(crate) fn width(low: f64, high: f64, bins: usize) -> f64 {
+    (high - low) / (bins - 1) as f64
+}
+
+/// The expected sharp logarithm E\[u | v\] of each measured logarithm v.
+#[derive(Debug, Clone, Copy)]
+pub struct Sharpened<'a> {
+    /// The measured logarithm v in the middle of the first bin.
+    pub low: f64,
+    /// Distance between the middles of two neighbouring bins; above 0.
+    pub width: f64,
+    /// E\[u | v\] for the middle of each bin. Values between two middles are interpolated linearly.
+    pub expected: &'a [f64],
+}
+
+impl Sharpened<'_> {
+    /// Returns a measured logarithm minus its expected sharp logarithm.
+    pub(crate) fn residual(&self, value: f64) -> f64 {
+        let (bin, beyond) = place(value, self.low, self.width, self.expected.len());
+        value - (self.expected[bin] + (self.expected[bin + 1] - self.expected[bin]) * beyond)
+    }
+}
+
+/// Returns the index of the bin whose centre is at or below a value, and the distance of the value from this centre, in
+/// bins. The index is never that of the last bin.
+pub(crate) fn place(value: f64, low: f64, width: f64, bins: usize) -> (usize, f64) {
+    let at = ((value - low) / width).max(0.0);
+    let bin = (at as usize).min(bins - 2);
+    (bin, (at - bin as f64).min(1.0))
+}

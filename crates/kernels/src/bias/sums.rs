@@ -1,0 +1,37 @@
+//! Sums on the CPU, in the order in which the warps and blocks of a GPU add numbers (`cu/reduce.cuh`).
+
+/// Number of threads of a GPU's warp.
+pub const LANES: usize = 32;
+/// Number of threads of the GPU's block that adds up the sums of all rows.
+const THREADS: usize = 1024;
+
+/// Returns the sum over the lanes of a warp: the upper half of the lanes is added to the lower half, until one lane is
+/// left.
+pub fn of_warp(mut lanes: [f64; LANES]) -> f64 {
+    let mut half = LANES / 2;
+    while half > 0 {
+        let (lower, upper) = lanes.split_at_mut(half);
+        lower.iter_mut().zip(upper).for_each(|(lower, upper)| *lower += *upper);
+        half /= 2;
+    }
+    lanes[0]
+}
+
+/// Returns the sum over a block whose threads take the values in turn.
+pub fn of_block(values: impl Iterator<Item = f64>) -> f64 {
+    let mut threads = [[0.0; LANES]; THREADS / LANES];
+    values.enumerate().for_each(|(n, value)| threads[n % THREADS / LANES][n % LANES] += value);
+    of_warp(threads.map(of_warp))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_values_count_once() {
+        assert_eq!(of_warp(std::array::from_fn(|n| n as f64)), 496.0);
+        assert_eq!(of_block((0..5000).map(f64::from)), 12_497_500.0);
+        assert_eq!(of_block(std::iter::empty()), 0.0);
+    }
+}

@@ -1,0 +1,165 @@
+//! Launches of the kernels of N4.
+
+use super::super::Cuda;
+use super::super::buffer::Buffer;
+use super::super::image::Image;
+use super::super::kernels::Bias;
+use super::super::launch::{Argument, Launch, arguments};
+use super::super::module::Kernel;
+use super::super::samples::grown;
+use super::axes::{Axes, Axis, REACHED};
+use super::{BiasMesh, Tally};
+use crate::Error;
+use crate::bias::{Histogram, MeshAxis, Step};
+
+/// Number of warps in a block of a kernel whose warps take rows, and number of samples that a block of `bias_histogram`
+/// takes. Both are as in `cu/bias.cu`.
+const WARPS: u32 = 4;
+const RUN: usize = 2048;
+/// Largest number of bins for which each block of `bias_histogram` has its own histogram in shared memory.
+const MOST_OWN_BINS: usize = 8192;
+/// Number of values of `Outcome` that stand before the shares of the bins.
+const HEAD: usize = 4;
+
+/// The structure `Sharpened` of `cu/bias.cu`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Table {
+    pub(super) low: f64,
+    pub(super) width: f64,
+    pub(super) expected: u64,
+    pub(super) bins: i32,
+}
+impl Argument for Table {}
+
+impl Cuda {
+    fn bias_kernels(&self) -> Result<&Bias, Error> {
+        self.kernels.bias(&self.device)
+    }
+
+    /// Computes the residuals of the samples from their weights and from their logarithms minus the field.
+    pub(super) fn bias_residuals(
+        &self,
+        [left, weights]: [u64; 2],
+        count: usize,
+        table: Table,
+        mesh: &BiasMesh,
+    ) -> Result<(), Error> {
+        let launch = Launch::over_elements(&self.bias_kernels()?.bias_residuals, count, 256, 16 * count as u64);
+        let (count, out) = (count as u32, mesh.residuals.pointer());
+        // SAFETY: samples, weights and residuals have `count` elements; the table has as many bins as it says, or is
+        // absent.
+        unsafe { self.launch(launch, arguments![left, weights, count, table, out]) }
+    }
+
+    /// For each control point, sums the residuals of the samples that it influences, with one kind of weights.
+    pub(super) fn bias_sums(&self, mesh: &BiasMesh, kind: usize) -> Result<(), Error> {
+        let [px, py, _] = mesh.axes.points;
+        let buffers = [&mesh.residuals, &mesh.rows, &mesh.planes, &mesh.sums];
+        for (axis, inner) in [1, px, px * py].into_iter().enumerate() {
+            let [from, to] = [buffers[axis], buffers[axis + 1]];
+            let kernel = &self.bias_kernels()?.bias_gather;
+            let bytes = 8 * (from.len() + to.len()) as u64;
+            let launch = Launch::over_elements(kernel, to.len(), 128, bytes);
+            let (values, sums, count) = (from.pointer(), to.pointer(), to.len() as u32);
+            let (along, inner) = (mesh.axes.axis(axis, kind), inner as u32);
+            // SAFETY: for each of `count` sums the places along the axis lie within `values`, which has `inner` for
+            // each place of each group (`Axes::sizes`).
+            unsafe { self.launch(launch, arguments![values, along, inner, count, sums])? };
+        }
+        Ok(())
+    }
+
+    pub(super) fn bias_add(&self, mesh: &BiasMesh) -> Result<(), Error> {
+        let count = mesh.field.len();
+        let launch = Launch::over_elements(&self.bias_kernels()?.bias_add, count, 128, 32 * count as u64);
+        let (sums, squares, field) = (mesh.sums.pointer(), mesh.squares.pointer(), mesh.field.pointer());
+        let count = count as u32;
+        // SAFETY: all have one element for each control point.
+        unsafe { self.launch(launch, arguments![sums, squares, count, field]) }
+    }
+
+    /// Combines the control points of a field along the third axis for each slice.
+    pub(super) fn bias_planes(&self, field: &Buffer<f64>, axes: &Axes, planes: &Buffer<f64>) -> Result<(), Error> {
+        let kernel = &self.bias_kernels()?.bias_planes;
+        let launch = Launch::over_elements(kernel, planes.len(), 128, 8 * (field.len() + planes.len()) as u64);
+        let (along, plane) = (axes.axis(2, REACHED), (axes.points[0] * axes.points[1]) as u32);
+        let (field, count, out) = (field.pointer(), planes.len() as u32, planes.pointer());
+        // SAFETY: `planes` has `plane` elements for each slice, and `field` for each control point along the third
+        // axis.
+        unsafe { self.launch(launch, arguments![field, along, plane, count, out]) }
+    }
+
+    /// Subtracts the field from the logarithms, and computes the sums and ranges of rows.
+    pub(super) fn bias_subtract(
+        &self,
+        [logarithms, weights, left]: [u64; 3],
+        planes: u64,
+        [x, y]: [Axis; 2],
+        rows: usize,
+        tally: &Tally,
+    ) -> Result<(), Error> {
+        let kernel = &self.bias_kernels()?.bias_subtract;
+        let launch = of_rows(kernel, rows, 16 * rows as u64 * u64::from(x.length));
+        let (sums, ranges, rows) = (tally.sums.pointer(), tally.ranges.pointer(), rows as u32);
+        // SAFETY: samples have `rows` rows of as many places as `x` has; the tally has two numbers of each kind for
+        // each row. Planes have the control points of `x` and `y` for each slice of rows.
+        unsafe { self.launch(launch, arguments![logarithms, weights, left, planes, x, y, rows, sums, ranges]) }
+    }
+
+    /// Adds up the sums of rows, makes the histogram, and waits for both.
+    pub(super) fn bias_outcome(
+        &self,
+        [left, weights]: [&Image; 2],
+        bins: usize,
+        rows: usize,
+        tally: &mut Tally,
+    ) -> Result<Step, Error> {
+        let kernels = self.bias_kernels()?;
+        let outcome_buffer = grown(&mut tally.outcome, HEAD + bins, &self.device)?;
+        let (sums, ranges, rows) = (tally.sums.pointer(), tally.ranges.pointer(), rows as u32);
+        let (count, bin_count, outcome) = (left.len(), bins as i32, outcome_buffer.pointer());
+        let launch = Launch::of_blocks(&kernels.bias_totals, 1, 1024, 24 * u64::from(rows));
+        // SAFETY: the tally has two numbers of each kind for each row, the outcome has its head and the bins.
+        unsafe { self.launch(launch, arguments![sums, ranges, rows, bin_count, outcome])? };
+        let own = bins <= MOST_OWN_BINS;
+        let blocks = count.div_ceil(RUN) as u32;
+        let launch = Launch {
+            shared: if own { (size_of::<u32>() * bins) as u32 } else { 0 },
+            ..Launch::of_blocks(&kernels.bias_histogram, blocks, 256, 8 * count as u64)
+        };
+        let (left, weights, count, own) = (left.read(), weights.read(), count as u32, i32::from(own));
+        // SAFETY: both volumes have `count` samples; shared memory and outcome have room for the bins.
+        unsafe { self.launch(launch, arguments![left, weights, count, bin_count, own, outcome])? };
+        let found = outcome_buffer.download(HEAD + bins)?;
+        let [sum, squares, low, high] = std::array::from_fn(|n| f64::from_bits(found[n]));
+        Ok(Step { changes: [sum, squares], histogram: Histogram { low, high, shares: found[HEAD..].to_vec() } })
+    }
+
+    /// Divides the voxels by the factors of a field, or sets them to the factors.
+    pub(super) fn bias_each_voxel(
+        &self,
+        axes: &[MeshAxis; 3],
+        control_points: &[f64],
+        image: &mut Image,
+        divide: bool,
+    ) -> Result<(), Error> {
+        let axes = Axes::new(&self.device, axes, &[])?;
+        let field = Buffer::from_slice(&self.device, control_points)?;
+        let [_, planes, _] = axes.sizes()?;
+        let planes = Buffer::uninitialised(&self.device, planes)?;
+        self.bias_planes(&field, &axes, &planes)?;
+        let rows = axes.lengths[1] * axes.lengths[2];
+        let launch = of_rows(&self.bias_kernels()?.bias_factors, rows, 8 * image.len() as u64);
+        let [x, y] = [0, 1].map(|axis| axes.axis(axis, REACHED));
+        let (planes, rows, divide, voxels) = (planes.pointer(), rows as u32, i32::from(divide), image.write());
+        // SAFETY: the image has the shape of the axes; planes have the control points of `x` and `y` for each slice.
+        unsafe { self.launch(launch, arguments![planes, x, y, rows, divide, voxels]) }
+    }
+}
+
+/// A launch of a kernel in which each warp takes a row.
+fn of_rows(kernel: &Kernel, rows: usize, bytes: u64) -> Launch<'_> {
+    let grid = [rows.div_ceil(WARPS as usize) as u32, 1, 1];
+    Launch { kernel, grid, block: [32, WARPS, 1], shared: 0, bytes }
+}

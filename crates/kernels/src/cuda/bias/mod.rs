@@ -1,0 +1,131 @@
+//! Operations of N4. Samples and the field stay on the device; after each iteration the host reads one small buffer.
+
+mod axes;
+mod launches;
+
+use std::sync::Arc;
+
+use super::Cuda;
+use super::buffer::Buffer;
+use super::device::Device;
+use super::image::Image;
+use super::samples::grown;
+use crate::Error;
+use crate::bias::{BiasBackend, Histogram, MeshAxis, Samples, Sharpened, Step, check_mesh};
+use axes::{ASKED, Axes, Axis, REACHED, SQUARED};
+use launches::Table;
+
+/// B-spline mesh over the samples, with the control points of the present field.
+pub struct BiasMesh {
+    axes: Axes,
+    /// Denominator of the weighted mean of each control point: the sum of the samples' weights times the squared
+    /// B-spline weights.
+    squares: Buffer<f64>,
+    field: Buffer<f64>,
+    expected: Option<Buffer<f64>>,
+    residuals: Buffer<f64>,
+    /// Sums along the first axis: one number for each row of samples and each control point along the row.
+    rows: Buffer<f64>,
+    /// For each slice of samples, one number for each control point of the first two axes: sums along these axes, or the
+    /// field's control points, combined along the third axis.
+    planes: Buffer<f64>,
+    sums: Buffer<f64>,
+    tally: Tally,
+}
+
+/// Device memory for the sums and ranges of rows, and for the results that the host reads.
+struct Tally {
+    sums: Buffer<f64>,
+    ranges: Buffer<f32>,
+    outcome: Option<Buffer<u64>>,
+}
+
+impl Tally {
+    fn new(device: &Arc<Device>, rows: usize) -> Result<Tally, Error> {
+        Ok(Tally {
+            sums: Buffer::uninitialised(device, 2 * rows)?,
+            ranges: Buffer::uninitialised(device, 2 * rows)?,
+            outcome: None,
+        })
+    }
+}
+
+impl BiasBackend for Cuda {
+    type Mesh = BiasMesh;
+
+    fn bias_histogram(&self, left: &Image, weights: &Image, bins: usize) -> Result<Histogram, Error> {
+        Error::check_shape("bias_histogram", weights.shape, left.shape)?;
+        Error::check_bias_bins(bins)?;
+        let [nx, ny, nz] = left.shape;
+        let mut tally = Tally::new(&self.device, ny * nz)?;
+        // Without planes nothing is subtracted: logarithms and control points are not read, nothing is written to the
+        // samples.
+        self.bias_subtract([0, weights.read(), left.read()], 0, [nx, ny].map(Axis::without_points), ny * nz, &tally)?;
+        Ok(self.bias_outcome([left, weights], bins, ny * nz, &mut tally)?.histogram)
+    }
+
+    fn bias_mesh(&self, weights: &Image, axes: &[MeshAxis; 3], control_points: &[f64]) -> Result<BiasMesh, Error> {
+        check_mesh("bias_mesh", axes, weights.shape, control_points.len())?;
+        let [_, ny, nz] = weights.shape;
+        let kinds = [axes.each_ref().map(MeshAxis::asked), axes.each_ref().map(MeshAxis::squared)];
+        let axes = Axes::new(&self.device, axes, &kinds)?;
+        let [rows, planes, points] = axes.sizes()?;
+        let buffer = |len| Buffer::uninitialised(&self.device, len);
+        let mut mesh = BiasMesh {
+            squares: buffer(points)?,
+            field: Buffer::from_slice(&self.device, control_points)?,
+            expected: None,
+            residuals: buffer(weights.len())?,
+            rows: buffer(rows)?,
+            planes: buffer(planes)?,
+            sums: buffer(points)?,
+            tally: Tally::new(&self.device, ny * nz)?,
+            axes,
+        };
+        // Without a table the residuals are the weights.
+        self.bias_residuals([0, weights.read()], weights.len(), Table::default(), &mesh)?;
+        self.bias_sums(&mesh, SQUARED)?;
+        std::mem::swap(&mut mesh.squares, &mut mesh.sums);
+        Ok(mesh)
+    }
+
+    fn bias_step(
+        &self,
+        samples: Samples<'_, Image>,
+        sharpened: &Sharpened,
+        mesh: &mut BiasMesh,
+        left: &mut Image,
+    ) -> Result<Step, Error> {
+        let Samples { logarithms, weights } = samples;
+        Error::check_shapes("bias_step", mesh.axes.lengths, [left.shape, logarithms.shape, weights.shape])?;
+        let bins = sharpened.expected.len();
+        Error::check_bias_bins(bins)?;
+        let [_, ny, nz] = left.shape;
+        let expected = grown(&mut mesh.expected, bins, &self.device)?;
+        expected.upload(sharpened.expected)?;
+        let table =
+            Table { low: sharpened.low, width: sharpened.width, expected: expected.pointer(), bins: bins as i32 };
+        self.bias_residuals([left.read(), weights.read()], weights.len(), table, mesh)?;
+        self.bias_sums(mesh, ASKED)?;
+        self.bias_add(mesh)?;
+        self.bias_planes(&mesh.field, &mesh.axes, &mesh.planes)?;
+        let [x, y] = [0, 1].map(|axis| mesh.axes.axis(axis, REACHED));
+        let values = [logarithms.read(), weights.read(), left.write()];
+        self.bias_subtract(values, mesh.planes.pointer(), [x, y], ny * nz, &mesh.tally)?;
+        self.bias_outcome([left, weights], bins, ny * nz, &mut mesh.tally)
+    }
+
+    fn bias_field(&self, mesh: &BiasMesh) -> Result<Vec<f64>, Error> {
+        mesh.field.download(mesh.field.len())
+    }
+
+    fn bias_divide(&self, axes: &[MeshAxis; 3], control_points: &[f64], image: &mut Image) -> Result<(), Error> {
+        check_mesh("bias_divide", axes, image.shape, control_points.len())?;
+        self.bias_each_voxel(axes, control_points, image, true)
+    }
+
+    fn bias_factors(&self, axes: &[MeshAxis; 3], control_points: &[f64], image: &mut Image) -> Result<(), Error> {
+        check_mesh("bias_factors", axes, image.shape, control_points.len())?;
+        self.bias_each_voxel(axes, control_points, image, false)
+    }
+}
