@@ -32,6 +32,7 @@ def bias_correct(
     fwhm: float = 0.15,
     noise: float = 0.01,
     rescale: bool = False,
+    device: str = "auto",
 ) -> BiasCorrection:
     """Corrects the shading of an image by N4 (Tustison et al. 2010), as the command ``antsreg-gpu bias`` does.
 
@@ -58,6 +59,8 @@ def bias_correct(
         deconvolved from the histogram, and noise term of the Wiener filter for this deconvolution.
     rescale : bool
         Whether the corrected intensities in the mask are scaled to their original range.
+    device : str
+        Device that computes: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
 
     Returns
     -------
@@ -75,7 +78,7 @@ def bias_correct(
     mesh = {"elements": [int(n) for n in splines]} if isinstance(splines, Sequence) else {"distance-mm": float(splines)}
     options = {"shrink": shrink_factor, "iterations": list(iterations), "threshold": threshold, "mesh": mesh}
     options = {**options, "bins": bins, "fwhm": fwhm, "noise": noise}
-    return corrected(image, mask, weights, options, rescale)
+    return corrected(image, mask, weights, options, rescale, device)
 
 
 def corrected(
@@ -84,10 +87,11 @@ def corrected(
     weights: Optional[ImageLike],
     options: dict[str, Any],
     rescale: bool,
+    device: str = "auto",
 ) -> BiasCorrection:
     """Corrects an image with options in the library's own names and units. Missing options have their defaults."""
     given = read(image, "the image")
     voxels = None if mask is None else read(mask, "the mask")
     shares = None if weights is None else read(weights, "the weights")
-    found = _native.bias_correct(given, voxels, shares, _json(options), rescale)
+    found = _native.bias_correct(given, voxels, shares, _json(options), rescale, device)
     return BiasCorrection(*(made(part.array, part.affine) for part in found))

@@ -209,6 +209,7 @@ def bias_correct(
     weights: Optional[Image],
     options: str,
     rescale: bool,
+    device: str,
 ) -> tuple[Image, Image]: ...
 def overlap(
     source: Labels, target: Labels, only: Optional[Sequence[int]] = None

@@ -70,6 +70,7 @@ impl Cli {
             Verb::Own(OwnVerb::Register(args)) => args.first_gpus(),
             Verb::Own(OwnVerb::Batch(args)) => args.first_gpus(),
             Verb::Own(OwnVerb::Normalise(args)) => args.first_gpus(),
+            Verb::Own(OwnVerb::Bias(args)) => args.first_gpus(),
             Verb::Own(OwnVerb::Brain(args)) => args.first_gpus(),
             Verb::Own(OwnVerb::Labels(args)) => args.first_gpus(),
             Verb::Own(OwnVerb::Atlas(args)) => args.first_gpus(),

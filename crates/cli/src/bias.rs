@@ -2,10 +2,13 @@
 
 use std::path::PathBuf;
 
-use antsreg_console::{CliError, Console};
+use antsreg_console::{CliError, Console, opening};
+use antsreg_core::Volume;
 use antsreg_core::io::nifti;
 use antsreg_core::io::outputs;
 use antsreg_heads::bias::{Mesh, Options};
+use antsreg_pool::Devices;
+use antsreg_register::DeviceChoice;
 use antsreg_study::bias::{Background, Correction};
 use antsreg_study::{inputs, transforms};
 
@@ -56,9 +59,33 @@ pub struct Args {
     /// Noise of the Wiener filter that does the deconvolution [default: 0.01]
     #[arg(long, value_name = "X", value_parser = values::positive)]
     noise: Option<f64>,
+    /// Device that computes: cpu, cuda (the first NVIDIA GPU), cuda:N, or auto: cuda where it can be used, else cpu
+    #[arg(long, default_value = "auto", value_name = "DEVICE")]
+    device: DeviceChoice,
 }
 
 impl Args {
+    /// Number of GPUs that the command can use, counted from the first GPU; `None` if this is not known before the
+    /// CUDA driver starts.
+    pub fn first_gpus(&self) -> Option<usize> {
+        Devices::One(self.device).first_gpus(true)
+    }
+
+    /// Reads the image, the mask and the weights.
+    fn read(&self) -> Result<(Volume, Option<Volume>, Option<Volume>), CliError> {
+        let image = inputs::image(&self.input)?;
+        let mask = self.mask.as_deref().map(|path| inputs::mask(path, &self.input, &image.grid)).transpose()?;
+        let weights = match self.weights.as_deref() {
+            None => None,
+            Some(path) => {
+                let weights = nifti::read_volume(path)?;
+                inputs::check_grid(path, &weights.grid, &self.input, &image.grid, "linear")?;
+                Some(weights)
+            }
+        };
+        Ok((image, mask, weights))
+    }
+
     fn options(&self) -> Options {
         let defaults = Options::default();
         Options {
@@ -83,16 +110,10 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
         }
     }
     outputs::check(written.into_iter().flatten(), read.into_iter().flatten())?;
-    let image = inputs::image(&args.input)?;
-    let mask = args.mask.as_deref().map(|path| inputs::mask(path, &args.input, &image.grid)).transpose()?;
-    let weights = match args.weights.as_deref() {
-        None => None,
-        Some(path) => {
-            let weights = nifti::read_volume(path)?;
-            inputs::check_grid(path, &weights.grid, &args.input, &image.grid, "linear")?;
-            Some(weights)
-        }
-    };
+    let (read, opened) = opening::while_reading(args.device, || args.read());
+    let (image, mask, weights) = read?;
+    let opened = opened?;
+    opening::tell(&opened, console);
     let correction = Correction {
         name: &args.input,
         image: &image,
@@ -101,6 +122,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
         weights: weights.as_ref(),
         options: &args.options(),
         rescale: false,
+        device: &opened.device,
     };
     let courses = correction.write(&args.output, args.field.as_deref())?;
     for (n, course) in courses.iter().enumerate() {

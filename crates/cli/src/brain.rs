@@ -130,13 +130,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     });
     let (head, template) = read?;
     let opened = opened?;
-    match (opened.seconds, &opened.instead_of_gpu) {
-        (Some(seconds), _) => {
-            console.note(format_args!("device: {}, ready in {seconds:.2} s", opened.device.description()));
-        }
-        (None, Some(reason)) => console.note(format_args!("device: cpu, because {reason}")),
-        (None, None) => (),
-    }
+    opening::tell(&opened, console);
     let found = console.watch(|watcher| brain::find(&args.input, &head, &template, &opened.device, watcher))?;
     let html = |_: &PathBuf| brain_page(&args.input, &head, &found, &files, &command_line());
     let html = page.as_ref().map(html).transpose()?;

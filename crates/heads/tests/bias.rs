@@ -1,7 +1,8 @@
 //! Tests of N4: comparison with the formulas of the papers, written out voxel by voxel, and with known shadings.
 
 use antsreg_core::{Grid, Volume};
-use antsreg_heads::bias::{self, Error, Mesh, Options};
+use antsreg_heads::bias::{self, BiasField, Error, Mesh, Options};
+use antsreg_register::Device;
 
 /// Makes a volume of several tissues in a ball, shaded by the exponential of `field`. Returns the volume and the
 /// factors of the shading.
@@ -45,14 +46,21 @@ fn options() -> Options {
     Options { shrink: 2, ..Options::default() }
 }
 
+fn estimate(image: &Volume, mask: Option<&Volume>, weights: Option<&Volume>, options: &Options) -> BiasField {
+    bias::estimate(image, mask, weights, options, &Device::cpu()).expect("the image has contrast")
+}
+
+fn on(field: &BiasField, grid: &Grid) -> Volume {
+    field.on(grid, &Device::cpu()).expect("by the CPU")
+}
+
 #[test]
 fn a_known_shading_is_found() {
     let field = |[x, y, z]: [f64; 3]| 0.25 * x - 0.2 * y * y + 0.1 * x * z;
     let (image, truth) = shaded([40, 44, 36], field);
     let mask = bias::foreground(&image);
     let none = Volume::filled(image.grid.clone(), 1.0);
-    let found =
-        bias::estimate(&image, Some(&mask), None, &options()).expect("the image has contrast").on(&image.grid);
+    let found = on(&estimate(&image, Some(&mask), None, &options()), &image.grid);
     let (before, after) = (left(&image, &none, &truth), left(&image, &found, &truth));
     assert!(after < before / 4.0, "of {before} {after} is left");
 }
@@ -62,8 +70,7 @@ fn slices_have_fields_too() {
     let (image, truth) = shaded([60, 64, 1], |[x, y, _]| 0.25 * x - 0.2 * y * y);
     let mask = bias::foreground(&image);
     let none = Volume::filled(image.grid.clone(), 1.0);
-    let found =
-        bias::estimate(&image, Some(&mask), None, &options()).expect("the image has contrast").on(&image.grid);
+    let found = on(&estimate(&image, Some(&mask), None, &options()), &image.grid);
     let (before, after) = (left(&image, &none, &truth), left(&image, &found, &truth));
     assert!(after < before / 3.0, "of {before} {after} is left");
 }
@@ -179,8 +186,8 @@ fn an_iteration_is_that_of_the_papers() {
             fwhm: 0.3,
             ..Options::default()
         };
-        let field = bias::estimate(&image, None, Some(&weights), &options).expect("the image has contrast");
-        let found = field.on(&image.grid);
+        let field = estimate(&image, None, Some(&weights), &options);
+        let found = on(&field, &image.grid);
         let expected = one_iteration(&image, &weights, elements, 24, 0.3, options.noise);
         for (found, expected) in found.voxels.iter().zip(&expected) {
             // The field may differ from the reference by 2e-5: the library rounds histogram weights to 1/65536, and
@@ -195,9 +202,9 @@ fn an_image_divided_by_its_field_is_corrected_in_the_mask_alone() {
     let (image, _) = shaded([24, 24, 24], |[x, _, _]| 0.3 * x);
     let mut mask = bias::foreground(&image);
     mask.voxels.iter_mut().take(24 * 24 * 12).for_each(|voxel| *voxel = 0.0);
-    let field = bias::estimate(&image, Some(&mask), None, &options()).expect("the image has contrast");
-    let factors = field.on(&image.grid);
-    let corrected = bias::correct(&image, &field, Some(&mask));
+    let field = estimate(&image, Some(&mask), None, &options());
+    let factors = on(&field, &image.grid);
+    let corrected = bias::correct(&image, &field, Some(&mask), &Device::cpu()).expect("by the CPU");
     for at in 0..image.voxels.len() {
         let expected = if mask.voxels[at] > 0.0 { image.voxels[at] / factors.voxels[at] } else { image.voxels[at] };
         assert_eq!(corrected.voxels[at], expected);
@@ -209,7 +216,7 @@ fn what_cannot_be_corrected_is_refused() {
     let grid = Grid::axis_aligned([8, 8, 8], [1.0; 3]);
     let flat = Volume::filled(grid.clone(), 5.0);
     let estimate = |image: &Volume, mask: Option<&Volume>, options: &Options| {
-        bias::estimate(image, mask, None, options).map(|_| ()).expect_err("no field")
+        bias::estimate(image, mask, None, options, &Device::cpu()).map(|_| ()).expect_err("no field")
     };
     assert!(matches!(estimate(&flat, None, &options()), Error::Constant { .. }));
     let nothing = Volume::filled(grid, 0.0);

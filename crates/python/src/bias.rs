@@ -1,9 +1,11 @@
 //! N4 bias field correction for Python: removes the shading of images by the scanner's coil.
 
+use antsreg_study::Error;
 use antsreg_study::bias::{Background, Correction};
 use antsreg_study::inputs;
 use pyo3::prelude::*;
 
+use crate::devices::Lease;
 use crate::error::Failure;
 use crate::image::Image;
 use crate::plan::read;
@@ -13,7 +15,7 @@ use crate::process;
 /// divided, both on the image's grid. `options` are the options of N4 as JSON; missing options have their defaults.
 /// Without a mask all voxels above zero are used.
 #[pyfunction]
-#[pyo3(signature = (image, mask, weights, options, rescale))]
+#[pyo3(signature = (image, mask, weights, options, rescale, device))]
 pub fn bias_correct(
     py: Python,
     image: &Image,
@@ -21,6 +23,7 @@ pub fn bias_correct(
     weights: Option<&Image>,
     options: &str,
     rescale: bool,
+    device: &str,
 ) -> Result<(Image, Image), Failure> {
     let options = read(options)?;
     process::compute(py, || {
@@ -35,6 +38,7 @@ pub fn bias_correct(
             inputs::check_grid(&weights.name, &given.grid, &image.name, &volume.grid, "linear")?;
             Ok::<_, Failure>(given)
         });
+        let lease = Lease::open(device)?;
         let correction = Correction {
             name: &image.name,
             image: volume,
@@ -43,9 +47,12 @@ pub fn bias_correct(
             weights: weights.transpose()?,
             options: &options,
             rescale,
+            device: &lease.device,
         };
         let (corrected, field) = correction.find()?;
-        let factors = field.on(&volume.grid);
+        let factors = field
+            .on(&volume.grid, &lease.device)
+            .map_err(|source| Error::Bias { path: image.name.clone(), source })?;
         Ok((
             Image::made(corrected, "the corrected image", image.planar),
             Image::made(factors, "the bias field", image.planar),

@@ -48,6 +48,15 @@ impl Lease {
         Ok(Lease::of(&device))
     }
 
+    /// Reserves the device with this name, such as `auto` or `cuda:1`.
+    ///
+    /// # Errors
+    /// If the device's name is unknown, or the device cannot be used.
+    pub fn open(asked: &str) -> Result<Lease, Failure> {
+        let Opened { device, instead_of_gpu, .. } = open(choice(asked)?)?;
+        Ok(Lease { device, instead_of_gpu: instead_of_gpu.map(|reason| reason.to_string()) })
+    }
+
     /// Reserves a device that supports these options and grids and has enough free memory, including the memory for the
     /// images that are copied to the device (`uploaded`). `asked` is the name by which the caller chooses the device,
     /// such as `auto` or `cuda:1`.

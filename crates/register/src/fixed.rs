@@ -1,5 +1,6 @@
 //! The fixed side of registrations, that is the fixed images with their masks, prepared once for many registrations.
 
+use antsreg_kernels::bias::BiasBackend;
 use antsreg_kernels::{Backend, Cpu};
 
 #[cfg(feature = "cuda")]
@@ -51,7 +52,7 @@ pub trait Task {
     ///
     /// # Errors
     /// Errors of the computation.
-    fn run<B: Backend>(self, backend: &B) -> Result<Self::Output, Self::Error>;
+    fn run<B: BiasBackend>(self, backend: &B) -> Result<Self::Output, Self::Error>;
 }
 
 /// Computation by the caller of this crate that uses the result of a registration while the warps are still on the

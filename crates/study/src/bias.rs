@@ -6,6 +6,8 @@ use antsreg_core::Volume;
 use antsreg_core::io::nifti;
 use antsreg_core::io::outputs::Outputs;
 use antsreg_heads::bias::{self, Course, Options};
+use antsreg_pool::Worker;
+use antsreg_register::Device;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -43,13 +45,21 @@ impl Corrected {
 /// above zero. `name` is the name of the image in messages.
 ///
 /// # Errors
-/// [`Error::Bias`] if the bias field cannot be estimated.
-pub fn corrected(name: &Path, mut image: Volume) -> Result<Volume, Error> {
-    let foreground = bias::foreground(&image);
-    let field = bias::estimate(&image, Some(&foreground), None, &Options::default())
-        .map_err(|source| Error::Bias { path: name.into(), source })?;
-    field.divide(&mut image);
-    Ok(image)
+/// [`Error::Bias`] if the bias field cannot be estimated, or the device fails.
+pub fn corrected(name: &Path, image: &Volume, device: &Device) -> Result<Volume, Error> {
+    let foreground = bias::foreground(image);
+    bias::estimate(image, Some(&foreground), None, &Options::default(), device)
+        .and_then(|field| field.divided(image, device))
+        .map_err(|source| Error::Bias { path: name.into(), source })
+}
+
+/// Removes the shading of an image as [`corrected`] does, on the device of a worker.
+///
+/// # Errors
+/// The errors of [`corrected`]; a GPU with too little memory.
+pub fn corrected_on(worker: &mut Worker, name: &Path, image: &Volume) -> Result<Volume, Error> {
+    let bytes = bias::device_bytes(&image.grid, &Options::default());
+    worker.with_device(bytes, |device| corrected(name, image, device))
 }
 
 /// Whether the bias field is estimated also from voxels without a positive intensity, if no mask is given.
@@ -79,22 +89,24 @@ pub struct Correction<'a> {
     pub options: &'a Options,
     /// Whether corrected intensities in the mask are rescaled to the range of the original intensities.
     pub rescale: bool,
+    /// The device that computes. All devices find the same field.
+    pub device: &'a Device,
 }
 
 impl Correction<'_> {
     /// Returns the corrected image, and the bias field by which the image was divided.
     ///
     /// # Errors
-    /// [`Error::Bias`] if the bias field cannot be estimated.
+    /// [`Error::Bias`] if the bias field cannot be estimated, or the device fails.
     pub fn find(&self) -> Result<(Volume, bias::BiasField), Error> {
-        let Correction { name, image, mask, background, weights, options, rescale } = *self;
+        let Correction { name, image, mask, background, weights, options, rescale, device } = *self;
         let foreground = match (mask, background) {
             (None, Background::LeftOut) => Some(bias::foreground(image)),
             _ => None,
         };
-        let field = bias::estimate(image, mask.or(foreground.as_ref()), weights, options)
-            .map_err(|source| Error::Bias { path: name.into(), source })?;
-        let mut corrected = bias::correct(image, &field, mask);
+        let failed = |source| Error::Bias { path: name.into(), source };
+        let field = bias::estimate(image, mask.or(foreground.as_ref()), weights, options, device).map_err(failed)?;
+        let mut corrected = bias::correct(image, &field, mask, device).map_err(failed)?;
         if let Some(mask) = mask.filter(|_| rescale) {
             bias::rescale_as(image, mask, &mut corrected);
         }
@@ -111,7 +123,8 @@ impl Correction<'_> {
         let mut outputs = Outputs::new();
         outputs.write::<Error>(to, |path| Ok(nifti::write_volume(path, &corrected)?))?;
         if let Some(field_to) = field_to {
-            let factors = field.on(&self.image.grid);
+            let factors = field.on(&self.image.grid, self.device);
+            let factors = factors.map_err(|source| Error::Bias { path: self.name.into(), source })?;
             outputs.write::<Error>(field_to, |path| Ok(nifti::write_volume(path, &factors)?))?;
         }
         outputs.commit()?;

@@ -5,6 +5,7 @@ use std::path::Path;
 use antsreg_core::io::nifti::{GridRule, HeaderDoubt};
 use antsreg_core::io::{self, ErrorKind, label_list, nifti};
 use antsreg_core::{Grid, LabelVolume, Volume};
+use antsreg_register::Device;
 use rayon::prelude::*;
 
 use crate::{Error, bias, geometry};
@@ -21,13 +22,13 @@ pub fn image(path: &Path) -> Result<Volume, Error> {
     image_by(GridRule::default(), path)
 }
 
-/// Reads an image as [`image`] does, and removes its shading if `corrected` is true.
+/// Reads an image as [`image`] does, and removes its shading on the CPU if `corrected` is true.
 ///
 /// # Errors
 /// The errors of [`image`]; [`Error::Bias`] if the bias field cannot be estimated.
 pub fn prepared_image(path: &Path, corrected: bool) -> Result<Volume, Error> {
     let volume = image(path)?;
-    if corrected { bias::corrected(path, volume) } else { Ok(volume) }
+    if corrected { bias::corrected(path, &volume, &Device::cpu()) } else { Ok(volume) }
 }
 
 /// Reads an image as [`image`] does. `rule` says how the grid of the image is read from the header of its file.

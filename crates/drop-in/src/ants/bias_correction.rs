@@ -4,11 +4,11 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use antsreg_console::{CliError, Refusal};
+use antsreg_console::{CliError, Refusal, opening};
+use antsreg_core::Volume;
 use antsreg_core::io::nifti::GridRule;
 use antsreg_core::io::outputs;
 use antsreg_heads::bias::{Mesh, Options};
-use antsreg_register::Description;
 use antsreg_study as study;
 use antsreg_study::bias::{Background, Correction};
 
@@ -73,19 +73,9 @@ pub fn run(call: &Call) -> Result<(), CliError> {
         }
     }
     outputs::check(written.into_iter().flatten(), read.into_iter().flatten())?;
-    let image = GridRule::Itk.read_volume(&request.input)?;
-    if let Some(dimension) = request.dimension {
-        check_dimension(dimension == 2, [(request.input.as_path(), &image.grid)])?;
-    }
-    let mask = request.mask.as_deref().map(|path| mask::read(path, &image.grid)).transpose()?;
-    let weights = match request.weights.as_deref() {
-        None => None,
-        Some(path) => {
-            let weights = GridRule::Itk.read_volume(path)?;
-            study::inputs::check_grid(path, &weights.grid, &request.input, &image.grid, "linear")?;
-            Some(weights)
-        }
-    };
+    let (read, opened) = opening::while_reading(call.settings.device, || request.read_files());
+    let (image, mask, weights) = read?;
+    let device = opened?.device;
     let correction = Correction {
         name: &request.input,
         image: &image,
@@ -94,13 +84,32 @@ pub fn run(call: &Call) -> Result<(), CliError> {
         weights: weights.as_ref(),
         options: &request.options,
         rescale: request.rescale,
+        device: &device,
     };
     correction.write(&request.output, request.field.as_deref())?;
-    call.tell(&Description::Cpu, &[]);
+    call.tell(device.description(), &[]);
     Ok(())
 }
 
 impl Request {
+    /// Reads the image, the mask and the weights.
+    fn read_files(&self) -> Result<(Volume, Option<Volume>, Option<Volume>), CliError> {
+        let image = GridRule::Itk.read_volume(&self.input)?;
+        if let Some(dimension) = self.dimension {
+            check_dimension(dimension == 2, [(self.input.as_path(), &image.grid)])?;
+        }
+        let mask = self.mask.as_deref().map(|path| mask::read(path, &image.grid)).transpose()?;
+        let weights = match self.weights.as_deref() {
+            None => None,
+            Some(path) => {
+                let weights = GridRule::Itk.read_volume(path)?;
+                study::inputs::check_grid(path, &weights.grid, &self.input, &image.grid, "linear")?;
+                Some(weights)
+            }
+        };
+        Ok((image, mask, weights))
+    }
+
     fn read(given: &[Given]) -> Result<Request, Refusal> {
         let last = |flag: &'static str| words::last(given, flag);
         let needed = |flag: &'static str| last(flag).ok_or_else(|| Refusal::new(format!("--{flag}"), "is missing"));

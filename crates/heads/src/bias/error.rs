@@ -1,7 +1,7 @@
 //! Errors of the estimation of a bias field.
 
 /// Why a bias field could not be found.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The value of an option is out of its range.
@@ -50,4 +50,7 @@ pub enum Error {
         /// Shape of the image, in voxels.
         expected: [usize; 3],
     },
+    /// The device that computes the bias field failed.
+    #[error(transparent)]
+    Device(#[from] antsreg_kernels::Error),
 }

@@ -1,12 +1,12 @@
 //! A bias field: the exponential of a B-spline over an image, evaluated at the image's voxels.
 
 use antsreg_core::{Grid, Volume};
-use rayon::prelude::*;
+use antsreg_kernels::bias::{BiasBackend, MeshAxis};
+use antsreg_register::{Device, Task};
 
-use super::Course;
-use super::lattice::{Lattice, value};
+use super::lattice::Lattice;
 use super::samples::Axis;
-use super::spline::Reach;
+use super::{Course, Error};
 
 /// Bias field of an image: the factor by which the intensity of each voxel is shaded. It is the exponential of a
 /// B-spline.
@@ -24,37 +24,63 @@ impl BiasField {
     }
 
     /// Computes the field's factor at each voxel of `grid`, the grid of the image for which the field was found.
-    pub fn on(&self, grid: &Grid) -> Volume {
-        let mut field = Volume::filled(grid.clone(), 1.0);
-        self.each_row(&mut field, |row, factors| {
-            row.iter_mut().zip(factors).for_each(|(voxel, factor)| *voxel = *factor);
-        });
-        field
+    ///
+    /// # Errors
+    /// A device that fails.
+    pub fn on(&self, grid: &Grid, device: &Device) -> Result<Volume, Error> {
+        let axes = self.mesh_axes(grid.shape)?;
+        let voxels = device.run(Factors { axes, field: &self.lattice.values, divided: None })?;
+        Ok(Volume { grid: grid.clone(), voxels })
     }
 
-    /// Divides the image by the field's factor at each voxel. The image must be the one for which the field was found.
-    pub fn divide(&self, image: &mut Volume) {
-        self.each_row(image, |row, factors| {
-            row.iter_mut().zip(factors).for_each(|(voxel, factor)| *voxel /= factor);
-        });
+    /// Returns the image divided by the field's factor at each voxel. The image must be the one for which the field was
+    /// found.
+    ///
+    /// # Errors
+    /// A device that fails.
+    pub fn divided(&self, image: &Volume, device: &Device) -> Result<Volume, Error> {
+        let axes = self.mesh_axes(image.grid.shape)?;
+        let voxels = device.run(Factors { axes, field: &self.lattice.values, divided: Some(&image.voxels) })?;
+        Ok(Volume { grid: image.grid.clone(), voxels })
     }
 
-    /// Calls `act` with every row of an image and the factors of the field at the voxels of the row.
-    fn each_row(&self, image: &mut Volume, act: impl Fn(&mut [f32], &[f32]) + Sync) {
-        let reaches: [Vec<Reach>; 3] = std::array::from_fn(|n| {
-            let axis = &self.axes[n];
-            (0..axis.voxels).map(|voxel| axis.reach(voxel, self.lattice.elements[n])).collect()
+    /// Returns the axes of the mesh, with the reach of each voxel of the image.
+    fn mesh_axes(&self, shape: [usize; 3]) -> Result<[MeshAxis; 3], Error> {
+        let [x, y, z] = [0, 1, 2].map(|n| {
+            let reaches = (0..shape[n]).map(|voxel| self.axes[n].reach(voxel, self.lattice.elements[n]));
+            MeshAxis::new(reaches.collect(), self.lattice.points()[n])
         });
-        let [nx, ny, _] = image.grid.shape;
-        image.voxels.par_chunks_exact_mut(nx * ny).zip(&reaches[2]).for_each(|(slice, reach)| {
-            let plane = self.lattice.slice(reach);
-            let (mut points, mut factors) = (Vec::new(), Vec::new());
-            for (row, reach) in slice.chunks_exact_mut(nx).zip(&reaches[1]) {
-                plane.row(reach, &mut points);
-                factors.clear();
-                factors.extend(reaches[0].iter().map(|reach| (value(&points, reach) as f32).exp()));
-                act(row, &factors);
+        Ok([x?, y?, z?])
+    }
+}
+
+/// The factors of a field, or an image divided by them.
+struct Factors<'a> {
+    axes: [MeshAxis; 3],
+    field: &'a [f64],
+    /// The voxels of the image.
+    divided: Option<&'a [f32]>,
+}
+
+impl Task for Factors<'_> {
+    type Output = Vec<f32>;
+    type Error = Error;
+
+    fn run<B: BiasBackend>(self, backend: &B) -> Result<Vec<f32>, Error> {
+        let Factors { axes, field, divided } = self;
+        let shape = axes.each_ref().map(|axis| axis.reaches().len());
+        let image = match divided {
+            Some(voxels) => {
+                let mut image = backend.upload(shape, voxels)?;
+                backend.bias_divide(&axes, field, &mut image)?;
+                image
             }
-        });
+            None => {
+                let mut image = backend.image(shape)?;
+                backend.bias_factors(&axes, field, &mut image)?;
+                image
+            }
+        };
+        Ok(backend.download(&image)?)
     }
 }

@@ -1,7 +1,7 @@
-//! Lattice of the control points of a B-spline in three dimensions: evaluation, sums at the control points, and
-//! refinement to mesh elements of half the length.
+//! Lattice of the control points of a B-spline in three dimensions, and its refinement to mesh elements of half the
+//! length.
 
-use super::spline::{self, Reach};
+use super::spline;
 
 /// Control points of a cubic B-spline over a box of voxels.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,18 +27,6 @@ impl Lattice {
     /// Number of control points along each axis.
     pub fn points(&self) -> [usize; 3] {
         self.elements.map(spline::points)
-    }
-
-    /// Evaluates the spline along the third axis at one position. `reach` has the control points that influence this
-    /// position, with their B-spline weights. The result is the two-dimensional lattice of one slice.
-    pub fn slice(&self, reach: &Reach) -> Plane {
-        let [nx, ny, _] = self.points();
-        let mut values = vec![0.0; nx * ny];
-        for (k, weight) in reach.weights.iter().enumerate() {
-            let layer = &self.values[(reach.first + k) * nx * ny..][..nx * ny];
-            values.iter_mut().zip(layer).for_each(|(sum, value)| *sum += weight * value);
-        }
-        Plane { width: nx, values }
     }
 
     /// Returns the same spline on a mesh with twice as many elements along each axis.
@@ -77,59 +65,20 @@ impl Lattice {
     }
 }
 
-/// Two-dimensional lattice of one slice: the spline, evaluated along the third axis.
-#[derive(Debug)]
-pub struct Plane {
-    width: usize,
-    values: Vec<f64>,
-}
-
-impl Plane {
-    /// Evaluates the spline along the second axis at one position. `reach` has the control points that influence this
-    /// position, with their B-spline weights. The control points of the resulting row are written to `row`.
-    pub fn row(&self, reach: &Reach, row: &mut Vec<f64>) {
-        row.clear();
-        row.resize(self.width, 0.0);
-        for (j, weight) in reach.weights.iter().enumerate() {
-            let line = &self.values[(reach.first + j) * self.width..][..self.width];
-            row.iter_mut().zip(line).for_each(|(sum, value)| *sum += weight * value);
-        }
-    }
-}
-
-/// Evaluates a one-dimensional spline at one position. `row` has all its control points; `reach` has those that
-/// influence the position, with their B-spline weights.
-pub fn value(row: &[f64], reach: &Reach) -> f64 {
-    let near = &row[reach.first..reach.first + 4];
-    reach.weights.iter().zip(near).map(|(weight, value)| weight * value).sum()
-}
-
-/// Adds `value` to the sums of the four control points that influence a position, multiplied by their B-spline weights.
-/// `reach` has these control points and weights.
-pub fn spread(sums: &mut [f64], reach: &Reach, value: f64) {
-    let near = &mut sums[reach.first..reach.first + 4];
-    near.iter_mut().zip(&reach.weights).for_each(|(sum, weight)| *sum += weight * value);
-}
-
-/// Adds the numbers of `row`, one for each control point along the first axis, to the sums of four rows of control
-/// points. The numbers are multiplied by the B-spline weight of each row. `reach` has the four rows that influence a
-/// position, with their weights.
-pub fn spread_row(sums: &mut [f64], reach: &Reach, row: &[f64]) {
-    for (j, weight) in reach.weights.iter().enumerate() {
-        let line = &mut sums[(reach.first + j) * row.len()..][..row.len()];
-        line.iter_mut().zip(row).for_each(|(sum, value)| *sum += weight * value);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn at(lattice: &Lattice, place: [f64; 3]) -> f64 {
-        let reaches: [Reach; 3] = std::array::from_fn(|a| spline::reach(place[a], lattice.elements[a]));
-        let mut row = Vec::new();
-        lattice.slice(&reaches[2]).row(&reaches[1], &mut row);
-        value(&row, &reaches[0])
+        let [x, y, z] = [0, 1, 2].map(|axis| spline::reach(place[axis], lattice.elements[axis]));
+        let [nx, ny, _] = lattice.points();
+        let mut sum = 0.0;
+        for n in 0..64 {
+            let [i, j, k] = [n % 4, n / 4 % 4, n / 16];
+            let point = ((z.first + k) * ny + y.first + j) * nx + x.first + i;
+            sum += x.weights[i] * y.weights[j] * z.weights[k] * lattice.values[point];
+        }
+        sum
     }
 
     #[test]

@@ -2,8 +2,10 @@
 //! B-spline mesh covers.
 
 use antsreg_core::{Grid, Volume};
+use antsreg_kernels::bias::Reach;
+use rayon::prelude::*;
 
-use super::spline::{self, Reach};
+use super::spline;
 use super::{Error, Mesh, Options};
 
 /// One axis of an image, and its position in the B-spline mesh.
@@ -118,21 +120,17 @@ impl Samples {
         // An axis of one voxel is not shrunk. An axis with fewer voxels than the shrink factor keeps one sample.
         let along = axes.map(|axis| axis.samples(if axis.voxels == 1 { 1 } else { options.shrink }));
         let [nx, ny, _] = image.grid.shape;
-        let mut logarithms = Vec::new();
-        let mut kept = Vec::new();
-        for z in &along[2].voxels {
-            for y in &along[1].voxels {
-                for x in &along[0].voxels {
-                    let at = (z * ny + y) * nx + x;
-                    let value = image.voxels[at];
-                    let weight = weights.map_or(1.0, |weights| weights.voxels[at]);
-                    let counts = mask.is_none_or(|mask| mask.voxels[at] > 0.0) && weight > 0.0;
-                    let counts = counts && value.is_finite() && weight.is_finite();
-                    logarithms.push(if value > 0.0 { value.ln() } else { value });
-                    kept.push(if counts { weight } else { 0.0 });
-                }
-            }
-        }
+        let sample = |at: usize| {
+            let value = image.voxels[at];
+            let weight = weights.map_or(1.0, |weights| weights.voxels[at]);
+            let counts = mask.is_none_or(|mask| mask.voxels[at] > 0.0) && weight > 0.0;
+            let counts = counts && value.is_finite() && weight.is_finite();
+            (if value > 0.0 { value.ln() } else { value }, if counts { weight } else { 0.0 })
+        };
+        let [along_x, along_y, along_z] = along.each_ref().map(|axis| &axis.voxels);
+        let rows = along_z.par_iter().flat_map_iter(|z| along_y.iter().map(move |y| (z * ny + y) * nx));
+        let (logarithms, kept): (Vec<f32>, Vec<f32>) =
+            rows.flat_map_iter(|row| along_x.iter().map(move |x| sample(row + x))).unzip();
         let count = kept.iter().filter(|weight| **weight > 0.0).count();
         if count == 0 {
             return Err(Error::NoVoxels { shrink: options.shrink });

@@ -1,13 +1,6 @@
 //! Cubic B-splines along one axis of a mesh: the control points that influence a position, and their weights.
 
-/// The four neighbouring control points along one axis that influence a position, and their weights.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Reach {
-    /// Index of the first of the four neighbouring control points along the axis.
-    pub first: usize,
-    /// Weights of the four control points; they add up to 1.
-    pub weights: [f64; 4],
-}
+use antsreg_kernels::bias::Reach;
 
 /// Returns the control points that influence a position from 0 to `elements`, in units of mesh elements.
 pub fn reach(place: f64, elements: usize) -> Reach {

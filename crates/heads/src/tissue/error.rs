@@ -3,7 +3,7 @@
 use crate::bias;
 
 /// Why the white matter of an image could not be found.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The shading of the image cannot be found.

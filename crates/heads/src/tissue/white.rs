@@ -1,6 +1,7 @@
 //! Finds the white matter of a T1-weighted image of a brain.
 
 use antsreg_core::Volume;
+use antsreg_register::Device;
 use rayon::prelude::*;
 
 use super::{Error, Histogram, Mixture};
@@ -75,10 +76,10 @@ fn without_shading(image: &Volume, brain: &Volume, inside: &[bool]) -> Result<Ve
     let mask = Volume { grid: brain.grid.clone(), voxels };
     let shrink = (BIAS_STEP_MM / image.grid.spacing.max()).round().max(1.0) as usize;
     let options = bias::Options { shrink, ..bias::Options::default() };
-    let field = bias::estimate(image, Some(&mask), None, &options)?;
-    let mut corrected = image.clone();
-    field.divide(&mut corrected);
-    Ok(corrected.voxels)
+    // The CPU suffices, because the samples are few.
+    let cpu = Device::cpu();
+    let field = bias::estimate(image, Some(&mask), None, &options, &cpu)?;
+    Ok(field.divided(image, &cpu)?.voxels)
 }
 
 /// Refuses white matter that is less frequent inside the brain than near its surface.

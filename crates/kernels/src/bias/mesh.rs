@@ -4,16 +4,17 @@ use std::ops::Range;
 
 use crate::Error;
 
-/// The first of four control points that reach a place, and their weights.
+/// The four neighbouring control points along one axis that influence a position, and their weights.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reach {
-    /// The first control point.
+    /// Index of the first of the four neighbouring control points along the axis.
     pub first: usize,
-    /// Weights of the first control point and the next three; the weights add up to 1.
+    /// Weights of the four control points; they add up to 1.
     pub weights: [f64; 4],
 }
 
-/// The control points along an axis, and which of them reach each place (sample or voxel) along the axis.
+/// One axis of a B-spline mesh: its control points, and for each place (sample or voxel) along the axis the control
+/// points that influence the spline there.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeshAxis {
     reaches: Vec<Reach>,
@@ -21,10 +22,12 @@ pub struct MeshAxis {
 }
 
 impl MeshAxis {
-    /// An axis of `points` control points, with the reach of each place in order.
+    /// Makes an axis of `points` control points. `reaches` has, for each place in order, the control points that
+    /// influence the spline there.
     ///
     /// # Errors
-    /// [`Error::Reach`]: a place reached by control points that do not exist, or by earlier ones than the place before.
+    /// [`Error::Reach`]: a place is influenced by control points that do not exist, or by control points before those
+    /// of the previous place.
     pub fn new(reaches: Vec<Reach>, points: usize) -> Result<MeshAxis, Error> {
         let mut least = 0;
         for (place, reach) in reaches.iter().enumerate() {
@@ -36,29 +39,30 @@ impl MeshAxis {
         Ok(MeshAxis { reaches, points })
     }
 
-    /// The reach of each place.
+    /// For each place along the axis: the control points that influence the spline there, with their B-spline weights.
     pub fn reaches(&self) -> &[Reach] {
         &self.reaches
     }
 
-    /// Number of control points.
+    /// Number of control points along the axis.
     pub fn points(&self) -> usize {
         self.points
     }
 
-    /// For each control point the places that it reaches.
+    /// For each control point: the places along the axis whose spline values it influences.
     #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "for GPUs"))]
     pub(crate) fn places(&self) -> impl Iterator<Item = Range<usize>> {
         let before = |point: usize| self.reaches.partition_point(|reach| reach.first < point);
         (0..self.points).map(move |point| before(point.saturating_sub(3))..before(point + 1))
     }
 
-    /// The reaches with the squares of the weights.
+    /// For each place: the control points that influence it, with the square of each B-spline weight.
     pub(crate) fn squared(&self) -> Vec<Reach> {
         self.with(|weights| weights.map(|w| w * w))
     }
 
-    /// The reaches with the cubes of the weights over the sum of their squares.
+    /// For each place: the control points that influence it, with w³ / Σ w² instead of each B-spline weight w. The
+    /// numerators of the weighted means need these values.
     pub(crate) fn asked(&self) -> Vec<Reach> {
         self.with(|weights| {
             let squares: f64 = weights.iter().map(|w| w * w).sum();
@@ -71,7 +75,7 @@ impl MeshAxis {
     }
 }
 
-/// Checks that the axes have the shape of a volume, and that there are as many control points as the axes have.
+/// Checks that the mesh axes have the shape of a volume, and that `points` is the number of control points of the mesh.
 pub(crate) fn check(
     operation: &'static str,
     axes: &[MeshAxis; 3],
