@@ -3,8 +3,9 @@
 mod args;
 
 use antsreg_console::{CliError, Console};
+use antsreg_register::Device;
 use antsreg_study::batch::{self, Alone};
-use antsreg_study::pair::FixedInputs;
+use antsreg_study::pair::{FixedInputs, PairFiles};
 
 use crate::many::{self, OfAll, Order};
 
@@ -26,5 +27,13 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
             dataset: None,
         },
     };
-    many::run(&study, &order, &Alone, || FixedInputs::read(&study.shared), console)
+    many::run(&study, &order, &Alone, || fixed(&study.shared), console)
+}
+
+/// Reads the images, masks and labels of the fixed side. The shading of the images is removed on the CPU, because the
+/// devices are still being opened.
+fn fixed(files: &PairFiles) -> Result<FixedInputs, antsreg_study::Error> {
+    let mut fixed = FixedInputs::read(files)?;
+    fixed.remove_shading(files, &Device::cpu())?;
+    Ok(fixed)
 }

@@ -34,6 +34,7 @@ pub fn run(job: &Job, console: &mut Console) -> Result<Option<Overlap>, CliError
     if job.profile {
         Profile::start(&device);
     }
+    inputs.remove_shading(&job.files, &device)?;
     console.watch(|watcher| inputs.extract_brains(&job.files, &device, watcher))?;
     show::brains(&job.files, &inputs, console);
     console.watch(|watcher| inputs.find_white_matter(&job.files.fixed, &options, &device, watcher))?;

@@ -113,8 +113,7 @@ pub fn run<S: Steps>(
     let computing = Mutex::new(0.0);
     let read = |(place, job): (usize, Job)| {
         let began = Instant::now();
-        let read = || steps.read(batch.fixed.clone(), &job);
-        let what = if job.files.bias.moving() { background.run(read) } else { read() };
+        let what = steps.read(batch.fixed.clone(), &job);
         let seconds = Seconds { read: began.elapsed().as_secs_f64(), ..Seconds::default() };
         if let Ok((inputs, _)) = &what {
             inputs.warnings.iter().for_each(|warning| progress.warning(&job.name, warning));
@@ -161,6 +160,7 @@ fn register<S: Steps>(
     progress: &dyn BatchProgress,
 ) -> Result<Registered<S::Prepared>, Error> {
     let mut observer = Subject { progress, name: &job.name };
+    inputs.remove_shading_on(&job.files, worker)?;
     let prepared = steps.prepare(worker, batch.options, fixed, job, &mut inputs, read)?;
     let computed = worker.register(fixed.target(&inputs), &inputs.moving, &mut observer);
     let computed = computed.map_err(|error| inputs.blame(&job.files, error))?;

@@ -1,4 +1,5 @@
-//! Extracts brains before a labelling, if some of its images (target and atlases) show the skull and others do not.
+//! Prepares images (target and atlases) on devices before a labelling: removes their shading, and extracts brains if
+//! some of the images show the skull and others do not.
 
 use std::path::Path;
 
@@ -10,7 +11,7 @@ use super::propagate::{Propagation, Target};
 use crate::Error;
 use crate::skulls::{BrainChoice, Candidate, Role, Skull};
 
-/// The image of a target or an atlas, from which the brain may be extracted.
+/// The image of a target or an atlas, whose shading may be removed and from which the brain may be extracted.
 pub(super) struct Head<'a> {
     /// Name of the target or the atlas.
     pub name: &'a str,
@@ -24,11 +25,12 @@ pub(super) struct Head<'a> {
     pub skull: &'a mut Option<Skull>,
 }
 
-/// Extracts the brains of a target and of its atlases, as the brain choice of the options says. An atlas whose brain
-/// cannot be found is an error, or is left out with `keep_going`. `of` is the number of atlases given.
+/// Removes the shading of a target and of its atlases if the options say so, and extracts their brains as the brain
+/// choice of the options says. An atlas for which this fails is an error, or is left out with `keep_going`. `of` is the
+/// number of atlases given.
 ///
 /// # Errors
-/// A target whose brain cannot be found; an atlas that cannot be used; no usable atlas.
+/// A target whose bias field or brain cannot be found; an atlas that cannot be used; no usable atlas.
 pub(super) fn of_target(
     propagation: &mut Propagation,
     target: &mut Target,
@@ -39,12 +41,12 @@ pub(super) fn of_target(
     let Target { name, path, side, skull } = target;
     let mut heads = vec![Head { name, path, role: Role::Fixed, side, skull }];
     heads.extend(atlases.iter_mut().map(|atlas| head(atlas, Role::Moving)));
-    let mut extracted = extract(propagation, heads, progress)?.into_iter();
+    let mut extracted = prepare(propagation, heads, progress)?.into_iter();
     extracted.next().unwrap_or(Ok(()))?;
     usable(with_errors(atlases, extracted), of, keep_going, progress)
 }
 
-/// Extracts the brains of atlases that are registered to each other. In all else it does what [`of_target`] does.
+/// Prepares atlases that are registered to each other. In all else it does what [`of_target`] does.
 ///
 /// # Errors
 /// An atlas that cannot be used; no usable atlas.
@@ -55,7 +57,7 @@ pub(super) fn of_atlases(
     progress: &dyn LabelsProgress,
 ) -> Result<Vec<LoadedAtlas>, Error> {
     let heads = atlases.iter_mut().map(|atlas| head(atlas, Role::Either)).collect();
-    let extracted = extract(propagation, heads, progress)?;
+    let extracted = prepare(propagation, heads, progress)?;
     usable(with_errors(atlases, extracted), of, keep_going, progress)
 }
 
@@ -63,7 +65,7 @@ fn head(atlas: &mut LoadedAtlas, role: Role) -> Head<'_> {
     Head { name: &atlas.name, path: &atlas.path, role, side: &mut atlas.side, skull: &mut atlas.skull }
 }
 
-/// Pairs each atlas with the result of its brain extraction: the atlas, or the error.
+/// Pairs each atlas with the result of its preparation: the atlas, or the error.
 fn with_errors(
     atlases: Vec<LoadedAtlas>,
     extracted: impl IntoIterator<Item = Result<(), Error>>,
@@ -72,19 +74,24 @@ fn with_errors(
     pairs.map(|(atlas, found)| found.map_err(|error| error.of_atlas(&atlas.name)).map(|()| atlas)).collect()
 }
 
-/// Extracts the brains of the images that the brain choice selects. Returns success or the error of each image.
-fn extract(
+/// Removes the shading of the images if the options say so, and extracts the brains of the images that the brain choice
+/// selects. Returns success or the error of each image.
+fn prepare(
     propagation: &mut Propagation,
-    heads: Vec<Head>,
+    mut heads: Vec<Head>,
     progress: &dyn LabelsProgress,
 ) -> Result<Vec<Result<(), Error>>, Error> {
     let choice: BrainChoice = propagation.options().brain;
+    let mut results: Vec<Result<(), Error>> = heads.iter().map(|_| Ok(())).collect();
+    if propagation.options().bias {
+        propagation.remove_shading(&mut heads, |number, done| results[number] = done)?;
+    }
     let candidates =
         heads.iter().map(|head| Candidate::of(head.role, head.side)).collect::<Result<Vec<_>, Error>>()?;
     let wanted = choice.of_group(&candidates);
-    let mut results: Vec<Result<(), Error>> = heads.iter().map(|_| Ok(())).collect();
-    let jobs =
-        heads.into_iter().enumerate().zip(wanted).filter_map(|(head, wanted)| wanted.then_some(head)).collect();
+    let good = |number: usize| results[number].is_ok();
+    let heads = heads.into_iter().enumerate().zip(wanted);
+    let jobs = heads.filter(|((number, _), wanted)| *wanted && good(*number)).map(|(head, _)| head).collect();
     propagation.extract_brains(jobs, |number, name, found| {
         results[number] = found.map(|brain| progress.brain(name, &brain));
     })?;

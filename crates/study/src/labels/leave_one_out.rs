@@ -60,7 +60,7 @@ pub fn leave_one_out(study: &AtlasStudy, progress: &dyn LabelsProgress) -> Resul
     check_count(atlases.len())?;
     study.check_outputs(&planned(study, &atlases), &atlases, &[])?;
     let label_list = study.labels_that_count()?;
-    let loaded = load(&atlases, study.options.bias, study.keep_going, progress)?;
+    let loaded = load(&atlases, study.keep_going, progress)?;
     check_count(loaded.len())?;
     let seconds = Seconds { read: began.elapsed().as_secs_f64(), ..Seconds::default() };
     let grids: Vec<&Grid> = loaded.iter().map(|atlas| atlas.side.grid()).collect();

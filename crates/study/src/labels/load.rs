@@ -29,10 +29,10 @@ pub(super) struct LoadedAtlas {
 }
 
 impl LoadedAtlas {
-    /// Reads image, labels and mask of an atlas. Removes the shading of the image if `corrected` is true.
-    fn read(atlas: &Atlas, corrected: bool) -> Result<LoadedAtlas, Error> {
+    /// Reads image, labels and mask of an atlas.
+    fn read(atlas: &Atlas) -> Result<LoadedAtlas, Error> {
         let read = || {
-            let image = inputs::prepared_image(&atlas.image, corrected)?;
+            let image = inputs::image(&atlas.image)?;
             let labels = inputs::labels_of(&atlas.labels, &atlas.image, &image.grid)?;
             let mask = atlas.mask.as_deref().map(|mask| inputs::mask(mask, &atlas.image, &image.grid)).transpose()?;
             let mask = mask.map_or(Mask::None, |mask| Mask::All(Arc::new(mask)));
@@ -43,18 +43,16 @@ impl LoadedAtlas {
     }
 }
 
-/// Reads all atlases, and removes the shading of their images if `corrected` is true. An atlas that cannot be used is
-/// an error; with `keep_going` it is left out.
+/// Reads all atlases. An atlas that cannot be used is an error; with `keep_going` it is left out.
 ///
 /// # Errors
 /// An atlas that cannot be used; no usable atlas.
 pub(super) fn load(
     atlases: &[Atlas],
-    corrected: bool,
     keep_going: bool,
     progress: &dyn LabelsProgress,
 ) -> Result<Vec<LoadedAtlas>, Error> {
-    let read = atlases.par_iter().map(|atlas| LoadedAtlas::read(atlas, corrected)).collect();
+    let read = atlases.par_iter().map(LoadedAtlas::read).collect();
     usable(read, atlases.len(), keep_going, progress)
 }
 

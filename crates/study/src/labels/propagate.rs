@@ -1,6 +1,6 @@
 //! Registers atlases to a target, and resamples their images and labels on the target's grid.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use antsreg_core::compare::Comparison;
@@ -9,7 +9,7 @@ use antsreg_kernels::apply;
 use antsreg_pool::{DeviceNote, DeviceWorkers, Devices, StageThreads, Worker};
 use antsreg_register::linear::Start;
 use antsreg_register::{
-    self as register, Computed, Description, DeviceChoice, Grids, Recipe, Registration, Side, Warning,
+    self as register, Computed, Description, DeviceChoice, Grids, Image, Recipe, Registration, Side, Warning,
 };
 
 use super::brains::Head;
@@ -19,7 +19,7 @@ use super::progress::{LabelsProgress, Registered};
 use crate::pair::{StartFile, check_in_plane, name_files};
 use crate::skulls::{ExtractedRecord, Skull};
 use crate::transforms::check_of_volumes;
-use crate::{Error, inputs};
+use crate::{Error, bias, inputs};
 
 /// Numbers of threads for the work before and after each registration. One thread before it suffices, because the
 /// atlases are in memory already. Two threads after it suffice, because resampling takes less time than registration.
@@ -118,6 +118,35 @@ impl<'a> Propagation<'a> {
     /// The options of registration and fusion.
     pub fn options(&self) -> &'a LabelOptions {
         self.options
+    }
+
+    /// Removes the shading of images on the devices. `done` is called for each image, with its number and the result.
+    ///
+    /// # Errors
+    /// A thread that cannot be started.
+    pub fn remove_shading(
+        &mut self,
+        heads: &mut [Head],
+        mut done: impl FnMut(usize, Result<(), Error>),
+    ) -> Result<(), Error> {
+        let jobs: Vec<(usize, (&Path, &mut Image))> =
+            heads.iter_mut().map(|head| (head.path, &mut head.side.image)).enumerate().collect();
+        let remove = |worker: &mut Worker, (number, (path, image)): (usize, (&Path, &mut Image))| {
+            let corrected = image.volume().map_err(Error::from);
+            let corrected = corrected.and_then(|volume| bias::corrected_on(worker, path, volume));
+            (number, corrected.map(|volume| *image = volume.into()))
+        };
+        self.workers.run(
+            jobs,
+            THREADS,
+            |job| job,
+            remove,
+            |done| done,
+            |(number, found)| {
+                done(number, found);
+            },
+        )?;
+        Ok(())
     }
 
     /// Extracts the brains of heads on the devices. `done` is called for each head, with its number, its name, and

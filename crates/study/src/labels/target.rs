@@ -65,11 +65,11 @@ pub fn label_target(
     check_outputs(study, files, &atlases, planned(study, files, &atlases))?;
     let is_target = |atlas: &&Atlas| atlas.image.canonicalize().ok() == files.image.canonicalize().ok();
     atlases.iter().filter(is_target).for_each(|atlas| progress.is_target(&atlas.name));
-    let image = inputs::prepared_image(&files.image, study.options.bias)?;
+    let image = inputs::image(&files.image)?;
     let truth = files.truth.as_deref();
     let truth = truth.map(|truth| inputs::labels_of(truth, &files.image, &image.grid)).transpose()?;
     let label_list = study.labels_that_count()?;
-    let loaded = load(&atlases, study.options.bias, study.keep_going, progress)?;
+    let loaded = load(&atlases, study.keep_going, progress)?;
     if files.posteriors {
         // The output names are checked again here, because the labels, and so the names of the posterior maps, are
         // known only now.

@@ -21,7 +21,7 @@ use super::space::Space;
 use crate::batch::{FixedSide, Job, Steps};
 use crate::brain::BrainRecord;
 use crate::pair::{FixedInputs, Further, HeadRecord, Inputs};
-use crate::{Error, brain, inputs};
+use crate::{Error, bias, brain, inputs};
 
 /// A scan with the names of its derivatives.
 #[derive(Debug, Clone)]
@@ -68,7 +68,7 @@ impl Steps for Normalising {
 
     fn read(&self, fixed: FixedInputs, job: &Job) -> Result<(Inputs, Vec<Arc<Volume>>), Error> {
         let inputs = Inputs::beside(fixed, &job.files)?;
-        let image = |path: &PathBuf| inputs::prepared_image(path, job.files.bias.moving()).map(Arc::new);
+        let image = |path: &PathBuf| inputs::image(path).map(Arc::new);
         let further = job.files.carried.iter().map(image).collect::<Result<_, _>>()?;
         Ok((inputs, further))
     }
@@ -104,7 +104,10 @@ impl Steps for Normalising {
             }
         };
         let mut carried = Vec::new();
-        for (image, (suffix, path)) in further.into_iter().zip(&self.task(job).scan.carried) {
+        for (mut image, (suffix, path)) in further.into_iter().zip(&self.task(job).scan.carried) {
+            if job.files.bias.moving() {
+                image = Arc::new(bias::corrected_on(worker, path, &image)?);
+            }
             let rigid = align(worker, &head, &image, [&job.files.moving, path])?;
             carried.push(Carried { path: path.clone(), suffix: suffix.clone(), image, rigid });
         }

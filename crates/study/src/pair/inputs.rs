@@ -57,13 +57,13 @@ pub struct Inputs {
 }
 
 impl FixedInputs {
-    /// Reads and checks the inputs that do not depend on the moving image.
+    /// Reads and checks the inputs that do not depend on the moving image. The shading of images is not removed yet.
     ///
     /// # Errors
     /// A file that cannot be read or does not fit the image.
     pub fn read(files: &PairFiles) -> Result<FixedInputs, Error> {
         let identities = FileIdentity::of_all(files.fixed_inputs());
-        let image = inputs::prepared_image(&files.fixed, files.bias.fixed())?;
+        let image = inputs::image(&files.fixed)?;
         let on_grid = |path: &Path| inputs::mask(path, &files.fixed, &image.grid);
         let mask = files.fixed_mask.as_deref().map(on_grid).transpose()?;
         let labels = files.labels.fixed.as_deref();
@@ -72,10 +72,9 @@ impl FixedInputs {
             (Some(list), Some(path), Some(labels)) => Some(inputs::label_list_of(list, path, labels)?),
             (list, ..) => list.as_deref().map(inputs::label_list).transpose()?,
         };
-        let channels =
-            files.channels.iter().map(|channel| aligned(&channel.fixed, files.bias.fixed(), &files.fixed, &image));
+        let channels = files.channels.iter().map(|channel| aligned(&channel.fixed, &files.fixed, &image));
         let channels = channels.collect::<Result<Vec<_>, Error>>()?;
-        let white_matter = files.white_matter.as_deref().map(|path| aligned(path, false, &files.fixed, &image));
+        let white_matter = files.white_matter.as_deref().map(|path| aligned(path, &files.fixed, &image));
         let white_matter = white_matter.transpose()?.map(Arc::new);
         let start = files.start.read()?;
         if let StartFile::File(file) = &files.start
@@ -113,7 +112,8 @@ impl FixedInputs {
 }
 
 impl Inputs {
-    /// Reads and checks the images, masks and labels of both sides of a registration, fixed and moving.
+    /// Reads and checks the images, masks and labels of both sides of a registration, fixed and moving. The shading of
+    /// images is not removed yet.
     ///
     /// # Errors
     /// A file that cannot be read or does not fit the others.
@@ -124,24 +124,22 @@ impl Inputs {
         Ok(inputs)
     }
 
-    /// Reads and checks the moving images (one for each channel), their masks and labels.
+    /// Reads and checks the moving images (one for each channel), their masks and labels. The shading of images is not
+    /// removed yet.
     ///
     /// # Errors
     /// A file that cannot be read, or does not fit the fixed image.
     pub fn beside(fixed: FixedInputs, files: &PairFiles) -> Result<Inputs, Error> {
         let moving_files = FileIdentity::of_all(files.moving_inputs());
         let identities = [fixed.identities_of(files), moving_files].concat();
-        let moving = inputs::prepared_image(&files.moving, files.bias.moving())?;
+        let moving = inputs::image(&files.moving)?;
         let grids = [fixed.side.grid(), &moving.grid];
         inputs::check_alike([&files.fixed, &files.moving], grids)?;
         check_in_plane(&fixed.start_file, &fixed.start, grids)?;
         let mask = files.moving_mask.as_deref().map(|path| inputs::mask(path, &files.moving, &moving.grid));
         let labels = files.labels.moving.as_deref();
         let labels = labels.map(|path| inputs::labels_of(path, &files.moving, &moving.grid));
-        let channels = files
-            .channels
-            .iter()
-            .map(|channel| aligned(&channel.moving, files.bias.moving(), &files.moving, &moving));
+        let channels = files.channels.iter().map(|channel| aligned(&channel.moving, &files.moving, &moving));
         let channels = channels.collect::<Result<Vec<_>, Error>>()?;
         let (mask, moving_labels) = (mask.transpose()?, labels.transpose()?);
         let warnings = inputs::odd_header(&files.moving).into_iter().collect();
@@ -222,8 +220,8 @@ fn side(image: Volume, channels: Vec<Volume>, mask: Option<Volume>) -> Side {
 
 /// Reads the image of a channel other than the first, which may have its own grid. Checks that the image overlaps with
 /// the first channel of the same side (fixed or moving).
-fn aligned(path: &Path, corrected: bool, other: &Path, first: &Volume) -> Result<Volume, Error> {
-    let volume = inputs::prepared_image(path, corrected)?;
+fn aligned(path: &Path, other: &Path, first: &Volume) -> Result<Volume, Error> {
+    let volume = inputs::image(path)?;
     check_aligned([path, other], [&volume.grid, &first.grid])?;
     Ok(volume)
 }

@@ -7,6 +7,7 @@ mod inputs;
 mod overlap;
 mod page;
 mod record;
+mod shading;
 mod volumes;
 mod white;
 mod write;
