@@ -4,6 +4,7 @@
 mod operands;
 
 use antsreg_core::AffineTransform;
+use antsreg_kernels::bias::{BiasBackend, MeshAxis, Reach, Samples, Sharpened};
 use antsreg_kernels::cuda::{Field, Image, KernelTime};
 use antsreg_kernels::{
     Backend, CcDerivative, CcParameters, Cuda, Error, InversionLimits, JointParameters, JointSampling, MiParameters,
@@ -133,7 +134,8 @@ fn run() -> Result<(), Error> {
     cross_correlation(&cuda, bandwidth, &images, &mut outs)?;
     mutual_information(&cuda, bandwidth, &images, &mut outs)?;
     correlation_ratio(&cuda, bandwidth, &images, &map)?;
-    joint_histograms(&cuda, bandwidth, &images, &map)
+    joint_histograms(&cuda, bandwidth, &images, &map)?;
+    bias_field(&cuda, bandwidth)
 }
 
 /// Measures two rounds of relaxation, the correction of folds and of poor inverse consistency in a pair of fields. The
@@ -250,6 +252,40 @@ fn correlation_ratio(cuda: &Cuda, bandwidth: f64, images: &[Image], map: &Affine
         }
     }
     Ok(())
+}
+
+/// N4 on every fourth voxel of a volume of 256×256×176 voxels, with meshes of the first and of the last level.
+fn bias_field(cuda: &Cuda, bandwidth: f64) -> Result<(), Error> {
+    let (shape, full) = ([64, 64, 44], [256, 256, 176]);
+    let logarithms = cuda.upload(shape, &noise(3, shape.iter().product()))?;
+    let weights = cuda.upload(shape, &vec![1.0; shape.iter().product()])?;
+    let samples = Samples { logarithms: &logarithms, weights: &weights };
+    for elements in [2, 16] {
+        let axes = |shape: [usize; 3]| -> Result<[MeshAxis; 3], Error> {
+            let [x, y, z] = shape.map(|places| bias_axis(places, elements));
+            Ok([x?, y?, z?])
+        };
+        let field = vec![0.0; (elements + 3_usize).pow(3)];
+        let mut mesh = cuda.bias_mesh(&weights, &axes(shape)?, &field)?;
+        let mut left = cuda.copy(&logarithms)?;
+        let expected: Vec<f64> = (0..200).map(|n| 0.2 + 0.003 * f64::from(n)).collect();
+        let sharpened = Sharpened { low: 0.0, width: 0.005, expected: &expected };
+        timed(cuda, bandwidth, &format!("{elements} elements"), |_| {
+            cuda.bias_step(samples, &sharpened, &mut mesh, &mut left).map(drop)
+        })?;
+        let (axes, mut image) = (axes(full)?, cuda.image(full)?);
+        timed(cuda, bandwidth, &format!("{elements} elements"), |_| cuda.bias_divide(&axes, &field, &mut image))?;
+    }
+    Ok(())
+}
+
+/// An axis of a mesh with linear weights, which take as long as those of B-splines.
+fn bias_axis(places: usize, elements: usize) -> Result<MeshAxis, Error> {
+    let reach = |place: usize| {
+        let at = (elements * place) as f64 / places as f64;
+        Reach { first: at as usize, weights: [0.0, 1.0 - at.fract(), at.fract(), 0.0] }
+    };
+    MeshAxis::new((0..places).map(reach).collect(), elements + 3)
 }
 
 fn joint_histograms(cuda: &Cuda, bandwidth: f64, images: &[Image], map: &AffineTransform) -> Result<(), Error> {
