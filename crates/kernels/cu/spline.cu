@@ -1,6 +1,7 @@
 // Cubic-spline interpolation of an image (Unser, Aldroubi & Eden 1993), mirrored about its outermost voxel centres: the
 // spline's coefficients, by a causal and an anticausal recursion along each axis, and the warped image out(x) =
 // spline(m(x + u(x))). The arithmetic is that of src/spline.rs, operation by operation.
+#include "taps.cuh"
 #include "volume.cuh"
 
 // √3 − 2.
@@ -142,30 +143,6 @@ extern "C" __global__ void __launch_bounds__(ROWS *WARPS) spline_rows(float *val
     }
 }
 
-// The four coefficients along an axis that contribute at an index, as offsets in memory, and their weights.
-struct Taps {
-    unsigned int at[4];
-    float weight[4];
-
-    __device__ __forceinline__ Taps(float index, int length, unsigned int stride)
-    {
-        const float lower = floorf(index), w = index - lower, v = 1.f - w;
-        weight[0] = v * v * v / 6.f;
-        weight[1] = 2.f / 3.f - 0.5f * w * w * (2.f - w);
-        weight[2] = 2.f / 3.f - 0.5f * v * v * (2.f - v);
-        weight[3] = w * w * w / 6.f;
-        const int end = length - 1, start = (int)lower - 1;
-#pragma unroll
-        for (int n = 0; n < 4; ++n) {
-            int tap = abs(start + n);
-            tap = tap > end ? 2 * end - tap : tap;
-            // On an axis of two voxels, indices are reflected a third time. On an axis of one voxel, the minimum alone
-            // gives the index 0.
-            at[n] = (unsigned int)min(abs(tap), end) * stride;
-        }
-    }
-};
-
 extern "C" __global__ void __launch_bounds__(128, 8)
     warp_spline(const float *READ coefficients, const __grid_constant__ Shape image_shape, const float *READ field,
                 const __grid_constant__ Affine grid_to_image, float *out, const __grid_constant__ Shape shape)
@@ -175,21 +152,5 @@ extern "C" __global__ void __launch_bounds__(128, 8)
     if (!within(voxel, shape)) return;
     const size_t here = offset(voxel, shape);
     const Vector point = moved(start, grid_to_image, load(field, plane(shape), here));
-    float sum = 0.f;
-    if (contains(image_shape, point)) {
-        const unsigned int row = image_shape.x, slice = row * image_shape.y;
-        const Taps x(point.x, image_shape.x, 1), y(point.y, image_shape.y, row), z(point.z, image_shape.z, slice);
-#pragma unroll
-        for (int k = 0; k < 4; ++k) {
-            float in_slice = 0.f;
-#pragma unroll
-            for (int j = 0; j < 4; ++j) {
-                const float *line = coefficients + (z.at[k] + y.at[j]);
-                in_slice += y.weight[j] * (x.weight[0] * __ldg(line + x.at[0]) + x.weight[1] * __ldg(line + x.at[1]) +
-                                           x.weight[2] * __ldg(line + x.at[2]) + x.weight[3] * __ldg(line + x.at[3]));
-            }
-            sum += z.weight[k] * in_slice;
-        }
-    }
-    out[here] = sum;
+    out[here] = contains(image_shape, point) ? spline_value(coefficients, image_shape, point) : 0.f;
 }

@@ -8,8 +8,12 @@ use super::image::Image;
 use super::widest;
 use crate::{Error, FitRule, FitSums, spline};
 
-/// Number of reference points of a chunk.
+/// Number of reference points of a chunk. `cu/fit_sums.cu` adds in the same order.
 const CHUNK: usize = 2048;
+/// Number of points of a run. The sums of a chunk are those of its runs.
+const RUN: usize = 512;
+/// Number of sums of a run in single precision.
+const LANES: usize = 8;
 
 /// Computes [`Backend::fit_sums`](crate::Backend::fit_sums).
 pub(super) fn fit_sums(
@@ -74,16 +78,17 @@ fn piece(
     sums.extend(functions.iter().map(|function| dot(function, &values)));
     for (n, first) in functions.iter().enumerate() {
         for second in &functions[..=n] {
-            sums.push(outside.iter().map(|n| f64::from(first[*n]) * f64::from(second[*n])).sum());
+            let of_run =
+                |run: &[usize]| -> f64 { run.iter().map(|n| f64::from(first[*n]) * f64::from(second[*n])).sum() };
+            sums.push(outside.chunk_by(|a, b| a / RUN == b / RUN).map(of_run).sum());
         }
     }
     sums
 }
 
-/// Dot product Σa·b: eight sums in single precision of 64 terms each, added up in double precision.
+/// Dot product Σa·b: eight sums in single precision of each run, added up in double precision.
 #[inline(always)]
 fn dot(a: &[f32], b: &[f32]) -> f64 {
-    const LANES: usize = 8;
     let of_run = |a: &[f32], b: &[f32]| -> f64 {
         let mut sums = [0.0f32; LANES];
         let (a, rest_a) = a.as_chunks::<LANES>();
@@ -91,8 +96,8 @@ fn dot(a: &[f32], b: &[f32]) -> f64 {
         for (a, b) in a.iter().zip(b) {
             (0..LANES).for_each(|lane| sums[lane] += a[lane] * b[lane]);
         }
-        let rest: f32 = rest_a.iter().zip(rest_b).map(|(a, b)| a * b).sum();
-        sums.iter().map(|sum| f64::from(*sum)).sum::<f64>() + f64::from(rest)
+        sums.iter_mut().zip(rest_a.iter().zip(rest_b)).for_each(|(sum, (a, b))| *sum += a * b);
+        sums.iter().map(|sum| f64::from(*sum)).sum()
     };
-    a.chunks(64 * LANES).zip(b.chunks(64 * LANES)).map(|(a, b)| of_run(a, b)).sum()
+    a.chunks(RUN).zip(b.chunks(RUN)).map(|(a, b)| of_run(a, b)).sum()
 }

@@ -7,8 +7,8 @@ use nalgebra::Matrix3;
 
 use super::{CcPending, CcWorkspace, Cuda, Field, FixedBins, Image, MiWorkspace, Relaxation};
 use crate::{
-    Backend, CcParameters, CcScores, Contrast, ContrastRule, Cpu, Entropies, Error, FitRule, FitSums,
-    InverseConsistency, InversionLimits, JointParameters, Lent, MiParameters, Moments, Place, RelaxRound, Sampling,
+    Backend, CcParameters, CcScores, Contrast, ContrastRule, Entropies, Error, FitRule, FitSums, InverseConsistency,
+    InversionLimits, JointParameters, Lent, MiParameters, Moments, Place, RelaxRound, Sampling,
 };
 
 impl Backend for Cuda {
@@ -209,10 +209,7 @@ impl Backend for Cuda {
         rule: &FitRule,
         at: &[(usize, AffineTransform)],
     ) -> Result<Vec<FitSums>, Error> {
-        // The CPU computes the sums of a fit, because there is no kernel for them.
-        let in_main_memory = |image: &Image| Cpu.upload(image.shape, &self.download(image)?);
-        let volumes = volumes.iter().copied().map(in_main_memory).collect::<Result<Vec<_>, Error>>()?;
-        Cpu.fit_sums(&in_main_memory(points)?, &volumes.iter().collect::<Vec<_>>(), rule, at)
+        self.fit_sums_of(points, volumes, rule, at)
     }
 
     fn cc_workspace(&self, shape: [usize; 3]) -> Result<CcWorkspace, Error> {

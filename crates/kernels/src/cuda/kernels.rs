@@ -48,6 +48,7 @@ module!(CcDirect, "cc_direct", [cc_direct_terms, cc_direct_update]);
 module!(Compose, "compose", [compose_fields, advance]);
 module!(Contrast, "contrast", [contrast]);
 module!(Correlation, "correlation", [correlation]);
+module!(FitSums, "fit_sums", [fit_sums, fit_totals]);
 module!(GradientMagnitude, "gradient_magnitude", [gradient_magnitude]);
 module!(Intensity, "intensity", [count_keys, clip]);
 module!(Invert, "invert", [invert]);
@@ -168,6 +169,7 @@ load_later!(
     cc_direct: CcDirect,
     contrast: Contrast,
     correlation_ratio: CorrelationRatio,
+    fit_sums: FitSums,
     gradient_magnitude: GradientMagnitude,
     jacobian: Jacobian,
     joint_histogram: JointHistogram,

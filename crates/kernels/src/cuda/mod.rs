@@ -19,6 +19,7 @@ mod device;
 mod direct;
 pub mod extension;
 mod field;
+mod fit_sums;
 mod gradient_magnitude;
 mod image;
 mod intensity;
@@ -93,6 +94,8 @@ struct Scratch {
     moments: moments::MomentBuffers,
     /// Buffers of the contrast across a surface for batches of transforms.
     contrast: contrast::ContrastBuffers,
+    /// Buffers of the sums of fits.
+    fit: fit_sums::FitBuffers,
 }
 
 impl Cuda {
@@ -203,6 +206,7 @@ impl Scratch {
             joint: Default::default(),
             moments: Default::default(),
             contrast: Default::default(),
+            fit: Default::default(),
         })
     }
 

@@ -1,0 +1,112 @@
+//! The sums by which volumes are fitted by functions of a reference.
+
+use antsreg_core::AffineTransform;
+
+use super::Cuda;
+use super::buffer::{Buffer, Plain};
+use super::image::Image;
+use super::launch::{Argument, Launch, Size, Vector, arguments};
+use super::samples::{MOST_TRANSFORMS, grown, map};
+use crate::{Error, FitRule, FitSums};
+
+/// Points of a block, and its threads, as in `cu/fit_sums.cu`.
+const CHUNK: usize = 2048;
+const THREADS: u32 = 256;
+/// Threads of a block of `fit_totals`, as in `cu/fit_sums.cu`.
+const TOTALS: u32 = 128;
+/// Most numbers that the blocks of one launch write.
+const MOST_SUMS: usize = 1 << 24;
+
+/// The structure `Placed` of `cu/fit_sums.cu`: the address of a volume, and a map.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+struct Placed {
+    volume: u64,
+    map: [f32; 12],
+}
+// SAFETY: numbers without padding.
+unsafe impl Plain for Placed {}
+
+/// The structure `Rule` of `cu/fit_sums.cu`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+struct Rule {
+    low: Vector,
+    high: Vector,
+    origin: f32,
+    scale: f32,
+}
+impl Argument for Rule {}
+
+impl Rule {
+    fn of(rule: &FitRule, shape: [usize; 3]) -> Rule {
+        let low = rule.margin.map(|n| n as f32);
+        let high = std::array::from_fn(|axis| (shape[axis] as f32 - 1.0) - low[axis]);
+        Rule { low: Vector(low), high: Vector(high), origin: rule.origin, scale: rule.scale }
+    }
+}
+
+/// Device memory for a batch, reused from call to call.
+#[derive(Default)]
+pub(super) struct FitBuffers {
+    placed: Option<Buffer<Placed>>,
+    /// The numbers of each map and chunk of points.
+    sums: Option<Buffer<f64>>,
+    /// The numbers of each map.
+    totals: Option<Buffer<f64>>,
+}
+
+impl Cuda {
+    pub(super) fn fit_sums_of(
+        &self,
+        points: &Image,
+        volumes: &[&Image],
+        rule: &FitRule,
+        at: &[(usize, AffineTransform)],
+    ) -> Result<Vec<FitSums>, Error> {
+        let (count, functions) = FitSums::check(points.shape, volumes.iter().map(|volume| volume.shape), at)?;
+        let rows = FitSums::rows(functions);
+        let Some(first) = volumes.first().filter(|_| count > 0) else {
+            return Ok(vec![FitSums::of(&vec![0.0; rows], functions); at.len()]);
+        };
+        let (shape, rule, chunks) = (Size::of(first.shape), Rule::of(rule, first.shape), count.div_ceil(CHUNK));
+        let kernels = self.kernels.fit_sums(&self.device)?;
+        let most = (MOST_SUMS / (chunks * rows)).clamp(1, MOST_TRANSFORMS);
+        let mut all = Vec::with_capacity(at.len());
+        for batch in at.chunks(most) {
+            let mut scratch = self.scratch();
+            let buffers = &mut scratch.fit;
+            let placed: Vec<Placed> = batch
+                .iter()
+                .map(|(volume, transform)| Placed { volume: volumes[*volume].read(), map: map(transform) })
+                .collect();
+            let placed_buffer = grown(&mut buffers.placed, batch.len(), &self.device)?;
+            placed_buffer.upload(&placed)?;
+            let sums = grown(&mut buffers.sums, batch.len() * chunks * rows, &self.device)?.pointer();
+            let totals_buffer = grown(&mut buffers.totals, batch.len() * rows, &self.device)?;
+            let launch = Launch {
+                kernel: &kernels.fit_sums,
+                grid: [chunks as u32, batch.len() as u32, 1],
+                block: [THREADS, 1, 1],
+                shared: 0,
+                bytes: 4 * ((points.len() + first.len()) * batch.len()) as u64,
+            };
+            let (values, number, functions_of_point, placed) =
+                (points.read(), count as i32, functions as i32, placed_buffer.pointer());
+            // SAFETY: one block a chunk of points and map, with `rows` numbers of `sums` each; the points have three rows
+            // and one for each function; the volumes have one shape, within which the taps of points inside are kept.
+            unsafe {
+                self.launch(launch, arguments![values, number, functions_of_point, placed, shape, rule, sums])?
+            };
+            let numbers = batch.len() * rows;
+            let launch = Launch::over_elements(&kernels.fit_totals, numbers, TOTALS, (8 * numbers * chunks) as u64);
+            let (chunk_count, row_count, number, totals) =
+                (chunks as u32, rows as u32, numbers as u32, totals_buffer.pointer());
+            // SAFETY: a thread each of the `numbers` of `totals`; threads beyond return.
+            unsafe { self.launch(launch, arguments![sums, chunk_count, row_count, number, totals])? };
+            let totals = totals_buffer.download(numbers)?;
+            all.extend(totals.chunks_exact(rows).map(|totals| FitSums::of(totals, functions)));
+        }
+        Ok(all)
+    }
+}
