@@ -102,7 +102,8 @@ impl<'d, B: Backend> Reference<'d, B> {
     fn prepare(&self, volume: &Volume) -> Result<Prepared<B>, Error> {
         let shape = volume.grid.shape;
         check_shape::<B>(shape)?;
-        if volume.range().is_none_or(|(low, high)| low == high) {
+        let mut numbers = volume.voxels.iter().filter(|value| !value.is_nan());
+        if numbers.next().is_none_or(|first| numbers.all(|value| value == first)) {
             return Err(Error::Constant);
         }
         let image = self.device.upload(shape, &volume.voxels)?;
