@@ -184,9 +184,10 @@ def register_series(
     repetition_s: float,
     reference: Union[str, Image],
     options: str,
+    device: str,
     keep_going: bool,
     progress: Optional[Callable[[int, int], object]],
-) -> Series: ...
+) -> tuple[Series, Optional[str]]: ...
 def register(
     fixed: Side,
     moving: Side,

@@ -15,6 +15,7 @@ from . import _native
 from ._errors import InputError
 from ._images import ImageLike, SpatialImage, is_path, made, parts, path_of, read
 from ._options import _json
+from ._registration import _log
 
 #: Names of the transform models by their degrees of freedom.
 _DOF = {3: "translation", 6: "rigid", 7: "similarity", 9: "scales", 12: "affine"}
@@ -136,6 +137,7 @@ def register_series(
     cost: str = "ncc",
     dof: int = 6,
     smoothing_sigmas_mm: tuple[float, ...] = (4.0, 2.0),
+    device: str = "auto",
     keep_going: bool = False,
     progress: Union[None, bool, Callable[[int, int], object]] = None,
 ) -> Series:
@@ -155,6 +157,8 @@ def register_series(
         Degrees of freedom of each volume's affine: 3, 6, 7, 9 or 12.
     smoothing_sigmas_mm : tuple of float
         Standard deviation of the Gaussian smoothing on each level, coarse to fine, mm.
+    device : str
+        ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"cuda:N"``.
     keep_going : bool
         Whether the correction continues if a volume cannot be aligned (see `Series.failed`), instead of raising an
         exception.
@@ -187,7 +191,9 @@ def register_series(
     elif not isinstance(onto, str):
         onto = read(onto, "the reference")
     told = _line if progress is True else progress or None
-    return Series(_native.register_series(name, volumes, repetition, onto, _json(options), keep_going, told))
+    found, note = _native.register_series(name, volumes, repetition, onto, _json(options), device, keep_going, told)
+    _log(note)
+    return Series(found)
 
 
 def _volumes(series: ImageLike) -> tuple[str, Optional[list[_native.Image]], float]:

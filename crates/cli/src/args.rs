@@ -72,6 +72,7 @@ impl Cli {
             Verb::Own(OwnVerb::Normalise(args)) => args.first_gpus(),
             Verb::Own(OwnVerb::Bias(args)) => args.first_gpus(),
             Verb::Own(OwnVerb::Brain(args)) => args.first_gpus(),
+            Verb::Own(OwnVerb::Motion(args)) => args.first_gpus(),
             Verb::Own(OwnVerb::Labels(args)) => args.first_gpus(),
             Verb::Own(OwnVerb::Atlas(args)) => args.first_gpus(),
             Verb::Own(_) => None,

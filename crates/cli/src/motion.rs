@@ -3,9 +3,10 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use antsreg_console::{CliError, Console, UsageError, command_line::command_line};
+use antsreg_console::{CliError, Console, UsageError, command_line::command_line, opening};
 use antsreg_kernels::apply::SplineOrder;
-use antsreg_register::Device;
+use antsreg_pool::Devices;
+use antsreg_register::DeviceChoice;
 use antsreg_register::linear::Dof;
 use antsreg_study::apply::Reading;
 use antsreg_study::motion::{Corrected, Cost, MotionFiles, Names, Opened, Options, ReferenceVolume, Task};
@@ -51,6 +52,17 @@ pub struct Args {
     keep_going: bool,
     #[command(flatten)]
     report: ReportArgs,
+    /// Device that computes: cpu, cuda (the first NVIDIA GPU), cuda:N, or auto: cuda where it can be used, else cpu
+    #[arg(long, default_value = "auto", value_name = "DEVICE")]
+    device: DeviceChoice,
+}
+
+impl Args {
+    /// Number of GPUs that this command can use, counted from the first GPU; `None` if this is not known before the
+    /// CUDA driver starts.
+    pub fn first_gpus(&self) -> Option<usize> {
+        Devices::One(self.device).first_gpus(true)
+    }
 }
 
 /// The list of standard deviations, one for each level. The type is not `Vec`, because for clap a `Vec` means an option
@@ -89,7 +101,10 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
         keep_going: args.keep_going,
         command_line: command_line(),
     };
-    let found = Opened::new(&task)?.find(&Device::cpu(), &mut |progress| {
+    let (read, opened) = opening::while_reading(args.device, || Opened::new(&task));
+    let (read, opened) = (read?, opened?);
+    opening::tell(&opened, console);
+    let found = read.find(opened.device, &mut |progress| {
         console.note(format_args!("aligned {} of {} volumes", progress.aligned, progress.of));
         ControlFlow::Continue(())
     })?;

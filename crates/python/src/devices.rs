@@ -39,6 +39,15 @@ impl Lease {
         Lease { device: device.clone(), instead_of_gpu: None }
     }
 
+    /// Reserves the device of this name.
+    ///
+    /// # Errors
+    /// If the device is unknown or cannot be used.
+    pub fn of_choice(asked: &str) -> Result<Lease, Failure> {
+        let Opened { device, instead_of_gpu, .. } = open(choice(asked)?)?;
+        Ok(Lease { device, instead_of_gpu: instead_of_gpu.map(|reason| reason.to_string()) })
+    }
+
     /// Reserves the GPU with this number, in order to copy data to it.
     ///
     /// # Errors

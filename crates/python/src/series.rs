@@ -7,11 +7,11 @@ use std::sync::atomic::AtomicBool;
 use antsreg_core::Volume;
 use antsreg_core::io::nifti::Timing;
 use antsreg_kernels::apply::SplineOrder;
-use antsreg_register::Device;
 use antsreg_study::apply::Reading;
 use antsreg_study::motion::{InMemory, Motion, MotionFiles, Names, Opened, ReferenceVolume, Task};
 use pyo3::prelude::*;
 
+use crate::devices::Lease;
 use crate::error::Failure;
 use crate::image::Image;
 use crate::observer::Watcher;
@@ -101,6 +101,7 @@ pub enum GivenReference<'py> {
 
 /// Aligns every volume of a series to a reference. `name` is the path of the series, or its name in messages if
 /// `volumes` contains a series in memory.
+/// Returns the motion, and the reason if a GPU was preferred but not used.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "one argument for each argument of the Python function")]
 pub fn register_series(
@@ -110,9 +111,10 @@ pub fn register_series(
     repetition_s: f32,
     reference: GivenReference,
     options: &str,
+    device: &str,
     keep_going: bool,
     progress: Option<Py<PyAny>>,
-) -> Result<Series, Failure> {
+) -> Result<(Series, Option<String>), Failure> {
     let options = read(options)?;
     let (reference, image) = match reference {
         GivenReference::Image(image) => (ReferenceVolume::File(image.name.clone()), Some(image.volume()?.clone())),
@@ -130,10 +132,11 @@ pub fn register_series(
         let files = MotionFiles { input: name, reference, names: Names::default() };
         let reading = Reading::Spline(SplineOrder::CUBIC);
         let task = Task { files, options, reading, keep_going, command_line: Vec::new() };
+        let mut lease = Lease::of_choice(device)?;
         let opened = Opened::of(&task, volumes.as_ref(), image)?;
         let mut watcher = Watcher::new(progress, Arc::new(AtomicBool::new(false)));
-        let found = opened.find(&Device::cpu(), &mut |progress| watcher.aligned(progress.aligned, progress.of));
+        let found = opened.find(lease.device.clone(), &mut |progress| watcher.aligned(progress.aligned, progress.of));
         let motion = found.map_err(|error| watcher.stopped(error))?.motion;
-        Ok(Series { task, volumes, motion })
+        Ok((Series { task, volumes, motion }, lease.instead_of_gpu.take()))
     })
 }

@@ -36,6 +36,8 @@ pub struct Motion {
     pub device: Description,
     /// Wall time since the series was opened, seconds.
     pub(super) seconds: f64,
+    /// Seconds of these for preparing the reference and aligning the volumes.
+    pub(super) alignment_seconds: f64,
     /// Times at which the volumes were acquired.
     pub(super) timing: Timing,
     /// Voxel-wise sums for mean and variance: over the volumes as read, and over the corrected volumes.
@@ -58,6 +60,7 @@ struct Record<'a> {
     centre_ras_mm: [f64; 3],
     mean_framewise_displacement_mm: f64,
     seconds: f64,
+    alignment_seconds: f64,
 }
 
 impl Motion {
@@ -145,6 +148,7 @@ impl Motion {
                 centre_ras_mm: centre.coords.into(),
                 mean_framewise_displacement_mm: displacements.sum::<f64>() / (rows.len().max(2) - 1) as f64,
                 seconds: self.seconds,
+                alignment_seconds: self.alignment_seconds,
             };
             outputs.write(path, |temporary| {
                 let text = serde_json::to_string_pretty(&record)

@@ -2,6 +2,7 @@
 //! batch at a time. Reading, computing and writing of different batches go on at the same time.
 
 use std::ops::ControlFlow;
+use std::time::Instant;
 
 use antsreg_core::io::outputs::Outputs;
 use antsreg_core::{AffineTransform, Volume};
@@ -49,6 +50,8 @@ pub(super) struct Passed {
     pub quality: Quality,
     /// Centre of the rotations in the motion table: a point of the reference volume, RAS mm.
     pub centre: Point3<f64>,
+    /// Seconds that preparing the reference and aligning the volumes took, without reading, resampling and writing.
+    pub alignment_seconds: f64,
 }
 
 impl antsreg_register::Task for Pass<'_> {
@@ -57,6 +60,7 @@ impl antsreg_register::Task for Pass<'_> {
 
     fn run<B: Backend>(self, backend: &B) -> Result<Passed, Error> {
         let Pass { task, feed, reference: image, observer, progress, write } = self;
+        let began = Instant::now();
         let reference = Reference::new(backend, image, &task.options).map_err(|source| task.no_reference(source))?;
         let names = &task.files.names;
         let squares = names.variance.is_some() || names.deviation.is_some();
@@ -71,6 +75,7 @@ impl antsreg_register::Task for Pass<'_> {
                 sums_before: Sums::new(feed.grid().len(), false),
                 quality: Quality::new(image, feed.count()),
                 centre: reference.centre(),
+                alignment_seconds: began.elapsed().as_secs_f64(),
             },
         };
         let (send, batches) = bounded(WAITING);
@@ -130,10 +135,12 @@ struct State<'a, B: Backend> {
 impl<B: Backend> State<'_, B> {
     /// Aligns and resamples the volumes of a batch. Returns the corrected volumes.
     fn process(&mut self, batch: &[Entry]) -> Result<Vec<Volume>, Error> {
-        let Passed { transforms, failed, sums, sums_before, quality, .. } = &mut self.passed;
+        let Passed { transforms, failed, sums, sums_before, quality, alignment_seconds, .. } = &mut self.passed;
         let first = transforms.len();
         let volumes: Vec<&Volume> = batch.iter().map(|entry| &*entry.volume).collect();
+        let began = Instant::now();
         let aligned = self.series.align(&volumes).map_err(|source| self.task.of_volume(first, source))?;
+        *alignment_seconds += began.elapsed().as_secs_f64();
         for (n, aligned) in aligned.into_iter().enumerate() {
             let before = transforms.last().copied().unwrap_or_else(AffineTransform::identity);
             let transform = match aligned {

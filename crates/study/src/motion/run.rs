@@ -89,7 +89,7 @@ pub fn run(
     device: &Device,
     observer: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Corrected, Error> {
-    Opened::new(task)?.find(device, observer)?.commit()
+    Opened::new(task)?.find(device.clone(), observer)?.commit()
 }
 
 /// A series of volumes that is in memory already.
@@ -148,24 +148,23 @@ impl<'a> Opened<'a> {
         Ok(Opened { task, feed, reference, began })
     }
 
-    /// Aligns all volumes and writes the output files under temporary names, so that more files can be added.
+    /// Aligns all volumes and writes the output files under temporary names, so that more files can be added. The
+    /// device is released while the last files are written.
     ///
     /// # Errors
     /// The errors of [`run`].
-    pub fn find(
-        self,
-        device: &Device,
-        observer: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-    ) -> Result<Found, Error> {
+    pub fn find(self, device: Device, observer: &mut dyn FnMut(Progress) -> ControlFlow<()>) -> Result<Found, Error> {
         let Opened { task, mut feed, mut reference, began } = self;
         let (count, grid) = (feed.count(), feed.grid().clone());
         let mean = task.files.reference == ReferenceVolume::Mean;
         let mut progress = Progress { aligned: 0, of: if mean { 2 * count } else { count } };
+        let mut alignment_seconds = 0.0;
         if mean {
             let (feed, progress) = (&mut feed, &mut progress);
             let pass = Pass { task, feed, reference: &reference, observer, progress, write: None };
-            let sums = device.run(pass)?.sums;
-            reference = sums.mean(&reference.grid);
+            let first = device.run(pass)?;
+            reference = first.sums.mean(&reference.grid);
+            alignment_seconds = first.alignment_seconds;
         }
         let mut outputs = Outputs::new();
         let timing = feed.timing();
@@ -193,22 +192,29 @@ impl<'a> Opened<'a> {
             progress: &mut progress,
             write,
         })?;
-        let Passed { transforms, failed, sums, sums_before, quality, centre } = passed;
-        let courses = quality.courses();
-        let motion = Motion {
-            rows: table::rows(&transforms, &centre, &quality.finish(&courses)),
-            transforms,
-            centre,
-            grids: [reference.grid, grid],
-            failed,
-            device: device.description().clone(),
-            seconds: began.elapsed().as_secs_f64(),
-            timing,
-            sums: [sums_before, sums],
-            courses,
-        };
-        motion.write(task, &task.files.names, &mut outputs)?;
-        Ok(Found { outputs, motion })
+        alignment_seconds += passed.alignment_seconds;
+        let description = device.description().clone();
+        std::thread::scope(|scope| {
+            // The driver of a GPU takes time to release it.
+            scope.spawn(move || drop(device));
+            let Passed { transforms, failed, sums, sums_before, quality, centre, .. } = passed;
+            let courses = quality.courses();
+            let motion = Motion {
+                rows: table::rows(&transforms, &centre, &quality.finish(&courses)),
+                transforms,
+                centre,
+                grids: [reference.grid, grid],
+                failed,
+                device: description,
+                seconds: began.elapsed().as_secs_f64(),
+                alignment_seconds,
+                timing,
+                sums: [sums_before, sums],
+                courses,
+            };
+            motion.write(task, &task.files.names, &mut outputs)?;
+            Ok(Found { outputs, motion })
+        })
     }
 }
 

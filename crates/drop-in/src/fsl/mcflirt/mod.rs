@@ -5,8 +5,7 @@ mod request;
 
 use std::ops::ControlFlow;
 
-use antsreg_console::{CliError, Refusal, output::print};
-use antsreg_register::Device;
+use antsreg_console::{CliError, Refusal, opening, output::print};
 use antsreg_study::motion::{MotionFiles, Opened, Options, Task};
 
 use self::request::Request;
@@ -37,14 +36,17 @@ pub fn run(call: &Call) -> Result<(), CliError> {
         command_line: Vec::new(),
     };
     let mut console = call.console(request.verbose)?;
-    let device = Device::cpu();
-    let mut found = Opened::new(&task)?.find(&device, &mut |progress| {
+    let (read, opened) = opening::while_reading(call.settings.device, || Opened::new(&task));
+    let (read, opened) = (read?, opened?);
+    opening::tell(&opened, &mut console);
+    let mut found = read.find(opened.device, &mut |progress| {
         console.note(format_args!("aligned {} of {} volumes", progress.aligned, progress.of));
         ControlFlow::Continue(())
     })?;
     outputs::write_tables(&request, &mut found)?;
+    let device = found.motion.device.clone();
     found.commit()?;
-    call.tell(device.description(), &request.replaced);
+    call.tell(&device, &request.replaced);
     Ok(())
 }
 
