@@ -1,4 +1,5 @@
-//! Compares whole registrations, affine and SyN, on the CPU and on a CUDA device. The results must agree.
+//! Compares whole registrations, affine and SyN, and whole motion corrections on the CPU and on a CUDA device. The
+//! results must agree.
 //!
 //! Runs only when named (`cargo test -p antsreg-tests --test pipeline_parity`), because it needs a device and fails
 //! without one.
@@ -8,6 +9,7 @@ use std::error::Error;
 use antsreg_core::{AffineTransform, DisplacementField, Volume};
 use antsreg_kernels::{Backend, Cpu, Cuda};
 use antsreg_linear as linear;
+use antsreg_motion::{self as motion, Aligned, Cost};
 use antsreg_syn::{self as syn, Channel, Metric};
 use antsreg_tests::{Brain, grid};
 use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
@@ -15,6 +17,10 @@ use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 /// Largest accepted distance between the points to which the affines of CPU and GPU map the same point, mm. The devices
 /// add the terms of the cost in different orders, so Newton's last step ends at slightly different points.
 const AFFINE_MM: f64 = 0.02;
+/// Largest accepted distance between the points to which the motions of CPU and GPU map the same point, mm. The devices
+/// add the terms of the smoothing in different orders, and the alignment ends with a step below 0.001 mm. Mutual
+/// information changes in steps, because it is computed from histograms. Its results have the limit of affines.
+const MOTION_MM: f64 = 0.005;
 /// Largest accepted mean distance between the warps of CPU and GPU, voxels. The devices add the intensities in a
 /// correlation window in different orders. Where an image hardly varies, the rounding changes the update of the warp.
 const MEAN_VOXELS: f64 = 0.02;
@@ -64,7 +70,41 @@ fn compare_all() -> Result<(), Box<dyn Error>> {
             if met { "met" } else { "MISSED" },
         );
     }
+    bad += compare_motion(&cuda)?;
     if bad > 0 { Err(format!("{bad} variants differ").into()) } else { Ok(()) }
+}
+
+/// Aligns a series by each cost on both devices. Returns the number of costs whose results differ.
+fn compare_motion(cuda: &Cuda) -> Result<usize, Box<dyn Error>> {
+    let own = grid(4.0, [5.0, -3.0, 2.0], Matrix3::identity());
+    let volumes: Vec<Volume> = (0..9)
+        .map(|n| {
+            let size = f64::from(n - 4);
+            let matrix = Rotation3::from_euler_angles(0.01 * size, -0.005 * size, 0.008 * size).into_inner();
+            let translation = Vector3::new(0.4 * size, -0.3 * size, 0.2 * size);
+            Brain::moved(&AffineTransform { matrix, translation }).image(&own)
+        })
+        .collect();
+    let mut bad = 0;
+    for cost in [Cost::Ncc, Cost::Lsq, Cost::Cr, Cost::Nmi] {
+        let cpu = motions(&Cpu, &volumes, cost)?;
+        let [first, second] = [motions(cuda, &volumes, cost)?, motions(cuda, &volumes, cost)?];
+        let pairs = cpu.iter().zip(&first);
+        let most = pairs.map(|(a, b)| farthest(&volumes[0], &a.transform, &b.transform)).fold(0.0, f64::max);
+        let met = first == second && most <= if cost == Cost::Nmi { AFFINE_MM } else { MOTION_MM };
+        bad += usize::from(!met);
+        let same = if first == second { "the same" } else { "differ" };
+        println!("motion, {cost:?}: {most:.5} mm apart, two runs {same}: {}", if met { "met" } else { "MISSED" });
+    }
+    Ok(bad)
+}
+
+/// Aligns the volumes of a series to the volume in the middle.
+fn motions<B: Backend>(backend: &B, volumes: &[Volume], cost: Cost) -> Result<Vec<Aligned>, Box<dyn Error>> {
+    let options = motion::Options { cost, ..Default::default() };
+    let reference = motion::Reference::new(backend, &volumes[volumes.len() / 2], &options)?;
+    let found = motion::Series::new(&reference).align(&volumes.iter().collect::<Vec<_>>())?;
+    Ok(found.into_iter().collect::<Result<_, _>>()?)
 }
 
 /// Options of several deformable stages that run one after another.

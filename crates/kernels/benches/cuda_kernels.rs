@@ -7,8 +7,8 @@ use antsreg_core::AffineTransform;
 use antsreg_kernels::bias::{BiasBackend, MeshAxis, Reach, Samples, Sharpened};
 use antsreg_kernels::cuda::{Field, Image, KernelTime};
 use antsreg_kernels::{
-    Backend, CcDerivative, CcParameters, Cuda, Error, InversionLimits, JointParameters, JointSampling, MiParameters,
-    RelaxLimits, RelaxRound, Sampling,
+    Backend, CcDerivative, CcParameters, Cuda, Error, FitRule, InversionLimits, JointParameters, JointSampling,
+    MiParameters, RelaxLimits, RelaxRound, Sampling,
 };
 use nalgebra::Matrix3;
 use operands::{brain, field, noise, turn};
@@ -135,7 +135,44 @@ fn run() -> Result<(), Error> {
     mutual_information(&cuda, bandwidth, &images, &mut outs)?;
     correlation_ratio(&cuda, bandwidth, &images, &map)?;
     joint_histograms(&cuda, bandwidth, &images, &map)?;
-    bias_field(&cuda, bandwidth)
+    bias_field(&cuda, bandwidth)?;
+    fits(&cuda, bandwidth)
+}
+
+/// Times the sums of fits for a batch of motion correction: 32 volumes of an EPI series, on both levels.
+fn fits(cuda: &Cuda, bandwidth: f64) -> Result<(), Error> {
+    const SHAPE: [usize; 3] = [64, 64, 36];
+    const FUNCTIONS: usize = 8;
+    let voxels: usize = SHAPE.iter().product();
+    let of_volume = |seed| cuda.spline_coefficients(&brain(cuda, SHAPE, seed)?);
+    let volumes = (0..32).map(of_volume).collect::<Result<Vec<_>, _>>()?;
+    let volumes: Vec<&Image> = volumes.iter().collect();
+    let rule = FitRule { margin: [1; 3], origin: 0.5, scale: 4.0 };
+    for (count, note) in [(10_000, "coarse"), (40_000, "fine")] {
+        // Positions are voxels in their order, as those of strong gradients.
+        let voxel = |n: usize| n * voxels / count;
+        let [x, y] = [SHAPE[0], SHAPE[1]];
+        let axes: [fn(usize, [usize; 2]) -> usize; 3] =
+            [|n, [x, _]| n % x, |n, [x, y]| n / x % y, |n, [x, y]| n / (x * y)];
+        let mut rows: Vec<f32> = Vec::new();
+        for axis in axes {
+            rows.extend((0..count).map(|n| axis(voxel(n), [x, y]) as f32));
+        }
+        rows.extend(noise(3, count * FUNCTIONS));
+        let points = cuda.upload([count, 3 + FUNCTIONS, 1], &rows)?;
+        for (moved, shift) in [("", 0.4), (", slices outside", 4.0)] {
+            let at: Vec<_> = (0..volumes.len())
+                .map(|n| {
+                    let translation = nalgebra::Vector3::new(0.3, -0.01 * n as f64, shift);
+                    (n, AffineTransform { translation, ..AffineTransform::identity() })
+                })
+                .collect();
+            timed(cuda, bandwidth, &format!("32 volumes, {note}{moved}"), |_| {
+                cuda.fit_sums(&points, &volumes, &rule, &at).map(drop)
+            })?;
+        }
+    }
+    Ok(())
 }
 
 /// Measures two rounds of relaxation, the correction of folds and of poor inverse consistency in a pair of fields. The
