@@ -377,3 +377,17 @@ fn options_of_a_stage_that_does_not_run_are_refused_each() {
         }
     }
 }
+
+#[test]
+fn boundary_based_registration_of_many_is_refused() {
+    let place = Workplace::with_pair();
+    for line in [
+        "batch -f f.nii.gz -o out m.nii.gz",
+        "normalise m.nii.gz -o out -f f.nii.gz",
+        "atlas f.nii.gz m.nii.gz -o out",
+        "labels -f f.nii.gz -a m.nii.gz=m.nii.gz -o p",
+    ] {
+        let message = place.refuse(2, &format!("{line} --cost bbr --device cpu"));
+        assert!(message.contains("--cost bbr") && message.contains("register"), "{line}: {message}");
+    }
+}

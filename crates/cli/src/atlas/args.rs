@@ -181,7 +181,7 @@ impl Args {
 
     /// The settings for registering the subjects to the template.
     fn recipe(&self) -> Result<Recipe, CliError> {
-        let recipe = self.registration.recipe()?;
+        let recipe = self.registration.recipe_for_many()?;
         self.registration.check_metrics(&recipe)?;
         let no_effect = |option, with: &str| Err(UsageError::NoEffect { option, with: with.into() }.into());
         // `--transform` allows only SyN here, but the preset may have another transform model.

@@ -108,7 +108,7 @@ impl Args {
     /// effect is an error.
     pub fn study(&self) -> Result<Study, CliError> {
         let Listing { subjects, channels } = self.listing()?;
-        let mut recipe = self.registration.recipe()?;
+        let mut recipe = self.registration.recipe_for_many()?;
         let metric = recipe.syn.channels[0].metric;
         // Weights are relative to the weight of the first channel.
         let weight = |n: usize| self.weights.get(n).map_or(1.0, |weight| weight / self.weights[0]);

@@ -185,7 +185,9 @@ impl Args {
     /// Makes the job that registers the moving image, to which the labels belong, and resamples its labels.
     fn job(&self, labels: PathBuf, fixed: PathBuf, moving: PathBuf) -> Result<Job, UsageError> {
         let written = WritingArgs::default();
-        let recipe = Recipe { images: Some(written.images()), inverse_warp: true, ..self.recipe()? };
+        let recipe = self.registration.recipe()?;
+        self.registration.check_metrics(&recipe)?;
+        let recipe = Recipe { images: Some(written.images()), inverse_warp: true, ..recipe };
         let labels = Labels {
             fixed: self.target.clone(),
             moving: Some(labels),
@@ -231,15 +233,10 @@ impl Args {
 
     /// Returns the options for registering the atlases to the target image and fusing their labels.
     fn options(&self, fusion: Fusion) -> Result<LabelOptions, UsageError> {
-        let (recipe, start) = (self.recipe()?, self.registration.start());
+        let recipe = self.registration.recipe_for_many()?;
+        self.registration.check_metrics(&recipe)?;
+        let start = self.registration.start();
         let (bias, brain) = (self.bias, self.brain);
         Ok(LabelOptions { recipe, start, bias, brain, interpolation: self.interpolation, fusion })
-    }
-
-    /// Returns the settings of the registrations, from the options on the command line.
-    fn recipe(&self) -> Result<Recipe, UsageError> {
-        let recipe = self.registration.recipe()?;
-        self.registration.check_metrics(&recipe)?;
-        Ok(recipe)
     }
 }

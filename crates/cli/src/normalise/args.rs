@@ -108,7 +108,7 @@ impl Args {
             let with = "scans that are neither in a table nor in a folder".into();
             return Err(UsageError::NoEffect { option: "--also", with }.into());
         }
-        let recipe = self.registration.recipe()?;
+        let recipe = self.registration.recipe_for_many()?;
         self.registration.check_metrics(&recipe)?;
         let output = match (&self.output, &self.prefix) {
             (Some(folder), _) => Output::Dataset(folder.clone()),

@@ -91,6 +91,16 @@ impl RegistrationArgs {
         Ok(recipe)
     }
 
+    /// Makes the recipe for a command of many registrations. Such a command does not find the white matter of its fixed
+    /// images, so boundary-based registration is an error.
+    pub fn recipe_for_many(&self) -> Result<Recipe, UsageError> {
+        let recipe = self.recipe()?;
+        match recipe.linear.boundary {
+            Some(_) => Err(UsageError::BoundaryOfMany),
+            None => Ok(recipe),
+        }
+    }
+
     /// Returns an error if an option is given for a metric that no channel of the recipe has.
     pub fn check_metrics(&self, recipe: &Recipe) -> Result<(), UsageError> {
         self.syn.check_metrics(&recipe.syn)

@@ -30,6 +30,12 @@ pub enum UsageError {
         /// The list of devices, as given.
         asked: String,
     },
+    /// Boundary-based registration was asked for in a command that has no white matter of the fixed images.
+    #[error(
+        "--cost bbr needs the white matter of the fixed image, which only register, and labels with one atlas, find; \
+         give another cost here"
+    )]
+    BoundaryOfMany,
     /// The number of label maps differs from the number of subjects.
     #[error("--labels: expected one label map for each of the {expected} subjects, found {found} label maps")]
     Labels {
