@@ -2,6 +2,7 @@
 //! after the other (Saito and Toriwaki 1994).
 
 use antsreg_core::Grid;
+use pulp::{Arch, NullaryFnOnce};
 use rayon::prelude::*;
 
 /// The largest computed distances from the border of the set, mm. Voxels farther from the border get this largest
@@ -14,85 +15,199 @@ pub struct Limits {
     pub outside_mm: f32,
 }
 
+/// Largest number of neighbouring voxels along the first axis that are processed together.
+const WIDTH: usize = 32;
+
 /// Signed distances: for each voxel of a set, the distance of its centre to the nearest centre of a voxel outside, mm;
 /// for other voxels, minus the distance to the nearest centre of a voxel of the set.
 pub fn signed_distance_mm(grid: &Grid, set: &[bool], limits: Limits) -> Vec<f32> {
     let [nx, ny, nz] = grid.shape;
     let steps = [0, 1, 2].map(|axis| grid.spacing[axis] as f32);
     let squares = [limits.outside_mm, limits.inside_mm].map(|mm| mm * mm);
-    let mut first = vec![0.0; set.len()];
-    first.par_chunks_mut(nx).zip(set.par_chunks(nx)).with_min_len(64).for_each(|(out, set)| {
-        out.iter_mut().zip(set).for_each(|(out, inside)| *out = squares[usize::from(*inside)]);
-        sweep(out.iter_mut().zip(set), steps[0]);
-        sweep(out.iter_mut().zip(set).rev(), steps[0]);
-        out.iter_mut().zip(set).filter(|(_, inside)| !**inside).for_each(|(out, _)| *out = -*out);
+    // Squares of the distances of 1, 2, … voxels along the first axis.
+    let ramp: Vec<f32> = (1..=nx).map(|count| count as f32 * steps[0]).map(|mm| mm * mm).collect();
+    // Squared distances along the first two axes.
+    let mut found = vec![0.0; set.len()];
+    found.par_chunks_mut(nx * ny).zip(set.par_chunks(nx * ny)).for_each_init(Rows::default, |rows, (slice, set)| {
+        for (out, set) in slice.chunks_mut(nx).zip(set.chunks(nx)) {
+            along_row(set, out, squares, &ramp);
+        }
+        for first in (0..nx).step_by(WIDTH) {
+            let columns = first..nx.min(first + WIDTH);
+            rows.load((0..ny).map(|y| &slice[y * nx..][columns.clone()]));
+            rows.lower(steps[1]);
+            for (y, row) in rows.lowered().enumerate() {
+                slice[y * nx..][columns.clone()].copy_from_slice(row);
+            }
+        }
     });
-    let mut second = vec![0.0; set.len()];
-    across_rows(&first, &mut second, nx, [1, ny], steps[1]);
-    across_rows(&second, &mut first, nx, [ny, nz], steps[2]);
-    first.par_iter_mut().for_each(|square| *square = square.abs().sqrt().copysign(*square));
-    first
+    // Distances along all axes. In memory, the third axis comes before the second.
+    let mut turned = vec![0.0; set.len()];
+    turned.par_chunks_mut(nx * nz).enumerate().for_each_init(Rows::default, |rows, (y, plane)| {
+        for first in (0..nx).step_by(WIDTH) {
+            let columns = first..nx.min(first + WIDTH);
+            rows.load((0..nz).map(|z| &found[(z * ny + y) * nx..][columns.clone()]));
+            rows.lower(steps[2]);
+            for (z, row) in rows.lowered().enumerate() {
+                let out = plane[z * nx..][columns.clone()].iter_mut();
+                out.zip(row).for_each(|(out, square)| *out = square.abs().sqrt().copysign(*square));
+            }
+        }
+    });
+    found.par_chunks_mut(nx).enumerate().with_min_len(64).for_each(|(row, out)| {
+        out.copy_from_slice(&turned[(row % ny * nz + row / ny) * nx..][..nx]);
+    });
+    found
 }
 
-/// For each voxel in a row, computes the squared distance to the nearest earlier voxel on the other side of the set's
-/// border. Stores this squared distance if it is smaller than the stored one.
-fn sweep<'a>(row: impl Iterator<Item = (&'a mut f32, &'a bool)>, step: f32) {
-    // Number of steps since the last voxel outside the set, and since the last voxel in the set.
-    let mut since = [f32::INFINITY; 2];
-    for (square, inside) in row {
-        since = since.map(|count| count + 1.0);
-        since[usize::from(*inside)] = 0.0;
-        let mm = since[usize::from(!*inside)] * step;
-        *square = square.min(mm * mm);
+/// Squared distance of each voxel in a row to the nearest voxel of this row on the other side of the set's border, at
+/// most the limit for its side. Positive in the set, negative outside. `limits` are the limits outside and inside;
+/// `ramp` has the squares of the distances of 1, 2, … voxels.
+fn along_row(set: &[bool], out: &mut [f32], limits: [f32; 2], ramp: &[f32]) {
+    let mut first = 0;
+    for run in set.chunk_by(|a, b| a == b) {
+        let end = first + run.len();
+        let (limit, sign) = (limits[usize::from(run[0])], if run[0] { 1.0 } else { -1.0 });
+        let out = &mut out[first..end];
+        out.fill(limit);
+        if first > 0 {
+            out.iter_mut().zip(ramp).for_each(|(out, square)| *out = out.min(*square));
+        }
+        if end < set.len() {
+            out.iter_mut().rev().zip(ramp).for_each(|(out, square)| *out = out.min(*square));
+        }
+        out.iter_mut().for_each(|square| *square *= sign);
+        first = end;
     }
 }
 
-/// Extends the squared distances to the border of a set of voxels by one more axis. The distances are positive in the
-/// set and negative outside. Along this axis there are `length` rows of `width` voxels; two neighbouring rows are
-/// `stride` rows apart in memory.
-fn across_rows(squares: &[f32], out: &mut [f32], width: usize, [stride, length]: [usize; 2], step: f32) {
-    out.par_chunks_mut(width).enumerate().with_min_len(16).for_each_init(Vec::new, |sides, (row, out)| {
-        let at = row / stride % length;
-        let line = row - at * stride;
-        let along = |place: usize| &squares[(line + place * stride) * width..][..width];
-        sides.clear();
-        sides.extend(along(at).iter().map(|square| 1.0_f32.copysign(*square)));
-        out.iter_mut().zip(along(at)).for_each(|(out, square)| *out = square.abs());
-        let mut largest = maximum(out);
-        for apart in 1..=at.max(length - 1 - at) {
+/// Squared distances of voxels to the border of a set, for the rows of voxels along one axis. They are positive in the
+/// set and negative outside.
+#[derive(Default)]
+struct Rows {
+    /// Number of voxels of each row.
+    width: usize,
+    /// The squared distances of all rows, row by row.
+    squares: Vec<f32>,
+    /// The squared distances after [`Rows::lower`].
+    lowered: Vec<f32>,
+    /// For each voxel of the present row: 1 in the set, −1 outside.
+    sides: Vec<f32>,
+    /// Properties of each row.
+    extents: Vec<Extent>,
+}
+
+/// Properties of the squared distances of a row.
+#[derive(Clone, Copy, Default)]
+struct Extent {
+    /// Smallest absolute value.
+    low: f32,
+    /// Largest absolute value.
+    high: f32,
+    /// Whether all voxels are in the set, or all outside; `None` if there are both.
+    uniform: Option<bool>,
+}
+
+impl Rows {
+    /// Replaces the rows. All have the same number of voxels.
+    fn load<'a>(&mut self, rows: impl Iterator<Item = &'a [f32]>) {
+        self.squares.clear();
+        for row in rows {
+            self.width = row.len();
+            self.squares.extend_from_slice(row);
+        }
+    }
+
+    /// The rows of squared distances after [`Rows::lower`].
+    fn lowered(&self) -> impl Iterator<Item = &[f32]> {
+        self.lowered.chunks(self.width)
+    }
+
+    /// Lowers the squared distances where another row, `step` mm apart from the next, gives a smaller value.
+    fn lower(&mut self, step: f32) {
+        Arch::new().dispatch(Lower { rows: self, step });
+    }
+
+    /// Lowers the squared distances of row `at` where another row gives a smaller value. This value is the squared
+    /// distance between the rows, plus the other voxel's squared distance if both voxels are on the same side of the
+    /// border. If not, the border lies between the voxels.
+    #[inline(always)]
+    fn lower_row(&mut self, at: usize, step: f32) {
+        let Rows { width, squares, lowered, sides, extents } = self;
+        let width = *width;
+        let (own, this) = (&squares[at * width..][..width], extents[at]);
+        let least = &mut lowered[at * width..][..width];
+        for ((least, side), square) in least.iter_mut().zip(&mut *sides).zip(own) {
+            (*least, *side) = (square.abs(), 1.0_f32.copysign(*square));
+        }
+        let mut most = this.high;
+        for apart in 1..=at.max(extents.len() - 1 - at) {
             let mm = apart as f32 * step;
-            if mm * mm >= largest {
+            let between = mm * mm;
+            if between >= most {
                 break;
             }
-            let before = at.checked_sub(apart);
-            for place in before.into_iter().chain((at + apart < length).then_some(at + apart)) {
-                lower(out, along(place), sides, mm * mm);
+            let mut changed = false;
+            for place in
+                at.checked_sub(apart).into_iter().chain(Some(at + apart).filter(|next| *next < extents.len()))
+            {
+                let other = extents[place];
+                if other.uniform.is_some() && other.uniform == this.uniform && other.low + between >= most {
+                    continue;
+                }
+                changed = true;
+                let other = &squares[place * width..][..width];
+                for ((least, square), side) in least.iter_mut().zip(other).zip(&*sides) {
+                    *least = least.min((square * side).max(0.0) + between);
+                }
             }
-            largest = maximum(out);
+            if changed {
+                most = extreme(least, |a, b| a > b);
+            }
         }
-        out.iter_mut().zip(&*sides).for_each(|(out, side)| *out *= side);
-    });
-}
-
-/// Compares the voxels of a row with those of another row, and lowers the squared distances to the set's border where
-/// the other row gives a smaller value. The squared distance between the rows is `apart`. If two compared voxels are on
-/// the same side of the border, this value is the squared distance of the other voxel plus `apart`. If not, the border
-/// lies between the voxels, and the value is `apart`.
-fn lower(out: &mut [f32], row: &[f32], sides: &[f32], apart: f32) {
-    for ((out, square), side) in out.iter_mut().zip(row).zip(sides) {
-        let beyond = square * side;
-        let through = if beyond > 0.0 { beyond + apart } else { apart };
-        *out = if through < *out { through } else { *out };
+        least.iter_mut().zip(&*sides).for_each(|(least, side)| *least *= side);
     }
 }
 
-/// Returns the largest of the values, at least 0. Eight values are compared at a time, so that the compiler uses vector
-/// instructions.
-fn maximum(values: &[f32]) -> f32 {
-    let greater = |a: f32, b: f32| if b > a { b } else { a };
+/// The computation of [`Rows::lower`], which is compiled for the widest vectors of the processor.
+struct Lower<'a> {
+    rows: &'a mut Rows,
+    step: f32,
+}
+
+impl NullaryFnOnce for Lower<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Lower { rows, step } = self;
+        rows.lowered.resize(rows.squares.len(), 0.0);
+        rows.sides.resize(rows.width, 0.0);
+        rows.extents.clear();
+        for row in rows.squares.chunks(rows.width) {
+            let outside: u32 = row.iter().map(|square| square.to_bits() >> 31).sum();
+            rows.extents.push(Extent {
+                low: extreme(row, |a, b| a < b),
+                high: extreme(row, |a, b| a > b),
+                uniform: (outside == 0 || outside as usize == row.len()).then_some(outside == 0),
+            });
+        }
+        for at in 0..rows.extents.len() {
+            rows.lower_row(at, step);
+        }
+    }
+}
+
+/// The absolute value that is better than all others. Eight values are compared at a time, so that the compiler uses
+/// vector instructions.
+#[inline(always)]
+fn extreme(values: &[f32], is_better: impl Fn(f32, f32) -> bool) -> f32 {
+    let better = |a: f32, b: f32| if is_better(a, b) { a } else { b };
+    let start = values[0].abs();
     let (eights, rest) = values.as_chunks::<8>();
-    let largest = eights.iter().fold([0.0; 8], |most, eight| std::array::from_fn(|n| greater(most[n], eight[n])));
-    largest.iter().chain(rest).copied().fold(0.0, greater)
+    let found =
+        eights.iter().fold([start; 8], |best, eight| std::array::from_fn(|n| better(eight[n].abs(), best[n])));
+    found.into_iter().chain(rest.iter().map(|value| value.abs())).fold(start, |best, value| better(value, best))
 }
 
 #[cfg(test)]

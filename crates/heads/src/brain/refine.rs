@@ -44,6 +44,8 @@ const OPENING_MM: f32 = 2.0;
 /// The distance is larger than the radius of the opening, because corners are farther away than faces.
 const BACK_MM: f32 = 2.5;
 
+/// Number of voxels that one task counts in the histograms.
+const PIECE: usize = 1 << 16;
 /// Largest probability that a voxel outside the final mask gets.
 const BELOW_HALF: f32 = 0.49;
 
@@ -112,19 +114,23 @@ fn opened(grid: &Grid, set: &[bool]) -> Vec<bool> {
 /// Returns the log-odds that each voxel is brain, from its intensity alone: the logarithm of the intensity's frequency
 /// inside the brain divided by its frequency outside.
 fn odds(image: &Volume, depth: &[f32]) -> Vec<f32> {
-    let around = image.voxels.par_iter().zip(depth).filter(|(_, mm)| **mm > -AROUND_MM).map(|(value, _)| *value);
-    let around: Vec<f32> = around.collect();
+    // Voxels farther away get NaN, which quantiles leave out.
+    let near = |(value, mm): (&f32, &f32)| if *mm > -AROUND_MM { *value } else { f32::NAN };
+    let around: Vec<f32> = image.voxels.par_iter().zip(depth).map(near).collect();
     let Some((low, high)) = quantiles(&around, 0.002, 0.998).filter(|(low, high)| low < high) else {
         return vec![0.0; depth.len()];
     };
     let bin = |value: f32| (((value - low) / (high - low) * BINS as f32).max(0.0) as usize).min(BINS - 1);
     // Histograms of voxels inside and outside the brain. The counts are integers, so the order of addition does not
     // matter.
-    let count = |mut counts: [[u64; BINS]; 2], (value, mm): (&f32, &f32)| {
-        if *mm > INSIDE_MM {
-            counts[0][bin(*value)] += 1;
-        } else if OUTSIDE_MM.contains(&-mm) {
-            counts[1][bin(*value)] += 1;
+    let count = |(values, depth): (&[f32], &[f32])| {
+        let mut counts = [[0_u64; BINS]; 2];
+        for (value, mm) in values.iter().zip(depth) {
+            if *mm > INSIDE_MM {
+                counts[0][bin(*value)] += 1;
+            } else if OUTSIDE_MM.contains(&-mm) {
+                counts[1][bin(*value)] += 1;
+            }
         }
         counts
     };
@@ -132,8 +138,8 @@ fn odds(image: &Volume, depth: &[f32]) -> Vec<f32> {
         a.iter_mut().flatten().zip(b.iter().flatten()).for_each(|(a, b)| *a += b);
         a
     };
-    let none = || [[0; BINS]; 2];
-    let counts = image.voxels.par_iter().zip(depth).with_min_len(1 << 16).fold(none, count).reduce(none, add);
+    let pieces = image.voxels.par_chunks(PIECE).zip(depth.par_chunks(PIECE));
+    let counts = pieces.map(count).reduce(|| [[0; BINS]; 2], add);
     let [within, without] = counts.map(|counts| {
         let shares = counts.map(|count| count as f64);
         let all = shares.iter().sum::<f64>().max(1.0);

@@ -11,6 +11,7 @@ use antsreg_heads::brain::{Template, device_bytes, mask_of_brain, without_skull}
 use antsreg_kernels::apply::{self, LabelInterpolation};
 use antsreg_pool::Worker;
 use antsreg_register::{Interpolation, Options, Registration, Side};
+use rayon::prelude::*;
 use serde_json::Value;
 
 use super::carried::{Carried, align};
@@ -112,7 +113,7 @@ impl Steps for Normalising {
             carried.push(Carried { path: path.clone(), suffix: suffix.clone(), image, rigid });
         }
         inputs.moving = Side::new(without_skull(&head, &mask));
-        let inside = mask.voxels.iter().filter(|inside| **inside > 0.5).count();
+        let inside = mask.voxels.par_iter().filter(|inside| **inside > 0.5).count();
         let record = HeadRecord {
             brain_cm3: inside as f64 * head.grid.spacing.product() / 1000.0,
             found,
@@ -136,7 +137,7 @@ impl Steps for Normalising {
             apply::resample(image, grid, chain, self.interpolation.into(), 0.0)
         };
         found.warped = Some(onto(&head, &found.forward, &grid));
-        let voxels = mask.voxels.iter().map(|inside| i32::from(*inside > 0.5)).collect();
+        let voxels = mask.voxels.par_iter().map(|inside| i32::from(*inside > 0.5)).collect();
         let mask = LabelVolume { grid: head.grid.clone(), voxels };
         let in_space = apply::resample_labels(&mask, &grid, &found.forward, LabelInterpolation::GenericLabel);
         let centre = head.centre_of_mass().unwrap_or_else(|| head.grid.centre());
