@@ -1,27 +1,32 @@
-// Operations of N4 (src/bias/mod.rs), with the order of operations of src/cpu/bias.rs. Samples and control points are stored with
-// the first axis fastest. Four neighbouring control points reach each place (sample or voxel) along an axis.
+// Kernels for the operations of N4 (src/bias/mod.rs), with the order of operations of src/cpu/bias.rs. Samples and
+// control points of the B-spline mesh are stored with the first axis fastest. A place is a sample or voxel along an
+// axis. Four neighbouring control points influence the spline at each place.
 #include "exponential.cuh"
 #include "points.cuh"
 #include "reduce.cuh"
 
-// One axis of a mesh, with one kind of weights.
+// One axis of a B-spline mesh, with four weights for each place (sample or voxel) along the axis: the B-spline weights,
+// or values computed from them.
 struct Axis {
-    // For each place the first control point that reaches it, and four weights.
+    // For each place: the index of the first of the four control points that influence the spline there, and the
+    // weights of these control points.
     const unsigned int *first;
     const double *weights;
-    // For each control point the first place that it reaches, and the place after the last.
+    // For each control point: the first place that it influences, and the place after the last one.
     const uint2 *places;
     unsigned int length, points;
 };
 
-// Range of the values of a histogram, for bins of this width, and the expectations in the middle of each bin.
+// The expected sharp logarithm of each measured logarithm: the measured logarithm in the middle of the first bin, the
+// distance between the middles of two neighbouring bins, and the expectation in the middle of each bin.
 struct Sharpened {
     double low, width;
     const double *expected;
     int bins;
 };
 
-// What the host reads after an iteration; the shares of the bins follow.
+// Results of an iteration of N4 that the host reads: the sum of the changes and of their squares, and the range of the
+// logarithms minus the field. The histogram follows in memory, as the content of each bin in 65536ths of a sample.
 struct Outcome {
     double sum, squares, low, high;
 };
@@ -29,7 +34,8 @@ struct Outcome {
 #define WHOLE 65536.0
 #define INFINITE __int_as_float(0x7f800000)
 
-// The bin at or below a value, at most the last but one, and the distance of the value from it in bins.
+// Returns the index of the bin whose middle is at or below a value. `beyond` becomes the distance of the value from
+// this middle, in bins. The index is never that of the last bin.
 __device__ __forceinline__ int place(double value, double low, double width, int bins, double &beyond)
 {
     const double at = fmax((value - low) / width, 0.0);
@@ -38,7 +44,8 @@ __device__ __forceinline__ int place(double value, double low, double width, int
     return bin;
 }
 
-// The weighted difference of each sample and its expectation; without expectations, the weight.
+// Computes the residual of each sample times the sample's weight. The residual is `left`, the logarithm minus the
+// field, minus the expected sharp logarithm. Without expectations, the result is the weight alone.
 extern "C" __global__ void __launch_bounds__(256) bias_residuals(const float *READ left, const float *READ weights,
                                                                  unsigned int count, Sharpened sharpened, double *out)
 {
@@ -59,8 +66,9 @@ extern "C" __global__ void __launch_bounds__(256) bias_residuals(const float *RE
     out[n] = residual;
 }
 
-// The sums along one axis: from `values`, `inner` for each place, to `sums`, `inner` for each control point. A thread for each of
-// the `count` sums.
+// Sums along one axis: for each control point, adds the values at the places that the control point influences, times
+// its weights there. There are `inner` values for each place, and `inner` sums for each control point. Each thread
+// computes one of the `count` sums.
 extern "C" __global__ void __launch_bounds__(128)
     bias_gather(const double *READ values, Axis axis, unsigned int inner, unsigned int count, double *sums)
 {
@@ -76,7 +84,8 @@ extern "C" __global__ void __launch_bounds__(128)
     sums[n] = sum;
 }
 
-// Adds the means of what the samples ask of each control point to the field.
+// Adds to each control point of the field the weighted mean of the values that would fit the residuals of the samples.
+// `sums` has the numerators of these means, and `squares` the denominators.
 extern "C" __global__ void __launch_bounds__(128)
     bias_add(const double *READ sums, const double *READ squares, unsigned int count, double *field)
 {
@@ -84,7 +93,9 @@ extern "C" __global__ void __launch_bounds__(128)
     if (n < count) field[n] += squares[n] > 0.0 ? sums[n] / squares[n] : 0.0;
 }
 
-// The field combined along its third axis: `plane` control points for each place. A thread for each of the `count` results.
+// Combines the control points of the field along the third axis, for each slice: the sum of four control points times
+// their weights. Each slice has `plane` results, one for each control point of the first two axes. Each thread computes
+// one of the `count` results.
 extern "C" __global__ void __launch_bounds__(128)
     bias_planes(const double *READ field, Axis axis, unsigned int plane, unsigned int count, double *planes)
 {
@@ -98,7 +109,8 @@ extern "C" __global__ void __launch_bounds__(128)
     planes[n] = sum;
 }
 
-// The spline at a place of a slice, from the control points of the slice.
+// The field at the sample or voxel (at_x, at_y) of a slice. `plane` has the control points of the slice, which
+// `bias_planes` has combined along the third axis.
 __device__ __forceinline__ double value_at(const double *READ plane, const Axis &x, const Axis &y, unsigned int at_x,
                                            unsigned int at_y)
 {
@@ -114,11 +126,12 @@ __device__ __forceinline__ double value_at(const double *READ plane, const Axis 
     return weights_x[0] * row[0] + weights_x[1] * row[1] + weights_x[2] * row[2] + weights_x[3] * row[3];
 }
 
-// Warps of a block of the kernels that take rows; src/cuda/bias.rs counts on it.
+// Number of warps of a block in kernels whose warps process one row each, as in src/cuda/bias/launches.rs.
 #define WARPS 4
 
-// Subtracts the field from the logarithms of the samples that count. A warp takes one of `rows` rows. It leaves the row's sums of
-// the changes and their squares, and the row's range. Without `planes` nothing is subtracted.
+// Sets `left` to the logarithm minus the field, for each sample with a weight above 0. Each warp processes one of
+// `rows` rows. For each row it writes Σd and Σd², where d = exp(new − old value of `left`) − 1, and the range of the
+// new values. If `planes` is null, `left` stays as it is, and only its range is computed.
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
     bias_subtract(const float *READ logarithms, const float *READ weights, float *left, const double *READ planes, Axis x,
                   Axis y, unsigned int rows, double2 *sums, float2 *ranges)
@@ -153,7 +166,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
     }
 }
 
-// The sums and the range of all rows; clears the shares of the bins. One block.
+// Adds the sums of all rows, computes their common range, and sets the bins of the histogram to zero. The launch has a
+// single block.
 extern "C" __global__ void __launch_bounds__(1024) bias_totals(const double2 *READ sums, const float2 *READ ranges,
                                                                unsigned int rows, int bins, Outcome *outcome)
 {
@@ -174,10 +188,12 @@ extern "C" __global__ void __launch_bounds__(1024) bias_totals(const double2 *RE
     if (threadIdx.x == 0) *outcome = {sum, squares, (double)low, (double)high};
 }
 
-// Samples of a block of the next kernel: their shares do not overflow 32 bits. src/cuda/bias.rs counts on it.
+// Number of samples that a block of `bias_histogram` processes, as in src/cuda/bias/launches.rs. The content of a bin,
+// in 65536ths of a sample, cannot overflow 32 bits with so few samples.
 #define RUN 2048
 
-// Adds the shares of the samples that count to the bins. With few bins (`own` is not 0) each block has its own in shared memory.
+// Adds each sample with a weight above 0 to the two nearest bins of the histogram, divided linearly between them. If
+// `own` is not 0, which needs few bins, each block counts in a histogram of its own in shared memory first.
 extern "C" __global__ void __launch_bounds__(256) bias_histogram(const float *READ left, const float *READ weights,
                                                                  unsigned int count, int bins, int own, Outcome *outcome)
 {
@@ -209,7 +225,8 @@ extern "C" __global__ void __launch_bounds__(256) bias_histogram(const float *RE
         if (of_block_bins[bin]) atomicAdd(shares + bin, (unsigned long long)of_block_bins[bin]);
 }
 
-// Divides each voxel by the factor of the field, or sets it to the factor. A warp takes one of `rows` rows.
+// Divides each voxel by the exponential of the field, or sets the voxel to this exponential if `divide` is 0. Each warp
+// processes one of `rows` rows.
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
     bias_factors(const double *READ planes, Axis x, Axis y, unsigned int rows, int divide, float *image)
 {

@@ -6,8 +6,8 @@
 #include "box_sums.cuh"
 #include "cross_correlation.cuh"
 
-// The quantities that are summed over a window: I, J, I², J², IJ, and with masks the number of voxels, each multiplied
-// by both masks.
+// The quantities that are summed over a window of the images I and J: I, J, I², J² and IJ. With masks, only voxels
+// inside both masks are summed, and the number of these voxels is a sixth quantity.
 template <bool MASKED> struct Products {
     Pair pair;
 

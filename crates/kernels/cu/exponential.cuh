@@ -1,4 +1,4 @@
-// Exponentials, operation by operation as in src/bias/exponential.rs.
+// The functions eˣ and eˣ − 1. The arithmetic is that of src/bias/exponential.rs, operation by operation.
 #pragma once
 
 __device__ const unsigned long long powers[32] = {
@@ -18,7 +18,7 @@ __device__ const double series[13] = {
     1.0 / 362880.0, 1.0 / 40320.0, 1.0 / 5040.0, 1.0 / 720.0, 1.0 / 120.0,
     1.0 / 24.0, 1.0 / 6.0, 1.0 / 2.0};
 
-// Added to a number and subtracted again, this rounds the number to a whole one.
+// If this constant is added to a number and subtracted again, the number is rounded to the nearest whole number.
 #define SHIFT 6755399441055744.0
 #define LOG2_E 1.4426950408889634
 

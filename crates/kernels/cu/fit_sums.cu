@@ -1,32 +1,35 @@
-// The sums by which volumes are fitted by functions that are known at the points of a reference. A block takes a chunk of the
-// points for one volume and map. The order of the sums is that of src/cpu/fit_sums.rs, so that both give the same bits.
+// Sums for the least-squares fit of volumes by functions that are known at reference points. Each thread block
+// processes one chunk of the points, for one volume and one map from points to voxels. The order of the sums is that of
+// src/cpu/fit_sums.rs, so that CPU and GPU give the same bits.
 #include "points.cuh"
 #include "reduce.cuh"
 #include "taps.cuh"
 
-// Points of a chunk and of a run, and sums of a run in single precision, as in src/cpu/fit_sums.rs. The four runs of a chunk
-// have 32 sums, one for each lane of a warp.
+// CHUNK: number of reference points of a chunk. RUN: number of successive points of a run. LANES: number of sums in
+// single precision for each run. All three are as in src/cpu/fit_sums.rs. A chunk has four runs, so it has 32 such
+// sums, one for each lane of a warp.
 #define CHUNK 2048
 #define RUN 512
 #define LANES 8
 #define RUNS (CHUNK / RUN)
-// Warps of a block, as in src/cuda/fit_sums.rs.
+// Number of warps of a block of the kernel `fit_sums`. src/cuda/fit_sums.rs has the corresponding number of threads.
 #define WARPS 8
 #define ALL 0xffffffffu
 
-// The coefficients of a volume, and a map from points to its voxel indices.
+// The spline coefficients of a volume, and the map from reference points to voxel indices of this volume.
 struct Placed {
     const float *volume;
     Map map;
 };
 
-// Where a point counts as inside, along each axis; and the units of values.
+// `low` and `high`: the range of voxel indices, along each axis, in which a point counts as inside the volume. A value
+// of the volume enters the sums as (value − origin)·scale.
 struct Rule {
     Vector low, high;
     float origin, scale;
 };
 
-// The image of a point, without fused operations.
+// The voxel indices to which a map takes a reference point, computed without fused multiply-add operations.
 __device__ __forceinline__ Vector placed(const Map &map, Vector at)
 {
     const float *m = map.m;
@@ -40,14 +43,15 @@ __device__ __forceinline__ bool inside(Vector at, const Rule &rule)
            at.z >= rule.low.z && at.z <= rule.high.z;
 }
 
-// Where the value of a point of the chunk lies in shared memory: the runs begin at different banks.
+// The index in shared memory of the value at point n of the chunk. There is a gap after each run, so that the runs
+// begin in different memory banks.
 __device__ __forceinline__ int slot(int n)
 {
     return n + n / RUN * LANES;
 }
 
-// The sum over a chunk of the products of a function and the values; of squared values without a function. The whole warp
-// must call this; each of its lanes adds every eighth product of a run.
+// The sum over a chunk of the products of a function and the volume's values; if `function` is null, the sum of the
+// squared values. All lanes of a warp must call this function. Each lane adds every eighth product of one run.
 __device__ __forceinline__ double dot(const float *READ function, const float *values, int count)
 {
     const int lane = threadIdx.x % 32, start = lane / LANES * RUN + lane % LANES;
@@ -66,7 +70,7 @@ __device__ __forceinline__ double dot(const float *READ function, const float *v
     return total;
 }
 
-// The sum of the products of two functions over the points of a run that have a bit in `outside`.
+// The sum of the products of two functions over those points of a run whose bit in `outside` is set.
 __device__ __forceinline__ double products(const float *READ first, const float *READ second,
                                            const unsigned int *outside, int run)
 {
@@ -81,14 +85,16 @@ __device__ __forceinline__ double products(const float *READ first, const float 
     return sum;
 }
 
-// points: x, y and z, then the functions; `count` of each.
-// sums[rows · (number of the map · chunks + chunk) …] = the numbers of FitSums.
+// Computes the numbers of `FitSums` (src/operands.rs) for each chunk of reference points and each map. `points` has
+// lists of `count` numbers: x, y and z of the points, then the values of each function. The results for a map and a
+// chunk are the elements of `sums` from rows · (map · chunks + chunk) on; `rows` is the number of results, `chunks`
+// that of chunks.
 extern "C" __global__ void __launch_bounds__(32 * WARPS, 4)
     fit_sums(const float *READ points, int count, int functions, const Placed *READ all,
              const __grid_constant__ Size shape, const __grid_constant__ Rule rule, double *sums)
 {
     __shared__ float values[CHUNK + RUNS * LANES];
-    // A bit for each point of the chunk.
+    // One bit for each point of the chunk; it is set if the point is outside the volume.
     __shared__ unsigned int outside[CHUNK / 32];
     const Placed &own = all[blockIdx.y];
     const int first = blockIdx.x * CHUNK, here = min(count - first, CHUNK);
@@ -120,10 +126,12 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 4)
         const double sum = dot(function, values, here);
         if (lane == 0) out[1 + row] = sum;
     }
-    // A thread takes one run of a pair; the threads of all runs stand side by side.
+    // Each thread sums the products of one pair of functions over one run of points. The threads for the runs of a pair
+    // are neighbouring lanes.
     for (int start = warp * (32 / RUNS); start < pairs; start += WARPS * (32 / RUNS)) {
         const int pair = start + lane / RUNS, known = min(pair, pairs - 1);
-        // Row by row of the lower triangle: the root of a square is exact.
+        // Pairs (a, b) with b ≤ a are numbered row by row of the lower triangle. At the first pair of a row,
+        // 8 · known + 1 is a square, whose root is exact.
         const int a = (int)((sqrtf((float)(8 * known + 1)) - 1.f) * 0.5f), b = known - a * (a + 1) / 2;
         const double of_run = products(of_functions + (size_t)a * count, of_functions + (size_t)b * count, outside, lane % RUNS);
         double total = 0.;
@@ -133,7 +141,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 4)
     }
 }
 
-// The sums of all chunks of each map, added in their order. A thread adds one of `count` numbers, `rows` of each map.
+// Adds the sums of all chunks for each map, in the order of the chunks. Each map has `rows` totals. Each thread
+// computes one of the `count` totals of all maps.
 extern "C" __global__ void __launch_bounds__(128)
     fit_totals(const double *READ sums, unsigned int chunks, unsigned int rows, unsigned int count, double *totals)
 {

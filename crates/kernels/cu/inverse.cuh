@@ -43,8 +43,8 @@ struct CellCorners {
     }
 };
 
-// A step of Newton's method: (I + ∂u/∂x)⁻¹·residual by Cramer's rule, at most one voxel long. Half the residual where
-// the matrix is nearly singular.
+// A step of Newton's method: (I + ∂u/∂x)⁻¹·residual by Cramer's rule, at most one voxel long. If the matrix is
+// nearly singular, the step is half the residual.
 __device__ __forceinline__ Vector newton(Vector x, Vector y, Vector z, Vector r)
 {
     const Vector a = {x.x + 1.f, y.x, z.x}, b = {x.y, y.y + 1.f, z.y}, c = {x.z, y.z, z.z + 1.f};

@@ -39,8 +39,8 @@ __device__ __forceinline__ Vector mapped(const Map &map, Vector at)
 __device__ __forceinline__ float ramp(float at, int n, float per_edge)
 {
     const float distance = fminf(at, (float)(n - 1) - at);
-    // The weight of a NaN coordinate is 0. With a ramp of width 0, the product for a coordinate exactly on the border
-    // is 0·∞ = NaN, and fminf returns 1.
+    // The weight of a NaN coordinate is 0. If the width of the ramp is 0, `per_edge` is infinite. Then, for a
+    // coordinate exactly on the border, distance · per_edge is 0·∞ = NaN, and fminf returns 1.
     return distance >= 0.f ? fminf(distance * per_edge, 1.f) : 0.f;
 }
 

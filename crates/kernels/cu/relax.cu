@@ -23,7 +23,7 @@ struct Round {
     int unfolds;
     // Limit of the squared residual ‖v(x + u(x)) + u(x)‖², in voxels².
     float largest_residual_squared;
-    // Radius of the region that is smoothed around a voxel beyond the limits, in voxels.
+    // Radius of the region that is smoothed around a voxel that folds or has too large a residual, in voxels.
     int reach;
     // Parameters of the inversion of the other field at a voxel: number of steps, and residuals at which the steps
     // stop. The voxel counts as corrected if its squared residual is then at most `corrected_squared`, and its squared

@@ -20,7 +20,7 @@ template <typename T> __device__ __forceinline__ T *at_byte(T *plane, unsigned i
 }
 
 // Returns `value` in a way that the compiler cannot see through, so that the value stays in a register instead of being
-// computed again in each round of a loop.
+// computed again in each iteration of a loop.
 __device__ __forceinline__ unsigned int kept(unsigned int value)
 {
     return __shfl_sync(0xffffffffu, value, threadIdx.x % 32);
@@ -46,8 +46,9 @@ template <int WIDE> __device__ __forceinline__ void put(const float *from, float
         *(float4 *)to = make_float4(from[0], from[1], from[2], from[3]);
 }
 
-// Smooths along all three axes in one pass over memory. A thread block processes ROWS rows of a tile from slice to
-// slice, and each thread one column along x. For each slice:
+// Smooths along all three axes, and reads and writes the volume only once. R is the radius of the Gaussian kernels in
+// voxels. A thread block processes ROWS rows of a tile from slice to slice, and each thread one column along x. For
+// each slice:
 //
 // - The thread reads its column of the rows, with R more rows on both sides, and smooths along y in registers.
 // - The results are added to the 2R unfinished outputs of each row, also in registers: this smooths along z.
@@ -100,7 +101,8 @@ template <int R, int ROWS> struct Smoother {
     {
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) {
-            // If z is the slice that is being added, waiting[k] is the unfinished output of slice z − R + k.
+            // waiting[k] is the unfinished output of slice z − R + k, where z is the slice that is being added and R
+            // the radius of the kernel in voxels.
             if (DONE) at_byte(shared.done[0], to)[r * PITCH] = fmaf(weights.z[R], sum[r], waiting[r][0]);
 #pragma unroll
             for (int k = 1; k < 2 * R; ++k)

@@ -3,7 +3,8 @@
 
 #include "points.cuh"
 
-// The four coefficients along an axis that contribute at an index, as offsets in memory, and their weights.
+// The four spline coefficients along an axis that contribute to the value at the coordinate `index`: their offsets in
+// memory, and their weights.
 struct Taps {
     unsigned int at[4];
     float weight[4];
@@ -20,14 +21,15 @@ struct Taps {
         for (int n = 0; n < 4; ++n) {
             int tap = abs(start + n);
             tap = tap > end ? 2 * end - tap : tap;
-            // On an axis of two voxels, indices are reflected a third time. On an axis of one voxel, the minimum alone
-            // gives the index 0.
+            // An index outside the axis is reflected at both ends. On an axis of two voxels, it may have to be
+            // reflected a third time. On an axis of one voxel, `min` makes the index 0.
             at[n] = (unsigned int)min(abs(tap), end) * stride;
         }
     }
 };
 
-// The spline with these coefficients at a point that is at most half a voxel outside.
+// The value of a spline at a point, from the spline's coefficients. The point may be up to half a voxel outside the
+// outermost voxel centres.
 template <typename Extent>
 __device__ __forceinline__ float spline_value(const float *READ coefficients, const Extent &shape, Vector point)
 {

@@ -67,13 +67,15 @@ template <typename T> struct Sides {
     }
 };
 
-// The number, 0 or 1, of the operand of `Sides` that this thread block processes. `sides` is the number of operands.
+// A launch has one or two operands (`Sides`), such as two displacement fields; `sides` is their number. Returns the
+// number (0 or 1) of the operand that this thread block processes.
 __device__ __forceinline__ int side_of_block(int sides)
 {
     return sides > 1 && blockIdx.z >= gridDim.z / 2;
 }
 
-// The number of this thread block along z, counted from the first block that processes the same operand of `Sides`.
+// The number of this thread block along z, counted from the first block that processes the same operand (the
+// first or the second of `Sides`).
 __device__ __forceinline__ unsigned int z_block(int side)
 {
     return blockIdx.z - (side ? gridDim.z / 2 : 0);
@@ -263,7 +265,8 @@ __device__ __forceinline__ int nearest_index(float at, int n)
     return (int)fminf(fmaxf(at + 0.5f, 0.f), (float)(n - 1));
 }
 
-// Value of the voxel nearest to a point; `outside` beyond the volume. Ties are rounded up.
+// Value of the voxel nearest to a point; `outside` beyond the volume. For a point halfway between two
+// voxels, this is the voxel with the larger index.
 __device__ __forceinline__ float nearest(const float *READ image, const Shape &shape, Vector point, float outside)
 {
     if (!contains(shape, point)) return outside;
