@@ -8,7 +8,7 @@ use std::time::Instant;
 use antsreg_kernels::{Backend, CcDerivative, CcParameters, Cpu, Error, InversionLimits, Sampling};
 use operands::{brain, field, turn};
 
-/// Shape of the test volumes. They are larger than the caches, but small enough for many rounds.
+/// Shape of the test volumes. They are larger than the caches, but small enough to repeat each measurement many times.
 const SHAPE: [usize; 3] = [117, 149, 95];
 const ROUNDS: usize = 12;
 
@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(pool.install(run)?)
 }
 
-/// Measures `work` in many rounds and reports the shortest time. Other load on the machine can only make rounds slower.
+/// Runs `work` many times and prints the shortest time. Other load on the machine can only make a run slower.
 fn timed(name: &str, mut work: impl FnMut() -> Result<(), Error>) -> Result<(), Error> {
     let mut fastest = f64::INFINITY;
     for _ in 0..ROUNDS {
@@ -39,15 +39,15 @@ fn run() -> Result<(), Error> {
     timed("resample", || Cpu.resample(&moving, &map, 0.0, &mut image))?;
     timed("warp", || Cpu.warp(&moving, &first, &map, Sampling::Linear, &mut image))?;
     let mut smoothed = [field(&Cpu, SHAPE, 9)?, field(&Cpu, SHAPE, 10)?];
-    timed("smooth both fields, variance 3", || {
+    timed("smooth two fields, variance 3", || {
         Cpu.smooth_both_fields(smoothed.each_mut(), 3.0, [&mut out, &mut other])
     })?;
     timed("compose", || Cpu.compose(&first, &second, &mut out))?;
     timed("advance both", || Cpu.advance_both([&first, &second], [&second, &first], 0.2, [&mut out, &mut other]))?;
     for steps in [1, 2] {
         let limits = InversionLimits { steps, tolerance_voxels: 0.0, untouched_voxels: 0.0 };
-        // Successive rounds invert the first and the second field alternately. So each inversion starts from the
-        // inverse of the other field.
+        // Successive runs of this measurement invert the first and the second field alternately. So each inversion
+        // starts from the inverse of the other field.
         let mut fields = [&first, &second].into_iter().cycle();
         timed(&format!("invert, steps: {steps}"), || {
             fields.next().map_or(Ok(()), |field| Cpu.invert(field, &mut out, &limits))

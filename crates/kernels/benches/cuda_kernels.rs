@@ -67,14 +67,14 @@ fn run() -> Result<(), Error> {
     let bandwidth = cuda.copy_bandwidth()?;
     let memory = cuda.memory()?;
     println!(
-        "{}, opened in {:.0} ms, copy {:.0} GB/s, {:.1} of {:.1} GB free",
+        "{}: opened in {:.0} ms, copies data at {:.0} GB/s, {:.1} of {:.1} GB of memory free",
         cuda.info().name,
         opened.as_secs_f64() * 1e3,
         bandwidth / 1e9,
         memory.free as f64 / 1e9,
         memory.total as f64 / 1e9
     );
-    println!("kernel                          n median µs   best µs       MB    GB/s  copy");
+    println!("kernel                   launches median µs   best µs MB/launch   GB/s  % of copy speed");
     let images = (0..SETS as u32).map(|seed| brain(&cuda, SHAPE, seed)).collect::<Result<Vec<_>, _>>()?;
     let fields = (0..SETS as u32).map(|seed| field(&cuda, SHAPE, 7 + seed)).collect::<Result<Vec<_>, _>>()?;
     let mut outs = (0..SETS).map(|_| cuda.field(SHAPE)).collect::<Result<Vec<_>, _>>()?;
@@ -139,7 +139,8 @@ fn run() -> Result<(), Error> {
     fits(&cuda, bandwidth)
 }
 
-/// Times the sums of fits for a batch of motion correction: 32 volumes of an EPI series, on both levels.
+/// Measures the time of `fit_sums`, the sums for least-squares fits, for 32 volumes of an EPI series as in motion
+/// correction. The numbers of reference points are those of a coarse and of a fine level.
 fn fits(cuda: &Cuda, bandwidth: f64) -> Result<(), Error> {
     const SHAPE: [usize; 3] = [64, 64, 36];
     const FUNCTIONS: usize = 8;
@@ -149,7 +150,8 @@ fn fits(cuda: &Cuda, bandwidth: f64) -> Result<(), Error> {
     let volumes: Vec<&Image> = volumes.iter().collect();
     let rule = FitRule { margin: [1; 3], origin: 0.5, scale: 4.0 };
     for (count, note) in [(10_000, "coarse"), (40_000, "fine")] {
-        // Positions are voxels in their order, as those of strong gradients.
+        // The reference points are voxels at equal distances in memory, in the order of memory. In motion correction,
+        // they are the voxels with the strongest gradients, in the same order.
         let voxel = |n: usize| n * voxels / count;
         let [x, y] = [SHAPE[0], SHAPE[1]];
         let axes: [fn(usize, [usize; 2]) -> usize; 3] =
@@ -291,7 +293,8 @@ fn correlation_ratio(cuda: &Cuda, bandwidth: f64, images: &[Image], map: &Affine
     Ok(())
 }
 
-/// N4 on every fourth voxel of a volume of 256×256×176 voxels, with meshes of the first and of the last level.
+/// Measures the operations of N4 with the meshes of the first and of the last level. The samples are every fourth
+/// voxel, along each axis, of a volume of 256×256×176 voxels.
 fn bias_field(cuda: &Cuda, bandwidth: f64) -> Result<(), Error> {
     let (shape, full) = ([64, 64, 44], [256, 256, 176]);
     let logarithms = cuda.upload(shape, &noise(3, shape.iter().product()))?;
@@ -316,7 +319,8 @@ fn bias_field(cuda: &Cuda, bandwidth: f64) -> Result<(), Error> {
     Ok(())
 }
 
-/// An axis of a mesh with linear weights, which take as long as those of B-splines.
+/// Makes an axis of a mesh with the weights of linear interpolation. Computing with these weights takes as long as with
+/// B-spline weights.
 fn bias_axis(places: usize, elements: usize) -> Result<MeshAxis, Error> {
     let reach = |place: usize| {
         let at = (elements * place) as f64 / places as f64;

@@ -169,7 +169,8 @@ impl Cuda {
         Ok(joined)
     }
 
-    /// A copy of the field whose vectors are rounded in other units.
+    /// A copy of the field whose vectors are rounded to multiples of `step` in other units, such as mm. The first
+    /// matrix converts vectors to these units, and the second matrix converts them back.
     pub(super) fn round_vectors(
         &self,
         field: &Field,

@@ -1,4 +1,4 @@
-//! The sums by which volumes are fitted by functions of a reference.
+//! Sums for the least-squares fit of volumes by functions that are known at reference points.
 
 use antsreg_core::AffineTransform;
 
@@ -9,25 +9,26 @@ use super::launch::{Argument, Launch, Size, Vector, arguments};
 use super::samples::{MOST_TRANSFORMS, grown, map};
 use crate::{Error, FitRule, FitSums};
 
-/// Points of a block, and its threads, as in `cu/fit_sums.cu`.
+/// Number of reference points that a block processes, and number of its threads, as in `cu/fit_sums.cu`.
 const CHUNK: usize = 2048;
 const THREADS: u32 = 256;
-/// Threads of a block of `fit_totals`, as in `cu/fit_sums.cu`.
+/// Number of threads of a block of the kernel `fit_totals`, as in `cu/fit_sums.cu`.
 const TOTALS: u32 = 128;
-/// Most numbers that the blocks of one launch write.
+/// Largest number of sums that all blocks of one launch write together.
 const MOST_SUMS: usize = 1 << 24;
 
-/// The structure `Placed` of `cu/fit_sums.cu`: the address of a volume, and a map.
+/// Layout of the structure `Placed` in `cu/fit_sums.cu`: the address of a volume's spline coefficients, and a map from
+/// reference points to voxel indices of the volume.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 struct Placed {
     volume: u64,
     map: [f32; 12],
 }
-// SAFETY: numbers without padding.
+// SAFETY: the structure consists of numbers only, and it has no padding.
 unsafe impl Plain for Placed {}
 
-/// The structure `Rule` of `cu/fit_sums.cu`.
+/// Kernel argument with the layout of the structure `Rule` in `cu/fit_sums.cu`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Rule {
@@ -46,13 +47,13 @@ impl Rule {
     }
 }
 
-/// Device memory for a batch, reused from call to call.
+/// Device memory for the sums of a batch of fits, reused from call to call.
 #[derive(Default)]
 pub(super) struct FitBuffers {
     placed: Option<Buffer<Placed>>,
-    /// The numbers of each map and chunk of points.
+    /// The numbers of `FitSums` for each map and each chunk of reference points.
     sums: Option<Buffer<f64>>,
-    /// The numbers of each map.
+    /// The numbers of `FitSums` for each map: the totals over all chunks.
     totals: Option<Buffer<f64>>,
 }
 
@@ -93,8 +94,9 @@ impl Cuda {
             };
             let (values, number, functions_of_point, placed) =
                 (points.read(), count as i32, functions as i32, placed_buffer.pointer());
-            // SAFETY: one block a chunk of points and map, with `rows` numbers of `sums` each; the points have three rows
-            // and one for each function; the volumes have one shape, within which the taps of points inside are kept.
+            // SAFETY: the launch has one block for each chunk of points and each map, and `sums` has `rows` numbers for
+            // each block. `points` has three rows of coordinates and one row for each function. All volumes have the
+            // same shape, and only coefficients within this shape are read.
             unsafe {
                 self.launch(launch, arguments![values, number, functions_of_point, placed, shape, rule, sums])?
             };
@@ -102,7 +104,8 @@ impl Cuda {
             let launch = Launch::over_elements(&kernels.fit_totals, numbers, TOTALS, (8 * numbers * chunks) as u64);
             let (chunk_count, row_count, number, totals) =
                 (chunks as u32, rows as u32, numbers as u32, totals_buffer.pointer());
-            // SAFETY: a thread each of the `numbers` of `totals`; threads beyond return.
+            // SAFETY: the launch has one thread for each of the `numbers` elements of `totals`. Threads beyond the last
+            // element return.
             unsafe { self.launch(launch, arguments![sums, chunk_count, row_count, number, totals])? };
             let totals = totals_buffer.download(numbers)?;
             all.extend(totals.chunks_exact(rows).map(|totals| FitSums::of(totals, functions)));

@@ -94,7 +94,7 @@ struct Scratch {
     moments: moments::MomentBuffers,
     /// Buffers of the contrast across a surface for batches of transforms.
     contrast: contrast::ContrastBuffers,
-    /// Buffers of the sums of fits.
+    /// Buffers of the sums for least-squares fits of volumes by functions.
     fit: fit_sums::FitBuffers,
 }
 

@@ -86,8 +86,8 @@ unsafe impl Send for SpareSums {}
 unsafe impl Sync for SpareSums {}
 
 impl SpareSums {
-    /// Number of results, of three sums each, for which memory is allocated together. It is more than are in use at the
-    /// same time.
+    /// Number of results, of three sums each, for which memory is allocated together. Fewer results
+    /// than this are in use at the same time.
     const COUNT: usize = 256;
     /// Number of bytes of `COUNT` results of three sums each.
     pub(super) const BYTES: usize = Self::COUNT * size_of::<[f64; 3]>();

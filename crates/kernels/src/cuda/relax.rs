@@ -15,8 +15,8 @@ const BRICKS: usize = 8;
 /// For both fields, the marks of the bricks that are still to be examined; and scratch memory.
 pub struct Relaxation {
     shape: [usize; 3],
-    /// For each field, two lists with a mark for each brick: the bricks to be examined next, and the bricks that have
-    /// been marked since.
+    /// For each field, two lists with a mark for each brick: the bricks that the current round of corrections examines,
+    /// and the bricks that this round marks for the next round.
     examine: [[Buffer<u32>; 2]; 2],
     /// Marks of the bricks in which the inverse field must be computed again.
     following: Buffer<u32>,

@@ -13,7 +13,8 @@ pub(crate) struct Sampled<'m> {
     /// Shape with which the moving image is sampled: its own or, for a slice, that of two equal slices. The texture
     /// of the image repeats the slice.
     pub shape: [usize; 3],
-    /// Maps from the voxel indices of the fixed image to those of the moving image with the shape above.
+    /// Maps from the voxel indices of the fixed image to those of the sampled moving image, in which a slice is two
+    /// equal slices.
     pub maps: Cow<'m, [AffineTransform]>,
 }
 

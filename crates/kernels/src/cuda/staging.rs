@@ -29,11 +29,11 @@ pub(super) struct Staging {
     lanes: Mutex<Vec<Lane>>,
 }
 
-/// A lane: the page-locked memory through which one thread transfers its pieces of a volume.
+/// A lane is the page-locked memory through which one thread transfers its pieces of a volume.
 struct Lane {
     /// Address of page-locked memory for one piece of a volume.
     memory: *mut u8,
-    /// Mark after the last copy from or to the lane's memory.
+    /// Mark in the stream after the last copy from or to this page-locked memory.
     arrived: Mark,
 }
 
@@ -44,9 +44,9 @@ impl Staging {
     /// Smallest size of a transfer that uses staging, bytes: smaller transfers are faster without it.
     pub(super) const WORTH: usize = PIECE / 2;
 
-    /// Allocates the page-locked memory of all lanes. The device's context must be current. The memory of `sums` is
-    /// allocated together with that of the lanes, because each allocation of page-locked memory takes the driver a long
-    /// time, whatever its size.
+    /// Allocates the page-locked memory of all lanes (transfer threads). The device's context must be current. The
+    /// memory of `sums` is allocated together with that of the lanes, because each allocation of page-locked memory
+    /// takes the driver a long time, whatever its size.
     pub(super) fn new(sums: &SpareSums) -> Result<Staging, Error> {
         let mut memory: *mut c_void = std::ptr::null_mut();
         // SAFETY: the variable `memory` is valid for writing.
@@ -70,15 +70,15 @@ impl Staging {
         let pages = pages.chunks_mut(PIECE).enumerate().map(|(n, page)| (after + n * PIECE, page));
         let pieces = [(0, head)].into_iter().chain(pages).filter(|(_, piece)| !piece.is_empty());
         self.carry(device, "download", LANES, pieces, |Lane { memory, arrived }, (offset, piece)| {
-            // SAFETY: the lane's own memory has room for a piece. The caller promises that the device memory at `from`
-            // is large enough.
+            // SAFETY: the page-locked memory of this thread has room for a piece. The caller promises that the device
+            // memory at `from` is large enough.
             let result = unsafe {
                 sys::cuMemcpyDtoHAsync_v2(memory.cast(), from + offset as u64, piece.len(), stream.as_inner())
             };
             check("download", result)?;
             arrived.set(stream)?;
             arrived.wait("download")?;
-            // SAFETY: the copy to the lane's memory is complete, and no other lane uses that memory.
+            // SAFETY: the copy to this thread's page-locked memory is complete, and no other thread uses that memory.
             unsafe { piece.as_mut_ptr().copy_from_nonoverlapping(memory.cast(), piece.len()) };
             Ok(())
         })
@@ -93,8 +93,8 @@ impl Staging {
         let stream = device.stream();
         let pieces = from.chunks(PIECE).enumerate().map(|(n, piece)| (n * PIECE, piece));
         self.carry(device, "upload", SENDING, pieces, |Lane { memory, arrived }, (offset, piece)| {
-            // SAFETY: the lane's own memory has room for a piece, and no earlier copy reads it any more. The caller
-            // promises that the device memory at `to` is large enough.
+            // SAFETY: the page-locked memory of this thread has room for a piece, and no earlier copy reads it any
+            // more. The caller promises that the device memory at `to` is large enough.
             let result = unsafe {
                 memory.copy_from_nonoverlapping(piece.as_ptr(), piece.len());
                 sys::cuMemcpyHtoDAsync_v2(to + offset as u64, memory.cast(), piece.len(), stream.as_inner())
@@ -104,8 +104,9 @@ impl Staging {
         })
     }
 
-    /// Calls `one` for each piece of a volume, on `count` threads, each with its own lane. A lane is used again only
-    /// after its last transfer is done. No piece is empty or longer than a lane's memory.
+    /// Calls `one` for each piece of a volume, on `count` threads. Each thread has its own lane, the page-locked memory
+    /// for one piece. A lane is used again only after its last transfer is done. No piece is empty or longer than the
+    /// memory of a lane.
     fn carry<T: Send>(
         &self,
         device: &Device,

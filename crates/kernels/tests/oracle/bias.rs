@@ -8,7 +8,7 @@ use super::scene::{self, Random};
 const SHAPES: [[usize; 3]; 4] = [[37, 21, 13], [5, 40, 3], [33, 18, 1], [9, 1, 1]];
 const ELEMENTS: [[usize; 3]; 3] = [[1, 1, 1], [2, 3, 1], [9, 4, 5]];
 
-/// The cubic B-spline about 0.
+/// The cubic B-spline function, centred at 0.
 fn b_spline(x: f64) -> f64 {
     let x = x.abs();
     match x {
@@ -18,7 +18,8 @@ fn b_spline(x: f64) -> f64 {
     }
 }
 
-/// Position of a place in units of mesh elements, where the outermost of `count` places are the ends of the mesh.
+/// Position of a sample along an axis, in mesh elements from the start of the mesh. `place` is the index of the sample.
+/// The first and the last of the `count` samples are at the ends of the mesh.
 fn position(place: usize, count: usize, elements: usize) -> f64 {
     elements as f64 * place as f64 / (count - 1).max(1) as f64
 }
@@ -27,7 +28,7 @@ fn axis(count: usize, elements: usize) -> MeshAxis {
     let reaches = (0..count).map(|place| {
         let at = position(place, count, elements);
         let first = (at as usize).min(elements - 1);
-        // Control point n is centred at n − 1 elements.
+        // The B-spline of control point n is centred at n − 1 elements from the start of the mesh.
         Reach { first, weights: [0, 1, 2, 3].map(|n| b_spline(at - ((first + n) as f64 - 1.0))) }
     });
     MeshAxis::new(reaches.collect(), elements + 3).expect("within the mesh")
@@ -64,7 +65,7 @@ impl Scene {
         Cpu.upload(self.shape, voxels).unwrap()
     }
 
-    /// The weight of a control point in a sample.
+    /// The B-spline weight of a control point at a sample.
     fn weight(&self, point: usize, sample: [usize; 3]) -> f64 {
         let mut rest = point;
         (0..3)
@@ -81,12 +82,13 @@ impl Scene {
         field.iter().enumerate().map(|(point, value)| self.weight(point, sample) * value).sum()
     }
 
-    /// Numbers and indices of the samples that count.
+    /// The samples with a weight above 0: their numbers in memory, and their indices (x, y, z).
     fn counted(&self) -> impl Iterator<Item = (usize, [usize; 3])> {
         scene::voxels(self.shape).enumerate().filter(|(n, _)| self.weights[*n] > 0.0)
     }
 
-    /// The control points that the residuals ask for, by the definition.
+    /// The expected control points of the B-spline that is fitted to the residuals, computed directly from the
+    /// definition in `BiasBackend::bias_step`.
     fn fitted(&self, residual: impl Fn(usize) -> f64) -> Vec<f64> {
         let count = self.field.len();
         let (mut asked, mut squares) = (vec![0.0; count], vec![0.0; count]);
@@ -108,7 +110,8 @@ fn range(values: impl Iterator<Item = f32>) -> (f64, f64) {
     (f64::from(low), f64::from(high))
 }
 
-/// Compares with a histogram of real shares: each sample contributes 1/65536, rounded, to two bins.
+/// Compares a histogram with one that is computed in double precision. The tolerance allows for the rounding of the two
+/// parts of each sample to multiples of 1/65536.
 fn check_histogram(scene: &Scene, left: &[f32], found: &Histogram) {
     let values: Vec<f32> = scene.counted().map(|(n, _)| left[n]).collect();
     let (low, high) = range(values.iter().copied());
@@ -167,7 +170,7 @@ fn an_iteration_is_what_its_definition_says() {
         let fitted = scene.fitted(residual);
         let field = Cpu.bias_field(&mesh).unwrap();
         for ((found, before), change) in field.iter().zip(&scene.field).zip(&fitted) {
-            // Sums of a few thousand terms of double precision.
+            // The tolerance is the rounding error of sums of a few thousand terms in double precision.
             assert!((found - before - change).abs() < 1e-11, "{:?}: {found}, {before} + {change}", scene.shape);
         }
         let left = Cpu.download(&left).unwrap();
@@ -175,7 +178,7 @@ fn an_iteration_is_what_its_definition_says() {
         for (n, sample) in scene::voxels(scene.shape).enumerate() {
             if scene.weights[n] > 0.0 {
                 let now = f64::from(scene.logarithms[n]) - scene.field_at(&field, sample);
-                // Single precision.
+                // The tolerance is the rounding error of logarithms in single precision.
                 assert!((f64::from(left[n]) - now).abs() < 1e-6, "{:?}: {} and {now}", scene.shape, left[n]);
                 let change = (f64::from(left[n]) - f64::from(scene.left[n])).exp_m1();
                 changes = [changes[0] + change, changes[1] + change * change];
@@ -200,7 +203,7 @@ fn factors_are_exponentials_of_the_spline() {
         let (factors, divided) = (Cpu.download(&factors).unwrap(), Cpu.download(&divided).unwrap());
         for (n, sample) in scene::voxels(scene.shape).enumerate() {
             let expected = scene.field_at(&scene.field, sample).exp();
-            // Single precision of the exponent and of the result.
+            // The tolerance is the rounding error in single precision of the exponent and of the exponential.
             assert!((f64::from(factors[n]) - expected).abs() < 2e-7 * expected, "{} and {expected}", factors[n]);
             assert_eq!(divided[n], scene.logarithms[n] / factors[n]);
         }

@@ -77,9 +77,9 @@ fn contrasts_are_what_their_definition_says() {
                 }
             }
             for (found, expected) in [found.weight, found.signed, found.unsigned].into_iter().zip(expected) {
-                // The tolerance allows for errors of 1e-5 voxel in positions. At a point where both sides are dark,
-                // they become an error of 1e-2 in the point's term of the sums if the slope is 0.5. A point whose mean
-                // intensity is close to the limit may count or not.
+                // The tolerance allows for errors of 1e-5 voxel in positions. If the image is dark on both sides of the
+                // surface, such an error changes the point's term of the sums by 1e-2 for a slope of 0.5. A point whose
+                // mean intensity is close to the limit may count or not.
                 assert!((found - expected).abs() <= 2e-4 * COUNT as f64, "{found} for {expected}, {slope}");
             }
             let outside = !map.translation.y.is_finite() || map.translation.y > 1e3;

@@ -77,8 +77,8 @@ fn sums_are_what_their_definition_says() {
                     }
                 }
             }
-            // The number of points inside must be exactly as expected: no random point is so close to the margin that
-            // rounding decides whether it lies inside.
+            // The number of points inside the volume must be exactly as expected. No random point is so close to the
+            // margin of the volume that rounding decides whether the point lies inside.
             assert_eq!(found.inside, expected.0);
             // The tolerance allows for errors of 1e-5 voxel in positions, with intensity slopes of about 1 per voxel,
             // in sums over up to 2500 values.

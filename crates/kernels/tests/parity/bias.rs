@@ -1,4 +1,4 @@
-//! The operations of N4.
+//! Runs the operations of N4, so that their results can be compared between devices.
 
 use antsreg_kernels::Error;
 use antsreg_kernels::bias::{BiasBackend, Histogram, MeshAxis, Reach, Samples, Sharpened, Step};
@@ -6,7 +6,8 @@ use antsreg_kernels::bias::{BiasBackend, Histogram, MeshAxis, Reach, Samples, Sh
 use crate::operations::{EXACT, Outcomes};
 use crate::world::World;
 
-/// An axis of cubic B-splines over places of which the outermost are the ends of the mesh.
+/// Makes an axis of a mesh of cubic B-splines. The first and the last of its `places` samples are at the ends of the
+/// mesh.
 fn axis(places: usize, elements: usize) -> Result<MeshAxis, Error> {
     let reach = |place: usize| {
         let at = elements as f64 * place as f64 / (places - 1).max(1) as f64;
@@ -33,13 +34,15 @@ fn numbers(histogram: &Histogram) -> Vec<f64> {
     [histogram.low, histogram.high].into_iter().chain(histogram.shares.iter().map(|share| *share as f64)).collect()
 }
 
-/// A table of expectations, as sharpening gives for a histogram: not quite the values themselves.
+/// A test table like that of N4's sharpening: the expected sharp logarithm for each bin of a histogram. It differs
+/// little from the logarithm in the middle of the bin.
 fn table(histogram: &Histogram) -> Vec<f64> {
     let middle = |n: usize| histogram.low + n as f64 * histogram.width();
     (0..histogram.shares.len()).map(|n| middle(n) + 0.05 * (0.37 * n as f64).sin()).collect()
 }
 
-/// Some iterations on meshes of different sizes, then the factors at every voxel.
+/// Runs iterations of N4 on meshes of different sizes, then computes the exponential of the field at every voxel and
+/// divides an image by it.
 pub fn bias<B: BiasBackend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
     let (backend, shape) = (out.backend, world.shape);
     let values: Vec<f32> = World::image(shape, 31).iter().map(|value| 4.0 + 2.0 * value).collect();

@@ -207,7 +207,7 @@ pub fn slices<B: Inspected>(out: &mut Outcomes<'_, B>, world: &World) -> Result<
     let backend = out.backend;
     let Pair { fixed, weight, moving, moving_weight } = Pair::new(backend, world)?;
     let mut maps = maps(|n| world.plane_map(0.17 * n - 3.1));
-    // These two maps lead out of the slice's plane.
+    // Two of the maps lead out of the plane of the slice.
     maps[1].translation.z = 0.5;
     maps[2].matrix[(2, 0)] = 1e-3;
     for weights in [[None, None], [Some(&weight), Some(&moving_weight)]] {

@@ -3,9 +3,9 @@
 //! kernels from PTX.
 //!
 //! The test runs only when named (`cargo test -p antsreg-kernels --test parity`), because it needs a device and fails
-//! without one. With `--record`, the test writes the digest of the tested code to `cu/checked.json`, or to the file
-//! named next. A world is a set of test operands. For slow checkers of memory accesses, `--small` uses a few small
-//! worlds, and `--world` uses only the world named next.
+//! without one. With `--record [FILE]`, the test writes the digest of the tested code to FILE, by default
+//! `cu/checked.json`. A world is a set of test operands. For slow checkers of memory accesses, `--small` uses a few
+//! small worlds, and `--world NAME` uses only the world with this name.
 
 #[path = "../code_digest/mod.rs"]
 mod code_digest;

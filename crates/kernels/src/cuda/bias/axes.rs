@@ -1,4 +1,4 @@
-//! The axes of a mesh in device memory.
+//! The axes of the B-spline mesh of N4 in device memory.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::super::launch::Argument;
 use crate::Error;
 use crate::bias::{MeshAxis, Reach};
 
-/// The structure `Axis` of `cu/bias.cu`.
+/// Kernel argument with the layout of the structure `Axis` in `cu/bias.cu`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Axis {
@@ -21,21 +21,22 @@ pub(super) struct Axis {
 impl Argument for Axis {}
 
 impl Axis {
-    /// Makes an axis of this length without control points.
+    /// Makes an axis of `length` samples without control points.
     pub(super) fn without_points(length: usize) -> Axis {
         Axis { first: 0, weights: 0, places: 0, length: length as u32, points: 0 }
     }
 }
 
-/// Numbers of the kinds of weights that a mesh has.
+/// Indices of the three sets of weights of a mesh axis: the B-spline weights, those for the numerators of the weighted
+/// means (`MeshAxis::asked`), and the squared B-spline weights.
 pub(super) const REACHED: usize = 0;
 pub(super) const ASKED: usize = 1;
 pub(super) const SQUARED: usize = 2;
 
-/// The axes of a mesh in device memory, with one or several kinds of weights.
+/// The axes of a B-spline mesh in device memory, with the B-spline weights and with sets of weights computed from them.
 pub(super) struct Axes {
     first: Buffer<u32>,
-    /// For each kind of weights, axis and place along the axis: four weights.
+    /// Four weights for each set of weights, each axis, and each place (sample or voxel) along the axis.
     weights: Buffer<f64>,
     places: Buffer<[u32; 2]>,
     pub(super) lengths: [usize; 3],
@@ -43,7 +44,7 @@ pub(super) struct Axes {
 }
 
 impl Axes {
-    /// Copies the axes with these kinds of weights to the device. The first kind is the B-spline weights.
+    /// Copies the axes to the device. Their first set of weights is the B-spline weights; the others are `further`.
     pub(super) fn new(
         device: &Arc<Device>,
         axes: &[MeshAxis; 3],
@@ -65,7 +66,7 @@ impl Axes {
         })
     }
 
-    /// Returns one axis with one kind of weights, as an argument of a kernel.
+    /// Returns the axis with index `axis` as an argument of a kernel. `kind` is the index of its set of weights.
     pub(super) fn axis(&self, axis: usize, kind: usize) -> Axis {
         let before: usize = self.lengths[..axis].iter().sum();
         let points_before: usize = self.points[..axis].iter().sum();
@@ -79,8 +80,11 @@ impl Axes {
         }
     }
 
-    /// Numbers of the sums after summing along the first, the second and the third axis: those of rows, of planes and
-    /// of control points.
+    /// How many sums remain after summing the samples along the first axis, along the first two axes, and along all
+    /// three axes.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`]: there are too many sums for the kernels.
     pub(super) fn sizes(&self) -> Result<[usize; 3], Error> {
         let ([_, ny, nz], [px, py, pz]) = (self.lengths, self.points);
         let size = |factors: [usize; 3]| {

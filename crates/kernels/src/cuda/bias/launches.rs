@@ -1,4 +1,4 @@
-//! Launches of the kernels of N4.
+//! Launches of the kernels of `cu/bias.cu` for the operations of N4.
 
 use super::super::Cuda;
 use super::super::buffer::Buffer;
@@ -12,16 +12,17 @@ use super::{BiasMesh, Tally};
 use crate::Error;
 use crate::bias::{Histogram, MeshAxis, Step};
 
-/// Number of warps in a block of a kernel whose warps take rows, and number of samples that a block of `bias_histogram`
-/// takes. Both are as in `cu/bias.cu`.
+/// Number of warps of a block in kernels whose warps process one row each, and number of samples that a block of
+/// `bias_histogram` processes. Both are as in `cu/bias.cu`.
 const WARPS: u32 = 4;
 const RUN: usize = 2048;
 /// Largest number of bins for which each block of `bias_histogram` has its own histogram in shared memory.
 const MOST_OWN_BINS: usize = 8192;
-/// Number of values of `Outcome` that stand before the shares of the bins.
+/// Number of values of the structure `Outcome` in `cu/bias.cu`. The content of the histogram's bins follows them in
+/// memory.
 const HEAD: usize = 4;
 
-/// The structure `Sharpened` of `cu/bias.cu`.
+/// Kernel argument with the layout of the structure `Sharpened` in `cu/bias.cu`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Table {
@@ -37,7 +38,8 @@ impl Cuda {
         self.kernels.bias(&self.device)
     }
 
-    /// Computes the residuals of the samples from their weights and from their logarithms minus the field.
+    /// Computes the residuals of the samples, times their weights. A residual is the sample's logarithm minus the field
+    /// (`left`), minus the expected sharp logarithm. Without expectations in `table`, the results are the weights.
     pub(super) fn bias_residuals(
         &self,
         [left, weights]: [u64; 2],
@@ -47,12 +49,13 @@ impl Cuda {
     ) -> Result<(), Error> {
         let launch = Launch::over_elements(&self.bias_kernels()?.bias_residuals, count, 256, 16 * count as u64);
         let (count, out) = (count as u32, mesh.residuals.pointer());
-        // SAFETY: samples, weights and residuals have `count` elements; the table has as many bins as it says, or is
-        // absent.
+        // SAFETY: `left`, the weights and the residuals have `count` elements each. The table has one expectation for
+        // each of its bins; or it has no expectations, and the kernel does not read `left`.
         unsafe { self.launch(launch, arguments![left, weights, count, table, out]) }
     }
 
-    /// For each control point, sums the residuals of the samples that it influences, with one kind of weights.
+    /// For each control point, sums the residuals of the samples that it influences, each times a weight. `kind` is the
+    /// index of the set of weights.
     pub(super) fn bias_sums(&self, mesh: &BiasMesh, kind: usize) -> Result<(), Error> {
         let [px, py, _] = mesh.axes.points;
         let buffers = [&mesh.residuals, &mesh.rows, &mesh.planes, &mesh.sums];
@@ -63,8 +66,8 @@ impl Cuda {
             let launch = Launch::over_elements(kernel, to.len(), 128, bytes);
             let (values, sums, count) = (from.pointer(), to.pointer(), to.len() as u32);
             let (along, inner) = (mesh.axes.axis(axis, kind), inner as u32);
-            // SAFETY: for each of `count` sums the places along the axis lie within `values`, which has `inner` for
-            // each place of each group (`Axes::sizes`).
+            // SAFETY: each of the `count` sums needs only places within its axis. `values` has `inner` numbers for each
+            // place along this axis, at each position along the later axes (`Axes::sizes`).
             unsafe { self.launch(launch, arguments![values, along, inner, count, sums])? };
         }
         Ok(())
@@ -75,7 +78,7 @@ impl Cuda {
         let launch = Launch::over_elements(&self.bias_kernels()?.bias_add, count, 128, 32 * count as u64);
         let (sums, squares, field) = (mesh.sums.pointer(), mesh.squares.pointer(), mesh.field.pointer());
         let count = count as u32;
-        // SAFETY: all have one element for each control point.
+        // SAFETY: `sums`, `squares` and `field` have one element for each control point.
         unsafe { self.launch(launch, arguments![sums, squares, count, field]) }
     }
 
@@ -85,12 +88,13 @@ impl Cuda {
         let launch = Launch::over_elements(kernel, planes.len(), 128, 8 * (field.len() + planes.len()) as u64);
         let (along, plane) = (axes.axis(2, REACHED), (axes.points[0] * axes.points[1]) as u32);
         let (field, count, out) = (field.pointer(), planes.len() as u32, planes.pointer());
-        // SAFETY: `planes` has `plane` elements for each slice, and `field` for each control point along the third
-        // axis.
+        // SAFETY: `planes` has `plane` elements for each slice, and `field` has `plane` elements for each control point
+        // along the third axis.
         unsafe { self.launch(launch, arguments![field, along, plane, count, out]) }
     }
 
-    /// Subtracts the field from the logarithms, and computes the sums and ranges of rows.
+    /// Subtracts the field from the samples' logarithms, which gives `left`. For each row of samples, computes the sums
+    /// of the changes of the field's factor, and the range of `left`.
     pub(super) fn bias_subtract(
         &self,
         [logarithms, weights, left]: [u64; 3],
@@ -102,12 +106,13 @@ impl Cuda {
         let kernel = &self.bias_kernels()?.bias_subtract;
         let launch = of_rows(kernel, rows, 16 * rows as u64 * u64::from(x.length));
         let (sums, ranges, rows) = (tally.sums.pointer(), tally.ranges.pointer(), rows as u32);
-        // SAFETY: samples have `rows` rows of as many places as `x` has; the tally has two numbers of each kind for
-        // each row. Planes have the control points of `x` and `y` for each slice of rows.
+        // SAFETY: the volumes of samples have `rows` rows, each as long as the axis `x`. For each row, the tally has
+        // two sums and the two ends of a range. `planes` has the control points of `x` and `y` for each slice; if it is
+        // null, the kernel does not read it.
         unsafe { self.launch(launch, arguments![logarithms, weights, left, planes, x, y, rows, sums, ranges]) }
     }
 
-    /// Adds up the sums of rows, makes the histogram, and waits for both.
+    /// Combines the sums and the ranges of all rows, computes the histogram, and waits for these results.
     pub(super) fn bias_outcome(
         &self,
         [left, weights]: [&Image; 2],
@@ -120,7 +125,8 @@ impl Cuda {
         let (sums, ranges, rows) = (tally.sums.pointer(), tally.ranges.pointer(), rows as u32);
         let (count, bin_count, outcome) = (left.len(), bins as i32, outcome_buffer.pointer());
         let launch = Launch::of_blocks(&kernels.bias_totals, 1, 1024, 24 * u64::from(rows));
-        // SAFETY: the tally has two numbers of each kind for each row, the outcome has its head and the bins.
+        // SAFETY: for each row, the tally has two sums and the two ends of a range. `outcome` has `HEAD` values and one
+        // number for each bin.
         unsafe { self.launch(launch, arguments![sums, ranges, rows, bin_count, outcome])? };
         let own = bins <= MOST_OWN_BINS;
         let blocks = count.div_ceil(RUN) as u32;
@@ -129,14 +135,15 @@ impl Cuda {
             ..Launch::of_blocks(&kernels.bias_histogram, blocks, 256, 8 * count as u64)
         };
         let (left, weights, count, own) = (left.read(), weights.read(), count as u32, i32::from(own));
-        // SAFETY: both volumes have `count` samples; shared memory and outcome have room for the bins.
+        // SAFETY: `left` and `weights` have `count` samples. `outcome` has room for the bins, and so has shared memory
+        // if `own` is not 0.
         unsafe { self.launch(launch, arguments![left, weights, count, bin_count, own, outcome])? };
         let found = outcome_buffer.download(HEAD + bins)?;
         let [sum, squares, low, high] = std::array::from_fn(|n| f64::from_bits(found[n]));
         Ok(Step { changes: [sum, squares], histogram: Histogram { low, high, shares: found[HEAD..].to_vec() } })
     }
 
-    /// Divides the voxels by the factors of a field, or sets them to the factors.
+    /// Divides each voxel by the exponential of a field, or sets the voxel to this exponential if `divide` is false.
     pub(super) fn bias_each_voxel(
         &self,
         axes: &[MeshAxis; 3],
@@ -153,12 +160,12 @@ impl Cuda {
         let launch = of_rows(&self.bias_kernels()?.bias_factors, rows, 8 * image.len() as u64);
         let [x, y] = [0, 1].map(|axis| axes.axis(axis, REACHED));
         let (planes, rows, divide, voxels) = (planes.pointer(), rows as u32, i32::from(divide), image.write());
-        // SAFETY: the image has the shape of the axes; planes have the control points of `x` and `y` for each slice.
+        // SAFETY: the image has the shape of the axes. `planes` has the control points of `x` and `y` for each slice.
         unsafe { self.launch(launch, arguments![planes, x, y, rows, divide, voxels]) }
     }
 }
 
-/// A launch of a kernel in which each warp takes a row.
+/// Prepares a launch of a kernel in which each warp processes one row.
 fn of_rows(kernel: &Kernel, rows: usize, bytes: u64) -> Launch<'_> {
     let grid = [rows.div_ceil(WARPS as usize) as u32, 1, 1];
     Launch { kernel, grid, block: [32, WARPS, 1], shared: 0, bytes }

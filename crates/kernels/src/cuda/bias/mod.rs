@@ -1,4 +1,5 @@
-//! Operations of N4. Samples and the field stay on the device; after each iteration the host reads one small buffer.
+//! The operations of N4 on a CUDA device. The samples and the bias field stay on the device. After each iteration the
+//! host reads one small buffer.
 
 mod axes;
 mod launches;
@@ -26,8 +27,8 @@ pub struct BiasMesh {
     residuals: Buffer<f64>,
     /// Sums along the first axis: one number for each row of samples and each control point along the row.
     rows: Buffer<f64>,
-    /// For each slice of samples, one number for each control point of the first two axes: sums along these axes, or the
-    /// field's control points, combined along the third axis.
+    /// For each slice of samples, one number for each control point of the first two axes. The buffer is used twice:
+    /// for sums along these two axes, and for the field's control points after they are combined along the third axis.
     planes: Buffer<f64>,
     sums: Buffer<f64>,
     tally: Tally,
@@ -58,8 +59,8 @@ impl BiasBackend for Cuda {
         Error::check_bias_bins(bins)?;
         let [nx, ny, nz] = left.shape;
         let mut tally = Tally::new(&self.device, ny * nz)?;
-        // Without planes nothing is subtracted: logarithms and control points are not read, nothing is written to the
-        // samples.
+        // The addresses of the logarithms and of the field's planes are null. So the kernel reads neither of them and
+        // subtracts nothing. It does not write to `left`, and only computes the range of its values.
         self.bias_subtract([0, weights.read(), left.read()], 0, [nx, ny].map(Axis::without_points), ny * nz, &tally)?;
         Ok(self.bias_outcome([left, weights], bins, ny * nz, &mut tally)?.histogram)
     }
@@ -82,7 +83,7 @@ impl BiasBackend for Cuda {
             tally: Tally::new(&self.device, ny * nz)?,
             axes,
         };
-        // Without a table the residuals are the weights.
+        // The table has no expectations, so the results are the weights of the samples.
         self.bias_residuals([0, weights.read()], weights.len(), Table::default(), &mesh)?;
         self.bias_sums(&mesh, SQUARED)?;
         std::mem::swap(&mut mesh.squares, &mut mesh.sums);
