@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Metric {
-    /// Windowed cross-correlation, for images of one kind.
+    /// Windowed cross-correlation, for images of the same contrast.
     #[default]
     Cc,
-    /// Mutual information after Mattes (alias mi), for images of one or two kinds.
+    /// Mutual information after Mattes (alias mi), for images of the same or of different contrast.
     #[cfg_attr(feature = "clap", value(alias = "mi"))]
     #[serde(alias = "mi")]
     Mattes,

@@ -209,7 +209,7 @@ mod tests {
             (|o| o.winsorise = Some((-0.1, 0.5)), "winsorised shares"),
             (|o| o.winsorise = Some((0.1, 1.1)), "winsorised shares"),
             (|o| o.winsorise = Some((f64::NAN, 1.0)), "winsorised shares"),
-            (|o| o.levels.clear(), "the schedule has no level"),
+            (|o| o.levels.clear(), "the options of the registration have no resolution level"),
             (
                 |o| o.sigmas_mm = Some(vec![1.0]),
                 "smoothing sigmas, mm: expected one sigma for each of 4 levels, found 1",

@@ -38,7 +38,7 @@ pub enum Error {
         found: String,
     },
     /// The affine transform at which the registration starts cannot be inverted.
-    #[error("the affine start is singular")]
+    #[error("the affine transform at which the registration starts is singular: it cannot be inverted")]
     SingularStart,
     /// A mask is not on the grid of its image. The value says which mask: "fixed" or "moving".
     #[error("the {0} mask is not on the grid of the {0} image")]
@@ -60,7 +60,7 @@ pub enum Error {
     #[error("the registration was stopped")]
     Stopped,
     /// The options have no level to run.
-    #[error("the schedule has no level")]
+    #[error("the options of the registration have no resolution level")]
     NoLevels,
 }
 

@@ -1,15 +1,15 @@
 //! Symmetric diffeomorphic registration as ANTs' SyN (Avants et al. 2008, 2011), of one or several pairs of images,
 //! each pair with its metric and weight.
 //!
-//! Both images are mapped to a middle space on the fixed grid. φf maps points of the fixed image there, φm points of
-//! the (affinely aligned) moving image; images are resampled through the inverses. The four fields are [`Fields`].
-//! Another deformable stage can continue from the fields of an earlier stage ([`Fixed::find`]). At the end the fields
-//! are composed to the two warps ([`Fixed::warps`]).
+//! Both images are mapped to a middle space on the fixed grid. φf maps points of the fixed image to the middle space,
+//! and φm points of the (affinely aligned) moving image. Images are resampled through the inverses of φf and φm. The
+//! four fields are [`Fields`]. Another deformable stage can continue from the fields of an earlier stage
+//! ([`Fixed::find`]). At the end the fields are composed to the two warps ([`Fixed::warps`]).
 //!
 //! | file | contents |
 //! |---|---|
 //! | `options.rs`, `check.rs`, `channel.rs` | the options, their ranges, the images and metrics |
-//! | `fixed.rs` | the fixed side, for one registration or many |
+//! | `fixed.rs` | the fixed images, prepared for one registration or many |
 //! | `levels.rs`, `convergence.rs` | the levels, coarse to fine; when a level ends, and when it is undone |
 //! | `iteration.rs`, `metrics.rs`, `update.rs` | one iteration: metrics, the sum of the channels' updates, the step |
 //! | `restriction.rs` | weights on the world components of updates |

@@ -144,7 +144,7 @@ mod tests {
         let changed = Options {
             channels: vec![channel(Metric::Mattes, 0.3), channel(Metric::Cc, 1.0)],
             derivative: CcDerivative::Centre,
-            // The shortest decimal text of this number is read back exactly only by a correct parser.
+            // JSON has the shortest decimal text of this number. A parser must round correctly to get the same number.
             noise: 0.1 + 0.2,
             gradient_step: 1.0 / 49.0 * 49.0 / 3.0,
             restrict: [1.0, 0.0, 0.5],

@@ -37,7 +37,7 @@ pub struct Iterations {
     pub relaxed: Relaxed,
 }
 
-/// What happened on one level.
+/// Outcome of the iterations on one level of a deformable stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LevelOutcome {
     /// Shrink factor of the level.

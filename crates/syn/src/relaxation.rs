@@ -175,9 +175,9 @@ mod tests {
         finds: Vec<usize>,
         enough: usize,
         rounds: Vec<RelaxRound>,
-        /// For each call of `examine_all`: the number of rounds before.
+        /// For each call of `examine_all`: the number of rounds that ran before the call.
         examined_after: Vec<usize>,
-        /// For each call of `smooth_whole`: the number of smoothings.
+        /// For each call of `smooth_whole`: how many times in succession this call smooths the fields.
         smoothed: Vec<usize>,
     }
 
