@@ -14,7 +14,8 @@
 
 // The bricks of a pair of images, with the layout of BrickTables in src/schemes/bricks.rs.
 struct Bricks {
-    // Bins of the fixed voxels, brick by brick, in the order in which `fixed_bin` reads them.
+    // Bins of the fixed voxels, brick by brick. Within a brick, the eight bins that one lane of a warp reads follow
+    // each other.
     const uint4 *fixed;
     // For each cell of 2×2×2 moving voxels, the distance to the nearest cell with another value than the most frequent
     // one, in cells; `is_empty` reads it.

@@ -21,7 +21,7 @@ extern "C" __global__ void cr_shared_atomic(const __grid_constant__ Pair pair, i
         if (shadow[at] != 0.f) atomicAdd(sums + at, shadow[at]);
 }
 
-// The paper's shared_merge: each block writes its sums as a row, and a later kernel adds the rows.
+// The paper's shared_merge: each block writes its sums as one row of a table, and a later kernel adds the rows.
 extern "C" __global__ void cr_shared_rows(const __grid_constant__ Pair pair, int bins, float *rows)
 {
     clear(3 * bins);
@@ -30,8 +30,8 @@ extern "C" __global__ void cr_shared_rows(const __grid_constant__ Pair pair, int
     for (int at = threadIdx.x; at < 3 * bins; at += blockDim.x) rows[(size_t)blockIdx.x * 3 * bins + at] = shadow[at];
 }
 
-// The paper's shared_warp: each warp has a copy of the sums. The copies of a block are added within the block, which
-// writes the result as a row; a later kernel adds the rows.
+// The paper's shared_warp: each warp has a copy of the sums. Each block adds the copies of its warps, and writes the
+// result as one row of a table; a later kernel adds the rows.
 extern "C" __global__ void cr_warp_rows(const __grid_constant__ Pair pair, int bins, float *rows)
 {
     const int warps = blockDim.x / 32;

@@ -98,8 +98,9 @@ __device__ __forceinline__ void add_tiles(const Pair &pair, int bins, const Tile
             sums[bins + bin] += s;
             sums[2 * bins + bin] += ss;
         }
-        // No barrier is needed here. The next tile first overwrites only values and weights, which all threads have
-        // read. The next tile writes its sums of pieces after a further barrier.
+        // No barrier is needed between two tiles. The next tile first overwrites the values and weights of this tile,
+        // which all threads have finished reading. The sums of pieces, which some threads may still read, are
+        // overwritten only after another barrier.
     }
     for (int bin = thread; bin < bins; bin += THREADS)
         for (int which = 0; which < 3; ++which)

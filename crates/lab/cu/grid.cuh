@@ -1,5 +1,5 @@
-// Interpolation for the schemes of this crate. It is separate from that of the registration's kernels, so that
-// measurements of the schemes stay valid when those kernels change.
+// Interpolation for the histogram schemes of this crate. It is separate from that of the registration's kernels, so
+// that measurements of the schemes stay valid when those kernels change.
 #pragma once
 #include "points.cuh"
 

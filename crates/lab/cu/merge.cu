@@ -5,8 +5,8 @@
 #define ROWS_AT_ONCE 32
 
 // Adds the columns of a table whose rows are divided into slices: sum[slice · width + column] is the sum of the column
-// over the rows of the slice, plus left[column] if `left` is given. A thread block of 32×32 threads processes 32
-// columns of one slice.
+// over the rows of the slice. If a further row `left` is given, left[column] is added to this sum. A thread block of
+// 32×32 threads processes 32 columns of one slice.
 template <typename From, typename To>
 __device__ __forceinline__ void merge(const From *READ rows, unsigned int count, unsigned int width, To *sum,
                                       const To *READ left = nullptr)

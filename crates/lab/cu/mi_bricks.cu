@@ -37,8 +37,8 @@ __device__ __forceinline__ void count_bricks(const Pair &pair, const Bricks &bri
                 } else if (fixed == hot) {
                     ++lost;
                 } else {
-                    // In the block's histogram, the counter of the most frequent moving value counts the voxels outside
-                    // the moving image.
+                    // Voxels with the most frequent moving value are not counted. In the block's histogram, the counter
+                    // of this value counts the voxels outside the moving image instead.
                     count(row, column);
                 }
             });

@@ -1,5 +1,6 @@
-// Joint histogram of fixed voxels that are sorted by bin. The segment of a thread block has a single fixed bin, so the
-// block needs only one row of the histogram, and each of its warps has its own copy of that row.
+// Joint histogram of fixed voxels that are sorted by bin. Each thread block processes a segment of the sorted list,
+// whose voxels all have the same fixed bin. So the block needs only one row of the histogram, and each of its warps has
+// its own copy of that row.
 #include "pair.cuh"
 
 extern "C" __global__ void mi_rows(const __grid_constant__ Pair pair, const unsigned int *READ block_start,

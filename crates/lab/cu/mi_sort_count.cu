@@ -1,7 +1,7 @@
-// Joint histogram by "sort and count" (Shams 2010, 3.2 to 3.8). A chunk has twice as many elements as the block has
-// threads. It is sorted by a bitonic network, in which two equal elements are merged: one of them takes over the
-// other's count. At the end every bin of a chunk has one counter, and the block adds these counters to its own
-// histogram without conflicts.
+// Joint histogram by "sort and count" (Shams 2010, 3.2 to 3.8). A thread block processes the voxels in chunks. A chunk
+// has two elements for each thread of the block; an element is a bin with a count. The chunk is sorted by a bitonic
+// network, in which two elements with the same bin are merged: one of them takes over the other's count. At the end
+// every bin of a chunk has one counter, and the block adds these counters to its own histogram without conflicts.
 #include "pair.cuh"
 
 // Layout of an element: the bin in the lower 20 bits and its count above. So there are at most 1024² bins, and counts

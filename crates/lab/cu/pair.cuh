@@ -29,7 +29,7 @@ struct Pair {
 };
 
 struct Sample {
-    // Weight of the voxel; 0 if the voxel does not count.
+    // Weight of the voxel, 0 to 1; 0 if the voxel is mapped to a point outside the moving image.
     float weight, value;
 };
 
@@ -71,7 +71,8 @@ __device__ __forceinline__ int bin_of(const Pair &pair, float value)
     return (int)fminf(fmaxf((value - pair.low) * pair.scale, 0.f), (float)(pair.bins - 1));
 }
 
-// Counter of a voxel in the joint histogram, which has one row for each fixed bin; −1 if the voxel does not count.
+// Index of a voxel's counter in the joint histogram, which has one row for each fixed bin; −1 for a voxel with weight
+// 0, which is not counted.
 __device__ __forceinline__ int joint_bin(const Pair &pair, unsigned int voxel)
 {
     const Sample moving = sample(pair, voxel);

@@ -20,9 +20,10 @@ use curves::{Curve, Line};
 
 /// Draw the costs of the affine stage along each parameter of a rigid transform.
 ///
-/// Three shifts along the world's axes and three turns about the middle of the fixed image, relative to the given
-/// transform. Costs made of a joint histogram are drawn for both ways of filling it. Prints for each curve how many
-/// minima it has and how rough it is; writes PREFIX.csv and PREFIX.svg.
+/// The parameters are three shifts along the world's axes and three rotations about the middle of the fixed image,
+/// relative to the given transform. A cost that uses a joint histogram has two curves: the histogram is filled by
+/// trilinear or by partial-volume interpolation. Prints for each curve how many minima it has and how rough it is;
+/// writes PREFIX.csv and PREFIX.svg.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     /// Fixed image (NIfTI)
@@ -37,7 +38,7 @@ pub struct Args {
         long,
         value_name = "FILE",
         help = "The transform in the middle of the curves, fixed to moving: an ITK \
-        affine, FILE or [FILE,1] for its inverse [default: as the headers say]"
+        affine, FILE or [FILE,1] for its inverse [default: the identity, in the headers' world coordinates]"
     )]
     transform: Option<TransformFile>,
     /// Start of the names of both output files, with their folder

@@ -38,7 +38,7 @@ fn draw(text: &mut String, lines: &[Line], curves: &[Curve]) -> Result<(), PlotE
             .x_labels(7)
             .y_labels(5)
             .x_desc(line.name())
-            .y_desc("cost, share of its range")
+            .y_desc("cost, as a share of its range")
             .draw()?;
         for (curve, colour) in curves.iter().zip(COLOURS.iter().cycle()) {
             let points = line.at.iter().copied().zip(scaled(&curve.costs[number]));

@@ -55,13 +55,13 @@ pub fn li_accuracy(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     let [all, within] = points;
     let curves = vec![curve("overlap", all), curve("not 0", within)];
     let title = "Difference after registration, 12 degrees of freedom, 256 bins (Li 2015, Figure 19)".into();
-    let (x, y) = ("weighting distance, voxels", "root mean square difference against none, %");
+    let (x, y) = ("weighting distance, voxels", "RMS difference: change relative to distance 0, %");
     Ok(vec![Figure { name: "li-accuracy", title, x, y, log: [false, false], curves }])
 }
 
-/// Minimises the cost over the 12 parameters of the affine map. Each round tries 24 changes of a single parameter, and
-/// three lengths of a combination of all improving changes, and takes the best. If none improves the cost, the step
-/// size is halved.
+/// Minimises the cost over the 12 parameters of the affine map. Each iteration tries 24 changes of a single parameter
+/// (each parameter up and down), and three lengths of a combination of all improving changes. The change with the
+/// lowest cost is applied. If no change lowers the cost, the step size is halved.
 fn minimise(cuda: &Cuda, brain: &Subject, edge: f64, start: AffineTransform) -> Result<AffineTransform, Error> {
     let fixed = cuda.upload(brain.fixed.shape(), brain.fixed.values())?;
     let moving = cuda.upload(brain.moving_shape, &brain.moving)?;

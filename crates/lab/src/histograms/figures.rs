@@ -35,7 +35,7 @@ fn pair<'s>(setup: &Setup<'_>, subject: &'s Subject, how: How, edge: f64, bins: 
     setup.histograms.pair(&subject.fixed, subject.values(how, edge), bins)
 }
 
-/// Measures a curve of times in microseconds. Where a scheme does not fit on the device, the curve has a gap.
+/// Measures a curve of times in microseconds. If the device has too little memory for a scheme, the curve has a gap.
 fn curve<X: Copy>(
     name: impl Into<String>,
     positions: &[X],
@@ -58,7 +58,8 @@ fn number(n: usize) -> f64 {
 const PRINTED: Settings =
     Settings { blocks: Some(1024), threads: 256, segment: 768, order: Order::Intensity, shared: 48 << 10 };
 
-/// Settings of a scheme with the number of blocks of Li 2015, or with the scheme's own default.
+/// Settings of a scheme. A scheme of a paper gets the number of blocks of Li 2015; a scheme of this crate chooses its
+/// number of blocks itself.
 fn settings(scheme: CrScheme) -> Settings {
     if OURS.contains(&scheme) { Settings { blocks: None, ..PRINTED } } else { PRINTED }
 }
@@ -197,7 +198,7 @@ pub fn brosch_bins(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
         (MiScheme::Slabs16, "slabs_16"),
     ];
     let curves = over_bins(setup, brain(setup, "brosch-bins")?, &schemes, microseconds)?;
-    let title = "Joint histogram of a brain and its match (Brosch 2009, Figure 2)".into();
+    let title = "Joint histogram of a fixed and a moving brain (Brosch 2009, Figure 2)".into();
     Ok(vec![Figure { name: "brosch-bins", title, x: "bins of either image", y: "µs", log: [false, true], curves }])
 }
 
@@ -264,7 +265,7 @@ pub fn distribution(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
         curves,
     };
     Ok(vec![
-        figure("distribution-cr", "Correlation ratio, 256 bins, values given", cr_curves),
-        figure("distribution-mi", "Joint histogram, 128² bins, values given", mi_curves),
+        figure("distribution-cr", "Correlation ratio, 256 bins, moving values without interpolation", cr_curves),
+        figure("distribution-mi", "Joint histogram, 128² bins, moving values without interpolation", mi_curves),
     ])
 }

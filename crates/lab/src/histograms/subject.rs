@@ -85,7 +85,8 @@ impl Subject {
         let map = AffineTransform { matrix: turn, translation: middle - turn * middle };
         let given = moving.clone();
         let mut subject = Subject::new(name, shape, fixed, shape, moving, map)?;
-        // Interpolated values would not be uniform. So the moving values are given.
+        // Interpolated values would not be uniformly distributed. So the moving values are given directly, without
+        // interpolation.
         subject.given = given;
         Ok(subject)
     }

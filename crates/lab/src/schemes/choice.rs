@@ -60,7 +60,8 @@ impl CrScheme {
         }
     }
 
-    /// Whether repeated runs give identical results. Atomic additions of floating-point numbers do not.
+    /// Whether repeated runs give identical results. Schemes with atomic additions of floating-point numbers do not
+    /// give identical results, because the order of the additions varies.
     pub fn deterministic(self) -> bool {
         matches!(self, CrScheme::GlobalMerge | CrScheme::Tiled | CrScheme::Slabs | CrScheme::Skipping)
     }
@@ -146,7 +147,7 @@ pub struct Settings {
     pub blocks: Option<usize>,
     /// Number of threads of a block.
     pub threads: usize,
-    /// Largest number of sorted voxels in a segment.
+    /// Largest number of voxels in a segment: a group of sorted voxels of one bin, which one thread block processes.
     pub segment: usize,
     /// Order in which the fixed voxels are sorted.
     pub order: Order,

@@ -192,7 +192,8 @@ impl Draft<'_> {
         {
             let kernel = self.kernel(name)?;
             let grid = Grid { blocks: [width.div_ceil(32), slices], threads: [32, 32], shared: 0 };
-            // SAFETY: `slots[0]` has `count` rows of `width` numbers, and `slots[1]` has such a row for each slice.
+            // SAFETY: `slots[0]` has `count` rows of `width` numbers, divided into slices. `slots[1]` has a row of
+            // `width` numbers for each slice.
             unsafe { self.launch_merge(kernel, grid, slots, [count, width], None) };
         }
         Ok(sums)

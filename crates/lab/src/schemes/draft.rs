@@ -1,4 +1,5 @@
-//! Builds the plan of a scheme for a pair of images, with steps that several schemes need.
+//! Builds the plan of a scheme (its device memory and kernel launches) for a pair of images, with functions that
+//! several schemes need.
 
 use antsreg_kernels::cuda::extension::{Buffer, Kernel, Plain};
 
@@ -11,7 +12,8 @@ use super::plan::{Grid, Memory, Plan, Slot, Value};
 use super::segments::Segments;
 use crate::Error;
 
-/// A plan under construction, with the pair of images and the settings for which the plan is made.
+/// A plan (device memory and kernel launches of a scheme) under construction, with the pair of images and the settings
+/// for which the plan is made.
 pub(super) struct Draft<'p> {
     histograms: &'p Histograms<'p>,
     pub(super) pair: &'p Pair<'p>,
@@ -95,7 +97,7 @@ impl<'p> Draft<'p> {
         Ok(self.plan.keep(self.histograms.cuda.zeroed::<T>(len)?))
     }
 
-    /// Allocates device memory in the plan and copies `values` into this memory.
+    /// Allocates device memory, which the plan keeps, and copies `values` into this memory.
     pub(super) fn holding<T: Plain>(&mut self, values: &[T]) -> Result<Slot, Error>
     where
         Memory: From<Buffer<T>>,
@@ -108,7 +110,7 @@ impl<'p> Draft<'p> {
         Value::Address(self.plan.pointer(slot))
     }
 
-    /// Adds a launch of a kernel to the plan. The kernel's arguments are the pair of images, then `values`.
+    /// Adds a kernel launch to the steps of the plan. The kernel's arguments are the pair of images, then `values`.
     ///
     /// # Safety
     /// The caller must meet the conditions of [`Plan::launch`].

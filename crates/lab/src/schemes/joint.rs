@@ -149,7 +149,8 @@ impl Draft<'_> {
 
     fn adaptive(&mut self, joint: Slot, previous: Option<&[u32]>) -> Result<(), Error> {
         let (kernel, threads) = (self.kernel("mi_adaptive")?, self.settings.threads);
-        // Relative costs, from the latencies on current devices. Updates of global memory cost the most.
+        // Costs for the model of Brosch 2009, relative to each other, from the latencies on current devices. Updates of
+        // global memory cost the most.
         let model = CostModel {
             global_update: 8.0,
             shared_collision: 1.0,
@@ -251,8 +252,8 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Adds a launch that sums `count` histograms in `rows`, and the histogram in `left` if given, and writes the
-    /// result to `joint`.
+    /// Adds a launch that sums `count` histograms in `rows`, plus the further histogram `left` if one is given, and
+    /// writes the sum to `joint`.
     fn merge_counts(&mut self, rows: Slot, count: usize, left: Option<Slot>, joint: Slot) -> Result<(), Error> {
         let (kernel, width) = (self.kernel("merge_counts")?, self.cells());
         let grid = Grid { blocks: [width.div_ceil(32), 1], threads: [32, 32], shared: 0 };

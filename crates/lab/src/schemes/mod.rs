@@ -5,7 +5,7 @@
 //!
 //! Registrations do not use these schemes but the operations of [`Backend`](antsreg_kernels::Backend). A scheme is
 //! prepared once as a [`Plan`] of memory and kernel launches, which can then be run and timed any number of times.
-#![expect(unsafe_code, reason = "kernel launches take raw pointers")]
+#![expect(unsafe_code, reason = "a kernel launch takes raw pointers, so it is unsafe")]
 
 mod bricks;
 mod brosch;

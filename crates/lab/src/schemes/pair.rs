@@ -32,7 +32,8 @@ pub(super) struct Operands {
 }
 impl Argument for Operands {}
 
-/// How the kernels obtain moving values; the numbers are those in `cu/pair.cuh`.
+/// How the kernels obtain moving values. The numbers of the variants are those of `GIVEN`, `EXACT` and `FILTERED` in
+/// `cu/pair.cuh`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
     Given = 0,

@@ -128,7 +128,7 @@ impl Grid {
 }
 
 impl Histograms<'_> {
-    /// Makes a plan without memory and steps.
+    /// Makes an empty plan, to which device memory and steps (kernel launches and copies) are added later.
     pub(super) fn plan(&self, bins: usize) -> Result<Plan<'_>, Error> {
         let hold = self.kernels.get("hold")?;
         Ok(Plan { cuda: self.cuda, hold, memory: Vec::new(), steps: Vec::new(), result: 0, bins })
@@ -136,7 +136,8 @@ impl Histograms<'_> {
 }
 
 impl<'p> Plan<'p> {
-    /// Adds memory to the plan, which keeps it as long as the plan exists.
+    /// Adds device memory to the plan, which keeps the memory as long as the plan exists. Returns the index of the
+    /// memory.
     pub(super) fn keep(&mut self, memory: impl Into<Memory>) -> Slot {
         self.memory.push(memory.into());
         self.memory.len() - 1
@@ -187,7 +188,8 @@ impl<'p> Plan<'p> {
                 }
                 Step::Launch { kernel, grid, values } => {
                     let arguments: Vec<&dyn Argument> = values.iter().map(Value::argument).collect();
-                    // SAFETY: the caller of `launch` has guaranteed the conditions when the step was added.
+                    // SAFETY: when this step was added, the caller of `Plan::launch` guaranteed the conditions of
+                    // `Cuda::launch_kernel`.
                     unsafe { self.cuda.launch_kernel(kernel, *grid, &arguments)? };
                 }
             }

@@ -1,9 +1,10 @@
 //! Compares every histogram scheme on a CUDA device with results in double precision. The kernels are tested twice:
 //! from machine code, and compiled from their PTX by the driver.
 //!
-//! The test runs only when named (`cargo test -p antsreg-lab --test parity`), because it needs a device and fails
-//! without one. With `--record`, it writes the device and the digest of the tested code to `cu/checked.json`, or to the
-//! file named next. With `--small`, it uses few small test volumes, for slow checkers of memory accesses.
+//! The test runs only when named (`cargo test -p antsreg-lab --test parity`), because it fails on a machine without a
+//! CUDA device. With `--record`, it writes the device and the digest of the tested code to `cu/checked.json`; with
+//! `--record FILE`, it writes them to this file. With `--small`, it uses few small test volumes, for slow checkers of
+//! memory accesses.
 
 #[path = "../../../kernels/tests/code_digest/mod.rs"]
 mod code_digest;

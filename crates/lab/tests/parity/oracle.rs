@@ -158,8 +158,8 @@ impl Bins {
         Bins { low: f64::from(low), range: f64::from(high - low), bins }
     }
 
-    /// The bin of a value, computed in double precision. If the value is closer than `doubt` to the border of the bin,
-    /// also the neighbouring bin.
+    /// Returns the bin of a value, computed in double precision. If the value is closer than `doubt` to the border of
+    /// the bin, the neighbouring bin is returned, too.
     pub fn find(&self, value: f64, doubt: f64) -> (usize, Option<usize>) {
         if self.range <= 0.0 {
             return (0, None);
@@ -247,8 +247,8 @@ impl Oracle {
                 let halvings = settings.threads.ilog2() as usize;
                 settings.segment.div_ceil(settings.threads) + halvings + self.voxels[bin] / settings.segment + 1
             }
-            // A tile has 2048 voxels in pieces of 16. A block processes several tiles, but small volumes have few
-            // tiles.
+            // The chain of additions: the 16 voxels of a piece, then the 2048 / 16 pieces of a tile, then the tiles of
+            // a block. At least 64 tiles are assumed.
             CrScheme::Tiled => 16 + 2048 / 16 + voxels.div_ceil(2048 * blocks).max(64),
         };
         self.counted[bin].min(chain as f64)
