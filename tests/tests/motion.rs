@@ -191,11 +191,15 @@ fn what_is_no_series_or_cannot_be_aligned_is_named() {
     some[3].voxels.fill(0.0);
     let place = place_with(some);
     let message = place.refuse(1, "motion -i s.nii.gz -o m");
-    assert!(message.contains("volume 3, counted from 0: every voxel has the same value"), "{message}");
+    assert!(message.contains("volume 3, counted from 0: every voxel of the volume has the same value"), "{message}");
     assert_eq!(place.names(), ["s.nii.gz"]);
     let run = place.run("motion -i s.nii.gz -o m --keep-going");
     assert_eq!(run.code, Some(3));
-    assert!(run.stderr.contains("volume 3, counted from 0: every voxel has the same value"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("volume 3, counted from 0: every voxel of the volume has the same value"),
+        "{}",
+        run.stderr
+    );
     let found = itk::read_affines(&place.path("mmotion.txt")).expect("transforms");
     assert_eq!(found[3], found[2]);
     assert!(apart(&found[4], &motions()[4]) < TOLERANCE_MM);

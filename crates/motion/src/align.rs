@@ -95,8 +95,8 @@ impl Descent {
     }
 }
 
-/// Minimises the cost of alignment on one level of smoothing, from each start: the index of a volume and an initial
-/// transform. Returns the results in the order of the starts.
+/// Minimises the cost of alignment on one level of smoothing. Each of the `starts` is a search: the index of a volume
+/// and an initial transform. Returns the results in the order of the `starts`.
 fn descend<B: Backend>(
     reference: &Reference<'_, B>,
     level: usize,
@@ -147,7 +147,8 @@ pub(crate) fn best(found: impl IntoIterator<Item = Result<Aligned, Error>>) -> R
     found.into_iter().reduce(better).unwrap_or(Err(Error::Undetermined))
 }
 
-/// Minimises the cost from all starts of each volume on the coarsest level. Returns the best result of each volume.
+/// Minimises the cost on the coarsest level, for each volume from each of its initial transforms (`starts`). Returns
+/// the best result of each volume.
 pub(crate) fn approach<B: Backend>(
     reference: &Reference<'_, B>,
     volumes: &[&Prepared<B>],
@@ -185,7 +186,8 @@ pub(crate) fn refine<B: Backend>(
     Ok(found)
 }
 
-/// Aligns prepared volumes to the reference. Each volume gets the best result over its starts.
+/// Aligns prepared volumes to the reference. Of the results from its initial transforms (`starts`), each volume gets
+/// the best.
 pub(crate) fn align<B: Backend>(
     reference: &Reference<'_, B>,
     volumes: &[&Prepared<B>],

@@ -5,7 +5,7 @@
 #[non_exhaustive]
 pub enum Error {
     /// The options have no level of smoothing.
-    #[error("no level of smoothing, expected at least one")]
+    #[error("the options have no level of smoothing, expected at least one")]
     Levels,
     /// The standard deviation of a smoothing Gaussian is out of range.
     #[error("a smoothing of {0} mm, expected 0 to 20 mm")]
@@ -21,7 +21,7 @@ pub enum Error {
         least: usize,
     },
     /// The volume has too few voxels along an axis.
-    #[error("the reference has {found:?} voxels, expected at least {least} along each axis")]
+    #[error("the volume has {found:?} voxels, expected at least {least} along each axis")]
     Thin {
         /// Number of voxels of the volume along each axis.
         found: [usize; 3],
@@ -29,10 +29,10 @@ pub enum Error {
         least: usize,
     },
     /// All voxels of the volume have the same value.
-    #[error("every voxel has the same value")]
+    #[error("every voxel of the volume has the same value")]
     Constant,
     /// Some voxels are NaN or infinite.
-    #[error("{count} voxels are NaN, infinite or beyond single precision")]
+    #[error("{count} voxels of the volume are NaN, infinite or beyond single precision")]
     NotFinite {
         /// Number of voxels that are not finite.
         count: usize,
@@ -54,7 +54,7 @@ pub enum Error {
         expected: [usize; 3],
     },
     /// The compared voxels do not determine all degrees of freedom of the transform.
-    #[error("the images do not determine all degrees of freedom")]
+    #[error("the images do not determine all degrees of freedom of the transform")]
     Undetermined,
     /// An operation on the device failed.
     #[error(transparent)]

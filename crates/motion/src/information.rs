@@ -10,11 +10,11 @@ const BINS: usize = 32;
 /// The histogram bins of an image cover the intensities between these two quantiles of the image.
 const SHARES: [f64; 2] = [0.001, 0.999];
 /// Longest and shortest step of the finite differences, in mm of movement at 50 mm from the centre, and the factor that
-/// shortens the step after a round without improvement of the mutual information.
+/// shortens the step after an iteration that does not improve the mutual information.
 const FIRST_MM: f64 = 0.6;
 const LAST_MM: f64 = 0.1;
 const FINER: f64 = 0.5;
-/// Largest number of rounds of the search. A round evaluates the finite differences and then a Newton step.
+/// Largest number of iterations of the search. An iteration evaluates the finite differences and then a Newton step.
 const ROUNDS: usize = 12;
 /// Fractions of the Newton step at which the mutual information is evaluated; the best fraction is taken.
 const LENGTHS: [f64; 3] = [1.0, 0.5, 0.25];

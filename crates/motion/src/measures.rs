@@ -79,8 +79,8 @@ mod tests {
             count += 1.0;
         }
         let expected = (sum / count).sqrt();
-        // The mean squared distance of the lattice points from the centre differs from that of the whole sphere by some
-        // thousandths.
+        // For the lattice points, the mean squared distance from the centre differs by some thousandths of its value
+        // from that of the whole sphere.
         assert!((rms_deviation(&a, &b, &centre) - expected).abs() < 5e-3 * expected);
     }
 }

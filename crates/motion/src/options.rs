@@ -16,7 +16,7 @@ pub enum Cost {
     Ncc,
     /// Least squares: intensities are the same.
     Lsq,
-    /// Correlation ratio: intensities are a curve of those of the reference, for series whose contrast changes
+    /// Correlation ratio: intensities are a function of the reference's intensities, for series whose contrast changes
     /// (diffusion).
     Cr,
     /// Normalised mutual information: intensities may change in any way.

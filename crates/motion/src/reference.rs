@@ -79,19 +79,19 @@ impl<'d, B: Backend> Reference<'d, B> {
         self.generators.centre()
     }
 
-    /// Aligns a volume to the reference. The cost is minimised from each of the starts, and the best result is
-    /// returned.
+    /// Aligns a volume to the reference. The cost is minimised from each of the initial transforms `starts`, and the
+    /// best result is returned.
     ///
     /// # Errors
-    /// A volume without contrast; a volume that does not overlap with the reference from any start; a device that
-    /// fails.
+    /// A volume without contrast; a volume that does not overlap with the reference from any of the initial transforms;
+    /// a device that fails.
     pub fn align(&self, volume: &Volume, starts: &[AffineTransform]) -> Result<Aligned, Error> {
         let prepared = self.prepare(volume)?;
         let mut found = align(self, &[&prepared], &[starts])?;
         found.pop().unwrap_or(Err(Error::Undetermined))
     }
 
-    /// Prepares volumes for alignment; on the CPU several volumes in parallel.
+    /// Prepares volumes for alignment. On the CPU, several volumes are prepared in parallel.
     pub(crate) fn prepare_all(&self, volumes: &[&Volume]) -> Vec<Result<Prepared<B>, Error>> {
         match self.device.place() {
             Place::Main => volumes.par_iter().map(|volume| self.prepare(volume)).collect(),

@@ -32,7 +32,7 @@ impl Sums {
         Sums { matrix, vector, square: found.square, count: found.inside }
     }
 
-    /// The cost of the alignment, by the option: 1 − correlation; the mean squared difference in units of the
+    /// The cost of the alignment that the options name: 1 − correlation; the mean squared difference in units of the
     /// reference's variance; or the share of the volume's variance that a curve over the reference's intensity does not
     /// explain.
     pub fn objective(&self, cost: Cost) -> f64 {

@@ -16,12 +16,12 @@ const SAME_MM: f64 = 1.0;
 
 /// Aligns the volumes of a series to a reference, in the order of time.
 ///
-/// Each volume has several initial transforms: the position of the reference, the result of the last volume in the
-/// batch before, and the results of its neighbours in the batch, if these transforms differ. The best result is kept.
-/// Results do not depend on the number of threads.
+/// Each volume has several initial transforms, if they differ: the position of the reference, the result of the last
+/// volume in the previous batch, and the results of the volumes before and after it in the same batch. The best result
+/// is kept. Results do not depend on the number of threads.
 pub struct Series<'a, B: Backend> {
     reference: &'a Reference<'a, B>,
-    /// Transform of the last aligned volume of the batch before.
+    /// Transform of the last aligned volume of the previous batch.
     last: Option<AffineTransform>,
 }
 

@@ -50,7 +50,7 @@ fn seen(motion: &AffineTransform, shown: impl Fn(f64) -> f64, noise: f64, seed: 
     let voxels = (0..grid.len())
         .map(|n| {
             let index = Point3::new((n % nx) as f64, (n / nx % ny) as f64, (n / (nx * ny)) as f64);
-            // The sum of twelve uniform random numbers has a variance of 1.
+            // The sum of twelve uniform random numbers is nearly normally distributed, with a variance of 1.
             let normal = (0..12).map(|_| uniform()).sum::<f64>() - 6.0;
             (shown(object(&back.apply(&to_world.apply(&index)))) + noise * normal) as f32
         })
