@@ -5,8 +5,8 @@
     scripts/bids_check.py --program target/debug/antsreg-gpu
 
 The dataset has four subjects with sessions and runs, simulated from a brain in examples/. The registrations are short.
-The validator must find no error in either dataset, and pybids every derivative by its entities. Both come from PyPI
-into an environment of their own, .venv/bids.
+bids-validator must find no error in the dataset and in its derivatives, and pybids must find every derivative by its
+BIDS entities. Both tools are installed from PyPI into the virtual environment .venv/bids.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ SHOWN = """() => [...document.querySelector(".tile").querySelectorAll("img,path"
 
 
 def chromium() -> str | None:
-    """The command of an installed Chromium, which is installed first if possible; None for Playwright's own."""
+    """The command of a Chromium on PATH, which is installed first if possible; None for Playwright's own Chromium."""
     names = ["chromium", "google-chrome", "google-chrome-stable"]
     find = lambda: next(filter(None, map(shutil.which, names)), None)  # noqa: E731
     if not find() and shutil.which("apt-get") and os.geteuid() == 0 and "debian" in Path("/etc/os-release").read_text():

@@ -126,7 +126,7 @@ def phrases() -> bool:
 
 
 def commits() -> bool:
-    """Check the subjects of commits after the one that added this script. Returns whether one breaks the rules."""
+    """Check the subjects of the commits since this script was added. Returns whether a subject breaks the rules."""
     added = run("git", "log", "--diff-filter=A", "--format=%H", "--", "scripts/prose_check.py").stdout.split()
     if run("git", "rev-parse", "--is-shallow-repository").stdout.strip() != "false" or not added:
         print("commits: not checked, because the history is not in this checkout", file=sys.stderr)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures the Python package on an NVIDIA GPU: speed, memory, same bytes as the command, stops, and use with PyTorch.
+"""Measures the Python package on an NVIDIA GPU: speed, memory, bytes of files, time to stop, and use with PyTorch.
 
 DATA holds the images fixed.nii.gz and moving.nii.gz at 1 mm; --fixed and --moving name other images. The script needs
 the package, nibabel, and PyTorch for some parts. It prints a line for each figure and, at the end, all figures as JSON.

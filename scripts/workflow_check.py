@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Check on small volumes that the workflows write the same bytes as the single commands.
 
-The workflows are that of `atlas` (a template) and that of `normalise` (derivatives of 24 scans, in 3 shares).
+The workflows are that of `atlas` (a template) and that of `normalise` (derivatives of 24 scans, divided among 3 jobs).
 
 The table of subjects begins with a byte order mark and names one subject only by its file; the name of the folder
 contains a blank. The workflow must read this table and quote this name correctly. A table that the program refuses must
@@ -87,7 +87,10 @@ def main() -> int:
 
 
 def normalise(program: Path, options: list[str]) -> int:
-    """Compare the derivatives of a single command with those of the workflow in shares. Returns 1 if they differ."""
+    """Compare the derivatives of a single command with those of the workflow, which divides the scans among jobs.
+
+    Returns 1 if they differ.
+    """
     table = ["subject,image,mask", *(f"n{n:02},s{n % 3}.nii.gz,s{n % 3}_labels.nii.gz" for n in range(SCANS))]
     (WORK / "scans.csv").write_text("\n".join(table) + "\n")
     own = ["--template", "s0.nii.gz", "--no-bias", *OPTIONS]

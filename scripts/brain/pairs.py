@@ -136,7 +136,7 @@ def beside(
 
 
 def same_bytes(pairs: Pairs, fixed: Path, moving: Path) -> tuple[str, bool]:
-    """Check that automatic brain extraction does not change the bytes for two heads or two brains."""
+    """Check that two heads, or two brains, give the same bytes with and without automatic brain extraction."""
     _, auto = pairs.register(fixed, moving)
     _, none = pairs.register(fixed, moving, brain="none")
     same = auto == none

@@ -22,7 +22,7 @@ from nitransforms.io.lta import FSLinearTransform
 
 
 def install(folder: Path, program: Path) -> None:
-    """Write both commands into a folder on PATH. `program` is the path of antsreg-gpu."""
+    """Write the commands mri_coreg and lta_convert into a folder on PATH. `program` is the path of antsreg-gpu."""
     for name in ("mri_coreg", "lta_convert"):
         command = folder / name
         command.write_text(f'#!/bin/sh\nexec {sys.executable} {Path(__file__).resolve()} {name} --program {program} "$@"\n')

@@ -240,7 +240,7 @@ def mcflirt(folder: Path) -> None:
 
 
 def jacobian(folder: Path) -> None:
-    """CreateJacobianDeterminantImage, compared with real ANTs."""
+    """CreateJacobianDeterminantImage: the image must agree with that of real ANTs."""
     for logarithm in (0, 1):
         done = ants.CreateJacobianDeterminantImage(
             imageDimension=3, deformationField="warp.nii.gz", outputImage="jacobian.nii.gz", doLogJacobian=logarithm
@@ -251,7 +251,7 @@ def jacobian(folder: Path) -> None:
 
 
 def image_math(_: Path) -> None:
-    """ImageMath, as called by smriprep's workflow."""
+    """ImageMath: TruncateImageIntensity, as smriprep's workflow calls it, must clip at the given quantiles."""
     done = ants.ImageMath(
         dimension=3,
         operation="TruncateImageIntensity",

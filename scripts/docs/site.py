@@ -37,7 +37,7 @@ def build() -> int:
     tool = environment.folder(REQUIREMENTS) / "bin" / "mkdocs"
     # This variable suppresses a notice of the theme about the future of mkdocs, which would count as a warning.
     variables = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
-    # Without --quiet, because mkdocs --strict counts only warnings that it would print.
+    # mkdocs runs without --quiet, because with --strict it counts only warnings that it would print.
     build = [tool, "build", "--strict", "-f", HERE / "mkdocs.yml"]
     done = subprocess.run(build, env=variables, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -1,5 +1,5 @@
-//! Writes a few small synthetic brains and a table of subjects that names them, to try the commands for groups: `brains
-//! FOLDER`.
+//! Writes a few small synthetic brains and a table of subjects that names them, to try the subcommands for groups of
+//! subjects. Its argument is the folder for these files: `brains FOLDER`.
 
 use std::fmt::Write;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-"""Tests that labels from several atlases, and templates, equal those of the command."""
+"""Tests that labels from several atlases, and templates, equal those of the command `antsreg-gpu`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that bias correction equals that of the command and of ANTsPy's function."""
+"""Tests that bias correction equals that of the command `antsreg-gpu` and of ANTsPy's function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that `save` writes the same bytes as the command."""
+"""Tests that `save` writes the same bytes as the command `antsreg-gpu`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEVELS = ["--iterations", "6", "--shrink-factors", "2", "--smoothing-sigmas", "1
 
 
 def compare(folder: Path, pair: Pair, result: antsreg_gpu.Registration, words: list[object]) -> None:
-    """Registers the pair by the command as well, and compares all files with those of `save`."""
+    """Registers the pair by the command `antsreg-gpu` as well, and compares all files with those of `save`."""
     ours, theirs = folder / "python_", folder / "command_"
     written = result.save(ours)
     command("register", "-f", pair.fixed, "-m", pair.moving, "-o", theirs, "--device", "cpu", *words)

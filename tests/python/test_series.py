@@ -1,4 +1,4 @@
-"""Tests of motion correction of series, compared with the command."""
+"""Tests of motion correction of series, compared with the command `antsreg-gpu`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def moving(pair: Pair, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_commands_bytes(moving: Path, tmp_path: Path) -> None:
-    # On a GPU the command resamples there, `save` on the CPU.
+    # Bytes are compared only on the CPU. With a GPU, the command resamples volumes on the GPU, but `save` on the CPU.
     command("motion", "-i", moving, "-o", tmp_path / "c", "--device", "cpu")
     found = antsreg_gpu.register_series(moving, device="cpu")
     written = found.save(tmp_path / "p")

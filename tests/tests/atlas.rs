@@ -72,7 +72,7 @@ fn a_template_has_the_mean_shape_and_everything_beside_it() {
     };
     let mean = ["a", "b", "c"].map(determinant).iter().sum::<f64>() / 3.0;
     // The mean logarithm of the determinants may differ from 0 by 0.02, because the mean transform of the previous pass
-    // was removed only to first order.
+    // (iteration over all subjects) was removed only to first order.
     assert!(mean.abs() < 0.02, "{mean}");
     let results = &manifest(&place, "out/template.json")["results"];
     assert_eq!(results["pass"], 2);

@@ -46,7 +46,7 @@ fn an_interrupted_run_leaves_what_was_there() {
     let elsewhere = Workplace::new();
     let log = elsewhere.path("run.log");
     let computing = || std::fs::read_to_string(&log).is_ok_and(|text| text.contains("iteration 1 of"));
-    // The hidden folder contains a file only while output files are being written.
+    // The hidden folder for unfinished outputs contains a file only while output files are being written.
     let writing = || {
         let hidden = place.names().into_iter().filter(|name| name.starts_with(".antsreg-partial-"));
         hidden

@@ -49,7 +49,8 @@ fn pages_show_labels_of_atlases_carried_labels_and_scores() {
             assert!(page.contains(words), "{name} has no `{words}`");
         }
     }
-    // A page that cannot or must not be written is refused before anything is computed, like any other output.
+    // A report (HTML page) that cannot or must not be written is refused before anything is computed, like any other
+    // output.
     place.file("list.html", b"1 2 3");
     for (code, line, words) in [
         (2, format!("labels -f a.nii.gz {THREE} -o r_ --report=r_Labels.nii.gz"), ".html"),
@@ -110,7 +111,7 @@ fn several_atlases_label_a_target() {
     let different = used.iter().zip(&again).filter(|(used, again)| used != again).count();
     // Warps are stored in single precision, so labels may differ where interpolation weights are equal.
     assert!(different <= used.len() / 10_000, "{different} voxels differ");
-    // For each label 0 to 9 of the brain, a file with the share of the vote must exist.
+    // For each label 0 to 9 of the brain, a file with the label's share of the votes at each voxel must exist.
     let posteriors = beginning(&place, "j_Posterior");
     let expected: Vec<String> = (0..10).map(|label| format!("j_Posterior{label:04}.nii.gz")).collect();
     assert_eq!(posteriors, expected);
@@ -121,7 +122,8 @@ fn several_atlases_label_a_target() {
         let here: Vec<f32> = shares.iter().map(|share| share[voxel]).collect();
         let most = here.iter().copied().fold(0.0, f32::max);
         assert!((here.iter().sum::<f32>() - 1.0).abs() < 1e-5, "voxel {voxel}: {here:?}");
-        // The fused label must have the largest share; it may be smaller by 1e-5, because of ties and single precision.
+        // The fused label must have the largest share of the votes. Its share may be smaller by 1e-5, because shares
+        // can be equal and are rounded to single precision.
         assert!(here[*label as usize] > most - 1e-5, "voxel {voxel}, label {label}: {here:?}");
     }
     let record = place.record("j_record.json");
@@ -316,7 +318,8 @@ fn tables_lists_and_transforms_that_are_read_are_not_replaced() {
         "-l bl.nii.gz --apply identity -r b.nii.gz -g bl.nii.gz --label-list loverlap.csv -o l".to_owned(),
         "-l bl.nii.gz -f a.nii.gz -m b.nii.gz -g al.nii.gz --label-list loverlap.csv -o l".to_owned(),
         format!("{one} --keep-transforms --initial-transform {matrix} -o s_"),
-        // The names of these outputs depend on the labels, so they are known only after the fusion.
+        // The names of the files of label probabilities (posteriors) depend on the labels, so they are known only after
+        // the fusion.
         "-a b.nii.gz=pPosterior0001.nii.gz -f a.nii.gz --posteriors -o p".to_owned(),
     ] {
         let message = place.refuse(2, &format!("labels {line}"));

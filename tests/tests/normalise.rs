@@ -100,8 +100,8 @@ fn a_dataset_becomes_derivatives_whole_in_shares_and_when_taken_up_again() {
     assert_eq!(sidecar["SkullStripped"], false);
     assert_eq!(json(&place, "whole/dataset_description.json")["DatasetType"], "derivative");
 
-    // Two shards, followed by a call for the files about all scans, must give the same bytes as one call, except for
-    // times.
+    // Two calls with `--shard` normalise half of the scans each, and a last call writes the files about all scans. The
+    // bytes must be the same as those of a single call, except for times.
     for shard in ["1/2", "2/2"] {
         place.succeed(&format!("normalise raw -o parts {QUICK} --shard {shard}"));
         assert!(!place.path("parts/summary.csv").exists(), "a share tells of all");
@@ -114,7 +114,7 @@ fn a_dataset_becomes_derivatives_whole_in_shares_and_when_taken_up_again() {
         let same = place.read(&format!("whole/{name}")) == place.read(&format!("parts/{name}"));
         assert!(varies || same, "{name} differs");
     }
-    // If the page of a scan is missing, this scan is normalised again.
+    // If the HTML page of a scan is missing, this scan is normalised again.
     std::fs::remove_file(place.path("parts/sub-02.html")).expect("removed");
     let last = place.succeed(&format!("normalize raw -o parts {QUICK} --resume"));
     assert!(last.stdout.contains("1 done, 1 skipped, 0 failed"), "{}", last.stdout);

@@ -26,7 +26,8 @@ fn places_that_cannot_be_written() {
     let message = place.refuse(1, "apply -i f.nii.gz -r f.nii.gz -o protected.nii.gz");
     assert!(message.contains("protected.nii.gz: is write-protected"), "{message}");
     assert_eq!(place.read("protected.nii.gz"), place.read("m.nii.gz"));
-    // For each of these outputs the problem must be found before anything is computed.
+    // Two problems with names of outputs must be found before anything is computed: a folder with the name of an
+    // output, and a name that is too long.
     std::fs::create_dir(place.path("pWarped.nii.gz")).expect("a folder");
     let message = place.refuse(1, &format!("{line} -o p --dry-run"));
     assert!(message.contains("pWarped.nii.gz: is a folder"), "{message}");

@@ -345,8 +345,8 @@ fn further_pairs_that_do_not_fit() {
 fn options_of_a_stage_that_does_not_run_are_refused_each() {
     let place = Workplace::with_pair();
     let help = place.succeed("register --help").stdout;
-    // The values of the options are taken from the command lines that dry runs print. In these dry runs each option has
-    // an effect.
+    // The refused command lines need a value for each option. The values are taken from the command lines that dry runs
+    // print. Each option has an effect in one of these dry runs, so that a value is printed.
     let mut typed = Vec::new();
     let boundary = "-t rigid --cost bbr --white-matter f.nii.gz";
     for options in ["--cost nmi --metric mattes", "--metric cc --restrict-deformation 1x1x0", boundary] {

@@ -101,7 +101,8 @@ fn a_warp_is_found_and_its_files_do_what_the_run_did() {
     let last = levels.last().and_then(|level| level["iterations"].as_u64()).unwrap_or_default();
     assert!(log.contains(&format!("iteration {last} of ")), "{log}");
 
-    // Without --exact the same displacements are rounded in the file, and the record says so.
+    // Without --exact, displacements are rounded in the file of the warp, and the record contains the size of the
+    // rounding step.
     place.succeed("register -f f.nii.gz -m m.nii.gz -o r_");
     let rounded = place.record("r_record.json");
     assert_eq!(

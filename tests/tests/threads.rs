@@ -62,8 +62,8 @@ fn too_few_threads_are_an_error_and_nothing_hangs() {
             }
             codes.push(code);
         }
-        // With the smallest limit the program must fail and with the largest limit succeed. Between them the exit code
-        // may change only once.
+        // With the smallest limit on threads the program must fail, and with the largest limit it must succeed. From
+        // the smallest limit to the largest, the exit code may change only once.
         assert!(codes.first() == Some(&Some(1)) && codes.last() == Some(&Some(0)), "{verb}: {codes:?}");
         assert!(codes.is_sorted_by(|few, more| few >= more), "{verb}: {codes:?}");
     }

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from benchmark.context import Context
     from benchmark.report import Report
 
-#: Every section, with the module that has the function of this name. The modules are imported only when needed, because
-#: they need packages that the command line does not need.
+#: For each section of the benchmark, the module with its function, which has the name of the section. The modules are
+#: imported only when needed, because they need packages that the command line does not need.
 SECTIONS = {
     "affine": "pairs",
     "syn": "pairs",
