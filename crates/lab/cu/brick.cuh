@@ -1,6 +1,6 @@
 // The fixed volume divided into bricks of 8×8×4 voxels. Bricks that are mapped only to background of the moving image
-// are skipped; the background is the most frequent moving value. Such a brick changes no sum of differences from that
-// value, and only the background counters of a histogram.
+// are skipped; the background is the most frequent moving value. Such a brick adds 0 to sums of differences from that
+// value. In a histogram, it changes only the counters of the background.
 //
 // A thread block takes runs of bricks that follow each other along x, makes a list of the bricks that must be
 // processed, and its warps share that list. The bricks are processed in any order, because the sums are sums of
@@ -27,16 +27,16 @@ struct Bricks {
     int hot;
 };
 
-// Whether a brick is `deep` (slab.cuh) along one axis of n moving voxels: at all its moving coordinates, the weight is
-// 1, and both neighbouring voxels used for interpolation exist. The coordinates are those from middle − reach to
-// middle + reach, in moving voxels.
+// Whether a brick is `deep` (slab.cuh) along one axis of n moving voxels. The brick is mapped to the coordinates from
+// middle − reach to middle + reach, in moving voxels. It is deep if, at all these coordinates, the weight is 1 and both
+// neighbouring voxels used for interpolation exist.
 __device__ __forceinline__ bool deep_around(float middle, float reach, int n, float per_edge)
 {
     return deep(middle - reach, n, per_edge) && deep(middle + reach, n, per_edge);
 }
 
-// Returns the list entry of brick number `index`: this number with the flags DEEP and EMPTY of bricks.cuh. The entry
-// NUMBER means that the brick is skipped.
+// Returns the entry of a brick in the list of bricks to process: the number `index` of the brick, with the flags DEEP
+// and EMPTY of bricks.cuh. The entry NUMBER means that the brick is skipped.
 template <int SOURCE> __device__ __forceinline__ unsigned int look_at(const Pair &pair, const Bricks &bricks, unsigned int index)
 {
     const Size corner = corner_of(bricks.count, index);

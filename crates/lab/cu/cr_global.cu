@@ -9,7 +9,7 @@ extern "C" __global__ void cr_global_atomic(const __grid_constant__ Pair pair, i
     add_all(pair, bins, sums);
 }
 
-// The sums of global_atomic in double precision, because sums over a bin of millions of voxels exceed the precision of
+// The method global_atomic with sums in double precision. Sums over a bin of millions of voxels exceed the precision of
 // single floats.
 extern "C" __global__ void cr_global_atomic_double(const __grid_constant__ Pair pair, int bins, double *sums)
 {

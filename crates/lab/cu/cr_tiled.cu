@@ -19,8 +19,8 @@ struct Tiles {
     // tile's first entry in `pieces`.
     const unsigned short *pieces;
     const unsigned int *first_piece;
-    // For each tile, the number of the first piece of voxels of each bin, where the tile's first piece has the number
-    // 0. At the end stands the number of all pieces of the tile.
+    // For each tile and each bin, the index of the bin's first piece among the pieces of the tile, counted from 0.
+    // After the last bin of a tile, the number of all pieces of the tile.
     const unsigned short *bin_pieces;
     unsigned int count;
     int most_pieces;

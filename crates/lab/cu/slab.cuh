@@ -1,6 +1,6 @@
 // The fixed volume divided into slabs. A slab has as many successive voxels of a slice as a thread block has threads,
-// and is SLAB slices deep. So whole memory lines are read of the fixed image, and few rows of the moving image; and
-// every thread has SLAB reads in progress at a time.
+// and is SLAB slices deep. So memory lines of the fixed image are read as a whole, and few rows of the moving image
+// are read. Every thread has SLAB reads in progress at the same time.
 #pragma once
 #include "pair.cuh"
 

@@ -20,7 +20,7 @@ use crate::schemes::Histograms;
 use plot::Figure;
 use setup::Setup;
 
-/// Measure the times of the papers' histogram schemes on a GPU, as their figures do.
+/// Measure the times of histogram schemes of several papers, as in the papers' figures.
 ///
 /// Writes a table (CSV) and a plot (SVG) for each figure into the folder.
 #[derive(Debug, Clone, clap::Args)]

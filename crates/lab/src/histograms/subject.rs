@@ -64,7 +64,7 @@ impl Subject {
 
     /// Makes images of random values, uniform except for a share of the voxels that are 0 in both images.
     pub fn with_share(shape: Option<[usize; 3]>, share: f64) -> Result<Subject, Error> {
-        // Whether a voxel is 0 depends only on its position, so both images agree.
+        // Whether a voxel is 0 depends only on its position, so the same voxels are 0 in both images.
         Subject::synthetic("share", shape, |noise, place| if f64::from(place) < share { 0.0 } else { noise })
     }
 

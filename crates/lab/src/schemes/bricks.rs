@@ -17,8 +17,8 @@ const RUN: usize = 8;
 const NOT_COUNTED: u16 = u16::MAX;
 /// Number of moving voxels in a cell along each axis.
 const CELL: usize = 2;
-/// Largest stored distance from a cell to the nearest cell that is not empty, in cells. Larger distances are stored as
-/// this value.
+/// Largest stored distance from a cell to the nearest cell that is not empty (has other values than the background), in
+/// cells. Larger distances are stored as this value.
 const FAR: u16 = 16;
 /// Largest number of voxels that are sampled to estimate the most frequent value of an image.
 const POLL: usize = 4096;

@@ -50,8 +50,8 @@ impl CostModel {
         self.global_update * count / fullest + self.shared_collision * all * collisions(sharing, probability)
     }
 
-    /// Chooses the level of each bin. All bins start on level 0, without counters. As long as bytes are left, the bin
-    /// with the largest benefit per byte goes one level up.
+    /// Chooses the level of each bin. All bins start on level 0, without counters. As long as bytes of shared
+    /// memory are left, the bin with the largest benefit per byte goes one level up.
     pub fn levels(&self, histogram: &[u32], bytes_there_are: usize) -> Vec<u32> {
         let all = histogram.iter().map(|count| f64::from(*count)).sum::<f64>().max(1.0);
         let step = |bin: usize, level: u32| {

@@ -59,8 +59,8 @@ impl Case {
             given("degenerate", vec![0.3; voxels], vec![0.7; voxels], 256),
             given("one fixed bin", vec![0.3; voxels], uniform(), 37),
         ];
-        // Interpolated cases need at least two voxels along each axis, because a thinner volume consists only of
-        // border.
+        // Test cases with interpolation need at least two voxels along each axis, because a thinner volume consists
+        // only of border.
         if world.other_shape.iter().all(|n| *n > 1) {
             cases.extend([
                 sampled("sampled", false, 0.0, 256),
