@@ -45,7 +45,7 @@ def save(
     codes: tuple[int, int] = (1, 1),
     intent: str = "none",
 ) -> str:
-    """Write an image. The qform is `affine` unless another is given. `codes` are the codes of qform and sform."""
+    """Write an image. The qform is `affine` unless `qform` is given. `codes` are the codes of qform and sform."""
     to.parent.mkdir(parents=True, exist_ok=True)
     image = nib.Nifti1Image(voxels, affine)
     image.set_qform(affine if qform is None else qform, codes[0])

@@ -48,7 +48,7 @@ def spatial(typed: argparse.Namespace, folder: Path) -> list[str]:
 
 
 def template(typed: argparse.Namespace, folder: Path) -> list[str]:
-    """Run smriprep's registration to a template of TemplateFlow, with the template's files copied there before."""
+    """Run smriprep's registration to a template of TemplateFlow. Small test images replace the template's files."""
     # TemplateFlow's package contains the list of its files, so queries need no network.
     os.environ |= {"TEMPLATEFLOW_HOME": str(folder / "templateflow"), "TEMPLATEFLOW_AUTOUPDATE": "0"}
     from smriprep.workflows.fit.registration import init_register_template_wf

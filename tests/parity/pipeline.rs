@@ -18,7 +18,7 @@ use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 /// add the terms of the cost in different orders, so Newton's last step ends at slightly different points.
 const AFFINE_MM: f64 = 0.02;
 /// Largest accepted distance between the points to which the motions of CPU and GPU map the same point, mm. The devices
-/// add the terms of the smoothing in different orders, and the alignment ends with a step below 0.001 mm. Mutual
+/// add the terms of the smoothing in different orders, and the alignment ends with a step below 0.001 mm.
 const MOTION_MM: f64 = 0.005;
 /// Largest accepted mean distance between the warps of CPU and GPU, voxels. The devices add the intensities in a
 /// correlation window in different orders. Where an image hardly varies, the rounding changes the update of the warp.

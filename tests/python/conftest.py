@@ -14,7 +14,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-# A program that a shell starts in the background ignores Ctrl-C. The tests of Ctrl-C would then wait for ever.
+# A program that a shell starts in the background ignores Ctrl-C, and the tests of Ctrl-C would wait for ever. So the
+# default response to Ctrl-C is restored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

@@ -20,7 +20,7 @@ fn pair() -> Workplace {
 
 /// Starts a registration, sends it a signal when `ready` returns true, and returns exit code and messages.
 fn interrupted(place: &Workplace, log: &Path, signal: Signal, ready: impl Fn() -> bool) -> (Option<i32>, String) {
-    // The registration runs on the CPU, so that it takes long enough.
+    // The registration runs on the CPU, so that it is still running when the signal is sent.
     let line = "register -f f.nii.gz -m m.nii.gz -o p -t syn-only --device cpu --iterations 5x5x5 --shrink-factors 4x2x1 \
         --smoothing-sigmas 0x0x0 --log";
     let arguments = line.split_whitespace().map(OsStr::new).chain([log.as_os_str()]);
