@@ -17,8 +17,8 @@ pub(super) struct Ballot<'a> {
     patches: &'a Blocks,
     choices: &'a Choices,
     shifts: &'a [[i32; 3]],
-    /// For each shift between a patch of the target and a patch of an atlas: the difference of the voxels' indices in
-    /// memory.
+    /// For each shift between a patch of the target and a patch of an atlas: the number that is added to the memory
+    /// index of a voxel to get the index of the shifted voxel.
     strides: Vec<isize>,
 }
 
@@ -107,7 +107,8 @@ impl<'a> Ballot<'a> {
     }
 }
 
-/// Index of the voxel at `at` + `shift`, clamped to the volume.
+/// Index in memory of the voxel at the position `at` + `shift`. A position outside the volume gives the index of the
+/// nearest voxel of the volume.
 fn clamped(at: [usize; 3], shift: [i32; 3], shape: [usize; 3]) -> usize {
     let place = |axis: usize| at[axis].saturating_add_signed(shift[axis] as isize).min(shape[axis] - 1);
     (place(2) * shape[1] + place(1)) * shape[0] + place(0)

@@ -18,7 +18,7 @@ pub enum FusionError {
         source: GridMismatch,
     },
     /// The number of voxels of a region differs from the number of voxels of the target image.
-    #[error("the region has {found} voxels, expected the {expected} of the target")]
+    #[error("the region has {found} voxels, expected {expected}, the number of voxels of the target image")]
     Region {
         /// Number of voxels of the region.
         found: usize,

@@ -9,17 +9,18 @@ use super::tally::Tally;
 pub struct Fused {
     /// For every voxel, the label with the largest share of the vote.
     pub labels: LabelVolume,
-    /// For each voxel where the atlases disagree, in ascending order: its index, and the end of its entries in
-    /// `shares`.
+    /// For each voxel where the atlases disagree, in ascending order: the index of the voxel, and the index in `shares`
+    /// after the last entry of this voxel.
     votes: Vec<(usize, usize)>,
-    /// Candidate labels with their shares of the vote. The entries of the voxels in `votes` follow each other.
+    /// Candidate labels with their shares of the vote: first the labels of the first voxel in `votes`, then those of
+    /// the second voxel, and so on.
     shares: Vec<(i32, f32)>,
 }
 
 /// The votes for labels at the voxels of one row of an image.
 #[derive(Debug, Default)]
 pub(super) struct RowVotes {
-    /// For each voxel: its index, the winning label, and its number of entries in `shares`.
+    /// For each voxel: its index, the winning label, and the number of its candidate labels.
     pub(super) voxels: Vec<(usize, i32, usize)>,
     /// Candidate labels with their shares of the vote. The entries of each voxel follow those of the previous voxel.
     pub(super) shares: Vec<(i32, f32)>,

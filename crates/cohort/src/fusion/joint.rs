@@ -21,7 +21,7 @@ pub struct Atlas<'a> {
     pub labels: &'a LabelVolume,
 }
 
-/// Parameters of joint label fusion. The defaults are those of the paper's authors.
+/// Parameters of joint label fusion. The defaults are those of the authors of the method (Wang et al. 2013).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct JointOptions {
@@ -53,7 +53,7 @@ impl JointOptions {
     /// Checks that all parameters of joint label fusion are in range.
     ///
     /// # Errors
-    /// [`FusionError::Option`].
+    /// [`FusionError::Option`] names the first parameter that is out of range.
     pub fn check(&self) -> Result<(), FusionError> {
         let is_within = |number: f64| number > 0.0 && number <= Self::MOST_WEIGHTING;
         let checks = [
@@ -85,7 +85,8 @@ impl JointOptions {
 /// compared with the most similar patch of each atlas, which a local search finds. The weights that result from a patch
 /// apply to all voxels of the patch. So all patches that contain a voxel decide its label.
 ///
-/// # Errors No atlas, an atlas on another grid, or an option out of range.
+/// # Errors
+/// No atlas, an atlas on another grid, or an option out of range.
 pub fn joint(target: &Volume, atlases: &[Atlas], options: &JointOptions) -> Result<Fused, FusionError> {
     let first = check(target, atlases, options)?;
     let labels: Vec<&LabelVolume> = atlases.iter().map(|atlas| atlas.labels).collect();
@@ -169,7 +170,7 @@ fn voxel(start: [usize; 3], number: usize) -> [usize; 3] {
     std::array::from_fn(|axis| start[axis] + place[axis])
 }
 
-/// For each patch and each atlas: the number of the chosen shift, and the weight of the atlas.
+/// For each patch and each atlas: the index of the chosen shift in the list of shifts, and the weight of the atlas.
 pub(super) struct Choices {
     pub(super) shift: Vec<u16>,
     pub(super) weight: Vec<f32>,
@@ -191,7 +192,8 @@ struct Task<'a> {
     start: [usize; 3],
     /// Numbers of the block's voxels that have a patch, counted within the block.
     voxels: &'a [u16],
-    /// Output buffers: the number of the chosen shift and the weight, for each of these voxels and each atlas.
+    /// Output buffers: for each voxel in `voxels` and each atlas, the index of the chosen shift and the weight of the
+    /// atlas.
     chosen: &'a mut [u16],
     weights: &'a mut [f32],
 }

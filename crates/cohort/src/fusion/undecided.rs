@@ -5,8 +5,8 @@ use rayon::prelude::*;
 
 use super::error::FusionError;
 
-/// Two grids count as equal if their voxels are at most this far apart, in voxels. Headers store single-precision
-/// numbers.
+/// Two grids count as equal if corresponding voxels are at most this far apart. The unit is the smallest voxel spacing.
+/// The tolerance allows for rounding in headers, which store single-precision numbers.
 const SAME_GRID_VOXELS: f64 = 1e-2;
 
 /// Checks that the image or label map of an atlas lies on `grid`. `number` is the number of the atlas, counted from 0.

@@ -22,8 +22,8 @@ impl<'a> From<&'a (Region, Patches)> for View<'a> {
     }
 }
 
-/// Absolute differences between the voxel values of a patch of the target and those of the patch of each atlas. Before,
-/// each patch is normalised to mean 0 and standard deviation 1; a flat patch becomes 0.
+/// Absolute differences between the voxel values of a patch of the target and those of the patch of each atlas. Each
+/// patch is first normalised to mean 0 and standard deviation 1; a flat patch becomes 0.
 #[derive(Debug, Default)]
 pub(super) struct Differences {
     target: Vec<f32>,
@@ -136,7 +136,7 @@ pub(super) fn solve(errors: DMatrix<f64>, sign: Sign) -> DVector<f64> {
     })
 }
 
-/// Position within a block of the voxel with this number.
+/// Position within a block of the voxel with the index `number`.
 pub(super) fn place(number: usize) -> [usize; 3] {
     [number % BLOCK[0], number / BLOCK[0] % BLOCK[1], number / (BLOCK[0] * BLOCK[1])]
 }

@@ -23,7 +23,7 @@ pub enum Averaging {
     Mean,
     /// Mean without the smallest and the largest value, for at least four images.
     ///
-    /// With one or two images, it is the mean of all values.
+    /// With three images, only the middle value is left. With one or two images, it is the mean of all values.
     Trimmed,
 }
 
@@ -45,7 +45,7 @@ struct Units {
 
 impl Units {
     /// Adds the mean intensity of an image, and returns the factor by which the image's values are multiplied. Returns
-    /// `None` for an image without intensity, which is left out.
+    /// `None` for an image whose mean intensity is not above 0; such an image is left out.
     fn factor(&mut self, intensity: f64) -> Option<f64> {
         (intensity > 0.0).then(|| {
             self.sum += intensity;

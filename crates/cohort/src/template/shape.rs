@@ -1,6 +1,6 @@
-//! The shape update of a template: the map from points of the new template to points of the old one, and the change
-//! of the subjects' transforms that follows. Both are computed on a device, as fields in voxels of the template's
-//! grid.
+//! The shape update of a template: the map from points of the new template to points of the old one, and the transforms
+//! from points of the new template to points of the subjects. All are computed on a device, as fields in voxels of the
+//! template's grid.
 
 use antsreg_core::{AffineTransform, DisplacementField, Grid};
 use antsreg_kernels::{Backend, Error};

@@ -57,7 +57,8 @@ mod tests {
         let mut mask = Volume::filled(grid, 1.0);
         mask.voxels[7] = 0.0;
         // The intensity of the test image rises by 3 per mm along x and by 4 per mm along z, so the gradient magnitude
-        // is 5. The mean of the whole image is 12 + 5 + 100; the voxel at (2, 1, 0) with 112 is outside the mask.
+        // is 5. The mean intensity of the whole image is 117: on average, the slope along x contributes 12, the slope
+        // along z 5, and the constant 100. Only the voxel at (2, 1, 0), with intensity 112, is outside the mask.
         let mean = (117.0 * 120.0 - 112.0) / 119.0;
         let expected = 5.0 / mean;
         assert!((sharpness(&image, &mask).expect("one grid") - expected).abs() < 1e-12);

@@ -67,8 +67,8 @@ mod tests {
         let maps = [affine([0.0; 3], stretch, 0.0), affine([0.5, -0.3, 1.0], stretch, 80.0)];
         let centre = Point3::new(10.0, -4.0, 7.0);
         let mean = mean_stretch(&maps, centre).expect("a mean");
-        // The computed mean and the common stretch matrix may differ by 1e-12, because eigenvectors of matrices near
-        // the identity are rounded to double precision.
+        // Both test maps have the same stretch matrix. The computed mean may differ from this matrix by 1e-12, because
+        // eigenvectors of matrices near the identity are rounded to double precision.
         assert!((mean.matrix - stretch).amax() < 1e-12, "{mean:?}");
         assert!((mean.apply(&centre) - centre).norm() < 1e-12);
     }

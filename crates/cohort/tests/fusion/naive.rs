@@ -92,8 +92,8 @@ fn choose(scene: &Scene, options: &JointOptions, centre: [i32; 3]) -> (Vec<[i32;
             }
         }
         // If the correlations of two shifts differ too little, rounding to single precision could choose either shift,
-        // so the test stops. Shifts with exactly equal correlations are allowed (patches outside the image have such):
-        // their order decides.
+        // so the test stops. Shifts with exactly equal correlations are allowed, because the first of these shifts is
+        // always chosen. Patches outside the image have equal correlations.
         let close = best.1 - second;
         assert!(close == 0.0 || close > TOO_CLOSE, "take another seed: {close:e} between two shifts at {centre:?}");
         let there = patch(image, [0, 1, 2].map(|axis| centre[axis] + best.0[axis]), radius);
@@ -148,7 +148,8 @@ fn label_at(map: &LabelVolume, at: [i32; 3]) -> i32 {
     map.voxels[index(map.grid.shape, at, [0; 3])]
 }
 
-/// Index of the voxel at `at` + `step`, clamped to the volume.
+/// Index in memory of the voxel at the position `at` + `step`. A position outside the volume gives the index of the
+/// nearest voxel of the volume.
 fn index(shape: [usize; 3], at: [i32; 3], step: [i32; 3]) -> usize {
     let [x, y, z] = [0, 1, 2].map(|axis| (at[axis] + step[axis]).clamp(0, shape[axis] as i32 - 1) as usize);
     (z * shape[1] + y) * shape[0] + x

@@ -22,8 +22,8 @@ fn joint_fusion_is_that_of_the_formulas() {
     ];
     for (shape, atlases, options) in cases {
         let mut scene = Scene::new(shape, atlases, 8);
-        // The target image is constant on its left side, and the first atlas is constant at its front. So all four
-        // combinations of constant and other patches occur.
+        // The target image is constant on its left side, and the first atlas is constant at its front. So the test
+        // compares constant and varying patches of the target with constant and varying patches of the atlas.
         scene.flatten();
         let fused = joint(&scene.target, &scene.atlases(), &options).expect("fused");
         let expected = naive::joint(&scene, &options);
