@@ -19,7 +19,7 @@ from scipy import ndimage
 
 #: Number of voxels, 2 mm each, that are kept around the head. They contain only noise.
 MARGIN = 2
-#: The share of a voxel that is brain is stored in steps of 1 / SHARES.
+#: For each voxel, the file stores which share of the voxel is brain, in steps of 1 / SHARES.
 SHARES = 16
 
 

@@ -75,8 +75,8 @@ fn slices_have_fields_too() {
     assert!(after < before / 3.0, "of {before} {after} is left");
 }
 
-/// Reference for one iteration of N4, in double precision, for each voxel and control point without separation of axes.
-/// Returns the factors of the field.
+/// Reference for one iteration of N4, in double precision, for each voxel and control point, with sums over all three
+/// axes at once. Returns the factors of the field.
 fn one_iteration(
     image: &Volume,
     weights: &Volume,

@@ -59,11 +59,12 @@ fn the_white_matter_of_the_built_in_head_is_where_it_is_in_every_brain() {
         let [nx, ny, _] = found.mask.grid.shape;
         found.mask.voxels[(index.z * ny + index.y) * nx + index.x] > 0.5
     };
-    // Semioval centre of both sides, genu and splenium of the corpus callosum.
+    // These points must be white matter: semioval centre of both hemispheres, genu and splenium of the corpus callosum.
     for mm in [[-26.0, -20.0, 36.0], [26.0, -20.0, 36.0], [0.0, 28.0, 8.0], [0.0, -38.0, 12.0]] {
         assert!(at(mm), "{mm:?}");
     }
-    // Lateral ventricle, head of the caudate nucleus, and space outside the brain.
+    // These points must not be white matter: lateral ventricle, head of the caudate nucleus, and a point outside the
+    // brain.
     for mm in [[-9.5, 10.0, 12.0], [-12.0, 14.0, 8.0], [0.0, 95.0, 0.0]] {
         assert!(!at(mm), "{mm:?}");
     }
@@ -79,7 +80,7 @@ fn images_that_are_not_t1_weighted_are_refused() {
             "{contrast}: {refused:?}"
         );
     }
-    // Fluid is brightest, and white matter is darkest.
+    // In this synthetic image, fluid is brightest and white matter is darkest.
     let [image, brain, _] = made([110.0, 80.0, 40.0]);
     assert!(matches!(white_matter(&image, &brain), Err(Error::AtSurface { .. } | Error::NoContrast { .. })));
     let flat = Volume { voxels: brain.voxels.iter().map(|mask| 5.0 * mask).collect(), grid: brain.grid.clone() };

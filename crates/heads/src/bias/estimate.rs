@@ -1,6 +1,6 @@
 //! Estimates a bias field by iterations. An iteration subtracts the present field from the logarithms of the
-//! intensities and sharpens the histogram of these differences. Then it fits a B-spline to the change by sharpening,
-//! and adds the B-spline to the field.
+//! intensities and sharpens the histogram of these differences. Then it fits a B-spline to the residuals (the
+//! differences before minus after sharpening), and adds the B-spline to the field.
 
 use antsreg_core::Volume;
 use antsreg_kernels::bias::{BiasBackend, MeshAxis, Samples as OnDevice, Sharpened};
@@ -18,7 +18,7 @@ const MOST_POINTS: usize = 1 << 24;
 /// Iterations and convergence of one resolution level.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Course {
-    /// Iterations.
+    /// Number of iterations.
     pub iterations: usize,
     /// Change of the field in the last iteration: coefficient of variation of the ratio of the field's factors before
     /// and after the iteration.
@@ -96,8 +96,7 @@ impl Task for Estimation<'_> {
     }
 }
 
-/// Returns the axes of the mesh of a lattice. For each sample along an axis, the axis has the control points that
-/// influence the sample.
+/// Returns, for each axis of the image, which control points of the lattice influence each sample along this axis.
 fn mesh_axes(samples: &Samples, lattice: &Lattice) -> Result<[MeshAxis; 3], Error> {
     let [x, y, z] = [0, 1, 2]
         .map(|axis| MeshAxis::new(samples.along[axis].reaches(lattice.elements[axis]), lattice.points()[axis]));

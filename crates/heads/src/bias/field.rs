@@ -44,7 +44,7 @@ impl BiasField {
         Ok(Volume { grid: image.grid.clone(), voxels })
     }
 
-    /// Returns the axes of the mesh, with the reach of each voxel of the image.
+    /// Returns, for each axis of the image, which control points of the B-spline influence each voxel along this axis.
     fn mesh_axes(&self, shape: [usize; 3]) -> Result<[MeshAxis; 3], Error> {
         let [x, y, z] = [0, 1, 2].map(|n| {
             let reaches = (0..shape[n]).map(|voxel| self.axes[n].reach(voxel, self.lattice.elements[n]));
@@ -54,11 +54,11 @@ impl BiasField {
     }
 }
 
-/// The factors of a field, or an image divided by them.
+/// A task for a device: computes the factors of a bias field, or divides an image by these factors.
 struct Factors<'a> {
     axes: [MeshAxis; 3],
     field: &'a [f64],
-    /// The voxels of the image.
+    /// Intensities of the image that is divided; `None` if only the factors are computed.
     divided: Option<&'a [f32]>,
 }
 

@@ -13,13 +13,14 @@ pub fn device_bytes(grid: &Grid, options: &Options) -> u64 {
     let [px, py, pz] = axes.map(|axis| spline::points(axis.elements.saturating_mul(2_usize.saturating_pow(refined))));
     let [nx, ny, nz] = axes.map(|axis| axis.voxels / options.shrink.max(1) + 1);
     let product = |factors: &[usize]| factors.iter().fold(1_u64, |product, n| product.saturating_mul(*n as u64));
-    // The samples have three volumes in single precision, and the residuals in double precision. The sums along each
-    // axis and three lattices of control points are in double precision.
+    // Finding the field needs memory for four numbers of each sample: three in single precision, and the residual in
+    // double precision. The sums along each axis, and three lattices of control points, are in double precision.
     let samples = product(&[20, nx, ny, nz]);
     let sums = product(&[8, px, ny, nz]).saturating_add(product(&[8, px, py, nz]));
     let lattices = product(&[3 * 8, px, py, pz]);
     let finding = samples.saturating_add(sums).saturating_add(lattices);
-    // The image, and the control points of each slice.
+    // Dividing the image needs memory for the image in single precision, and for the control points of each slice in
+    // double precision.
     let dividing = product(&[4, grid.len()]).saturating_add(product(&[8, px, py, grid.shape[2]]));
     finding.max(dividing)
 }

@@ -1,5 +1,5 @@
-//! The histogram sharpening of Sled et al. 1998: it estimates the intensities before the bias field blurred the
-//! histogram.
+//! The histogram sharpening of Sled et al. 1998. A bias field blurs the histogram of the intensities; the sharpening
+//! estimates the intensities without the field.
 
 use std::f64::consts::{LN_2, PI};
 use std::sync::Arc;

@@ -119,9 +119,9 @@ impl Placed {
 /// correlation high; returns this result alone. If no such result is found, returns the results of all contrasts, and
 /// the registration of the region near the brain decides between them.
 ///
-/// The correlation ratio assumes that equal intensities of one image are equal in the other image. For some pairs of
-/// contrasts (T1 and FLAIR), an alignment with a small part of the head can fulfil this better than an alignment with
-/// the whole head.
+/// The correlation ratio assumes that voxels with equal intensities in one image also have equal intensities in the
+/// other image. For some pairs of contrasts (T1 and FLAIR), an alignment with a small part of the head can fulfil this
+/// better than an alignment with the whole head.
 fn place(
     moving: &Side,
     template: &Template,

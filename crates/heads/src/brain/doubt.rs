@@ -52,7 +52,8 @@ impl Doubt {
     /// Returns the warnings about a mask with this volume, surface ratio, correlation and Dice overlap. `inside` is the
     /// share of the template's brain that lies inside the image.
     pub(super) fn all(cm3: f64, surface: f64, correlation: f64, agreement: f64, inside: f64) -> Vec<Doubt> {
-        // The volume of the mask lacks the part of the brain outside the image, so it is scaled.
+        // The mask lacks the part of the brain outside the image. So the volume of the mask is divided by the share of
+        // the brain that lies inside the image.
         let whole_cm3 = cm3 / inside.max(1e-3);
         let raised = [
             (!Self::VOLUMES_CM3.contains(&whole_cm3)).then_some(Doubt::Volume { cm3 }),

@@ -28,7 +28,8 @@ pub struct Extraction {
     pub surface_ratio: f64,
     /// Absolute correlation of the image with the template near the brain, after the registration.
     pub correlation: f64,
-    /// Dice overlap of the mask and the registered template's brain, before the intensities moved the edge.
+    /// Dice overlap of the final mask with the brain of the registered template, from which the refinement of the edge
+    /// started.
     pub agreement: f64,
     /// Warnings about the mask.
     pub doubts: Vec<Doubt>,

@@ -72,8 +72,8 @@ pub fn refine(
     let mut brain = opened(grid, &inside);
     fill_holes(grid.shape, &mut brain);
     score.par_iter_mut().zip(&depth).zip(&brain).for_each(|((score, mm), brain)| {
-        // The mask takes precedence over the score of a single voxel: the probability is at least 0.5 exactly in the
-        // mask.
+        // The mask takes precedence over the log-odds of a single voxel: the probability is at least 0.5 inside the
+        // mask, and below 0.5 outside.
         *score = match (mm.abs() > BAND_MM, brain) {
             (true, _) => f32::from(u8::from(*brain)),
             (false, true) => share(*score).max(0.5),

@@ -60,7 +60,7 @@ const DEEP_MM: f32 = 6.0;
 const SHAPE: [usize; 3] = [97, 115, 97];
 const SPACING_MM: f64 = 2.0;
 const ORIGIN: [f64; 3] = [-96.5, -132.5, -78.5];
-/// The built-in file stores the share of each voxel that is brain in steps of 1 / `SHARES`.
+/// For each voxel, the built-in file stores which share of the voxel is brain, in steps of 1 / `SHARES`.
 const SHARES: f32 = 16.0;
 const T1: &[u8] = include_bytes!("../../template/head_t1.bin");
 const T2: &[u8] = include_bytes!("../../template/head_t2.bin");

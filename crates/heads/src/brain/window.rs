@@ -1,4 +1,4 @@
-//! Windows: boxes of an image's voxels around the brain, in which the edge of the brain is searched.
+//! Windows: boxes of an image's voxels around the brain, in which the edge of the brain is searched for.
 
 use antsreg_core::{AffineTransform, Grid, Volume};
 use nalgebra::{Point3, Vector3};

@@ -57,7 +57,8 @@ mod tests {
     fn intensities_are_counted_in_equal_bins() {
         let values: Vec<f32> = (0..=100_000).map(|n| n as f32).collect();
         let histogram = Histogram::of(&values).expect("different values");
-        // 0.2 % of the values are left out, and the other values are divided equally.
+        // The darkest and the brightest 0.1 % of the values are left out. The other values are divided equally among
+        // the bins.
         assert_eq!(histogram.total(), 99_801.0);
         assert_eq!(histogram.width(), 99_800.0 / 256.0);
         let (first, last) = (histogram.bins().next().expect("a bin"), histogram.bins().last().expect("a bin"));

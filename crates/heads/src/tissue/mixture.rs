@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Histogram;
 
-/// Shares of the intensities below the second and below the third class at the start.
+/// The fit starts with three classes that divide the sorted intensities: the second and the third class begin at these
+/// shares of all intensities.
 const STARTS: [f64; 2] = [0.2, 0.6];
 /// Largest number of iterations.
 const MOST_ITERATIONS: usize = 1000;
@@ -41,7 +42,7 @@ impl Class {
 }
 
 impl Mixture {
-    /// Fits a mixture to a histogram. The start depends only on quantiles of the histogram.
+    /// Fits a mixture to a histogram. The initial classes depend only on quantiles of the histogram.
     pub fn fit(histogram: &Histogram) -> Mixture {
         let mut below = 0.0;
         let total = histogram.total();
@@ -69,7 +70,7 @@ impl Mixture {
         mixture
     }
 
-    /// The mixture that fits best if each bin is divided among the classes by `parts`.
+    /// The mixture that fits a histogram best, if `parts` gives the share of each class in each bin.
     fn of(histogram: &Histogram, parts: &[[f64; 3]]) -> Mixture {
         let total = histogram.total();
         let classes = std::array::from_fn(|class| {
@@ -92,7 +93,8 @@ impl Mixture {
         if sum > 0.0 {
             return densities.map(|density| density / sum);
         }
-        // Far from all classes, the densities underflow.
+        // Far from all classes, the densities are too small for a floating-point number and become 0. Such an intensity
+        // belongs to the class with the nearest mean, measured in standard deviations.
         let apart = |class: &Class| ((value - class.mean) / class.deviation).abs();
         let nearest = (0..3).min_by(|a, b| apart(&self.classes[*a]).total_cmp(&apart(&self.classes[*b])));
         std::array::from_fn(|class| f64::from(u8::from(Some(class) == nearest)))
@@ -151,8 +153,9 @@ mod tests {
             let histogram = Histogram::of(&drawn(&classes, 200_000)).expect("different values");
             let mixture = Mixture::fit(&histogram);
             for (found, truth) in mixture.classes.iter().zip(&classes) {
-                // The standard errors are about 0.01 standard deviations and 0.002 of the share; where classes overlap,
-                // and the tails are left out, they are several times as large.
+                // The standard error of a class's mean is about 0.01 of the class's standard deviation, and that of its
+                // share about 0.002. The errors are several times as large where classes overlap, and because the
+                // histogram leaves out the tails.
                 assert!((found.mean - truth.mean).abs() < 0.1 * truth.deviation, "{found:?} for {truth:?}");
                 assert!((found.deviation / truth.deviation - 1.0).abs() < 0.1, "{found:?} for {truth:?}");
                 assert!((found.share - truth.share).abs() < 0.02, "{found:?} for {truth:?}");
@@ -167,7 +170,7 @@ mod tests {
         let mixture = Mixture { classes: [class(0.2, 0.0, 1.0), class(0.4, 100.0, 10.0), class(0.4, 140.0, 10.0)] };
         assert_eq!(mixture.threshold(), 120.0);
         assert_eq!(mixture.contrast(), 4.0);
-        // The darkest class is too far away to matter.
+        // At this intensity, the density of the darkest class is practically 0.
         assert!((mixture.posteriors(120.0)[2] - 0.5).abs() < 1e-12);
         assert_eq!(mixture.posteriors(1e9), [0.0, 0.0, 1.0]);
     }

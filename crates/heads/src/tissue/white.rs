@@ -16,9 +16,9 @@ const LEAST_VOXELS: usize = 1000;
 const LEAST_CONTRAST: f64 = 1.0;
 /// Smallest share of the brightest class.
 const LEAST_SHARE: f64 = 0.05;
-/// Voxels less deep in the brain are near its surface, mm.
+/// Voxels of the brain at a smaller depth than this count as surface, mm.
 const SURFACE_MM: f32 = 4.0;
-/// Voxels deeper in the brain are inside, mm.
+/// Voxels of the brain at this depth or deeper count as the inside of the brain, mm.
 const INSIDE_MM: f32 = 10.0;
 
 /// The white matter of an image.
@@ -76,13 +76,13 @@ fn without_shading(image: &Volume, brain: &Volume, inside: &[bool]) -> Result<Ve
     let mask = Volume { grid: brain.grid.clone(), voxels };
     let shrink = (BIAS_STEP_MM / image.grid.spacing.max()).round().max(1.0) as usize;
     let options = bias::Options { shrink, ..bias::Options::default() };
-    // The CPU suffices, because the samples are few.
+    // The bias field is computed on the CPU, because the few samples need little time.
     let cpu = Device::cpu();
     let field = bias::estimate(image, Some(&mask), None, &options, &cpu)?;
     Ok(field.divided(image, &cpu)?.voxels)
 }
 
-/// Refuses white matter that is less frequent inside the brain than near its surface.
+/// Returns an error if the supposed white matter is not more frequent inside the brain than near its surface.
 fn check_depth(brain: &Volume, white: &[bool]) -> Result<(), Error> {
     let set: Vec<bool> = brain.voxels.iter().map(|mask| *mask > 0.5).collect();
     let limits = Limits { inside_mm: 2.0 * INSIDE_MM, outside_mm: SURFACE_MM };
