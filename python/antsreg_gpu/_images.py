@@ -136,7 +136,7 @@ def read_labels(given: ImageLike, name: str) -> _native.Labels:
     labels = whole.astype(np.int32)
     wrong = int(np.count_nonzero(labels != whole))
     if wrong:
-        raise InputError(f"{known}: {wrong} voxels are not whole numbers within 32 bits, expected labels")
+        raise InputError(f"{known}: expected labels (32-bit integers), found other values in {wrong} voxels")
     return _native.Labels.copy(labels, affine, known)
 
 

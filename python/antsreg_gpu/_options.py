@@ -45,7 +45,7 @@ def plan(
         given = {"transform": transform, "linear": linear, "syn": syn, "levels": levels, "dof": dof}
         for name, value in {**given, "search_degrees": search_degrees}.items():
             if value is not None:
-                raise OptionError(f"{name}: has no effect where stages are given")
+                raise OptionError(f"{name}: cannot be given together with stages")
         return _native.Plan.stages(_json(list(stages)))
     recipe: dict[str, Any] = {"preset": preset}
     for name, value in {
@@ -72,7 +72,7 @@ def _json(value: Any) -> str:
     try:
         return json.dumps(value, default=plain, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise OptionError(f"options: {error} is no number, text, list or dictionary") from None
+        raise OptionError(f"options: expected finite numbers, texts, lists or dictionaries, found: {error}") from None
 
 
 def start(given: Optional[Start], usual: str) -> tuple[str, Optional[_native.Matrix]]:

@@ -159,7 +159,8 @@ class Registration:
         reference : image, optional
             An image whose grid is used instead of the fixed grid (instead of the moving grid with ``inverse``).
         inverse : bool
-            Instead resamples an image that is aligned with the fixed image, on the moving grid.
+            Whether to use the opposite direction: an image that is aligned with the fixed image is resampled on the
+            moving grid.
         interpolation, outside
             As for `antsreg_gpu.apply`.
         """
@@ -219,7 +220,7 @@ class Registration:
 
     def _image(self, array: Optional[NDArray[np.float32]], space: _native.Space) -> SpatialImage:
         if array is None:
-            raise OptionError("this registration did not compute the warped images")
+            raise OptionError("this result has no warped images, because its registration did not compute them")
         return made(array, space.affine)
 
     def __repr__(self) -> str:

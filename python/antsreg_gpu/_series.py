@@ -202,7 +202,7 @@ def _volumes(series: ImageLike) -> tuple[str, Optional[list[_native.Image]], flo
         return path_of(series), None, 0.0
     array, affine, name = parts(series, "the series")
     if array.ndim != 4:
-        raise InputError(f"{name}: expected a series of 4 axes, found {array.ndim}")
+        raise InputError(f"{name}: expected a series with 4 axes, found {array.ndim} axes")
     volumes = [
         _native.Image.copy_volume(np.asarray(array[..., index], dtype=np.float32), affine, name)
         for index in range(array.shape[3])

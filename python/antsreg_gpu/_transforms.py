@@ -112,7 +112,7 @@ def chain_of(given: Any, name: str) -> _native.Chain:
     if isinstance(given, tuple) and len(given) == 2:
         vectors = np.asarray(given[0], dtype=np.float32)
         if vectors.ndim != 4:
-            raise InputError(f"{name}: a warp of shape {vectors.shape}, expected X×Y×Z×3")
+            raise InputError(f"{name}: expected a warp of shape X×Y×Z×3, found shape {vectors.shape}")
         return _native.Chain.of_warp(vectors, np.asarray(given[1], dtype=np.float64).tolist(), name)
     matrix = np.asarray(given, dtype=np.float64)
     if matrix.shape != (4, 4):
@@ -164,7 +164,7 @@ def apply(
     chain, space = _joined(transforms), space_of(reference, "the reference")
     if interpolation == "generic-label":
         if outside != 0.0:
-            raise OptionError("outside: has no effect on label maps, where points outside get label 0")
+            raise OptionError("outside: has no effect on label maps, where voxels outside the image get label 0")
         labels, told = _native.resample_labels(read_labels(image, "the image"), space, chain, interpolation)
         _warn(told)
         return made(labels.array, labels.affine)
@@ -233,7 +233,7 @@ def read_transform(
         FLIRT's reference and input images. Their grids are needed to interpret FLIRT's matrix.
     """
     if (fixed is None) != (moving is None):
-        raise OptionError("FSL's matrices need both fixed and moving")
+        raise OptionError("FSL's matrices need both images, fixed and moving")
     if fixed is None or moving is None:
         return Transform._of(_native.Chain.read(path_of(path), False))
     spaces = space_of(fixed, "the fixed image"), space_of(moving, "the moving image")
@@ -266,7 +266,7 @@ def write_transform(
     """
     chain = chain_of(transform, "the transform")
     if (fixed is None) != (moving is None):
-        raise OptionError("FSL's matrices need both fixed and moving")
+        raise OptionError("FSL's matrices need both images, fixed and moving")
     if fixed is None or moving is None:
         chain.write(path_of(path), list(centre))
     else:

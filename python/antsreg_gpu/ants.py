@@ -74,8 +74,8 @@ _TYPES: dict[str, tuple[str, Optional[str]]] = {
 _SYN_METRICS = {"mattes": "mattes", "MI": "mattes", "CC": "cc"}
 _AFF_METRICS = {"mattes": "mi", "MI": "mi", "GC": "ncc", "meansquares": "lsq"}
 
-#: ANTsPy's default numbers of iterations of SyN. They stand for this package's default; other numbers are used as
-#: given.
+#: ANTsPy's default numbers of iterations of SyN. If a call has these numbers, the default of this package is used
+#: instead.
 _DEFAULT_ITERATIONS = (40, 20, 0)
 
 _INTERPOLATIONS = {
@@ -134,7 +134,7 @@ def registration(
         ANTsImages, or any form that `antsreg_gpu.register` accepts.
     type_of_transform : str
         ``SyN``, ``SyNRA``, ``SyNCC``, ``SyNOnly``, ``Affine``, ``Similarity``, ``Rigid``, ``Translation``,
-        ``antsRegistrationSyN[s]``, ``antsRegistrationSyNQuick[s]`` and others of these models.
+        ``antsRegistrationSyN[s]``, ``antsRegistrationSyNQuick[s]`` and other names of ANTsPy for these models.
     initial_transform : file, optional
         File with an affine, or ``Identity``.
     outprefix : str
@@ -147,10 +147,11 @@ def registration(
         Metric of SyN (``mattes`` or ``CC``) and of the affine stage (``mattes``, ``GC`` or ``meansquares``). With the
         default ``aff_metric`` the affine stage uses the correlation ratio, the default cost of this package.
     reg_iterations : sequence of int
-        Largest number of iterations of SyN on each level, coarse to fine. ANTsPy's default stands for this package's
-        default.
+        Largest number of iterations of SyN on each level, coarse to fine. With ANTsPy's default, the default
+        of this package is used instead.
     grad_step, flow_sigma, total_sigma, syn_sampling
-        Options of SyN with their meaning in ANTs. ANTsPy's defaults stand for this package's defaults.
+        Options of SyN with their meaning in ANTs. Where an option has ANTsPy's default, the default of this
+        package is used instead.
     use_legacy_histogram_matching : bool
         Whether the histogram of the moving image is matched to that of the fixed image before SyN, as ITK does it.
     restrict_transformation : sequence of float
@@ -177,7 +178,7 @@ def registration(
     }
     for name, given in refused.items():
         if given:
-            raise Unsupported(f"{name}: has no counterpart here")
+            raise Unsupported(f"{name}: antsreg_gpu has no counterpart of this argument")
     replaced = {
         "aff_iterations": aff_iterations is not None,
         "aff_shrink_factors": aff_shrink_factors is not None,
@@ -186,7 +187,7 @@ def registration(
     }
     for name, given in replaced.items():
         if given:
-            warnings.warn(f"{name}: replaced by this engine's own search for the affine", stacklevel=2)
+            warnings.warn(f"{name}: replaced by the search for the affine that antsreg_gpu does", stacklevel=2)
     model, metric = _TYPES[type_of_transform]
     syn: dict[str, Any] = {}
     levels: Optional[dict[str, Any]] = None
@@ -283,11 +284,11 @@ def apply_transforms(
         Value of voxels whose points are outside the moving image.
     """
     if imagetype != 0:
-        raise Unsupported(f"imagetype={imagetype}: has no counterpart here")
+        raise Unsupported(f"imagetype={imagetype}: antsreg_gpu supports only 0")
     if compose is not None:
-        raise Unsupported("compose: has no counterpart here")
+        raise Unsupported("compose: antsreg_gpu has no counterpart of this argument")
     for name in kwargs:
-        raise Unsupported(f"{name}: has no counterpart here")
+        raise Unsupported(f"{name}: antsreg_gpu has no counterpart of this argument")
     if interpolator not in _INTERPOLATIONS:
         raise Unsupported(f"interpolator={interpolator!r}: expected one of {', '.join(_INTERPOLATIONS)}")
     files = [transformlist] if isinstance(transformlist, str) else list(transformlist)
@@ -312,7 +313,7 @@ def create_jacobian_determinant_image(
 ) -> Any:
     """Jacobian determinants of a warp in a file, like ``ants.create_jacobian_determinant_image``."""
     if geom:
-        raise Unsupported("geom: has no counterpart here")
+        raise Unsupported("geom: antsreg_gpu has no counterpart of this argument")
     image = jacobian(tx).image
     if do_log:
         values = np.log(np.maximum(np.asarray(image.dataobj), np.finfo(np.float32).tiny))
@@ -408,7 +409,7 @@ def n4_bias_field_correction(
 
 
 def _levels(iterations: Sequence[int]) -> dict[str, Any]:
-    """Levels by ANTs' rule: shrink factors, smoothing sigmas and iterations.
+    """Options of the levels, coarse to fine: as in ANTs, shrink factors …, 4, 2, 1 and smoothing sigmas …, 2, 1, 0.
 
     Levels with 0 iterations are left out.
     """
@@ -439,7 +440,7 @@ def _start(given: Optional[Files]) -> Any:
     if names in (["Identity"], ["identity"]):
         return "headers"
     if len(names) != 1:
-        raise Unsupported("initial_transform: several transforms have no counterpart here")
+        raise Unsupported("initial_transform: expected one transform; antsreg_gpu has no counterpart of a list")
     return names[0]
 
 

@@ -45,7 +45,10 @@ pub fn resample_labels(
     let how = match interpolation {
         "generic-label" => LabelInterpolation::GenericLabel,
         "nearest" => LabelInterpolation::Nearest,
-        other => return Err(unknown("generic-label or nearest, because a label map is resampled", other)),
+        other => {
+            let text = format!("interpolation: expected generic-label or nearest for a label map, found `{other}`");
+            return Err(Failure::own(Class::Option, text));
+        }
     };
     process::compute(py, || {
         let warnings = check(chain, onto, &labels.labels.grid, &labels.name)?;
@@ -76,8 +79,8 @@ pub fn apply_points<'py>(
     Ok((ndarray::arr2(&rows).to_pyarray(py), warnings))
 }
 
-/// Checks that transforms, reference grid and image grid can be combined. Returns warnings if they hardly overlap in
-/// world space.
+/// Checks that transforms, reference grid and image grid can be combined. Returns warnings if the grids hardly overlap
+/// in world space.
 fn check(
     chain: &Chain,
     onto: &Space,
@@ -103,12 +106,10 @@ fn interpolation_of(name: &str, spacing_mm: [f64; 3]) -> Result<Interpolation, F
         "blackman-sinc" => Interpolation::WindowedSinc(Window::Blackman),
         "gaussian" => Interpolation::Gaussian { sigma_mm: spacing_mm, alpha: 1.0 },
         other => {
-            let expected = "linear, nearest, bspline, sinc, gaussian or generic-label";
-            return Err(unknown(expected, other));
+            let text = format!(
+                "interpolation: expected linear, nearest, bspline, sinc, gaussian or generic-label, found `{other}`"
+            );
+            return Err(Failure::own(Class::Option, text));
         }
     })
-}
-
-fn unknown(expected: &str, found: &str) -> Failure {
-    Failure::own(Class::Option, format!("interpolation: expected {expected}, found `{found}`"))
 }

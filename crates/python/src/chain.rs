@@ -60,7 +60,8 @@ impl Chain {
     fn of_warp(py: Python, vectors: PyReadonlyArray4<f32>, affine: Matrix, name: &str) -> Result<Chain, Failure> {
         let shape = vectors.shape();
         if shape[3] != 3 {
-            let text = format!("{name}: a warp of {} components, expected X×Y×Z×3", shape[3]);
+            let text =
+                format!("{name}: expected a warp of shape X×Y×Z×3, found {} components of each vector", shape[3]);
             return Err(Failure::own(Class::Input, text));
         }
         let Space { grid, .. } = Space::new(shape[..3].to_vec(), affine, name.into())?;
@@ -135,13 +136,14 @@ impl Chain {
                     Transform::Displacement(field) => {
                         process::compute(py, || Ok(itk::write_warp(path.as_path(), field)?))
                     }
-                    Transform::Affine(_) => {
-                        Err(unsuitable(&path, "an affine in a NIfTI file; give a name that ends in .mat or .txt"))
-                    }
+                    Transform::Affine(_) => Err(unsuitable(
+                        &path,
+                        "a NIfTI file cannot hold an affine; give a name that ends in .mat or .txt",
+                    )),
                 },
                 _ => Err(unsuitable(
                     &path,
-                    "several transforms in one NIfTI file; write a file for each transform, or one .h5 file",
+                    "a NIfTI file holds exactly one transform; write a file for each transform, or one .h5 file",
                 )),
             };
         }
@@ -152,11 +154,14 @@ impl Chain {
             });
         }
         if ![".mat", ".txt", ".tfm"].iter().any(|extension| name.ends_with(extension)) {
-            return Err(unsuitable(&path, "the name ends in none of .mat, .txt, .tfm, .h5, .nii and .nii.gz"));
+            return Err(unsuitable(&path, "the file name must end in .mat, .txt, .tfm, .h5, .nii or .nii.gz"));
         }
         match self.as_affine() {
             Some(affine) => Ok(itk::write_affine(&path, &affine, centre.into())?),
-            None => Err(unsuitable(&path, "a warp in a file for affines; give a name that ends in .nii.gz or .nii")),
+            None => Err(unsuitable(
+                &path,
+                ".mat, .txt and .tfm files cannot hold a warp; give a name that ends in .nii.gz or .nii",
+            )),
         }
     }
 
@@ -164,7 +169,7 @@ impl Chain {
     fn write_fsl(&self, path: PathBuf, fixed: &Space, moving: &Space) -> Result<(), Failure> {
         match self.as_affine() {
             Some(affine) => Ok(fsl::write_matrix(&path, &affine, &fixed.grid, &moving.grid)?),
-            None => Err(unsuitable(&path, "a warp, which FSL's matrices cannot hold")),
+            None => Err(unsuitable(&path, "an FSL matrix file cannot hold a warp")),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! DLPack, the protocol by which PyTorch, CuPy and JAX exchange arrays in GPU memory
 //! (<https://dmlc.github.io/dlpack/latest/python_spec.html>). Reads arrays of other libraries, and gives them access to
 //! results.
-#![expect(unsafe_code, reason = "the protocol passes pointers to structures of C")]
+#![expect(unsafe_code, reason = "the DLPack protocol passes pointers to C structures")]
 
 use std::ffi::{CStr, c_void};
 use std::path::PathBuf;

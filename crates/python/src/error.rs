@@ -22,21 +22,21 @@ pub enum Failure {
 /// The exception classes of the Python package, which are defined in `_errors.py`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// Class for images, transforms or labels that cannot be used.
+    /// Exception that is raised if images, transforms or labels cannot be used.
     Input,
-    /// Class for options that are unknown, out of range or cannot be combined.
+    /// Exception that is raised if options are unknown, out of range, or cannot be combined.
     Option,
-    /// Class for files that cannot be read or written.
+    /// Exception that is raised if a file cannot be read or written.
     File,
-    /// Class for files that do not exist.
+    /// Exception that is raised if a file or folder does not exist.
     Missing,
-    /// Class for devices that cannot be used, or that fail.
+    /// Exception that is raised if a device cannot be used, or fails during a computation.
     Device,
-    /// Class for devices with too little memory.
+    /// Exception that is raised if a device has too little memory.
     DeviceMemory,
-    /// Class for registrations that another thread stopped.
+    /// Exception that is raised if another thread stopped a registration.
     Stopped,
-    /// Class for processes that were forked after the library had started its threads.
+    /// Exception that is raised in a process that was forked after the library had started its threads.
     Forked,
 }
 

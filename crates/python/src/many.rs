@@ -71,7 +71,7 @@ impl Many {
     /// channels and masks) with a given number. Several threads call `load`.
     #[new]
     #[pyo3(signature = (fixed, plan, devices, workers, count, load, start, matrix=None))]
-    #[expect(clippy::too_many_arguments, reason = "one argument for each argument of the Python function")]
+    #[expect(clippy::too_many_arguments, reason = "this Rust function has the arguments of the Python function")]
     fn new(
         fixed: &Side,
         plan: &Plan,
@@ -225,8 +225,8 @@ fn run(task: &Task, early: &[Receiver<Result<Side, Failure>>], send: &Sender<Arr
         }
         None => task.devices.clone(),
     };
-    // The moving images have not been read yet; most of them are about as large as the fixed image. A GPU holds three
-    // images: the fixed image, the moving image, and the next moving image.
+    // The moving images have not been read yet, so they are assumed to be as large as the fixed image. A GPU holds
+    // three images: the fixed image, the moving image, and the next moving image.
     let needed = || {
         let (side, options) = (&task.fixed.side, &task.options);
         let grids = Grids::of([side, side]);
@@ -322,7 +322,11 @@ fn words(note: &DeviceNote) -> String {
     match note {
         DeviceNote::Ready(device, seconds) => format!("device: {device}, ready in {seconds:.2} s"),
         DeviceNote::CpuBecause(reason) => format!("device: cpu, because {reason}"),
-        DeviceNote::LeftOut { reason, cpu_instead: true } => format!("{reason}; auto takes the CPU"),
-        DeviceNote::LeftOut { reason, cpu_instead: false } => format!("{reason}; auto leaves it out"),
+        DeviceNote::LeftOut { reason, cpu_instead: true } => {
+            format!("{reason}; the device setting `auto` uses the CPU instead")
+        }
+        DeviceNote::LeftOut { reason, cpu_instead: false } => {
+            format!("{reason}; the device setting `auto` does not use this GPU")
+        }
     }
 }

@@ -41,7 +41,8 @@ impl Watcher {
         }
     }
 
-    /// Reports to the callback that `aligned` of `of` volumes of a series are aligned.
+    /// Calls the callback with two numbers: `aligned`, the volumes of a series that are aligned, and `of`, all volumes
+    /// of the series.
     pub fn aligned(&mut self, aligned: usize, of: usize) -> ControlFlow<()> {
         self.poll()?;
         let Some(callback) = &self.callback else { return ControlFlow::Continue(()) };

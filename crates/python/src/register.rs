@@ -94,8 +94,9 @@ impl From {
             ("centre-of-mass" | "center-of-mass", None) => (Start::CentreOfMass, StartFile::CentreOfMass),
             ("headers", None) => (Start::Headers, StartFile::Headers),
             (other, None) => {
-                let expected = "centre-of-mass, headers, a transform file or a 4×4 matrix";
-                let text = format!("initial: expected {expected}, found `{other}`");
+                let text = format!(
+                    "initial: expected centre-of-mass, headers, a transform file or a 4×4 matrix, found `{other}`"
+                );
                 return Err(Failure::own(Class::Option, text));
             }
         };
@@ -118,7 +119,8 @@ pub struct Ready {
 impl Ready {
     /// Checks that the options of a registration suit the fixed and the moving images, channels and masks.
     ///
-    /// # Errors If the images, masks and options cannot be used together.
+    /// # Errors
+    /// If the images, masks and options cannot be used together.
     pub fn new([fixed, moving]: [&Side; 2], options: Arc<Options>, from: &From) -> Result<Ready, Failure> {
         let names = [fixed.name.clone(), moving.name.clone()];
         let sides = [fixed.side.clone(), moving.side.clone()];
@@ -180,7 +182,7 @@ fn usual_device(device: &str, sides: &[&Side]) -> String {
 /// reason if the CPU was used instead of a GPU. If `keep` is true, warps and images of the result stay on the device.
 #[pyfunction]
 #[pyo3(signature = (fixed, moving, plan, device, start, matrix, progress, keep))]
-#[expect(clippy::too_many_arguments, reason = "one argument for each argument of the Python function")]
+#[expect(clippy::too_many_arguments, reason = "this Rust function has the arguments of the Python function")]
 pub fn register(
     py: Python,
     fixed: &Side,
@@ -249,7 +251,7 @@ impl Fixed {
             let from = From::new(start, matrix)?;
             let options = options(plan, side.side.grid(), &from)?;
             let device = usual_device(device, &[side]);
-            // The moving images are not known yet; most of them are about as large as the fixed image.
+            // The moving images are not known yet, so they are assumed to be as large as the fixed image.
             let sides = [&side.side; 2];
             let mut lease = Lease::take(&device, &options, &Grids::of(sides), &sides)?;
             let fixed = registering::Fixed::new(&lease.device, side.side.on(&lease.device)?, (*options).clone())?;
