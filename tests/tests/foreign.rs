@@ -47,7 +47,7 @@ fn links_are_made_for_all_commands_or_those_named_and_replace_nothing_else() {
     assert!(said.contains("export PATH=") && said.contains("/other:$PATH"), "{said}");
     assert_eq!(std::fs::read_dir(place.path("other")).expect("a folder").count(), 1);
     let refused = place.refuse(2, "links real");
-    assert!(refused.contains("real/antsAffineInitializer: exists and is no link"), "{refused}");
+    assert!(refused.contains("real/antsAffineInitializer: this file exists and is no link"), "{refused}");
     let refused = place.refuse(2, "links third --only N4");
     assert!(refused.contains("--only N4") && refused.contains("antsAffineInitializer"), "{refused}");
 }
@@ -127,11 +127,11 @@ fn points_outside_a_field_are_told() {
 const REFUSED: &[(&str, &str)] = &[
     (
         "antsRegistration -d 3 -t BSplineSyN[0.1,26,0,3] MORE -o o_",
-        "BSplineSyN[0.1,26,0,3]: BSplineSyN is not served",
+        "BSplineSyN[0.1,26,0,3]: BSplineSyN is not supported",
     ),
     (
         "antsRegistration -d 3 -t Exponential[0.1,3,0] MORE -o o_",
-        "Exponential[0.1,3,0]: this transform is not served",
+        "Exponential[0.1,3,0]: this transform is not supported",
     ),
     (
         "antsRegistration -d 3 -t TimeVaryingVelocityField[1,4,3,0,0,0] MORE -o o_",
@@ -142,13 +142,16 @@ const REFUSED: &[(&str, &str)] = &[
         "--transform GaussianDisplacementField",
     ),
     ("antsRegistration -d 3 -t BSpline[0.1,32] MORE -o o_", "--transform BSpline[0.1,32]"),
-    ("antsRegistration -d 3 SYN RIGID -o o_", "--transform Rigid[0.1]: a linear stage after SyN is not served"),
+    ("antsRegistration -d 3 SYN RIGID -o o_", "--transform Rigid[0.1]: a linear stage after SyN is not supported"),
     ("antsRegistration -d 3 SYN SYN -z 0 -o o_", "--collapse-output-transforms 0"),
     ("antsRegistration -d 3 SYN -q [a,b] -o o_", "--initial-fixed-transform [a,b]: expected FILE"),
-    ("antsRegistration -d 3 SYN -j a.h5 -o o_", "--save-state: is not served"),
-    ("antsRegistration -d 3 SYN -k a.h5 -o o_", "--restore-state: is not served"),
-    ("antsRegistration -d 3 SYN --minc 1 -o o_", "--minc: is not served"),
-    ("antsRegistration -d 3 SYN --write-interval-volumes 5 -o o_", "--write-interval-volumes: is not served"),
+    ("antsRegistration -d 3 SYN -j a.h5 -o o_", "--save-state: this option is not supported"),
+    ("antsRegistration -d 3 SYN -k a.h5 -o o_", "--restore-state: this option is not supported"),
+    ("antsRegistration -d 3 SYN --minc 1 -o o_", "--minc: this option is not supported"),
+    (
+        "antsRegistration -d 3 SYN --write-interval-volumes 5 -o o_",
+        "--write-interval-volumes: this option is not supported",
+    ),
     ("antsRegistration -d 3 RIGID -g 1x0x0x1x1x1 -o o_", "--restrict-deformation 1x0x0x1x1x1"),
     ("antsRegistration -d 3 SYN -n MultiLabel -o o_", "--interpolation MultiLabel"),
     ("antsRegistration -d 3 SYN -n Cubic -o o_", "--interpolation Cubic: expected"),
@@ -156,23 +159,26 @@ const REFUSED: &[(&str, &str)] = &[
     ("antsRegistration -d 3 SYN -x a.nii -x b.nii -o o_", "--masks: found 2 masks for 1 stages"),
     ("antsRegistration -d 3 SYN -r [a,b,c,d] -o o_", "--initial-moving-transform [a,b,c,d]"),
     ("antsRegistration -d 3 SYN -z 2 -o o_", "--collapse-output-transforms: expected 0 or 1"),
-    ("antsRegistration -d 3 SYN --foo 1 -o o_", "--foo: is no option of this command"),
+    ("antsRegistration -d 3 SYN --foo 1 -o o_", "--foo: this command has no such option"),
     ("antsRegistration -d 4 SYN -o o_", "dimension 4: expected 2 or 3"),
-    ("antsRegistration -d 3 SYN", "--output: is missing"),
+    ("antsRegistration -d 3 SYN", "--output: this option is missing"),
     ("antsRegistration -d 3 -t SyN[99,3,0] MORE -o o_", "gradient step"),
     (
         "antsRegistration -d 3 -t SyN[0.1] -m CC[PAIR,1,99] -c 1 -f 2 -s 1vox -o o_",
         "radius of the correlation window",
     ),
-    ("antsRegistration -d 3 -t SyN[0.1] -m CC[PAIR,1,2] -c 1 -s 1vox -o o_", "--shrink-factors: is missing"),
+    (
+        "antsRegistration -d 3 -t SyN[0.1] -m CC[PAIR,1,2] -c 1 -s 1vox -o o_",
+        "--shrink-factors: this option is missing",
+    ),
     (
         "antsRegistration -d 3 -t SyN[0.1] -m ICP[PAIR,1,2] -c 1 -f 2 -s 1vox -o o_",
-        "metrics of point sets are not served",
+        "metrics of point sets are not supported",
     ),
     ("antsRegistrationSyN.sh -d 3 -f f.nii.gz -m m.nii.gz -o o_ -t b", "-t b: splines"),
-    ("antsRegistrationSyNQuick.sh -d 3 -f f.nii.gz -m m.nii.gz -o o_ -q 1", "-q: is no option"),
+    ("antsRegistrationSyNQuick.sh -d 3 -f f.nii.gz -m m.nii.gz -o o_ -q 1", "-q: this script has no such option"),
     ("antsAI -d 3 -m Mattes[PAIR,32] -t AlignCentersOfMass -o o_b.mat", "--transform AlignCentersOfMass"),
-    ("antsAffineInitializer 3 f.nii.gz m.nii.gz o_a.h5", "o_a.h5: expected a name that ends in .mat"),
+    ("antsAffineInitializer 3 f.nii.gz m.nii.gz o_a.h5", "o_a.h5: expected an output name that ends in .mat"),
     ("antsApplyTransforms -d 3 -i f.nii.gz -r m.nii.gz -o o_a.mnc", "o_a.mnc"),
     ("antsApplyTransforms -d 4 -i f.nii.gz -r m.nii.gz -o o_a.nii.gz", "dimension"),
     (

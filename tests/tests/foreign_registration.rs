@@ -98,7 +98,7 @@ fn what_is_replaced_is_said_in_the_one_line() {
     for words in [
         "antsRegistration: done by antsreg-gpu",
         "the schedule of Rigid[0.1] and Affine[0.1] is replaced by one search over 12 degrees of freedom",
-        "GC of SyN[0.2,3,0] is replaced by CC of radius 4",
+        "the metric GC of SyN[0.2,3,0] is replaced by CC of radius 4",
         "shrink factor 64 of SyN[0.2,3,0] is replaced by",
     ] {
         assert!(said.contains(words), "`{words}` is missing in: {said}");

@@ -112,7 +112,7 @@ impl State {
     fn grids(&self, word: &str) -> Result<[&Grid; 2], Refusal> {
         match (&self.reference, &self.source) {
             (Some(reference), Some(source)) => Ok([reference, source]),
-            _ => Err(Refusal::new(word, "needs both images, given by -ref and -src before it")),
+            _ => Err(Refusal::new(word, "this option needs both images, given by -ref and -src before this option")),
         }
     }
 }
@@ -122,9 +122,9 @@ fn missing(word: &str) -> Refusal {
 }
 
 fn empty(word: &str) -> Refusal {
-    Refusal::new(word, "needs a matrix on the stack before it")
+    Refusal::new(word, "this option needs a matrix on the stack; give a matrix before this option")
 }
 
 fn singular(word: &str) -> Refusal {
-    Refusal::new(word, "the matrix is singular")
+    Refusal::new(word, "the matrix on the stack is singular: it has no inverse")
 }

@@ -17,7 +17,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// The console for messages: only warnings unless `verbose`.
+    /// Makes the console that prints the messages of the command. If `verbose` is false, it prints only warnings.
     ///
     /// # Errors
     /// The log file cannot be opened. Here there is no log file, so no error occurs.

@@ -16,13 +16,13 @@ pub struct Task {
     pub options: Options,
 }
 
-/// A finished registration: its input, its result and the device.
+/// A finished registration: its input, its result and the device that ran it.
 pub struct Done {
     /// The input of the registration.
     pub task: Task,
     /// The result of the registration.
     pub found: Registration,
-    /// The device that computed.
+    /// The device that ran the registration.
     pub device: Description,
 }
 

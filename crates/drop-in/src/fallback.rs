@@ -18,17 +18,17 @@ pub fn exec(name: &str, arguments: &[OsString], refused: CliError) -> CliError {
     let refuse = |why: String| Refusal::new(&refused, why).into();
     if fell_back.split(':').any(|known| known == name) {
         return refuse(format!(
-            "and ANTSREG_FALLBACK=1 led back to antsreg-gpu: the next {name} on PATH calls antsreg-gpu"
+            "ANTSREG_FALLBACK=1 led back to antsreg-gpu: the next {name} on PATH calls antsreg-gpu"
         ));
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let Some(next) = next_on_path(name, std::env::split_paths(&path), command_line::program()) else {
-        return refuse(format!("and ANTSREG_FALLBACK=1 finds no other {name} on PATH"));
+        return refuse(format!("ANTSREG_FALLBACK=1 finds no other {name} on PATH"));
     };
     say(format_args!("{name}: {refused}; {} runs instead", next.display()));
     let fell_back = if fell_back.is_empty() { name.to_owned() } else { format!("{fell_back}:{name}") };
     let error = Command::new(&next).args(arguments).env(FELL_BACK, fell_back).exec();
-    refuse(format!("and {} could not be run: {error}", next.display()))
+    refuse(format!("the next program on PATH, {}, could not be run: {error}", next.display()))
 }
 
 /// The first program called `name` in these folders, except the running program.

@@ -28,10 +28,10 @@ use settings::Settings;
 
 /// Call a command of ANTs or FSL by its name, without a link of that name.
 ///
-/// The arguments are those of that command. `antsreg-gpu links` lists the commands that are served.
+/// The arguments are those of that command. `antsreg-gpu links` lists the supported commands.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The command, then its arguments
+    /// Name of the command, followed by its arguments
     #[arg(required = true, num_args = 1.., trailing_var_arg = true, allow_hyphen_values = true, value_name = "NAME")]
     words: Vec<OsString>,
 }
@@ -51,14 +51,15 @@ impl Args {
         let name = self.words[0].to_string_lossy();
         let command = command(&name).ok_or_else(|| {
             let served = served::names().collect::<Vec<_>>().join(", ");
-            Refusal::new(format!("as {name}"), "no command of this name is served").instead(format!("use {served}"))
+            Refusal::new(format!("as {name}"), "this program supports no command of this name")
+                .instead(format!("use {served}"))
         })?;
         Ok(Invocation { command, arguments: self.words[1..].to_vec() })
     }
 }
 
 /// Returns the command by whose name this program was called, with its arguments. The name is the first of `words`.
-/// `None` for other names.
+/// Returns `None` if this program supports no command of that name.
 pub fn invoked(words: &[OsString]) -> Option<Invocation> {
     let (own, arguments) = words.split_first()?;
     let command = command(Path::new(own).file_name()?.to_str()?)?;
@@ -103,7 +104,9 @@ impl Invocation {
 
     fn serve(&self, settings: Settings) -> Result<(), CliError> {
         let text = |word: &OsString| {
-            let refusal = || Refusal::new(word.to_string_lossy(), "is not valid UTF-8; expected arguments in UTF-8");
+            let refusal = || {
+                Refusal::new(word.to_string_lossy(), "this argument is not valid UTF-8; expected arguments in UTF-8")
+            };
             word.to_str().map(str::to_owned).ok_or_else(refusal)
         };
         let arguments = self.arguments.iter().map(text).collect::<Result<Vec<_>, Refusal>>()?;

@@ -7,14 +7,14 @@ use antsreg_core::io::outputs;
 
 use crate::served;
 
-/// Make links to this program under the names of ANTs' and FSL's commands that it serves.
+/// Make links to this program under the names of the supported ANTs and FSL commands.
 ///
 /// Pipelines that find these links on PATH before the programs themselves run unchanged.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Folder of the links, made if it does not exist
     folder: PathBuf,
-    /// These commands alone [default: all that are served]
+    /// Names of the commands that get a link [default: all supported commands]
     #[arg(long, value_name = "NAME", num_args = 1..)]
     only: Vec<String>,
 }
@@ -27,7 +27,7 @@ pub fn run(args: &Args) -> Result<(), CliError> {
     let unknown = args.only.iter().find(|name| served::command(name).is_none());
     if let Some(name) = unknown {
         let served = served::names().collect::<Vec<_>>().join(", ");
-        let refusal = Refusal::new(format!("--only {name}"), "no command of this name is served");
+        let refusal = Refusal::new(format!("--only {name}"), "this program supports no command of this name");
         return Err(refusal.instead(format!("use {served}")).into());
     }
     let wrap = |path: &Path| {
@@ -42,7 +42,7 @@ pub fn run(args: &Args) -> Result<(), CliError> {
     let links: Vec<PathBuf> = served::names().filter(wanted).map(|name| folder.join(name)).collect();
     // All names are checked before the first link is made, so that all links are made or none.
     if let Some(taken) = links.iter().find(|link| is_taken(link, &own)) {
-        let why = "exists and is no link to antsreg-gpu";
+        let why = "this file exists and is no link to antsreg-gpu";
         return Err(Refusal::new(taken.display(), why).instead("give another folder, or remove this file").into());
     }
     for link in &links {

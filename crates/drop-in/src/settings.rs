@@ -1,4 +1,5 @@
-//! Settings from environment variables for commands of ANTs and FSL, whose command lines have no options for them.
+//! Settings from environment variables for commands of ANTs and FSL, whose command lines have no options for
+//! these settings.
 
 use std::env::{VarError, var};
 
@@ -49,7 +50,7 @@ impl Settings {
             Some("1") => true,
             Some(other) => return Err(Refusal::new(format!("{FALLBACK}={other}"), "expected 0 or 1")),
         };
-        // As in ANTs and FSL, a number of threads that is no number is ignored.
+        // As in ANTs and FSL, a value that is not a positive whole number does not set the number of threads.
         let count = |name: &&str| given(name)?.trim().parse().ok().filter(|count: &usize| *count > 0);
         let threads = suite.threads().iter().find_map(count).unwrap_or_else(threads::available);
         Ok(Settings { device, threads: threads.min(MOST_THREADS), fallback })

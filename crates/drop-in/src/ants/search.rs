@@ -45,7 +45,7 @@ pub fn run(call: &Call, request: &Request, verbose: bool) -> Result<(), CliError
     let output = request.output.as_path();
     let extension = output.extension().unwrap_or_default();
     if !["mat", "txt", "tfm"].iter().any(|known| extension == *known) {
-        return Err(Refusal::new(output.display(), "expected a name that ends in .mat, .txt or .tfm").into());
+        return Err(Refusal::new(output.display(), "expected an output name that ends in .mat, .txt or .tfm").into());
     }
     let masks = request.masks.iter().flatten();
     outputs::check([output], [&request.fixed, &request.moving].into_iter().chain(masks))?;
@@ -56,7 +56,7 @@ pub fn run(call: &Call, request: &Request, verbose: bool) -> Result<(), CliError
         true => itk::write_affine_of_slices(output, &found.affine, centre)?,
         false => itk::write_affine(output, &found.affine, centre)?,
     }
-    call.tell(&device, &["ANTs' search is replaced by the search of the affine stage".into()]);
+    call.tell(&device, &["ANTs' search is replaced by the search of this program's affine stage".into()]);
     Ok(())
 }
 

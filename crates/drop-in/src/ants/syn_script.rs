@@ -1,5 +1,5 @@
-//! The scripts `antsRegistrationSyN.sh` and `antsRegistrationSyNQuick.sh` without a shell: their options are
-//! converted to those of `antsRegistration`.
+//! Does the work of the scripts `antsRegistrationSyN.sh` and `antsRegistrationSyNQuick.sh`, without running a shell.
+//! The options of the scripts are converted to options of `antsRegistration`.
 
 use antsreg_console::{CliError, Refusal, output::print};
 use antsreg_core::io::nifti::GridRule;
@@ -111,7 +111,8 @@ fn parse(words: &[String], script: Script) -> Result<Options, Refusal> {
     };
     let mut words = words.iter();
     while let Some(flag) = words.next() {
-        let value = words.next().ok_or_else(|| Refusal::new(flag, "has no value"))?.clone();
+        let value =
+            words.next().ok_or_else(|| Refusal::new(flag, "this option needs a value, but has none"))?.clone();
         let refuse = |expected: &str| Refusal::new(format!("{flag} {value}"), format!("expected {expected}"));
         match flag.as_str() {
             "-d" => options.dimension = value,
@@ -135,7 +136,7 @@ fn parse(words: &[String], script: Script) -> Result<Options, Refusal> {
             // The option `-s` is the distance between the knots of B-spline transforms, which are not supported. The
             // option `-e` is a random seed, but this program uses no random numbers.
             "-s" | "-e" => {}
-            _ => return Err(Refusal::new(flag, "is no option of this script")),
+            _ => return Err(Refusal::new(flag, "this script has no such option")),
         }
     }
     if options.fixed.is_empty() || options.fixed.len() != options.moving.len() {
@@ -157,10 +158,10 @@ fn arguments(options: &Options, script: Script, large: bool) -> Result<Vec<Strin
         "a" | "s" => &["Rigid", "Affine"],
         "so" => &[],
         "b" | "br" | "bo" => {
-            let why = "splines as deformable transforms are not served";
-            return Err(Refusal::new(format!("-t {transform}"), why).instead("use -t s, sr or so"));
+            let why = "splines as deformable transforms are not supported";
+            return Err(Refusal::new(format!("-t {transform}"), why).instead("use `-t s`, `-t sr` or `-t so`"));
         }
-        _ => return Err(Refusal::new(format!("-t {transform}"), "expected t, r, a, s, sr or so")),
+        _ => return Err(Refusal::new(format!("-t {transform}"), "expected the transform t, r, a, s, sr or so")),
     };
     let (fixed, moving, output) = (&options.fixed[0], &options.moving[0], &options.output);
     let last = if script == Script::Full { [100, 20] } else { [0, 0] };

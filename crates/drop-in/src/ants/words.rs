@@ -50,7 +50,7 @@ impl Value {
         Value { text: text.to_owned(), name: name.trim().to_owned(), parameters }
     }
 
-    /// The parameter at `place` of the group in brackets; `None` if missing or empty.
+    /// The parameter number `place`, counted from 0, of the group in brackets; `None` if it is missing or empty.
     pub fn parameter(&self, place: usize) -> Option<&str> {
         self.parameters.as_ref()?.get(place).map(String::as_str).filter(|part| !part.is_empty())
     }
@@ -147,7 +147,10 @@ pub fn parse(arguments: &[String], flags: &'static [Flag]) -> Result<Vec<Given>,
     for word in regrouped(arguments)? {
         if !is_flag(&word) {
             let Some(last) = all.last_mut() else {
-                return Err(Refusal::new(word, "belongs to no flag; expected a flag such as --metric before it"));
+                return Err(Refusal::new(
+                    word,
+                    "this word belongs to no flag; expected a flag such as --metric before this word",
+                ));
             };
             last.values.push(Value::parse(&word));
             continue;
@@ -160,7 +163,7 @@ pub fn parse(arguments: &[String], flags: &'static [Flag]) -> Result<Vec<Given>,
             Some(long) => flag.long == long,
             None => typed.strip_prefix('-').is_some_and(|short| short.chars().eq(flag.short)),
         });
-        let flag = known.ok_or_else(|| Refusal::new(typed, "is no option of this command"))?.long;
+        let flag = known.ok_or_else(|| Refusal::new(typed, "this command has no such option"))?.long;
         all.push(Given { flag, values: value.into_iter().collect() });
     }
     for given in all.iter_mut().filter(|given| given.values.is_empty()) {
@@ -195,7 +198,7 @@ fn regrouped(arguments: &[String]) -> Result<Vec<String>, Refusal> {
         }
     }
     match open {
-        Some(begun) => Err(Refusal::new(begun, "has a bracket that is not closed; expected ] at its end")),
+        Some(begun) => Err(Refusal::new(begun, "a bracket is not closed; expected ] at the end of this argument")),
         None => Ok(words),
     }
 }

@@ -35,18 +35,18 @@ pub fn run(call: &Call) -> Result<(), CliError> {
             "-fixscaleskew" => {
                 return Err(Refusal::not_served(word, "use -inverse or -concat").into());
             }
-            _ if word.starts_with('-') => return Err(Refusal::new(word, "is no option of convert_xfm").into()),
+            _ if word.starts_with('-') => return Err(Refusal::new(word, "convert_xfm has no such option").into()),
             _ if input.is_some() => {
-                return Err(Refusal::new(word, "is a second input; expected one input matrix").into());
+                return Err(Refusal::new(word, "this argument is a second input; expected one input matrix").into());
             }
             _ => input = Some(existing("input", word)?),
         }
     }
     let Some(input) = input else {
-        return Err(Refusal::new("input", "is missing; expected the file of a matrix").into());
+        return Err(Refusal::new("input", "the input is missing; expected the file of a matrix").into());
     };
     if inverse && second.is_some() {
-        return Err(Refusal::new("-inverse", "cannot be combined with -concat").into());
+        return Err(Refusal::new("-inverse", "this option cannot be combined with -concat").into());
     }
     // The output may replace an input, as in FSL.
     outputs::check(&output, [] as [&Path; 0])?;

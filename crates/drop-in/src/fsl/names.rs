@@ -22,7 +22,7 @@ pub fn input(option: &str, name: &str) -> Result<PathBuf, Refusal> {
     found.ok_or_else(|| {
         Refusal::new(
             format!("{option} {name}"),
-            "no such image; tried this name with and without .nii.gz, .nii and .hdr",
+            "this image does not exist; tried its name with and without .nii.gz, .nii and .hdr",
         )
     })
 }
@@ -40,7 +40,10 @@ fn output_as(name: &str, format: Option<&str>) -> Result<PathBuf, Refusal> {
         None | Some("" | "NIFTI_GZ") => ".nii.gz",
         Some("NIFTI") => ".nii",
         Some(other) => {
-            return Err(Refusal::not_served(format!("{OUTPUT_TYPE}={other}"), "use NIFTI_GZ or NIFTI"));
+            return Err(Refusal::not_served(
+                format!("{OUTPUT_TYPE}={other}"),
+                "set FSLOUTPUTTYPE to NIFTI_GZ or NIFTI",
+            ));
         }
     };
     Ok(PathBuf::from(format!("{}{extension}", stem(name))))

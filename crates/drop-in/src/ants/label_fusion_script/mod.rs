@@ -1,6 +1,6 @@
-//! The script `antsJointLabelFusion.sh` without a shell. Each atlas is registered to the target as by
-//! `antsRegistrationSyN.sh` or `antsRegistrationSyNQuick.sh`, its labels are resampled, and all labels are fused as by
-//! `antsJointFusion`.
+//! Does the work of the script `antsJointLabelFusion.sh`, without running a shell. Each atlas is registered to the
+//! target as by `antsRegistrationSyN.sh` or `antsRegistrationSyNQuick.sh`, its labels are resampled, and all labels are
+//! fused as by `antsJointFusion`.
 
 mod options;
 
@@ -32,7 +32,7 @@ PREFIXNAME_N_WarpedLabels.nii.gz exists is not registered again.
 /// With `-x majorityvoting`, joint fusion leaves out voxels at which at least this share of the atlases has the same
 /// label.
 const CERTAIN: f32 = 0.8;
-/// Endings of the names of each atlas's files that `-k 1` keeps.
+/// Endings of the names of the intermediate files of each atlas. The option `-k 1` keeps these files.
 const OF_ATLAS: [&str; 6] = [
     "Warped.nii.gz",
     "InverseWarped.nii.gz",

@@ -15,7 +15,7 @@ pub enum Mask {
     AnyLabel,
     /// All voxels of the target, the image that gets labels.
     None,
-    /// The voxels of the mask in this file.
+    /// The voxels inside the mask that is read from this file.
     File(PathBuf),
 }
 
@@ -70,7 +70,8 @@ impl Options {
         };
         let mut words = words.iter();
         while let Some(flag) = words.next() {
-            let value = words.next().ok_or_else(|| Refusal::new(flag, "has no value"))?.as_str();
+            let value =
+                words.next().ok_or_else(|| Refusal::new(flag, "this option needs a value, but has none"))?.as_str();
             let switch = || crate::ants::words::switch(flag, value);
             match flag.as_str() {
                 "-d" => options.dimension = value.into(),
@@ -89,7 +90,7 @@ impl Options {
                 "-y" => options.transform = value.into(),
                 "-x" => options.mask = mask(value)?,
                 "-c" | "-j" | "-r" | "-u" | "-v" | "-w" | "-z" => {}
-                _ => return Err(Refusal::new(flag, "is no option of this script")),
+                _ => return Err(Refusal::new(flag, "this script has no such option")),
             }
         }
         options.check()?;
@@ -99,7 +100,7 @@ impl Options {
     fn check(&self) -> Result<(), Refusal> {
         for (option, is_missing) in [("-o", self.prefix.is_empty()), ("-t", self.target.as_os_str().is_empty())] {
             if is_missing {
-                return Err(Refusal::new(option, "is missing"));
+                return Err(Refusal::new(option, "this option is missing"));
             }
         }
         let (images, labels) = (self.images.len(), self.labels.len());
@@ -149,7 +150,8 @@ impl Options {
         words
     }
 
-    /// The path of an output file of the label fusion: the start of all output names, followed by `rest`.
+    /// The path of an output file of the label fusion: the common start of all output names, followed by the text
+    /// `rest`.
     pub fn file(&self, rest: &str) -> PathBuf {
         Path::new(&format!("{}{rest}", self.prefix)).to_owned()
     }
@@ -172,7 +174,7 @@ fn mask(value: &str) -> Result<Mask, Refusal> {
         "majorityvoting" => Ok(Mask::Uncertain),
         "or" => Ok(Mask::AnyLabel),
         "none" => Ok(Mask::None),
-        "otsu" => Err(Refusal::not_served("-x otsu", "use -x majorityvoting, -x or, -x none or -x MASK")),
+        "otsu" => Err(Refusal::not_served("-x otsu", "use `-x majorityvoting`, `-x or`, `-x none` or `-x MASK`")),
         file => Ok(Mask::File(file.into())),
     }
 }

@@ -55,7 +55,7 @@ impl Starts {
             .fold(AffineTransform::identity(), |whole, step| step.after(&whole))
     }
 
-    /// All initial transforms as one chain; `None` if there are no initial transforms.
+    /// All initial transforms, in order, as one chain of transforms; `None` if there are no initial transforms.
     pub fn whole(&self) -> Option<TransformChain> {
         let steps: Vec<Transform> = self.steps.iter().map(|(step, _)| step.clone()).collect();
         (!steps.is_empty()).then(|| TransformChain::from(steps))
@@ -185,8 +185,9 @@ pub fn files(request: &Request, plan: &Plan) -> Vec<PathBuf> {
 /// An argument that is wrong or not supported.
 pub fn check_inverse(request: &Request, starts: &Starts) -> Result<(), Refusal> {
     if request.output.inverse_warped.is_some() && starts.rest().is_some() {
-        let why = "the inverse-warped image is not served with an initial displacement field, which has no inverse";
-        return Err(Refusal::new("--output", why).instead("leave the inverse-warped image out"));
+        let why =
+            "the inverse-warped image is not supported with an initial displacement field, which has no inverse";
+        return Err(Refusal::new("--output", why).instead("leave the inverse-warped image out of --output"));
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! Converts a request of `antsRegistration` to stages of this program, and lists the options that other methods
-//! replace.
+//! Converts a request of `antsRegistration` to stages of this program, and lists the options of ANTs that this program
+//! replaces by its own methods.
 
 use std::path::PathBuf;
 
@@ -44,8 +44,8 @@ pub fn plan(request: &Request, grid: &Grid) -> Result<Plan, Refusal> {
     let first_deformable = request.stages.iter().position(|stage| !stage.is_linear()).unwrap_or(request.stages.len());
     let (linear, deformable) = request.stages.split_at(first_deformable);
     if let Some(stage) = deformable.iter().find(|stage| stage.is_linear()) {
-        return Err(Refusal::new(format!("--transform {}", stage.text), "a linear stage after SyN is not served")
-            .instead("put the linear stages first"));
+        return Err(Refusal::new(format!("--transform {}", stage.text), "a linear stage after SyN is not supported")
+            .instead("put all linear stages before the SyN stages"));
     }
     if deformable.len() > 1 && !request.collapse {
         let why =
@@ -79,10 +79,10 @@ pub fn plan(request: &Request, grid: &Grid) -> Result<Plan, Refusal> {
         let names = running.iter().map(|stage| stage.text.as_str()).collect::<Vec<_>>().join(" and ");
         let (dof, cost) = (options.dof.number(grid.is_slice()), options.cost.words());
         plan.replaced.push(format!(
-            "the schedule of {names} is replaced by one search over {dof} degrees of freedom with {cost}"
+            "the schedule of {names} is replaced by one search over {dof} degrees of freedom with the cost {cost}"
         ));
         if running.iter().any(|stage| stage.metrics.len() > 1) {
-            plan.replaced.push(format!("all metrics of {names} are replaced by the first metric"));
+            plan.replaced.push(format!("for the stages {names}, all metrics are replaced by the first metric"));
         }
         plan.options.stages.push(Stage::Linear(options));
         masks_of.push(position(request, last));
@@ -121,7 +121,7 @@ fn searches(request: &Request) -> bool {
     !request.starts.is_empty() && request.starts.iter().all(guessed)
 }
 
-/// Returns the options of the one linear stage that replaces `stages`.
+/// Returns the options of the one linear stage that this program runs instead of the requested linear stages `stages`.
 fn linear_options(stages: &[&StageRequest], search: bool, grid: &Grid) -> linear::Options {
     let dofs = stages.iter().filter_map(|stage| match stage.transform {
         TransformRequest::Linear(dof) => Some(dof),
@@ -170,12 +170,12 @@ fn pairs(linear: &[StageRequest], deformable: &[StageRequest]) -> Result<Vec<[Pa
     };
     let mut pairs = of(first);
     if let Some(stage) = deformable.iter().find(|stage| of(stage) != pairs) {
-        return Err(refuse(stage, "SyN stages of different images are not served"));
+        return Err(refuse(stage, "SyN stages of different images are not supported"));
     }
     if let Some(stage) = first_linear {
         let own = &stage.metrics[0].images;
         let Some(place) = pairs.iter().position(|pair| pair == own) else {
-            return Err(refuse(stage, "a linear stage of images that no SyN stage has is not served"));
+            return Err(refuse(stage, "a linear stage of images that no SyN stage registers is not supported"));
         };
         pairs[..=place].rotate_right(1);
     }

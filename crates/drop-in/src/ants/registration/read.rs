@@ -18,7 +18,7 @@ use crate::ants::words::{self, Given, Value, all, last};
 pub fn request(given: &[Given]) -> Result<Request, Refusal> {
     for refused in given.iter().filter(|given| REFUSED.contains(&given.flag)) {
         if refused.values.iter().any(|value| value.text != "0") {
-            return Err(Refusal::new(format!("--{}", refused.flag), "is not served"));
+            return Err(Refusal::new(format!("--{}", refused.flag), "this option is not supported"));
         }
     }
     let slices = match last(given, "dimensionality").map(|value| value.text.as_str()) {
@@ -68,7 +68,9 @@ fn start(flag: &str, value: &Value) -> Result<StartRequest, Refusal> {
         "0" => Ok(Landmark::Centre),
         "1" => Ok(Landmark::Mass),
         "2" => Ok(Landmark::Origin),
-        _ => Err(Refusal::new(option(), format!("expected 0, 1 or 2 after both images, found `{text}`"))),
+        _ => {
+            Err(Refusal::new(option(), format!("expected a landmark (0, 1 or 2) after both images, found `{text}`")))
+        }
     };
     let file = |path: &str, inverted| {
         // ITK writes the name of the identity transform with a capital letter.
@@ -105,7 +107,10 @@ fn masks(given: &[Given]) -> Result<Vec<[Option<PathBuf>; 2]>, Refusal> {
 
 fn output(given: &[Given]) -> Result<Output, Refusal> {
     let Some(value) = last(given, "output") else {
-        return Err(Refusal::new("--output", "is missing; expected the start of the names of the output files"));
+        return Err(Refusal::new(
+            "--output",
+            "this option is missing; expected the start of the names of the output files",
+        ));
     };
     let image = |place: usize| value.parameter(place).map(PathBuf::from);
     let prefix = match &value.parameters {
@@ -137,16 +142,14 @@ fn interpolation(value: &Value) -> Result<apply::Interpolation, Refusal> {
         "nearestneighbor" => Ok(apply::Interpolation::Nearest),
         "bspline" => match value.parameter(0) {
             None | Some("3") => Ok(apply::Interpolation::BSpline),
-            Some(_) => {
-                Err(Refusal::new(option(), "splines of other orders than 3 are not served").instead("use BSpline[3]"))
-            }
+            Some(_) => Err(Refusal::new(option(), "only splines of order 3 are supported").instead("use BSpline[3]")),
         },
         "lanczoswindowedsinc" => Ok(apply::Interpolation::WindowedSinc(Window::Lanczos)),
         "hammingwindowedsinc" => Ok(apply::Interpolation::WindowedSinc(Window::Hamming)),
         "cosinewindowedsinc" => Ok(apply::Interpolation::WindowedSinc(Window::Cosine)),
         "welchwindowedsinc" => Ok(apply::Interpolation::WindowedSinc(Window::Welch)),
         "multilabel" | "genericlabel" | "gaussian" => {
-            Err(Refusal::new(option(), "this interpolation is not served for the images of a registration")
+            Err(Refusal::new(option(), "this interpolation is not supported for the images of a registration")
                 .instead("resample the images with antsApplyTransforms"))
         }
         _ => Err(Refusal::new(option(), "expected Linear, NearestNeighbor, BSpline or LanczosWindowedSinc")),

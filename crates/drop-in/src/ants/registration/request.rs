@@ -101,13 +101,13 @@ pub struct StageRequest {
 pub enum TransformRequest {
     /// A linear transform with these degrees of freedom.
     Linear(Dof),
-    /// SyN: length of a step, variances of the smoothing of updates and of the whole field, voxels and voxels².
+    /// The transform SyN (symmetric normalization), with the parameters of its command line.
     Syn {
         /// Gradient step of SyN, voxels.
         step: f64,
         /// Variance of the smoothing of updates, voxels².
         update_variance: f64,
-        /// Variance of the smoothing of the whole field, voxels².
+        /// Variance of the smoothing of the whole displacement field, voxels².
         total_variance: f64,
     },
 }

@@ -50,7 +50,7 @@ pub fn read(given: &[Given], slices: bool) -> Result<Vec<StageRequest>, Refusal>
         }
     }
     if groups.is_empty() {
-        return Err(Refusal::new("--transform", "is missing; expected at least one stage"));
+        return Err(Refusal::new("--transform", "this option is missing; expected at least one stage"));
     }
     let restrictions: Vec<&Value> =
         given.iter().filter(|given| given.flag == "restrict-deformation").flat_map(|given| &given.values).collect();
@@ -60,8 +60,8 @@ pub fn read(given: &[Given], slices: bool) -> Result<Vec<StageRequest>, Refusal>
 
 fn stage(group: &Group, restrict: Option<&Value>, slices: bool) -> Result<StageRequest, Refusal> {
     let name = |value: Option<&Value>| value.map_or("a stage".into(), |value| format!("the stage {}", value.text));
-    let of = name(group.transform.or(group.metrics.first().copied()));
-    let missing = |flag: &str| Refusal::new(format!("--{flag}"), format!("is missing for {of}"));
+    let stage_name = name(group.transform.or(group.metrics.first().copied()));
+    let missing = |flag: &str| Refusal::new(format!("--{flag}"), format!("this option is missing for {stage_name}"));
     let typed = group.transform.ok_or_else(|| missing("transform"))?;
     if group.metrics.is_empty() {
         return Err(missing("metric"));
@@ -69,19 +69,21 @@ fn stage(group: &Group, restrict: Option<&Value>, slices: bool) -> Result<StageR
     let (iterations, threshold, window) = convergence(group.convergence.ok_or_else(|| missing("convergence"))?)?;
     let shrinks = group.shrinks.ok_or_else(|| missing("shrink-factors"))?;
     let sigmas = group.sigmas.ok_or_else(|| missing("smoothing-sigmas"))?;
-    let factors: Vec<usize> = list("shrink-factors", &shrinks.text, "whole numbers such as 8x4x2x1")?;
+    let factors: Vec<usize> = list("shrink-factors", &shrinks.text, "expected whole numbers such as 8x4x2x1")?;
     if factors.contains(&0) {
-        return Err(Refusal::new(format!("--shrink-factors {}", shrinks.text), "expected whole numbers from 1"));
+        return Err(Refusal::new(format!("--shrink-factors {}", shrinks.text), "expected factors of 1 or more"));
     }
     let (numbers, sigmas_in_mm) = match (sigmas.text.strip_suffix("vox"), sigmas.text.strip_suffix("mm")) {
         (Some(numbers), _) => (numbers, false),
         (None, Some(numbers)) => (numbers, true),
         (None, None) => (sigmas.text.as_str(), false),
     };
-    let sigmas: Vec<f64> = list("smoothing-sigmas", numbers, "numbers such as 3x2x1x0vox or 4x2x0mm")?;
+    let sigmas: Vec<f64> = list("smoothing-sigmas", numbers, "expected numbers such as 3x2x1x0vox or 4x2x0mm")?;
     if iterations.len() != factors.len() || iterations.len() != sigmas.len() {
         let (a, b, c) = (iterations.len(), factors.len(), sigmas.len());
-        let why = format!("{of} has {a} levels by --convergence, {b} by --shrink-factors, {c} by --smoothing-sigmas");
+        let why = format!(
+            "{stage_name} has {a} levels by --convergence, {b} by --shrink-factors, {c} by --smoothing-sigmas"
+        );
         return Err(Refusal::new("--convergence", why).instead("give all three flags the same number of levels"));
     }
     let levels = iterations.into_iter().zip(factors).zip(sigmas);
@@ -117,7 +119,7 @@ fn transform(value: &Value) -> Result<TransformRequest, Refusal> {
             update_variance: number(1, 3.0)?,
             total_variance: number(2, 0.0)?,
         }),
-        "bsplinesyn" => Err(Refusal::new(option(), "BSplineSyN is not served")
+        "bsplinesyn" => Err(Refusal::new(option(), "BSplineSyN is not supported")
             .instead("use SyN[gradientStep,3,0], or ANTSREG_FALLBACK=1 to run the next antsRegistration on PATH")),
         "bspline"
         | "ffd"
@@ -130,7 +132,7 @@ fn transform(value: &Value) -> Result<TransformRequest, Refusal> {
         | "timevaryingbsplinevelocityfield"
         | "tvdmffd"
         | "exponential"
-        | "bsplineexponential" => Err(Refusal::new(option(), "this transform is not served")),
+        | "bsplineexponential" => Err(Refusal::new(option(), "this transform is not supported")),
         _ => Err(Refusal::new(option(), "expected Translation, Rigid, Similarity, Affine or SyN")),
     }
 }
@@ -144,14 +146,14 @@ fn metric(value: &Value) -> Result<MetricRequest, Refusal> {
         "gc" => MetricKind::Gc,
         "meansquares" | "msq" | "ssd" => MetricKind::MeanSquares,
         "demons" => MetricKind::Demons,
-        "icp" | "pse" | "jhct" | "igdm" => return Err(refuse("metrics of point sets are not served".into())),
+        "icp" | "pse" | "jhct" | "igdm" => return Err(refuse("metrics of point sets are not supported".into())),
         _ => return Err(refuse("expected CC, MI, Mattes, GC, MeanSquares or Demons".into())),
     };
     let image = |place: usize, which: &str| {
         value
             .parameter(place)
             .map(Into::into)
-            .ok_or_else(|| refuse(format!("expected the {which} image in the brackets")))
+            .ok_or_else(|| refuse(format!("expected the {which} image in the brackets of the metric")))
     };
     let images = [image(0, "fixed")?, image(1, "moving")?];
     let number = |place: usize, what: &str| {
@@ -184,7 +186,7 @@ fn metric(value: &Value) -> Result<MetricRequest, Refusal> {
 fn convergence(value: &Value) -> Result<(Vec<usize>, f64, usize), Refusal> {
     let option = || format!("--convergence {}", value.text);
     let iterations = value.parameter(0).unwrap_or(&value.name);
-    let iterations = list("convergence", iterations, "whole numbers such as 100x70x50x20")?;
+    let iterations = list("convergence", iterations, "expected whole numbers such as 100x70x50x20")?;
     let threshold = match value.parameter(1) {
         None => 1e-6,
         Some(text) => {
@@ -194,8 +196,8 @@ fn convergence(value: &Value) -> Result<(Vec<usize>, f64, usize), Refusal> {
     let window = match value.parameter(2) {
         None => 10,
         Some(text) => {
-            let why = || Refusal::new(option(), format!("expected a whole number as the window, found `{text}`"));
-            text.parse().map_err(|_| why())?
+            let why = format!("expected a whole number of iterations as the convergence window, found `{text}`");
+            text.parse().map_err(|_| Refusal::new(option(), why))?
         }
     };
     Ok((iterations, threshold, window))
@@ -203,13 +205,13 @@ fn convergence(value: &Value) -> Result<(Vec<usize>, f64, usize), Refusal> {
 
 /// Reads a list of numbers separated by `x`, such as `4x2x1`.
 fn list<T: std::str::FromStr>(flag: &str, text: &str, expected: &str) -> Result<Vec<T>, Refusal> {
-    let refuse = |_| Refusal::new(format!("--{flag} {text}"), format!("expected {expected}"));
+    let refuse = |_| Refusal::new(format!("--{flag} {text}"), expected);
     text.split('x').map(|part| part.trim().parse().map_err(refuse)).collect()
 }
 
 /// Reads the weights of `--restrict-deformation` for a stage; `None` if all weights are 1.
 fn restriction(value: &Value, transform: &Value, slices: bool) -> Result<Option<Vec<f64>>, Refusal> {
-    let weights: Vec<f64> = list("restrict-deformation", &value.text, "numbers such as 1x1x0")?;
+    let weights: Vec<f64> = list("restrict-deformation", &value.text, "expected numbers such as 1x1x0")?;
     if weights.iter().all(|weight| *weight == 1.0) {
         return Ok(None);
     }
@@ -218,8 +220,11 @@ fn restriction(value: &Value, transform: &Value, slices: bool) -> Result<Option<
     match transform.is("SyN") || transform.is("SymmetricNormalization") {
         true if weights.len() == axes => Ok(Some(weights)),
         true => Err(Refusal::new(option, format!("expected {axes} numbers"))),
-        false => Err(Refusal::new(option, format!("a restriction of {} is not served", transform.text))
-            .instead("restrict only SyN stages; 1x1x1 does not restrict a linear stage")),
+        false => Err(Refusal::new(
+            option,
+            format!("weights for {}, a linear transform, are not supported", transform.text),
+        )
+        .instead("give weights other than 1 only to SyN stages, and 1x1x1 to linear stages")),
     }
 }
 

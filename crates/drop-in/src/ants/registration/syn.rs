@@ -34,10 +34,16 @@ pub fn options(
     metrics.sort_by_key(|metric| pairs.iter().position(|pair| *pair == metric.images));
     if metrics.iter().any(|metric| metric.weight == 0.0) {
         let option = format!("--metric of {}", stage.text);
-        return Err(Refusal::new(option, "a metric with the weight 0 is not served").instead("leave this metric out"));
+        return Err(
+            Refusal::new(option, "a metric with the weight 0 is not supported").instead("leave this metric out")
+        );
     }
     for metric in metrics.iter().filter(|metric| !matches!(metric.kind, MetricKind::Cc | MetricKind::Mattes)) {
-        replaced.push(format!("{} of {} is replaced by CC of radius {RADIUS}", metric.kind.name(), stage.text));
+        replaced.push(format!(
+            "the metric {} of {} is replaced by CC of radius {RADIUS}",
+            metric.kind.name(),
+            stage.text
+        ));
     }
     let sized = |mutual: bool, default: usize, what: &str| {
         let of_kind = metrics.iter().filter(|metric| (metric.kind == MetricKind::Mattes) == mutual);
@@ -47,11 +53,11 @@ pub fn options(
             None => Ok(first.unwrap_or(default)),
             Some(other) => {
                 let why = format!(
-                    "metrics of one stage with a {what} of {} and {other} are not served",
+                    "the metrics of this stage have different values of the {what}: {} and {other}",
                     first.unwrap_or(0)
                 );
                 Err(Refusal::new(format!("--metric of {}", stage.text), why)
-                    .instead(format!("give all metrics of the stage the same {what}")))
+                    .instead(format!("give all metrics of this stage the same {what}")))
             }
         }
     };
@@ -87,7 +93,8 @@ pub fn options(
         levels: stage.levels.iter().map(level).collect(),
         sigmas_mm: stage.sigmas_in_mm.then(|| stage.levels.iter().map(|level| level.sigma).collect()),
         convergence: match stage.threshold {
-            // A negative threshold switches the convergence test off: the window of the test is longer than any level.
+            // A negative threshold switches the convergence test off. For this, the window of the test gets more
+            // iterations than any level has.
             threshold if threshold < 0.0 => Convergence { window: most.max(1) + 1, threshold: 0.0 },
             threshold => Convergence { window: stage.window.max(2), threshold },
         },

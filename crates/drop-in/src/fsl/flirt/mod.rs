@@ -36,7 +36,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
         return print(USAGE);
     }
     if call.arguments.iter().any(|word| word == "-version") {
-        return print(&format!("FLIRT version 6.0, served by antsreg-gpu {}\n", env!("CARGO_PKG_VERSION")));
+        return print(&format!("FLIRT version 6.0, emulated by antsreg-gpu {}\n", env!("CARGO_PKG_VERSION")));
     }
     let request = Request::read(&call.arguments)?;
     outputs::check(request.out.iter().chain(&request.omat), request.inputs())?;
@@ -52,7 +52,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
         // If no initial matrix is given, the identity in FSL's coordinates is applied.
         _ => (start.or_else(|| fsl::to_world(&Matrix4::identity(), &fixed, &moving)), Description::Cpu),
     };
-    let singular = || Refusal::new("-init", "the matrix is singular");
+    let singular = || Refusal::new("-init", "the initial matrix is singular: it has no inverse");
     let affine = affine.ok_or_else(singular)?;
     let mut outputs = Outputs::new();
     if let Some(omat) = &request.omat {

@@ -65,7 +65,7 @@ pub enum Task {
     ApplyIsotropic(f64),
 }
 
-/// Options of FLIRT's own search, which have no effect here, each with the number of its values.
+/// Options of FLIRT's own search, which have no effect in this program, each with the number of its values.
 const WITHOUT_EFFECT: [(&str, usize); 12] = [
     ("-anglerep", 1),
     ("-bins", 1),
@@ -190,7 +190,7 @@ impl Reader {
             "-setbackground" => self.background = number(option, words)? as f32,
             "-verbose" => self.verbose = number(option, words)? > 0.0,
             "-v" => self.verbose = true,
-            _ => return Err(Refusal::new(option, "is no option of flirt")),
+            _ => return Err(Refusal::new(option, "flirt has no such option")),
         }
         Ok(())
     }
@@ -218,12 +218,15 @@ impl Reader {
                 self.reading = Some(Reading::Sinc(Window::Blackman));
                 Ok(())
             }
-            _ => Err(Refusal::not_served(format!("-sincwindow {name}"), "use hanning or blackman")),
+            _ => Err(Refusal::not_served(
+                format!("-sincwindow {name}"),
+                "use -sincwindow hanning or -sincwindow blackman",
+            )),
         }
     }
 
     fn request(self) -> Result<Request, Refusal> {
-        let missing = |option: &str| Refusal::new(option, "is missing; expected an image");
+        let missing = |option: &str| Refusal::new(option, "this option is missing; expected an image");
         self.check_boundary()?;
         let options = self.options();
         let boundary = matches!(&options, Options { boundary: Some(_), .. });
@@ -232,7 +235,7 @@ impl Reader {
         if let (Some(TypedCost::Search(search)), Some(TypedCost::Search(cost))) = (self.search_cost, self.cost)
             && search != cost
         {
-            replaced.push(format!("-searchcost is replaced by the cost of the whole search, {cost}"));
+            replaced.push(format!("-searchcost is replaced by {cost}, the cost of the whole search"));
         }
         let asymmetric = self.ranges.iter().flatten().any(|[low, high]| *low != -*high);
         if asymmetric {
@@ -274,7 +277,8 @@ impl Reader {
             TypedCost::Search(cost) => Some(*cost),
             TypedCost::Boundary => None,
         };
-        // Boundary-based registration aligns EPI with T1, so the search before it uses normalised mutual information.
+        // Boundary-based registration aligns EPI with T1, so the search before this registration uses normalised mutual
+        // information.
         let usual = if self.has_boundary() { Cost::NormalisedMutualInformation } else { Cost::CorrelationRatio };
         let searched = [self.cost, self.search_cost].iter().flatten().find_map(of_search);
         let cost = searched.unwrap_or(usual);
@@ -312,7 +316,7 @@ impl Reader {
         if boundary && self.white_matter.is_none() {
             return Err(Refusal::new(
                 "-wmseg",
-                "is missing; the cost bbr needs a white-matter segmentation of the -ref image",
+                "this option is missing; the cost bbr needs a white-matter segmentation of the -ref image",
             ));
         }
         let named = |path: &PathBuf| path.file_name().is_some_and(|name| name == "bbr.sch");

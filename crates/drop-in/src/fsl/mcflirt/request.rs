@@ -48,7 +48,7 @@ pub struct Asked {
     pub statistics: bool,
 }
 
-/// Options of MCFLIRT's own search, which have no effect here, each with the number of its values.
+/// Options of MCFLIRT's own search, which have no effect in this program, each with the number of its values.
 const WITHOUT_EFFECT: [(&str, usize); 8] = [
     ("-bins", 1),
     ("-scaling", 1),
@@ -126,11 +126,11 @@ impl Request {
                     request.replaced.push("the sinc is replaced by a sinc of radius 3 with a Hamming window".into());
                 }
                 "-verbose" | "-v" => request.verbose = number(option, value()?)? > 0,
-                _ => return Err(Refusal::new(option, "is no option of mcflirt")),
+                _ => return Err(Refusal::new(option, "mcflirt has no such option")),
             }
         }
         let Some((name, input)) = input else {
-            return Err(Refusal::new("-in", "is missing; expected a series"));
+            return Err(Refusal::new("-in", "this option is missing; expected a time series"));
         };
         request.output = output.map_or_else(|| format!("{}_mcf", names::stem(name)), str::to_owned);
         request.input = input;
@@ -143,7 +143,7 @@ impl Request {
 }
 
 fn number(option: &str, text: &str) -> Result<usize, Refusal> {
-    text.parse().map_err(|_| Refusal::new(format!("{option} {text}"), "expected a whole number from 0"))
+    text.parse().map_err(|_| Refusal::new(format!("{option} {text}"), "expected a whole number of 0 or more"))
 }
 
 fn dof(text: &str) -> Result<Dof, Refusal> {

@@ -45,17 +45,17 @@ fn levels_thresholds_and_units_are_those_typed() {
 fn what_is_missing_or_not_served_is_named() {
     let metric = "-m CC[f,m,1,4]";
     let cases = [
-        (format!("-t BSplineSyN[0.1,26,0,3] {metric} {LEVELS}"), "BSplineSyN is not served"),
+        (format!("-t BSplineSyN[0.1,26,0,3] {metric} {LEVELS}"), "BSplineSyN is not supported"),
         (format!("-t Exponential[0.1] {metric} {LEVELS}"), "--transform Exponential[0.1]"),
         (format!("-t Warp[0.1] {metric} {LEVELS}"), "expected Translation, Rigid"),
-        (format!("-t SyN[0.1] {LEVELS}"), "--metric: is missing for the stage SyN[0.1]"),
-        (format!("{metric} {LEVELS}"), "--transform: is missing"),
-        (format!("-t SyN[0.1] {metric} -f 1 -s 0"), "--convergence: is missing"),
+        (format!("-t SyN[0.1] {LEVELS}"), "--metric: this option is missing for the stage SyN[0.1]"),
+        (format!("{metric} {LEVELS}"), "--transform: this option is missing"),
+        (format!("-t SyN[0.1] {metric} -f 1 -s 0"), "--convergence: this option is missing"),
         (format!("-t SyN[0.1] {metric} -c 10 -f 2x1 -s 1x0"), "1 levels by --convergence, 2 by --shrink-factors"),
         (format!("-t SyN[0.1] {metric} -c 10 -f 0 -s 0"), "--shrink-factors 0"),
         (format!("-t SyN[0.1] -m PSE[f,m,1] {LEVELS}"), "point sets"),
         (format!("-t SyN[0.1] -m CC[f] {LEVELS}"), "expected the moving image"),
-        (format!("-t Rigid[0.1] {metric} {LEVELS} -g 0x1x1"), "a restriction of Rigid[0.1]"),
+        (format!("-t Rigid[0.1] {metric} {LEVELS} -g 0x1x1"), "weights for Rigid[0.1], a linear transform"),
         (format!("-t SyN[0.1] {metric} {LEVELS} -g 0x1"), "expected 3 numbers"),
     ];
     for (line, expected) in cases {
