@@ -144,7 +144,7 @@ fn what_was_undone_of_a_subject_is_told_and_tabled() {
     let run = place.succeed("batch f.nii.gz a.nii.gz -f f.nii.gz -o out --device cpu --preset fast");
     let told = |name: &str| {
         let lines = run.stderr.lines().filter(|line| line.starts_with(&format!("warning: {name}: syn ")));
-        lines.filter(|line| line.contains("undone, because the level did not make the images more similar")).count()
+        lines.filter(|line| line.contains("undone, because it did not make the images more similar")).count()
     };
     for (row, name) in summary(&place, "out").iter().zip(["f", "a"]) {
         let levels = place.record(&format!("out/{name}_record.json"))["syn"]["levels"].clone();

@@ -38,7 +38,7 @@ fn a_search_that_runs_off_is_told_of() {
     let warning = run.stderr;
     let lines: Vec<&str> = warning.lines().collect();
     assert!(lines.len() == 2 && lines[1].contains("scales by"), "{warning}");
-    for word in ["worse than the start", "correlation", "covers", "--transform rigid", "--no-search"] {
+    for word in ["worse than the initial transform", "correlation", "covers", "--transform rigid", "--no-search"] {
         assert!(warning.contains(word), "`{word}` is missing in: {warning}");
     }
     // A run that follows the advice gives no warnings.

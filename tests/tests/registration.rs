@@ -271,11 +271,16 @@ fn a_given_start_is_kept_by_syn_only() {
 fn an_image_stays_where_it_is_and_the_user_is_told_why() {
     let place = pair(12.0);
     let run = place.succeed("register -f f.nii.gz -m f.nii.gz -o s -t syn-only");
-    assert!(run.stderr.contains("syn 1/3: undone") && run.stderr.contains("syn 3/3: undone"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("syn 1/3: this level was undone")
+            && run.stderr.contains("syn 3/3: this level was undone"),
+        "{}",
+        run.stderr
+    );
     let warp = itk::read_warp(&place.path("s1Warp.nii.gz")).expect("the warp");
     assert!(warp.vectors.iter().all(|vector| vector.iter().all(|component| *component == 0.0)));
     let run = place.succeed("register -f f.nii.gz -m m.nii.gz -o m");
-    assert!(!run.stderr.contains("syn 3/3: undone"), "{}", run.stderr);
+    assert!(!run.stderr.contains("syn 3/3: this level was undone"), "{}", run.stderr);
 }
 
 #[test]

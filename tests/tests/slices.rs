@@ -182,7 +182,10 @@ fn slices_and_volumes_do_not_mix() {
     // A slice of a volume may be resampled through the warp of that volume.
     place.succeed("apply -i v.nii.gz -r f.nii.gz -o o.nii.gz -t v_1Warp.nii.gz");
     let message = place.refuse(2, "register -f f.nii.gz -m m.nii.gz -o p_ --dof 12");
-    assert!(message.contains("12 degrees of freedom: slices have 2, 3, 4, 5 or 6; change --dof"), "{message}");
+    assert!(
+        message.contains("12 degrees of freedom are not possible: slices can have 2, 3, 4, 5 or 6; change --dof"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -18,11 +18,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     while free_mb()? > left_mb + 16 {
         match cuda.image(PIECE) {
             Ok(piece) => held.push(piece),
-            // Another process has taken the memory in the meantime.
+            // The memory that was free a moment ago has been taken by another process.
             Err(_) => break,
         }
     }
-    println!("holds {} MB, {} MB are free", held.len() * 16, free_mb()?);
+    println!("this process holds {} MB of GPU memory; {} MB are free", held.len() * 16, free_mb()?);
     std::io::copy(&mut std::io::stdin(), &mut std::io::sink())?;
     Ok(())
 }

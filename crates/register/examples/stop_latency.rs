@@ -15,7 +15,8 @@ struct Stop {
     at: Option<Duration>,
     start: Instant,
     last: Instant,
-    /// Times between two calls of the observer, each with the last step that was reported before.
+    /// Times between two calls of the observer. Each time has the step of the registration that the observer was told
+    /// last before the time began.
     gaps: Vec<(Duration, Option<Step>)>,
     step: Option<Step>,
 }
@@ -67,7 +68,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (_, whole, mut stop) = run(None)?;
     stop.gaps.push((whole - (stop.last - stop.start), stop.step));
     stop.gaps.sort_by_key(|(gap, _)| std::cmp::Reverse(*gap));
-    println!("whole registration: {whole:.2?}; longest times between two calls:");
+    println!("the whole registration took {whole:.2?}; longest times between two calls of the observer:");
     for (gap, step) in stop.gaps.iter().take(8) {
         println!("  {gap:.3?} after {step:?}");
     }
@@ -77,8 +78,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let called = stop.last - stop.start;
         let (waited, returned) = (called.saturating_sub(at), end - called);
         println!(
-            "told to stop after {at:.2?}: stopped {stopped}, observer called {waited:.3?} later, returned {returned:.3?} \
-             after that"
+            "request to stop after {at:.2?} (registration stopped: {stopped}): the observer was called {waited:.3?} \
+             after the request, and the registration returned {returned:.3?} after this call"
         );
     }
     Ok(())

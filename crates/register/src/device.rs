@@ -1,4 +1,4 @@
-//! Devices: listing, choosing and opening them. Names of devices are defined here only.
+//! Devices: listing, choosing and opening them. Only this module defines the names of devices.
 
 use std::fmt::{Display, Formatter};
 use std::str::FromStr;
@@ -117,7 +117,7 @@ pub struct Device {
     description: Description,
 }
 
-/// The backend of a device.
+/// The backend (CPU or CUDA) that computes on a device.
 #[derive(Clone)]
 pub(crate) enum On {
     Cpu(Cpu),
@@ -227,7 +227,8 @@ impl Device {
         work()
     }
 
-    /// The CUDA backend, if the device is a GPU; for measurements of kernels, and for memory of other libraries.
+    /// The CUDA backend, if the device is a GPU. It is needed to measure kernels, and to use GPU memory of other
+    /// libraries.
     #[cfg(feature = "cuda")]
     pub fn cuda(&self) -> Option<&Arc<Cuda>> {
         match &self.on {

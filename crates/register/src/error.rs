@@ -20,13 +20,13 @@ pub enum Error {
         stage: usize,
     },
     /// The number of masks differs from the number of stages.
-    #[error("the {side} side has masks for {found} stages, expected {expected}")]
+    #[error("the {side} image has masks for {found} stages; expected masks for {expected} stages")]
     Masks {
-        /// The side with these masks: fixed or moving.
+        /// The image with these masks: fixed or moving.
         side: linear::Side,
         /// Number of stages of the registration.
         expected: usize,
-        /// Number of masks that were given for this side.
+        /// Number of masks that were given for this image.
         found: usize,
     },
     /// One image is two-dimensional, the other three-dimensional.
@@ -111,7 +111,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Makes the error of a linear stage, `place` counted from 0; [`Error::Stopped`] if the observer stopped the stage.
+    /// Makes the error of the linear stage number `place`, counted from 0; [`Error::Stopped`] if the observer stopped
+    /// the stage.
     pub(crate) fn linear(place: usize, source: linear::Error) -> Error {
         match source {
             linear::Error::Stopped => Error::Stopped,
@@ -119,8 +120,8 @@ impl Error {
         }
     }
 
-    /// Makes the error of a deformable stage, `place` counted from 0; [`Error::Stopped`] if the observer stopped the
-    /// stage.
+    /// Makes the error of the deformable stage number `place`, counted from 0; [`Error::Stopped`] if the observer
+    /// stopped the stage.
     pub(crate) fn deformable(place: usize, source: syn::Error) -> Error {
         match source {
             syn::Error::Stopped => Error::Stopped,

@@ -109,8 +109,8 @@ impl Fixed {
         self.compute(moving, progress)?.finish([&self.side, moving], &self.options)
     }
 
-    /// The part of [`register`](Fixed::register) that needs the device. [`Computed::finish`] does the rest, also on
-    /// another thread.
+    /// The part of [`register`](Fixed::register) that needs the device. [`Computed::finish`] computes the rest
+    /// of the result on the CPU, also on another thread.
     ///
     /// # Errors
     /// The errors of [`register`].
@@ -244,7 +244,7 @@ pub fn compute_resident(
     }
 }
 
-/// Checks the device, the sides and the options before the computation.
+/// Checks the device, the fixed and moving images with their masks, and the options before the computation.
 fn check(device: &Device, sides: [&Side; 2], options: &Options) -> Result<(), Error> {
     options.check()?;
     options.check_sides(sides)?;

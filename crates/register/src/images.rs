@@ -151,7 +151,7 @@ fn correlation(first: &Volume, second: &Volume, mask: Option<&Volume>) -> Option
     Some(compared.correlation).filter(|correlation| correlation.is_finite())
 }
 
-/// Sets the weights of voxels outside a mask (at most 0.5) to 0.
+/// Sets the weights `counts` of voxels outside a mask to 0. Voxels with a mask value of at most 0.5 are outside.
 fn exclude(counts: &mut [f32], mask: &Volume) {
     counts.iter_mut().zip(&mask.voxels).filter(|(_, mask)| **mask <= 0.5).for_each(|(count, _)| *count = 0.0);
 }

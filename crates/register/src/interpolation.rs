@@ -12,7 +12,7 @@ pub enum Interpolation {
     #[default]
     #[cfg_attr(feature = "clap", value(alias = "Linear"))]
     Linear,
-    /// The nearest voxel
+    /// The value of the nearest voxel
     #[cfg_attr(
         feature = "clap",
         value(aliases = ["NearestNeighbor", "nearestNeighbor", "nearest-neighbour", "nearest-neighbor"])

@@ -77,7 +77,7 @@ impl Options {
         (DEVICE_SCRATCH + stages.max().unwrap_or(0).max(images)) as u64
     }
 
-    /// GPU memory that a prepared fixed side keeps between registrations, bytes.
+    /// GPU memory that prepared fixed images and masks keep between registrations, bytes.
     pub fn prepared_device_bytes(&self, grids: &Grids) -> u64 {
         let (fixed, masked) = (grids.images[0], grids.masked[0]);
         let stages = self.stages.iter().map(|stage| match stage {

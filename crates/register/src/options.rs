@@ -15,7 +15,7 @@ pub struct Options {
     /// The initial transform, at which the first stage begins.
     pub start: Start,
     /// The stages, in order. A linear stage begins at the result of the stage before; a deformable stage continues
-    /// from the fields of the deformable stage before.
+    /// from the displacement fields of the deformable stage before.
     pub stages: Vec<Stage>,
     /// Whether to return the inverse warp.
     pub inverse_warp: bool,
@@ -29,13 +29,13 @@ pub struct Options {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {
-    /// A linear stage: translation to affine.
+    /// A linear stage, which finds a linear transform: at least a translation, at most an affine map.
     Linear(linear::Options),
     /// A deformable stage: symmetric diffeomorphic (SyN).
     Deformable(syn::Options),
 }
 
-/// The warped images to compute. If both flags are false, the correlation of the images is still computed.
+/// The warped images to compute. If neither warped image is requested, the correlation of the images is still computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WarpedImages {

@@ -15,10 +15,11 @@ use crate::options::{level_fits, shortest_axis};
 pub enum Preset {
     /// No iterations at full resolution: a first result within seconds
     Fast,
-    /// The iterations of antsRegistrationSyN.sh, at full resolution
+    /// As many iterations as antsRegistrationSyN.sh, including full resolution
     #[default]
     Default,
-    /// Compares edges too, has longer updates, and more iterations at full resolution: the highest accuracy
+    /// Also compares edges of the images, uses longer updates and more iterations at full resolution: the highest
+    /// accuracy
     Best,
     /// CT, PET or MR of one person: rigid, by normalised mutual information
     Multimodal,
@@ -35,17 +36,17 @@ pub enum Model {
     /// Rotation and translation (6 degrees of freedom)
     #[cfg_attr(feature = "clap", value(alias = "r"))]
     Rigid,
-    /// Rigid and one scale (7)
+    /// Rotation, translation and one scale for all axes (7 degrees of freedom)
     Similarity,
-    /// Rigid and a scale per axis (9)
+    /// Rotation, translation and one scale for each axis (9 degrees of freedom)
     Scales,
-    /// Every affine map (12)
+    /// Any affine map (12 degrees of freedom)
     #[cfg_attr(feature = "clap", value(alias = "a"))]
     Affine,
-    /// Affine, then SyN
+    /// An affine stage, then a deformable stage (SyN)
     #[cfg_attr(feature = "clap", value(alias = "s"))]
     Syn,
-    /// Only SyN, from the given start
+    /// Only a deformable stage (SyN), which begins at the initial transform
     #[cfg_attr(feature = "clap", value(alias = "so"))]
     SynOnly,
 }
@@ -150,7 +151,6 @@ impl Preset {
     }
 
     /// A copy of `options` with a re-inversion of the displacement fields after each iteration and with more smoothing.
-    /// This was the default of earlier versions.
     fn reinverted_always(mut options: syn::Options) -> syn::Options {
         options.levels.iter_mut().for_each(|level| level.reinvert_every = 1);
         syn::Options { update_variance: 3.0, ..options }

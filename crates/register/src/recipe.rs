@@ -17,17 +17,17 @@ pub struct Recipe {
     pub preset: Preset,
     /// The kind of transform, which determines the stages.
     pub model: Model,
-    /// Number of degrees of freedom of the linear stage, counted as for volumes or slices; `None` for the degrees of
-    /// freedom of the model.
+    /// Number of degrees of freedom of the linear stage, for example 6 (volumes) or 3 (slices) for a rigid map; `None`
+    /// for the degrees of freedom of the model.
     pub dof: Option<u8>,
     /// The initial transform, at which the first stage begins.
     pub start: Start,
-    /// Options of the linear stage. Their degrees of freedom are not used.
+    /// Options of the linear stage. The degrees of freedom in these options are not used: `dof` or `model` gives them.
     pub linear: linear::Options,
     /// Largest rotations that are searched about x, y and z in both directions, degrees; `None` for the default of
     /// volumes or slices.
     pub search_degrees: Option<[f64; 3]>,
-    /// Options of the deformable stage. Their levels are not used.
+    /// Options of the deformable stage. The levels in these options are not used: `schedule` gives the levels.
     pub syn: syn::Options,
     /// The levels of the deformable stage.
     pub schedule: Schedule,
@@ -59,7 +59,7 @@ pub struct Schedule {
 #[non_exhaustive]
 pub enum RecipeError {
     /// The given degrees of freedom are not possible for images of this dimension.
-    #[error("{found} degrees of freedom: {images} have {expected}")]
+    #[error("{found} degrees of freedom are not possible: {images} can have {expected}")]
     Dof {
         /// The given number of degrees of freedom.
         found: u8,
@@ -80,7 +80,10 @@ pub enum RecipeError {
     },
     /// The number of given re-inversion intervals is neither 1 nor the number of levels. Such an interval is a number
     /// of iterations between two re-inversions of the displacement fields.
-    #[error("re-inversions are given for {found} levels; expected {levels} values, or one value for all levels")]
+    #[error(
+        "{found} re-inversion intervals are given; expected {levels} intervals (one for each level), or one \
+         interval for all levels"
+    )]
     Reinversions {
         /// Number of re-inversion intervals that were given.
         found: usize,
@@ -137,7 +140,8 @@ impl Recipe {
     }
 }
 
-/// Returns the degrees of freedom with this number, as counted for volumes or for slices.
+/// Returns the type of linear transform with this number of degrees of freedom. A rigid map, for example, has 6 degrees
+/// of freedom for volumes and 3 for slices.
 fn degrees_of_freedom(number: u8, slices: bool) -> Result<Dof, RecipeError> {
     let all = [Dof::Translation3, Dof::Rigid6, Dof::Similarity7, Dof::Scales9, Dof::Affine12];
     let found = all.into_iter().find(|dof| dof.number(slices) == number);
@@ -178,8 +182,8 @@ impl Schedule {
     }
 }
 
-/// Default number of iterations between two re-inversions of the fields on a level with this shrink factor. It is that
-/// of the preset's finest level that is at least as coarse as this level.
+/// Default number of iterations between two re-inversions of the fields on a level with this shrink factor. The number
+/// is taken from the levels of the preset: from the finest level that is at least as coarse as this level.
 fn usual_reinversion(defaults: &[Level], shrink: usize) -> usize {
     let level = defaults.iter().rev().find(|level| level.shrink >= shrink).or(defaults.first());
     level.map_or(1, |level| level.reinvert_every)

@@ -198,14 +198,15 @@ impl Computed {
         Ok(computed)
     }
 
-    /// The images for the correlation: the first images of both sides, the mask of the stage, and the affines.
+    /// The data for the correlation: the first fixed and the first moving image, the fixed mask of the stage, and the
+    /// affines.
     pub(crate) fn pair<'a>(&self, [fixed, moving]: [&'a Side; 2], stage: usize) -> Pair<'a> {
         let mask = fixed.mask.of_stage(stage).map(AsRef::as_ref);
         Pair { fixed: &fixed.image, mask, moving: &moving.image, start: self.start, affine: self.affine }
     }
 
-    /// Computes the rest of the result: images, correlation, coverage, warnings. The sides and the options must be
-    /// those of the registration.
+    /// Computes the rest of the result: images, correlation, coverage, warnings. `sides` (the fixed and the moving
+    /// images with their masks) and `options` must be those of the registration.
     ///
     /// # Errors
     /// The affine is singular; an image is on a device, and the device fails.

@@ -20,8 +20,8 @@ pub struct Side {
     pub channels: Vec<Image>,
     /// The mask, on the grid of `image`.
     pub mask: Mask,
-    /// The white matter of a fixed side, for boundary-based registration: voxels above 0.5, on any grid in the world
-    /// of the image.
+    /// The white matter of a fixed side, for boundary-based registration: the voxels above 0.5. It may have any grid,
+    /// in the same world space as `image`.
     pub white_matter: Option<Arc<Volume>>,
 }
 
@@ -64,18 +64,18 @@ impl Side {
         Side { image: image.into(), channels: Vec::new(), mask: Mask::None, white_matter: None }
     }
 
-    /// Returns this side with one mask for all stages.
+    /// Returns this side (fixed or moving) with one mask for all stages.
     pub fn with_mask(self, mask: impl Into<Arc<Volume>>) -> Side {
         Side { mask: Mask::All(mask.into()), ..self }
     }
 
-    /// Returns this side with this white-matter segmentation.
+    /// Returns this side (the fixed side) with the given white-matter segmentation.
     pub fn with_white_matter(self, white_matter: impl Into<Arc<Volume>>) -> Side {
         Side { white_matter: Some(white_matter.into()), ..self }
     }
 
-    /// Returns this side with its images on a device. The images are uploaded once instead of by every stage; see
-    /// [`Image::on`].
+    /// Returns this side (fixed or moving) with its images on a device. The images are uploaded once, not again by each
+    /// stage; see [`Image::on`].
     ///
     /// # Errors
     /// Voxels that are not finite; a device that fails.
@@ -84,7 +84,7 @@ impl Side {
         Ok(Side { image: self.image.on(device)?, channels, ..self.clone() })
     }
 
-    /// The grid of the side's first image.
+    /// The grid of the first image of this side (fixed or moving).
     pub fn grid(&self) -> &Grid {
         self.image.grid()
     }
@@ -94,7 +94,7 @@ impl Side {
         self.channels.iter().map(Image::grid).collect()
     }
 
-    /// The images of this side for a deformable stage.
+    /// The images of this side (fixed or moving) for a deformable stage.
     ///
     /// # Errors
     /// A device that fails.

@@ -27,7 +27,7 @@ pub enum Warning {
         /// Shares (0 to 1) of the fixed image that lie inside the moving image, at the start and with the result, if
         /// the share fell by more than half.
         coverage: Option<[f64; 2]>,
-        /// Whether there was a linear stage, whose search may be the cause.
+        /// Whether there was a linear stage. The cause of the bad result may then be the search of the linear stage.
         searched: bool,
     },
     /// The intensities of the images are negatively correlated, although the metrics compare intensities.
@@ -53,7 +53,7 @@ pub enum Warning {
     BeyondLimits {
         /// Number of voxels that fold or deviate, in the warp and its inverse together.
         voxels: usize,
-        /// Number of rounds of relaxation.
+        /// Number of rounds of relaxation. Each round corrects the warps locally.
         rounds: usize,
     },
     /// The warps were smoothed at all voxels, because they still folded, or deviated from each other's inverse, after
@@ -88,7 +88,7 @@ impl Display for Warning {
                     )
                 });
                 let signs: Vec<String> = correlation.into_iter().chain(coverage).collect();
-                write!(f, "the result is worse than the start: {}", signs.join(", "))
+                write!(f, "the result aligns the images worse than the initial transform: {}", signs.join(", "))
             }
             Warning::NegativeCorrelation { correlation } => {
                 write!(f, "the correlation with the fixed image is negative: {correlation:.4}")
@@ -104,8 +104,8 @@ impl Display for Warning {
             ),
             Warning::BeyondLimits { voxels, rounds } => write!(
                 f,
-                "after {rounds} rounds of relaxation, {voxels} voxels of the warps still fold, or deviate from the \
-                 inverse warp by more than the limit"
+                "after {rounds} rounds of relaxation (local correction), {voxels} voxels of the warps still fold, or \
+                 deviate from the inverse warp by more than the limit"
             ),
             Warning::WholeSmoothed { times } => {
                 write!(
@@ -114,7 +114,10 @@ impl Display for Warning {
                 )
             }
             Warning::LevelUndone { level, levels } => {
-                write!(f, "syn {level}/{levels}: undone, because the level did not make the images more similar")
+                write!(
+                    f,
+                    "syn {level}/{levels}: this level was undone, because it did not make the images more similar"
+                )
             }
         }
     }
@@ -311,6 +314,9 @@ mod tests {
         let levels = [level(false), level(true), level(false)];
         let found: Vec<Warning> = undone(levels.iter()).collect();
         assert_eq!(found, [Warning::LevelUndone { level: 2, levels: 3 }]);
-        assert_eq!(found[0].to_string(), "syn 2/3: undone, because the level did not make the images more similar");
+        assert_eq!(
+            found[0].to_string(),
+            "syn 2/3: this level was undone, because it did not make the images more similar"
+        );
     }
 }

@@ -19,14 +19,16 @@ pub struct TooWide {
 }
 
 impl Options {
-    /// Returns the first correlation window that no GPU supports, if the registration has masks (`masked`) or none.
+    /// Returns the first correlation window of these options that no GPU supports; `None` if GPUs support all windows.
+    /// `masked` says whether the registration has masks.
     pub fn too_wide_for_gpu(&self, masked: bool) -> Option<TooWide> {
         self.deformable().find_map(|options| too_wide(options, masked))
     }
 }
 
 impl Recipe {
-    /// Returns the error if no GPU supports the recipe's correlation window, with or without masks; else `None`.
+    /// Returns the correlation window of this recipe (a preset with changes) if no GPU supports it, else `None`.
+    /// `masked` says whether the registration has masks.
     pub fn too_wide_for_gpu(&self, masked: bool) -> Option<TooWide> {
         self.model.is_deformable().then(|| too_wide(&self.syn, masked)).flatten()
     }
