@@ -22,7 +22,7 @@ pub fn input(option: &str, name: &str) -> Result<PathBuf, Refusal> {
     found.ok_or_else(|| {
         Refusal::new(
             format!("{option} {name}"),
-            "this image does not exist; tried its name with and without .nii.gz, .nii and .hdr",
+            "this image does not exist; tried its name with and without extensions such as .nii.gz",
         )
     })
 }
