@@ -76,7 +76,7 @@ fn what_cannot_be_honoured_is_refused_by_name_or_passed_on() {
     let refused = call(&place, line, &[]);
     assert_eq!(refused.code, Some(2));
     assert!(
-        refused.stderr.contains("antsAffineInitializer: a.h5: expected a name that ends in .mat"),
+        refused.stderr.contains("antsAffineInitializer: a.h5: expected an output name that ends in .mat"),
         "{}",
         refused.stderr
     );
@@ -202,11 +202,11 @@ const REFUSED: &[(&str, &str)] = &[
     ("antsJointLabelFusion.sh -d 3 -t f.nii.gz -o o_ -g m.nii.gz -l l.nii.gz", "-g and -l: expected two or more"),
     ("antsJointLabelFusion.sh -d 3 -t f.nii.gz -o o_ -g a -l b -g c -l d -y b", "-t b: splines"),
     ("CreateJacobianDeterminantImage 3 warp.nii.gz", "arguments: expected 3 to 5, found 2"),
-    ("ImageMath 3 o_a.nii.gz GD f.nii.gz 2", "GD: is not served"),
+    ("ImageMath 3 o_a.nii.gz GD f.nii.gz 2", "GD: is not supported"),
     ("flirt -in f.nii.gz -ref m.nii.gz -out o_a.nii.gz -schedule s.sch", "-schedule"),
     ("flirt -in f.nii.gz -ref m.nii.gz -out o_a.nii.gz -cost bbr", "-wmseg"),
     ("mcflirt -in f.nii.gz -out o_a.nii.gz -cost woods", "-cost woods"),
-    ("convert_xfm -omat o_a.mat -fixscaleskew f.mat m.mat", "-fixscaleskew: is not served"),
+    ("convert_xfm -omat o_a.mat -fixscaleskew f.mat m.mat", "-fixscaleskew: is not supported"),
     ("c3d_affine_tool a.mat -sform f.nii.gz -o o_b.mat", "-sform"),
 ];
 

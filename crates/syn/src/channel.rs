@@ -12,7 +12,7 @@ pub enum Metric {
     /// Windowed cross-correlation, for images of the same contrast.
     #[default]
     Cc,
-    /// Mutual information after Mattes (alias mi), for images of the same or of different contrast.
+    /// Mutual information after Mattes (alias mi), for images of any contrasts.
     #[cfg_attr(feature = "clap", value(alias = "mi"))]
     #[serde(alias = "mi")]
     Mattes,

@@ -25,7 +25,7 @@ impl Refusal {
 
     /// Makes the error that refuses an option which the original command has, but this program does not support.
     pub fn not_served(option: impl Display, instead: impl Display) -> Refusal {
-        Refusal::new(option, "is not served by antsreg-gpu").instead(instead)
+        Refusal::new(option, "is not supported by antsreg-gpu").instead(instead)
     }
 
     /// Adds what the user can give instead of the refused option.

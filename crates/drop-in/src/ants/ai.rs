@@ -71,7 +71,7 @@ fn request(given: &[Given]) -> Result<Request, Refusal> {
         "similarity" => Dof::Similarity7,
         "affine" => Dof::Affine12,
         _ => {
-            return Err(Refusal::new(format!("--transform {}", transform.text), "is not served")
+            return Err(Refusal::new(format!("--transform {}", transform.text), "is not supported")
                 .instead("use Rigid, Similarity or Affine; antsRegistration -r [FIXED,MOVING,1] aligns centres"));
         }
     };

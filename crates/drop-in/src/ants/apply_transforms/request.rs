@@ -192,7 +192,7 @@ fn kind(value: Option<&Value>, index: Option<&Value>, slices: bool) -> Result<Ki
         "2" | "tensor" if slices => {
             return Err(Refusal::new(
                 format!("--input-image-type {name}"),
-                "tensors of two-dimensional images are not served; ANTs does not support them either",
+                "tensors of two-dimensional images are not supported; ANTs does not support them either",
             ));
         }
         "2" | "tensor" => Kind::Tensor,
