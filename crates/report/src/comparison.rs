@@ -8,7 +8,7 @@ use crate::{Error, Facts, Pictures, stretch};
 /// The contents of a page about one registered image.
 #[derive(Debug, Clone, Copy)]
 pub struct ComparisonPage<'a> {
-    /// Texts and figures on the page.
+    /// Texts and numbers on the page.
     pub facts: &'a Facts,
     /// Pictures of the image and its reference.
     pub pictures: &'a Pictures,

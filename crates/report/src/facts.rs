@@ -1,17 +1,17 @@
-//! Texts and figures that a page shows.
+//! Texts and numbers that a page shows.
 
-/// Texts and figures that a page shows.
+/// Texts and numbers that a page shows.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
     /// Title of the page, such as `sub-01 onto the template`.
     pub title: String,
     /// Line below the title: the registration method and its settings.
     pub subtitle: String,
-    /// The most important figures of the result, each as value and description.
+    /// The most important numbers of the result, each as value and description.
     pub highlights: Vec<[String; 2]>,
     /// Warnings about the result.
     pub warnings: Vec<String>,
-    /// All figures of the result, in titled sections.
+    /// All numbers of the result, in titled sections.
     pub sections: Vec<Section>,
     /// The command line that produced the result.
     pub command: String,
@@ -23,7 +23,7 @@ pub struct Facts {
     pub program: String,
 }
 
-/// A titled group of figures.
+/// A titled group of numbers.
 #[derive(Debug, Clone)]
 pub struct Section {
     /// Title of this section.

@@ -1,5 +1,5 @@
 //! The page of many results: a table with marked outliers, small pictures, distributions of measures, and form fields
-//! for verdicts.
+//! in which the reader marks each result as good, doubtful or bad.
 
 use askama::Template;
 
@@ -61,7 +61,7 @@ pub struct Member {
 /// The contents of a page about many results.
 #[derive(Debug, Clone, Copy)]
 pub struct GroupPage<'a> {
-    /// Texts and figures of the page. Failures and outliers of members are added to the warnings.
+    /// Texts and numbers of the page. Failures and outliers of members are added to the warnings.
     pub facts: &'a Facts,
     /// The word for one member of the group, such as `subject`.
     pub member: &'a str,

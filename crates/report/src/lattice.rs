@@ -9,7 +9,8 @@ use crate::views::Slice;
 
 /// Number of grid lines along the longer side of a slice.
 const LINES: f64 = 18.0;
-/// The warp is evaluated once for each square of this number of pixels in width and height.
+/// The pixels of a slice are grouped into squares of this width and height, pixels. The warp is evaluated once for each
+/// square.
 const STRIDE: usize = 2;
 
 /// Distance between the grid lines for this slice, rounded up to a round number of mm.
@@ -23,7 +24,8 @@ pub fn line_distance(slice: &Slice) -> f64 {
         .unwrap_or(wanted)
 }
 
-/// The values of a warp on a slice, row by row. The number of evaluated points follows from [`coarse`].
+/// The values of a warp at points of a slice, row by row. [`coarse`] returns the number of these points along both
+/// axes.
 pub struct Warped {
     /// The point to which the warp maps each evaluated point, RAS mm.
     points: Vec<Point3<f64>>,
@@ -62,7 +64,7 @@ impl Warped {
     }
 }
 
-/// Number of pixels across and down for which the warp of a slice of this shape is evaluated.
+/// Number of points across and down a slice of this shape at which the warp is evaluated.
 pub fn coarse([width, height, _]: [usize; 3]) -> [usize; 2] {
     [width.div_ceil(STRIDE), height.div_ceil(STRIDE)]
 }

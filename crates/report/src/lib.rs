@@ -1,5 +1,5 @@
 //! HTML pages for the visual inspection of registrations. A page is one self-contained file, made from volumes,
-//! transforms and figures.
+//! transforms and numbers.
 //!
 //! A page makes no network request, shows its main pictures without script, and has a light and a dark mode. Images are
 //! resampled only on the slices that are shown. Pictures are in the radiological convention: the subject's right is on

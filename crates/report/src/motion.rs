@@ -15,7 +15,7 @@ const DEVIATIONS: f32 = 2.0;
 /// The contents of a page about a motion correction.
 #[derive(Debug, Clone, Copy)]
 pub struct MotionPage<'a> {
-    /// Texts and figures of the page.
+    /// Texts and numbers of the page.
     pub facts: &'a Facts,
     /// Pictures of images, each with title, note and `data:` address.
     pub pictures: &'a [[String; 3]],

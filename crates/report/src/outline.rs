@@ -51,7 +51,8 @@ pub fn level_lines(
     Ok(pieces)
 }
 
-/// Lines as an SVG path, with coordinates rounded to a tenth of `unit` pixels.
+/// Lines as an SVG path. The coordinates of the lines are multiplied by `unit` and rounded to integers, in tenths of a
+/// pixel.
 pub fn path(lines: &[Vec<Point>], unit: f64) -> String {
     let mut path = String::new();
     for line in lines {

@@ -19,7 +19,8 @@ pub struct Reference {
     pub(crate) slices: Slices,
     /// The values from which outlines are made: the image itself, or its mask.
     pub(crate) outlined: Slices,
-    /// The threshold of the outlines: they enclose the pixels whose value in `outlined` is larger.
+    /// The threshold of the outlines. An outline encloses the pixels whose value in the field `outlined` exceeds this
+    /// threshold.
     pub(crate) threshold: f32,
     /// Pictures of the slices of each view, as `data:` addresses.
     pub(crate) pictures: Vec<Vec<String>>,
