@@ -162,7 +162,7 @@ fn a_folder_is_gone_on_with_and_not_mixed_up() {
     let refused = place.run(&line(2, "--cc-radius 3"));
     assert_eq!(refused.code, Some(2));
     assert!(
-        refused.stderr.contains("another way to register; give another --output, or --restart"),
+        refused.stderr.contains("the requested template by: way to register; give another --output, or --restart"),
         "{}",
         refused.stderr
     );

@@ -69,7 +69,7 @@ fn images_without_sense() {
         let mut volume = image();
         volume.voxels.iter_mut().for_each(|value| *value *= factor);
         write(&place, name, &volume);
-        refused_as_image(&place, name, &["voxels from 0e0 to", "expected a range between 1e-15 and 1e15"]);
+        refused_as_image(&place, name, &["voxel values from 0e0 to", "expected a range between 1e-15 and 1e15"]);
     }
     let message = place.refuse(1, "apply -i large.nii.gz -r f.nii.gz -o o.nii.gz --integer");
     assert!(message.contains("large.nii.gz") && message.contains("leave --integer out"), "{message}");

@@ -117,10 +117,10 @@ impl Carrying {
         match self.kind {
             Kind::Scalar if (fourth, fifth) != (1, 1) => refuse("one volume"),
             Kind::Series | Kind::OneOfSeries(_) if fifth != 1 => refuse("a series of volumes"),
-            Kind::OneOfSeries(index) if index >= fourth => refuse("a series with a volume of that index"),
+            Kind::OneOfSeries(index) if index >= fourth => refuse("a series that has the requested volume"),
             Kind::Vector if fourth != 1 || fifth != if reader.grid().is_slice() { 2 } else { 3 } => refuse("vectors"),
-            Kind::Tensor if (fourth, fifth) != (1, 6) => refuse("tensors of six components"),
-            Kind::Channels if fourth != 1 => refuse("one volume for each channel"),
+            Kind::Tensor if (fourth, fifth) != (1, 6) => refuse("tensors with six components along the fifth axis"),
+            Kind::Channels if fourth != 1 => refuse("channels along the fifth axis, each of one volume"),
             _ => Ok(Opened { carrying: self, reader }),
         }
     }

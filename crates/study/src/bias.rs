@@ -12,20 +12,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// Which images are corrected for shading after they are read, before anything else is done with them. What a registration
-/// writes shows the corrected images.
+/// Which images are corrected for shading after they are read, before anything else is done with them. The images that
+/// a registration writes are corrected, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum Corrected {
-    /// Correct no image
+    /// Leave the shading of all images as it is
     #[default]
     None,
-    /// Correct the images of the fixed side
+    /// Correct the shading of the fixed images
     Fixed,
-    /// Correct the images of the moving side
+    /// Correct the shading of the moving images
     Moving,
-    /// Correct the images of both sides
+    /// Correct the shading of all images, fixed and moving
     Both,
 }
 
@@ -67,7 +67,7 @@ pub fn corrected_on(worker: &mut Worker, name: &Path, image: &Volume) -> Result<
 pub enum Background {
     /// Only voxels above zero are used, since the logarithm needs positive values.
     LeftOut,
-    /// All voxels are used, as in ITK; an intensity that is not positive is taken as its own logarithm.
+    /// All voxels are used, as in ITK; an intensity that is not positive is used unchanged in place of its logarithm.
     Counts,
 }
 

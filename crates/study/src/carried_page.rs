@@ -84,7 +84,7 @@ pub fn carried_page(carried: &Carried) -> Result<String, Error> {
     let charts = [Chart {
         title: "Intensities".into(),
         svg: histograms(["reference", "image, after"], &pictures.histograms)?,
-        note: "Histograms of the pixels above black in the slices above. Each image has its own intensity range."
+        note: "Histograms of the pixels brighter than black in the slices. Each image has its own intensity range."
             .into(),
     }];
     Ok(comparison_page(&ComparisonPage { facts: &facts, pictures: &pictures, names: NAMES, charts: &charts })?.html)

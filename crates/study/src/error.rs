@@ -46,8 +46,8 @@ pub enum Error {
     },
     /// The range of an image's intensities cannot be used in single precision.
     #[error(
-        "{}: voxels from {least:e} to {most:e}, expected a range between {:e} and {:e}; is it the right file? If so, \
-         multiply its intensities by a constant", path.display(), inputs::RANGE[0], inputs::RANGE[1]
+        "{}: voxel values from {least:e} to {most:e}, expected a range between {:e} and {:e}; is it the right file? \
+         If so, multiply its intensities by a constant", path.display(), inputs::RANGE[0], inputs::RANGE[1]
     )]
     Range {
         /// Path of the image.
@@ -65,7 +65,7 @@ pub enum Error {
         /// The error of the bias field estimation.
         source: antsreg_heads::bias::Error,
     },
-    /// The brain of an image cannot be found, or a template cannot be used for that.
+    /// The brain of an image cannot be found, or a template cannot be used for brain extraction.
     #[error("{}: {source}", path.display())]
     Brain {
         /// Path of the image.
@@ -97,7 +97,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// Two volumes lie on different grids.
-    #[error("{}: found {found}; expected the grid of {}, {expected}", path.display(), other.display())]
+    #[error("{}: the grid is {found}; expected the grid of {}: {expected}", path.display(), other.display())]
     OtherGrid {
         /// Path of the volume.
         path: PathBuf,
@@ -112,8 +112,8 @@ pub enum Error {
     },
     /// The images do not overlap at the start.
     #[error(
-        "{} and {} do not overlap at the start ({start}). The fixed image has {}, the moving image {}", fixed.display(),
-        moving.display(), grids[0], grids[1]
+        "{} and {} do not overlap at the start ({start}). Grid of the fixed image: {}; of the moving image: {}",
+        fixed.display(), moving.display(), grids[0], grids[1]
     )]
     NoOverlap {
         /// Path of the fixed image.
@@ -135,7 +135,7 @@ pub enum Error {
     },
     /// The image of a channel does not overlap with the first channel of the same side (fixed or moving).
     #[error(
-        "{}: does not overlap with {}, with which it must be aligned; are they of one person and session?",
+        "{}: the image does not overlap with {}, with which it must be aligned; are they of one person and session?",
         path.display(), other.display()
     )]
     Elsewhere {
@@ -168,18 +168,24 @@ pub enum Error {
         expected: &'static str,
     },
     /// A two-dimensional transform was given for volumes.
-    #[error("{}: a two-dimensional transform, which cannot be applied to volumes; expected a three-dimensional one", path.display())]
+    #[error(
+        "{}: a two-dimensional transform cannot be applied to volumes; expected a three-dimensional transform",
+        path.display()
+    )]
     TransformOfSlices {
         /// Path of the transform.
         path: PathBuf,
     },
     /// A transform moves slices out of their plane.
-    #[error("{}: moves points out of the plane of the slices; expected a transform of two dimensions", path.display())]
+    #[error(
+        "{}: the transform moves points out of the plane of the slices; expected a two-dimensional transform",
+        path.display()
+    )]
     OutOfPlane {
         /// Path of the transform.
         path: PathBuf,
     },
-    /// Several transforms cannot form a chain.
+    /// Several transforms cannot be joined into a chain.
     #[error(transparent)]
     Chain(#[from] ChainError),
     /// Two volumes lie on different grids.
@@ -194,20 +200,22 @@ pub enum Error {
         found: String,
     },
     /// A list contains no labels.
-    #[error("`{list}`: the list of labels is empty; expected whole numbers between commas, or a file of them")]
+    #[error(
+        "`{list}`: the list of labels is empty; expected whole numbers between commas, or a file of whole numbers"
+    )]
     EmptyLabelList {
         /// The text that was given as list of labels.
         list: String,
     },
     /// None of the listed labels is in the label map.
-    #[error("{list}: none of these labels is in {}; does the list belong to it?", path.display())]
+    #[error("{list}: none of these labels is in {}; does the list belong to this label map?", path.display())]
     NoListedLabel {
         /// The text of the list of labels, or the path of its file.
         list: String,
         /// Path of the label map.
         path: PathBuf,
     },
-    /// A recipe is inconsistent, or does not fit the images.
+    /// The options of a registration are inconsistent, or do not fit the images.
     #[error(transparent)]
     Recipe(#[from] register::RecipeError),
     /// A registration was refused or failed.
@@ -253,7 +261,7 @@ pub enum Error {
     #[error(transparent)]
     Pool(#[from] antsreg_pool::Error),
     /// The reference volume of a motion correction cannot be used.
-    #[error("{}: cannot be the reference of the motion correction: {source}", path.display())]
+    #[error("{}: the image cannot be the reference of the motion correction: {source}", path.display())]
     MotionReference {
         /// Path of the image.
         path: PathBuf,

@@ -8,7 +8,10 @@ pub fn describe(grid: &Grid) -> String {
     let [nx, ny, nz] = grid.shape;
     let [sx, sy, sz] = grid.spacing.map(rounded).into();
     let [x, y, z] = grid.origin.coords.map(|v| format!("{v:.2}")).into();
-    format!("{nx} × {ny} × {nz} voxels of {sx} × {sy} × {sz} mm, {}, first at ({x}, {y}, {z})", orientation(grid))
+    format!(
+        "{nx} × {ny} × {nz} voxels of {sx} × {sy} × {sz} mm, {}, first voxel at ({x}, {y}, {z})",
+        orientation(grid)
+    )
 }
 
 /// Rounds to at most four decimals.
@@ -29,7 +32,7 @@ pub fn obliquity_degrees(grid: &Grid) -> f64 {
     cosines.fold(0.0, |worst: f64, cosine| worst.max(cosine.acos().to_degrees()))
 }
 
-/// A world position for messages, mm.
+/// The text of a world position (mm) for messages.
 pub fn position(point: &Point3<f64>) -> String {
     format!("({:.2}, {:.2}, {:.2})", point.x, point.y, point.z)
 }
@@ -66,6 +69,6 @@ mod tests {
     #[test]
     fn a_grid_in_words() {
         let text = describe(&grid(Matrix3::identity()));
-        assert_eq!(text, "4 × 5 × 6 voxels of 1 × 1.5 × 2 mm, RAS, first at (0.00, 0.00, 0.00)");
+        assert_eq!(text, "4 × 5 × 6 voxels of 1 × 1.5 × 2 mm, RAS, first voxel at (0.00, 0.00, 0.00)");
     }
 }

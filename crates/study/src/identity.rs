@@ -20,7 +20,7 @@ pub struct FileIdentity {
 }
 
 impl FileIdentity {
-    /// The identity of a file now; `None` if the file cannot be accessed.
+    /// The present identity of a file; `None` if the file cannot be accessed.
     pub fn of(path: &Path) -> Option<FileIdentity> {
         let metadata = std::fs::metadata(path).ok()?;
         let modified = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;

@@ -64,7 +64,8 @@ pub fn check_range(least: f32, most: f32, name: &Path) -> Result<(), Error> {
     if least == most {
         return Err(Error::Constant { path: name.into(), value: least });
     }
-    // The difference is computed in double precision, because it may overflow single precision.
+    // The difference of the largest and the smallest voxel is computed in double precision, because the difference may
+    // overflow single precision.
     if !(RANGE[0]..=RANGE[1]).contains(&(f64::from(most) - f64::from(least))) {
         return Err(Error::Range { path: name.into(), least, most });
     }
@@ -87,9 +88,10 @@ pub fn any_image(path: &Path) -> Result<Volume, Error> {
     Ok(nifti::read_volume(path)?)
 }
 
-/// A warning if ANTs reads the header of an image differently: the difference with the largest effect.
+/// A warning if ANTs reads a different grid from the header of an image. Of several differences, the warning describes
+/// the one that moves the corners of the image most.
 pub fn odd_header(path: &Path) -> Option<String> {
-    /// Differences of positions below this share of a voxel are taken for rounding errors.
+    /// Distances between the two positions of a corner below this share of a voxel are taken for rounding errors.
     const SHARE: f64 = 0.1;
     let header = nifti::inspect(path).ok()?;
     let least = SHARE * header.grid.spacing.min();
@@ -104,21 +106,24 @@ pub fn doubt(doubt: &HeaderDoubt) -> String {
     let sizes = |mm: [f64; 3]| mm.map(|size| geometry::rounded(size).to_string()).join(" × ");
     let corners = doubt.corners_mm();
     match *doubt {
-        HeaderDoubt::FormsApart { .. } => {
-            format!("its sform, which is taken, and its qform, which ANTs takes, are {corners:.1} mm apart")
-        }
+        HeaderDoubt::FormsApart { .. } => format!(
+            "the sform of the image, which antsreg-gpu uses, and its qform, which ANTs uses, place the corners up to \
+             {corners:.1} mm apart"
+        ),
         HeaderDoubt::OtherSizes { sform_mm, pixdim_mm, .. } => format!(
-            "its voxels are {} mm by the sform, which is taken, and {} mm by pixdim, which ANTs takes; corners lie up to \
-             {corners:.1} mm apart",
+            "the voxels of the image are {} mm by its sform, which antsreg-gpu uses, and {} mm by its pixdim, which \
+             ANTs uses; this moves the corners of the image by up to {corners:.1} mm",
             sizes(sform_mm),
             sizes(pixdim_mm)
         ),
         HeaderDoubt::NegativeSizes { pixdim_mm, .. } => format!(
-            "its voxel sizes by pixdim are {} mm; their signs are not used here, but ANTs reverses axes with negative \
-             sizes; corners lie up to {corners:.1} mm apart",
+            "the voxel sizes of the image by pixdim are {} mm; antsreg-gpu ignores their signs, but ANTs reverses axes \
+             with negative sizes; this moves the corners of the image by up to {corners:.1} mm",
             sizes(pixdim_mm)
         ),
-        _ => format!("ANTs reads its header differently; corners lie up to {corners:.1} mm apart"),
+        _ => {
+            format!("ANTs reads the header of the image differently; this moves the corners by up to {corners:.1} mm")
+        }
     }
 }
 

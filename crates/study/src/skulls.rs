@@ -184,7 +184,7 @@ impl From<&antsreg_heads::brain::Extraction> for ExtractedRecord {
 mod tests {
     use super::*;
 
-    /// Image of a ball of this radius in a cube of 200 mm; the background is constant.
+    /// A test image: a ball of the radius `radius_mm` in a cube of 200 mm, with a constant background.
     fn ball(radius_mm: f64) -> Volume {
         const SPACING: f64 = 4.0;
         let grid = Grid::axis_aligned([50; 3], [SPACING; 3]);

@@ -80,7 +80,8 @@ pub fn is_image(path: &Path) -> bool {
     [".nii", ".hdr", ".img"].into_iter().any(|extension| name.ends_with(extension))
 }
 
-/// Reads one affine map, or the product of several, inverted if `file` says so.
+/// Reads the affine map of a file (the product, if the file has several), and inverts it if `file` asks for the
+/// inverse.
 ///
 /// # Errors
 /// A file that cannot be read; a displacement field; a singular affine.

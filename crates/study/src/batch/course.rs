@@ -89,8 +89,8 @@ struct Registered<T> {
     device: Description,
 }
 
-/// Registers the subjects of all jobs and fills in their rows of the summary. `jobs` holds, for each job, the index
-/// of its row. Returns the share of the workers' time in which they computed.
+/// Registers subjects and fills in their rows of the summary table. `jobs` holds each subject with the index of its row
+/// in `rows`. Returns the share of the workers' time in which they computed.
 ///
 /// # Errors
 /// A thread that cannot be started; a device that cannot be used. The failure of a subject is reported to `progress`
@@ -105,8 +105,8 @@ pub fn run<S: Steps>(
     rows: &mut [Row],
 ) -> Result<f64, Error> {
     let began = Instant::now();
-    // With GPUs, bias correction and writing run on threads of their own: a GPU's worker must not wait for long tasks
-    // of its own thread pool.
+    // With GPUs, bias correction and writing run on separate threads. On the shared thread pool, the worker of a GPU
+    // could have to wait for these long tasks.
     let background =
         if workers.are_gpus() { BackgroundThreads::new(batch.threads)? } else { BackgroundThreads::shared() };
     let fixed = FixedSide::new(batch.fixed, batch.options);

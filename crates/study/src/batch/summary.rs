@@ -102,7 +102,7 @@ fn no_formula(text: &str) -> String {
 }
 
 /// The texts that the table shows from a subject's record: the last energy of each level, coarsest first; the number of
-/// levels that were undone; warnings; the device.
+/// levels whose result was discarded (undone); warnings; the device.
 fn texts(record: &Record) -> [String; 4] {
     let levels = record.syn.as_ref().map(|syn| syn.levels.as_slice());
     let energies = levels.unwrap_or_default().iter().filter_map(|level| level.energies.last());

@@ -27,7 +27,7 @@ pub enum AtlasSource {
 
 /// Error: a text names neither an atlas nor a table of atlases.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("expected IMAGE=LABELS, two files, or a table .csv, found `{found}`")]
+#[error("expected the files of an atlas, IMAGE=LABELS, or a table of atlases (.csv), found `{found}`")]
 pub struct NotAnAtlas {
     /// The text that should name an atlas or a table.
     pub found: String,

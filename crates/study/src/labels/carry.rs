@@ -22,7 +22,7 @@ pub struct Carrying {
     pub transforms: Vec<TransformFile>,
     /// Path of the image that gives the output grid.
     pub onto: PathBuf,
-    /// Path of the true labels on the output grid, for scores.
+    /// Path of the true labels on the output grid, with which the resampled labels are compared.
     pub truth: Option<PathBuf>,
     /// Labels for which the overlap is computed: a file of numbers, or numbers such as `1,2,5`; `None` for all but 0.
     pub label_list: Option<String>,

@@ -24,7 +24,9 @@ pub enum AtlasesError {
         images: [PathBuf; 2],
     },
     /// Fewer than two atlases were given for leave-one-out scores.
-    #[error("each image is labelled by the others: expected two or more atlases, found {found}")]
+    #[error(
+        "leave-one-out labels the image of each atlas by the other atlases: expected two or more atlases, found {found}"
+    )]
     TooFew {
         /// Number of atlases.
         found: usize,

@@ -119,7 +119,7 @@ struct LeaveOneOut<'a> {
     targets: Vec<TargetScores>,
     records: Vec<TargetRecord>,
     seconds: Seconds,
-    /// Whether all atlases have been used for every target so far; false if one could not be registered.
+    /// Whether all atlases have been used for every target so far; false if an atlas could not be registered.
     every_pair: bool,
 }
 

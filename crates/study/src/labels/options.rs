@@ -12,8 +12,8 @@ use crate::skulls::BrainChoice;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LabelOptions {
-    /// Recipe of the registration of each atlas to the target. The recipe's initial transform and its choice of
-    /// results are not used.
+    /// Options of the registration of each atlas to the target. The initial transform and the choice of results in
+    /// these options are not used.
     pub recipe: Recipe,
     /// The initial transform of each registration.
     pub start: StartFile,

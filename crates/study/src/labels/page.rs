@@ -168,7 +168,7 @@ fn labelled(
     let charts = [Chart {
         title: "Intensities".into(),
         svg: histograms([&names[0].to_lowercase(), &names[2].to_lowercase()], &pictures.histograms)?,
-        note: "Histograms of the pixels above black in the slices above. Each image has its own intensity range."
+        note: "Histograms of the pixels brighter than black in the slices. Each image has its own intensity range."
             .into(),
     }];
     Ok(comparison_page(&ComparisonPage { facts, pictures: &pictures, names, charts: &charts })?.html)

@@ -72,8 +72,8 @@ impl<'a> Propagation<'a> {
     /// Opens the devices for the registration of `atlases` to targets on the grids `targets`.
     ///
     /// # Errors
-    /// An initial transform that cannot be read; levels of the recipe that do not suit a grid; a device that cannot
-    /// be used.
+    /// An initial transform that cannot be read; levels of the registration that do not suit a grid; a device that
+    /// cannot be used.
     pub fn new(
         options: &'a LabelOptions,
         devices: &Devices,
@@ -153,7 +153,7 @@ impl<'a> Propagation<'a> {
     /// the record of its brain.
     ///
     /// # Errors
-    /// A thread that cannot be started; levels of the recipe that do not suit a grid.
+    /// A thread that cannot be started; levels of the registration that do not suit a grid.
     pub fn extract_brains<'h>(
         &mut self,
         heads: Vec<(usize, Head<'h>)>,
@@ -183,7 +183,7 @@ impl<'a> Propagation<'a> {
     /// Options of the registration of an atlas to a target on the grid `target`.
     ///
     /// # Errors
-    /// Degrees of freedom or levels that do not suit the grid.
+    /// Degrees of freedom or levels of the registration that do not suit the grid.
     pub fn registration(&self, target: &Grid) -> Result<register::Options, Error> {
         registration(self.options, self.start, self.keep_warps, target)
     }
@@ -301,7 +301,7 @@ fn bring(
     let labels = apply::resample_labels(&atlas.labels, side.grid(), &forward, interpolation);
     let mask = side.mask.of_stage(0).map(AsRef::as_ref);
     let correlation = Comparison::between(side.image.volume()?, &image, mask)?.correlation;
-    // The inverse warp was computed only if the warps are kept.
+    // The inverse warp is computed only if the warps are kept; else `warps` is `None`.
     let inverse = backward.into_displacement();
     let warps = inverse.and_then(|inverse| Some([forward.into_displacement()?, inverse]));
     let correlation = correlation.is_finite().then_some(correlation);

@@ -70,7 +70,7 @@ pub struct AtlasRecord {
     /// The brain of the atlas's image, if it was registered in the place of the whole head.
     #[serde(default)]
     pub brain: Option<ExtractedRecord>,
-    /// Affine, target → atlas, RAS mm, row by row.
+    /// Matrix of the affine transform from points of the target to points of the atlas, RAS mm, row by row.
     pub affine_ras: Option<[[f64; 4]; 3]>,
 }
 

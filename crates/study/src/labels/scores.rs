@@ -31,7 +31,8 @@ pub struct SummaryRow {
     pub name: String,
     /// Name of the best single atlas; empty if there is none.
     pub best_atlas: String,
-    /// Mean Jaccard of the best single atlas, of majority vote and of joint fusion; NaN if there is none.
+    /// Mean Jaccard of the best single atlas, of majority vote and of joint fusion; NaN for a value that does not
+    /// exist.
     pub mean_jaccard: [f64; 3],
 }
 

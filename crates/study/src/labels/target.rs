@@ -26,7 +26,7 @@ use crate::{Error, inputs};
 pub struct TargetFiles {
     /// Path of the image.
     pub image: PathBuf,
-    /// Path of the image's true labels, for scores.
+    /// Path of the image's true labels, with which the fused labels are compared.
     pub truth: Option<PathBuf>,
     /// Whether to write the transforms of each atlas, and its image and labels on the target's grid.
     pub keep_transforms: bool,
@@ -71,8 +71,8 @@ pub fn label_target(
     let label_list = study.labels_that_count()?;
     let loaded = load(&atlases, study.keep_going, progress)?;
     if files.posteriors {
-        // The output names are checked again here, because the labels, and so the names of the posterior maps, are
-        // known only now.
+        // The output names are checked again after the atlases have been read, because the names of the posterior maps
+        // contain the labels of the atlases.
         check_outputs(study, files, &atlases, labels_of(&loaded).map(|label| posterior(study, label)).collect())?;
     }
     let mut seconds = Seconds { read: began.elapsed().as_secs_f64(), ..Seconds::default() };

@@ -12,8 +12,8 @@ use crate::Error;
 
 /// Largest size of a series that stays in memory after its volumes were read, bytes.
 const KEPT_BYTES: usize = 512 << 20;
-/// Memory that all batches in work may take together, bytes: volumes that are read ahead, aligned, resampled or
-/// written. This limits the number of volumes in a batch.
+/// Memory that all batches of volumes in process may take together, bytes: volumes that are read ahead, aligned,
+/// resampled or written. This limits the number of volumes in a batch.
 const BATCH_BYTES: usize = 1 << 30;
 /// Number of copies in memory for each volume of a batch. The copies are volumes read ahead, volumes smoothed for two
 /// levels, their spline coefficients, and corrected volumes.
@@ -184,7 +184,7 @@ fn batch(voxels: usize) -> usize {
 }
 
 /// Memory that a motion correction needs at most, bytes: the series of `count` volumes if it stays in memory, the
-/// volumes of the batches in work, and sums and images on the grid of the reference.
+/// batches of volumes in process, and sums and images on the grid of the reference.
 fn bytes_held(voxels: usize, count: usize) -> u64 {
     let read = if stays(voxels, count) { count } else { 0 };
     (voxels.saturating_mul(size_of::<f32>()) as u64).saturating_mul((read + COPIES * batch(voxels) + 16) as u64)

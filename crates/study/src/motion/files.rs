@@ -45,7 +45,7 @@ pub struct Names {
     pub matrices: Option<PathBuf>,
 }
 
-/// Path of the transforms of a correction whose outputs begin with `given`; `given` itself if no such file exists.
+/// Path of the transforms of a correction whose output paths begin with `given`; `given` itself if no such file exists.
 pub fn transforms_file(given: PathBuf) -> PathBuf {
     let mut name = given.clone().into_os_string();
     name.push(TRANSFORMS);
@@ -53,8 +53,8 @@ pub fn transforms_file(given: PathBuf) -> PathBuf {
 }
 
 impl Names {
-    /// Paths that begin with `prefix`, which includes the folder. `corrected` adds the corrected series, `fsl` the
-    /// folder of FSL matrices.
+    /// Paths of the output files, which all begin with `prefix`, folder included. If `corrected` is true, the corrected
+    /// series is written, too; if `fsl` is true, the folder of FSL matrices.
     pub fn of(prefix: &str, corrected: bool, fsl: bool) -> Names {
         let name = |end: &str| Some(PathBuf::from(format!("{prefix}{end}")));
         Names {

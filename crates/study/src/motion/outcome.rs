@@ -36,7 +36,7 @@ pub struct Motion {
     pub device: Description,
     /// Wall time since the series was opened, seconds.
     pub(super) seconds: f64,
-    /// Seconds of these for preparing the reference and aligning the volumes.
+    /// Wall time of preparing the reference and aligning the volumes, seconds; part of `seconds`.
     pub(super) alignment_seconds: f64,
     /// Times at which the volumes were acquired.
     pub(super) timing: Timing,

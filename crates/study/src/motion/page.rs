@@ -78,7 +78,8 @@ impl Page<'_> {
             chart(
                 "Framewise displacement",
                 "mm",
-                "Sum of the absolute changes since the volume before; rotations on a sphere of 50 mm.",
+                "Sum of the absolute changes of the six motion parameters since the volume before. Rotations are \
+                 converted to mm on a sphere of 50 mm radius.",
                 true,
                 change("framewise displacement", |row| row.since_before.map(|[displacement, _]| displacement)),
             )?,
@@ -145,7 +146,7 @@ impl Page<'_> {
                             .collect::<Vec<_>>()
                             .join(", "),
                     ),
-                    row("largest number of voxels compared", options.points.to_string()),
+                    row("largest number of reference voxels in the cost", options.points.to_string()),
                 ],
             }],
             command: words::command(command_line),

@@ -28,7 +28,7 @@ pub(super) struct Pass<'a> {
     /// The volume to which all volumes are aligned.
     pub reference: &'a Volume,
     pub observer: &'a mut dyn FnMut(Progress) -> ControlFlow<()>,
-    /// Number of volumes aligned in all passes so far, and the expected total.
+    /// Number of volumes aligned so far, in this and earlier readings of the series, and the expected total.
     pub progress: &'a mut Progress,
     /// Writes the corrected volumes, in their order; `None` if they are not written.
     pub write: Option<(&'a mut Outputs, Write<'a>)>,
@@ -91,8 +91,8 @@ impl antsreg_register::Task for Pass<'_> {
                         return Err(antsreg_register::Error::Stopped.into());
                     }
                     // The corrected volumes are sent to the thread that writes them. Sending fails if the corrected
-                    // series is not wanted, which is no error. Sending also fails after an error of the writing thread,
-                    // which ends the pass.
+                    // series is not wanted, which is no error. Sending also fails after an error of the writing thread.
+                    // Such an error ends the motion correction.
                     if corrected.send(volumes).is_err() && writer.is_some() {
                         break;
                     }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub enum ReferenceVolume {
     /// The volume in the middle of the series.
     Middle,
-    /// The mean of the series, after a first pass has aligned all volumes to the volume in the middle.
+    /// The mean of the series, after all volumes have been aligned to the volume in the middle.
     Mean,
     /// A volume of the series, chosen by its index, counted from 0.
     Volume(usize),

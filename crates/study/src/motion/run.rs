@@ -42,8 +42,8 @@ pub struct Task {
 pub struct Progress {
     /// Number of volumes that are aligned so far.
     pub aligned: usize,
-    /// Number of volumes to align in all passes: twice the volumes of the series if the reference is its mean, else
-    /// once.
+    /// Number of alignments of volumes in total. Each volume is aligned twice if the reference is the mean of the
+    /// series, else once.
     pub of: usize,
 }
 
@@ -105,7 +105,8 @@ pub struct InMemory {
 pub struct Opened<'a> {
     task: &'a Task,
     feed: Feed,
-    /// The volume to which all volumes are aligned in the first pass.
+    /// The volume to which all volumes are aligned at first. If the reference is the mean of the series, they are
+    /// aligned again to the mean.
     reference: Volume,
     began: Instant,
 }
@@ -195,7 +196,7 @@ impl<'a> Opened<'a> {
         alignment_seconds += passed.alignment_seconds;
         let description = device.description().clone();
         std::thread::scope(|scope| {
-            // The driver of a GPU takes time to release it.
+            // The driver takes time to release a GPU, so a separate thread releases the device.
             scope.spawn(move || drop(device));
             let Passed { transforms, failed, sums, sums_before, quality, centre, .. } = passed;
             let courses = quality.courses();

@@ -1,6 +1,6 @@
-//! Brings raw scans of heads to a template: removes the shading, finds the brain, registers it, and writes the
-//! results under the names that BIDS defines for derivatives. A normalisation is a [`batch`](crate::batch) with
-//! [`Normalising`] as its steps.
+//! Brings raw scans of heads to a template: removes the shading, finds the brain, registers it, and writes the results
+//! under the names that BIDS defines for derivatives. A normalisation is a [`batch`](crate::batch) of registrations.
+//! [`Normalising`] adds the work before and after each registration.
 
 mod carried;
 mod dataset;

@@ -29,9 +29,9 @@ pub enum Output {
 /// The request of a normalisation.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// All scans. If there is a shard, only its scans are processed.
+    /// All scans. If there is a shard (one of n equal shares of the scans), only the scans of the shard are processed.
     pub scans: Vec<Scan>,
-    /// The shard to process; `None` for all scans.
+    /// The shard (one of n equal shares of the scans) to process; `None` for all scans.
     pub shard: Option<Shard>,
     /// Where the derivatives are written.
     pub output: Output,
@@ -39,7 +39,7 @@ pub struct Request {
     pub space: Space,
     /// Whether the shading is removed from the scans.
     pub bias: bool,
-    /// The recipe of the registration of the brains.
+    /// Options of the registration of the brains.
     pub recipe: Recipe,
     /// The initial transform of each registration.
     pub start: StartFile,
@@ -54,11 +54,11 @@ pub struct Request {
 pub struct Normalisation {
     /// The files that all scans share. The fields for files of one scan are empty.
     pub shared: PairFiles,
-    /// The recipe of the registration.
+    /// Options of the registrations.
     pub recipe: Recipe,
-    /// The jobs, one for each scan.
+    /// The name, the input files and the output files of each scan.
     pub jobs: Vec<Job>,
-    /// The work for each scan in addition to the registration of its brain.
+    /// What is done with each scan before and after the registration of its brain.
     pub steps: Normalising,
     /// The BIDS dataset to write; `None` if the output is a prefix.
     pub dataset: Option<Dataset>,

@@ -1,4 +1,4 @@
-//! A shard of the scans, for workflow engines that run several commands.
+//! A shard is one of n equal shares of the scans. Workflow engines run a separate command for each shard.
 
 use std::str::FromStr;
 
@@ -23,7 +23,9 @@ impl FromStr for Shard {
         let numbers = text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
         match numbers {
             Some((number, of)) if (1..=of).contains(&number) => Ok(Shard { number, of }),
-            _ => Err(format!("expected K/N, the Kth of N shares, such as 1/3, found {text}")),
+            _ => Err(format!(
+                "expected K/N, such as 1/3 for the first of three equal shares of the scans, found {text}"
+            )),
         }
     }
 }

@@ -43,7 +43,7 @@ pub struct Normalising {
     pub space: Space,
     /// Interpolation of the scans.
     pub interpolation: Interpolation,
-    /// Each scan with the names of its derivatives. The key is the name of the job in the batch.
+    /// Each scan with the names of its derivatives. The key is the name of the scan in the batch.
     pub tasks: BTreeMap<String, Task>,
 }
 

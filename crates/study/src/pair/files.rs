@@ -1,4 +1,4 @@
-//! The files of one registration: inputs and outputs, under ANTs' names.
+//! The files of one registration: inputs and outputs. Transforms and warped images have the names that ANTs gives them.
 
 use std::path::{Path, PathBuf};
 
@@ -60,7 +60,7 @@ pub struct ChannelFiles {
     pub moving: PathBuf,
 }
 
-/// Label maps of both sides of a registration.
+/// Label maps of the fixed and of the moving image of a registration.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Labels {
     /// Label map of the fixed image, against which the warped labels are scored.
@@ -166,15 +166,15 @@ impl Format {
 /// Paths of the output files of a registration; `None` for a file that is not written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Names {
-    /// Path of the affine map, fixed → moving.
+    /// Path of the affine map from points of the fixed image to points of the moving image.
     pub affine: Option<PathBuf>,
     /// Path of the warp: displacements of points of the fixed image, which are added before the affine map is applied.
     pub warp: Option<PathBuf>,
     /// Path of the inverse of the warp.
     pub inverse_warp: Option<PathBuf>,
-    /// Path of the file with all transforms, fixed → moving.
+    /// Path of the file with all transforms, from points of the fixed image to points of the moving image.
     pub composite: Option<PathBuf>,
-    /// Path of the file with all transforms, moving → fixed.
+    /// Path of the file with all transforms, from points of the moving image to points of the fixed image.
     pub inverse_composite: Option<PathBuf>,
     /// Path of the moving image on the fixed grid.
     pub warped: Option<PathBuf>,

@@ -48,7 +48,8 @@ pub struct Inputs {
     /// The extracted brain of the fixed and of the moving side, with the whole head. The images of such a side show
     /// the brain alone.
     pub skulls: [Option<Skull>; 2],
-    /// The record of the white matter that was found in the fixed image; `None` if it was given or is not needed.
+    /// The record of the white matter that was found in the fixed image; `None` if a mask of the white matter was
+    /// given, or no stage needs the white matter.
     pub white_matter: Option<WhiteMatterRecord>,
     /// Warnings about image headers that ANTs reads differently.
     pub warnings: Vec<String>,

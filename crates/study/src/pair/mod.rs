@@ -1,4 +1,4 @@
-//! One registration from files to files: read, registered, written.
+//! One registration from files to files: reads the inputs, registers the images and writes the results.
 
 mod brains;
 mod files;

@@ -57,7 +57,7 @@ fn charts(found: &Registration, pictures: &Pictures) -> Result<Vec<Chart>, Error
     let mut charts = vec![Chart {
         title: "Intensities".into(),
         svg: histograms(["fixed", "moving, after"], &pictures.histograms)?,
-        note: "Histograms of the pixels above black in the slices above. Each image has its own intensity range."
+        note: "Histograms of the pixels brighter than black in the slices. Each image has its own intensity range."
             .into(),
     }];
     let linear: Vec<&linear::Outcome> = found.outcomes.iter().filter_map(linear_outcome).collect();
@@ -123,7 +123,7 @@ fn facts(record: &Record) -> Facts {
         highlight(jacobian.warp.folded.to_string(), "folded voxels");
     }
     if let Some(now) = record.coverage.now {
-        highlight(format!("{:.0} %", 100.0 * now), "of the fixed image covered by the moving image");
+        highlight(format!("{:.0} %", 100.0 * now), "share of the fixed image covered by the moving image");
     }
     highlight(format!("{:.1} s", record.seconds.total), "in all");
     let name = |image: &ImageRecord| stem(&image.path);

@@ -214,7 +214,7 @@ pub struct SynLevel {
     pub iterations: usize,
     /// Whether the energy stopped falling before the largest allowed number of iterations.
     pub converged: bool,
-    /// Whether the level was undone, because it did not make the images more similar.
+    /// Whether the level's result was discarded, because the images had not become more similar.
     pub undone: bool,
     /// Energy of each iteration.
     pub energies: Vec<f64>,

@@ -55,8 +55,8 @@ impl Inputs {
     }
 }
 
-/// Replaces each image of a side by the result of `corrected` for this image. `first` and `channels` are the files of
-/// the images.
+/// Replaces each image of the fixed or of the moving side by the result of `corrected` for this image. `first` and
+/// `channels` are the files of the images.
 fn replace<'a>(
     side: &mut Side,
     first: &'a PathBuf,

@@ -42,8 +42,9 @@ pub struct SideVolumes {
 }
 
 impl SideVolumes {
-    /// Checks the volumes and makes the side of the registration from them. Images must have contrast, images of other
-    /// channels must overlap with the first image, and masks must lie on the grid of the first image.
+    /// Checks the volumes and makes the fixed or the moving side of the registration from them. Images must have
+    /// contrast, images of other channels must overlap with the first image, and masks must lie on the grid of the
+    /// first image.
     ///
     /// # Errors
     /// A volume that is refused, with its name.

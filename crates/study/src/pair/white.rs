@@ -55,8 +55,9 @@ impl Inputs {
         Ok(())
     }
 
-    /// The brain mask of the fixed image: the mask of the stage, the brain that was extracted before, all of an image
-    /// without a skull, or a brain that is extracted now. The record is that of a brain that is extracted now.
+    /// The brain mask of the fixed image: the mask of the stage, else the mask of the brain that was extracted earlier,
+    /// else the foreground of an image without a skull. If there is none of these, the brain is extracted, and the
+    /// record of the extraction is returned as well.
     fn brain_of_fixed(
         &self,
         name: &Path,

@@ -6,8 +6,9 @@ use super::{Error, Subject};
 use crate::words::stem;
 
 /// Lists the images `sub-*/anat/*_SUFFIX.nii[.gz]` and `sub-*/ses-*/anat/…` of a BIDS folder, sorted by name. Each
-/// image with the first suffix is a subject with the name of its file without the suffix. Its other channels are in
-/// the same folder. For a missing channel the expected name is used, so that reading the subject reports it.
+/// image with the first suffix is a subject with the name of its file without the suffix. Its other channels are in the
+/// same folder. A missing channel is listed under its expected file name, so that reading the subject reports the
+/// missing file.
 pub fn read(folder: &Path, suffixes: &[String]) -> Result<Vec<Subject>, Error> {
     let mut subjects = Vec::new();
     for subject in entries(folder, "sub-")? {

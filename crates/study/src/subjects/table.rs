@@ -52,7 +52,7 @@ pub fn read(path: &Path, channels: &[String]) -> Result<Vec<Subject>, Error> {
         });
     }
     match subjects.is_empty() {
-        true => Err(Error::NoneFound { path: path.into(), expected: "a row for each subject".into() }),
+        true => Err(Error::NoneFound { path: path.into(), expected: "a table with a row for each subject".into() }),
         false => Ok(subjects),
     }
 }

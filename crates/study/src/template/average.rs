@@ -1,4 +1,5 @@
-//! The average of a pass of template building: mean images, mean warp, mean stretch.
+//! The average of a pass of template building: mean images, mean warp, and mean stretch (the mean affine transform
+//! without rotation and shift).
 
 use std::path::Path;
 use std::sync::Arc;

@@ -76,7 +76,7 @@ impl Prepared {
         let session = Session::new(plan, &request.folder);
         let heads = session.keep(images);
         let first = start::make(&session, heads, progress)?;
-        // The recipe is checked for this template before anything is written.
+        // The options of the registrations are checked for this template before anything is written.
         registrations::options(&session, session.plan.last_pass)?;
         Ok(Prepared { session, first })
     }
@@ -84,7 +84,7 @@ impl Prepared {
     /// Memory that a GPU must have free to be used, bytes.
     ///
     /// # Errors
-    /// A recipe that does not fit the template.
+    /// Options of the registrations that do not fit the template.
     pub fn device_bytes(&self) -> Result<u64, Error> {
         registrations::device_bytes(&self.session)
     }

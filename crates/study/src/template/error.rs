@@ -43,13 +43,16 @@ pub enum Error {
         name: String,
     },
     /// Two output files would have the same name.
-    #[error("two outputs would be called {}, by the names of subjects or channels; rename one of them", file.display())]
+    #[error(
+        "two outputs would be called {}, because of the names of subjects or channels; rename a subject or a channel",
+        file.display()
+    )]
     SameName {
         /// Path of the file, relative to the folder of the template.
         file: PathBuf,
     },
     /// There is no subject with this name.
-    #[error("there is no subject called {name}; there are {}", there.join(", "))]
+    #[error("there is no subject called {name}; the subjects are {}", there.join(", "))]
     NoSubject {
         /// The name that no subject has.
         name: String,
@@ -96,7 +99,10 @@ pub enum Error {
         free_mb: u64,
     },
     /// The folder contains a template of other subjects or options.
-    #[error("{}: holds a template made with another {}", folder.display(), differing.join(", "))]
+    #[error(
+        "{}: the folder contains a template that differs from the requested template by: {}", folder.display(),
+        differing.join(", ")
+    )]
     Changed {
         /// Path of the folder.
         folder: PathBuf,
@@ -125,7 +131,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The data of a plan do not match the digest in the plan: the file was edited.
-    #[error("{}: the plan was changed after it was made: another {}", path.display(), differing.join(", "))]
+    #[error("{}: the plan was changed after it was made; what changed: {}", path.display(), differing.join(", "))]
     PlanChanged {
         /// Path of the plan.
         path: PathBuf,
@@ -133,7 +139,10 @@ pub enum Error {
         differing: Vec<String>,
     },
     /// The folder contains files that do not belong to a template.
-    #[error("{}: expected a new or empty folder, or that of a template; found {} and no plan", folder.display(), found.display())]
+    #[error(
+        "{}: expected a new or empty folder, or the folder of a template; found {} and no plan", folder.display(),
+        found.display()
+    )]
     Foreign {
         /// Path of the folder.
         folder: PathBuf,
@@ -165,7 +174,10 @@ pub enum Error {
         source: std::io::Error,
     },
     /// The inputs of a step do not exist yet.
-    #[error("{}: does not exist yet, or was made from other files; the step `{step}` makes it", missing.display())]
+    #[error(
+        "{}: the file does not exist yet, or was made from other files; the step `{step}` makes the file",
+        missing.display()
+    )]
     NotYet {
         /// The manifest that is missing.
         missing: PathBuf,

@@ -21,7 +21,7 @@ use round::Round;
 
 /// The outcome of one pass of template building, which registers all subjects, averages them and updates the template.
 pub enum Pass {
-    /// The pass is not needed: the template no longer moves.
+    /// The pass is not needed, because the template has converged.
     NotNeeded,
     /// The pass was done by an earlier run.
     DoneBefore,

@@ -54,8 +54,7 @@ pub struct Plan {
     /// Whether the extracted brains of the images that the template starts from are used instead of the whole heads.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub start_brain: bool,
-    /// Recipe of the registrations of subjects. The deformable stage has one channel for each channel of the
-    /// template.
+    /// Options of the registrations of subjects. The deformable stage has one channel for each channel of the template.
     pub recipe: Recipe,
     /// Options of building the template.
     pub options: TemplateOptions,

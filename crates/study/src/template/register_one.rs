@@ -135,7 +135,7 @@ impl Continuation for Bringing<'_> {
             None => first,
         };
         itk::write_affine(&self.place, &nearest, self.reference.centre)?;
-        // From here on the affine transform has the rounded numbers of its file, so that a continued run gives the same
+        // The affine transform is read back from its file, with rounded numbers, so that a continued run gives the same
         // bytes.
         let affine = itk::read_affine(&self.place)?;
         let before = |warp| Ok(warp_before(backend, &affine, &first, grid, &warp)?.unwrap_or(warp));

@@ -15,7 +15,7 @@ use crate::subjects::largest_grid;
 /// The options of the registrations of a pass. The affine pass has only the linear stage.
 ///
 /// # Errors
-/// A recipe that does not fit the template, or is out of range.
+/// Options that do not fit the template, or are out of range.
 pub fn options(session: &Session, pass: usize) -> Result<Options, Error> {
     let grid = session.grid()?;
     let mut options = session.plan.recipe.options(grid.shape)?;
@@ -61,7 +61,7 @@ pub fn device_bytes(session: &Session) -> Result<u64, Error> {
     Ok(options.device_bytes(&grids) + options.prepared_device_bytes(&grids))
 }
 
-/// The devices for the registrations of a recipe. `auto` means the CPU if no GPU supports the window of the
+/// The devices for registrations with the options `recipe`. `auto` means the CPU if no GPU supports the window of the
 /// cross-correlation; the reason is returned as well. All steps of a template make the same choice, so that their
 /// results are equal to the last bit.
 pub fn suitable_devices(recipe: &Recipe, asked: &Devices) -> (Devices, Option<DeviceNote>) {

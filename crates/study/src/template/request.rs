@@ -23,8 +23,8 @@ pub struct Request {
     pub weights: Vec<f64>,
     /// Source of the template before all passes.
     pub start: StartImage,
-    /// Recipe of the registrations of subjects. The metric of the recipe's first channel is used for all channels. The
-    /// recipe's choice of results is ignored.
+    /// Options of the registrations of subjects. The metric of the first channel is used for all channels. The choice
+    /// of results in these options is ignored.
     pub recipe: Recipe,
     /// Options of building the template.
     pub options: TemplateOptions,

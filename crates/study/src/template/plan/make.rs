@@ -97,7 +97,7 @@ fn check_name(name: &str) -> Result<(), TemplateError> {
     }
 }
 
-/// The recipe of all registrations: every channel has the metric of the first channel, and only transforms are
+/// The options of all registrations: every channel has the metric of the first channel, and only transforms are
 /// computed.
 fn recipe(request: &Request) -> Recipe {
     let Request { recipe, weights, listing, .. } = request;

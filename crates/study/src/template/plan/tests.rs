@@ -129,7 +129,7 @@ fn a_plan_that_was_changed_by_hand_is_refused() {
     assert!(text.contains("\"shape_step\": 0.25"), "{text}");
     std::fs::write(&path, text.replace("\"shape_step\": 0.25", "\"shape_step\": 0.5")).expect("written");
     let message = Plan::read(&asked.folder).expect_err("refused").to_string();
-    assert!(message.contains("changed after it was made: another way to update the template"), "{message}");
+    assert!(message.contains("changed after it was made; what changed: way to update the template"), "{message}");
 }
 
 #[test]
