@@ -1,4 +1,4 @@
-//! Charts as SVG. The style sheet of the pages replaces their colours, for light and dark mode.
+//! Charts as SVG. On a page, the style sheet replaces the colours of a chart, for light and dark mode.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
