@@ -176,7 +176,7 @@ fn a_folder_is_gone_on_with_and_not_mixed_up() {
         let before = place.read(template);
         let refused = place.run(&line);
         assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-        assert!(refused.stderr.contains("an input in out, where the outputs go"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("an input in out, the folder of the outputs"), "{}", refused.stderr);
         assert_eq!(place.read(template), before);
     }
 }

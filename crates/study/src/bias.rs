@@ -113,8 +113,8 @@ impl Correction<'_> {
         Ok((corrected, field))
     }
 
-    /// Writes the corrected image and, if `field_to` is given, the bias field; both files or none. Returns the number
-    /// of iterations and the last change of each level.
+    /// Writes the corrected image and, if `field_to` is given, the bias field; both files or none. Returns, for each
+    /// level, the number of iterations and the change of the bias field in the last iteration.
     ///
     /// # Errors
     /// [`Error::Bias`] if the bias field cannot be estimated; files that cannot be written.

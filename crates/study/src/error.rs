@@ -57,7 +57,7 @@ pub enum Error {
         /// The largest voxel value.
         most: f32,
     },
-    /// The shading of an image cannot be found.
+    /// The bias field (shading) of an image cannot be estimated.
     #[error("{}: {source}", path.display())]
     Bias {
         /// Path of the image.
@@ -291,7 +291,7 @@ pub enum Error {
         count: usize,
     },
     /// A series does not have the requested volume.
-    #[error("{}: no volume {index}, counted from 0: the series has {count}", path.display())]
+    #[error("{}: no volume {index}, counted from 0: the series has {count} volumes", path.display())]
     NoVolume {
         /// Path of the series.
         path: PathBuf,

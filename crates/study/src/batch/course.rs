@@ -1,4 +1,4 @@
-//! Runs a batch: all subjects are read, registered and written at the same time.
+//! Runs a batch. While a subject is registered, other subjects are read or written.
 
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};

@@ -65,7 +65,7 @@ fn head(atlas: &mut LoadedAtlas, role: Role) -> Head<'_> {
     Head { name: &atlas.name, path: &atlas.path, role, side: &mut atlas.side, skull: &mut atlas.skull }
 }
 
-/// Pairs each atlas with the result of its preparation: the atlas, or the error.
+/// Returns for each atlas the atlas itself, or the error of preparing the atlas.
 fn with_errors(
     atlases: Vec<LoadedAtlas>,
     extracted: impl IntoIterator<Item = Result<(), Error>>,

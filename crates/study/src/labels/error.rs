@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum AtlasesError {
     /// A row of a table of atlases has no label map.
-    #[error("{} has no label map, expected one for each atlas", image.display())]
+    #[error("{} has no label map; expected a label map for each atlas", image.display())]
     NoLabels {
         /// Path of the image of the atlas without a label map.
         image: PathBuf,

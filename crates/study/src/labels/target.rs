@@ -48,7 +48,8 @@ pub struct Labelled {
 }
 
 /// Registers every atlas to the target, fuses their labels and writes them. The files appear together at the end:
-/// `PREFIXLabels`, `PREFIXrecord.json`, with true labels `PREFIXoverlap.csv`, and the optional outputs, a page among them.
+/// `PREFIXLabels`, `PREFIXrecord.json`, with true labels `PREFIXoverlap.csv`, and the optional outputs, a page among
+/// them.
 ///
 /// # Errors
 /// Files that cannot be read or written, or do not fit each other; outputs that are inputs; options out of range; an

@@ -280,7 +280,7 @@ fn size(bytes: u64) -> String {
 fn details(record: &Record) -> Vec<[String; 2]> {
     let row = |row: &[f64; 4]| row.map(|value| format!("{value:>14.8}")).join(" ");
     let affine = record.affine_ras.iter().map(row).collect::<Vec<_>>().join("\n");
-    let mut details = vec![["Affine, fixed → moving, RAS mm".into(), affine]];
+    let mut details = vec![["Affine transform, fixed → moving, RAS mm".into(), affine]];
     // The parameters contain only numbers and names, so writing them as JSON cannot fail.
     details.extend(serde_json::to_string_pretty(&record.parameters).ok().map(|json| ["All parameters".into(), json]));
     details

@@ -146,7 +146,10 @@ pub enum Error {
         path: PathBuf,
     },
     /// A file too large for a table.
-    #[error("{}: {found} bytes, expected a table of at most {largest}; is it the right file?", path.display())]
+    #[error(
+        "{}: the file has {found} bytes, expected a table of at most {largest} bytes; is it the right file?",
+        path.display()
+    )]
     TooLarge {
         /// Path of the file.
         path: PathBuf,

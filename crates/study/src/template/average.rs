@@ -64,9 +64,9 @@ pub fn averaging(session: &Session, pass: usize) -> Averaging {
 }
 
 impl Summed {
-    /// Creates the average from the mean images, the mean warp and the affine transforms of a pass. Writes the mean
-    /// stretch (the mean of the affine transforms without rotations and shifts) to a file, and uses the rounded numbers
-    /// of this file.
+    /// Creates the average from the mean images, the mean warp and the affine transforms of a pass of template
+    /// building. Writes the mean stretch (the mean of the affine transforms without rotations and shifts) to a file,
+    /// and uses the rounded numbers of this file.
     ///
     /// # Errors
     /// Affine transforms whose mean does not exist; a file that cannot be written.
@@ -85,7 +85,8 @@ impl Summed {
     }
 }
 
-/// Averages the subjects of a pass from memory. `contributions` holds one element for each subject.
+/// Averages the subjects of a pass of template building, from data in memory. `contributions` holds one element for
+/// each subject.
 ///
 /// # Errors
 /// The errors of [`Summed::of`]; images on different grids.
@@ -101,7 +102,7 @@ pub fn of_contributions(
     Summed::of(session, pass, Means::of(averaging(session, pass), reference, &all)?, outliers)
 }
 
-/// Averages the subjects of a pass from their files.
+/// Averages the subjects of a pass of template building, from their files.
 ///
 /// # Errors
 /// The errors of [`Summed::of`]; a file that cannot be read.
@@ -118,7 +119,8 @@ pub fn from_files(session: &Session, pass: usize, reference: &Reference) -> Resu
     Summed::of(session, pass, gathering.finish()?, &outliers)
 }
 
-/// Writes the files of an average. Returns the function that writes the manifest.
+/// Writes the files of an average. Returns the function that writes the manifest, the list of all input and output
+/// files.
 ///
 /// # Errors
 /// A file that cannot be written.
@@ -144,7 +146,7 @@ pub fn write<'a>(
     Ok(move || session.average_stage(pass)?.finish(None, written, results))
 }
 
-/// Reads an average that an earlier step has written.
+/// Reads an average that an earlier step of template building has written.
 ///
 /// # Errors
 /// A file that cannot be read.
@@ -162,7 +164,7 @@ pub fn read(session: &Session, pass: usize, reference: &Reference) -> Result<Ave
     })
 }
 
-/// The sharpness of the average of a pass, per mm.
+/// The sharpness of the average of a pass of template building, per mm.
 ///
 /// # Errors
 /// The average has not been made.
@@ -174,7 +176,7 @@ pub fn sharpness_of(session: &Session, pass: usize) -> Result<f64, Error> {
 /// The correlation of a subject with the template, from the manifest of its registration.
 ///
 /// # Errors
-/// A manifest without such results.
+/// A manifest without the results of a registration.
 pub fn correlation_of(
     session: &Session,
     pass: usize,
@@ -185,7 +187,8 @@ pub fn correlation_of(
     Ok(results_of::<RegistrationResults>(manifest, path)?.correlation)
 }
 
-/// The correlation of each subject of a pass with the template, from the manifests.
+/// The correlation of each subject with the template in a pass of template building, from the manifests of the
+/// registrations.
 fn correlations(session: &Session, pass: usize) -> Result<Vec<f64>, Error> {
     let of_subject = |&subject: &usize| {
         let manifest = session.registered(pass, subject)?;

@@ -1,6 +1,6 @@
-//! Extracts the brains of subjects with skulls, if other subjects have none. The first step does this once, and writes
-//! the brain masks to the folder of the first template. It runs on the CPU, so that the masks do not depend on the
-//! devices.
+//! Extracts the brains of subjects with skulls, if other subjects have none. The first step of template building does
+//! this once, and writes the brain masks to the folder of the first template. It runs on the CPU, so that the masks do
+//! not depend on the devices.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::{Error, brain};
 /// Name that messages and records give to the images of the initial template, in the place of a subject's name.
 pub const START: &str = "the initial template";
 
-/// The brains that the first step extracted, as its manifest lists them.
+/// The brains that the first step of template building extracted, as its manifest lists them.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Brains {
     /// Records of the brains that are registered instead of the whole heads. The key is the name of the subject, or
@@ -84,7 +84,7 @@ pub fn masked(images: Channels, mask: &Volume) -> Channels {
 }
 
 impl Session {
-    /// Records of the brains that the first step extracted.
+    /// Records of the brains that the first step of template building extracted.
     ///
     /// # Errors
     /// The first step has not been done.

@@ -37,7 +37,8 @@ pub struct Run<'a> {
     pub threads: usize,
     /// The command line of the program, kept in the record.
     pub command_line: &'a [String],
-    /// Seconds until the passes begin: reading subjects, opening a device, making the first template.
+    /// Seconds until the passes of template building begin: reading subjects, opening a device, making the first
+    /// template.
     pub ready_seconds: f64,
 }
 
@@ -57,16 +58,17 @@ struct Record<'a> {
 struct Seconds {
     /// Time of reading subjects, opening a device and making the first template.
     ready: f64,
-    /// Duration of each pass of this run.
+    /// Duration of each pass of template building in this run, seconds.
     passes: Vec<PassSeconds>,
-    /// Duration of the final step, until all files were written.
+    /// Duration of the final step of template building, until all files were written, seconds.
     finishing: f64,
     /// Duration of the whole run.
     total: f64,
 }
 
 impl Prepared {
-    /// Reads all subjects, plans the template, extracts brains where the plan says so, and makes the first template. Writes nothing.
+    /// Reads all subjects, plans the template, extracts brains where the plan says so, and makes the first template.
+    /// Writes nothing.
     ///
     /// # Errors
     /// Options or names out of range; a folder that cannot be used; too few subjects that can be read; too little
@@ -124,7 +126,7 @@ impl Building {
         self.first.map_or(Ok(()), |first| start::write(&self.session, &first)?().map(drop))
     }
 
-    /// Runs the remaining steps of all passes, and the final step.
+    /// Runs the remaining steps of all passes of template building, and the final step.
     ///
     /// # Errors
     /// A subject that cannot be registered (the other subjects of the pass are finished); a file that cannot be read

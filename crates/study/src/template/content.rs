@@ -1,4 +1,4 @@
-//! Writes the files of a step in parallel.
+//! Writes the files of a step of template building in parallel.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Digests of files, and of the data that a step depends on.
+//! Digests of files, and of the data that a step of template building depends on.
 
 use std::fmt::Write;
 use std::fs::File;

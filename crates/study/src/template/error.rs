@@ -69,7 +69,7 @@ pub enum Error {
         /// Number of items that were given.
         found: usize,
     },
-    /// An option out of range.
+    /// An option of template building is out of range.
     #[error("{what} must be {expected}, found {found}")]
     Range {
         /// Name of the option, for the message.
@@ -80,7 +80,7 @@ pub enum Error {
         found: String,
     },
     /// A model that templates do not support.
-    #[error("a template is made by an affine and a SyN stage, found the model {found:?}")]
+    #[error("a template needs a registration with an affine and a SyN stage, found the model {found:?}")]
     Model {
         /// The model.
         found: Model,
@@ -151,7 +151,8 @@ pub enum Error {
     },
     /// An input lies in the folder of the outputs.
     #[error(
-        "{}: an input in {}, where the outputs go; expected inputs in other folders", input.display(), folder.display()
+        "{}: an input in {}, the folder of the outputs; expected inputs in other folders", input.display(),
+        folder.display()
     )]
     InputAmongOutputs {
         /// Path of the input.
@@ -173,23 +174,23 @@ pub enum Error {
         /// The error of the file system.
         source: std::io::Error,
     },
-    /// The inputs of a step do not exist yet.
+    /// The inputs of a step of template building do not exist yet.
     #[error(
         "{}: the file does not exist yet, or was made from other files; the step `{step}` makes the file",
         missing.display()
     )]
     NotYet {
-        /// The manifest that is missing.
+        /// Path of the missing manifest: the list of the files that a step read and wrote.
         missing: PathBuf,
         /// The folder of the template.
         folder: PathBuf,
         /// The step that makes the missing inputs.
         step: Step,
     },
-    /// A pass that is not in the plan.
-    #[error("pass {pass}: the plan has passes {first} to {last}")]
+    /// A pass of template building that is not in the plan of the template.
+    #[error("pass {pass} is not in the plan of the template, which has the passes {first} to {last}")]
     NoPass {
-        /// Number of the requested pass.
+        /// Number of the requested pass of template building.
         pass: usize,
         /// Number of the first pass of the plan.
         first: usize,
@@ -199,7 +200,7 @@ pub enum Error {
     /// A subject that could not be registered.
     #[error("pass {pass}, subject {subject}: {reason}")]
     Subject {
-        /// Number of the pass.
+        /// Number of the pass of template building.
         pass: usize,
         /// Name of the subject.
         subject: String,
@@ -212,7 +213,7 @@ pub enum Error {
     /// A template whose shape cannot be updated.
     #[error("the shape of the template cannot be updated: {0}")]
     Shape(#[from] ShapeError),
-    /// Files differ from the plan or their manifests.
+    /// Files of a template differ from the plan or their manifests.
     #[error("{} of {all} files are not as the plan and the manifests say: {}", files.len(), files.join(", "))]
     Unlike {
         /// Paths of the files that differ.

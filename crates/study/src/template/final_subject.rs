@@ -79,7 +79,8 @@ fn stage(session: &Session, pass: usize, subject: usize) -> Result<Stage<'_>, Er
 }
 
 impl FinalSubject {
-    /// Writes a subject's transforms, images and labels. Returns the function that writes the manifest.
+    /// Writes a subject's transforms, images and labels. Returns the function that writes the manifest, the list of all
+    /// input and output files.
     ///
     /// # Errors
     /// A file that cannot be written.

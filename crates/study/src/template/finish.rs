@@ -23,7 +23,7 @@ use crate::Error;
 /// Statistics of the final template.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FinishResults {
-    /// Number of the last pass.
+    /// Number of the last pass of template building.
     pub pass: usize,
     /// Mean gradient magnitude divided by mean intensity, both where at least half of the subjects have foreground;
     /// per mm.
@@ -34,7 +34,8 @@ pub struct FinishResults {
     pub sharper_than_affine_average: Option<f64>,
 }
 
-/// Writes the final files that do not exist yet. `last` is the last pass, if this run has done it.
+/// Writes the final files that do not exist yet. `last` is the last pass of template building, if this run has done the
+/// pass.
 ///
 /// # Errors
 /// A file that cannot be read or written; a device that fails.

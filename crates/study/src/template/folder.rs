@@ -61,7 +61,7 @@ pub fn remove_unfinished(folder: &Path) {
             if path.is_dir() && !path.is_symlink() {
                 folders.push(path);
             } else if name.starts_with('.') && name.ends_with(".part") {
-                // A file that cannot be removed does no harm.
+                // An unfinished file that cannot be removed does no harm, so the error is ignored.
                 let _ = std::fs::remove_file(path);
             }
         }

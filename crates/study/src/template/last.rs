@@ -1,4 +1,4 @@
-//! The last pass, from which the final template is made.
+//! The last pass of template building, from which the final template is made.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub struct Last<'a> {
 }
 
 impl<'a> Last<'a> {
-    /// The results of a last pass that this run has done.
+    /// The results of the last pass of template building, if this run has done the pass.
     pub fn of(done: &'a Done) -> Last<'a> {
         Last {
             reference: done.updated.reference.clone(),
@@ -38,7 +38,7 @@ impl<'a> Last<'a> {
         }
     }
 
-    /// Reads the last pass from the files of an earlier run.
+    /// Reads the results of the last pass of template building from the files of an earlier run.
     ///
     /// # Errors
     /// A file that cannot be read.

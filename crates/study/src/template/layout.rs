@@ -39,7 +39,7 @@ pub struct AverageFiles {
     pub manifest: PathBuf,
 }
 
-/// Files of the template of a pass.
+/// Files of the template that results from a pass of template building.
 #[derive(Debug, Clone)]
 pub struct TemplateFiles {
     /// Path of the template's image of each channel.
@@ -103,7 +103,7 @@ impl Layout {
         self.root.join("report.html")
     }
 
-    /// Path of the table with the statistics of every pass.
+    /// Path of the table with the statistics of every pass of template building.
     pub fn convergence(&self) -> PathBuf {
         self.root.join("convergence.csv")
     }
@@ -118,13 +118,13 @@ impl Layout {
         self.root.join(".verified").join(self.relative(manifest))
     }
 
-    /// Folder of the files of a pass.
+    /// Folder of the files of a pass of template building.
     pub fn pass(&self, pass: usize) -> PathBuf {
         self.root.join(format!("pass_{pass}"))
     }
 
-    /// Folder of the registrations of a pass. With a separate folder, names of subjects cannot clash with the other
-    /// files of the pass.
+    /// Folder of the registrations of a pass of template building. With a separate folder, names of subjects cannot
+    /// clash with the other files of the pass.
     pub fn registrations(&self, pass: usize) -> PathBuf {
         self.pass(pass).join("subjects")
     }
@@ -213,7 +213,7 @@ impl Layout {
         }
     }
 
-    /// Path of the manifest of a step.
+    /// Path of the manifest of a step of template building.
     pub fn manifest(&self, step: &Step) -> PathBuf {
         match step {
             Step::Start => self.template(None).manifest,
@@ -233,7 +233,8 @@ impl Layout {
         let mut files = self.result(extension);
         files.extend([self.result_labels(extension), self.result_manifest(), self.report(), self.convergence()]);
         files.extend([Layout::plan(&self.root), Layout::record(&self.root)]);
-        // Each pass has the same file names in its own folder, so it suffices to check the names of one pass.
+        // Each pass of template building has the same file names in its own folder, so it suffices to check the names
+        // of one pass.
         let TemplateFiles { images, shape, manifest } = self.template(Some(1));
         files.extend(images.into_iter().chain([shape, manifest]));
         let AverageFiles { images, warp, stretch, manifest } = self.average(1);

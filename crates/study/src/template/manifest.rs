@@ -1,5 +1,5 @@
-//! The manifest of a step: the files that it read and wrote. A step with a manifest for the same inputs is not run
-//! again.
+//! The manifest of a step of template building: the files that the step read and wrote. A step with a manifest for the
+//! same inputs is not run again.
 
 use std::path::{Path, PathBuf};
 
@@ -14,10 +14,10 @@ use super::step::Step;
 use super::{Error as TemplateError, verified};
 use crate::Error;
 
-/// The record of one step, written when all files of the step are complete.
+/// The record of one step of template building, written when all files of the step are complete.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Manifest {
-    /// Name of the step.
+    /// Name of the step of template building.
     pub step: String,
     /// Digest of the plan and of all inputs.
     pub key: String,
@@ -25,17 +25,17 @@ pub struct Manifest {
     pub version: String,
     /// The kind of device without its number; `None` for a step without registration.
     pub device: Option<String>,
-    /// For a step that is not needed: the pass after which the template stopped moving.
+    /// For a step of template building that is not needed: the pass after which the template stopped moving.
     pub converged_after: Option<usize>,
     /// Records of the input files.
     pub inputs: Vec<FileRecord>,
     /// Records of the output files.
     pub outputs: Vec<FileRecord>,
-    /// Statistics of the step.
+    /// Statistics of the step of template building.
     pub results: Value,
 }
 
-/// A step with its input files, whether the step is done or not.
+/// A step of template building with its input files, whether the step is done or not.
 #[derive(Debug, Clone)]
 pub struct Stage<'a> {
     layout: &'a Layout,
@@ -45,14 +45,16 @@ pub struct Stage<'a> {
 }
 
 impl<'a> Stage<'a> {
-    /// Describes a step that reads the files `inputs`. `plan` is the digest of the plan to which the step belongs.
+    /// Describes a step of template building that reads the files `inputs`. `plan` is the digest of the plan to which
+    /// the step belongs.
     pub fn new(layout: &'a Layout, plan: &str, step: Step, inputs: Vec<FileRecord>) -> Stage<'a> {
         let (name, files) = (step.to_string(), inputs.iter().map(|input| input.sha256.as_str()));
         let key = digest::of_words([plan, name.as_str()].into_iter().chain(files));
         Stage { layout, step, key, inputs }
     }
 
-    /// Returns the manifest, if the step was done with the same inputs and its output files are unchanged.
+    /// Returns the manifest of the step of template building, if the step was done with the same inputs and its output
+    /// files are unchanged.
     ///
     /// # Errors
     /// An existing file that cannot be read.
@@ -69,7 +71,7 @@ impl<'a> Stage<'a> {
         Ok(same.then_some(manifest))
     }
 
-    /// Returns the manifest of a step that must have been done.
+    /// Returns the manifest of a step of template building that must have been done.
     ///
     /// # Errors
     /// [`TemplateError::NotYet`]; an existing file that cannot be read.
@@ -82,7 +84,7 @@ impl<'a> Stage<'a> {
         Ok(self.done()?.ok_or_else(not_yet)?)
     }
 
-    /// Writes the manifest of the step, which has written `outputs`.
+    /// Writes the manifest of the step of template building, which has written the files `outputs`.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -131,7 +133,7 @@ fn is_missing(source: &std::io::Error) -> bool {
 /// Reads the statistics in a manifest; `path` is the path of the manifest.
 ///
 /// # Errors
-/// Statistics of another kind.
+/// Statistics of another kind of step.
 pub fn results_of<T: DeserializeOwned>(manifest: &Manifest, path: PathBuf) -> Result<T, Error> {
     serde_json::from_value(manifest.results.clone()).map_err(|source| Error::Json { path, source })
 }

@@ -14,8 +14,8 @@ use super::session::KEPT_VOXELS;
 /// still being registered. One sweep for several subjects needs less memory traffic than one sweep for each.
 const SEVERAL: usize = 6;
 
-/// Means over the subjects of a pass: images, warp and foreground; also the affine transforms, from which the mean
-/// stretch is computed.
+/// Means over the subjects of a pass of template building: images, warp and foreground; also the affine transforms,
+/// from which the mean stretch is computed.
 pub struct Means {
     /// The mean image of each channel.
     pub images: Vec<Volume>,

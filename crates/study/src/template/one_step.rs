@@ -1,4 +1,4 @@
-//! Runs single steps, for workflow engines.
+//! Runs single steps of template building, for workflow engines.
 
 use antsreg_core::io::outputs;
 use antsreg_pool::{self as pool, DeviceWorkers, Devices, WriteQueue};
@@ -17,16 +17,16 @@ use crate::Error;
 /// The outcome of a single step of template building.
 #[derive(Debug, Clone)]
 pub enum Outcome<T> {
-    /// This call has done the step, with this result.
+    /// This call has done the step of template building, with this result.
     Done(T),
-    /// An earlier call has done the step, so this call did nothing.
+    /// An earlier call has done the step of template building, so this call did nothing.
     DoneBefore,
-    /// The step is not needed, because the template stopped moving after an earlier pass.
+    /// The step of template building is not needed, because the template stopped moving after an earlier pass.
     NotNeeded {
-        /// Number of the pass after which the template stopped moving.
+        /// Number of the pass of template building after which the template stopped moving.
         after: usize,
     },
-    /// The step concerns a subject that is left out of the template; the text is the reason.
+    /// The step of template building concerns a subject that is left out of the template; the text is the reason.
     LeftOut(String),
 }
 
@@ -67,7 +67,7 @@ impl Session {
         Ok(Outcome::Done(brought.results))
     }
 
-    /// Averages the subjects of a pass. All must have been registered.
+    /// Averages the subjects of a pass of template building. All subjects must have been registered.
     ///
     /// # Errors
     /// A pass that is not in the plan; a subject that has not been registered.
@@ -86,7 +86,7 @@ impl Session {
         Ok(Outcome::Done(results_of(&manifest, self.layout.average(pass).manifest)?))
     }
 
-    /// Moves the average of a pass to the mean shape, which gives the template of this pass.
+    /// Moves the average of a pass of template building to the mean shape, which gives the template of this pass.
     ///
     /// # Errors
     /// A pass that is not in the plan; an average that does not exist; a device that fails.
@@ -113,7 +113,8 @@ impl Session {
         Ok(Outcome::Done(updated.results))
     }
 
-    /// The final step: writes the final template with every subject's transforms, labels and the report.
+    /// The final step of template building: writes the final template with every subject's transforms, labels and the
+    /// report.
     ///
     /// # Errors
     /// A pass that has not been done; a file that cannot be written; a device that fails.

@@ -13,14 +13,15 @@ use crate::skulls::BrainChoice;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TemplateOptions {
-    /// Largest number of passes, within [`TemplateOptions::PASSES`]. Passes may be added to a finished template.
+    /// Largest number of passes of template building, within [`TemplateOptions::PASSES`]. Passes may be added to a
+    /// finished template.
     pub passes: usize,
     /// Share of the mean warp by which one step moves the template towards the mean shape, within
     /// [`TemplateOptions::SHAPE_STEP`]. A pass has four steps.
     pub shape_step: f64,
     /// Whether every average is sharpened by its Laplacian, as ANTs does.
     pub sharpen: bool,
-    /// The passes end when the template moves by less than this on average, voxels, within
+    /// Template building ends when the template moves by less than this on average in a pass, voxels, within
     /// [`TemplateOptions::STOP_BELOW_VOXELS`]. With 0 all passes are run.
     pub stop_below_voxels: f64,
     /// Margin around the foreground of the first subject on the grid of a template made from it, mm, within
@@ -56,11 +57,11 @@ impl Default for TemplateOptions {
 }
 
 impl TemplateOptions {
-    /// Allowed numbers of passes.
+    /// Allowed numbers of passes of template building.
     pub const PASSES: RangeInclusive<usize> = 1..=1000;
     /// Allowed steps towards the mean shape, shares of the mean warp.
     pub const SHAPE_STEP: RangeInclusive<f64> = 0.0..=1.0;
-    /// Allowed values of the mean movement of the template below which the passes end, voxels.
+    /// Allowed values of the mean movement of the template in a pass below which template building ends, voxels.
     pub const STOP_BELOW_VOXELS: RangeInclusive<f64> = 0.0..=100.0;
     /// Allowed margins around the foreground of the first subject, mm.
     pub const MARGIN_MM: RangeInclusive<f64> = 0.0..=200.0;

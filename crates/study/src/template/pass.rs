@@ -1,5 +1,5 @@
-//! A whole pass on one machine: the registrations, on all devices, then the average and the update. Data for the next
-//! pass stay in memory; files are written in the background.
+//! A whole pass of template building on one machine: the registrations, on all devices, then the average and the
+//! update. Data for the next pass stay in memory; files are written in the background.
 
 mod round;
 
@@ -21,11 +21,11 @@ use round::Round;
 
 /// The outcome of one pass of template building, which registers all subjects, averages them and updates the template.
 pub enum Pass {
-    /// The pass is not needed, because the template has converged.
+    /// The pass of template building is not needed, because the template has converged.
     NotNeeded,
-    /// The pass was done by an earlier run.
+    /// The pass of template building was done by an earlier run.
     DoneBefore,
-    /// The pass was done by this run.
+    /// The pass of template building was done by this run.
     Done(Box<Done>),
 }
 
@@ -35,7 +35,7 @@ pub type Kept = Option<Vec<Arc<Contribution>>>;
 
 /// Results of a pass of template building that this run has done.
 pub struct Done {
-    /// The template after the pass.
+    /// The template after the pass of template building.
     pub updated: Arc<Updated>,
     /// Mean of the affine transforms without rotation and shift, from the template to the subjects.
     pub stretch: AffineTransform,
@@ -45,18 +45,18 @@ pub struct Done {
     pub seconds: PassSeconds,
 }
 
-/// Source of the template that a pass registers to.
+/// Source of the template to which a pass of template building registers the subjects.
 #[derive(Clone, Copy)]
 pub enum Before<'a> {
-    /// The pass registers to a template that is read from the files of an earlier run.
+    /// The subjects are registered to a template that is read from the files of an earlier run.
     Files,
-    /// The pass registers to the first template, which this run has made.
+    /// The subjects are registered to the first template, which this run has made.
     First(&'a Arc<Reference>),
-    /// The pass registers to the result of the pass before, which this run has done.
+    /// The subjects are registered to the template of the pass before, which this run has made.
     Done(&'a Done),
 }
 
-/// Wall times of a pass.
+/// Wall times of a pass of template building, seconds.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct PassSeconds {
     /// Duration until all subjects were registered, resampled and added to the sums.
@@ -65,7 +65,7 @@ pub struct PassSeconds {
     pub updating: f64,
 }
 
-/// Runs the remaining steps of a pass.
+/// Runs the remaining steps of a pass of template building.
 ///
 /// # Errors
 /// A subject that cannot be registered; a file that cannot be read or written.

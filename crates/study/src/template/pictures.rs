@@ -13,7 +13,7 @@ use crate::Error;
 /// What a picture shows: a template or a subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Drawn {
-    /// The template of a pass, or the template before all passes.
+    /// The template that results from a pass of template building, or the template before all passes.
     Template(Option<usize>),
     /// The subject at this index of the plan, on the final template.
     Subject(usize),

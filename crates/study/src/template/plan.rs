@@ -45,11 +45,11 @@ pub struct Plan {
     pub fingerprint: BTreeMap<String, String>,
     /// Names of the channels.
     pub channels: Vec<String>,
-    /// Number of the first pass. Pass 0 is the affine pass; it registers to the first subject.
+    /// Number of the first pass of template building. Pass 0 is the affine pass; it registers to the first subject.
     pub first_pass: usize,
-    /// Number of the last pass, unless the template stops moving before.
+    /// Number of the last pass of template building, unless the template stops moving before.
     pub last_pass: usize,
-    /// Source of the template before all passes.
+    /// Source of the initial template, before all passes of template building.
     pub start: StartFrom,
     /// Whether the extracted brains of the images that the template starts from are used instead of the whole heads.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -64,7 +64,7 @@ pub struct Plan {
     pub subjects: Vec<PlannedSubject>,
 }
 
-/// Source of the template before all passes.
+/// Source of the initial template, before all passes of template building.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StartFrom {
@@ -86,8 +86,8 @@ impl Plan {
     /// Reads the plan in a folder.
     ///
     /// # Errors
-    /// A file that cannot be read; a plan of another format ([`TemplateError::PlanFormat`]); a plan that was changed after it
-    /// was made ([`TemplateError::PlanChanged`]).
+    /// A file that cannot be read; a plan of another format ([`TemplateError::PlanFormat`]); a plan that was changed
+    /// after it was made ([`TemplateError::PlanChanged`]).
     pub fn read(folder: &Path) -> Result<Plan, Error> {
         let path = Layout::plan(folder);
         let value = read_value(&path)?;
@@ -106,8 +106,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Writes the plan to its folder. A folder with another plan is an error. With `restart` it is an error only if
-    /// the file is no plan of this program.
+    /// Writes the plan to its folder. A folder with another plan is an error. With `restart`, the plan in the folder is
+    /// replaced; then only a file that is no plan of this program is an error.
     ///
     /// # Errors
     /// [`TemplateError::Changed`]; the errors of [`Plan::read`]; a file that cannot be written.

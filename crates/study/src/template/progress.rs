@@ -14,22 +14,22 @@ pub trait TemplateProgress {
     fn brain(&mut self, subject: &str, brain: &ExtractedRecord);
     /// A subject has been registered and resampled on the template's grid.
     fn registered(&mut self, registered: &Registered);
-    /// A pass was done by an earlier run.
+    /// A pass of template building was done by an earlier run.
     fn pass_done_before(&mut self, pass: usize);
-    /// A pass is done, after this number of seconds.
+    /// A pass of template building is done, after this number of seconds.
     fn pass_done(&mut self, results: &TemplateResults, seconds: f64);
     /// The template is finished.
     fn finished(&mut self, results: &FinishResults);
 }
 
-/// A subject that was registered in a pass.
+/// A subject that was registered in a pass of template building.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Registered<'a> {
-    /// Number of the pass.
+    /// Number of the pass of template building.
     pub pass: usize,
-    /// Number of this pass's subjects that are registered, the current subject included.
+    /// Number of subjects that this pass of template building has registered so far, the current subject included.
     pub done: usize,
-    /// Number of this pass's subjects.
+    /// Number of subjects in this pass of template building.
     pub all: usize,
     /// The subject's name.
     pub subject: &'a str,

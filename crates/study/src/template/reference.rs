@@ -1,4 +1,4 @@
-//! The template that a pass registers to, with its mask and centre.
+//! The template to which a pass of template building registers the subjects, with its mask and centre.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use antsreg_cohort::template::{brighter, foreground_in, sparse};
 use antsreg_core::Volume;
 use nalgebra::Point3;
 
-/// The template that a pass registers to.
+/// The template to which a pass of template building registers the subjects.
 pub struct Reference {
     /// The template's image of each channel, on one grid.
     pub images: Vec<Arc<Volume>>,

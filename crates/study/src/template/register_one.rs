@@ -74,8 +74,8 @@ pub fn compute(
         reference,
         images,
         place: session.layout.registration(pass, &session.subject(subject).name).affine,
-        // The average of the affine pass is compared with the templates of other programs, so the affine pass
-        // interpolates as these programs do.
+        // The average of the affine pass of template building is compared with the templates of other programs, so the
+        // affine pass interpolates as these programs do.
         interpolation: match session.is_affine(pass) {
             true => Interpolation::Linear,
             false => session.plan.options.interpolation,
@@ -164,7 +164,8 @@ pub fn judge(reference: &Reference, computed: Computed) -> Result<Brought, Error
     Ok(Brought { contribution: Arc::new(contribution), results, device })
 }
 
-/// Writes the files of a registration. Returns the function that writes the manifest.
+/// Writes the files of a registration. Returns the function that writes the manifest, the list of all input and output
+/// files.
 ///
 /// # Errors
 /// A file that cannot be written.

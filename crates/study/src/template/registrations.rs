@@ -1,4 +1,5 @@
-//! The registrations of a pass: their options, their fixed side, and the GPU memory that they need.
+//! The registrations of a pass of template building: their options, their fixed side, and the GPU memory that they
+//! need.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use super::session::Session;
 use crate::Error;
 use crate::subjects::largest_grid;
 
-/// The options of the registrations of a pass. The affine pass has only the linear stage.
+/// The options of the registrations of a pass of template building. The affine pass has only the linear stage.
 ///
 /// # Errors
 /// Options that do not fit the template, or are out of range.
@@ -43,7 +44,8 @@ pub fn side(session: &Session, pass: usize, images: &Channels) -> Side {
     Side { channels, ..Side::new(images[0].clone()) }
 }
 
-/// Memory that a GPU must have free to be used, bytes. Registrations need more than all other steps.
+/// Memory that a GPU must have free to be used, bytes. Registrations need more memory than all other steps of template
+/// building.
 ///
 /// # Errors
 /// The errors of [`options`].

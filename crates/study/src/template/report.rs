@@ -12,7 +12,7 @@ use super::update::TemplateResults;
 use crate::Error;
 use crate::skulls::ExtractedRecord;
 
-/// Reads the statistics of every pass up to the pass `last`.
+/// Reads the statistics of every pass of template building up to the pass `last`.
 ///
 /// # Errors
 /// A pass that has not been done.
@@ -27,8 +27,9 @@ const MEASURES: [(&str, &str, usize, Worse); 2] = [
     ("warp, voxels", "Mean length of the warp, in the foreground.", 2, Worse::High),
 ];
 
-/// Writes the page and the table of the report. `last` is the picture of the final template, `mean` the length of the mean of all final
-/// warps, mean over the foreground, voxels. The page depends only on the plan and the images, not on how the steps were run.
+/// Writes the page and the table of the report. `last` is the picture of the final template, `mean` the length of the
+/// mean of all final warps, mean over the foreground, voxels. The page depends only on the plan and the images, not on
+/// how the steps were run.
 ///
 /// # Errors
 /// A file that cannot be read or written.
@@ -125,7 +126,7 @@ fn facts(session: &Session, passes: &[TemplateResults], subjects: usize, mean: f
     })
 }
 
-/// The measures of every pass as CSV.
+/// The measures of every pass of template building as CSV.
 fn table(passes: &[TemplateResults]) -> Result<Vec<u8>, csv::Error> {
     let mut table = csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
     table.write_record([

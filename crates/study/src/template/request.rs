@@ -21,7 +21,7 @@ pub struct Request {
     pub tables: Vec<PathBuf>,
     /// The weight of each channel in the registrations, within [`TemplateOptions::WEIGHT`]; empty for equal weights.
     pub weights: Vec<f64>,
-    /// Source of the template before all passes.
+    /// Source of the initial template, before all passes of template building.
     pub start: StartImage,
     /// Options of the registrations of subjects. The metric of the first channel is used for all channels. The choice
     /// of results in these options is ignored.
@@ -32,7 +32,7 @@ pub struct Request {
     pub format: Format,
 }
 
-/// Source of the template before all passes.
+/// Source of the initial template, before all passes of template building.
 #[derive(Debug, Clone, Default)]
 pub enum StartImage {
     /// The template starts from the average of all subjects, registered affinely to the first subject.

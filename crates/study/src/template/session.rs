@@ -19,7 +19,7 @@ use super::{Error as TemplateError, brains, verify};
 use crate::Error;
 
 /// Largest number of voxels of subjects' images that are kept in memory. Images beyond this number are read again in
-/// every pass.
+/// every pass of template building.
 pub const KEPT_VOXELS: usize = 1 << 30;
 
 /// The state of a template that is being built.
@@ -38,7 +38,7 @@ pub struct Session {
     /// Brain masks that this run has extracted, for subjects whose brain is registered instead of the head.
     masks: Vec<OnceLock<Arc<Volume>>>,
     kept_voxels: Mutex<usize>,
-    /// The manifest of each step that was found to be done, with unchanged files.
+    /// The manifest of each step of template building that was found to be done, with unchanged files.
     done: Mutex<BTreeMap<Step, Arc<Manifest>>>,
     grid: OnceLock<Grid>,
 }
@@ -153,18 +153,18 @@ impl Session {
         self.plan.image_format.extension()
     }
 
-    /// Number of the pass before `pass`; `None` for the first pass.
+    /// Number of the pass of template building before `pass`; `None` for the first pass.
     pub(super) fn before(&self, pass: usize) -> Option<usize> {
         (pass > self.plan.first_pass).then(|| pass - 1)
     }
 
-    /// Checks that a pass is in the plan.
+    /// Checks that a pass of template building is in the plan.
     pub(super) fn check_pass(&self, pass: usize) -> Result<(), TemplateError> {
         let (first, last) = (self.plan.first_pass, self.plan.last_pass);
         if (first..=last).contains(&pass) { Ok(()) } else { Err(TemplateError::NoPass { pass, first, last }) }
     }
 
-    /// Whether the pass registers by affine transforms only.
+    /// Whether the pass of template building registers by affine transforms only.
     pub(super) fn is_affine(&self, pass: usize) -> bool {
         pass == 0
     }
@@ -174,8 +174,8 @@ impl Session {
         Stage::new(&self.layout, &self.plan.digest, step, inputs)
     }
 
-    /// Reads the manifest of a step; an error if the step has not been done. After the first call the manifest stays in
-    /// memory.
+    /// Reads the manifest of a step of template building; an error if the step has not been done. After the first call
+    /// the manifest stays in memory.
     fn required<'a>(
         &'a self,
         step: Step,
@@ -189,12 +189,12 @@ impl Session {
         Ok(manifest)
     }
 
-    /// The step that makes the first template.
+    /// The step of template building that makes the first template.
     pub(super) fn start_stage(&self) -> Stage<'_> {
         self.stage(Step::Start, Vec::new())
     }
 
-    /// The step that registers a subject in a pass.
+    /// The step of template building that registers a subject in a pass.
     pub(super) fn register_stage(&self, pass: usize, subject: usize) -> Result<Stage<'_>, Error> {
         let template = self.template(self.before(pass))?;
         let subject = self.subject(subject);
@@ -279,7 +279,7 @@ impl Session {
         Ok(results.converged.then_some(before))
     }
 
-    /// Number of the last pass that was needed; an error if this pass has not been done.
+    /// Number of the last pass of template building that was needed; an error if this pass has not been done.
     pub(super) fn final_pass(&self) -> Result<usize, Error> {
         for pass in self.plan.first_pass..=self.plan.last_pass {
             if let Some(after) = self.converged_before(pass)? {

@@ -105,7 +105,8 @@ fn check_size_within(grid: &Grid, channels: usize, available: Option<u64>) -> Re
     }
 }
 
-/// Writes the files of the first template. Returns the function that writes the manifest.
+/// Writes the files of the first template. Returns the function that writes the manifest, the list of all input and
+/// output files.
 ///
 /// # Errors
 /// A file that cannot be written.

@@ -9,19 +9,19 @@ pub enum Step {
     Start,
     /// Registers a subject to the template of the pass before.
     Register {
-        /// Number of the pass.
+        /// Number of the pass of template building.
         pass: usize,
         /// The subject's name.
         subject: String,
     },
-    /// Averages the subjects of a pass.
+    /// Averages the subjects of a pass of template building.
     Average {
-        /// Number of the pass.
+        /// Number of the pass of template building.
         pass: usize,
     },
     /// Moves the average of a pass to the mean shape, which gives the template of this pass.
     Update {
-        /// Number of the pass.
+        /// Number of the pass of template building.
         pass: usize,
     },
     /// Writes a subject's transforms to the final template, and the subject's images on the template's grid.
@@ -38,7 +38,7 @@ pub enum Step {
     },
 }
 
-/// Writes the name of the step as in manifests.
+/// Writes the name of the step of template building, as in its manifest.
 impl Display for Step {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self {

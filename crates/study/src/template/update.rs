@@ -1,4 +1,4 @@
-//! The template of a pass: its average, moved to the mean shape.
+//! The template that results from a pass of template building: the average of the pass, moved to the mean shape.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,10 +25,10 @@ use crate::Error;
 /// Number of steps towards the mean shape in each pass, as in ANTs.
 const TIMES: usize = 4;
 
-/// Statistics of the template of a pass.
+/// Statistics of the template that results from a pass of template building.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TemplateResults {
-    /// Number of the pass.
+    /// Number of the pass of template building.
     pub pass: usize,
     /// Mean movement of the template since the pass before, over the foreground, voxels.
     pub moved_mean_voxels: f64,
@@ -44,7 +44,7 @@ pub struct TemplateResults {
     pub converged: bool,
 }
 
-/// The updated template of a pass, whose files have not been written yet.
+/// The updated template of a pass of template building, whose files have not been written yet.
 pub struct Updated {
     /// The template.
     pub reference: Arc<Reference>,
@@ -93,7 +93,7 @@ impl Task for Shaping<'_> {
     }
 }
 
-/// Makes the template of a pass. `last` is the shape update of the pass before, if there was one.
+/// Makes the template of a pass of template building. `last` is the shape update of the pass before, if there was one.
 ///
 /// Registrations have a bias that is the same for all subjects and in all passes. It displaces the average, and the
 /// update removes this displacement. So the movement of the template is the difference between this update and the
@@ -139,7 +139,8 @@ pub fn compute(
     Ok(Updated { reference: Arc::new(reference), shape, results })
 }
 
-/// Writes the files of a template. Returns the function that writes the manifest.
+/// Writes the files of a template. Returns the function that writes the manifest, the list of all input and output
+/// files.
 ///
 /// # Errors
 /// A file that cannot be written.

@@ -1,4 +1,5 @@
-//! Checks whether the files of a manifest are unchanged.
+//! Checks whether the files of a manifest (the list of the files that a step of template building read and wrote) are
+//! unchanged.
 //!
 //! A manifest contains the digest of each file. Reading all files whenever a step looks for its inputs would take
 //! longer than the steps. So the identity of each file (size, time of change, inode) is stored beside the manifest.

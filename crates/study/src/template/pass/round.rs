@@ -1,4 +1,5 @@
-//! The registrations of a pass and their average, while files are written in the background.
+//! The registrations of a pass of template building and the average of their results, while files are written in the
+//! background.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,7 +29,7 @@ pub struct Round<'a, 'b> {
     pub reference: &'b Reference,
     /// The template as the fixed side of the registrations.
     pub target: &'b Arc<Target>,
-    /// Whether an earlier run may have done part of the pass.
+    /// Whether an earlier run may have done part of the pass of template building.
     pub resumed: bool,
     pub queue: &'b WriteQueue<'a, Error>,
 }
@@ -127,8 +128,8 @@ impl<'a, 'b> Round<'a, 'b> {
         let (mut waiting, mut following, mut done, mut failed) = (BTreeMap::new(), 0, 0, None);
         let mut take = |job: usize, found: Found| -> Result<(), Error> {
             done += 1;
-            // Near the end of the pass all subjects have been read. The devices soon have no registrations left, and
-            // then wait for the average.
+            // Near the end of a pass of template building, all subjects have been read. The devices soon have no
+            // registrations left, and then wait for the average.
             let is_near_end = done + threads.readers > all;
             if let Some(pause) = pause.as_mut().filter(|_| is_near_end) {
                 pause.get_or_insert_with(|| queue.pause());
@@ -181,8 +182,8 @@ impl<'a, 'b> Round<'a, 'b> {
     }
 }
 
-/// Adds the pass and the name of the subject to an error. The other subjects are finished, so that a second run has
-/// only this subject to do.
+/// Adds the number of the pass and the name of the subject to an error. The other subjects are finished, so that a
+/// second run has only this subject to do.
 fn about(session: &Session, pass: usize, subject: usize, reason: Error) -> Error {
     let subject = session.subject(subject).name.clone();
     TemplateError::Subject { pass, subject, reason: Box::new(reason) }.into()

@@ -108,8 +108,8 @@ fn recipe(request: &Request) -> Recipe {
     Recipe { syn, inverse_warp: false, scores: false, images: None, ..recipe.clone() }
 }
 
-/// Source of the template before all passes. Also returns its images if the user gives them in files, instead of naming
-/// a subject.
+/// Source of the initial template, before all passes of template building. Also returns the images of the initial
+/// template if the user gives them in files, instead of naming a subject.
 fn start(
     start: &StartImage,
     channels: &[String],
