@@ -13,7 +13,7 @@ use crate::{Error, thumbnail};
 pub enum Overview {
     /// Pictures as large as the slices of a page about one image.
     Large,
-    /// Pictures as small as those in a table.
+    /// Small pictures, as in a table of results.
     Small,
 }
 

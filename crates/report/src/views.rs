@@ -18,8 +18,8 @@ const PIXELS: [f64; 2] = [112.0, 150.0];
 /// Step along each axis between the voxels that are read to find the content of an image (the box around the head or
 /// brain), voxels.
 const STRIDE: usize = 2;
-/// A plane of voxels belongs to the content of an image if enough of its voxels are foreground: at least this share of
-/// the foreground voxels of the plane that has most of them.
+/// A plane of voxels belongs to the content of an image if it has enough foreground voxels: at least this share of the
+/// largest number of foreground voxels in any plane.
 const PLANE_SHARE: f64 = 0.03;
 /// Intensity threshold between background and foreground, as a share of the distance from the dark to the bright
 /// intensity.
