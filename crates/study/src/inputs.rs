@@ -101,7 +101,7 @@ pub fn odd_header(path: &Path) -> Option<String> {
     })
 }
 
-/// Describes in words how ANTs reads the grid from the header of an image, if it reads the header differently.
+/// Describes in words how ANTs reads the grid from the header of an image, if ANTs reads another grid than antsreg-gpu.
 pub fn doubt(doubt: &HeaderDoubt) -> String {
     let sizes = |mm: [f64; 3]| mm.map(|size| geometry::rounded(size).to_string()).join(" × ");
     let corners = doubt.corners_mm();

@@ -51,7 +51,8 @@ pub trait Steps: Sync {
     ) -> Result<Further<'a>, Error>;
 }
 
-/// The steps of a batch that only registers its subjects.
+/// The steps of a batch that only registers its subjects. Brains are extracted before the registration, if the files of
+/// a subject ask for this.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Alone;
 

@@ -46,7 +46,8 @@ pub(super) fn of_target(
     usable(with_errors(atlases, extracted), of, keep_going, progress)
 }
 
-/// Prepares atlases that are registered to each other. In all else it does what [`of_target`] does.
+/// Prepares atlases that are registered to each other, in the way in which [`of_target`] prepares a target and its
+/// atlases.
 ///
 /// # Errors
 /// An atlas that cannot be used; no usable atlas.

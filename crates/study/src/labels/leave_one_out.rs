@@ -1,5 +1,5 @@
-//! Leave-one-out scores of a set of atlases: each labelled image in turn is the target, and the others are its
-//! atlases.
+//! Leave-one-out scores of a set of atlases: each labelled image in turn is the target, and all other images are the
+//! atlases of this target.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -106,7 +106,8 @@ pub fn leave_one_out(study: &AtlasStudy, progress: &dyn LabelsProgress) -> Resul
     Ok(Scored { targets, paths: outputs.commit()?, used: loaded.len(), of: atlases.len(), every_pair })
 }
 
-/// The state of a leave-one-out run: the targets one after the other, and the results so far.
+/// The state of a leave-one-out run: its inputs, and the results of the targets that are done. The targets are labelled
+/// one after the other.
 struct LeaveOneOut<'a> {
     study: &'a AtlasStudy<'a>,
     /// Joint fusion with its parameters.
@@ -193,7 +194,7 @@ fn check_count(found: usize) -> Result<(), AtlasesError> {
     if found < 2 { Err(AtlasesError::TooFew { found }) } else { Ok(()) }
 }
 
-/// Paths of all files that leave-one-out will write, except the page.
+/// Paths of all files that a leave-one-out run will write, except the page.
 fn planned(study: &AtlasStudy, atlases: &[Atlas]) -> Vec<PathBuf> {
     let mut planned: Vec<PathBuf> =
         ["jaccard.csv", "summary.csv", "jaccard.svg", "record.json"].map(|rest| study.file(rest)).to_vec();

@@ -48,7 +48,8 @@ impl Quality {
             let changes = values.par_chunks(PIECE).zip(before.par_chunks(PIECE)).map(|(now, before)| {
                 now.iter().zip(before).map(|(now, before)| f64::from(now - before).powi(2)).sum::<f64>()
             });
-            // Partial sums are added in the order of the voxels, so that the result does not depend on the threads.
+            // Partial sums are added in the order of the voxels, so that the result does not depend on the number of
+            // threads.
             let sum: f64 = changes.collect::<Vec<f64>>().iter().sum();
             self.dvars.push((sum / values.len().max(1) as f64).sqrt());
         }

@@ -127,7 +127,8 @@ pub struct Writing {
     pub warped: bool,
     /// Whether the inverse warp and the inversely warped image are written.
     pub inverse: bool,
-    /// Whether all transforms of a direction are written as one composite file, instead of affine and warps.
+    /// Whether all transforms from one image to the other are written as one composite file, instead of separate files
+    /// for affine and warps.
     #[serde(default)]
     pub composite: bool,
 }

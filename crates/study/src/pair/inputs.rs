@@ -176,8 +176,8 @@ impl Inputs {
     }
 }
 
-/// Adds the names of the fixed and the moving image to an error of a registration, if the error is that both do not
-/// overlap.
+/// Adds the names of the fixed and the moving image to an error of a registration, if the error is that these images do
+/// not overlap.
 pub(crate) fn name_files(
     error: register::Error,
     [fixed, moving]: [&Path; 2],

@@ -298,7 +298,7 @@ impl std::fmt::Display for JacobianSummary {
         write!(
             f,
             "{minimum:.4} to {maximum:.4}, mean {mean:.4}, {folded} of {voxels} voxels folded; smallest at \
-             cell corners {corner_minimum:.4}, {corner_folded} voxels folded there"
+             cell corners {corner_minimum:.4}, {corner_folded} voxels folded at cell corners"
         )
     }
 }

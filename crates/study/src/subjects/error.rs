@@ -101,7 +101,7 @@ pub enum Error {
         images: [PathBuf; 2],
     },
     /// Two columns of a table have the same name.
-    #[error("{}: there are two columns `{column}`; rename or remove one", path.display())]
+    #[error("{}: there are two columns `{column}`; rename or remove one of them", path.display())]
     DuplicateColumn {
         /// Path of the table.
         path: PathBuf,

@@ -1,5 +1,5 @@
-//! Moves a subject from the template to which the last pass registered to the final template: computes the subject's
-//! transforms in both directions and its images, on a device.
+//! Moves a subject to the final template, from the template to which the last pass of template building registered the
+//! subjects: computes the subject's transforms in both directions and its images, on a device.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::Error;
 /// below a small fraction of a voxel.
 const INVERSION: InversionLimits = InversionLimits { steps: 50, tolerance_voxels: 0.005, untouched_voxels: 0.0 };
 
-/// A subject with its transforms to the template to which the last pass registered.
+/// A subject with its transforms to the template to which the last pass of template building registered the subjects.
 pub struct ToMove {
     /// The subject's transforms and resampled images.
     pub contribution: Arc<Contribution>,

@@ -45,7 +45,8 @@ pub struct Plan {
     pub fingerprint: BTreeMap<String, String>,
     /// Names of the channels.
     pub channels: Vec<String>,
-    /// Number of the first pass of template building. Pass 0 is the affine pass; it registers to the first subject.
+    /// Number of the first pass of template building. Pass 0 is the affine pass, which registers all subjects to the
+    /// first subject.
     pub first_pass: usize,
     /// Number of the last pass of template building, unless the template stops moving before.
     pub last_pass: usize,

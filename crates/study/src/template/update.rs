@@ -79,7 +79,8 @@ impl DeviceBytes for Shaping<'_> {
 }
 
 impl Task for Shaping<'_> {
-    /// The shape update, new template → average, RAS mm; the images of the average resampled through it.
+    /// The shape update (displacements from points of the new template to points of the average, RAS mm), and the
+    /// images of the average resampled through the shape update.
     type Output = (DisplacementField, Vec<Resampled>);
     type Error = Error;
 
