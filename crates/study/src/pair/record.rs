@@ -403,7 +403,7 @@ impl Seconds {
         self.outputs += images;
     }
 
-    /// The sum of the times of reading, stages and outputs.
+    /// The sum of the times of reading the inputs, of the stages, and of writing the outputs.
     pub fn sum(&self) -> f64 {
         self.read + self.linear.unwrap_or(0.0) + self.syn.unwrap_or(0.0) + self.outputs
     }

@@ -42,7 +42,7 @@ pub struct Run<'a> {
     pub ready_seconds: f64,
 }
 
-/// The record of the last run: its devices and times.
+/// The record of the last run of template building: its devices and times.
 #[derive(Debug, Serialize)]
 struct Record<'a> {
     program: &'static str,

@@ -1,10 +1,11 @@
-//! Charts of the convergence of a template over the passes.
+//! Charts of the convergence of a template over the passes of template building.
 
 use antsreg_report::{Chart, Curve, Curves, Error, curves};
 
 use super::update::TemplateResults;
 
-/// Draws charts of three measures over the passes: movement of the template, length of the mean warp, and sharpness.
+/// Draws charts of three measures over the passes of template building: movement of the template, length of the mean
+/// warp, and sharpness.
 ///
 /// # Errors
 /// A chart that cannot be drawn.

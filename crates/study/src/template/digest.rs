@@ -70,7 +70,8 @@ pub fn while_written(path: PathBuf, write: impl FnOnce(Listener) -> Result<(), E
             recorder
         })?;
         let mut tell = |bytes: Vec<u8>| {
-            // Sending fails only if the thread that computes the digest has panicked. The panic is resumed below.
+            // Sending fails only if the thread that computes the digest has panicked. The panic is passed on when the
+            // thread is joined.
             let _ = to_recorder.send(bytes);
             used.try_recv().unwrap_or_default()
         };

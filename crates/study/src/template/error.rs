@@ -124,7 +124,7 @@ pub enum Error {
         /// The format of plans that this version of the program reads.
         expected: u64,
     },
-    /// A file with the name of the plan that is no plan.
+    /// A file has the name of the plan of a template, but is no plan.
     #[error("{}: is not the plan of a template", path.display())]
     NotAPlan {
         /// Path of the file.

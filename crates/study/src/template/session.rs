@@ -206,12 +206,14 @@ impl Session {
         Ok(self.stage(Step::Register { pass, subject: subject.name.clone() }, inputs))
     }
 
-    /// The manifest of a subject's registration in a pass; an error if the registration has not been done.
+    /// The manifest of a subject's registration in a pass of template building; an error if the registration has not
+    /// been done.
     pub(super) fn registered(&self, pass: usize, subject: usize) -> Result<Manifest, Error> {
         self.register_stage(pass, subject)?.require()
     }
 
-    /// The step that averages the subjects of a pass; an error if a registration of the pass has not been done.
+    /// The step of template building that averages the subjects of a pass; an error if a registration of the pass has
+    /// not been done.
     pub(super) fn average_stage(&self, pass: usize) -> Result<Stage<'_>, Error> {
         let mut inputs = Vec::new();
         for &subject in &self.included {
@@ -220,18 +222,20 @@ impl Session {
         Ok(self.stage(Step::Average { pass }, inputs))
     }
 
-    /// The manifest of the average of a pass; an error if the average has not been made.
+    /// The manifest of the average of a pass of template building; an error if the average has not been made.
     pub(super) fn averaged(&self, pass: usize) -> Result<Arc<Manifest>, Error> {
         self.required(Step::Average { pass }, || self.average_stage(pass))
     }
 
-    /// The step that makes the template of a pass; an error if the average of the pass has not been made.
+    /// The step of template building that makes the template of a pass; an error if the average of the pass has not
+    /// been made.
     pub(super) fn update_stage(&self, pass: usize) -> Result<Stage<'_>, Error> {
         let inputs = self.averaged(pass)?.outputs.clone();
         Ok(self.stage(Step::Update { pass }, inputs))
     }
 
-    /// The manifest of the template of a pass, or of the first template; an error if this template has not been made.
+    /// The manifest of the template of a pass of template building, or of the first template; an error if this template
+    /// has not been made.
     pub(super) fn template(&self, pass: Option<usize>) -> Result<Arc<Manifest>, Error> {
         match pass {
             None => self.required(Step::Start, || Ok(self.start_stage())),

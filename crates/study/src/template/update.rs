@@ -40,7 +40,7 @@ pub struct TemplateResults {
     pub correlation_with_before: Option<f64>,
     /// Mean gradient magnitude divided by mean intensity, in the foreground; per mm.
     pub sharpness_per_mm: f64,
-    /// Whether the template moved so little that no further pass is needed.
+    /// Whether the template moved so little that no further pass of template building is needed.
     pub converged: bool,
 }
 

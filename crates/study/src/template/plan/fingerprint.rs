@@ -1,5 +1,5 @@
-//! The fingerprint of a plan: digests of all data that the results depend on. The number of passes is not included,
-//! because passes may be added.
+//! The fingerprint of a plan: digests of all data that the results depend on. The number of passes of template building
+//! is not included, because passes may be added.
 
 use std::collections::BTreeMap;
 
