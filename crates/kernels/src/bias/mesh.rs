@@ -1,7 +1,5 @@
 //! One axis of a mesh of cubic B-splines.
 
-use std::ops::Range;
-
 use crate::Error;
 
 /// The four neighbouring control points along one axis that influence a position, and their weights.
@@ -50,8 +48,8 @@ impl MeshAxis {
     }
 
     /// For each control point: the places along the axis whose spline values it influences.
-    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "for GPUs"))]
-    pub(crate) fn places(&self) -> impl Iterator<Item = Range<usize>> {
+    #[cfg(any(feature = "cuda", test))]
+    pub(crate) fn places(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
         let before = |point: usize| self.reaches.partition_point(|reach| reach.first < point);
         (0..self.points).map(move |point| before(point.saturating_sub(3))..before(point + 1))
     }
@@ -101,7 +99,7 @@ mod tests {
     fn places_are_those_whose_reach_has_the_control_point() {
         let firsts = [0, 0, 1, 1, 1, 3, 4, 4];
         let axis = axis(&firsts, 8).expect("within the points");
-        let places: Vec<Range<usize>> = axis.places().collect();
+        let places: Vec<std::ops::Range<usize>> = axis.places().collect();
         assert_eq!(places.len(), 8);
         for (point, range) in places.into_iter().enumerate() {
             let reached = |place: &usize| (firsts[*place]..firsts[*place] + 4).contains(&point);
