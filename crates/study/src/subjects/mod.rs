@@ -219,7 +219,7 @@ mod tests {
         let large = folder.path().join("large.csv");
         std::fs::File::create(&large).and_then(|file| file.set_len(1 << 40)).expect("a sparse file");
         let message = list(&[large], &[]).expect_err("too large").to_string();
-        assert!(message.contains("large.csv: 1099511627776 bytes"), "{message}");
+        assert!(message.contains("large.csv: the file has 1099511627776 bytes"), "{message}");
         #[cfg(unix)]
         {
             let device = folder.path().join("zero.csv");

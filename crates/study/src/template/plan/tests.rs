@@ -143,7 +143,10 @@ fn requests_that_make_no_template_are_refused() {
         (Request { recipe: rigid, ..usual() }, "found the model Rigid"),
         (Request { weights: vec![1.0, 2.0], ..usual() }, "weights, one for each channel: expected 1, found 2"),
         (Request { weights: vec![1e9], ..usual() }, "the weight of a channel must be 0.001 to 1000"),
-        (Request { start: StartImage::Subject("c".into()), ..usual() }, "no subject called c; there are a, b"),
+        (
+            Request { start: StartImage::Subject("c".into()), ..usual() },
+            "there is no subject called c; the subjects are a, b",
+        ),
         (Request { start: StartImage::Images(Vec::new()), ..usual() }, "one for each channel: expected 1, found 0"),
         (Request { folder: place.path().into(), ..usual() }, "an input in"),
     ] {
