@@ -173,7 +173,7 @@ fn slices_and_volumes_do_not_mix() {
         ),
         (
             "register -f f.nii.gz -m m.nii.gz -o p_ --initial-transform tilted.txt",
-            "tilted.txt: moves points out of the",
+            "tilted.txt: the transform moves points out of the",
         ),
     ] {
         let message = place.refuse(1, line);
