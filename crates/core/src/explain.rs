@@ -1,4 +1,5 @@
-//! A chain of transforms as text: the space that each step starts from and the space it leads to.
+//! Describes a chain of transforms as text. The text names, for each transform, the space from which and the space to
+//! which it maps points.
 
 use std::fmt;
 
@@ -7,11 +8,11 @@ use crate::{Transform, TransformChain};
 /// A space through which points pass in a chain of transforms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Space {
-    /// The space of the result: the fixed space of a registration applied forward.
+    /// The space of the resampled image: the fixed space, if the transforms of a registration are applied forward.
     Output,
-    /// A space between two steps, numbered from 1 after the first step.
+    /// A space between two successive transforms. The space after the first transform has the number 1.
     Between(usize),
-    /// The space of the data to resample: the moving space of a registration applied forward.
+    /// The space of the image to resample: the moving space, if the transforms of a registration are applied forward.
     Input,
 }
 
@@ -20,22 +21,22 @@ pub enum Space {
 pub struct ExplainedStep {
     /// Name of the transform, usually the path of its file.
     pub name: String,
-    /// Whether the step is the inverse of the transform in the file `name`.
+    /// Whether this transform is the inverse of the transform in the file `name`.
     pub inverted: bool,
     /// Text about the transform: its kind, its size in mm and, for a field, its grid.
     pub what: String,
-    /// The space from which the step maps points. Images are resampled in the opposite direction: the step brings them
-    /// into this space.
+    /// The space from which the transform maps points. Images are resampled in the opposite direction, so this
+    /// transform resamples an image into this space.
     pub points_from: Space,
-    /// The space into which the step maps points. Images are resampled in the opposite direction: the step takes them
-    /// from this space.
+    /// The space into which the transform maps points. Images are resampled in the opposite direction, so this
+    /// transform resamples an image from this space.
     pub points_to: Space,
 }
 
-/// Description of a whole chain, in the order in which points pass through its steps.
+/// Description of a whole chain of transforms, in the order in which they act on a point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
-    /// Descriptions of the steps; the first step acts first on a point.
+    /// Descriptions of the transforms. The first transform acts first on a point.
     pub steps: Vec<ExplainedStep>,
 }
 

@@ -16,7 +16,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// Makes the error of this kind for the file `path`.
+    /// Makes an error of the given kind for the file `path`.
     pub(crate) fn new(path: &Path, kind: impl Into<ErrorKind>) -> Error {
         Error { path: path.to_owned(), kind: kind.into() }
     }
@@ -62,7 +62,7 @@ pub enum ErrorKind {
         expected: u64,
         /// Number of bytes found in the file.
         found: u64,
-        /// Whether both numbers of bytes are of the decompressed file.
+        /// Whether the numbers of expected and of found bytes are those after decompression.
         unpacked: bool,
     },
     /// The header announces more bytes than a compressed file of this size can contain.

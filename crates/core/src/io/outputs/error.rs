@@ -59,7 +59,7 @@ impl OutputError {
 /// An error that names a file. While an output is written, the error names its temporary file; `about` replaces that
 /// path by the path of the output.
 pub trait NamesPath {
-    /// The same error, but with the path of the output in place of its temporary file.
+    /// Returns this error with the path of the output in place of the path of its temporary file.
     #[must_use]
     fn about(self, path: &Path) -> Self;
 }
