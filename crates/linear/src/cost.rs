@@ -123,7 +123,8 @@ impl Cost {
             return 1.0;
         }
         let (spread_x, spread_y, common) = (xx - x * x / n, yy - y * y / n, xy - x * y / n);
-        // Because of rounding, constant intensities have a variance of about epsilon times their mean square.
+        // Because of rounding, constant intensities have a variance of about the machine epsilon times their mean
+        // square.
         if spread_x <= ROUNDING * xx || spread_y <= ROUNDING * yy {
             return 1.0;
         }
