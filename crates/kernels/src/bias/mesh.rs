@@ -61,8 +61,8 @@ impl MeshAxis {
         self.with(|weights| weights.map(|w| w * w))
     }
 
-    /// For each place: the control points that influence it, with w³ / Σ w² instead of each B-spline weight w. The
-    /// numerators of the weighted means need these values.
+    /// For each place: the control points that influence it, with w³ / Σ w² instead of each B-spline weight w. A
+    /// control point of a fit is a weighted mean over samples; these values are needed for its numerator.
     pub(crate) fn asked(&self) -> Vec<Reach> {
         self.with(|weights| {
             let squares: f64 = weights.iter().map(|w| w * w).sum();
