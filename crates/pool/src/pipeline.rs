@@ -85,7 +85,7 @@ impl<Worker> Late<'_, Worker> {
 }
 
 /// Runs every job through `read`, `compute` (on a worker) and `write`. `done` receives the results in the order of
-/// completion, on the calling thread. Jobs begin in their order, at the place with the least work. Failures of a
+/// completion, on the calling thread. Jobs begin in their order, each on the device with the least work. Failures of a
 /// stage are passed on as values.
 ///
 /// # Errors
