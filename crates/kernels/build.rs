@@ -1,6 +1,6 @@
 //! Compresses the compiled kernels of `cu/` for the program to embed: 2.7 MB of PTX and 2.0 MB of machine code become 1.0 MB.
 
-/// Writes `NAME.z`, a zlib stream, for each PTX and each machine code `cu/NAME`.
+/// Compresses each file of PTX or machine code `cu/NAME` to a zlib stream `NAME.z`.
 #[cfg(feature = "cuda")]
 fn main() -> std::io::Result<()> {
     use std::io::Write;

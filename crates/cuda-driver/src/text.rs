@@ -27,8 +27,8 @@ fn text(slot: &AtomicPtr<c_void>, name: &CStr, code: Code, out: *mut *const c_ch
     0
 }
 
-// The symbols are hidden: other libraries of the process, such as Python's, must not resolve the driver's names to
-// these functions.
+// The symbols are hidden: other libraries of the process, such as Python's, must not resolve the driver's names to the
+// functions of this crate.
 #[cfg(target_os = "linux")]
 std::arch::global_asm!(
     ".globl cuGetErrorString",

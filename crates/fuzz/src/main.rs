@@ -44,7 +44,7 @@ fn main() -> ExitCode {
 fn fuzz(args: &Args) -> Result<bool, Box<dyn std::error::Error>> {
     if let Some(unknown) = args.targets.iter().find(|name| TARGETS.iter().all(|target| target.name != **name)) {
         let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
-        return Err(format!("{unknown}: no such target, expected {}", names.join(", ")).into());
+        return Err(format!("there is no fuzzing target {unknown}; the targets are {}", names.join(", ")).into());
     }
     // One thread is used, so that the memory allocated by a thread belongs to the current input.
     rayon::ThreadPoolBuilder::new().num_threads(1).build_global()?;
@@ -59,7 +59,7 @@ fn fuzz(args: &Args) -> Result<bool, Box<dyn std::error::Error>> {
         let report = run(target, args.seed, budget)?;
         all += report.executions;
         println!(
-            "{:<13} {:>10} inputs in {:>7.1} s, longest {:>6.1} ms, {:>6.1} MB at most, {} kinds of failure",
+            "{:<13} {:>10} inputs in {:>7.1} s; for one input at most {:>6.1} ms and {:>6.1} MB; {} different failures",
             target.name,
             report.executions,
             report.time.as_secs_f64(),

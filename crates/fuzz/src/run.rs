@@ -34,7 +34,7 @@ pub struct Budget {
 /// An input that failed: the reader panicked, or took too much time or memory.
 #[derive(Debug, Clone)]
 pub struct Failure {
-    /// The input.
+    /// The input that failed.
     pub input: Vec<u8>,
     /// Description of the failure: panic, time or memory.
     pub what: String,
@@ -110,9 +110,9 @@ fn read(target: &Target, folder: &Path, input: Vec<u8>, report: &mut Report) -> 
     report.most_bytes = report.most_bytes.max(bytes);
     let what = match outcome {
         Err(panic) => Some(format!("panic: {}", words(&*panic))),
-        Ok(()) if took > LONGEST => Some("takes longer than 5 s".to_owned()),
+        Ok(()) if took > LONGEST => Some("the reader takes longer than 5 s".to_owned()),
         Ok(()) if bytes > OVERHEAD_BYTES + BYTES_PER_BYTE * input.len() => {
-            Some("takes more memory than the input accounts for".to_owned())
+            Some("the reader allocates more memory than the length of the input justifies".to_owned())
         }
         Ok(()) => None,
     };

@@ -1,4 +1,4 @@
-//! Valid inputs of each kind, as seeds for fuzzing.
+//! Valid inputs for each reader, which serve as seeds for fuzzing.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use antsreg_core::io::{Error, fsl, itk, nifti};
 use antsreg_core::{AffineTransform, DisplacementField, Grid, LabelVolume, Volume};
 use nalgebra::Point3;
 
-/// A small grid.
+/// A small grid for seed inputs.
 pub fn grid() -> Grid {
     Grid::axis_aligned([3, 4, 5], [1.0, 1.5, 2.0])
 }
@@ -27,7 +27,7 @@ pub fn images(folder: &Path) -> Result<Vec<Vec<u8>>, Error> {
     ])
 }
 
-/// Displacement fields.
+/// Seed inputs for the reader of displacement fields.
 pub fn warps(folder: &Path) -> Result<Vec<Vec<u8>>, Error> {
     let field = DisplacementField { vectors: vec![[0.5, -0.25, 0.125]; grid().len()], grid: grid() };
     Ok(vec![
@@ -58,7 +58,7 @@ pub fn text(folder: &Path) -> Result<Vec<Vec<u8>>, Error> {
     ])
 }
 
-/// Composite transforms.
+/// Seed inputs for the reader of ITK's composite transforms.
 pub fn composites(_: &Path) -> Result<Vec<Vec<u8>>, Error> {
     Ok(vec![
         include_bytes!("../../core/tests/fixtures/ants_composite.h5").to_vec(),
@@ -66,7 +66,7 @@ pub fn composites(_: &Path) -> Result<Vec<Vec<u8>>, Error> {
     ])
 }
 
-/// FSL's matrices.
+/// Seed inputs for the reader of FSL's matrices.
 pub fn matrices(folder: &Path) -> Result<Vec<Vec<u8>>, Error> {
     let (grid, identity) = (grid(), AffineTransform::identity());
     Ok(vec![written(folder, "f.mat", |path| fsl::write_matrix(path, &identity, &grid, &grid))?])

@@ -17,7 +17,7 @@ fn nothing_that_is_read_does_harm() {
         let told = report.failures.first().map(|failure| (&failure.what, String::from_utf8_lossy(&failure.input)));
         assert!(told.is_none(), "{}: {told:?}", target.name);
     }
-    // The name of a stored input has the form TARGET-NAME, with the name of its target.
+    // The file name of each stored input begins with the name of the target (reader) that it tests, and a hyphen.
     let mut kept = 0;
     for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")).expect("the fixtures") {
         let path = entry.expect("an entry").path();

@@ -41,9 +41,9 @@ pub trait Backend: Sized + Sync {
     type Relaxation: Send;
 
     /// Number of transforms, at least one, that a caller should pass in one call of an operation that computes costs.
-    /// The cost of each transform takes `samples` samples. With this number a call is so short that the caller can stop
-    /// between calls within reasonable time. The cost of a transform does not depend on the other transforms of the
-    /// call.
+    /// The cost of each transform is computed from `samples` samples. With this number a call is so short that the
+    /// caller can stop between calls within reasonable time. The cost of a transform does not depend on the other
+    /// transforms of the call.
     fn costs_in_one_call(&self, _samples: usize) -> usize {
         usize::MAX
     }
@@ -57,8 +57,8 @@ pub trait Backend: Sized + Sync {
     fn upload(&self, shape: [usize; 3], voxels: &[f32]) -> Result<Self::Image, Error>;
     /// Copies the voxels of an image to the host, x fastest.
     fn download(&self, image: &Self::Image) -> Result<Vec<f32>, Error>;
-    /// A copy of an image. The image may belong to another backend value for the same device, if all work of that value
-    /// is done.
+    /// A copy of an image. The image may belong to another instance of the backend on the same device, if that instance
+    /// has finished all its work.
     fn copy(&self, image: &Self::Image) -> Result<Self::Image, Error>;
     /// A new field of zero displacements, which is the identity map.
     fn field(&self, shape: [usize; 3]) -> Result<Self::Field, Error>;
@@ -125,8 +125,8 @@ pub trait Backend: Sized + Sync {
     /// divided by the ratio of the axis's spacing to the finest spacing.
     fn gradient_magnitude(&self, image: &Self::Image, spacing: [f64; 3]) -> Result<Self::Image, Error>;
 
-    /// Resamples an image by trilinear interpolation: out(x) = image(m(x)); `outside` where m(x) is more than half a
-    /// voxel outside the image.
+    /// Resamples an image by trilinear interpolation: out(x) = image(m(x)), with the map m = `out_to_image`. Where m(x)
+    /// is more than half a voxel outside the image, out(x) is `outside`.
     fn resample(
         &self,
         image: &Self::Image,
@@ -135,8 +135,8 @@ pub trait Backend: Sized + Sync {
         out: &mut Self::Image,
     ) -> Result<(), Error>;
 
-    /// Warps an image: out(x) = image(m(x + u(x))), with the field u and `out` on one grid; 0 where m(x + u(x)) is more
-    /// than half a voxel outside the image.
+    /// Warps an image: out(x) = image(m(x + u(x))), with the field u and `out` on one grid, and the map m =
+    /// `grid_to_image`. Where m(x + u(x)) is more than half a voxel outside the image, out(x) is 0.
     fn warp(
         &self,
         image: &Self::Image,
@@ -152,8 +152,8 @@ pub trait Backend: Sized + Sync {
     fn spline_coefficients(&self, image: &Self::Image) -> Result<Self::Image, Error>;
 
     /// Warps an image like [`warp`](Backend::warp), by the spline with these coefficients: out(x) = spline(m(x +
-    /// u(x))). Values may lie outside the image's range. 0 where m(x + u(x)) is more than half a voxel outside the
-    /// image.
+    /// u(x))), with the field u and the map m = `grid_to_image`. Values may lie outside the image's range. Where m(x +
+    /// u(x)) is more than half a voxel outside the image, out(x) is 0.
     fn warp_spline(
         &self,
         coefficients: &Self::Image,
@@ -192,15 +192,18 @@ pub trait Backend: Sized + Sync {
         bins: usize,
     ) -> Result<Self::FixedBins, Error>;
 
-    /// The cost 1 − η of each transform of a batch: Σ_b n_b·var_b / (n·var), over the bins b of the fixed image, of
-    /// the trilinearly sampled moving values (Jenkinson & Smith 2001; Li 2015, eqs. 1 to 4).
+    /// The cost 1 − η of each transform of a batch, where η is the correlation ratio (Jenkinson & Smith 2001; Li 2015,
+    /// eqs. 1 to 4). The cost is Σ_b n_b·var_b / (n·var). Here n_b is the total weight of the samples in bin b of the
+    /// fixed image, and var_b the variance of their trilinearly sampled moving values; n and var are those of all bins
+    /// together.
     ///
-    /// The weight of a fixed voxel x is Π_axis clamp(d_axis / edge_voxels_axis, 0, 1), times its own weight, times
-    /// the sampled moving weight. d is the distance of m(x) from the outermost voxel centres of the moving image
-    /// (negative outside). Bins with n ≤ 2 are left out. An overlap without variance has cost 1.
+    /// The weight of a fixed voxel x is Π_axis clamp(d_axis / edge_voxels_axis, 0, 1), times its own weight, times the
+    /// sampled moving weight. Here m is the transform, and d the distance of m(x) from the outermost voxel centres of
+    /// the moving image (negative outside). Bins with n_b ≤ 2 are left out. An overlap without variance has cost 1.
     ///
-    /// Slices have one voxel along the third axis, so every index is at the border there. With an edge of 0 on that
-    /// axis, maps to index 0 everywhere (third row 0) count in full; other maps do not count.
+    /// A slice has one voxel along the third axis, so all of its voxels are at the border of this axis. If
+    /// `edge_voxels` is 0 on this axis, a transform within the plane of the slice (third row 0) gives these voxels full
+    /// weight. Under any other transform their weight is 0.
     fn correlation_ratio(
         &self,
         fixed: &Self::FixedBins,
@@ -211,7 +214,8 @@ pub trait Backend: Sized + Sync {
     ) -> Result<Vec<f64>, Error>;
 
     /// The entropies of the joint histogram of each transform of a batch: H = −Σ p·ln p over the joint histogram and
-    /// its two marginals (Shams 2010, 2.1). All are zero without overlap.
+    /// its two marginals, where p is the probability of a bin (Shams 2010, 2.1). All entropies are zero if the images
+    /// do not overlap.
     ///
     /// Mutual information is H(X) + H(Y) − H(X,Y); normalised mutual information is (H(X) + H(Y)) / H(X,Y) (Studholme
     /// 1999).
@@ -245,11 +249,12 @@ pub trait Backend: Sized + Sync {
     /// The contrast of the moving image across a surface under each transform of a batch (Greve & Fischl 2009,
     /// NeuroImage 48:63).
     ///
-    /// `points` has shape [n, [`ROWS`](ContrastRule::ROWS), 1]: the coordinates of both sides of each point in the
-    /// space that `maps` take to voxel indices of the moving image, and a weight. With i the trilinear value on the
-    /// inner side and o that on the outer side, q = 100·(o − i)/((o + i)/2), %. The weight w of a point is multiplied
-    /// by the distance of each side from the border of the moving image in voxels, at most 1 along each axis, and is 0
-    /// outside. A point does not count where (o + i)/2 is at most `least`.
+    /// `points` has shape [n, [`ROWS`](ContrastRule::ROWS), 1]: for each point, the coordinates of a position on the
+    /// inner side of the surface and of one on the outer side, and a weight. The coordinates are in the space that
+    /// `maps` take to voxel indices of the moving image. With i the trilinear value on the inner side and o that on the
+    /// outer side, q = 100·(o − i)/((o + i)/2), %. The weight w of a point is multiplied by the distance of each of the
+    /// two positions from the border of the moving image in voxels, at most 1 along each axis, and is 0 outside. A
+    /// point does not count where (o + i)/2 is at most `least`.
     fn contrast(
         &self,
         points: &Self::Image,
@@ -265,9 +270,10 @@ pub trait Backend: Sized + Sync {
     /// `points` has shape [n, 3 + m, 1]: the coordinates of each point in the space that the maps take to voxel indices
     /// of a volume, then the values of the m functions, at most [`MOST_FUNCTIONS`](FitSums::MOST_FUNCTIONS). `volumes`
     /// are coefficients by [`spline_coefficients`](Backend::spline_coefficients), all of one shape. A point is inside
-    /// where its index along each axis is from `margin` to extent − 1 − `margin`. There v = (spline −
-    /// `origin`)·`scale`. The products of functions are summed over the points that are not inside, because these are
-    /// few. The caller can compute the sums over all points once, since they do not depend on the map.
+    /// where its index along each axis is from `margin` to extent − 1 − `margin`. At a point inside, the fitted value
+    /// is v = (spline − `origin`)·`scale`. The products of functions are summed over the points that are not inside,
+    /// because these are few. The caller can compute the sums over all points once, since they do not depend on the
+    /// map.
     fn fit_sums(
         &self,
         points: &Self::Image,
@@ -281,14 +287,14 @@ pub trait Backend: Sized + Sync {
 
     /// Windowed cross-correlation of two images on one grid, and its gradient (Avants 2008; Luo 2015, eqs. 5 to 10).
     ///
-    /// With A = Σ(I−Ī)², B = Σ(J−J̄)², C = Σ(I−Ī)(J−J̄) over the window, the value is C²/(A·B), or 0 if A or B is
-    /// zero. `fixed_update` is 2C/(A·B)·((J−J̄) − (C/A)(I−Ī))·∇I; `moving_update` is the same with the images
-    /// exchanged. The image gradient is by central differences, one-sided at the border, converted to a displacement
-    /// in voxels by 1/spacing² on each axis. A voxel counts where both masks (if given) exceed 0.5; elsewhere updates
-    /// are zero.
+    /// Let I and J be the fixed and the moving image, and Ī and J̄ their means in a window. With A = Σ(I−Ī)², B =
+    /// Σ(J−J̄)², C = Σ(I−Ī)(J−J̄) over the window, the value of the window is C²/(A·B), or 0 if A or B is zero.
+    /// `fixed_update` is 2C/(A·B)·((J−J̄) − (C/A)(I−Ī))·∇I; `moving_update` is the same with the images exchanged. The
+    /// image gradient is by central differences, one-sided at the border, converted to a displacement in voxels by
+    /// 1/spacing² on each axis. A voxel counts where both masks (if given) exceed 0.5; elsewhere updates are zero.
     ///
-    /// This does not wait for the device. The scores are read by [`cc_scores`](Backend::cc_scores); other operations
-    /// may be started before that, including another `cc_update` with the same workspace.
+    /// The function does not wait for the device. The scores are read by [`cc_scores`](Backend::cc_scores). Other
+    /// operations may be started before the scores are read, including another `cc_update` with the same workspace.
     #[expect(
         clippy::too_many_arguments,
         reason = "the function takes two images, their masks, and the updates of both"
@@ -313,16 +319,17 @@ pub trait Backend: Sized + Sync {
     /// Mutual information of two images on one grid, and its gradient (Mattes et al. 2003; ITK's
     /// `MattesMutualInformationImageToImageMetricv4`).
     ///
-    /// A value v has the position s = 2 + (bins − 4)·(v − low)/(high − low) on the axis of bins; its own bin is ⌊s⌋,
-    /// at most bins − 3. The moving side's joint histogram p counts each voxel in the fixed value's own bin i,
+    /// A value v has the position s = 2 + (bins − 4)·(v − low)/(high − low) on the axis of bins; its own bin is ⌊s⌋, at
+    /// most bins − 3. The joint histogram p for the moving update counts each voxel in the fixed value's own bin i,
     /// distributed over the four bins j around the moving value by the cubic B-spline β³(j − s). MI = Σ
-    /// p·ln(p/(p_fixed·p_moving)). The fixed bins do not move, so the derivative by the moving value of a voxel is
-    /// exactly −(bins − 4)/(high − low)/N · Σ_j β³′(j − s)·ln(p(i, j)/p_moving(j)), with N the number of voxels that
-    /// count. `moving_update` is N times that, times ∇J. The fixed side has its own histogram, with the images
-    /// exchanged, as in ITK's SyN. Gradients and masks are those of [`cc_update`](Backend::cc_update). A value
+    /// p·ln(p/(p_fixed·p_moving)), with the marginals p_fixed and p_moving. The fixed bins do not move, so the
+    /// derivative by the moving value of a voxel is exactly −(bins − 4)/(high − low)/N · Σ_j β³′(j − s)·ln(p(i,
+    /// j)/p_moving(j)), with N the number of voxels that count. `moving_update` is N times this derivative, times the
+    /// gradient of the moving image. `fixed_update` is computed in the same way from a second histogram, with the
+    /// images exchanged, as in ITK's SyN. Gradients and masks are those of [`cc_update`](Backend::cc_update). A value
     /// outside its range has derivative 0.
     ///
-    /// Returns the energy: minus the mean of both sides' MI, 0 if no voxel counts.
+    /// Returns the energy: minus the mean MI of the two histograms, 0 if no voxel counts.
     ///
     /// ITK takes the ranges from the images of each iteration. Here the caller gives them once, so that a bin has the
     /// same meaning on all resolution levels. Weights are counted in units of 2⁻¹⁶, and the four weights of a voxel add
@@ -343,7 +350,8 @@ pub trait Backend: Sized + Sync {
         moving_update: &mut Self::Field,
     ) -> Result<f64, Error>;
 
-    /// Norm of a field, √Σ‖u‖² over all voxels. Updates are divided by their norm before they are added.
+    /// Norm of a field u, √Σ‖u‖² over all voxels. The updates of several channels are divided by their norms before
+    /// they are added up.
     fn magnitude(&self, field: &Self::Field) -> Result<f64, Error>;
 
     /// Adds a scaled field: field(x) ← field(x) + scale·other(x).
@@ -360,8 +368,9 @@ pub trait Backend: Sized + Sync {
     /// depend on other voxels, so here each voxel stops on its own and one pass over memory does all steps.
     fn invert(&self, field: &Self::Field, inverse: &mut Self::Field, limits: &InversionLimits) -> Result<(), Error>;
 
-    /// A pair of fields of zero displacements, such as those of the fixed and the moving side of a registration. A
-    /// device may place them next to each other in memory, so that an operation on both fields takes one launch.
+    /// A pair of fields of zero displacements, such as those that warp the fixed and the moving image of a
+    /// registration. A device may place both fields next to each other in memory, so that one kernel launch processes
+    /// both.
     fn field_pair(&self, shape: [usize; 3]) -> Result<[Self::Field; 2], Error> {
         Ok([self.field(shape)?, self.field(shape)?])
     }
@@ -392,8 +401,8 @@ pub trait Backend: Sized + Sync {
         scratch: [&mut Self::Field; 2],
     ) -> Result<(), Error>;
 
-    /// One step of length `step_voxels` of two fields of one shape, each along its own update g: out(x) = u(x) +
-    /// s·g(x + u(x)) with s = step / max‖g‖ (0 if g is zero).
+    /// One step of length `step_voxels` of two fields of one shape, each along its own update g. The result is out(x) =
+    /// u(x) + s·g(x + u(x)) with s = `step_voxels` / max‖g‖, or 0 if g is zero.
     fn advance_both(
         &self,
         fields: [&Self::Field; 2],
@@ -427,10 +436,12 @@ pub trait Backend: Sized + Sync {
         mask: Option<&Self::Image>,
     ) -> Result<InverseConsistency, Error>;
 
-    /// Resamples a field on another grid: out(x) = matrix·field(m(x)), with vectors multiplied by `matrix`, which
-    /// converts them to voxels of that grid or to other units. With the identity as the map, finite vectors and a
-    /// diagonal matrix, a component whose diagonal element is 0 becomes exactly 0. A component whose element is 1 is
-    /// unchanged, except for rounding at the last voxel of an axis, which is interpolated as the end of a cell.
+    /// Resamples a field on another grid: out(x) = matrix·field(m(x)), with the map m = `out_to_field`. `matrix`
+    /// converts the vectors to voxels of the other grid or to other units.
+    ///
+    /// If m is the identity, `matrix` is diagonal and all vectors are finite, a component whose diagonal element is 0
+    /// becomes exactly 0. A component whose diagonal element is 1 is unchanged, except that the last voxel of an axis
+    /// may change by rounding.
     fn resize_field(
         &self,
         field: &Self::Field,
@@ -453,26 +464,26 @@ pub trait Backend: Sized + Sync {
     /// Marks all voxels of both fields for examination again.
     fn examine_all(&self, relaxation: &mut Self::Relaxation) -> Result<(), Error>;
 
-    /// One round of relaxation of two fields that should be inverse to each other, at voxels beyond the limits.
-    /// Returns the number of examined voxels beyond the limits, in the first and in the second field. Large
-    /// deviations need several rounds.
+    /// One round of relaxation: corrects two displacement fields that should be inverse to each other, at the voxels
+    /// where they fold or deviate by more than the limits. Returns the number of examined voxels beyond the limits, in
+    /// the first and in the second field. Large deviations need several rounds.
     ///
     /// The first field u is examined first. A voxel folds if the determinant at any corner of the trilinear cells
     /// around it is below the limit. A voxel that does not fold, but where u deviates from the inverse of the second
     /// field v, is set to the inverse of v, as by [`invert`](Backend::invert). Where v is steep, a change of u by a
-    /// hundredth of a voxel can be enough. If the deviation then still exceeds 0.1 voxel, or the change exceeds one
-    /// voxel, u is blended with its smoothed copy instead (smoothed as by
+    /// hundredth of a voxel can be enough to remove the deviation. If the deviation then still exceeds 0.1 voxel, or
+    /// the change exceeds one voxel, u is blended with its smoothed copy instead (smoothed as by
     /// [`smooth_both_fields`](Backend::smooth_both_fields)). The share of the smoothed copy is min(1, (residual/limit −
-    /// 1)/2 + 0.05). At neighbours within `reach_voxels` along each axis that are not corrected themselves it falls
-    /// with the distance d as 1 − d²/(reach + 1)². Then v is inverted again, as by `invert`, and the same is done with
-    /// both fields exchanged.
+    /// 1)/2 + 0.05). At neighbours within `reach_voxels` along each axis that are not corrected themselves, this share
+    /// is multiplied by 1 − d²/(`reach_voxels` + 1)², where d is the distance to the voxel. Then v is inverted again,
+    /// as by `invert`, and the same is done with both fields exchanged.
     ///
     /// A voxel that folds is moved together with its neighbours along the axes. A cell corner and the other ends of its
     /// three edges are four voxels. For each corner whose determinant is below the limit, the smallest displacements of
     /// these four voxels are computed that raise the determinant to 0.3 above the limit, to first order: along the
     /// derivative of the determinant, within the allowed directions, no voxel by more than one voxel. A voxel is moved
     /// by the mean of the displacements for all such corners that it belongs to. Border voxels are not moved. In a
-    /// round with `unfolds` = false, u is replaced by its smoothed copy at these voxels.
+    /// round with `unfolds` = false, u is replaced by its smoothed copy at the voxels that fold.
     ///
     /// The first call examines all voxels. Further calls examine the bricks of 8³ voxels that contain a neighbour of
     /// a changed voxel, or that may map to one. v is inverted again only within 3 voxels of the image of a changed

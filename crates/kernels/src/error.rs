@@ -10,7 +10,7 @@ pub enum Error {
     /// An argument of an operation, such as an image or a field, has the wrong shape.
     #[error("{operation}: expected a volume of shape {expected:?}, found {found:?}")]
     Shape {
-        /// The operation.
+        /// Name of the operation that failed.
         operation: &'static str,
         /// The shape that the operation requires.
         expected: [usize; 3],
@@ -20,7 +20,7 @@ pub enum Error {
     /// The length of a buffer differs from the number of values that its shape requires.
     #[error("{operation}: expected {expected} values, found {found}")]
     Length {
-        /// The operation.
+        /// Name of the operation that failed.
         operation: &'static str,
         /// Number of values that the shape requires.
         expected: usize,
@@ -34,9 +34,9 @@ pub enum Error {
         reason: &'static str,
     },
     /// The machine has no CUDA device with this number.
-    #[error("there is no CUDA device {index}; this machine has {count}")]
+    #[error("there is no CUDA device {index}: the devices are numbered from 0, and there are {count}")]
     NoDevice {
-        /// The number.
+        /// Number of the device that was requested.
         index: usize,
         /// Number of CUDA devices of the machine.
         count: usize,
@@ -44,7 +44,7 @@ pub enum Error {
     /// The device is too old for the kernels.
     #[error("{name} has compute capability {}.{}, at least {}.{} is needed", capability.0, capability.1, oldest.0, oldest.1)]
     TooOld {
-        /// The device.
+        /// Name of the device.
         name: String,
         /// Compute capability of the device.
         capability: (u32, u32),
@@ -74,7 +74,7 @@ pub enum Error {
         "a volume of shape {shape:?} is too large for the device's kernels, which process at most {most} voxels, and at most 4194304 along an axis"
     )]
     TooLarge {
-        /// Its shape.
+        /// Shape of the volume.
         shape: [usize; 3],
         /// Largest number of voxels that the kernels support.
         most: usize,
@@ -82,13 +82,13 @@ pub enum Error {
     /// A compiled module lacks a kernel: the program was built wrongly.
     #[error("this program lacks the GPU kernel {kernel}: it was built wrongly; build or install it again")]
     MissingKernel {
-        /// Its name.
+        /// Name of the kernel that is missing.
         kernel: &'static str,
     },
     /// The embedded code of kernels cannot be read: the program was built wrongly.
     #[error("the GPU kernels embedded in this program are damaged: {reason}; build or install it again")]
     BadCode {
-        /// Why.
+        /// Reason why the code cannot be read.
         reason: String,
     },
     /// There are more bins or voxels than the device can sort.
@@ -130,39 +130,45 @@ pub enum Error {
         "{operation}: a thread block would need {needed} bytes of shared memory; this device allows at most {most}"
     )]
     SharedMemory {
-        /// The kernel.
+        /// Name of the kernel.
         operation: &'static str,
-        /// Bytes needed.
+        /// Shared memory that a block would need, bytes.
         needed: usize,
         /// Shared memory that a block can have on this device, bytes.
         most: usize,
     },
-    /// The number of a volume is not less than the number of volumes of the call.
-    #[error("fit_sums: there is no volume {volume}; the call has {count} volumes, counted from 0")]
+    /// A fit of a volume was requested whose index is not below the number of volumes that were passed.
+    #[error("fit_sums: there is no volume {volume}: the volumes are numbered from 0, and {count} were passed")]
     Volume {
-        /// Its number.
+        /// Index of the requested volume.
         volume: usize,
-        /// Number of volumes of the call.
+        /// Number of volumes that were passed.
         count: usize,
     },
-    /// A place on an axis of a mesh whose control points do not exist, or lie before those of the place before.
+    /// A position on an axis of a B-spline mesh is influenced by control points that do not exist, or by control points
+    /// before those that influence the previous position.
     #[error(
-        "bias_mesh: place {place} is reached from control point {first} on, expected at least {least}, and four of {points}"
+        "bias_mesh: position {place} on an axis has the first control point {first}; expected at least {least}, and four \
+         control points below {points}"
     )]
     Reach {
-        /// Number of the place.
+        /// Number of the position along the axis.
         place: usize,
-        /// The first control point that reaches the place.
+        /// The first control point that influences the position.
         first: usize,
-        /// The first control point that reaches the place before.
+        /// The first control point that influences the previous position.
         least: usize,
-        /// Number of control points.
+        /// Number of control points of the axis.
         points: usize,
     },
-    /// A histogram with too few or too many bins.
-    #[error("bias_histogram: {bins} bins; {} to {} are possible", Histogram::BINS.start(), Histogram::BINS.end())]
+    /// A histogram of logarithms would have too few or too many bins.
+    #[error(
+        "bias_histogram: {bins} bins were requested; {} to {} are possible",
+        Histogram::BINS.start(),
+        Histogram::BINS.end()
+    )]
     BiasBins {
-        /// Number of bins.
+        /// Number of bins that was requested.
         bins: usize,
     },
     /// The kernels do not support windows of this radius.

@@ -14,8 +14,9 @@ const LEAST_VARIANCE: f64 = 1e-9;
 /// Largest variance, voxels²: above it the weights of a kernel with the largest radius are equal to within 2·10⁻⁴.
 const MOST_VARIANCE: f64 = 1e6;
 
-/// Half kernel w₀, w₁ … w_r of the discrete Gaussian (Lindeberg): w_k = e^{−t}·I_k(t) with t = `variance` in voxels².
-/// It is cut off where less than a hundredth of the mass is missing, and normalised so that w₀ + 2·Σ w_k = 1.
+/// Half kernel w₀, w₁ … w_r of the discrete Gaussian (Lindeberg): w_k = e^{−t}·I_k(t), with the modified Bessel
+/// functions I_k and t = `variance` in voxels². It is cut off where less than a hundredth of the mass is missing, and
+/// normalised so that w₀ + 2·Σ w_k = 1.
 pub fn kernel(variance: f64) -> Vec<f32> {
     if variance < LEAST_VARIANCE {
         return vec![1.0];
@@ -30,8 +31,8 @@ pub fn kernel(variance: f64) -> Vec<f32> {
     bessel[..=radius].iter().map(|weight| (weight / mass) as f32).collect()
 }
 
-/// The numbers e^{−t}·I_k(t) for k = 0 … MAX_RADIUS by Miller's downward recurrence, normalised by I₀ + 2·Σ I_k =
-/// e^t.
+/// The numbers e^{−t}·I_k(t) for k = 0 … MAX_RADIUS, with the modified Bessel functions I_k, by Miller's downward
+/// recurrence, normalised by I₀ + 2·Σ I_k = e^t.
 fn scaled_bessel(t: f64) -> Vec<f64> {
     let start = MAX_RADIUS + 20 + (2.0 * t) as usize;
     let mut values = vec![0.0; start + 2];
@@ -50,7 +51,7 @@ fn scaled_bessel(t: f64) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// The number e^{−t}·I_k(t) by the series of I_k.
+    /// The number e^{−t}·I_k(t) by the power series of the modified Bessel function I_k.
     fn by_series(t: f64, k: usize) -> f64 {
         let mut term = (1..=k).fold((-t).exp(), |term, n| term * t / 2.0 / n as f64);
         let mut sum = term;
@@ -84,7 +85,8 @@ mod tests {
         for variance in [1e7, 1e99, f64::INFINITY] {
             let weights = kernel(variance);
             assert_eq!(weights.len(), MAX_RADIUS + 1);
-            // The outermost weight is smaller than the middle one by the fraction 225/(2·10⁶).
+            // Larger variances are replaced by 10⁶. At this variance the outermost weight is smaller than the middle
+            // weight by a share of 15²/(2·10⁶) of its value.
             assert!(weights.iter().all(|weight| (weight * 31.0 - 1.0).abs() < 2e-4), "{weights:?}");
         }
     }

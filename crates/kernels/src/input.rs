@@ -10,7 +10,7 @@ use crate::{Backend, Error};
 /// volume.
 #[derive(Debug)]
 pub struct Input<'a, I> {
-    /// The grid.
+    /// Grid of the volume.
     pub grid: &'a Grid,
     /// Where the voxels are, x fastest. Their number must be that of the grid's voxels.
     pub voxels: Voxels<'a, I>,

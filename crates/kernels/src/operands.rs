@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// How [`Backend::warp`](crate::Backend::warp) interpolates between voxel centres.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sampling {
-    /// Trilinear.
+    /// Trilinear interpolation.
     Linear,
     /// The value of the nearest voxel, for labels and masks. Half-way between two voxels, the voxel with the higher
     /// index is taken.
@@ -80,12 +80,12 @@ pub struct Entropies {
     pub fixed: f64,
     /// Entropy H(Y) of the moving values.
     pub moving: f64,
-    /// H(X,Y).
+    /// Joint entropy H(X,Y) of the fixed and the moving values.
     pub joint: f64,
 }
 
 impl Entropies {
-    /// H(X) + H(Y) − H(X,Y), nats.
+    /// Mutual information H(X) + H(Y) − H(X,Y), nats.
     pub fn mutual_information(&self) -> f64 {
         self.fixed + self.moving - self.joint
     }
@@ -100,17 +100,17 @@ impl Entropies {
 /// [`Backend::moments`](crate::Backend::moments).
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Moments {
-    /// Σw.
+    /// Sum Σw of the weights w of all samples.
     pub weight: f64,
-    /// Σw·x.
+    /// Weighted sum Σw·x of the fixed values x.
     pub fixed: f64,
-    /// Σw·y.
+    /// Weighted sum Σw·y of the moving values y.
     pub moving: f64,
-    /// Σw·x².
+    /// Weighted sum Σw·x² of the squared fixed values x.
     pub fixed_fixed: f64,
-    /// Σw·y².
+    /// Weighted sum Σw·y² of the squared moving values y.
     pub moving_moving: f64,
-    /// Σw·x·y.
+    /// Weighted sum Σw·x·y of the products of fixed values x and moving values y.
     pub fixed_moving: f64,
 }
 
@@ -122,7 +122,7 @@ pub struct FitRule {
     pub margin: [usize; 3],
     /// A value of a volume enters the fit as v = (value − `origin`)·`scale`.
     pub origin: f32,
-    /// See `origin`.
+    /// Factor in the scaled value v = (value − `origin`)·`scale` of a volume.
     pub scale: f32,
 }
 
@@ -150,7 +150,7 @@ impl FitSums {
         2 + functions + functions * (functions + 1) / 2
     }
 
-    /// Makes a `FitSums` from the list `rows` of its numbers, which are in the order of the members above.
+    /// Makes a `FitSums` from the list `rows` of its numbers, which are in the order of the members of `FitSums`.
     pub(crate) fn of(rows: &[f64], functions: usize) -> FitSums {
         let [inside, square, rest @ ..] = rows else {
             return FitSums { inside: 0.0, square: 0.0, with_value: Vec::new(), outside: Vec::new() };
@@ -202,11 +202,13 @@ impl ContrastRule {
 /// [`Backend::contrast`](crate::Backend::contrast).
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Contrast {
-    /// Sum of the weights: Σw over the points that count.
+    /// Sum Σw of the weights w of the surface points that count.
     pub weight: f64,
-    /// Sum of signed contrasts: Σw·tanh(slope·(q − offset)).
+    /// Sum of signed contrasts: Σw·tanh(slope·(q − offset)) over the surface points with weight w and contrast q.
+    /// [`ContrastRule`] gives `slope` and `offset`.
     pub signed: f64,
-    /// Sum of unsigned contrasts: Σw·tanh(slope·|q − offset|).
+    /// Sum of unsigned contrasts: Σw·tanh(slope·|q − offset|) over the surface points with weight w and contrast q.
+    /// [`ContrastRule`] gives `slope` and `offset`.
     pub unsigned: f64,
 }
 
@@ -257,8 +259,8 @@ impl CcParameters {
     pub const MOST_TILED_RADIUS: usize = 5;
 
     /// Numbers per voxel that the workspace of [`Cuda`](crate::Cuda) needs for windows of this radius: the five terms
-    /// of the exact derivative of the cross-correlation; for radii beyond the tiled kernels, five numbers in surfaces
-    /// and two in textures.
+    /// of the exact derivative of the cross-correlation; for radii that the tiled kernels do not support, five numbers
+    /// in surfaces and two in textures.
     pub fn device_scalars(radius: usize, derivative: CcDerivative) -> usize {
         match derivative {
             _ if radius > Self::MOST_TILED_RADIUS => 7,
@@ -271,16 +273,16 @@ impl CcParameters {
 /// Scores that a [`Backend::cc_update`](crate::Backend::cc_update) computes for its two images.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct CcScores {
-    /// Energy: minus the mean value of the windows of counted voxels, −1…0; 0 if no voxel counts. The updates lower the
-    /// energy.
+    /// Energy, −1…0: minus the mean of the local correlation w·C²/(A·B) over the windows of all voxels that count; 0 if
+    /// no voxel counts. For A, B, C and w see `agreement`. The updates lower the energy.
     pub energy: f64,
-    /// Agreement: the mean of C²/(A·B) over the windows of counted voxels, weighted by w: 0…1. It is 1 if the images
-    /// are equal up to brightness and contrast, 0 if no window has any weight.
+    /// Agreement, 0…1: the mean of the local correlation C²/(A·B) over the windows of all voxels that count, weighted
+    /// by w. It is 1 if the images are equal up to brightness and contrast, 0 if no window has any weight.
     ///
     /// A, B and C are the window sums of [`Backend::cc_update`](crate::Backend::cc_update), and n is the number of
-    /// voxels of a window times the assumed variance of the noise. The value of a window is w·C²/(A·B), where
-    /// w = A·B/((A+n)·(B+n)) is the share of its variance that is not noise. Higher contrast alone raises the weights
-    /// and lowers the energy. It does not change this mean, Σ w·C²/(A·B) / Σ w.
+    /// voxels of a window times the assumed variance of the noise. The value of a window is w·C²/(A·B), where w =
+    /// A·B/((A+n)·(B+n)) is the share of the variance in the window that is not noise. Higher contrast alone raises the
+    /// weights and lowers the energy. It does not change the agreement, Σ w·C²/(A·B) / Σ w.
     pub agreement: f64,
 }
 
@@ -304,7 +306,7 @@ impl MiParameters {
 /// Limits at which [`Backend::invert`](crate::Backend::invert) stops; they are checked separately for each voxel.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct InversionLimits {
-    /// Most steps.
+    /// Largest number of steps of the iteration at a voxel.
     pub steps: usize,
     /// Residual ‖u(x+v(x)) + v(x)‖, in voxels, at which the iteration of a voxel stops. One last step follows, which
     /// reads no further voxels.
@@ -339,7 +341,8 @@ pub struct RelaxRound {
     pub unfolds: bool,
     /// Symmetric matrix that projects the displacements which unfold voxels, in voxels, on the allowed directions.
     pub allowed: [[f32; 3]; 3],
-    /// Limits at which the inversion of the other field stops, after a change of this field.
+    /// After one field has been changed, the other field is set to its inverse again; the inversion stops at these
+    /// limits.
     pub follow: InversionLimits,
 }
 
@@ -349,9 +352,9 @@ pub struct RelaxRound {
 pub struct InverseConsistency {
     /// Number of voxels that count in the distances. With none, the distances are NaN.
     pub voxels: u64,
-    /// Mean distance.
+    /// Mean distance over the voxels that count.
     pub mean_voxels: f64,
-    /// Largest distance.
+    /// Largest distance over the voxels that count.
     pub largest_voxels: f64,
 }
 

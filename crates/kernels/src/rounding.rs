@@ -1,7 +1,7 @@
 //! Rounds displacements to multiples of a power of two, which leaves zeros in their last bits.
 
-/// Rounds the components of a vector to the nearest multiples of `step`, a power of two; half-way to the even one.
-/// Components of 2²² steps or more, NaN and infinity are not changed.
+/// Rounds the components of a vector to the nearest multiples of `step`, a power of two. A component half-way between
+/// two multiples is rounded to the even multiple. Components of 2²² steps or more, NaN and infinity are not changed.
 #[inline(always)]
 pub(crate) fn rounded(vector: [f32; 3], step: Option<f32>) -> [f32; 3] {
     let Some(step) = step else { return vector };

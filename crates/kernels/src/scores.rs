@@ -16,7 +16,7 @@ pub(crate) struct PairSums {
 }
 
 impl PairSums {
-    /// Pearson's correlation of the pairs; NaN if either value is constant.
+    /// Pearson's correlation of the values of two images; NaN if either image is constant.
     pub(crate) fn correlation(self) -> f64 {
         /// Largest variance that rounding errors give to a constant value, as a share of the square of that value.
         const ROUNDING: f64 = 1e-13;
@@ -41,7 +41,7 @@ pub(crate) struct Statistics {
     pub(crate) high: f32,
     /// Number of values that are zero, negative or NaN.
     pub(crate) not_positive: u64,
-    /// For Jacobian determinants: the smallest determinant at any cell corner of a voxel.
+    /// If the quantity is the Jacobian determinant: the smallest determinant at the cell corners of all voxels.
     pub(crate) corner_low: f32,
     pub(crate) corner_not_positive: u64,
 }

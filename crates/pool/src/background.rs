@@ -19,7 +19,10 @@ impl BackgroundThreads {
     /// If they cannot be started.
     pub fn new(threads: usize) -> Result<BackgroundThreads, Error> {
         let pool = ThreadPoolBuilder::new().num_threads(threads).build();
-        let pool = pool.map_err(|source| Error::Threads { purpose: "work in the background", source })?;
+        let pool = pool.map_err(|source| Error::Threads {
+            purpose: "long work in the background, such as the compression of files",
+            source,
+        })?;
         Ok(BackgroundThreads(Some(pool)))
     }
 

@@ -112,14 +112,14 @@ impl<Job> State<Job> {
         if self.all - self.taken >= self.takers || self.done.jobs == 0 {
             return self.places.values().all(|other| other.asking == 0 || other.busy.len() >= own.busy.len());
         }
-        // One time is used for all places. With several readings of the clock, a place that is evaluated later would
-        // seem to have less remaining work.
+        // The clock is read once for all devices. With several readings of the clock, a device that is evaluated later
+        // would seem to have less remaining work.
         let (usual, now) = (self.usual(), Instant::now());
         let left = own.left(usual, now);
         self.places.values().all(|other| other.left(usual, now) >= left)
     }
 
-    /// The mean duration of a finished job; `None` if no job is finished.
+    /// The mean duration of a finished job; zero if no job is finished.
     fn usual(&self) -> Duration {
         self.done.time / self.done.jobs.max(1)
     }
@@ -260,7 +260,7 @@ mod tests {
         let mut state = dispatch.state();
         let (now, usual) = (Instant::now(), Duration::from_secs(60));
         state.done = Done { jobs: 2, time: 2 * usual };
-        // The first place has an idle worker and has just begun one job. Both workers of the second place have almost
+        // The first device has an idle worker and has just begun one job. Both workers of the second device have almost
         // finished their jobs.
         let nearly = now.checked_sub(usual - Duration::from_secs(1)).expect("a minute ago");
         *state.place(0) = Place { busy: vec![now], asking: 1 };

@@ -85,7 +85,7 @@ impl<Worker> Late<'_, Worker> {
 }
 
 /// Runs every job through `read`, `compute` (on a worker) and `write`. `done` receives the results in the order of
-/// completion, on the calling thread. Jobs begin in their order, at the place with the least work. Failures of a
+/// completion, on the calling thread. Jobs begin in their order, each on the device with the least work. Failures of a
 /// stage are passed on as values.
 ///
 /// # Errors
@@ -113,7 +113,10 @@ where
 }
 
 /// Does what [`run`] does, with the threads of `spawner`.
-#[expect(clippy::too_many_arguments, reason = "the arguments of `run`, and one more for tests")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the function takes the arguments of `run`, and the starter of threads, which tests replace"
+)]
 fn run_by<Job, Loaded, Computed, Written, W: Workers>(
     spawner: &Spawner,
     workers: &W,
@@ -172,7 +175,7 @@ where
                 spawner.spawn(scope, "writing", work)?;
             }
             workers.ready().into_iter().try_for_each(&start)?;
-            spawner.spawn(scope, "workers that are ready later", move || {
+            spawner.spawn(scope, "waiting for devices that are still being opened", move || {
                 let came = workers.later(&Late { start: &start, all_taken: &all_taken });
                 stopped.fetch_or(came.is_err(), Ordering::Relaxed);
                 came

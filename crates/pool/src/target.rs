@@ -12,7 +12,7 @@ pub struct Target {
     number: u64,
     /// The fixed image with its channels and masks.
     pub side: Side,
-    /// The options.
+    /// Options of all registrations to this target.
     pub options: Options,
 }
 

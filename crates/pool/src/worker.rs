@@ -18,7 +18,7 @@ pub struct Worker {
     memory: Option<DeviceMemory>,
 }
 
-/// Memory budget of a GPU, shared by its workers, and this worker's part.
+/// Memory budget of a GPU, shared by its workers, and the part of it that this worker's prepared fixed side occupies.
 struct DeviceMemory {
     budget: Arc<MemoryBudget>,
     prepared: Option<MemoryShare>,
@@ -41,7 +41,7 @@ impl Worker {
         opened.into_iter().map(worker).collect()
     }
 
-    /// The device.
+    /// Description of the device on which this worker computes.
     pub fn description(&self) -> &Description {
         self.device.description()
     }

@@ -112,7 +112,7 @@ impl<'a, E: From<Error> + Send> WriteQueue<'a, E> {
         Pause(self)
     }
 
-    /// Adds a task.
+    /// Adds a task to the queue.
     pub fn push<R>(&self, task: impl FnOnce() -> Result<R, E> + Send + 'a)
     where
         R: FnOnce() -> Result<(), E> + Send + 'a,
@@ -359,7 +359,7 @@ mod tests {
             cause
         });
         assert!(matches!(result, Err(Failure::Named("cause"))), "{result:?}");
-        // The work continues after the first failure. Then the next failure is returned.
+        // If the first failure has been returned and the work continues, the next failure is returned at the end.
         let result = with(1, 3, |queue| {
             queue.push(|| Ok(|| Err(Failure::Named("first"))));
             let _ = queue.settle();

@@ -22,8 +22,8 @@ impl BSpline {
         spline::value(self.shape, &self.coefficients, index)
     }
 
-    /// The derivatives of the value along the three axes, per voxel, at a fractional voxel index that lies at most
-    /// half a voxel outside.
+    /// The derivatives of the value along the three axes, per voxel, at a fractional voxel index that lies at most half
+    /// a voxel outside the image.
     pub fn gradient(&self, index: [f64; 3]) -> [f32; 3] {
         spline::gradient(self.shape, &self.coefficients, index)
     }

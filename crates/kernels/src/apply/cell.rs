@@ -17,8 +17,8 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// The cell around an index that [is inside](is_inside). Beyond the outermost voxel centres the border value
-    /// continues.
+    /// The cell of eight voxels around an index that [is inside](is_inside) the image. Beyond the outermost voxel
+    /// centres the border value continues.
     #[inline]
     pub fn around(shape: [usize; 3], index: [f64; 3]) -> Cell {
         let stride = [1, shape[0], shape[0] * shape[1]];

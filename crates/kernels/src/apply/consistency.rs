@@ -6,8 +6,8 @@ use rayon::prelude::*;
 
 use crate::InverseConsistency;
 
-/// Statistics of ‖u(x) + v(x + u(x))‖ over the voxel centres x of `first`'s grid, in voxels of that grid; u is
-/// `first`, v is `then`. With a `mask` on that grid, only voxels where it exceeds ½. The fields may lie on different
+/// Statistics of ‖u(x) + v(x + u(x))‖ over the voxel centres x of `first`'s grid, in voxels of that grid; u is `first`,
+/// v is `then`. With a `mask` on that grid, only voxels where the mask exceeds ½ count. The fields may lie on different
 /// grids.
 ///
 /// # Errors

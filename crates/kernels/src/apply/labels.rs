@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_tie_goes_to_the_smallest_label() {
-        // This index is half-way between two voxels on each axis, so all eight weights are equal.
+        // The index of this test is half-way between two voxels on each axis, so all eight weights are equal.
         let half = AffineTransform { matrix: Matrix3::identity(), translation: Vector3::repeat(0.5) };
         let chain = TransformChain::from(vec![Transform::Affine(half)]);
         let onto = Grid::axis_aligned([1, 1, 1], [1.0; 3]);

@@ -1,7 +1,7 @@
 //! Operations after a registration: transforms applied to images, labels and points, and scores of warps.
 //!
-//! All run once per volume on rayon's threads, in world coordinates. Positions are in double precision. Results have
-//! the same bits for any number of threads.
+//! Each operation runs once for a volume, on rayon's threads, in world coordinates. Positions are in double precision.
+//! Results have the same bits for any number of threads.
 
 mod bspline;
 mod cell;

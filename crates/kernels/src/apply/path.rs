@@ -16,7 +16,7 @@ pub struct Path<'a> {
     shape: [usize; 3],
     /// The map from output voxels to world points, merged with any affines that precede the first field of the chain.
     start: AffineTransform,
-    /// The displacement field of the chain's first step, if the field lies on the grid of the output.
+    /// The displacement field of the chain's first transform, if this field lies on the grid of the output.
     on_output: Option<&'a DisplacementField>,
     rest: Vec<Leg<'a>>,
 }
@@ -88,7 +88,7 @@ fn travel(legs: &[Leg], points: &mut [[f64; 3]]) {
     }
 }
 
-/// Appends an affine map to a chain. If the last step is affine too, the two are merged to one step.
+/// Appends an affine map to a chain. If the last transform of the chain is affine too, the two maps are merged to one.
 fn push_affine(legs: &mut Vec<Leg>, affine: &AffineTransform) {
     match legs.last_mut() {
         Some(Leg::Affine(last)) => *last = affine.after(last),
@@ -96,7 +96,7 @@ fn push_affine(legs: &mut Vec<Leg>, affine: &AffineTransform) {
     }
 }
 
-/// Maps points of the output (fixed) space, RAS mm, to the input (moving) space. The first step of the chain acts
+/// Maps points of the output (fixed) space, RAS mm, to the input (moving) space. The first transform of the chain acts
 /// first on a point.
 pub fn apply_points(points: &[Point3<f64>], chain: &TransformChain) -> Vec<Point3<f64>> {
     let mut legs = Vec::new();

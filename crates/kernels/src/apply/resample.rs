@@ -21,9 +21,9 @@ use super::{
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Interpolation {
-    /// Trilinear.
+    /// Trilinear interpolation.
     Linear,
-    /// The value of the nearest voxel; half-way between two voxels, of the voxel with the higher index.
+    /// The value of the nearest voxel. Half-way between two voxels, the voxel with the higher index is taken.
     Nearest,
     /// Cubic B-spline through the voxels; near edges, values may exceed those of the voxels.
     BSpline,

@@ -6,23 +6,23 @@ use super::resample::Sample;
 /// The window function by which the sinc of an interpolation is multiplied; r is its radius.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Window {
-    /// The window cos(πx/2r).
+    /// The cosine window cos(πx/2r) at the distance x from a point, for the radius r.
     Cosine,
-    /// The window 0.54 + 0.46·cos(πx/r).
+    /// The Hamming window 0.54 + 0.46·cos(πx/r) at the distance x from a point, for the radius r.
     Hamming,
-    /// The window 1 − x²/r².
+    /// The Welch window 1 − x²/r² at the distance x from a point, for the radius r.
     Welch,
-    /// The window sinc(x/r).
+    /// The Lanczos window sinc(x/r) at the distance x from a point, for the radius r.
     Lanczos,
-    /// The window 0.42 + 0.5·cos(πx/r) + 0.08·cos(2πx/r).
+    /// The Blackman window 0.42 + 0.5·cos(πx/r) + 0.08·cos(2πx/r) at the distance x from a point, for the radius r.
     Blackman,
 }
 
 /// Number of voxels on each side of a point that have a weight, as in `antsApplyTransforms`.
 const RADIUS: usize = 3;
 const TAPS: usize = 2 * RADIUS;
-/// Number of steps within a voxel for which the weights are tabulated. Linear interpolation between them has an error
-/// of at most w''/8·STEPS⁻² ≈ 4e-7.
+/// Number of steps within a voxel for which the weights are tabulated. Linear interpolation between tabulated weights w
+/// has an error of at most w''/8·STEPS⁻² ≈ 4e-7.
 const STEPS: usize = 1024;
 
 impl Window {
@@ -39,7 +39,7 @@ impl Window {
     }
 }
 
-/// The function sin(πx)/(πx).
+/// The sinc function sin(πx)/(πx).
 fn sinc(x: f64) -> f64 {
     let turn = std::f64::consts::PI * x;
     if turn == 0.0 { 1.0 } else { turn.sin() / turn }

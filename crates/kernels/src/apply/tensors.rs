@@ -81,7 +81,7 @@ mod tests {
 
     use super::*;
 
-    /// Two voxels for the tests: a tensor with these eigenvalues along rotated axes, and a zero tensor.
+    /// Two voxels for the tests: a tensor with the given eigenvalues along rotated axes, and a zero tensor.
     fn tensors(turn: &Rotation3<f64>, values: [f64; 3]) -> [Vec<f32>; 6] {
         let tensor = turn * Matrix3::from_diagonal(&values.into()) * turn.inverse();
         PLACES.map(|place| vec![tensor[place] as f32, 0.0])

@@ -1,4 +1,5 @@
-//! Small grids, volumes and chains for the tests of this folder, and a naive resampling.
+//! Small grids, volumes and chains of transforms for tests of resampling, and a naive resampling that gives the
+//! expected results.
 
 use antsreg_core::{AffineTransform, DisplacementField, Grid, Transform, TransformChain, Volume};
 use nalgebra::{Matrix3, Point3, Rotation3, Vector3};

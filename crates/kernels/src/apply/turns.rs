@@ -10,15 +10,16 @@ use nalgebra::{Matrix3, Point3, SymmetricEigen, Vector3};
 /// The local derivatives of a chain's inverse at each voxel of the fixed grid, and the axes of both grids.
 ///
 /// The inverse derivatives are multiplied in the order in which a point passes through the chain. This is the order of
-/// ITK's `CompositeTransform`, and so of ANTs. The other order gives another result if the steps turn about different
-/// axes. A vector is turned by the rotation nearest to the product; a tensor is turned step by step. The inverse
-/// derivative of a field is ITK's, I − du/dx, which is right to first order.
+/// ITK's `CompositeTransform`, and so of ANTs. The other order gives another result if the transforms of the chain
+/// rotate about different axes. A vector is rotated by the rotation nearest to the product; a tensor is rotated
+/// transform by transform. The inverse derivative of a displacement field u is I − du/dx as in ITK, which is right to
+/// first order.
 pub struct Turns<'a> {
     onto: &'a Grid,
     chain: &'a TransformChain,
     from: Matrix3<f64>,
-    /// The inverse derivative of each step of the chain, if all steps are affine maps. Then the derivatives are equal
-    /// at all voxels.
+    /// The inverse derivative of each transform of the chain, if all transforms are affine maps. Then the derivatives
+    /// are equal at all voxels.
     everywhere: Option<Vec<Matrix3<f64>>>,
 }
 
@@ -38,7 +39,7 @@ impl<'a> Turns<'a> {
     }
 
     /// Reorients a tensor by preservation of principal direction (Alexander et al. 2001). The inverse derivative of
-    /// each step of the chain maps the first eigenvector to its new direction, and the plane of the first two
+    /// each transform of the chain maps the first eigenvector to its new direction, and the plane of the first two
     /// eigenvectors to its new plane.
     pub fn tensor(&self, voxel: usize, tensor: Matrix3<f64>) -> Matrix3<f64> {
         let SymmetricEigen { eigenvectors, eigenvalues } = SymmetricEigen::new(tensor);
@@ -62,7 +63,7 @@ impl<'a> Turns<'a> {
         }
     }
 
-    /// The inverse derivative of each step of the chain; the identity if the derivative is singular.
+    /// The inverse derivative of each transform of the chain; the identity if the derivative is singular.
     fn inverses(&self, voxel: usize) -> Vec<Matrix3<f64>> {
         let [nx, ny, _] = self.onto.shape;
         let index = Point3::new((voxel % nx) as f64, (voxel / nx % ny) as f64, (voxel / (nx * ny)) as f64);
@@ -91,8 +92,10 @@ fn rotation(matrix: &Matrix3<f64>) -> Matrix3<f64> {
     u * v_t
 }
 
-/// du/dx at the voxel nearest to a point, by fourth-order differences whose outer voxels are kept inside the field;
-/// zero at the border and outside, as in ITK's `DisplacementFieldTransform`. Across a slice the derivative is 0.
+/// The derivative du/dx of a displacement field u at the voxel nearest to a point, by fourth-order differences. Where
+/// the outer voxels of a difference would lie outside the field, the border voxel is used. The derivative is zero at
+/// the border and outside, as in ITK's `DisplacementFieldTransform`. If the field is a slice, its derivative along the
+/// third axis is 0.
 fn slope(field: &DisplacementField, point: &Point3<f64>) -> Matrix3<f64> {
     let Grid { shape, .. } = field.grid;
     let to_voxel = field.grid.world_to_voxel();
@@ -177,8 +180,8 @@ mod tests {
         let shear = |row: usize, column: usize| {
             let mut matrix = Matrix3::identity();
             matrix[(row, column)] = 0.6;
-            // Each shear keeps the centre of the field in place, so that the points of the test stay within the fields
-            // of all steps.
+            // Each shear keeps the centre of the field in place, so that the points of the test stay within the
+            // displacement fields of all three transforms.
             let centre = grid.centre().coords;
             AffineTransform { matrix, translation: centre - matrix * centre }
         };
@@ -188,7 +191,8 @@ mod tests {
         let vector = Vector3::new(1.0, -2.0, 0.5);
         let found = Turns::new(&onto, &chain, &Matrix3::identity()).vector(onto.len() / 2, vector);
         let inverse = |step: &AffineTransform| Matrix3::identity() * 2.0 - step.matrix;
-        // The polar factor by Higham's iteration: the mean of a matrix and of its inverse transposed.
+        // The nearest rotation by Higham's iteration, which replaces a matrix by the mean of the matrix and its
+        // transposed inverse.
         let mut polar = inverse(&steps[2]) * inverse(&steps[1]) * inverse(&steps[0]);
         for _ in 0..30 {
             polar = (polar + polar.try_inverse().expect("it has one").transpose()) * 0.5;
@@ -217,7 +221,7 @@ mod tests {
         assert!(fold.determinant() < 0.0);
         let turned = rotation(&fold);
         assert!((turned.determinant() - 1.0).abs() < 1e-12, "{turned}");
-        // A small further rotation of the result must increase its distance from the matrix.
+        // If the nearest rotation is followed by a small rotation, the distance from the matrix must increase.
         let apart = |rotation: Matrix3<f64>| (rotation - fold).norm();
         for axis in [Vector3::x_axis(), Vector3::y_axis(), Vector3::z_axis()] {
             for angle in [-0.05, 0.05] {

@@ -1,8 +1,8 @@
 //! Exponentials with the same bits on every device, for the factor of a bias field and for its relative change. The
 //! order of operations is that of `cu/exponential.cuh`.
 
-/// 2^(i/32) in double precision, as bits, minus i · 2⁴⁷. The bits of 2^(k/32) with k ≡ i (mod 32) are these bits plus
-/// k · 2⁴⁷.
+/// Table for powers 2^(k/32) with any integer k: entry i has the bits of 2^(i/32) in double precision, minus i · 2⁴⁷.
+/// If i is k modulo 32, entry i plus k · 2⁴⁷ gives the bits of 2^(k/32).
 const POWERS: [u64; 32] = [
     0x3ff0_0000_0000_0000,
     0x3fef_d9b0_d315_8574,
@@ -41,8 +41,8 @@ const POWERS: [u64; 32] = [
 const LINEAR: f64 = 0.693_147_180_691_620_3 / 32.0;
 const SQUARE: f64 = 0.240_228_452_244_572_2 / 1024.0;
 const CUBE: f64 = 0.055_503_615_593_415_35 / 32768.0;
-/// If this is added to a number and subtracted again, the number is rounded to the nearest whole number. A number
-/// half-way between two is rounded to the even one.
+/// The number 1.5 · 2⁵². Adding and then subtracting it rounds a number to the nearest integer; half-way between two
+/// integers, to the even integer.
 const SHIFT: f64 = 6_755_399_441_055_744.0;
 /// Limits of the argument: beyond them, the exponential is zero or infinite in single precision.
 const LOWEST: f32 = -104.0;
@@ -51,7 +51,7 @@ const HIGHEST: f32 = 88.722_83;
 /// whole number is exact.
 const LN_2_HIGH: f64 = 6.931_471_803_691_238e-1;
 const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
-/// 1/n! from n = 14 down to 2.
+/// Coefficients 1/n! of the power series of the exponential, from n = 14 down to 2.
 const SERIES: [f64; 13] = [
     1.0 / 87_178_291_200.0,
     1.0 / 6_227_020_800.0,

@@ -1,4 +1,5 @@
-//! Histograms of logarithms, and the expectations that sharpening makes of them.
+//! Histograms of the logarithms of intensities, and the table of the expected logarithm without shading (the sharp
+//! logarithm) for each measured logarithm.
 
 use std::ops::RangeInclusive;
 
@@ -38,14 +39,15 @@ pub(crate) fn width(low: f64, high: f64, bins: usize) -> f64 {
     (high - low) / (bins - 1) as f64
 }
 
-/// The expected sharp logarithm E\[u | v\] of each measured logarithm v.
+/// The expected sharp logarithm E\[u | v\] for each measured logarithm v, where u is the logarithm without shading.
 #[derive(Debug, Clone, Copy)]
 pub struct Sharpened<'a> {
     /// The measured logarithm v in the middle of the first bin.
     pub low: f64,
     /// Distance between the middles of two neighbouring bins; above 0.
     pub width: f64,
-    /// E\[u | v\] for the middle of each bin. Values between two middles are interpolated linearly.
+    /// Expected sharp logarithm E\[u | v\] for the measured logarithm v in the middle of each bin. Values between two
+    /// middles are interpolated linearly.
     pub expected: &'a [f64],
 }
 

@@ -11,7 +11,7 @@ pub struct Reach {
     pub weights: [f64; 4],
 }
 
-/// One axis of a B-spline mesh: its control points, and for each place (sample or voxel) along the axis the control
+/// One axis of a B-spline mesh: its control points, and for each position (sample or voxel) along the axis the control
 /// points that influence the spline there.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeshAxis {
@@ -20,12 +20,12 @@ pub struct MeshAxis {
 }
 
 impl MeshAxis {
-    /// Makes an axis of `points` control points. `reaches` has, for each place in order, the control points that
-    /// influence the spline there.
+    /// Makes an axis of `points` control points. `reaches` has, for each position (sample or voxel) in order, the
+    /// control points that influence the spline there.
     ///
     /// # Errors
-    /// [`Error::Reach`]: a place is influenced by control points that do not exist, or by control points before those
-    /// of the previous place.
+    /// [`Error::Reach`]: a position is influenced by control points that do not exist, or by control points before
+    /// those of the previous position.
     pub fn new(reaches: Vec<Reach>, points: usize) -> Result<MeshAxis, Error> {
         let mut least = 0;
         for (place, reach) in reaches.iter().enumerate() {
@@ -37,7 +37,8 @@ impl MeshAxis {
         Ok(MeshAxis { reaches, points })
     }
 
-    /// For each place along the axis: the control points that influence the spline there, with their B-spline weights.
+    /// For each position (sample or voxel) along the axis: the control points that influence the spline there, with
+    /// their B-spline weights.
     pub fn reaches(&self) -> &[Reach] {
         &self.reaches
     }
@@ -47,20 +48,23 @@ impl MeshAxis {
         self.points
     }
 
-    /// For each control point: the places along the axis whose spline values it influences.
+    /// For each control point: the positions (samples or voxels) along the axis whose spline values the control point
+    /// influences.
     #[cfg(any(feature = "cuda", test))]
     pub(crate) fn places(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
         let before = |point: usize| self.reaches.partition_point(|reach| reach.first < point);
         (0..self.points).map(move |point| before(point.saturating_sub(3))..before(point + 1))
     }
 
-    /// For each place: the control points that influence it, with the square of each B-spline weight.
+    /// For each position (sample or voxel) along the axis: the control points that influence the spline there, with the
+    /// square of each B-spline weight.
     pub(crate) fn squared(&self) -> Vec<Reach> {
         self.with(|weights| weights.map(|w| w * w))
     }
 
-    /// For each place: the control points that influence it, with w³ / Σ w² instead of each B-spline weight w. The
-    /// numerators of the weighted means need these values.
+    /// For each position (sample or voxel) along the axis: the control points that influence the spline there, with w³
+    /// / Σ w² instead of each B-spline weight w. A control point of a fit is a weighted mean over samples; these values
+    /// are needed for its numerator.
     pub(crate) fn asked(&self) -> Vec<Reach> {
         self.with(|weights| {
             let squares: f64 = weights.iter().map(|w| w * w).sum();

@@ -5,8 +5,8 @@ pub const LANES: usize = 32;
 /// Number of threads of the GPU's block that adds up the sums of all rows.
 const THREADS: usize = 1024;
 
-/// Returns the sum over the lanes of a warp: the upper half of the lanes is added to the lower half, until one lane is
-/// left.
+/// Returns the sum over the lanes (threads) of a GPU's warp: the upper half of the lanes is added to the lower half,
+/// until one lane is left.
 pub fn of_warp(mut lanes: [f64; LANES]) -> f64 {
     let mut half = LANES / 2;
     while half > 0 {
@@ -17,7 +17,8 @@ pub fn of_warp(mut lanes: [f64; LANES]) -> f64 {
     lanes[0]
 }
 
-/// Returns the sum over a block whose threads take the values in turn.
+/// Returns the sum of the values as the threads of a GPU's block compute it: value n is added by the thread n modulo
+/// the number of threads.
 pub fn of_block(values: impl Iterator<Item = f64>) -> f64 {
     let mut threads = [[0.0; LANES]; THREADS / LANES];
     values.enumerate().for_each(|(n, value)| threads[n % THREADS / LANES][n % LANES] += value);

@@ -1,4 +1,4 @@
-//! Operations of N4 on the CPU. Rayon's threads take the slices.
+//! Operations of N4 on the CPU. Rayon's threads process the slices in parallel.
 
 use rayon::prelude::*;
 
@@ -13,7 +13,8 @@ use crate::bias::{BiasBackend, Histogram, MeshAxis, Reach, Samples, Sharpened, S
 pub struct BiasMesh {
     axes: [MeshAxis; 3],
     /// For each axis and each sample along the axis: the control points that influence the sample, with w³ / Σ w²
-    /// instead of each B-spline weight w. The numerators of the weighted means need these values.
+    /// instead of each B-spline weight w. A control point of a fit is a weighted mean over samples; these values are
+    /// needed for its numerator.
     asked: [Vec<Reach>; 3],
     /// Denominator of the weighted mean of each control point: the sum of the samples' weights times the squared
     /// B-spline weights.
@@ -206,7 +207,8 @@ fn spread(sums: &mut [f64], reach: &Reach, values: &[f64]) {
 }
 
 /// Evaluates the spline along the last axis at one position. `points` has groups of control points, rows or slices;
-/// `reach` has the four groups that influence the position, with their B-spline weights. `mixed` is their weighted sum.
+/// `reach` has the four groups that influence the position, with their B-spline weights. The weighted sum of these four
+/// groups is written to `mixed`.
 fn mix(points: &[f64], reach: &Reach, mixed: &mut [f64]) {
     mixed.fill(0.0);
     for (j, weight) in reach.weights.iter().enumerate() {

@@ -10,7 +10,8 @@ use crate::{Contrast, ContrastRule, Error};
 /// Number of surface points of a chunk.
 const CHUNK: usize = 2048;
 
-/// Computes [`Backend::contrast`](crate::Backend::contrast).
+/// Computes the contrast of the moving image across a surface, as defined by
+/// [`Backend::contrast`](crate::Backend::contrast).
 pub(super) fn contrast(
     points: &Image,
     moving: &Image,

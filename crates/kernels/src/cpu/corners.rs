@@ -87,7 +87,7 @@ struct Moves<'a> {
 
 impl Moves<'_> {
     /// Adds to the sum the displacements that the folded corners at `at` request for one voxel. This voxel is `at`
-    /// itself or, if `neighbour` gives an axis and a side, the neighbour of `at` there.
+    /// itself or, if `neighbour` gives an axis and a side, the neighbour of `at` on that side.
     fn add(&mut self, at: [usize; 3], neighbour: Option<(usize, usize)>) {
         let shape = self.field.shape;
         let Edges(edges) = Edges::at(self.field, at);

@@ -38,7 +38,7 @@ pub struct FixedBins {
     pub(super) extents: Option<Vec<[u32; 2]>>,
 }
 
-/// Computes [`Backend::bin_fixed`](crate::Backend::bin_fixed).
+/// Assigns a bin to each fixed voxel, as defined by [`Backend::bin_fixed`](crate::Backend::bin_fixed).
 pub(super) fn bin_fixed(
     fixed: &Image,
     weight: Option<&Image>,
@@ -66,7 +66,8 @@ pub(super) fn extent(row: &[f32]) -> [u32; 2] {
     }
 }
 
-/// Computes [`Backend::correlation_ratio`](crate::Backend::correlation_ratio).
+/// Computes the correlation ratio cost of each transform, as defined by
+/// [`Backend::correlation_ratio`](crate::Backend::correlation_ratio).
 pub(super) fn costs(
     fixed: &FixedBins,
     moving: &Image,

@@ -59,7 +59,7 @@ struct Pair<'a> {
     noise_variance: f32,
 }
 
-/// Computes [`Backend::cc_update`](crate::Backend::cc_update) and the scores of the images.
+/// Computes the updates of both images and the scores, as defined by [`Backend::cc_update`](crate::Backend::cc_update).
 pub(super) fn update(
     fixed: &Image,
     moving: &Image,
@@ -101,7 +101,8 @@ impl Pair<'_> {
         start..start + self.shape[0]
     }
 
-    /// Writes 1, I, J, I², J², IJ for the voxels of a row; all are 0 for voxels outside the masks.
+    /// Writes 1, I, J, I², J² and IJ for the voxels of a row, where I and J are the values of the fixed and of the
+    /// moving image. All six numbers are 0 for voxels outside the masks.
     #[inline(always)]
     fn products(&self, j: usize, k: usize, [n, i, jm, ii, jj, ij]: [&mut [f32]; 6]) {
         let range = self.row(j, k);
@@ -207,9 +208,10 @@ impl Pair<'_> {
         });
     }
 
-    /// Computes the updates of both images from all windows that contain a voxel. With P = 2C/(A·B), the fixed update
-    /// is (J·ΣP − ΣP·J̄ − I·ΣP·C/A + ΣP·Ī·C/A)·∇I, with sums over the windows that contain the voxel. The moving update
-    /// is the same with the images exchanged.
+    /// Computes the updates of both images from all windows that contain a voxel. A, B and C are the sums over a window
+    /// that [`Backend::cc_update`](crate::Backend::cc_update) defines for the images I and J, and Ī and J̄ their means
+    /// in the window. With P = 2C/(A·B), the fixed update is (J·ΣP − ΣP·J̄ − I·ΣP·C/A + ΣP·Ī·C/A)·∇I, with sums over
+    /// the windows that contain the voxel. The moving update is the same with the images exchanged.
     fn exact(&self, workspace: &mut CcWorkspace, (fixed_update, moving_update): (&mut [[f32; 3]], &mut [[f32; 3]])) {
         self.terms(workspace);
         let [nx, ny, _] = self.shape;

@@ -85,7 +85,7 @@ impl FieldSampler<'_> {
         let [_, sy, sz] = self.strides;
         let near = 3 * near;
         let far = near + sz;
-        // Along an axis of one voxel the position t is 0, so the next value in memory has no effect.
+        // Along an axis of one voxel the position within the cell is 0, so the next value in memory has no effect.
         let along_x = |at: usize| {
             let four = |at: usize| f32x4::from(&self.components[at..at + 4]);
             lerp(four(at), four(at + 3), tx)
@@ -170,7 +170,7 @@ fn max_norm(field: &Field) -> f32 {
     squared.reduce(|| 0.0, f32::max).sqrt()
 }
 
-/// Resamples a field on another grid: out(x) = matrix·field(m(x)).
+/// Resamples a field on another grid: out(x) = matrix·field(m(x)), with the map m = `out_to_field`.
 pub(super) fn resize(field: &Field, out_to_field: &AffineTransform, matrix: &Matrix3<f64>, out: &mut Field) {
     let [nx, ny, nz] = out.shape;
     let sampler = field.sampler();

@@ -8,14 +8,16 @@ use super::image::Image;
 use super::widest;
 use crate::{Error, FitRule, FitSums, spline};
 
-/// Number of reference points of a chunk. `cu/fit_sums.cu` adds in the same order.
+/// Number of reference points of a chunk, the part of a sum that one task computes. The CUDA kernel `cu/fit_sums.cu`
+/// adds in the same order.
 const CHUNK: usize = 2048;
-/// Number of points of a run. The sums of a chunk are those of its runs.
+/// Number of reference points of a run, which is a part of a chunk. A sum over a chunk is computed run by run, and the
+/// sums of the runs are added in double precision.
 const RUN: usize = 512;
-/// Number of sums of a run in single precision.
+/// Number of partial sums in single precision into which the terms of a run are divided.
 const LANES: usize = 8;
 
-/// Computes [`Backend::fit_sums`](crate::Backend::fit_sums).
+/// Computes the sums of the fits, as defined by [`Backend::fit_sums`](crate::Backend::fit_sums).
 pub(super) fn fit_sums(
     points: &Image,
     volumes: &[&Image],
@@ -86,7 +88,8 @@ fn piece(
     sums
 }
 
-/// Dot product Σa·b: eight sums in single precision of each run, added up in double precision.
+/// Dot product Σa·b. Each run of points is summed in eight partial sums in single precision, which are added up in
+/// double precision.
 #[inline(always)]
 fn dot(a: &[f32], b: &[f32]) -> f64 {
     let of_run = |a: &[f32], b: &[f32]| -> f64 {

@@ -1,4 +1,4 @@
-//! The gradient of an image, row by row: as a displacement in voxels, and its magnitude.
+//! The gradient of an image, computed row by row: as a displacement in voxels, or as a magnitude.
 
 use rayon::prelude::*;
 
@@ -8,8 +8,8 @@ use super::image::Image;
 #[derive(Clone, Copy)]
 pub(super) struct Gradient {
     shape: [usize; 3],
-    /// Factor for differences of neighbours along each axis. For displacements in voxels along the physical gradient,
-    /// the factor is 1 / spacing², relative to the finest spacing.
+    /// Factor for each axis by which the difference of the neighbours along the axis is multiplied. For displacements
+    /// in voxels along the physical gradient, the factor is 1 / spacing², relative to the finest spacing.
     metric: [f32; 3],
 }
 

@@ -144,7 +144,7 @@ impl Cell {
     /// point clamped to the volume.
     #[inline(always)]
     pub(super) fn locate(&self, point: f32x4) -> (usize, f32x4) {
-        // This maximum replaces a NaN coordinate by 0.
+        // The maximum of NaN and 0 is 0 with `fast_max`, so a NaN coordinate becomes 0.
         let clamped = point.fast_max(f32x4::ZERO).fast_min(self.top);
         let low = clamped.fast_min(self.last).fast_trunc_int();
         let [i, j, k, _] = low.to_array().map(|index| index as usize);

@@ -7,8 +7,9 @@ use super::field::{Field, FieldSampler, lanes, on_edge, vector};
 use super::{slab, widest};
 use crate::InversionLimits;
 
-/// Number of fixed-point steps v ← −u(x + v) before Newton steps. Starting from the last inverse they are enough
-/// nearly everywhere; where the field stretches space by more than a factor 2 they diverge.
+/// Number of fixed-point steps v ← −u(x + v) before Newton steps. If the start is the inverse of the previous
+/// iteration, these steps are enough nearly everywhere. They diverge where the field stretches space by more than a
+/// factor of 2.
 const PLAIN_STEPS: usize = 4;
 
 /// Improves `inverse`, the inverse v of a field u, until u(x + v(x)) + v(x) is within the limits at each voxel.

@@ -20,7 +20,7 @@ use crate::{Entropies, Error, JointParameters, JointSampling};
 /// because the histograms of all tasks are added at the end.
 const LEAST_SAMPLES: usize = 1 << 15;
 
-/// Computes [`Cpu::joint_histogram`](crate::Cpu::joint_histogram).
+/// Computes the joint histogram of one transform, as defined by [`Cpu::joint_histogram`](crate::Cpu::joint_histogram).
 pub(super) fn histogram(
     fixed: &FixedBins,
     moving: &Image,
@@ -38,7 +38,8 @@ pub(super) fn histogram(
     Ok(joint.histogram(fixed_to_moving, rayon::current_num_threads()))
 }
 
-/// Computes [`Backend::joint_entropies`](crate::Backend::joint_entropies).
+/// Computes the entropies of the joint histogram of each transform, as defined by
+/// [`Backend::joint_entropies`](crate::Backend::joint_entropies).
 pub(super) fn entropies(
     fixed: &FixedBins,
     moving: &Image,
@@ -74,7 +75,8 @@ fn of_counts(counts: &[u64], moving_bins: usize) -> Entropies {
     }
     let moving_sum: f64 = moving.into_iter().map(term).sum();
     let units = total as f64;
-    // Entropy from N and Σ n·ln n: with p = n/N, −Σ p·ln p is ln N − Σ n·ln n / N.
+    // Entropy from the counts n of the bins and their sum N: with the probabilities p = n/N, −Σ p·ln p is ln N − Σ n·ln
+    // n / N.
     let entropy = |sum: f64| if total > 0 { (units.ln() - sum / units).max(0.0) } else { 0.0 };
     Entropies {
         weight: units / f64::from(JointParameters::UNIT),

@@ -1,4 +1,4 @@
-//! Mutual information of two images after Mattes, and its gradient.
+//! Mutual information of two images by the method of Mattes et al. (2003), and its gradient.
 
 use rayon::prelude::*;
 
@@ -183,8 +183,9 @@ impl Pair<'_> {
     }
 }
 
-/// Writes scale·ln(p(i, j)/p(j)) for every bin i of the other image and j of this image, 0 for empty cells. Returns
-/// the mutual information.
+/// Writes scale·ln(p(i, j)/p(j)) for every pair of a bin j of the image whose update is computed and a bin i of the
+/// other image. Here p(i, j) is the joint probability of both bins and p(j) that of bin j alone. Writes 0 if no voxel
+/// is in both bins. Returns the mutual information.
 fn tabulate(histogram: &[u64], bins: usize, scale: f32, logarithms: &mut [f32]) -> f64 {
     let others: Vec<u64> = histogram.chunks_exact(bins).map(|row| row.iter().sum()).collect();
     let own: Vec<u64> = (0..bins).map(|j| histogram.iter().skip(j).step_by(bins).sum()).collect();

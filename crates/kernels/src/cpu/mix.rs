@@ -1,4 +1,4 @@
-//! Norms and weighted sums of update fields, and rounding of fields in other units.
+//! Norms and weighted sums of update fields, and rounding of displacements after their conversion to other units.
 
 use nalgebra::{Matrix3, Vector3};
 use rayon::prelude::*;
@@ -16,7 +16,8 @@ pub(super) fn magnitude(field: &Field) -> f64 {
     rows.collect::<Vec<f64>>().into_iter().sum::<f64>().sqrt()
 }
 
-/// A copy of a field with B·round(A·u) instead of each displacement u, where A is `there` and B is `back`.
+/// A copy of a field whose displacements u are converted to other units by the matrix A (`there`), rounded to multiples
+/// of `step`, and converted back by the matrix B (`back`): B·round(A·u).
 pub(super) fn round_field(field: &Field, [there, back]: [&Matrix3<f32>; 2], step: f32) -> Field {
     let mut out = Field::zeros(field.shape);
     out.vectors_mut().par_iter_mut().zip(field.vectors()).with_min_len(1 << 12).for_each(|(v, u)| {

@@ -18,7 +18,8 @@ use crate::{Error, Moments};
 /// Approximate number of samples of a parallel task.
 const SLAB_SAMPLES: usize = 1 << 15;
 
-/// Computes [`Backend::moments`](crate::Backend::moments).
+/// Computes the moments of fixed and moving values under each transform, as defined by
+/// [`Backend::moments`](crate::Backend::moments).
 pub(super) fn moments(
     fixed: &Image,
     moving: &Image,

@@ -83,7 +83,7 @@ impl Marks {
     }
 }
 
-/// Runs a round of [`Backend::relax`](crate::Backend::relax).
+/// Runs one round of the relaxation of two fields, as defined by [`Backend::relax`](crate::Backend::relax).
 pub(super) fn relax(pair: [&mut Field; 2], round: &RelaxRound, relaxation: &mut Relaxation) -> [usize; 2] {
     let [there, back] = pair;
     [half(there, back, 0, round, relaxation), half(back, there, 1, round, relaxation)]
@@ -129,7 +129,7 @@ fn half(
         })
         .collect();
     let mut followed = Marks::none(shape);
-    // The corrected displacements come last, so that they replace smoothed values.
+    // The corrected displacements are written after the smoothed values, which they replace.
     for (at, relaxed) in changed.into_iter().zip(relaxed).chain(corrections) {
         let index = field.index(at);
         relaxation.weights[index] = 0.0;
@@ -145,7 +145,8 @@ fn half(
     count
 }
 
-/// Inverts `field` again at the voxels of the bricks `followed`, and marks what must be examined again in both fields.
+/// Inverts `field` again at the voxels of the bricks that `followed` marks, and marks what must be examined again in
+/// both fields.
 fn follow(
     field: &Field,
     inverse: &mut Field,

@@ -8,7 +8,7 @@ use super::image::{Image, Sampler};
 use super::{slab, widest};
 use crate::Sampling;
 
-/// Resamples an image by trilinear interpolation: out(x) = image(m(x)).
+/// Resamples an image by trilinear interpolation: out(x) = image(m(x)), with the map m = `out_to_image`.
 pub(super) fn affine(image: &Image, out_to_image: &AffineTransform, outside: f32, out: &mut Image) {
     let [nx, ny, nz] = out.shape;
     let sampler = Sampler::new(image, outside);
@@ -28,7 +28,7 @@ pub(super) fn affine(image: &Image, out_to_image: &AffineTransform, outside: f32
     });
 }
 
-/// Warps an image: out(x) = image(m(x + u(x))).
+/// Warps an image: out(x) = image(m(x + u(x))), with the field u and the map m = `grid_to_image`.
 pub(super) fn warp(
     image: &Image,
     field: &Field,
@@ -43,7 +43,8 @@ pub(super) fn warp(
     }
 }
 
-/// Warps an image, with any function `read` for interpolation: out(x) = read(m(x + u(x))).
+/// Warps an image, with any function `read` for interpolation: out(x) = read(m(x + u(x))), with the field u and the map
+/// m = `grid_to_image`.
 pub(super) fn warp_by(
     field: &Field,
     grid_to_image: &AffineTransform,

@@ -1,8 +1,8 @@
 //! Samples of the moving image under rows of fixed voxels, for joint histograms and moments.
 //!
-//! The arithmetic is in single precision and in an order that `cu/points.cuh` and `cu/samples.cuh` repeat, so that
-//! both devices get the same numbers: x = m₀·i + (m₁·j + (m₂·k + m₃)) with fused multiply-add; interpolation along y,
-//! then z, then x.
+//! The arithmetic is in single precision and in an order that `cu/points.cuh` and `cu/samples.cuh` repeat, so that both
+//! devices get the same numbers: a coordinate is m₀·i + (m₁·j + (m₂·k + m₃)) with fused multiply-add, where i, j, k are
+//! the indices of the fixed voxel and m₀ … m₃ a row of the map. Interpolation is along y, then z, then x.
 
 use std::ops::Range;
 

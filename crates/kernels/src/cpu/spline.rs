@@ -7,12 +7,13 @@ use super::image::{Cell, Image};
 use super::resample::warp_by;
 use crate::spline;
 
-/// Computes [`Backend::spline_coefficients`](crate::Backend::spline_coefficients).
+/// Computes the cubic spline coefficients of an image, as defined by
+/// [`Backend::spline_coefficients`](crate::Backend::spline_coefficients).
 pub(super) fn coefficients(image: &Image) -> Image {
     Image { shape: image.shape, voxels: spline::coefficients(image.shape, &image.voxels).into() }
 }
 
-/// Warps an image by its spline: out(x) = spline(m(x + u(x))).
+/// Warps an image by its spline: out(x) = spline(m(x + u(x))), with the field u and the map m = `grid_to_image`.
 pub(super) fn warp(coefficients: &Image, field: &Field, grid_to_image: &AffineTransform, out: &mut Image) {
     let Image { shape, voxels } = coefficients;
     let cell = Cell::new(*shape);

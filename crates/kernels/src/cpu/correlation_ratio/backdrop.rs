@@ -41,8 +41,8 @@ impl Backdrop {
                     before += u32::from(layer[i + j * blocks[0]]);
                     let corner = i + 1 + row * (j + 1) + plane * (k + 1);
                     // The number of blocks with lower indices than this corner that contain another value than the
-                    // backdrop's. `before` is their number in this row of blocks; earlier entries of the table give
-                    // their number in the other rows.
+                    // backdrop's. `before` is the number of such blocks in the present row of blocks; earlier entries
+                    // of the table give the number in the other rows.
                     filled[corner] =
                         before + filled[corner - row] + filled[corner - plane] - filled[corner - row - plane];
                 }

@@ -21,7 +21,8 @@ pub(in crate::cpu) fn whole(number: f32) -> u32 {
 
 /// The cells of the moving image that contain a block of samples, and the positions within the cells.
 ///
-/// A block has enough samples: each value has reached memory before the next loop reads it as part of a vector.
+/// A block is so long that the values which one loop stores have reached memory before the next loop reads them as
+/// vectors.
 pub(in crate::cpu) struct Cells {
     pub offset: [[u32; LANES]; Cells::GROUPS],
     pub fraction: [[[f32; LANES]; Cells::GROUPS]; 3],

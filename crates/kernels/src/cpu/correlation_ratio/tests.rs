@@ -110,8 +110,8 @@ fn compute(pair: &Pair, weights: [bool; 2], edge: [f64; 3], maps: &[AffineTransf
     costs(&bins, &moving, weights[1].then_some(&moving_weight), edge, maps).expect("costs")
 }
 
-/// The maps of the tests from the fixed to the moving volume: about its centre, with rotations, stretches and partial
-/// overlap.
+/// The maps of the tests from the fixed to the moving volume: random rotations and stretches, under which the volumes
+/// overlap only in part.
 fn maps() -> Vec<AffineTransform> {
     (0..40)
         .map(|i| {
@@ -249,7 +249,8 @@ fn is_smooth_while_voxels_enter_and_leave() {
         costs.windows(3).map(bend).fold(0.0, f64::max) / range
     };
     // If the cost is a parabola, its second differences over 120 steps are 1/7200 of its range. The differences become
-    // larger where a plane of voxels enters or leaves the moving image, or the ramp of weights at its border.
+    // larger where a plane of voxels enters or leaves the moving image, or the band along the border of this image in
+    // which weights rise from 0 to 1.
     let (hard, soft) = (roughness(0.0), roughness(2.0));
     assert!(soft < 1e-3, "{soft}");
     assert!(hard > 3.0 * soft, "without ramps {hard}, with them {soft}");

@@ -11,8 +11,8 @@ const ROUNDING: f32 = 4e-6;
 pub(super) struct Terms {
     pub(super) fixed_mean: f32x8,
     pub(super) moving_mean: f32x8,
-    /// The factor 2C/((A+n)(B+n)) of the update; 0 if the window is constant in I or J. A = Σ(I − mean)²,
-    /// B = Σ(J − mean)², C = Σ(I − mean)(J − mean); n is the part of A and B that is expected from noise.
+    /// The factor 2C/((A+n)(B+n)) of the update; 0 if either image, I or J, is constant in the window. A = Σ(I −
+    /// mean)², B = Σ(J − mean)², C = Σ(I − mean)(J − mean); n is the part of A and B that is expected from noise.
     pub(super) slope: f32x8,
     /// The ratios C/(A+n) and C/(B+n) of the window. A = Σ(I − mean)², B = Σ(J − mean)², C = Σ(I − mean)(J − mean); n
     /// is the part of A and B that is expected from noise.
@@ -25,8 +25,9 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    /// Computes the terms of eight windows from the sums of I, J, I², J², IJ over the `count` voxels of each window.
-    /// The terms of a window are zero where `inside` has no bit set.
+    /// Computes the terms of eight windows from the sums of I, J, I², J² and IJ over the `count` voxels of each window,
+    /// where I and J are the values of the fixed and of the moving image. The terms of a window are zero where `inside`
+    /// has no bit set.
     #[inline(always)]
     pub(super) fn of([i, j, ii, jj, ij]: [f32x8; 5], count: f32x8, noise_variance: f32, inside: f32x8) -> Terms {
         let (fixed_mean, moving_mean) = (i / count, j / count);
@@ -48,8 +49,9 @@ impl Terms {
         }
     }
 
-    /// The five terms that the exact derivative sums over windows: P = 2C/(A·B), P·C/A, P·C/B, and for each image the
-    /// term that is not multiplied by the value of a voxel.
+    /// The five terms that the exact derivative sums over windows: the factor P of the update (`slope`), P·C/A and
+    /// P·C/B (by the ratios `on_fixed` and `on_moving`), and for each image the term that is not multiplied by the
+    /// value of a voxel.
     #[inline(always)]
     pub(super) fn exact(&self) -> [f32x8; 5] {
         let (p_a, p_b) = (self.slope * self.on_fixed, self.slope * self.on_moving);
