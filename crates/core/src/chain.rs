@@ -1,4 +1,4 @@
-//! Chains of transforms, and their order.
+//! Chains of transforms, which act on a point one after the other.
 
 use std::fmt::{Display, Formatter};
 
@@ -33,7 +33,7 @@ pub struct Step {
 /// the same order after `-t`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TransformChain {
-    /// Steps of the chain in their order; the first step acts first on a point.
+    /// The transforms of the chain. The first transform acts first on a point.
     pub steps: Vec<Step>,
 }
 
@@ -44,33 +44,34 @@ pub enum ChainError {
     /// The inverse of a displacement field was requested by a flag such as `[FILE,1]`, but cannot be computed
     /// exactly.
     #[error(
-        "{name}: a displacement field has no exact inverse to take by a flag; give the inverse warp that the \
-         registration wrote beside it (…1InverseWarp.nii.gz), without the flag"
+        "{name}: a displacement field cannot be inverted exactly, so the flag for inversion is refused; give the \
+         inverse warp that the registration wrote (…1InverseWarp.nii.gz), without the flag"
     )]
     FieldNotInvertible {
         /// Name of the transform, usually the path of its file.
         name: String,
     },
-    /// The affine map of a step is singular. Such a map is refused even if no inverse is needed.
+    /// An affine map of the chain is singular. Such a map is refused even if its inverse is not needed.
     #[error(
         "{name}: the affine is singular (determinant {determinant:e}): all of space becomes a plane, a line or a point"
     )]
     Singular {
         /// Name of the transform, usually the path of its file.
         name: String,
-        /// Determinant of the linear part of the step's affine map.
+        /// Determinant of the linear part of the singular affine map.
         determinant: f64,
     },
-    /// No point of the output grid is mapped into the grid of a step's displacement field, or into the input image:
-    /// the grids do not overlap.
+    /// No point of the output grid is mapped into the grid of a displacement field of the chain, or into the input
+    /// image: the grids do not overlap.
     #[error(
-        "the spaces do not meet: no point of the output grid lies in {what} after {steps_before} step(s); \
-         check the order of the transforms and which of them are inverted"
+        "the grids do not overlap: no point of the output grid lies in {what} after {steps_before} transform(s) of \
+         the chain; check the order of the transforms and which of them are inverted"
     )]
     DoNotMeet {
         /// Name of the displacement field or image into which no point is mapped.
         what: String,
-        /// Number of steps that act on a point before it is compared with the field or image.
+        /// Number of transforms of the chain that act on a point before the test whether the point lies in the field or
+        /// image.
         steps_before: usize,
     },
 }
@@ -80,7 +81,8 @@ pub enum ChainError {
 pub struct ChainWarning {
     /// Name of the displacement field or image that most points miss.
     pub what: String,
-    /// Number of steps that act on a point before it is compared with the field or image.
+    /// Number of transforms of the chain that act on a point before the test whether the point lies in the field or
+    /// image.
     pub steps_before: usize,
     /// Share (0…1) of the output grid's points that lie inside the field or image.
     pub share_inside: f64,
@@ -89,7 +91,11 @@ pub struct ChainWarning {
 impl std::fmt::Display for ChainWarning {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let percent = 100.0 * self.share_inside;
-        write!(f, "only {percent:.1} % of the output grid lies in {} after {} step(s)", self.what, self.steps_before)
+        let ChainWarning { what, steps_before, .. } = self;
+        write!(
+            f,
+            "only {percent:.1} % of the output grid lies in {what} after {steps_before} transform(s) of the chain"
+        )
     }
 }
 
@@ -99,7 +105,7 @@ impl std::fmt::Display for ChainWarning {
 pub struct OutsideField {
     /// Name of the displacement field, usually the path of its file.
     pub name: String,
-    /// Number of steps of the chain that act before the displacement field.
+    /// Number of transforms of the chain that act before the displacement field.
     pub steps_before: usize,
     /// Number of points outside the grid of the field.
     pub count: usize,
@@ -110,7 +116,7 @@ pub struct OutsideField {
 impl Display for OutsideField {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         let OutsideField { name, count, of, .. } = self;
-        write!(f, "{count} of {of} points lie outside the field of {name}, which leaves them where they are")
+        write!(f, "{count} of {of} points lie outside the field of {name}, so this field does not move them")
     }
 }
 
@@ -144,8 +150,9 @@ impl TransformChain {
         })
     }
 
-    /// Appends a step, which acts last on a point. With `inverted` the inverse of `transform` is used: it is exact
-    /// for an affine map, and an error for a displacement field. A singular affine map is always an error.
+    /// Appends a transform, which acts last on a point. With `inverted`, the inverse of `transform` is appended
+    /// instead: it is exact for an affine map, and an error for a displacement field. A singular affine map is always
+    /// an error.
     pub fn push(&mut self, name: impl Into<String>, transform: Transform, inverted: bool) -> Result<(), ChainError> {
         let name = name.into();
         let transform = match (transform, inverted) {
@@ -221,7 +228,7 @@ impl TransformChain {
     }
 }
 
-/// Makes a chain of transforms that are not inverted. The steps have the names "step 1", "step 2" and so on.
+/// Makes a chain of transforms that are not inverted. The names of the transforms are "step 1", "step 2" and so on.
 impl From<Vec<Transform>> for TransformChain {
     fn from(transforms: Vec<Transform>) -> TransformChain {
         let name = |n: usize| format!("step {}", n + 1);
@@ -338,7 +345,7 @@ mod tests {
         assert_eq!(chain.outside_fields(&points), [expected]);
         assert_eq!(chain.outside_fields(&points[..2]), []);
         // The second field is tested with points that the first field has already moved. The first field moves all
-        // points inside out of the grid of the second field.
+        // points of its grid to positions outside the grid of the second field.
         let field = || constant_field([0.0; 3], [50.0, 0.0, 0.0]);
         let counts: Vec<usize> =
             TransformChain::from(vec![field(), field()]).outside_fields(&points).iter().map(|o| o.count).collect();
@@ -349,10 +356,10 @@ mod tests {
     fn notices_spaces_that_do_not_meet() {
         let onto = Grid::axis_aligned([10, 10, 10], [1.0; 3]);
         let field = || constant_field([100.0, 0.0, 0.0], [0.0; 3]);
-        // In the right order, the shift of 100 mm acts first and takes the points into the field's grid.
+        // In the right order, the translation by 100 mm acts first and takes the points into the field's grid.
         let right = TransformChain::from(vec![shift(100.0, 0.0, 0.0), field()]);
         assert_eq!(right.check(&onto, None), Ok(vec![]));
-        // The steps are in the wrong order: the field is evaluated 100 mm away from its grid.
+        // The transforms are in the wrong order: the field is evaluated 100 mm away from its grid.
         let wrong = TransformChain::from(vec![field(), shift(100.0, 0.0, 0.0)]);
         let what = "the field of step 1".to_string();
         assert_eq!(wrong.check(&onto, None), Err(ChainError::DoNotMeet { what, steps_before: 0 }));
@@ -368,7 +375,7 @@ mod tests {
         assert!((warnings[0].share_inside - 0.02).abs() < 1e-12, "{warnings:?}");
         slab.origin.z = 101.0;
         assert!(TransformChain::new().check(&tall, Some(&slab)).is_err());
-        // The shift of 8 mm takes only 2 of the 9 planes of test points into the input image.
+        // The translation by 8 mm takes only 2 of the 9 planes of test points into the input image.
         let warnings = TransformChain::from(vec![shift(8.0, 0.0, 0.0)]).check(&onto, Some(&onto)).unwrap();
         assert_eq!(warnings.len(), 1);
         assert!((warnings[0].share_inside - 2.0 / 9.0).abs() < 1e-12, "{warnings:?}");

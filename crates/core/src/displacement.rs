@@ -111,7 +111,7 @@ struct Cell {
 
 impl Cell {
     /// The cell around a fractional voxel index. `None` for an index more than half a voxel outside the grid (ITK's
-    /// rule: −½ ≤ index < n − ½), and for NaN.
+    /// rule for n voxels along an axis: −½ ≤ index < n − ½), and for NaN.
     #[inline]
     fn around(shape: [usize; 3], index: &Point3<f64>) -> Option<Cell> {
         let mut at = [(0, 0.0); 3];

@@ -67,7 +67,8 @@ impl Grid {
         if worst.abs() > SHEAR_TOLERANCE {
             return Err(GridError::Sheared(worst));
         }
-        // The nearest orthonormal axes in the least-squares sense: U·Vᵀ of the singular value decomposition.
+        // The nearest orthonormal axes in the least-squares sense: the product U·Vᵀ of the two orthogonal factors of
+        // the singular value decomposition.
         let svd = axes.svd(true, true);
         let direction = match (svd.u, svd.v_t) {
             (Some(u), Some(v_t)) => u * v_t,
@@ -108,8 +109,8 @@ impl Grid {
         AffineTransform { matrix, translation: -(matrix * self.origin.coords) }
     }
 
-    /// Whether a fractional voxel index lies in the grid. By ITK's rule the grid ends half a voxel beyond the
-    /// outermost centres, −½ ≤ index < n − ½.
+    /// Whether a fractional voxel index lies in the grid. By ITK's rule the grid ends half a voxel beyond the outermost
+    /// centres, −½ ≤ index < n − ½ for n voxels along an axis.
     pub fn holds(&self, index: &Point3<f64>) -> bool {
         (0..3).all(|axis| index[axis] >= -0.5 && index[axis] < self.shape[axis] as f64 - 0.5)
     }
@@ -141,9 +142,9 @@ impl Grid {
         self.voxel_to_world().apply(&middle)
     }
 
-    /// Makes the grid coarser by whole factors, as ITK's shrink filter does: the shape becomes ⌊n/f⌋ (at least 1),
-    /// the spacing is multiplied by f, and the voxels are centred in the same field of view. The thickness of a slice
-    /// does not change.
+    /// Makes the grid coarser by whole factors, as ITK's shrink filter does: for a factor f, n voxels along an axis
+    /// become ⌊n/f⌋ (at least 1), the spacing is multiplied by f, and the voxels are centred in the same field of view.
+    /// The thickness of a slice does not change.
     pub fn shrink(&self, mut factors: [usize; 3]) -> Grid {
         if self.is_slice() {
             factors[2] = 1;

@@ -20,35 +20,42 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Share of the target label's voxels that the source covers: both/target.
+    /// Share of the voxels with the label in the true map (target) that have the label in the evaluated map (source),
+    /// too: both/target. The names in the formula are those of the fields of [`Counts`].
     pub fn target_overlap(&self) -> f64 {
         self.both as f64 / self.target as f64
     }
 
-    /// Jaccard index: both / (source + target − both).
+    /// Jaccard index, from the numbers of voxels with the label in the evaluated map (source), the true map (target)
+    /// and both: both / (source + target − both).
     pub fn jaccard(&self) -> f64 {
         self.both as f64 / (self.source + self.target - self.both) as f64
     }
 
-    /// Dice coefficient: 2·both / (source + target).
+    /// Dice coefficient, from the numbers of voxels with the label in the evaluated map (source), the true map (target)
+    /// and both: 2·both / (source + target).
     pub fn dice(&self) -> f64 {
         2.0 * self.both as f64 / (self.source + self.target) as f64
     }
 
-    /// Volume similarity, 2·(source − target)/(source + target): positive if the label has more voxels in the
-    /// evaluated map than in the true map.
+    /// Volume similarity, 2·(source − target)/(source + target), from the numbers of voxels with the label in the
+    /// evaluated map (source) and in the true map (target). It is positive if the label has more voxels in the
+    /// evaluated map.
     pub fn volume_similarity(&self) -> f64 {
         let (source, target) = (self.source as f64, self.target as f64);
         2.0 * (source - target) / (source + target)
     }
 
-    /// Share of the target label's voxels that the source does not cover: (target − both)/target.
+    /// Share of the voxels with the label in the true map (target) that do not have the label in the evaluated map:
+    /// (target − both)/target. Here `both` is the number of voxels with the label in both maps.
     pub fn false_negative(&self) -> f64 {
         (self.target - self.both) as f64 / self.target as f64
     }
 
-    /// Share of the voxels without the label in the target that have the label in the source: (source − both)/(source
-    /// − both + neither), as in ITK since 5.3. Older versions of ITK divide by the source's number of voxels.
+    /// Share of the voxels without the label in the true map that have the label in the evaluated map (source): (source
+    /// − both)/(source − both + neither), as in ITK since 5.3. Here `both` and `neither` are the numbers of voxels with
+    /// the label in both maps and in neither map. Older versions of ITK divide by the number of voxels with the label
+    /// in the evaluated map.
     pub fn false_positive(&self) -> f64 {
         let wrong = self.source - self.both;
         wrong as f64 / (wrong + self.neither) as f64

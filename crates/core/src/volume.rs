@@ -68,7 +68,7 @@ impl Volume {
                 (mass + weight, moment + weight * i as f64)
             })
         };
-        // The sums of rows are added in order, so the result does not depend on the number of threads.
+        // The sums of the rows of voxels are added in order, so the result does not depend on the number of threads.
         let rows: Vec<(f64, f64)> = self.voxels.par_chunks_exact(nx).with_min_len(64).map(of_row).collect();
         let (mut mass, mut moment) = (0.0, [0.0; 3]);
         for (row, (row_mass, row_moment)) in rows.into_iter().enumerate() {

@@ -25,7 +25,7 @@ const STARTS: [(&[u8], &str); 17] = [
 /// Position in the file, and the bytes at this position, by which DICOM files are recognised.
 const DICOM: (usize, &[u8]) = (128, b"DICM");
 
-/// Name of the format of a file with this start; `None` if the format is not recognised.
+/// Name of the format of a file that begins with these bytes; `None` if the format is not recognised.
 pub(super) fn name(start: &[u8]) -> Option<&'static str> {
     if start.get(DICOM.0..).is_some_and(|rest| rest.starts_with(DICOM.1)) {
         return Some("a DICOM file (dcm2niix converts it to NIfTI)");

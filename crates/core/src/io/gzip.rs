@@ -24,7 +24,8 @@ const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
 /// Kind of the data to compress, which selects the compression method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content {
-    /// Displacements in single precision. They repeat as [`deflate`] expects, and a search for other repeats gains nothing.
+    /// Displacements in single precision. Their bytes repeat in the way that [`deflate`] expects, and a search for
+    /// other repeats would save nothing.
     Displacements,
     /// All other data, such as labels, masks and images. Searching for repeats pays off in labels and masks.
     Values,

@@ -1,5 +1,5 @@
-//! Reading and writing of files: NIfTI volumes, and transforms of ITK and FSL. A coordinate convention that differs
-//! from RAS mm is known only to the module for its format.
+//! Reading and writing of files: NIfTI volumes, and transforms of ITK and FSL. Outside of these modules, all
+//! coordinates are RAS mm. The module of each format converts the format's own coordinates.
 
 mod deflate;
 mod error;

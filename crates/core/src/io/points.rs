@@ -21,7 +21,8 @@ pub struct PointTable {
     /// The cells of the table as read, row by row. When the table is written, the points replace the cells of the
     /// coordinates.
     rows: Vec<Vec<String>>,
-    /// Numbers of the columns x, y and z. z may be missing in a table of points of a plane; z is then not changed.
+    /// Index of each of the columns x, y and z in the table. The index of z is `None` for points of a plane: a column z
+    /// is then neither read nor changed.
     columns: [Option<usize>; 3],
 }
 

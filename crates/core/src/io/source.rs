@@ -120,7 +120,7 @@ fn check_regular(path: &Path, metadata: &Metadata) -> Result<(), Error> {
 }
 
 /// Reads the members of a gzip file one after another as one stream. Bytes after the last member are ignored, as by
-/// gzip and zlib: tapes and copies in whole blocks append zeros.
+/// gzip and zlib, because files on tapes or copied in whole blocks may end with zeros.
 struct Members<R>(Option<GzDecoder<R>>);
 
 impl<R: BufRead> Read for Members<R> {

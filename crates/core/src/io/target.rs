@@ -29,7 +29,7 @@ impl<'a> From<&'a PathBuf> for Target<'a> {
 }
 
 impl<'a> Target<'a> {
-    /// Makes a target at this path with a listener.
+    /// Makes the description of a file to be written at `path`, with a listener.
     pub fn heard(path: &'a Path, listener: Listener<'a>) -> Target<'a> {
         Target { path, listener: Some(listener) }
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 struct Version {
     /// The controllers that a line of `/proc/self/cgroup` names before the path of the group.
     controllers: &'static str,
-    /// Folder of the groups, relative to the mount point.
+    /// Folder that contains the control groups, relative to the folder at which control groups are mounted.
     folder: &'static str,
     limit: &'static str,
     used: &'static str,
@@ -37,7 +37,7 @@ pub(super) fn left(groups: &Path, mount: &Path) -> Option<u64> {
     let text = std::fs::read_to_string(groups).ok()?;
     let mut least = None;
     for line in text.lines() {
-        // A line has three fields: number, controllers, path of the group.
+        // A line of `/proc/self/cgroup` has three fields: number, controllers, path of the group.
         let mut parts = line.splitn(3, ':').skip(1);
         let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
         let is_of = |version: &&Version| controllers.split(',').any(|name| name == version.controllers);
@@ -95,7 +95,7 @@ mod tests {
         write(at, "mount/memory.max", "900\n");
         write(at, "mount/memory.current", "950\n");
         assert_eq!(left(&groups, &mount), Some(0));
-        // The files from here on are those of version 1 of control groups.
+        // The following test files are those of version 1 of control groups.
         write(at, "cgroup", "3:cpu,cpuacct:/a\n4:memory:/b\n");
         write(at, "mount/memory/b/memory.limit_in_bytes", "5000\n");
         write(at, "mount/memory/b/memory.usage_in_bytes", "2000\n");

@@ -1,5 +1,4 @@
-//! Tests of composite transforms in HDF5, against a file of ANTs and the points to which ANTs maps other points with
-//! this file.
+//! Tests of composite transforms in HDF5: of a file written by ANTs, and of points that ANTs mapped with this file.
 
 use std::path::Path;
 

@@ -50,7 +50,7 @@ fn voxel_sizes_that_itk_takes_otherwise_are_told() {
     let corners_mm = 52f64.sqrt();
     let other_sizes = HeaderDoubt::OtherSizes { sform_mm, pixdim_mm, corners_mm };
     assert_eq!(doubts(&RawNifti { rows, ..plain() }), [other_sizes]);
-    // A voxel size of 0 or NaN counts as 1 in ITK, so the expected difference is the same.
+    // A voxel size of 0 or NaN counts as 1 in ITK, so the expected difference is that of voxel sizes of 1.
     assert_eq!(doubts(&RawNifti { rows, pixdim: pixdim([0.0, 1.0, f32::NAN]), ..plain() }), [other_sizes]);
     // A difference of voxel sizes by rounding is not reported.
     assert_eq!(doubts(&RawNifti { pixdim: pixdim([1.000_000_1, 1.0, 1.0]), ..plain() }), []);

@@ -76,7 +76,8 @@ fn headers_of_two_dimensions_may_leave_out_the_third() {
 fn every_kind_of_plane_transform_means_what_itk_says() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.tfm");
-    // y = A(x − c) + c + t, worked out by hand for x = (10, −20) and c = (5, −7): x − c = (5, −13).
+    // The expected points y = A(x − c) + c + t, with the matrix A and the translation t, were computed by hand for the
+    // point x = (10, −20) and the centre c = (5, −7): x − c = (5, −13).
     let (cos, sin) = (0.3f64.cos(), 0.3f64.sin());
     let turned = [5.0 * cos + 13.0 * sin + 6.0, 5.0 * sin - 13.0 * cos - 5.0];
     for (kind, parameters, fixed, expected) in [

@@ -146,9 +146,10 @@ fn matlab_records_in_both_precisions_and_byte_orders() {
         itk::read_affine(&path).unwrap()
     };
     for (code, big, single) in [(0, false, false), (10, false, true), (1000, true, false), (1010, true, true)] {
-        // The map is y = A(x − c) + c + t in LPS; at x = c the result is c + t.
+        // The map is y = A(x − c) + c + t in LPS, with the matrix A, the centre c and the translation t. At x = c the
+        // result is c + t.
         assert_eq!(apply_lps(&write(code, big, single), fixed), [11.0, -18.0, 34.0], "type {code}");
-        // A step of 1 mm along the first axis adds the first column of A.
+        // If x moves by 1 mm along the first axis, the result y moves by the first column of the matrix A.
         assert_eq!(apply_lps(&write(code, big, single), [2.0, 2.0, 4.0]), [12.5, -18.0, 34.125], "type {code}");
     }
 }

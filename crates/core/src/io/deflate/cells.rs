@@ -18,14 +18,15 @@ pub(super) struct Step(u16);
 impl Step {
     const RUN: u16 = 1 << 15;
 
-    /// Number of cells in the run, all of which equal the cell before the run; `None` if the step encodes one cell.
+    /// Number of cells in the run, all of which equal the cell before the run; `None` if this entry describes a single
+    /// cell.
     #[inline(always)]
     pub fn run(self) -> Option<usize> {
         (self.0 >= Step::RUN).then(|| usize::from(self.0 - Step::RUN))
     }
 
-    /// For a step of one cell: the distance, in cells, to the nearest earlier cell with the same first three bytes,
-    /// at most [`NEAR`]; 0 if there is no such cell.
+    /// If this entry describes a single cell: the distance, in cells, to the nearest earlier cell with the same first
+    /// three bytes, at most [`NEAR`]; 0 if there is no such cell.
     #[inline(always)]
     pub fn distance(self) -> usize {
         self.0.into()
@@ -47,7 +48,7 @@ impl<'a> Finder<'a> {
         Finder { cells, at: 0, places: vec![0; PLACES], single: Vec::new() }
     }
 
-    /// Index of the first cell that no step has encoded yet.
+    /// Index of the first cell whose encoding has not been described yet.
     pub fn at(&self) -> usize {
         self.at
     }

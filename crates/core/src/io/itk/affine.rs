@@ -61,8 +61,8 @@ pub fn write_affine(path: &Path, affine: &AffineTransform, centre: Point3<f64>) 
     write(path, &kinds::from_world(affine, centre))
 }
 
-/// Writes an affine map between slices across the world's third axis as ITK's two-dimensional transform of the first
-/// two coordinates. A map that mixes the third coordinate with them is an error.
+/// Writes an affine map between slices perpendicular to the world's third axis as ITK's two-dimensional transform of
+/// the first two coordinates. A map that mixes the third coordinate with the first two is an error.
 pub fn write_affine_of_slices(path: &Path, affine: &AffineTransform, centre: Point3<f64>) -> Result<(), Error> {
     let stored = kinds::from_world_of_slices(affine, centre);
     write(path, &stored.ok_or_else(|| Error::new(path, ErrorKind::OutOfPlane))?)

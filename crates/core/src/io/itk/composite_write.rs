@@ -16,7 +16,7 @@ use crate::{AffineTransform, DisplacementField, Transform, TransformChain, memor
 /// Number of dimensions of a composite transform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dimensions {
-    /// Two dimensions, for slices across the third axis of the world.
+    /// Two dimensions, for slices perpendicular to the third axis of the world.
     Two,
     /// Three dimensions, for volumes.
     Three,
@@ -101,8 +101,8 @@ fn encode(parts: &[CompositePart], centre: Point3<f64>, dimensions: Dimensions) 
         CompositePart::Affine(_) => 0,
         CompositePart::Field(field) => (dimensions.count() * field.vectors.len() * size_of::<f32>()) as u64,
     });
-    // The vectors of the fields are in memory three times: as given to the HDF5 library, in the library's plan of the
-    // file, and in the bytes of the file.
+    // The vectors of the fields are in memory three times: as given to the HDF5 library, in the file layout that the
+    // library prepares, and in the bytes of the file.
     memory::check(3 * of_fields.sum::<u64>())?;
     let n = dimensions.count();
     let mut file = Hdf5Builder::new().dataset(kind(0, format!("CompositeTransform_double_{n}_{n}"))?);

@@ -1,5 +1,5 @@
-//! ITK's two-dimensional transforms. Their world is the first two axes of LPS, whatever the third axis of the images
-//! is; the third axis is not changed.
+//! ITK's two-dimensional transforms. They act on the first two LPS coordinates, even if the third axis of the images is
+//! oblique. The third coordinate is not changed.
 
 use nalgebra::{Matrix2, Matrix3, Point3, Rotation2, Vector2};
 
@@ -8,11 +8,12 @@ use super::affine::Stored;
 use super::kinds::expect_count;
 use crate::AffineTransform;
 
-/// Largest coefficient between the third axis and the first two axes that is taken for a rounding error.
+/// Largest magnitude of a matrix element between the third coordinate and the first two that is taken for a rounding
+/// error.
 const ROUNDING: f64 = 1e-6;
 
-/// The map in LPS mm that a two-dimensional transform from a file describes: linear part, and translation for
-/// rotations about the origin.
+/// The map in LPS mm that a two-dimensional transform from a file describes; `None` if this kind of transform is not
+/// supported. The centre of rotation is included in the translation.
 pub(super) fn to_lps(kind: &str, stored: &Stored) -> Result<Option<AffineTransform>, ErrorKind> {
     let p = stored.parameters.as_slice();
     let count = |expected| expect_count("parameters", expected, p);

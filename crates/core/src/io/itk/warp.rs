@@ -6,7 +6,7 @@ use super::super::nifti::{self, GridRule, Planes, PlanesFile, Stored, Vectors};
 use super::super::{Error, Target};
 use crate::{DisplacementField, Grid, Volume};
 
-/// Signs of the factors that convert a vector from LPS to RAS, or from RAS to LPS.
+/// Factors of the three components that convert a vector from LPS to RAS, or from RAS to LPS.
 const FLIP: [f32; 3] = [-1.0, -1.0, 1.0];
 
 /// NIfTI's intent code for displacement vectors. ITK reads vectors with this code as RAS, unlike vectors with the

@@ -7,7 +7,8 @@ use super::super::ErrorKind;
 use super::header;
 use crate::{AffineTransform, Grid, GridError};
 
-/// Smallest length of the third voxel axis, in the header's unit. A slice with a shorter third axis gets a new one.
+/// Smallest length of the third voxel axis of a slice, in the header's unit. A shorter third axis is replaced by an
+/// axis of length 1 perpendicular to the first two axes.
 const LEAST_THICKNESS: f64 = 1e-6;
 
 /// NIfTI's code of scanner space, for qform and sform.

@@ -16,7 +16,8 @@ pub(super) struct Encoding {
 }
 
 impl Encoding {
-    /// Reads the storage of voxels from a header. Complex numbers, colours and unknown types are errors.
+    /// Reads type, byte order and scaling of the stored voxels from a header. Complex numbers, colours and unknown
+    /// types are errors.
     pub fn of(header: &::nifti::NiftiHeader) -> Result<Encoding, ErrorKind> {
         use NiftiType::*;
         let datatype =

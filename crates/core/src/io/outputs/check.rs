@@ -65,7 +65,8 @@ pub fn make_folder(path: &Path) -> Result<(), OutputError> {
         .map_err(|source| folder_error(path, source))
 }
 
-/// Returns an error if two outputs have the same name in the same folder, however the folder is written.
+/// Returns an error if two outputs have the same name in the same folder, even if their paths name the folder in
+/// different ways.
 fn check_different<T: AsRef<Path>>(targets: &[T]) -> Result<(), OutputError> {
     let mut folders: BTreeMap<&Path, PathBuf> = BTreeMap::new();
     let mut known = BTreeSet::new();
