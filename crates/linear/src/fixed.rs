@@ -137,9 +137,9 @@ impl<B: Backend> Fixed<B> {
         start.transform(|| Images::new(backend, self, &moving, moving_weight)?.poses())
     }
 
-    /// Returns the costs of transforms (fixed → moving, RAS mm) as the search evaluates them on a level of `mm`. The
-    /// level may be finer than the voxels. The axes of the moving image are reordered to suit the first of the
-    /// transforms.
+    /// Returns the costs of transforms (fixed → moving, RAS mm) as the search evaluates them on the resolution level
+    /// with voxels of `mm`. The level may be finer than the voxels of the images. The axes of the moving image are
+    /// reordered to suit the first of the transforms.
     ///
     /// # Errors
     /// The errors of [`crate::register`] that concern the moving image and the device.

@@ -73,8 +73,8 @@ impl<'a, B: Backend> Images<'a, B> {
         Ok([self.fixed.pose(self.backend, mm)?, self.moving.pose(self.backend, mm)?])
     }
 
-    /// The resolution level of `mm`: the fixed image on an isotropic grid of `mm`, and the moving image blurred to the
-    /// same resolution.
+    /// The resolution level with voxels of `mm`: the fixed image on an isotropic grid of such voxels, and the moving
+    /// image blurred to the same resolution.
     ///
     /// The axes of the moving image are reordered so that `fixed_to_moving` and similar transforms read its voxels in
     /// the order in which they are stored. Reading across that order takes five times as long.
@@ -151,8 +151,8 @@ impl<B: Backend> Source<B> {
         Ok(Pose::of(&Volume { grid, voxels }))
     }
 
-    /// The fixed image on the resolution level of `mm`: resampled to an isotropic grid, and sorted into bins if the
-    /// cost uses bins.
+    /// The fixed image on the resolution level with voxels of `mm`: resampled to an isotropic grid, and sorted into
+    /// bins if the cost uses bins.
     pub fn fixed_level(&self, backend: &B, mm: f64, options: &Options) -> Result<FixedLevel<B>, Error> {
         let grid = isotropic(&self.grid, mm);
         let image = self.blurred(backend, &grid, mm)?;

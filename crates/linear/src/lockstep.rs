@@ -27,8 +27,8 @@ pub(crate) trait AskTell {
     fn found(&self) -> Candidate;
 }
 
-/// Runs every search to its end and returns the results. In each round, one call of `evaluate` computes the costs that
-/// all searches need.
+/// Runs every search to its end and returns the results. The searches repeatedly ask for costs: each call of `evaluate`
+/// computes the costs that all searches need at that time.
 pub(crate) fn run(
     searches: &mut [impl AskTell],
     mut evaluate: impl FnMut(&[Parameters]) -> Result<Vec<f64>, Error>,

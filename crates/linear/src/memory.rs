@@ -55,7 +55,7 @@ fn finest_mm(fixed: &Grid, options: &Options) -> f64 {
     fixed.spacing.min().max(options.finest_mm).max(1.0)
 }
 
-/// Number of voxels of the isotropic grid of a level of `mm`.
+/// Number of voxels of the isotropic grid of the resolution level with voxels of `mm`.
 fn level_voxels(fixed: &Grid, mm: f64) -> usize {
     (0..3).map(|axis| (fixed.shape[axis] as f64 * fixed.spacing[axis] / mm).ceil() as usize).product()
 }
@@ -97,7 +97,8 @@ mod tests {
         // fixed image and the image of the finest level, which has an eighth as many voxels.
         let expected = fine.len() + coarse.len() + 2 * fine.len() + coarse.len();
         assert_eq!(device_bytes([&fine, &coarse], [false; 2], &options), SCALAR * expected);
-        // Here the options limit the finest level to 2 mm. In the first part of the test, the coarser image did so.
+        // Here the options limit the finest level to 2 mm. In the first part of the test, the voxel size of the coarser
+        // image limits it.
         let options = Options { finest_mm: 2.0, ..options };
         let expected = 2 * fine.len() + (2 * coarse.len() + 2 * fine.len()).max(2 * fine.len() + coarse.len());
         assert_eq!(device_bytes([&fine, &fine], [false; 2], &options), SCALAR * expected);

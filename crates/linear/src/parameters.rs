@@ -28,7 +28,8 @@ const LEAST_SCALE: f64 = 1e-2;
 /// A search direction in the space of the twelve parameters. Its length is one tolerance.
 pub(crate) type Direction = Parameters;
 
-/// The largest difference between two sets of parameters, in units of the parameters' tolerances on a level of `mm`.
+/// The largest difference between two sets of parameters, in units of the parameters' tolerances on the resolution
+/// level with voxels of `mm`.
 pub(crate) fn tolerances(a: &Parameters, b: &Parameters, mm: f64) -> f64 {
     (0..12).map(|i| (a[i] - b[i]).abs() / (TOLERANCE[i / 3] * mm)).fold(0.0, f64::max)
 }
@@ -97,7 +98,8 @@ impl Frame {
         self.fixed_centre
     }
 
-    /// The search directions of the model `dof`. Each has a length of one tolerance on a level of `mm`.
+    /// The search directions of the model `dof`. Each has a length of one tolerance on the resolution level with voxels
+    /// of `mm`.
     pub fn directions(&self, dof: Dof, mm: f64) -> Vec<Direction> {
         let single = |parameter: usize| {
             let mut direction = [0.0; 12];
@@ -142,7 +144,7 @@ impl Frame {
         SKEW..if self.slices { SKEW + 1 } else { 12 }
     }
 
-    /// Search directions of the translations, each one tolerance long on a level of `mm`.
+    /// Search directions of the translations, each one tolerance long on the resolution level with voxels of `mm`.
     fn shifts(&self, mm: f64) -> Vec<Direction> {
         let axes = self.translation_axes();
         let shift = |axis: usize| {

@@ -234,7 +234,8 @@ fn learn(hessian: &mut DMatrix<f64>, step: &DVector<f64>, change: &DVector<f64>)
     }
 }
 
-/// The Newton step −H⁻¹·g. All curvatures are made positive, and the step is shortened to at most [`LONGEST`].
+/// The Newton step −H⁻¹·g, with the matrix H of second derivatives and the gradient g. All curvatures are made
+/// positive, and the step is shortened to at most [`LONGEST`].
 fn newton_step(hessian: &DMatrix<f64>, gradient: &DVector<f64>) -> DVector<f64> {
     let eigen = SymmetricEigen::new(hessian.clone());
     let floor = LEAST_CURVATURE * eigen.eigenvalues.amax();

@@ -40,7 +40,7 @@ impl Pose {
         let mut covariance = second / mass - mean * mean.transpose();
         if volume.grid.is_slice() {
             // Both slices get the same small thickness. So their normal is the axis with the smallest extent, which
-            // becomes the first axis below.
+            // becomes the first principal axis.
             let normal = normal(&volume.grid);
             covariance += normal * normal.transpose();
         }

@@ -192,8 +192,8 @@ impl AskTell for Powell {
     }
 }
 
-/// Optimises every start by Powell's method on a level of `mm`. The set begins with `directions`, and the searches
-/// change it. All searches run in lockstep.
+/// Optimises every start by Powell's method on the resolution level with voxels of `mm`. The set of search directions
+/// begins as `directions`, and each search changes its own set. All searches run in lockstep.
 pub(crate) fn minimise(
     starts: &[Parameters],
     directions: &[Direction],

@@ -80,8 +80,9 @@ impl<B: Backend> Samples<B> {
 
 /// Finds the points where the border of the white matter crosses a line between neighbouring voxels.
 ///
-/// A piece of border with normal n (in the grid's axes) crosses |n_a|/(h_b·h_c) grid lines of axis a per mm². Here h_b
-/// and h_c are the spacings along the other two axes. So a point represents the area 1/Σ_a |n_a|/(h_b·h_c), mm².
+/// A piece of border crosses |n_a|/(h_b·h_c) grid lines of axis a per mm². Here n_a is the component of the border's
+/// unit normal along the grid's axis a, and h_b and h_c are the spacings along the other two axes. So a point
+/// represents the area 1/Σ_a(|n_a|/(h_b·h_c)), mm².
 pub(super) fn border(white_matter: &Volume) -> Result<Vec<SurfacePoint>, Error> {
     let grid = &white_matter.grid;
     let shape = grid.shape;

@@ -58,7 +58,7 @@ fn a_known_place_is_found_from_near() {
     let outcome = found.boundary.expect("an outcome");
     assert!(outcome.taken && outcome.costs[1] < outcome.costs[0] && outcome.counted[1] > 0.9, "{outcome:?}");
     assert_eq!(found.cost, outcome.costs[1]);
-    // Now the moving image covers only half of the object along z.
+    // In this part of the test, the moving image covers only half of the object along z.
     let whole = epi(&truth(), 60.0, 85.0);
     let [nx, ny, nz] = whole.grid.shape;
     let (slices, first) = (nz / 2, nz / 4);
