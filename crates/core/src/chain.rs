@@ -20,7 +20,7 @@ pub enum Transform {
 pub struct Step {
     /// Name of the transform in messages, usually the path of its file.
     pub name: String,
-    /// The transform that is applied. If `inverted` is set, it has been inverted already.
+    /// The transform that is applied. If `inverted` is set, this transform is the inverse already.
     pub transform: Transform,
     /// Whether `transform` is the inverse of the transform in the file `name`.
     pub inverted: bool,

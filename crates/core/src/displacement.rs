@@ -80,8 +80,8 @@ impl FieldSampler<'_> {
         };
         let [nx, ny, _] = grid.shape;
         let [x, y, z] = cell.at;
-        // For each of the four edges of the cell that run along x: the displacement on the edge at the point's x, and
-        // its change along the whole edge.
+        // For each of the four edges along x of the interpolation cell around the point: the displacement at the
+        // point's x, and the change of the displacement along the whole edge.
         let edge = |dy: usize, dz: usize| {
             let row = ((z.0 + dz * cell.step[2]) * ny + y.0 + dy * cell.step[1]) * nx + x.0;
             let near = Vector3::from(vectors[row].map(f64::from));
@@ -136,8 +136,8 @@ mod tests {
 
     use super::*;
 
-    /// Makes a field u(x) = L·x + t on an oblique anisotropic grid. Trilinear interpolation reproduces such a field
-    /// exactly.
+    /// Makes a field u(x) = L·x + t, with a matrix L and a vector t, on an oblique anisotropic grid. Trilinear
+    /// interpolation reproduces such a field exactly.
     fn linear_field() -> (DisplacementField, Matrix3<f64>, Vector3<f64>) {
         let grid = Grid {
             shape: [5, 4, 3],

@@ -32,7 +32,8 @@ const VERSIONS: [Version; 2] = [
     },
 ];
 
-/// Memory that the control group of this process and its parent groups leave, bytes; `None` without a limit.
+/// Memory that the process may still use within the limits of its control group and of all parent groups, bytes; `None`
+/// without a limit.
 pub(super) fn left(groups: &Path, mount: &Path) -> Option<u64> {
     let text = std::fs::read_to_string(groups).ok()?;
     let mut least = None;

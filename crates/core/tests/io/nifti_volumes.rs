@@ -256,7 +256,7 @@ fn labels_take_the_smallest_type_that_holds_them() {
 
 #[test]
 fn large_volumes_come_back_whole() {
-    // The voxels are longer than one piece of the compressor and one block of the reader.
+    // The bytes of all voxels are more than one piece of the compressor and more than one block of the reader.
     let folder = tempfile::tempdir().unwrap();
     let grid = Grid::axis_aligned([101, 83, 67], [1.0, 0.9, 1.1]);
     let voxels = (0..grid.len() as u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 8) as f32).collect();

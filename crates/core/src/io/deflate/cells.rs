@@ -1,45 +1,46 @@
 //! Search for repeats among cells. A cell is a group of four successive bytes; it repeats an earlier cell if the
 //! first three bytes of both are equal.
 
-/// Largest number of cells in a run of equal cells: 64 cells are 256 bytes, and the longest match of deflate has 258
-/// bytes.
+/// Largest number of cells (groups of four bytes) in a run of equal cells: 64 cells are 256 bytes, and the longest
+/// match of deflate has 258 bytes.
 const LONGEST_RUN: usize = 64;
-/// Largest distance, in cells, of a match that is used. Over larger distances, a match of three bytes would take no
-/// fewer bits than the three bytes themselves.
+/// Largest distance, in cells of four bytes, of a match that is used. Over larger distances, a match of three bytes
+/// would take no fewer bits than the three bytes themselves.
 pub(super) const NEAR: usize = 256;
-/// Number of entries of the table that stores, for each hash of three bytes, the last cell with this hash.
+/// Number of entries of the table that stores, for each hash of three bytes, the last four-byte cell with this hash.
 const PLACES: usize = 1 << 12;
 
-/// Describes how the next cells are encoded: as a run of equal cells, or as one cell with the distance to an earlier
-/// cell that it repeats.
+/// Describes how the next cells (groups of four bytes) are encoded: as a run of equal cells, or as one cell with the
+/// distance to an earlier cell that it repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Step(u16);
 
 impl Step {
     const RUN: u16 = 1 << 15;
 
-    /// Number of cells in the run, all of which equal the cell before the run; `None` if this entry describes a single
-    /// cell.
+    /// Number of cells (groups of four bytes) in the run, all of which equal the cell before the run; `None` if this
+    /// entry describes a single cell.
     #[inline(always)]
     pub fn run(self) -> Option<usize> {
         (self.0 >= Step::RUN).then(|| usize::from(self.0 - Step::RUN))
     }
 
-    /// If this entry describes a single cell: the distance, in cells, to the nearest earlier cell with the same first
-    /// three bytes, at most [`NEAR`]; 0 if there is no such cell.
+    /// If this entry describes a single cell (group of four bytes): the distance, in cells, to the nearest earlier cell
+    /// with the same first three bytes, at most [`NEAR`]; 0 if there is no such cell.
     #[inline(always)]
     pub fn distance(self) -> usize {
         self.0.into()
     }
 }
 
-/// Searches the cells of one piece of the data for repeats of earlier cells.
+/// Searches the cells (groups of four bytes) of one piece of the data for repeats of earlier cells.
 pub(super) struct Finder<'a> {
     cells: &'a [[u8; 4]],
     at: usize,
-    /// For each hash of three bytes: the index of the last cell with this hash.
+    /// For each hash of three bytes: the index of the last four-byte cell whose first three bytes have this hash.
     places: Vec<u32>,
-    /// For each of the next cells: how the cell is encoded alone, not as a part of a run of equal cells.
+    /// For each of the next cells (groups of four bytes): how the cell is encoded alone, not as a part of a run of
+    /// equal cells.
     single: Vec<Step>,
 }
 
@@ -48,7 +49,7 @@ impl<'a> Finder<'a> {
         Finder { cells, at: 0, places: vec![0; PLACES], single: Vec::new() }
     }
 
-    /// Index of the first cell whose encoding has not been described yet.
+    /// Index of the first cell (group of four bytes) whose encoding has not been described yet.
     pub fn at(&self) -> usize {
         self.at
     }
@@ -59,8 +60,8 @@ impl<'a> Finder<'a> {
         let (first, end) = (self.at, self.cells.len().min(self.at + count));
         self.look_back(end);
         steps.clear();
-        // The first cell of the data has no earlier cell, so it cannot be part of a run of cells that equal an earlier
-        // cell.
+        // The first cell (group of four bytes) of the data has no earlier cell, so it cannot be part of a run of cells
+        // that equal an earlier cell.
         let before = first.saturating_sub(1);
         let mut at = first;
         if first == 0 && end > 0 {
@@ -85,8 +86,8 @@ impl<'a> Finder<'a> {
         self.at = end;
     }
 
-    /// Finds, for each cell up to `end`, the distance to the earlier cell that it repeats. The loop has no branches,
-    /// because the processor could not predict them.
+    /// Finds, for each four-byte cell up to `end`, the distance to the earlier cell that it repeats. The loop has no
+    /// branches, because the processor could not predict them.
     fn look_back(&mut self, end: usize) {
         let Finder { cells, places, single, .. } = self;
         let places: &mut [u32; PLACES] =

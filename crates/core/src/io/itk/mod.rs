@@ -25,8 +25,9 @@ pub use affines::{read_affines, write_affines};
 pub use composite_write::{CompositePart, Dimensions, write_composite, write_composite_parts};
 pub use warp::{read_warp, read_warp_by, write_warp, write_warp_as};
 
-/// Reads the transforms of a file: an affine map, a displacement field, or several of both from a composite. The kind
-/// of file is recognised by its contents. The transforms are returned in the order in which they act on a point.
+/// Reads the transforms of a file: an affine map, a displacement field, or the parts of a composite transform, which
+/// can be of both kinds. The kind of file is recognised by its contents. The transforms are returned in the order in
+/// which they act on a point.
 pub fn read_transforms(path: &Path) -> Result<Vec<Transform>, Error> {
     read_transforms_by(GridRule::default(), path)
 }
