@@ -71,8 +71,8 @@ impl AskTell for Walk<'_> {
     }
 }
 
-/// Optimises every start by line searches along the directions, in at most `sweeps` sweeps. All searches run in
-/// lockstep.
+/// Minimises the cost from every start by line searches along the directions, in at most `sweeps` sweeps. All searches
+/// run in lockstep.
 pub(crate) fn descend(
     starts: &[Parameters],
     directions: &[Direction],

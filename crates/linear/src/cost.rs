@@ -43,8 +43,8 @@ pub enum Cost {
     /// Least squares: one modality, one scale of intensity.
     ///
     /// The cost is Σ(y − x)² / Σ(y − ȳ)², at most 1. Here x and y are the intensities of the fixed and of the moving
-    /// image, and ȳ is the mean of y. Each image's intensities are scaled to the image's range before. Without the
-    /// division by the variance, an overlap of background alone would have the lowest cost.
+    /// image, and ȳ is the mean of y. First, the intensities of each image are scaled to the range of this image.
+    /// Without the division by the variance, an overlap of background alone would have the lowest cost.
     #[serde(rename = "lsq")]
     #[cfg_attr(feature = "clap", value(name = "lsq"))]
     LeastSquares,
@@ -127,7 +127,8 @@ impl Cost {
             return 1.0;
         }
         let (spread_x, spread_y, common) = (xx - x * x / n, yy - y * y / n, xy - x * y / n);
-        // Because of rounding, constant intensities have a variance of about epsilon times their mean square.
+        // Because of rounding, constant intensities have a variance of about the machine epsilon times their mean
+        // square.
         if spread_x <= ROUNDING * xx || spread_y <= ROUNDING * yy {
             return 1.0;
         }

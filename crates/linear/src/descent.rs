@@ -118,7 +118,7 @@ impl AskTell for Descent<'_> {
     }
 }
 
-/// Optimises every start by steepest descent. All searches run in lockstep.
+/// Minimises the cost from every start by steepest descent. All searches run in lockstep.
 pub(crate) fn minimise(
     starts: &[Parameters],
     directions: &[Direction],

@@ -21,7 +21,8 @@ const FEW_SWEEPS: usize = 2;
 const NEAR: f64 = 2.0;
 
 impl<B: Backend> Level<'_, B> {
-    /// Optimises each start over the degrees of freedom `dof`. Returns the results in the order of the starts.
+    /// Optimises the parameters from each start over the degrees of freedom `dof`. Returns the results in the order of
+    /// the starts.
     pub fn optimise(
         &self,
         frame: &Frame,
@@ -32,8 +33,8 @@ impl<B: Backend> Level<'_, B> {
         self.optimise_along(frame, starts, &frame.directions(dof, self.mm), SWEEPS, progress)
     }
 
-    /// Optimises each start roughly, but well enough to compare the results. Returns the results in the order of the
-    /// starts.
+    /// Optimises the parameters from each start roughly, but well enough to compare the results. Returns the results in
+    /// the order of the starts.
     pub fn approach(
         &self,
         frame: &Frame,
@@ -44,8 +45,8 @@ impl<B: Backend> Level<'_, B> {
         self.optimise_along(frame, starts, &frame.directions(dof, self.mm), FEW_SWEEPS, progress)
     }
 
-    /// Optimises each start along the given directions with the optimiser that the options name. Returns the results in
-    /// the order of the starts.
+    /// Optimises the parameters from each start along the given directions with the optimiser that the options name.
+    /// Returns the results in the order of the starts.
     pub fn optimise_along(
         &self,
         frame: &Frame,
@@ -62,8 +63,8 @@ impl<B: Backend> Level<'_, B> {
         }
     }
 
-    /// Optimises each start over the degrees of freedom `dof` until convergence. Returns the results, best first, each
-    /// with the curvature of the cost if the optimiser measures the curvature.
+    /// Optimises the parameters from each start over the degrees of freedom `dof` until convergence. Returns the
+    /// results, best first, each with the curvature of the cost if the optimiser measures the curvature.
     pub fn polish(
         &self,
         frame: &Frame,

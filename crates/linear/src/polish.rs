@@ -140,8 +140,8 @@ impl AskTell for Newton<'_> {
     }
 }
 
-/// Optimises every start by Newton steps. All searches run in lockstep. Returns the results, best first, each with its
-/// last curvature matrix.
+/// Minimises the cost from every start by Newton steps. All searches run in lockstep. Returns the results, best first,
+/// each with its last curvature matrix.
 pub(crate) fn polish(
     starts: &[Parameters],
     directions: &[Direction],

@@ -192,8 +192,8 @@ impl AskTell for Powell {
     }
 }
 
-/// Optimises every start by Powell's method on the resolution level with voxels of `mm`. The set of search directions
-/// begins as `directions`, and each search changes its own set. All searches run in lockstep.
+/// Minimises the cost from every start by Powell's method on the resolution level with voxels of `mm`. The set of
+/// search directions begins as `directions`, and each search changes its own set. All searches run in lockstep.
 pub(crate) fn minimise(
     starts: &[Parameters],
     directions: &[Direction],

@@ -121,8 +121,8 @@ fn free_all<B: Backend>(
         .unwrap_or((best, None));
     *curvature = measured;
     progress.report(SearchStep::AllTogether, &[polished])?;
-    // Only FLIRT's optimiser needs further line searches, because it ends with Newton steps. The other optimisers
-    // already use line searches.
+    // Only FLIRT's optimiser needs further line searches, because it ends with Newton steps, which stop beside a
+    // crease, where the slope of the cost jumps. The other optimisers end with line searches.
     if !level.has_creases() || level.optimiser != Optimiser::Flirt {
         return Ok(polished);
     }

@@ -46,7 +46,8 @@ fn curvature_of_another_level_saves_evaluations() {
 fn measures_the_curvature() {
     let (_, Curvature(hessian), _) = run(0.0, 1, None);
     // The first coordinate x₀ occurs in three squares of the test cost, with the factors 1, −1 and 0.4, and in the term
-    // 0.05·x₀². So the expected second derivative by x₀ is 2·(1 + 1 + 0.16 + 0.05)·1e-4.
+    // 0.05·x₀². All these terms have the factor 1e-4. So the expected second derivative by x₀ is 2·(1 + 1 + 0.16 +
+    // 0.05)·1e-4.
     assert!((hessian[(0, 0)] - 4.42e-4).abs() < 1e-9, "{}", hessian[(0, 0)]);
     // The only term of the test cost with both of the first two coordinates is −2e-4·x₀·x₁. So the expected second
     // derivative by x₀ and x₁ is −2e-4.
