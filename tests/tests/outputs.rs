@@ -15,7 +15,7 @@ fn places_that_cannot_be_written() {
     assert!(message.contains("w.png") && message.contains("expected .nii.gz or .nii"), "{message}");
     std::fs::create_dir(place.path("folder.nii.gz")).expect("a folder");
     let message = place.refuse(1, "apply -i m.nii.gz -r f.nii.gz -o folder.nii.gz");
-    assert!(message.contains("folder.nii.gz: is a folder"), "{message}");
+    assert!(message.contains("folder.nii.gz: the path leads to a folder"), "{message}");
     // Renaming a finished file would replace a write-protected file. So the program must check for such files before it
     // computes.
     let protected = place.path("protected.nii.gz");
@@ -24,13 +24,13 @@ fn places_that_cannot_be_written() {
     permissions.set_readonly(true);
     std::fs::set_permissions(&protected, permissions).expect("protected");
     let message = place.refuse(1, "apply -i f.nii.gz -r f.nii.gz -o protected.nii.gz");
-    assert!(message.contains("protected.nii.gz: is write-protected"), "{message}");
+    assert!(message.contains("protected.nii.gz: the file is write-protected"), "{message}");
     assert_eq!(place.read("protected.nii.gz"), place.read("m.nii.gz"));
     // Two problems with names of outputs must be found before anything is computed: a folder with the name of an
     // output, and a name that is too long.
     std::fs::create_dir(place.path("pWarped.nii.gz")).expect("a folder");
     let message = place.refuse(1, &format!("{line} -o p --dry-run"));
-    assert!(message.contains("pWarped.nii.gz: is a folder"), "{message}");
+    assert!(message.contains("pWarped.nii.gz: the path leads to a folder"), "{message}");
     std::fs::remove_dir(place.path("pWarped.nii.gz")).expect("an empty folder");
     let message = place.refuse(1, &format!("{line} -o {} --dry-run", "p".repeat(238)));
     assert!(message.contains("too long"), "{message}");
@@ -84,7 +84,7 @@ fn nothing_is_written_over_what_is_read() {
         "labels -l pLabels.nii.gz -r f.nii.gz -o p --apply p0GenericAffine.mat",
         "labels -l fl.nii.gz -r f.nii.gz -o p --apply p0GenericAffine.mat -g poverlap.csv",
     ] {
-        assert!(place.refuse(2, line).contains("both an input and an output"), "{line}");
+        assert!(place.refuse(2, line).contains("an input and an output"), "{line}");
     }
     for name in files {
         let message = place.refuse(1, &format!("info f.nii.gz --log {name}"));
@@ -92,13 +92,13 @@ fn nothing_is_written_over_what_is_read() {
     }
     let message =
         place.refuse(2, "register -f f.nii.gz -m m.nii.gz -o p -t rigid --initial-transform p0GenericAffine.mat");
-    assert!(message.contains("p0GenericAffine.mat: the name of both an input and an output"), "{message}");
+    assert!(message.contains("p0GenericAffine.mat: an input and an output have this same name"), "{message}");
     let message = place.refuse(2, "brain -i f.nii.gz -o b.nii.gz --mask ./b.nii.gz");
-    assert!(message.contains("./b.nii.gz: the name of two outputs"), "{message}");
+    assert!(message.contains("./b.nii.gz: two outputs have this same name"), "{message}");
     // The run is refused, because its log has the name of an output.
     let run = place.run("register -f f.nii.gz -m m.nii.gz -o run --dry-run --log runrecord.json");
     assert_eq!(run.code, Some(1), "{}", run.stderr);
-    assert!(run.stderr.contains("runrecord.json: the name of both the log and an output"), "{}", run.stderr);
+    assert!(run.stderr.contains("runrecord.json: the log and an output have this same name"), "{}", run.stderr);
     assert!(files.map(|name| place.read(name)) == before, "a file has changed");
     let message = place.refuse(2, "register -f f.nii.gz -m m.nii.gz -o . --dry-run");
     assert!(message.contains("give ./"), "{message}");
@@ -137,7 +137,7 @@ fn no_file_takes_the_place_of_a_pipe_or_a_device() {
         "register -f f.nii.gz -m m.nii.gz -o p --dry-run",
     ] {
         let message = place.refuse(1, line);
-        assert!(message.contains("is a pipe or a device"), "{line}: {message}");
+        assert!(message.contains("the path leads to a pipe or a device"), "{line}: {message}");
     }
     let kind = |name: &str| std::fs::symlink_metadata(place.path(name)).expect("still there").file_type();
     assert!(kind("pipe.nii").is_fifo() && kind("pipe.csv").is_fifo() && kind("stream.csv").is_symlink());

@@ -237,7 +237,7 @@ fn chains_and_points_that_do_not_fit() {
     };
     place.file("far.txt", shift(5000.0).as_bytes());
     let message = place.refuse(1, "apply -i m.nii.gz -r f.nii.gz -o w.nii.gz -t far.txt");
-    assert!(message.contains("the spaces do not meet") && message.contains("the input image"), "{message}");
+    assert!(message.contains("the grids do not overlap") && message.contains("the input image"), "{message}");
     let message = place.refuse(1, "apply -i m.nii.gz -r f.nii.gz -o w.nii.gz -t m.nii.gz");
     assert!(message.contains("m.nii.gz: not a displacement field"), "{message}");
     // Both of the following transforms are refused: `flat.txt` maps all points to a line, and `slices.txt` is

@@ -44,8 +44,8 @@ pub enum ChainError {
     /// The inverse of a displacement field was requested by a flag such as `[FILE,1]`, but cannot be computed
     /// exactly.
     #[error(
-        "{name}: a displacement field has no exact inverse to take by a flag; give the inverse warp that the \
-         registration wrote beside it (…1InverseWarp.nii.gz), without the flag"
+        "{name}: a displacement field cannot be inverted exactly, so the flag for inversion is refused; give the \
+         inverse warp that the registration wrote (…1InverseWarp.nii.gz), without the flag"
     )]
     FieldNotInvertible {
         /// Name of the transform, usually the path of its file.
@@ -64,8 +64,8 @@ pub enum ChainError {
     /// No point of the output grid is mapped into the grid of a displacement field of the chain, or into the input
     /// image: the grids do not overlap.
     #[error(
-        "the spaces do not meet: no point of the output grid lies in {what} after {steps_before} step(s); \
-         check the order of the transforms and which of them are inverted"
+        "the grids do not overlap: no point of the output grid lies in {what} after {steps_before} transform(s) of \
+         the chain; check the order of the transforms and which of them are inverted"
     )]
     DoNotMeet {
         /// Name of the displacement field or image into which no point is mapped.
@@ -91,7 +91,11 @@ pub struct ChainWarning {
 impl std::fmt::Display for ChainWarning {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let percent = 100.0 * self.share_inside;
-        write!(f, "only {percent:.1} % of the output grid lies in {} after {} step(s)", self.what, self.steps_before)
+        let ChainWarning { what, steps_before, .. } = self;
+        write!(
+            f,
+            "only {percent:.1} % of the output grid lies in {what} after {steps_before} transform(s) of the chain"
+        )
     }
 }
 
@@ -112,7 +116,7 @@ pub struct OutsideField {
 impl Display for OutsideField {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         let OutsideField { name, count, of, .. } = self;
-        write!(f, "{count} of {of} points lie outside the field of {name}, which leaves them where they are")
+        write!(f, "{count} of {of} points lie outside the field of {name}, so this field does not move them")
     }
 }
 

@@ -23,7 +23,7 @@ impl Comparison {
     pub fn between(first: &Volume, second: &Volume, mask: Option<&Volume>) -> Result<Comparison, GridMismatch> {
         same_grid("the images", &first.grid, &second.grid)?;
         if let Some(mask) = mask {
-            same_grid("the images and the mask", &first.grid, &mask.grid)?;
+            same_grid("the compared images and the mask", &first.grid, &mask.grid)?;
         }
         let pairs = || {
             let counts = |n: usize| mask.is_none_or(|mask| mask.voxels[n] > 0.5);

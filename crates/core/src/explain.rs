@@ -65,7 +65,10 @@ fn describe(transform: &Transform) -> String {
         Transform::Affine(affine) => {
             let [x, y, z] = affine.translation.into();
             let volume = affine.matrix.determinant();
-            format!("affine, volume × {volume:.4}, moves the world origin by ({x:.2}, {y:.2}, {z:.2}) mm RAS")
+            format!(
+                "affine map, changes volumes by the factor {volume:.4}, moves the world origin by \
+                 ({x:.2}, {y:.2}, {z:.2}) mm RAS"
+            )
         }
         Transform::Displacement(field) => {
             let [nx, ny, nz] = field.grid.shape;
@@ -73,7 +76,7 @@ fn describe(transform: &Transform) -> String {
             let longest = field.longest_mm();
             format!(
                 "displacement field, {nx} × {ny} × {nz} voxels of {sx:.3} × {sy:.3} × {sz:.3} mm, \
-                 at most {longest:.2} mm"
+                 displacements of at most {longest:.2} mm"
             )
         }
     }
@@ -98,12 +101,12 @@ impl fmt::Display for Explanation {
             true => format!("inverse of {}", step.name),
             false => step.name.clone(),
         };
-        writeln!(f, "Points go from the output space to the input space, first to last:")?;
+        writeln!(f, "These transforms map points from the output space to the input space, in this order:")?;
         for (n, step) in self.steps.iter().enumerate() {
             writeln!(f, "  {}. {}: {} → {}", n + 1, title(step), step.points_from, step.points_to)?;
             writeln!(f, "     {}", step.what)?;
         }
-        writeln!(f, "Images and labels go the other way, from the input grid to the output grid:")?;
+        writeln!(f, "Images and labels are resampled in the opposite direction, from input grid to output grid:")?;
         for (n, step) in self.steps.iter().enumerate().rev() {
             writeln!(f, "  {}. {}: {} → {}", n + 1, title(step), step.points_to, step.points_from)?;
         }
@@ -126,12 +129,12 @@ mod tests {
         let affine = AffineTransform { matrix: Matrix3::identity() * 2.0, translation: Vector3::new(2.0, 4.0, -6.0) };
         chain.push("0GenericAffine.mat", Transform::Affine(affine), true).unwrap();
         let expected = "\
-Points go from the output space to the input space, first to last:
+These transforms map points from the output space to the input space, in this order:
   1. 1Warp.nii.gz: output (reference) space → intermediate space 1
-     displacement field, 4 × 5 × 6 voxels of 1.000 × 2.000 × 0.500 mm, at most 5.00 mm
+     displacement field, 4 × 5 × 6 voxels of 1.000 × 2.000 × 0.500 mm, displacements of at most 5.00 mm
   2. inverse of 0GenericAffine.mat: intermediate space 1 → input space
-     affine, volume × 0.1250, moves the world origin by (-1.00, -2.00, 3.00) mm RAS
-Images and labels go the other way, from the input grid to the output grid:
+     affine map, changes volumes by the factor 0.1250, moves the world origin by (-1.00, -2.00, 3.00) mm RAS
+Images and labels are resampled in the opposite direction, from input grid to output grid:
   2. inverse of 0GenericAffine.mat: input space → intermediate space 1
   1. 1Warp.nii.gz: intermediate space 1 → output (reference) space
 ";

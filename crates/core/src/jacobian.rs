@@ -33,10 +33,10 @@ impl JacobianSummary {
         corners: &Volume,
         mask: Option<&Volume>,
     ) -> Result<JacobianSummary, GridMismatch> {
-        let what = "the determinants by central and by one-sided differences";
+        let what = "the Jacobian determinants by central and by one-sided differences";
         same_grid(what, &determinants.grid, &corners.grid)?;
         if let Some(mask) = mask {
-            same_grid("the field and the mask", &determinants.grid, &mask.grid)?;
+            same_grid("the Jacobian determinants and the mask", &determinants.grid, &mask.grid)?;
         }
         let (mut voxels, mut folded, mut corner_folded, mut sum) = (0u64, 0, 0, 0.0);
         let (mut minimum, mut maximum, mut corner_minimum) = (f64::NAN, f64::NAN, f64::NAN);

@@ -156,7 +156,7 @@ fn names_that_no_output_can_have() {
     assert!(
         error
             .to_string()
-            .ends_with("run.log: the name of both the log and an output; give another name for one of them")
+            .ends_with("run.log: the log and an output have this same name; give another name for one of them")
     );
     make_folder(&at("x/y/z")).unwrap();
     make_folder(&at("x/y/z")).unwrap();

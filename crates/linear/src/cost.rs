@@ -19,13 +19,16 @@ pub enum Cost {
     CorrelationRatio,
     /// Mutual information: any two modalities.
     ///
-    /// The cost is 1 − I(X;Y) / ln(bins), with I = H(X) + H(Y) − H(X,Y) (Collignon et al. 1995; Viola & Wells 1996).
+    /// The cost is 1 − I / ln(bins). Here I = H(X) + H(Y) − H(X,Y) is the mutual information, and H is the entropy of
+    /// the fixed intensities X, of the moving intensities Y, or of both together (Collignon et al. 1995; Viola & Wells
+    /// 1996).
     #[serde(rename = "mi")]
     #[cfg_attr(feature = "clap", value(name = "mi"))]
     MutualInformation,
     /// Normalised mutual information: any two modalities; fields of view may differ.
     ///
-    /// The cost is 2 − (H(X) + H(Y)) / H(X,Y) (Studholme et al. 1999). It depends less on the size of the overlap than
+    /// The cost is 2 − (H(X) + H(Y)) / H(X,Y) (Studholme et al. 1999). Here H is the entropy of the fixed intensities
+    /// X, of the moving intensities Y, or of both together. The cost depends less on the size of the overlap than
     /// mutual information.
     #[serde(rename = "nmi")]
     #[cfg_attr(feature = "clap", value(name = "nmi"))]
@@ -40,8 +43,8 @@ pub enum Cost {
     /// Least squares: one modality, one scale of intensity.
     ///
     /// The cost is Σ(y − x)² / Σ(y − ȳ)², at most 1. Here x and y are the intensities of the fixed and of the moving
-    /// image, and ȳ is the mean of y. Each image's intensities are scaled to the image's range before. Without the
-    /// division by the variance, an overlap of background alone would have the lowest cost.
+    /// image, and ȳ is the mean of y. First, the intensities of each image are scaled to the range of this image.
+    /// Without the division by the variance, an overlap of background alone would have the lowest cost.
     #[serde(rename = "lsq")]
     #[cfg_attr(feature = "clap", value(name = "lsq"))]
     LeastSquares,
@@ -93,8 +96,9 @@ impl Cost {
         self == Cost::CorrelationRatio || self.has_joint_histogram()
     }
 
-    /// Number of intensity bins on a level of `mm`, if the 1 mm level has `bins`: bins / mm, because coarser levels
-    /// have fewer voxels. The joint histogram of two volumes has bins / √mm per axis, because it has bins² cells.
+    /// Number of intensity bins on the resolution level with voxels of `mm`: `bins` / mm, where `bins` is the number on
+    /// the 1 mm level, because coarser levels have fewer voxels. The joint histogram of two volumes has `bins` / √mm
+    /// per axis, because its number of cells is the square of that.
     pub(crate) fn bins_at(self, bins: usize, mm: f64, slices: bool) -> usize {
         let shrink = if self.has_joint_histogram() && !slices { mm.sqrt() } else { mm };
         ((bins as f64 / shrink).round() as usize).max(2)

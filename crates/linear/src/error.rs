@@ -34,8 +34,8 @@ pub enum Error {
     Constant(Side),
     /// The image is far narrower than a head, so the search cannot determine the orientation.
     #[error(
-        "the {side} image is {found_mm:.1} mm wide at most, expected {least_mm:.0} mm: the search begins with detail of \
-         8 mm (are its voxel sizes in mm?)"
+        "the longest side of the {side} image is {found_mm:.1} mm, expected at least {least_mm:.0} mm, because the \
+         search begins with detail of 8 mm (are the voxel sizes of the image in mm?)"
     )]
     TooSmall {
         /// The image that is too small: fixed or moving.

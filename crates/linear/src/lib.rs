@@ -57,7 +57,7 @@ pub use start::Start;
 /// search evaluated; an observer that stops the registration ([`Error::Stopped`]); a device that fails.
 #[expect(
     clippy::too_many_arguments,
-    reason = "the arguments are two images, their weights, and four that every registration has"
+    reason = "a registration needs the backend, two images, two weights, options, a start and an observer"
 )]
 pub fn register<B: Backend>(
     backend: &B,

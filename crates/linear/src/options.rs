@@ -131,12 +131,12 @@ impl Default for AngleSearch {
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Optimiser {
-    /// One parameter after the other, then Newton steps.
+    /// Line searches along one parameter after the other, then Newton steps.
     ///
     /// The line searches along the parameters are those of FLIRT (Jenkinson & Smith 2001).
     #[default]
     Flirt,
-    /// Powell's method, at no two points closer than 0.05° and 0.02 mm times the level's mm.
+    /// Powell's method with a limited resolution of the parameters.
     ///
     /// The search evaluates no two points that differ by less than 0.05° in all angles, by less than 0.02 mm in all
     /// translations, and by similarly little in scales and skews. These limits are multiplied by the level's voxel size
@@ -172,8 +172,9 @@ pub struct Options {
     pub cost: Cost,
     /// How the joint histogram is filled, for costs that have a joint histogram.
     pub histogram: JointSampling,
-    /// Number of intensity bins on the 1 mm level, for costs that have bins, within [`Options::BINS`]. A level of s mm
-    /// has bins / s. The joint histogram of volumes has bins / √s along either axis.
+    /// Number of intensity bins on the 1 mm level, for costs that have bins, within [`Options::BINS`]. If this number
+    /// is n, a level with voxels of s mm has n / s bins. The joint histogram of volumes has n / √s bins along either
+    /// axis.
     pub bins: usize,
     /// Voxel size of the finest level, mm: one of [`Options::LEVELS_MM`]. A level finer than the voxels of the images
     /// is skipped.

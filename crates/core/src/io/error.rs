@@ -30,16 +30,16 @@ pub enum ErrorKind {
     #[error("no such file")]
     Missing,
     /// The folder to write into does not exist.
-    #[error("its folder does not exist")]
+    #[error("the folder of this file does not exist")]
     MissingFolder,
     /// The path cannot be used for an output file.
     #[error("{0}")]
     Output(super::outputs::OutputErrorKind),
     /// The path is that of a folder, a pipe or a device. These have no size, or cannot be read twice.
-    #[error("is {0}, expected a regular file")]
+    #[error("the path leads to {0}, expected a regular file")]
     NotAFile(&'static str),
     /// The file is larger than files of its kind may be.
-    #[error("holds more than {most} bytes, the most that {what} may have")]
+    #[error("the file has more than {most} bytes, the most that {what} may have")]
     TooLong {
         /// Name of the expected kind of file.
         what: &'static str,
@@ -56,7 +56,10 @@ pub enum ErrorKind {
     #[error("the file is empty")]
     Empty,
     /// The file ends before all its data.
-    #[error("truncated: expected {expected} bytes{}, found {found}", if *unpacked { " once unpacked" } else { "" })]
+    #[error(
+        "the file is truncated: expected {expected} bytes{}, found {found}",
+        if *unpacked { " after decompression" } else { "" }
+    )]
     Truncated {
         /// Number of bytes that the file needs according to its header.
         expected: u64,
@@ -101,8 +104,8 @@ pub enum ErrorKind {
     OutOfPlane,
     /// A two-dimensional image whose plane is not that of the first two axes: one of these axes has a single voxel.
     #[error(
-        "{shape:?} voxels, expected at least 2 along each of the first two axes: only the third axis of a \
-         two-dimensional image has 1 voxel"
+        "the image has {shape:?} voxels, expected at least 2 along each of the first two axes: only the third axis of \
+         a two-dimensional image has 1 voxel"
     )]
     Flat {
         /// Number of voxels along each axis.
@@ -117,7 +120,7 @@ pub enum ErrorKind {
         dim: [i16; 8],
     },
     /// The number of volumes is 0, or more than NIfTI-1 can store.
-    #[error("{found} volumes, expected from 1 to 32767")]
+    #[error("the file would have {found} volumes, expected from 1 to 32767")]
     Volumes {
         /// Number of volumes to be written.
         found: usize,
@@ -136,8 +139,8 @@ pub enum ErrorKind {
     },
     /// Some voxels are NaN, infinite, or too large for single precision.
     #[error(
-        "{count} voxels are NaN, infinite or beyond single precision, the first at {first:?}; set them to numbers \
-         first (`fslmaths IN -nan OUT` makes zeros of NaN)"
+        "{count} voxels are NaN, infinite or beyond single precision, the first at {first:?}; replace them by numbers \
+         first (`fslmaths IN -nan OUT` replaces NaN by 0)"
     )]
     NotFinite {
         /// Number of voxels that are not finite.
@@ -161,7 +164,7 @@ pub enum ErrorKind {
     #[error("{0}")]
     Grid(#[from] GridError),
     /// The three numbers of the qform's quaternion are too large to be part of a rotation.
-    #[error("the qform's b, c and d have a squared length of {0}, expected at most 1")]
+    #[error("the quaternion of the qform has b² + c² + d² = {0}, expected at most 1")]
     Quaternion(f64),
     /// The file holds a kind of transform that is not supported.
     #[error("transform of type {found}, expected {expected}")]

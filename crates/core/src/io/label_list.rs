@@ -24,7 +24,7 @@ pub fn parse(text: &str) -> Result<Vec<i32>, ErrorKind> {
     let mut labels = Vec::new();
     for (index, line) in text.lines().enumerate() {
         for word in line.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty()) {
-            let expected = "whole numbers between spaces, commas or line ends";
+            let expected = "whole numbers separated by spaces, commas or line ends";
             let syntax = |_| ErrorKind::Syntax { line: index + 1, expected, found: word.into() };
             labels.push(word.parse().map_err(syntax)?);
         }

@@ -38,10 +38,10 @@ pub enum Bound {
 impl std::fmt::Display for Bound {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Bound::Machine => "free on this machine",
-            Bound::AddressSpace => "left by the limit on address space, ulimit -v",
-            Bound::Data => "left by the limit on data, ulimit -d",
-            Bound::ControlGroup => "left by the limit of the container or batch job",
+            Bound::Machine => "are free on this machine",
+            Bound::AddressSpace => "are left by the limit on the address space of the process (ulimit -v)",
+            Bound::Data => "are left by the limit on the data of the process (ulimit -d)",
+            Bound::ControlGroup => "are left by the memory limit of the container or batch job",
         })
     }
 }
@@ -125,8 +125,8 @@ fn megabytes(bytes: u64) -> String {
 
 fn found(available: Option<Available>) -> String {
     match available {
-        Some(Available { bytes, bound }) => format!("and {} MB is {bound}", bytes / 1_000_000),
-        None => "which the system refused".into(),
+        Some(Available { bytes, bound }) => format!("but only {} MB {bound}", bytes / 1_000_000),
+        None => "but the system refused this request".into(),
     }
 }
 
@@ -163,8 +163,9 @@ mod tests {
     fn a_shortage_says_both_figures() {
         let available = Some(Available { bytes: 999_999, bound: Bound::AddressSpace });
         let text = Shortage { wanted: 2_000_000_001, available }.to_string();
-        assert_eq!(text, "needs 2001 MB of memory, and 0 MB is left by the limit on address space, ulimit -v");
+        let reason = "0 MB are left by the limit on the address space of the process (ulimit -v)";
+        assert_eq!(text, format!("needs 2001 MB of memory, but only {reason}"));
         let text = Shortage { wanted: 5, available: None }.to_string();
-        assert_eq!(text, "needs 1 MB of memory, which the system refused");
+        assert_eq!(text, "needs 1 MB of memory, but the system refused this request");
     }
 }

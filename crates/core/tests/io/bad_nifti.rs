@@ -54,10 +54,10 @@ fn empty() {
 fn truncated() {
     let bytes = raw().bytes();
     for length in [1, 3, 4, 100, 347] {
-        assert_eq!(message(&bytes[..length]), format!("truncated: expected 348 bytes, found {length}"));
+        assert_eq!(message(&bytes[..length]), format!("the file is truncated: expected 348 bytes, found {length}"));
     }
     for length in [348, 352, 353, 399] {
-        assert_eq!(message(&bytes[..length]), format!("truncated: expected 400 bytes, found {length}"));
+        assert_eq!(message(&bytes[..length]), format!("the file is truncated: expected 400 bytes, found {length}"));
     }
 }
 
@@ -66,7 +66,7 @@ fn truncated_inside_gzip() {
     let bytes = raw().bytes();
     for length in [0, 100, 352, 399] {
         let expected = if length < 348 { 348 } else { 400 };
-        let text = format!("truncated: expected {expected} bytes once unpacked, found {length}");
+        let text = format!("the file is truncated: expected {expected} bytes after decompression, found {length}");
         assert_eq!(message(&gzip(&bytes[..length])), text);
     }
 }
@@ -165,7 +165,7 @@ fn dimensions_beyond_what_the_file_holds() {
     let dim = [3, 32767, 32767, 32767, 1, 1, 1, 1];
     let bytes = RawNifti { dim, ..raw() }.bytes();
     let expected = 352 + 4 * 32767u64.pow(3);
-    assert_eq!(message(&bytes), format!("truncated: expected {expected} bytes, found 400"));
+    assert_eq!(message(&bytes), format!("the file is truncated: expected {expected} bytes, found 400"));
     let ErrorKind::Announced { announced, .. } = refusal(&gzip(&bytes)) else { panic!("another error") };
     assert_eq!(announced, expected);
     // The product of all dimensions overflows 64 bits.
@@ -204,8 +204,8 @@ fn voxels_that_are_not_finite() {
     let raw = RawNifti { data: values.iter().flat_map(|value| value.to_le_bytes()).collect(), ..raw() };
     assert_eq!(
         message(&raw.bytes()),
-        "2 voxels are NaN, infinite or beyond single precision, the first at [1, 0, 1]; set them to numbers \
-         first (`fslmaths IN -nan OUT` makes zeros of NaN)"
+        "2 voxels are NaN, infinite or beyond single precision, the first at [1, 0, 1]; replace them by numbers \
+         first (`fslmaths IN -nan OUT` replaces NaN by 0)"
     );
     let doubles: Vec<f64> = (0..12).map(|value| if value == 3 { 1e300 } else { 0.0 }).collect();
     let data = doubles.iter().flat_map(|value| value.to_le_bytes()).collect();

@@ -23,16 +23,16 @@ pub(crate) use surface::Surface;
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum BoundaryKind {
-    /// Grey matter is brighter than white, as in functional images (with a positive slope, darker).
+    /// Grey matter is brighter than white matter (darker if the slope is positive).
     ///
     /// The cost is (1 + mean t)/2, where t = tanh(slope·(q − offset)) and q is the contrast at a point of the border.
     #[default]
     Signed,
-    /// Either side may be brighter, and the side may differ from point to point.
+    /// At each point, either side of the border may be brighter.
     ///
     /// The cost is (1 − mean |t|)/2, where t = tanh(slope·(q − offset)) and q is the contrast at a point of the border.
     Unsigned,
-    /// Either side may be brighter, but the same side at all points.
+    /// Either side of the border may be brighter, but the same side at all points.
     ///
     /// The cost is (1 − |mean t|)/2, where t = tanh(slope·(q − offset)) and q is the contrast at a point of the border.
     Absolute,

@@ -116,8 +116,8 @@ fn choices_are_typed_by_that_name() {
     }
 
     assert_typed::<Optimiser>(&[
-        "One parameter after the other, then Newton steps",
-        "Powell's method, at no two points closer than 0.05° and 0.02 mm times the level's mm",
+        "Line searches along one parameter after the other, then Newton steps",
+        "Powell's method with a limited resolution of the parameters",
         "Steepest descent",
     ]);
     assert_typed::<Cost>(&[

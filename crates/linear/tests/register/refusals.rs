@@ -34,7 +34,7 @@ fn images_as_small_as_a_mouse_brain() {
     small.grid.spacing *= 0.1;
     let error = refused(&fixed(), &small, [None; 2], &Options::default());
     assert!(matches!(error, Error::TooSmall { side: Side::Moving, .. }));
-    assert!(error.to_string().contains("18.0 mm wide at most"), "{error}");
+    assert!(error.to_string().contains("the longest side of the moving image is 18.0 mm"), "{error}");
 }
 
 #[test]

@@ -40,7 +40,7 @@ pub(super) fn parse_all(text: &str) -> Result<Vec<Stored>, ErrorKind> {
             ("Parameters" | "FixedParameters", None) => {
                 return Err(syntax("\"Transform: …\" before this line", trimmed));
             }
-            _ => return Err(syntax("Transform, Parameters or FixedParameters", key)),
+            _ => return Err(syntax("the key Transform, Parameters or FixedParameters", key)),
         }
     }
     if all.is_empty() {

@@ -44,7 +44,7 @@ impl NiftiFile {
             return Ok(NiftiFile { header, encoding, rule, path: path.to_owned(), source, end: 0 });
         }
         let Some(pair) = &pair else {
-            let found = "the header of a .hdr and .img pair under another name".into();
+            let found = "the header of a .hdr and .img pair, in a file with another extension".into();
             return Err(wrap(ErrorKind::Format { expected: "a NIfTI file", found }));
         };
         let source = Source::open(&pair.image)?;

@@ -25,28 +25,28 @@ pub enum OutputErrorKind {
     #[error("no file can be made in this folder: {0}; give another output name")]
     ClosedFolder(#[source] std::io::Error),
     /// The path is that of a file, but a folder is needed there.
-    #[error("is a file, expected a folder or a name for a new one; give another output name")]
+    #[error("the path leads to a file, expected a folder or a name for a new folder; give another output name")]
     NotAFolder,
     /// The path of the output file is that of an existing folder.
-    #[error("is a folder, expected the name of a file to write")]
+    #[error("the path leads to a folder, expected the name of a file to write")]
     IsFolder,
     /// The path is that of a pipe or a device. Renaming the finished output would replace the device by a file.
-    #[error("is a pipe or a device, expected the name of a file to write")]
+    #[error("the path leads to a pipe or a device, expected the name of a file to write")]
     IsDevice,
     /// The existing file is read-only. Renaming the finished output would replace the file nevertheless.
-    #[error("is write-protected; give another output name, or allow writing (chmod u+w)")]
+    #[error("the file is write-protected; give another output name, or allow writing (chmod u+w)")]
     WriteProtected,
     /// The file is in use by this program; see [`super::protect`].
-    #[error("the name of both {0} and an output; give another name for one of them")]
+    #[error("{0} and an output have this same name; give another name for one of them")]
     InUse(&'static str),
     /// The output would replace an input of the command.
-    #[error("the name of both an input and an output; give another output name")]
+    #[error("an input and an output have this same name; give another output name")]
     IsInput,
     /// Two outputs have the same name.
-    #[error("the name of two outputs; give another name for one of them")]
+    #[error("two outputs have this same name; give another name for one of them")]
     IsOtherOutput,
     /// The system could not write or rename the file.
-    #[error("could not be written: {0}")]
+    #[error("the file could not be written: {0}")]
     Write(#[source] std::io::Error),
 }
 
