@@ -84,7 +84,7 @@ fn nothing_is_written_over_what_is_read() {
         "labels -l pLabels.nii.gz -r f.nii.gz -o p --apply p0GenericAffine.mat",
         "labels -l fl.nii.gz -r f.nii.gz -o p --apply p0GenericAffine.mat -g poverlap.csv",
     ] {
-        assert!(place.refuse(2, line).contains("an input and an output"), "{line}");
+        assert!(place.refuse(2, line).contains("both an input and an output"), "{line}");
     }
     for name in files {
         let message = place.refuse(1, &format!("info f.nii.gz --log {name}"));
@@ -92,7 +92,7 @@ fn nothing_is_written_over_what_is_read() {
     }
     let message =
         place.refuse(2, "register -f f.nii.gz -m m.nii.gz -o p -t rigid --initial-transform p0GenericAffine.mat");
-    assert!(message.contains("p0GenericAffine.mat: an input and an output have this same name"), "{message}");
+    assert!(message.contains("p0GenericAffine.mat: this file is both an input and an output"), "{message}");
     let message = place.refuse(2, "brain -i f.nii.gz -o b.nii.gz --mask ./b.nii.gz");
     assert!(message.contains("./b.nii.gz: two outputs have this same name"), "{message}");
     // The run is refused, because its log has the name of an output.

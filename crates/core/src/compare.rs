@@ -115,6 +115,6 @@ mod tests {
     fn refuses_images_and_masks_on_other_grids() {
         let (a, b) = (image(&[1.0, 2.0]), image(&[1.0, 2.0, 3.0]));
         assert_eq!(Comparison::between(&a, &b, None).unwrap_err().what, "the images");
-        assert_eq!(Comparison::between(&a, &a, Some(&b)).unwrap_err().what, "the images and the mask");
+        assert_eq!(Comparison::between(&a, &a, Some(&b)).unwrap_err().what, "the compared images and the mask");
     }
 }

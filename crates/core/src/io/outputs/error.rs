@@ -40,7 +40,7 @@ pub enum OutputErrorKind {
     #[error("{0} and an output have this same name; give another name for one of them")]
     InUse(&'static str),
     /// The output would replace an input of the command.
-    #[error("an input and an output have this same name; give another output name")]
+    #[error("this file is both an input and an output; give another output name")]
     IsInput,
     /// Two outputs have the same name.
     #[error("two outputs have this same name; give another name for one of them")]
