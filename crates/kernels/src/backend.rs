@@ -263,9 +263,9 @@ pub trait Backend: Sized + Sync {
         maps: &[AffineTransform],
     ) -> Result<Vec<Contrast>, Error>;
 
-    /// The sums by which volumes are fitted, in the least-squares sense, by functions that are known at the points of a
-    /// reference (Friston et al. 1995, Human Brain Mapping 3:165). There is one result for each element of `at`, which
-    /// holds the index of a volume in `volumes`, and a map.
+    /// The sums for the least-squares fit of a volume by functions that are known at reference points (Friston et al.
+    /// 1995, Human Brain Mapping 3:165). Each element of `at` requests one fit, and gives the index of the volume in
+    /// `volumes` and the map from the reference points to the volume.
     ///
     /// `points` has shape [n, 3 + m, 1]: the coordinates of each point in the space that the maps take to voxel indices
     /// of a volume, then the values of the m functions, at most [`MOST_FUNCTIONS`](FitSums::MOST_FUNCTIONS). `volumes`
@@ -322,12 +322,12 @@ pub trait Backend: Sized + Sync {
     /// A value v has the position s = 2 + (bins − 4)·(v − low)/(high − low) on the axis of bins; its own bin is ⌊s⌋, at
     /// most bins − 3. The joint histogram p for the moving update counts each voxel in the fixed value's own bin i,
     /// distributed over the four bins j around the moving value by the cubic B-spline β³(j − s). MI = Σ
-    /// p·ln(p/(p_fixed·p_moving)), with the marginals p_fixed and p_moving. The fixed bins do not move, so the
-    /// derivative by the moving value of a voxel is exactly −(bins − 4)/(high − low)/N · Σ_j β³′(j − s)·ln(p(i,
-    /// j)/p_moving(j)), with N the number of voxels that count. `moving_update` is N times this derivative, times the
-    /// gradient of the moving image. `fixed_update` is computed in the same way from a second histogram, with the
-    /// images exchanged, as in ITK's SyN. Gradients and masks are those of [`cc_update`](Backend::cc_update). A value
-    /// outside its range has derivative 0.
+    /// p·ln(p/(p_fixed·p_moving)), with the marginals p_fixed and p_moving. The fixed bins do not depend on the moving
+    /// values, so the derivative of MI with respect to the moving value of a voxel is exactly −(bins − 4)/(high −
+    /// low)/N · Σ_j β³′(j − s)·ln(p(i, j)/p_moving(j)), with N the number of voxels that count. `moving_update` is N
+    /// times this derivative, times the gradient of the moving image. `fixed_update` is computed in the same way from a
+    /// second histogram, with the images exchanged, as in ITK's SyN. Gradients and masks are those of
+    /// [`cc_update`](Backend::cc_update). A value outside its range has derivative 0.
     ///
     /// Returns the energy: minus the mean MI of the two histograms, 0 if no voxel counts.
     ///
@@ -360,7 +360,7 @@ pub trait Backend: Sized + Sync {
     /// Composes two fields, `then` after `first`: out(x) = first(x) + then(x + first(x)).
     fn compose(&self, first: &Self::Field, then: &Self::Field, out: &mut Self::Field) -> Result<(), Error>;
 
-    /// Improves `inverse`, the inverse v of a displacement field u, which is both initial value and result. At each
+    /// Improves the inverse v of a displacement field u: `inverse` has the initial v and receives the result. At each
     /// voxel: up to 4 fixed-point steps v(x) ← −u(x + v(x)), then Newton steps of at most one voxel, until the residual
     /// is within the limits. Border voxels of v are zero.
     ///
@@ -422,13 +422,13 @@ pub trait Backend: Sized + Sync {
         pairs.try_for_each(|(field, inverse)| self.invert(field, inverse, limits))
     }
 
-    /// Inverse consistency of two fields: statistics of ‖u(x) + v(x + u(x))‖, the distance between x and its image
+    /// Inverse consistency of two fields: statistics of ‖u(x) + v(x + u(x))‖, the distance between x and its position
     /// after both fields, over all voxels x; u is `first`, v is `then`. With a `mask`, only voxels count where it
     /// exceeds ½. 0 means that the fields are inverse to each other.
     ///
-    /// For fields that are zero at their border this is
-    /// [`apply::inverse_consistency`](crate::apply::inverse_consistency) in world space, except for rounding to
-    /// single precision: outside the grid v is zero there.
+    /// For fields that are zero at their border the result is that of
+    /// [`apply::inverse_consistency`](crate::apply::inverse_consistency) in world space, except for rounding to single
+    /// precision. The reason is that v is then zero outside the grid in both functions.
     fn inverse_consistency(
         &self,
         first: &Self::Field,
@@ -475,20 +475,23 @@ pub trait Backend: Sized + Sync {
     /// the change exceeds one voxel, u is blended with its smoothed copy instead (smoothed as by
     /// [`smooth_both_fields`](Backend::smooth_both_fields)). The share of the smoothed copy is min(1, (residual/limit −
     /// 1)/2 + 0.05). At neighbours within `reach_voxels` along each axis that are not corrected themselves, this share
-    /// is multiplied by 1 − d²/(`reach_voxels` + 1)², where d is the distance to the voxel. Then v is inverted again,
-    /// as by `invert`, and the same is done with both fields exchanged.
+    /// is multiplied by 1 − d²/(`reach_voxels` + 1)², where d is the distance to the voxel. Then v is set to the
+    /// inverse of the new u, as by `invert`. After that, v is examined and corrected in the same way, and u is set to
+    /// the inverse of the new v.
     ///
-    /// A voxel that folds is moved together with its neighbours along the axes. A cell corner and the other ends of its
-    /// three edges are four voxels. For each corner whose determinant is below the limit, the smallest displacements of
-    /// these four voxels are computed that raise the determinant to 0.3 above the limit, to first order: along the
-    /// derivative of the determinant, within the allowed directions, no voxel by more than one voxel. A voxel is moved
-    /// by the mean of the displacements for all such corners that it belongs to. Border voxels are not moved. In a
-    /// round with `unfolds` = false, u is replaced by its smoothed copy at the voxels that fold.
+    /// A voxel that folds is moved together with its neighbours along the axes. The determinant at a cell corner
+    /// depends on four voxels: the corner and the other ends of its three edges. For each corner whose determinant is
+    /// below the limit, the function computes the smallest displacements of these four voxels that raise the
+    /// determinant to 0.3 above the limit, to first order. These are along the derivative of the determinant, within
+    /// the allowed directions, no voxel by more than one voxel. A voxel is moved by the mean of the displacements for
+    /// all such corners that it belongs to. Border voxels are not moved. In a round with `unfolds` = false, u is
+    /// replaced by its smoothed copy at the voxels that fold.
     ///
-    /// The first call examines all voxels. Further calls examine the bricks of 8³ voxels that contain a neighbour of
-    /// a changed voxel, or that may map to one. v is inverted again only within 3 voxels of the image of a changed
-    /// voxel of u. When no examined voxel is beyond the limits, [`examine_all`](Backend::examine_all) marks all
-    /// voxels, to check that this holds everywhere.
+    /// The first call examines all voxels. Further calls examine the bricks of 8³ voxels that contain a neighbour of a
+    /// changed voxel, and the bricks around the position in the other field to which a changed voxel is mapped. v is
+    /// computed again only in the bricks within 3 voxels of the mapped positions of changed voxels of u. When no
+    /// examined voxel is beyond the limits, [`examine_all`](Backend::examine_all) marks all voxels, to check that this
+    /// holds everywhere.
     fn relax(
         &self,
         pair: [&mut Self::Field; 2],

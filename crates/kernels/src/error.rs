@@ -148,8 +148,8 @@ pub enum Error {
     /// A position on an axis of a B-spline mesh is influenced by control points that do not exist, or by control points
     /// before those that influence the previous position.
     #[error(
-        "bias_mesh: position {place} on an axis has the first control point {first}; expected at least {least}, and four \
-         control points below {points}"
+        "bias_mesh: the four control points that influence position {place} on an axis begin at number {first}; \
+         expected a first number of at least {least}, and all four numbers below {points}"
     )]
     Reach {
         /// Number of the position along the axis.

@@ -1,8 +1,8 @@
 //! The discrete Gaussian kernel of ITK's `GaussianOperator`, with which all images and fields are smoothed.
 
 /// Largest part of the Gaussian's mass that a kernel may cut off before normalisation: the default of ITK's operator.
-/// ANTs uses a tenth of this value for fields. That does not improve registrations, and makes the kernel two weights
-/// longer at variance 3.
+/// ANTs uses a tenth of this value for fields. The smaller value does not improve registrations, and makes the kernel
+/// two weights longer at variance 3.
 const ERROR: f64 = 0.01;
 
 /// Largest radius of a kernel, voxels: ITK allows kernels of up to 32 weights.
@@ -85,8 +85,8 @@ mod tests {
         for variance in [1e7, 1e99, f64::INFINITY] {
             let weights = kernel(variance);
             assert_eq!(weights.len(), MAX_RADIUS + 1);
-            // Larger variances are replaced by 10⁶. At this variance the outermost weight is smaller than the middle
-            // weight by a share of 15²/(2·10⁶) of its value.
+            // Larger variances are replaced by 10⁶. At this variance the outermost weight of a kernel is smaller than
+            // the middle weight w₀ by w₀·15²/(2·10⁶).
             assert!(weights.iter().all(|weight| (weight * 31.0 - 1.0).abs() < 2e-4), "{weights:?}");
         }
     }

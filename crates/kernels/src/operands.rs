@@ -258,9 +258,9 @@ impl CcParameters {
     /// only the derivative [`CcDerivative::Centre`]. [`Cpu`](crate::Cpu) supports every radius.
     pub const MOST_TILED_RADIUS: usize = 5;
 
-    /// Numbers per voxel that the workspace of [`Cuda`](crate::Cuda) needs for windows of this radius: the five terms
-    /// of the exact derivative of the cross-correlation; for radii that the tiled kernels do not support, five numbers
-    /// in surfaces and two in textures.
+    /// Numbers per voxel that the workspace of [`Cuda`](crate::Cuda) needs for windows of this radius. The exact
+    /// derivative of the cross-correlation needs five, which are its five terms. A radius that the tiled kernels do not
+    /// support needs seven: five in surfaces and two in textures.
     pub fn device_scalars(radius: usize, derivative: CcDerivative) -> usize {
         match derivative {
             _ if radius > Self::MOST_TILED_RADIUS => 7,
@@ -316,7 +316,7 @@ pub struct InversionLimits {
 }
 
 /// The limits of the relaxation of two fields, [`Backend::relax`](crate::Backend::relax). The displacement of a voxel
-/// is changed where a quantity is beyond its limit.
+/// is changed if the voxel's Jacobian determinant or residual is beyond its limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RelaxLimits {
     /// Smallest allowed Jacobian determinant of x + u(x) at a voxel, over all combinations of one-sided differences: at
@@ -339,10 +339,11 @@ pub struct RelaxRound {
     /// Whether voxels that fold are displaced, with their neighbours, by the smallest displacements that unfold them;
     /// otherwise the field is smoothed there.
     pub unfolds: bool,
-    /// Symmetric matrix that projects the displacements which unfold voxels, in voxels, on the allowed directions.
+    /// Symmetric matrix that projects displacements (voxels) on the directions in which voxels may be moved to unfold
+    /// them.
     pub allowed: [[f32; 3]; 3],
-    /// After one field has been changed, the other field is set to its inverse again; the inversion stops at these
-    /// limits.
+    /// After one field has been changed, the other field is set to the inverse of the changed field; this inversion
+    /// stops at these limits.
     pub follow: InversionLimits,
 }
 

@@ -7,14 +7,14 @@ pub(crate) const BRICK: usize = 8;
 /// computed again.
 pub(crate) const MARGIN: f32 = 3.0;
 
-/// Limits of a correction, in voxels: a voxel is set to the inverse of the other field if its residual becomes at most
-/// the first number and its displacement changes by at most the second.
+/// Limits of a correction, in voxels. A voxel is set to the inverse of the other field if the residual of the voxel
+/// becomes at most `CORRECTED`, and its displacement changes by at most `CORRECTED_BY`.
 pub(crate) const CORRECTED: f32 = 0.1;
 pub(crate) const CORRECTED_BY: f32 = 1.0;
 
 /// Two limits of unfolding. Voxels at a cell corner whose determinant is below the accepted minimum are displaced until
-/// the determinant exceeds this minimum by the first number. In one round they are displaced by at most the second
-/// number, in voxels.
+/// the determinant exceeds this minimum by `AIM_ABOVE`. In one round they are displaced by at most `UNFOLDED_BY`, in
+/// voxels.
 pub(crate) const AIM_ABOVE: f32 = 0.3;
 pub(crate) const UNFOLDED_BY: f32 = 1.0;
 

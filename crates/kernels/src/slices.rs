@@ -1,10 +1,10 @@
-//! Rules for the costs of the linear stage of a registration on slices, which are the same on every device.
+//! Rules for the costs of the linear stage when slices are registered. The rules are the same on every device.
 
 use antsreg_core::AffineTransform;
 
-/// Whether a moving image is a slice: it has a depth of one voxel, and along its depth no ramp of weights that rise
-/// from 0 at the border. Then points in the plane of the slice have full weight. With a ramp along the depth, every
-/// voxel would be at the border and have no weight.
+/// Whether a moving image is sampled as a slice: its depth is one voxel, and weights do not rise from 0 at the border
+/// along the depth (no ramp). Then points in the plane of the slice have full weight. With a ramp along the depth,
+/// every voxel would be at the border and have no weight.
 pub(crate) fn is_slice(moving_shape: [usize; 3], edge_voxels: [f64; 3]) -> bool {
     moving_shape[2] == 1 && edge_voxels[2] == 0.0
 }

@@ -40,7 +40,7 @@ fn prefilter(lines: &mut [f32], length: usize, width: usize) {
     }
     const GAIN: f32 = (1.0 - POLE) * (1.0 - 1.0 / POLE);
     lines.iter_mut().for_each(|value| *value *= GAIN);
-    // First causal coefficient: Σ_k pole^k · s(k) over the mirrored signal, cut off where the power vanishes.
+    // First causal coefficient: Σ_k pole^k · s(k) over the mirrored signal s, cut off where pole^k is negligible.
     for x in 0..width {
         let period = 2 * (length - 1);
         let mirrored = |k: usize| {
@@ -78,8 +78,8 @@ fn taps(index: f64, length: usize) -> ([usize; 4], [f32; 4]) {
     let at = std::array::from_fn(|n| {
         let tap = (first + n as isize).abs();
         let tap = if tap > end { 2 * end - tap } else { tap };
-        // On an axis of two voxels, an index outside may have to be reflected a third time. On an axis of one voxel,
-        // every index becomes 0.
+        // On an axis of two voxels, an index outside the axis may need three reflections, and this is the third. On an
+        // axis of one voxel, every index becomes 0.
         tap.abs().min(end) as usize
     });
     (at, weights)

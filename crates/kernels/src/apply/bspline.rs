@@ -53,7 +53,8 @@ mod tests {
         }
     }
 
-    /// Index within a signal of its sample `k`, if the signal is mirrored repeatedly about its first and last samples.
+    /// Index within a signal for the sample number `k`, which may be negative or beyond the end: the signal is mirrored
+    /// repeatedly about its first and last samples.
     fn mirror(k: i64, length: usize) -> usize {
         if length == 1 {
             return 0;

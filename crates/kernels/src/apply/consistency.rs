@@ -18,7 +18,7 @@ pub fn inverse_consistency(
     mask: Option<&Volume>,
 ) -> Result<InverseConsistency, GridMismatch> {
     if let Some(mask) = mask {
-        same_grid("the field and the mask", &first.grid, &mask.grid)?;
+        same_grid("the first displacement field and the mask", &first.grid, &mask.grid)?;
     }
     let [nx, ny, _] = first.grid.shape;
     let to_world = first.grid.voxel_to_world();

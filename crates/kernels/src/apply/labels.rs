@@ -47,7 +47,8 @@ pub fn resample_labels(
     LabelVolume { grid: onto.clone(), voxels }
 }
 
-/// Sums of trilinear weights that differ by less than this count as equal: such a difference is rounding error.
+/// Two sums of trilinear weights count as equal if they differ by less than this number: such a difference is rounding
+/// error.
 const TIE: f64 = 1e-9;
 
 /// Interpolates a label map by the sums of the trilinear weights that each label has among the eight neighbours.

@@ -16,8 +16,8 @@ impl Sample for Linear<'_> {
         let cell = Cell::around(self.shape, index);
         let value = cell.corners().map(|corner| self.voxels[corner]);
         let [x, y, z] = cell.fraction.map(|fraction| fraction as f32);
-        // At the centres of both neighbours this form of linear interpolation gives exactly their values. So resampling
-        // a volume on its own grid does not change it.
+        // At the centre of a voxel this form of linear interpolation gives exactly the value of the voxel. So
+        // resampling a volume on its own grid does not change the volume.
         let mix = |near: f32, far: f32, share: f32| near * (1.0 - share) + far * share;
         let low = mix(mix(value[0], value[1], x), mix(value[2], value[3], x), y);
         let high = mix(mix(value[4], value[5], x), mix(value[6], value[7], x), y);

@@ -2,9 +2,9 @@
 
 use super::resample::Sample;
 
-/// Largest distance of an index from half-way between two voxel centres that counts as rounding error. Half-way, the
-/// voxel with the higher index is taken, as in ITK. Without this tolerance, resampling to half the spacing gives an
-/// irregular pattern.
+/// Tolerance, in voxels: an index that is below the middle between two voxel centres by less than this tolerance counts
+/// as the middle. In the middle, the voxel with the higher index is taken, as in ITK. Without this tolerance,
+/// resampling to half the spacing gives an irregular pattern.
 const TIE: f64 = 1e-9;
 
 /// Nearest-neighbour interpolation of an image; ITK's `NearestNeighborInterpolateImageFunction`.

@@ -51,8 +51,8 @@ pub(crate) fn sinc_table(window: Window) -> Vec<[f32; TAPS]> {
         let fraction = step as f64 / STEPS as f64;
         std::array::from_fn(|tap| {
             let x = fraction + (RADIUS - 1) as f64 - tap as f64;
-            // At a voxel centre the weight of that voxel is 1 and all others are 0; sin(πn) is not exactly 0 in
-            // floating point.
+            // At a voxel centre the weight of that voxel is set to 1 and all other weights to 0, because the computed
+            // sin(πn) is not exactly 0.
             if x.fract() == 0.0 { f32::from(x == 0.0) } else { (sinc(x) * window.at(x)) as f32 }
         })
     };

@@ -108,7 +108,8 @@ fn centred(order: usize, x: f64) -> f64 {
     sum / (1..=order).product::<usize>() as f64
 }
 
-/// Index within a signal of its sample `k`, if the signal is mirrored repeatedly about its first and last samples.
+/// Index within a signal for the sample number `k`, which may be negative or beyond the end: the signal is mirrored
+/// repeatedly about its first and last samples.
 fn mirror(k: i64, length: usize) -> usize {
     if length == 1 {
         return 0;

@@ -85,7 +85,7 @@ fn rotation(matrix: &Matrix3<f64>) -> Matrix3<f64> {
     let svd = matrix.svd(true, true);
     let (Some(mut u), Some(v_t)) = (svd.u, svd.v_t) else { return Matrix3::identity() };
     // If the determinant of the matrix is negative (a fold), the nearest orthogonal matrix is a reflection. It becomes
-    // a rotation by reversing the axis of the smallest singular value, which is the last one.
+    // a rotation if the axis of the smallest singular value, the last axis, is reversed.
     if (u * v_t).determinant() < 0.0 {
         u.column_mut(2).neg_mut();
     }
@@ -221,7 +221,8 @@ mod tests {
         assert!(fold.determinant() < 0.0);
         let turned = rotation(&fold);
         assert!((turned.determinant() - 1.0).abs() < 1e-12, "{turned}");
-        // If the nearest rotation is followed by a small rotation, the distance from the matrix must increase.
+        // No rotation is closer to the matrix than the nearest rotation: a small rotation after it must increase the
+        // distance.
         let apart = |rotation: Matrix3<f64>| (rotation - fold).norm();
         for axis in [Vector3::x_axis(), Vector3::y_axis(), Vector3::z_axis()] {
             for angle in [-0.05, 0.05] {

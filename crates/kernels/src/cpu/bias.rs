@@ -196,9 +196,9 @@ fn each_voxel(axes: &[MeshAxis; 3], field: &[f64], image: &mut Image, act: impl 
     });
 }
 
-/// Adds `values`, one for each control point of a row or of a slice, to the sums of four such groups of control points.
-/// The values are multiplied by the B-spline weight of each group. `reach` has the four groups that influence a
-/// position, with their weights.
+/// Adds `values` to the sums of the four groups of control points that influence a position; a group is a row or a
+/// slice of control points. `values` has one number for each control point of a group. For each group the numbers are
+/// multiplied by the group's B-spline weight. `reach` has the four groups and their weights.
 fn spread(sums: &mut [f64], reach: &Reach, values: &[f64]) {
     for (j, weight) in reach.weights.iter().enumerate() {
         let group = &mut sums[(reach.first + j) * values.len()..][..values.len()];

@@ -5,8 +5,8 @@
 
 use super::blocks;
 
-/// Number of rows of a tile, in which box sums are computed together. With its margins, all planes of a tile stay in
-/// the second-level cache.
+/// Number of rows (along y) of a tile. Box sums are computed tile by tile, so that the buffered slices of a tile and of
+/// its margins stay in the second-level cache.
 const TILE: usize = 32;
 
 /// Buffers of the box sums that one thread needs for one slab of slices.
@@ -77,7 +77,8 @@ impl BoxSums {
                 } else {
                     slot.fill(0.0);
                 }
-                // The sums are added along z when the window of slice k − radius is complete.
+                // Slice k is the last slice of the windows that are centred in slice k − radius. So the sums of these
+                // windows are now added along z.
                 let Some(middle) = k.checked_sub(radius).filter(|middle| range.contains(middle)) else {
                     continue;
                 };

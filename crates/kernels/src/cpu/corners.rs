@@ -52,10 +52,10 @@ impl Edges {
     }
 }
 
-/// The displacement of a voxel after unfolding: u plus the mean of the displacements that folded corners, whose
-/// determinant is below the limit, request for the voxel. These corners are those at the voxel, and those at its
-/// neighbours that face the voxel. A corner requests the smallest displacements of the four voxels of its edges that
-/// raise its determinant slightly above the limit, to first order. Border voxels are not displaced.
+/// The displacement of a voxel after unfolding: u plus the mean of the voxel's changes for all folded corners with an
+/// edge at the voxel. A cell corner is at a voxel and has three edges to neighbours of that voxel; it is folded if its
+/// determinant is below the limit. For each folded corner, the changes of these four voxels are the smallest
+/// displacements that raise the determinant slightly above the limit, to first order. Border voxels are not displaced.
 pub(super) fn unfolded(field: &Field, at: [usize; 3], smallest: f32, allowed: &[[f32; 3]; 3]) -> [f32; 3] {
     let u = field.vectors()[field.index(at)];
     if on_edge(at, field.shape) {
@@ -76,7 +76,8 @@ pub(super) fn unfolded(field: &Field, at: [usize; 3], smallest: f32, allowed: &[
     if count > 0.0 { std::array::from_fn(|c| u[c] + sum[c] / count) } else { u }
 }
 
-/// Sum and number of the displacements that folded corners request for one voxel.
+/// Sum and number of the changes of one voxel's displacement, one change for each folded corner with an edge at the
+/// voxel.
 struct Moves<'a> {
     field: &'a Field,
     smallest: f32,
@@ -86,13 +87,13 @@ struct Moves<'a> {
 }
 
 impl Moves<'_> {
-    /// Adds to the sum the displacements that the folded corners at `at` request for one voxel. This voxel is `at`
-    /// itself or, if `neighbour` gives an axis and a side, the neighbour of `at` on that side.
+    /// Adds to the sum the changes of one voxel's displacement for the folded corners at the voxel `at`. The changed
+    /// voxel is `at` itself or, if `neighbour` gives an axis and a side, the neighbour of `at` on that side.
     fn add(&mut self, at: [usize; 3], neighbour: Option<(usize, usize)>) {
         let shape = self.field.shape;
         let Edges(edges) = Edges::at(self.field, at);
-        // Whether a corner has an edge along an axis on a side (`there`), and whether the voxel at the other end of the
-        // edge may be displaced (`moves`).
+        // `there` tells whether a corner has an edge along an axis on a side. `moves` tells whether the voxel at the
+        // other end of this edge may be displaced.
         let there = |axis: usize, side: usize| match side {
             0 => at[axis] > 0,
             _ => at[axis] + 1 < shape[axis] || shape[axis] == 1,

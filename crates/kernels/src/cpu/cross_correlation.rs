@@ -22,8 +22,8 @@ pub struct CcWorkspace {
     slabs: Vec<Slab>,
     /// For each slice, the sums of the scores over its windows.
     energies: Vec<Sums>,
-    /// The five terms of the exact derivative for the window of each voxel, row by row: five rows of one term each.
-    /// Empty until first needed.
+    /// The five terms of the exact derivative for the window of each voxel. Each row of voxels has five rows of
+    /// numbers, one for each term. Empty until the exact derivative is first computed.
     terms: Vec<f32>,
 }
 
@@ -130,8 +130,9 @@ impl Pair<'_> {
             .fold(within, |inside, mask| inside & lanes::load(&mask[row.clone()], x).simd_gt(f32x8::splat(0.5)))
     }
 
-    /// Calls `take(j, k, x, terms)` for each group of eight voxels of the slices from `first` on, with the terms of
-    /// their windows. Terms are zero for voxels outside the masks. Writes the score sums of each slice to `energies`.
+    /// Calls `take(j, k, x, terms)` for each group of eight voxels of the slices from `first` on; `terms` are those of
+    /// the eight windows around these voxels. Terms are zero for voxels outside the masks. Writes the score sums of
+    /// each slice to `energies`.
     #[inline(always)]
     fn each_window(
         &self,

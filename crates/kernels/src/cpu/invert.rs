@@ -87,8 +87,9 @@ fn squared_length(lanes: f32x4) -> f32 {
     x + y + z
 }
 
-/// The Newton step (I + ∂u/∂x)⁻¹·residual by Cramer's rule. It is limited to the length of one voxel, because another
-/// cell has another derivative. If the derivative is nearly singular, half the residual is taken.
+/// The Newton step (I + ∂u/∂x)⁻¹·residual by Cramer's rule. It is limited to the length of one voxel, because the
+/// derivative is that of one cell and differs in other cells. If the derivative is nearly singular, half the residual
+/// is taken.
 fn newton(derivative: [[f32; 3]; 3], residual: [f32; 3]) -> [f32; 3] {
     let column = |axis: usize| {
         let mut column = derivative[axis];

@@ -17,7 +17,7 @@ pub struct Relaxation {
     pub(super) shape: [usize; 3],
     examine: [Marks; 2],
     /// For each voxel of the field that is being corrected: the share of the smoothed field in the voxel's new
-    /// displacement, or [`UNFOLDED`]. All are zero between the corrections of the two fields.
+    /// displacement, or the mark [`UNFOLDED`]. All shares are zero between the corrections of the two fields.
     weights: Vec<f32>,
 }
 
@@ -37,7 +37,7 @@ impl Relaxation {
     }
 }
 
-/// The bricks of a volume. A mark says that a brick is still to be processed.
+/// The bricks of a volume, with marks on the bricks that are still to be processed.
 #[derive(Debug)]
 struct Marks {
     shape: [usize; 3],
@@ -129,7 +129,8 @@ fn half(
         })
         .collect();
     let mut followed = Marks::none(shape);
-    // The corrected displacements are written after the smoothed values, which they replace.
+    // The displacements in `corrections` are written last, so that at their voxels they replace the smoothed
+    // displacements.
     for (at, relaxed) in changed.into_iter().zip(relaxed).chain(corrections) {
         let index = field.index(at);
         relaxation.weights[index] = 0.0;
@@ -145,8 +146,8 @@ fn half(
     count
 }
 
-/// Inverts `field` again at the voxels of the bricks that `followed` marks, and marks what must be examined again in
-/// both fields.
+/// Sets `inverse` to the inverse of the changed `field`, in the bricks that `followed` marks. Then marks the bricks of
+/// both fields that must be examined again.
 fn follow(
     field: &Field,
     inverse: &mut Field,
@@ -216,9 +217,9 @@ fn corrected(field: &Field, inverse: &Field, round: &RelaxRound, at: [usize; 3])
 /// of the smoothed field.
 const UNFOLDED: f32 = 2.0;
 
-/// Writes the share of the smoothed field, or [`UNFOLDED`], to `weights` for all voxels near those that exceed the
-/// limits of the relaxation (`beyond`), and returns the list of these voxels. Near means at most `reach_voxels` along
-/// each axis, or a direct neighbour if folds are corrected by displacements.
+/// Writes the share of the smoothed field, or [`UNFOLDED`], to `weights` for all voxels near the voxels in `beyond`,
+/// which exceed the limits of the relaxation. Returns the list of the voxels whose weight was written. Near means at
+/// most `reach_voxels` along each axis, or a direct neighbour if folds are corrected by displacements.
 fn spread(
     beyond: &[([usize; 3], Beyond)],
     round: &RelaxRound,

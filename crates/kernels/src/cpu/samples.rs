@@ -14,8 +14,8 @@ use super::correlation_ratio::cells::{Cells, LANES, whole};
 use super::correlation_ratio::rows::Row;
 use super::image::Image;
 
-/// Distance outside the moving image up to which a row is still examined, voxels: larger than the rounding of
-/// positions. A sample that is outside in single precision has weight 0.
+/// Distance outside the moving image, in voxels, up to which samples are still computed: larger than the rounding
+/// errors of positions. A sample that is outside in single precision has weight 0.
 const SLACK: f64 = 0.01;
 
 /// One number for each sample of a block of samples.
@@ -171,7 +171,7 @@ fn cell(clamped: f32, n: usize) -> f32 {
 }
 
 /// Finds the cells of the moving image around the samples `first..first + count` of a row, and the weights of these
-/// samples near its border.
+/// samples near the border of this image.
 #[inline(always)]
 fn locate(row: &SingleRow, first: usize, count: usize, shape: [usize; 3], per_edge: [f32; 3], cells: &mut Cells) {
     let strides = [1, shape[0] as u32, (shape[0] * shape[1]) as u32];
@@ -184,8 +184,8 @@ fn locate(row: &SingleRow, first: usize, count: usize, shape: [usize; 3], per_ed
             for lane in 0..LANES {
                 let position = row.step[axis].mul_add(start + lane as f32, row.base[axis]);
                 let distance = position.min(last - position);
-                // If weights rise over a width of 0, the product for a position exactly on the border is 0·∞ = NaN,
-                // which `min` turns into 1.
+                // If the band in which weights rise has a width of 0, `per_edge` is infinite. At a position exactly on
+                // the border the product is then 0·∞ = NaN, which `min` turns into 1.
                 weight[lane] *= if distance >= 0.0 { (distance * per_edge[axis]).min(1.0) } else { 0.0 };
                 let clamped = position.max(0.0).min(last);
                 let cell = cell(clamped, shape[axis]);

@@ -54,8 +54,8 @@ fn clear_border(field: &mut Field) {
     });
 }
 
-/// Convolves a volume, whose voxels have `width` floats each, with one symmetric kernel for each axis, given by its
-/// half. The result is in `out`; `voxels` is overwritten.
+/// Convolves a volume, whose voxels have `width` floats each, with one symmetric kernel for each axis. `kernels` has
+/// the weights of each kernel from the middle outwards. The result is in `out`; `voxels` is overwritten.
 fn separable(voxels: &mut [f32], out: &mut [f32], width: usize, shape: [usize; 3], kernels: &[Vec<f32>; 3]) {
     let [nx, ny, nz] = shape;
     let row = nx * width;

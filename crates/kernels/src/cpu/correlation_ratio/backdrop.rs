@@ -1,8 +1,8 @@
 //! The backdrop of an image: the parts where all voxels have the value of the first voxel, so that samples are known
 //! without reading the image. Most of a brain image is such background.
 //!
-//! The image is divided into blocks of cells. A summed-area table counts the blocks that contain another value, so that
-//! a few look-ups show whether a box of blocks is backdrop.
+//! The image is divided into blocks of cells. A summed-area table counts the blocks that contain a value other than the
+//! backdrop's, so that a few look-ups show whether a box of blocks is backdrop.
 
 use std::ops::Range;
 
@@ -20,8 +20,8 @@ pub(in crate::cpu) struct Backdrop {
     pub value: f32,
     /// Number of entries of the summed-area table along each axis: number of blocks + 1.
     size: [usize; 3],
-    /// The summed-area table: for each corner of blocks, the number of blocks with lower indices that contain another
-    /// value.
+    /// The summed-area table: for each corner of blocks, the number of blocks with lower indices that contain a value
+    /// other than the backdrop's.
     filled: Vec<u32>,
 }
 
@@ -40,7 +40,7 @@ impl Backdrop {
                 for i in 0..blocks[0] {
                     before += u32::from(layer[i + j * blocks[0]]);
                     let corner = i + 1 + row * (j + 1) + plane * (k + 1);
-                    // The number of blocks with lower indices than this corner that contain another value than the
+                    // The number of blocks with lower indices than this corner that contain a value other than the
                     // backdrop's. `before` is the number of such blocks in the present row of blocks; earlier entries
                     // of the table give the number in the other rows.
                     filled[corner] =

@@ -47,8 +47,8 @@ impl Cells {
         }
     }
 
-    /// Finds the cells of the samples `first..first + count` of a row. Lanes after the last sample get any cells inside
-    /// the image, so that reading there is safe.
+    /// Finds the cells of the samples `first..first + count` of a row. Lanes after the last sample get arbitrary cells
+    /// inside the image, so that no voxel outside the image is read.
     #[inline(always)]
     pub fn locate<const WEIGHTED: bool>(
         &mut self,

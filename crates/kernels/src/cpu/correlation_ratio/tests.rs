@@ -134,7 +134,7 @@ fn is_what_its_definition_says() {
             for (map, cost) in maps.iter().zip(costs) {
                 let expected = oracle(&pair, weights, edge, map);
                 // Tolerance: positions in single precision have errors of 1e-6 voxel; the errors of interpolated values
-                // are the gradient times that.
+                // are the image gradient times the errors of positions.
                 assert!((cost - expected).abs() < 2e-5, "{cost} for {expected}: {weights:?} {edge:?} {map:?}");
             }
         }
@@ -221,8 +221,8 @@ fn backdrop_covers_no_sample_near_anything_else() {
 
 #[test]
 fn is_smooth_while_voxels_enter_and_leave() {
-    // The test images are waves of intensity. Their wavelength is so long that the change of intensities alone causes
-    // only small second differences of the cost from map to map.
+    // The test images are waves of intensity, and each map shifts the image a little further. The waves are so long
+    // that the second differences of the cost are small as long as no voxels enter or leave the moving image.
     let shape = [41, 37, 39];
     let blobs = |shift: f64| -> Vec<f32> {
         (0..shape.iter().product::<usize>())
