@@ -176,7 +176,7 @@ fn a_folder_is_gone_on_with_and_not_mixed_up() {
         let before = place.read(template);
         let refused = place.run(&line);
         assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-        assert!(refused.stderr.contains("an input in out, the folder of the outputs"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("this input lies in out, the folder of the outputs"), "{}", refused.stderr);
         assert_eq!(place.read(template), before);
     }
 }
@@ -246,7 +246,7 @@ fn a_folder_of_other_things_is_refused_and_left_as_it_is() {
     // The run is refused, because an input has the name of an output.
     std::fs::copy(place.path("c.nii.gz"), place.path("mine/subjects/u_Warped.nii.gz")).expect("a copy");
     let message = place.refuse(2, &format!("atlas a.nii.gz mine/subjects/u_Warped.nii.gz -o mine {QUICK}"));
-    assert!(message.contains("mine/subjects/u_Warped.nii.gz: an input in mine"), "{message}");
+    assert!(message.contains("mine/subjects/u_Warped.nii.gz: this input lies in mine"), "{message}");
 }
 
 #[test]

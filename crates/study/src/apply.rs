@@ -187,8 +187,9 @@ impl Opened<'_> {
                 if let Ok(all) = <&mut [Volume; 6]>::try_from(components.as_mut_slice()) {
                     apply::logarithm(all.each_mut().map(|volume| &mut volume.voxels), outside);
                 }
-                // Outside the input image, the resampled tensor is isotropic with the eigenvalue `outside`. Here
-                // tensors are logarithms, so the logarithm of this eigenvalue is set.
+                // Outside the input image, the resampled tensor is isotropic with the eigenvalue `outside`. The tensors
+                // have been replaced by their matrix logarithms, so the value outside is the logarithm of this
+                // eigenvalue.
                 const DIAGONAL: [usize; 3] = [0, 2, 5];
                 let diagonal = if outside > 0.0 { outside.ln() } else { 0.0 };
                 let outside = |index| if DIAGONAL.contains(&index) { diagonal } else { 0.0 };

@@ -107,10 +107,10 @@ pub enum Error {
         other: PathBuf,
         /// Description of the expected grid, for the message.
         expected: String,
-        /// Name of an interpolation that suits the volume.
+        /// Name of an interpolation with which the volume can be resampled, for the message.
         interpolation: &'static str,
     },
-    /// The images do not overlap at the start.
+    /// The images do not overlap after the initial transform, before the registration.
     #[error(
         "{} and {} do not overlap at the start ({start}). Grid of the fixed image: {}; of the moving image: {}",
         fixed.display(), moving.display(), grids[0], grids[1]

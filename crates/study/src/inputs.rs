@@ -88,10 +88,11 @@ pub fn any_image(path: &Path) -> Result<Volume, Error> {
     Ok(nifti::read_volume(path)?)
 }
 
-/// A warning if ANTs reads a different grid from the header of an image. Of several differences, the warning describes
-/// the one that moves the corners of the image most.
+/// A warning if ANTs reads another grid from the header of an image than this program. Of several differences, the
+/// warning describes the one that moves the corners of the image most.
 pub fn odd_header(path: &Path) -> Option<String> {
-    /// Distances between the two positions of a corner below this share of a voxel are taken for rounding errors.
+    /// Largest distance, in voxels, between the positions of an image corner in ANTs' grid and in this program's grid
+    /// that counts as a rounding error.
     const SHARE: f64 = 0.1;
     let header = nifti::inspect(path).ok()?;
     let least = SHARE * header.grid.spacing.min();

@@ -209,8 +209,8 @@ mod tests {
         assert_eq!(auto(&[(fixed, &brain, false), (moving, &head, false)]), [false, true]);
         assert_eq!(auto(&[(fixed, &head, false), (moving, &head, false)]), [false, false]);
         assert_eq!(auto(&[(fixed, &brain, false), (moving, &brain, false)]), [false, false]);
-        // If one image of the group has no skull, the brains of all heads in the group are extracted. Images with a
-        // mask stay as they are.
+        // If one image of the group has no skull, the brains of all heads in the group are extracted. No brain is
+        // extracted from images with a mask.
         let several = [(fixed, &head, false), (moving, &head, false), (moving, &brain, false), (moving, &head, true)];
         assert_eq!(auto(&several), [true, true, false, false]);
         assert_eq!(auto(&several[..2]), [false, false]);

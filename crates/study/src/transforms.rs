@@ -96,7 +96,7 @@ pub fn read_affine(file: &TransformFile) -> Result<AffineTransform, Error> {
 /// inverse of a composite is the inverse of each part, the last part first.
 ///
 /// # Errors
-/// A file that cannot be read; a field to be inverted; a singular affine.
+/// A file that cannot be read; a displacement field whose inverse is requested; a singular affine.
 pub fn read_chain(files: &[TransformFile]) -> Result<TransformChain, Error> {
     read_chain_by(GridRule::default(), files)
 }
@@ -127,7 +127,7 @@ pub fn read_chain_by(rule: GridRule, files: &[TransformFile]) -> Result<Transfor
 }
 
 /// Refuses two-dimensional transforms if the output grid `onto` is a volume, and three-dimensional warps if input and
-/// output are slices. Both are allowed for a slice resampled from a volume.
+/// output are slices. If the input is a volume and the output grid is a slice, transforms of both kinds are allowed.
 ///
 /// # Errors
 /// [`Error::SliceAndVolume`], [`Error::TransformOfSlices`].

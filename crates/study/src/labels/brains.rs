@@ -25,9 +25,9 @@ pub(super) struct Head<'a> {
     pub skull: &'a mut Option<Skull>,
 }
 
-/// Removes the shading of a target and of its atlases if the options say so, and extracts their brains as the brain
-/// choice of the options says. An atlas for which this fails is an error, or is left out with `keep_going`. `of` is the
-/// number of atlases given.
+/// Prepares a target and its atlases: removes the shading of the images and extracts the brains, each if the options
+/// ask for it. An atlas that cannot be prepared is an error; with `keep_going` it is left out. `of` is the number of
+/// atlases given.
 ///
 /// # Errors
 /// A target whose bias field or brain cannot be found; an atlas that cannot be used; no usable atlas.
@@ -76,7 +76,7 @@ fn with_errors(
 }
 
 /// Removes the shading of the images if the options say so, and extracts the brains of the images that the brain choice
-/// selects. Returns success or the error of each image.
+/// selects. Returns for each image whether this succeeded, or the error.
 fn prepare(
     propagation: &mut Propagation,
     mut heads: Vec<Head>,

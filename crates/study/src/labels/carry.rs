@@ -85,7 +85,7 @@ pub fn carry(of: &Carrying) -> Result<Carried, Error> {
     Ok(Carried { warnings, overlap, paths: outputs.commit()? })
 }
 
-/// Checks that the outputs can be written and are no inputs.
+/// Checks that all output files can be written, and that no output file is also an input file.
 fn check_outputs(of: &Carrying, name: &Path, csv: &Path) -> Result<(), Error> {
     let list = of.label_list.as_deref().and_then(inputs::label_list_file);
     let images = [Some(of.onto.as_path()), Some(of.labels.as_path()), of.truth.as_deref(), list];

@@ -12,13 +12,14 @@ pub enum AtlasesError {
         /// Path of the image of the atlas without a label map.
         image: PathBuf,
     },
-    /// Two atlases have one name.
+    /// Two atlases have the same name.
     #[error(
-        "two atlases are called {name}, {} and {}; rename one of them, or give one of them only", images[0].display(),
+        "two atlases are called {name}, with the images {} and {}; rename one atlas, or give only one of \
+         them", images[0].display(),
         images[1].display()
     )]
     Twice {
-        /// The name that both atlases have.
+        /// The name of both atlases.
         name: String,
         /// Paths of the images of both atlases.
         images: [PathBuf; 2],

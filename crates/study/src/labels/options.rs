@@ -12,8 +12,8 @@ use crate::skulls::BrainChoice;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LabelOptions {
-    /// Options of the registration of each atlas to the target. The initial transform and the choice of results in
-    /// these options are not used.
+    /// Options of the registration of each atlas to the target. The fields `start`, `inverse_warp`, `scores` and
+    /// `images` of these options are not used.
     pub recipe: Recipe,
     /// The initial transform of each registration.
     pub start: StartFile,

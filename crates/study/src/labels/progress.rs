@@ -24,7 +24,8 @@ pub trait LabelsProgress: Sync {
     fn registered(&self, target: &str, atlas: &Registered);
     /// The atlases were fused; `undecided` is the number of voxels where the atlases disagree.
     fn fused(&self, atlases: usize, undecided: usize, seconds: f64);
-    /// A target was labelled by majority vote and by joint fusion, with these mean Jaccard coefficients.
+    /// A target was labelled by majority vote and by joint fusion. `majority` and `joint` are the mean Jaccard indices
+    /// of the results.
     fn scored(&self, target: &str, majority: f64, joint: f64, seconds: f64);
 }
 

@@ -21,8 +21,9 @@ use crate::skulls::{ExtractedRecord, Skull};
 use crate::transforms::check_of_volumes;
 use crate::{Error, bias, inputs};
 
-/// Numbers of threads for the work before and after each registration. One thread before it suffices, because the
-/// atlases are in memory already. Two threads after it suffice, because resampling takes less time than registration.
+/// Numbers of threads for the work before and after each registration. Before a registration one thread suffices,
+/// because the atlases are in memory already. After a registration two threads suffice, because resampling takes less
+/// time than registration.
 const THREADS: StageThreads = StageThreads { readers: 1, writers: 2 };
 
 /// The image that gets labels.

@@ -45,7 +45,8 @@ pub struct Names {
     pub matrices: Option<PathBuf>,
 }
 
-/// Path of the transforms of a correction whose output paths begin with `given`; `given` itself if no such file exists.
+/// Path of the file of transforms that a motion correction has written. `given` is this path or the prefix of the
+/// correction's output files.
 pub fn transforms_file(given: PathBuf) -> PathBuf {
     let mut name = given.clone().into_os_string();
     name.push(TRANSFORMS);

@@ -78,7 +78,7 @@ impl Page<'_> {
             chart(
                 "Framewise displacement",
                 "mm",
-                "Sum of the absolute changes of the six motion parameters since the volume before. Rotations are \
+                "Sum of the absolute changes of the six motion parameters since the previous volume. Rotations are \
                  converted to mm on a sphere of 50 mm radius.",
                 true,
                 change("framewise displacement", |row| row.since_before.map(|[displacement, _]| displacement)),
@@ -86,7 +86,8 @@ impl Page<'_> {
             chart(
                 "DVARS",
                 "× noise",
-                "Change of the corrected intensities since the volume before, divided by the change expected of noise alone.",
+                "Change of the corrected intensities since the previous volume, divided by the change \
+                 expected of noise alone.",
                 true,
                 change("DVARS", |row| row.dvars.map(|[_, standard]| standard)),
             )?,
@@ -129,7 +130,7 @@ impl Page<'_> {
                 .failed
                 .iter()
                 .map(|(index, why)| {
-                    format!("volume {index}, counted from 0: {why}; the transform of the volume before is used")
+                    format!("volume {index}, counted from 0: {why}; the transform of the previous volume is used")
                 })
                 .collect(),
             sections: vec![Section {
@@ -146,7 +147,7 @@ impl Page<'_> {
                             .collect::<Vec<_>>()
                             .join(", "),
                     ),
-                    row("largest number of reference voxels in the cost", options.points.to_string()),
+                    row("largest number of reference voxels that the cost uses", options.points.to_string()),
                 ],
             }],
             command: words::command(command_line),

@@ -34,7 +34,7 @@ pub(super) struct Pass<'a> {
     pub write: Option<(&'a mut Outputs, Write<'a>)>,
 }
 
-/// A function that writes the corrected series from the batches of volumes that a channel delivers.
+/// A function that writes the corrected series. It receives the corrected volumes in batches from another thread.
 pub(super) type Write<'a> = &'a (dyn Fn(&mut Outputs, Receiver<Vec<Volume>>) -> Result<(), Error> + Sync);
 
 /// Results of one reading of a series, in which each volume was aligned to the reference volume and resampled.

@@ -16,7 +16,7 @@ pub enum ReferenceVolume {
     Mean,
     /// A volume of the series, chosen by its index, counted from 0.
     Volume(usize),
-    /// An image in another file.
+    /// An image in a file other than the series.
     File(PathBuf),
 }
 

@@ -31,7 +31,7 @@ pub struct Task {
     /// Interpolation of the volumes for the corrected series and for the images computed from it.
     pub reading: Reading,
     /// Whether volumes that cannot be aligned are left out, instead of ending the correction. Such a volume gets the
-    /// transform of the volume before.
+    /// transform of the previous volume.
     pub keep_going: bool,
     /// The command line of the program, kept in the record.
     pub command_line: Vec<String>,

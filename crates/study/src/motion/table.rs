@@ -28,7 +28,7 @@ const COLUMNS: [&str; 10] = [
 pub struct Row {
     /// Translation of the reference's centre, RAS mm, then rotations about x, y and z, radians.
     pub parameters: [f64; 6],
-    /// Framewise displacement and root mean squared deviation from the volume before, mm.
+    /// Framewise displacement and root mean squared deviation from the previous volume, mm.
     pub since_before: Option<[f64; 2]>,
     /// DVARS in units of the intensities, and standardised DVARS: the ratio to the value expected for noise alone.
     pub dvars: Option<[f64; 2]>,

@@ -1,4 +1,5 @@
-//! Other images of the head that a scan shows, and the rigid transforms from the scan to these images.
+//! Other images of the same head as a scan (such as T2w or FLAIR), and the rigid transforms from the scan to these
+//! images.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use antsreg_register::{Grids, Options, Preset, Recipe, Side, register};
 use crate::Error;
 use crate::pair::{CarriedRecord, StartFile, name_files};
 
-/// Another image of the head that a scan shows, aligned with the scan.
+/// Another image of the same head as a scan, rigidly aligned with the scan.
 #[derive(Debug)]
 pub struct Carried {
     /// Path of the image.

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::listing::Scan;
 use crate::Error;
 
-/// The version of BIDS that the names follow.
+/// The version of the BIDS standard that the file names follow.
 const BIDS: &str = "1.9.0";
 
 /// Patterns of files in the dataset whose names BIDS does not define; the content of `.bidsignore`.

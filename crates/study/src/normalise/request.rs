@@ -52,7 +52,8 @@ pub struct Request {
 /// The batch made from a request.
 #[derive(Debug)]
 pub struct Normalisation {
-    /// The files that all scans share. The fields for files of one scan are empty.
+    /// The files that the registrations of all scans share, such as the fixed image. Paths that differ between scans,
+    /// such as the moving image, are empty here.
     pub shared: PairFiles,
     /// Options of the registrations.
     pub recipe: Recipe,

@@ -18,7 +18,7 @@ pub fn source(scan: &Scan, file: &Path) -> String {
 }
 
 /// The sidecar of a head image made from the files `sources`. With a `space` the image lies on the grid of the
-/// template. `stripped`: the image shows a brain without skull.
+/// template. `stripped` says whether the image shows a brain without skull.
 pub fn image(sources: &[String], space: Option<&Space>, stripped: bool) -> Value {
     with_reference(json!({ "Sources": sources, "SkullStripped": stripped }), space)
 }

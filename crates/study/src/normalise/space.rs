@@ -41,11 +41,11 @@ impl Space {
         self.template.as_ref()?.1.as_deref()
     }
 
-    /// Reads the template (if there is a mask, only its brain). Also returns the identities of the files that were
-    /// read.
+    /// Reads the template. The built-in template, and a template with a brain mask, are set to 0 outside the brain.
+    /// Also returns the identities (size, time, inode) of the files that were read.
     ///
     /// # Errors
-    /// Files that cannot be read or do not fit each other.
+    /// A file that cannot be read; a mask on another grid than the template.
     pub fn read(&self) -> Result<(Side, Vec<FileIdentity>), Error> {
         let Some((template, mask)) = &self.template else {
             let built_in = brain::built_in_template(Some(Contrast::T1))?;

@@ -1,4 +1,5 @@
-//! The work on each head in addition to the registration of its brain.
+//! Extracts the brain of each head before its registration to the template, and resamples the whole head after the
+//! registration.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,7 @@ use crate::brain::BrainRecord;
 use crate::pair::{FixedInputs, Further, HeadRecord, Inputs};
 use crate::{Error, bias, brain, inputs};
 
-/// A scan with the names of its derivatives.
+/// A scan and the names of its BIDS derivatives: the files that the normalisation writes for the scan.
 #[derive(Debug, Clone)]
 pub struct Task {
     /// The scan.
@@ -83,7 +84,7 @@ impl Steps for Normalising {
         inputs: &mut Inputs,
         further: Vec<Arc<Volume>>,
     ) -> Result<Prepared, Error> {
-        // A scan or a template that shows a brain alone, or has a mask, stays as it is.
+        // No brain is extracted from a scan or a template that shows a brain alone, or that has a mask.
         let [of_template, of_scan] = job.files.brain.sides(inputs.sides())?;
         if of_template {
             fixed.extract_own(worker, job, inputs)?;
@@ -178,8 +179,8 @@ impl Steps for Normalising {
 struct Files<'a>(Vec<(PathBuf, Writing<'a, Error>)>);
 
 impl<'a> Files<'a> {
-    /// Adds the JSON sidecar of an image to the files, and the image itself if `write` is given. Otherwise another step
-    /// writes the image.
+    /// Adds the JSON sidecar of an image to the files to write. Adds the image too if `write`, the function that writes
+    /// it, is given; else the image is written elsewhere.
     fn image(&mut self, path: PathBuf, beside: Value, write: Option<Writing<'a, Error>>) {
         self.0.push((Derivatives::sidecar(&path), json(beside)));
         self.0.extend(write.map(|write| (path, write)));

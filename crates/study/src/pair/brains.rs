@@ -35,8 +35,8 @@ impl Inputs {
         Ok(())
     }
 
-    /// The image that pages show of the fixed side (0) or the moving side (1) of a registration: the whole head, even
-    /// if its brain was registered.
+    /// The image that the HTML page shows for the fixed image (`side` 0) or the moving image (`side` 1) of a
+    /// registration: the whole head, even if its brain was registered.
     ///
     /// # Errors
     /// A device that fails while an image is copied from the device.

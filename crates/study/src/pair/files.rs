@@ -13,7 +13,7 @@ use crate::skulls::BrainChoice;
 use crate::transforms::{TransformFile, read_affine};
 use crate::{Error, inputs};
 
-/// End of the default path of a page, after the prefix.
+/// End of the default path of an HTML page; the path begins with the prefix of the outputs.
 const REPORT: &str = "report.html";
 
 /// The files of one registration.
@@ -77,12 +77,12 @@ pub struct Labels {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StartFile {
-    /// The centres of mass are aligned.
+    /// The initial transform aligns the centres of mass of the images.
     #[default]
     CentreOfMass,
-    /// The world coordinates of the headers are used unchanged.
+    /// The initial transform is the identity: the world coordinates in the image headers are used unchanged.
     Headers,
-    /// An affine map in a file.
+    /// The initial transform is an affine map that is read from a file.
     File(TransformFile),
 }
 
@@ -225,7 +225,7 @@ impl Names {
         optional.map(PathBuf::as_path).chain([self.record.as_path()]).collect()
     }
 
-    /// Existing files of an earlier run with the same prefix that this run does not replace.
+    /// Existing files of an earlier run with the same prefix. The current run does not replace these files.
     pub fn left_over(&self, prefix: &str) -> Vec<PathBuf> {
         let volumes = ["1Warp", "1InverseWarp", "Warped", "InverseWarped", "Labels"];
         let names = volumes.iter().flat_map(|name| [format!("{name}.nii.gz"), format!("{name}.nii")]);
@@ -235,10 +235,10 @@ impl Names {
         paths.filter(|path| !written.contains(&path.as_path()) && path.exists()).collect()
     }
 
-    /// Checks that the outputs can be written and are no inputs.
+    /// Checks that all output files can be written, and that no output file is also an input file.
     ///
     /// # Errors
-    /// The first output that is refused.
+    /// The error for the first output file that fails the check.
     pub fn check(&self, files: &PairFiles) -> Result<(), Error> {
         Ok(outputs::check(self.all(), files.inputs())?)
     }

@@ -20,11 +20,11 @@ pub struct HeadRecord {
     pub carried: Vec<CarriedRecord>,
 }
 
-/// The record of an image that shows the head of a scan and was resampled with this scan.
+/// The record of another image of the same head as a scan. The image was resampled together with the scan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CarriedRecord {
     /// Path of the image.
     pub path: PathBuf,
-    /// Rigid transform from points of the head to points of the image, RAS mm, row by row.
+    /// Rigid transform from points of the scan to points of the other image, RAS mm, row by row.
     pub rigid_ras: [[f64; 4]; 3],
 }

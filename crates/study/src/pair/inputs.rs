@@ -16,8 +16,8 @@ use crate::skulls::Skull;
 use crate::transforms::check_of_volumes;
 use crate::{Error, FileIdentity, geometry, inputs};
 
-/// Inputs that any number of registrations to one fixed image share: its images, masks and labels, and the initial
-/// transform.
+/// Inputs that all registrations to the same fixed image share: the fixed images, their mask and labels, and the
+/// initial transform.
 #[derive(Debug, Clone)]
 pub struct FixedInputs {
     /// The fixed images and their mask.
@@ -45,8 +45,8 @@ pub struct Inputs {
     pub moving: Side,
     /// Labels of the moving image.
     pub moving_labels: Option<LabelVolume>,
-    /// The extracted brain of the fixed and of the moving side, with the whole head. The images of such a side show
-    /// the brain alone.
+    /// The extracted brains of the fixed and of the moving image, each with the whole head. If a brain was extracted,
+    /// the image of the registration shows only this brain.
     pub skulls: [Option<Skull>; 2],
     /// The record of the white matter that was found in the fixed image; `None` if a mask of the white matter was
     /// given, or no stage needs the white matter.
@@ -61,7 +61,7 @@ impl FixedInputs {
     /// Reads and checks the inputs that do not depend on the moving image. The shading of images is not removed yet.
     ///
     /// # Errors
-    /// A file that cannot be read or does not fit the image.
+    /// A file that cannot be read; a mask, label map or channel that does not fit the fixed image.
     pub fn read(files: &PairFiles) -> Result<FixedInputs, Error> {
         let identities = FileIdentity::of_all(files.fixed_inputs());
         let image = inputs::image(&files.fixed)?;
@@ -117,7 +117,7 @@ impl Inputs {
     /// images is not removed yet.
     ///
     /// # Errors
-    /// A file that cannot be read or does not fit the others.
+    /// A file that cannot be read, or that does not fit the other files.
     pub fn read(files: &PairFiles) -> Result<Inputs, Error> {
         let mut inputs = Inputs::beside(FixedInputs::read(files)?, files)?;
         let odd = inputs::odd_header(&files.fixed);

@@ -193,11 +193,13 @@ fn sections(record: &Record) -> Vec<Section> {
         vec![
             jacobian.map(|found| ("Jacobian of the warp", found.warp.to_string())),
             jacobian.map(|found| ("Jacobian of the inverse warp", found.inverse_warp.to_string())),
-            jacobian.map(|found| ("inverse consistency, warp first", found.warp_then_inverse.to_string())),
-            jacobian.map(|found| ("inverse consistency, inverse warp first", found.inverse_then_warp.to_string())),
+            jacobian
+                .map(|found| ("inverse consistency: warp, then inverse warp", found.warp_then_inverse.to_string())),
+            jacobian
+                .map(|found| ("inverse consistency: inverse warp, then warp", found.inverse_then_warp.to_string())),
             syn.as_ref().map(|syn| ("rounds of relaxing", syn.relaxing_rounds.to_string())),
             syn.as_ref()
-                .map(|syn| ("voxels with folds or inverse errors after relaxation", syn.beyond_limits.to_string())),
+                .map(|syn| ("voxels that fold or are inconsistent after relaxation", syn.beyond_limits.to_string())),
             syn.as_ref().map(|syn| ("levels", syn.levels.iter().map(level).collect::<Vec<_>>().join("; "))),
         ],
     );
@@ -214,7 +216,7 @@ fn sections(record: &Record) -> Vec<Section> {
             Some(("device", record.device.to_string())),
             Some(("threads", record.threads.to_string())),
             record.peak_memory_bytes.map(|bytes| ("peak memory", gigabytes(bytes as f64))),
-            on_device.map(|bytes| ("memory on the device", gigabytes(bytes as f64))),
+            on_device.map(|bytes| ("memory used on the device", gigabytes(bytes as f64))),
         ],
     );
     sections

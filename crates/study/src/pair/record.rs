@@ -198,10 +198,11 @@ pub struct SynRecord {
     pub levels: Vec<SynLevel>,
     /// Number of rounds of relaxation, which removes folds and makes both warps inverse to each other.
     pub relaxing_rounds: usize,
-    /// Number of times that both whole warps were smoothed, because the rounds of relaxation did not suffice.
+    /// Number of times that both warps were smoothed at all voxels, because the rounds of relaxation did not remove all
+    /// folds and inconsistencies.
     pub whole_smoothings: usize,
-    /// Number of voxels of both warps that are beyond the limits after the last round of relaxation: voxels that fold,
-    /// or where warp and inverse warp together move a point too far.
+    /// Number of voxels of both warps with an error after the last round of relaxation: voxels that fold, or where warp
+    /// and inverse warp together move a point too far.
     pub beyond_limits: usize,
 }
 
@@ -387,7 +388,8 @@ pub struct Seconds {
 }
 
 impl Seconds {
-    /// Adds the times of the stages and warped images of a registration.
+    /// Adds the times that a registration took for its stages and for warping images to the times of the linear stages,
+    /// the deformable stages and the outputs.
     pub fn add(&mut self, found: &Registration) {
         let register::Seconds { stages, download, images } = &found.seconds;
         for (outcome, seconds) in found.outcomes.iter().zip(stages) {

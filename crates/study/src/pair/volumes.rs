@@ -47,7 +47,7 @@ impl SideVolumes {
     /// first image.
     ///
     /// # Errors
-    /// A volume that is refused, with its name.
+    /// The error of the first volume that fails a check, with the name of the volume.
     pub fn check(&self) -> Result<Side, Error> {
         let Named { name, image } = &self.image;
         self.image.check_contrast()?;
@@ -108,7 +108,7 @@ impl Inputs {
     /// are recorded.
     ///
     /// # Errors
-    /// A slice together with a volume; slices that the initial transform would move out of their plane.
+    /// One image is a slice and the other is a volume; the initial transform would move slices out of their plane.
     pub fn of_sides(
         [fixed, moving]: [Side; 2],
         names: [&Path; 2],

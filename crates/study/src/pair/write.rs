@@ -187,8 +187,8 @@ fn write_volumes<'a>(
     outputs.write_all(all)
 }
 
-/// The moving head warped to the fixed grid, and the fixed head warped to the moving grid; `None` if the image itself
-/// was registered and not its brain, or if the warped image is not wanted.
+/// The moving head warped to the fixed grid, and the fixed head warped to the moving grid. Each is `None` if no brain
+/// was extracted from the head, or if the warped image is not wanted.
 fn heads(of: &Context, found: &Registration) -> [Option<Volume>; 2] {
     let Some(wanted) = of.options.images else { return [None, None] };
     let [fixed, moving] = of.inputs.sides().map(|side| side.grid());

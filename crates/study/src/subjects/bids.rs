@@ -6,9 +6,9 @@ use super::{Error, Subject};
 use crate::words::stem;
 
 /// Lists the images `sub-*/anat/*_SUFFIX.nii[.gz]` and `sub-*/ses-*/anat/…` of a BIDS folder, sorted by name. Each
-/// image with the first suffix is a subject with the name of its file without the suffix. Its other channels are in the
-/// same folder. A missing channel is listed under its expected file name, so that reading the subject reports the
-/// missing file.
+/// image with the first suffix is a subject; the name of the subject is the name of the file without the suffix. The
+/// subject's images of other channels are in the same folder. A missing channel is listed under its expected file name,
+/// so that reading the subject reports the missing file.
 pub fn read(folder: &Path, suffixes: &[String]) -> Result<Vec<Subject>, Error> {
     let mut subjects = Vec::new();
     for subject in entries(folder, "sub-")? {
@@ -38,8 +38,8 @@ pub fn beside(image: &Path, suffix: &str) -> Option<PathBuf> {
     among(&files, name, suffix)
 }
 
-/// Finds the image with this name and suffix among the files of a folder. Names may have further parts, such as the
-/// acquisition; if only one file has the suffix, that file is taken.
+/// Finds the image of the subject `name` with this suffix among the files of a folder. The file name may contain other
+/// parts, such as the acquisition; if only one file has the suffix, that file is taken.
 fn among(files: &[PathBuf], name: &str, suffix: &str) -> Option<PathBuf> {
     let of_suffix = || files.iter().filter(|file| is_image(file) && without(file, suffix).is_some());
     let own = of_suffix().find(|file| without(file, suffix).as_deref() == Some(name));

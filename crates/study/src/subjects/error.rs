@@ -54,14 +54,16 @@ pub enum Error {
         expected: String,
     },
     /// Several subjects were found where one prefix of output names serves only one subject.
-    #[error("{prefix}: a prefix gives names for one subject, found {found} subjects; expected a folder")]
+    #[error(
+        "{prefix}: a prefix can name the output files of only one subject, found {found} subjects; expected a folder"
+    )]
     OnePrefix {
         /// The prefix: the start of the names of the output files.
         prefix: String,
         /// Number of subjects found.
         found: usize,
     },
-    /// A name that cannot be the start of a file name.
+    /// A subject's name that cannot be the start of a file name.
     #[error("the subject of {} is called `{name}`, which cannot begin the name of a file; give another name", image.display())]
     Name {
         /// The refused name of the subject.
@@ -69,7 +71,7 @@ pub enum Error {
         /// Path of the subject's image.
         image: PathBuf,
     },
-    /// A name with line ends, escapes or other control characters.
+    /// A subject's name with line ends, escapes or other control characters.
     #[error("the subject of {image:?} is called {name:?}, with control characters; give another name")]
     ControlCharacter {
         /// The refused name of the subject.
@@ -77,7 +79,7 @@ pub enum Error {
         /// Path of the subject's image.
         image: PathBuf,
     },
-    /// A name that spreadsheets read as a formula.
+    /// A subject's name that spreadsheets read as a formula.
     #[error(
         "the subject of {} is called `{name}`; spreadsheets read names that begin with =, +, - or @ as formulas; give another \
          name", image.display()
@@ -90,7 +92,7 @@ pub enum Error {
     },
     /// Two subjects whose files would have the same names, at least on systems that ignore upper and lower case.
     #[error(
-        "two subjects are called {}, {} and {}; their files would have the same names",
+        "two subjects are called {}, with the images {} and {}; their output files would have the same names",
         if names[0] == names[1] { format!("`{}`", names[0]) } else { format!("`{}` and `{}`", names[0], names[1]) },
         images[0].display(), images[1].display()
     )]
@@ -108,10 +110,10 @@ pub enum Error {
         /// Name of the column.
         column: String,
     },
-    /// A row that looks like a comment.
+    /// A row of a table begins with `#`, like a comment.
     #[error(
-        "{}: line {line} begins with `#`, expected names of columns or a subject: a table has no comments; remove the line, \
-         or put the name in quotes", path.display()
+        "{}: line {line} begins with `#`, expected the names of columns, or a subject; a table cannot have \
+         comments: remove the line, or put the name in quotes", path.display()
     )]
     Comment {
         /// Path of the table.
@@ -139,13 +141,13 @@ pub enum Error {
         /// The error of the CSV library. Its text can contain the number of the line in the table.
         source: csv::Error,
     },
-    /// A pipe or a device instead of a file.
+    /// The path of a table names a pipe or a device instead of a file.
     #[error("{}: is a pipe or a device, expected a file", path.display())]
     NotAFile {
         /// Path of the pipe or device.
         path: PathBuf,
     },
-    /// A file too large for a table.
+    /// A file that is larger than the largest allowed table.
     #[error(
         "{}: the file has {found} bytes, expected a table of at most {largest} bytes; is it the right file?",
         path.display()

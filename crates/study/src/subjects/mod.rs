@@ -41,13 +41,13 @@ pub(crate) const IMAGE: &str = "image";
 /// BIDS suffix of the images, if no channels are named.
 const SUFFIX: &str = "T1w";
 
-/// Lists the subjects of each source, in order. A folder is read as BIDS, `.csv` as a table, anything else as images,
-/// with several channels of one subject joined by commas. `channels` are columns of tables and suffixes of BIDS
-/// files; without any, the column is `image` and the suffix `T1w`.
+/// Lists the subjects of each source, in order. A source is a BIDS folder, a table (`.csv`), or the image of one
+/// subject; commas join the images of several channels of a subject. `channels` are the names of the table columns and
+/// the BIDS suffixes of the images. If `channels` is empty, the column is `image` and the suffix `T1w`.
 ///
 /// # Errors
 /// If a table or folder cannot be read or lists no subject, if subjects have different numbers of channels, if a name
-/// cannot be used in file names and tables, or if two names are equal up to upper and lower case.
+/// cannot be used in file names and tables, or if two names differ only in upper and lower case, or not at all.
 pub fn list(sources: &[PathBuf], channels: &[String]) -> Result<Listing, Error> {
     let mut subjects = Vec::new();
     let or = |usual: &str| if channels.is_empty() { vec![usual.to_owned()] } else { channels.to_vec() };

@@ -13,9 +13,9 @@ const COLUMNS: [&str; 3] = ["subject", "mask", "labels"];
 /// Size of the largest table that is read, bytes: far more than the subjects of any study need.
 const LARGEST: u64 = 64 << 20;
 
-/// Reads one subject from each row of a table. Paths are relative to the table's folder. An empty cell means no file;
-/// without a name, the name of the first image is used. If no channels are named, an unknown column is an error,
-/// because it may be misspelt.
+/// Reads one subject from each row of a table. Paths are relative to the table's folder. An empty cell of a mask or
+/// label map means that the subject has no such file. A subject without a name gets the name of its first image. If no
+/// channels are named, an unknown column is an error, because it may be misspelt.
 pub fn read(path: &Path, channels: &[String]) -> Result<Vec<Subject>, Error> {
     let text = contents(path)?;
     // Spreadsheet programs write a byte order mark at the start of a file.
@@ -90,8 +90,8 @@ fn check_columns(path: &Path, header: &StringRecord, wanted: &[String], named: b
     Ok(())
 }
 
-/// Checks that a row does not look like a comment. Other programs that read the table would use it as a subject, or
-/// skip a subject whose name begins with `#`.
+/// Checks that a row does not look like a comment. Other programs that read the table could take a comment for a
+/// subject, or could skip a subject whose name begins with `#`.
 fn check_no_comment(path: &Path, text: &[u8], row: &StringRecord) -> Result<(), Error> {
     let start = row.position().map_or(0, csv::Position::byte) as usize;
     match text.get(start) {

@@ -27,7 +27,7 @@ pub struct Averaged {
     /// The mean warp; `None` in the affine pass.
     pub warp: Option<DisplacementField>,
     /// Mean stretch: the mean of the affine transforms from the template to the subjects, without their rotations and
-    /// shifts. Its numbers are rounded as in its file.
+    /// shifts. Its numbers are rounded to the precision of its file.
     pub stretch: AffineTransform,
 }
 
@@ -57,8 +57,8 @@ pub struct AverageResults {
     pub sharpness_per_mm: f64,
 }
 
-/// How the images of the subjects are averaged in a pass of template building. The affine pass uses the mean, as other
-/// programs do; other passes use the choice in the options.
+/// How the images of the subjects are averaged in a pass of template building. The affine pass (pass 0) uses the mean,
+/// as other programs do; all other passes use the kind of average in the options.
 pub fn averaging(session: &Session, pass: usize) -> Averaging {
     if session.is_affine(pass) { Averaging::Mean } else { session.plan.options.average }
 }

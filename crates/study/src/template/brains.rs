@@ -29,8 +29,8 @@ pub struct Brains {
     pub brains: BTreeMap<String, ExtractedRecord>,
 }
 
-/// Chooses the images whose brains are extracted. Sets the choice in each subject, and returns whether the brain of the
-/// initial template is extracted.
+/// Chooses the images whose brains are extracted. Records in each subject whether its brain is extracted, and returns
+/// whether the brain of the initial template is extracted.
 pub fn choose(
     choice: BrainChoice,
     subjects: &mut [PlannedSubject],

@@ -83,7 +83,8 @@ impl Prepared {
         Ok(Prepared { session, first })
     }
 
-    /// Memory that a GPU must have free to be used, bytes.
+    /// Free memory that a GPU needs for the registrations, bytes. With the device `auto`, GPUs with less free memory
+    /// are left out.
     ///
     /// # Errors
     /// Options of the registrations that do not fit the template.
@@ -108,7 +109,7 @@ impl Prepared {
 }
 
 impl Building {
-    /// Subjects that are left out, with the reason.
+    /// Names of the subjects that are left out of the template, each with the reason.
     pub fn left_out(&self) -> Vec<String> {
         self.session.plan.left_out()
     }
@@ -195,8 +196,8 @@ fn build(
     manifest::write(&Layout::record(session.layout.root()), &record)
 }
 
-/// Threads for writing files. With GPUs these are separate threads, so that short tasks of a worker do not wait for
-/// long tasks of the same pool.
+/// Creates the threads that write files. If the subjects are registered on GPUs, these are separate threads: on shared
+/// threads, short tasks of a GPU worker would wait for long tasks of writing.
 ///
 /// # Errors
 /// Threads that cannot be started.

@@ -52,8 +52,9 @@ pub fn write_all(layout: &Layout, files: &[(&Path, Content)]) -> Result<Vec<File
         // All threads of the pool work together on the compression of each file, so no further threads are needed.
         return files.par_iter().map(write).collect();
     }
-    // The files are written on separate threads. A thread of the pool that waits for the other files could start
-    // another step; the record of this step would then wait until the other step is done.
+    // The files are written on separate threads, not on the thread pool. A thread of the pool that waits for the other
+    // files could begin another step of template building. Then the manifest of the first step would have to wait for
+    // the end of the other step.
     std::thread::scope(|scope| {
         let writing: Vec<_> =
             files.iter().map(|file| digest::spawn(scope, "writing files", || write(file))).collect();

@@ -51,7 +51,7 @@ pub enum Error {
         /// Path of the file, relative to the folder of the template.
         file: PathBuf,
     },
-    /// There is no subject with this name.
+    /// No subject of the template has this name.
     #[error("there is no subject called {name}; the subjects are {}", there.join(", "))]
     NoSubject {
         /// The name that no subject has.
@@ -79,7 +79,7 @@ pub enum Error {
         /// Value of the option that was given.
         found: String,
     },
-    /// A model that templates do not support.
+    /// A transform model with which templates cannot be built.
     #[error("a template needs a registration with an affine and a SyN stage, found the model {found:?}")]
     Model {
         /// The model.
@@ -151,7 +151,7 @@ pub enum Error {
     },
     /// An input lies in the folder of the outputs.
     #[error(
-        "{}: an input in {}, the folder of the outputs; expected inputs in other folders", input.display(),
+        "{}: this input lies in {}, the folder of the outputs; expected inputs in other folders", input.display(),
         folder.display()
     )]
     InputAmongOutputs {
@@ -207,14 +207,14 @@ pub enum Error {
         /// The error of the registration.
         reason: Box<crate::Error>,
     },
-    /// Affine transforms without a mean.
+    /// The affine transforms of the subjects have no mean.
     #[error("the affine transforms have no mean: {0}")]
     Stretch(#[from] StretchError),
-    /// A template whose shape cannot be updated.
+    /// The shape of the template cannot be updated.
     #[error("the shape of the template cannot be updated: {0}")]
     Shape(#[from] ShapeError),
     /// Files of a template differ from the plan or their manifests.
-    #[error("{} of {all} files are not as the plan and the manifests say: {}", files.len(), files.join(", "))]
+    #[error("{} of {all} files differ from the plan or the manifests: {}", files.len(), files.join(", "))]
     Unlike {
         /// Paths of the files that differ.
         files: Vec<String>,

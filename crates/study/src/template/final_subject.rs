@@ -51,7 +51,7 @@ pub struct FinalSubject {
     pub labels: Option<LabelVolume>,
     /// Statistics of the subject.
     pub results: SubjectResults,
-    /// The centre of rotation with which the affine is written, RAS mm.
+    /// The centre of rotation that is written to the file of the affine transform, RAS mm.
     centre: Point3<f64>,
     /// Whether the affine is written as a transform of two dimensions.
     planar: bool,
@@ -62,7 +62,7 @@ pub struct FinalSubject {
 pub type OrBefore<T> = Result<T, Box<FinalSubject>>;
 
 /// A subject registered to the final template. If the subject's files must still be written, `to_write` is the inverse
-/// of its warp.
+/// of the subject's warp.
 pub struct Finished {
     pub final_subject: Arc<FinalSubject>,
     pub to_write: Option<DisplacementField>,

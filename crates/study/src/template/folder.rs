@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::Error;
 use super::layout::Layout;
 
-/// Checks that the folder contains no other files than a template, and that no inputs lie in it.
+/// Checks that the folder of a template contains no files that belong to something else, and that no inputs lie in it.
 ///
 /// # Errors
 /// [`Error::Foreign`] and [`Error::InputAmongOutputs`].
@@ -37,22 +37,24 @@ fn first_file(folder: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Keeps other processes from building the same template until the file is dropped or the process ends.
+/// Locks the folder of a template, so that no other process builds the same template. The lock ends when the returned
+/// lock file is closed or the process ends.
 ///
 /// # Errors
-/// [`Error::Busy`]; a lock that cannot be made.
+/// [`Error::Busy`]; a lock file that cannot be created.
 pub fn lock(folder: &Path) -> Result<File, Error> {
     let path = Layout::lock(folder);
     let file = File::create(&path).map_err(|source| Error::Lock { path, source })?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(std::fs::TryLockError::WouldBlock) => Err(Error::Busy { folder: folder.into() }),
-        // A file system without locks: other processes cannot be detected.
+        // If the file system has no locks, other processes that use the folder cannot be detected.
         Err(std::fs::TryLockError::Error(_)) => Ok(file),
     }
 }
 
-/// Removes the unfinished files of a run that was killed. The lock must be held: then no process is writing them.
+/// Removes the unfinished files of a run that was killed. The caller must hold the lock of the folder, so that no other
+/// process is writing these files.
 pub fn remove_unfinished(folder: &Path) {
     let mut folders = vec![folder.to_owned()];
     while let Some(next) = folders.pop() {

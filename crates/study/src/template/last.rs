@@ -22,7 +22,7 @@ pub struct Last<'a> {
     pub shape: Cow<'a, DisplacementField>,
     /// The transforms and resampled images of the subjects, if this run has done the last pass and they fit in memory.
     pub contributions: Option<&'a [Arc<Contribution>]>,
-    /// Whether an earlier run may have finished some of the subjects.
+    /// Whether an earlier run may have written the final files of some subjects.
     pub resumed: bool,
 }
 

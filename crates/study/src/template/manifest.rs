@@ -25,7 +25,8 @@ pub struct Manifest {
     pub version: String,
     /// The kind of device without its number; `None` for a step without registration.
     pub device: Option<String>,
-    /// For a step of template building that is not needed: the pass after which the template stopped moving.
+    /// Number of the pass after which the template stopped moving, for a step of template building that is therefore
+    /// not needed; else `None`.
     pub converged_after: Option<usize>,
     /// Records of the input files.
     pub inputs: Vec<FileRecord>,
@@ -62,7 +63,7 @@ impl<'a> Stage<'a> {
         let path = self.layout.manifest(&self.step);
         let manifest: Manifest = match read(&path) {
             Ok(manifest) => manifest,
-            // If the manifest is missing or has another form, the step is run again.
+            // If the manifest is missing or cannot be parsed, the step is run again.
             Err(Error::Read { source, .. }) if is_missing(&source) => return Ok(None),
             Err(Error::Json { .. }) => return Ok(None),
             Err(error) => return Err(error),

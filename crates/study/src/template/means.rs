@@ -92,8 +92,8 @@ impl<'a> Gathering<'a> {
     }
 
     /// Adds the contribution of a subject (images and transforms) to the sums, at once or later together with others.
-    /// `is_near_end` says that nearly all subjects of the pass are done. Then contributions are kept for
-    /// [`Gathering::finish`], which adds them in one sweep over the voxels.
+    /// `is_near_end` says that nearly all subjects of the pass are done. Then contributions are kept until
+    /// [`Gathering::finish`] adds all of them in one sweep over the voxels.
     ///
     /// # Errors
     /// Images on different grids.
@@ -198,9 +198,9 @@ mod tests {
         for averaging in [Averaging::Mean, Averaging::Trimmed] {
             let whole: Vec<&Contribution> = all.iter().map(Arc::as_ref).collect();
             let expected = Means::of(averaging, &reference, &whole).expect("one grid");
-            // Each case has three values: the index of the first subject that counts as near the end; whether memory
-            // suffices to keep the contributions of several subjects; the expected number of contributions that have
-            // not been added to the sums when all subjects are done.
+            // Each test case has three values. First, the index of the first subject for which the pass counts as
+            // nearly done. Second, whether memory suffices to keep the contributions of several subjects. Third, the
+            // expected number of contributions that are not yet in the sums after the last subject.
             for (near, memory, left) in
                 [(100, true, 3), (SEVERAL + 2, true, SEVERAL + 3), (2, true, 15), (2, false, 0)]
             {

@@ -31,10 +31,10 @@ pub enum Outcome<T> {
 }
 
 impl Session {
-    /// Registers one subject to the template of the pass before, and resamples it on the template's grid.
+    /// Registers one subject to the template of the previous pass, and resamples the subject on the template's grid.
     ///
     /// # Errors
-    /// A pass or subject that is not in the plan; a template that does not exist; a registration that fails.
+    /// A pass or subject that is not in the plan; a template that has not been made; a registration that fails.
     pub fn register_one(
         &self,
         pass: usize,
@@ -89,7 +89,7 @@ impl Session {
     /// Moves the average of a pass of template building to the mean shape, which gives the template of this pass.
     ///
     /// # Errors
-    /// A pass that is not in the plan; an average that does not exist; a device that fails.
+    /// A pass that is not in the plan; an average that has not been made; a device that fails.
     pub fn update(
         &self,
         pass: usize,

@@ -16,16 +16,16 @@ pub struct TemplateOptions {
     /// Largest number of passes of template building, within [`TemplateOptions::PASSES`]. Passes may be added to a
     /// finished template.
     pub passes: usize,
-    /// Share of the mean warp by which one step moves the template towards the mean shape, within
-    /// [`TemplateOptions::SHAPE_STEP`]. A pass has four steps.
+    /// Share of the mean warp by which one update moves the template towards the mean shape, within
+    /// [`TemplateOptions::SHAPE_STEP`]. Each pass makes four such updates.
     pub shape_step: f64,
     /// Whether every average is sharpened by its Laplacian, as ANTs does.
     pub sharpen: bool,
-    /// Template building ends when the template moves by less than this on average in a pass, voxels, within
+    /// Template building ends when the template moves by less than this distance on average in a pass, voxels, within
     /// [`TemplateOptions::STOP_BELOW_VOXELS`]. With 0 all passes are run.
     pub stop_below_voxels: f64,
-    /// Margin around the foreground of the first subject on the grid of a template made from it, mm, within
-    /// [`TemplateOptions::MARGIN_MM`].
+    /// Margin that is added around the foreground of the first subject, to get the grid of a template that is made from
+    /// this subject, mm, within [`TemplateOptions::MARGIN_MM`].
     pub margin_mm: f64,
     /// Whether the subjects' images are bias corrected after reading.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -34,7 +34,7 @@ pub struct TemplateOptions {
     /// that the template starts from are fixed images.
     #[serde(skip_serializing_if = "BrainChoice::is_auto")]
     pub brain: BrainChoice,
-    /// The kind of average of the subjects' values at a voxel.
+    /// How the subjects' values at a voxel are averaged.
     pub average: Averaging,
     /// Interpolation of the subjects' images.
     pub interpolation: Interpolation,
@@ -59,7 +59,7 @@ impl Default for TemplateOptions {
 impl TemplateOptions {
     /// Allowed numbers of passes of template building.
     pub const PASSES: RangeInclusive<usize> = 1..=1000;
-    /// Allowed steps towards the mean shape, shares of the mean warp.
+    /// Allowed shares of the mean warp by which one update moves the template towards the mean shape.
     pub const SHAPE_STEP: RangeInclusive<f64> = 0.0..=1.0;
     /// Allowed values of the mean movement of the template in a pass below which template building ends, voxels.
     pub const STOP_BELOW_VOXELS: RangeInclusive<f64> = 0.0..=100.0;

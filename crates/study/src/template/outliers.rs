@@ -7,7 +7,7 @@ use super::session::Session;
 /// A subject whose correlation with the template lies this many robust standard deviations below the median is an
 /// outlier.
 const DEVIATIONS: f64 = 4.0;
-/// Smallest standard deviation of the correlations that is assumed: the correlations of affine registrations of similar
+/// Lower limit for the standard deviation of the correlations: the correlations of affine registrations of similar
 /// subjects vary by this much.
 const LEAST_DEVIATION: f64 = 0.03;
 

@@ -52,7 +52,7 @@ pub enum Before<'a> {
     Files,
     /// The subjects are registered to the first template, which this run has made.
     First(&'a Arc<Reference>),
-    /// The subjects are registered to the template of the pass before, which this run has made.
+    /// The subjects are registered to the template of the previous pass, which this run has made.
     Done(&'a Done),
 }
 

@@ -48,9 +48,10 @@ pub struct Plan {
     /// Number of the first pass of template building. Pass 0 is the affine pass, which registers all subjects to the
     /// first subject.
     pub first_pass: usize,
-    /// Number of the last pass of template building, unless the template stops moving before.
+    /// Number of the last pass of template building. Fewer passes are run if the template stops moving before.
     pub last_pass: usize,
-    /// Source of the initial template, before all passes of template building.
+    /// What the template starts from: the average of all subjects after affine registration, the images of one subject,
+    /// or given images.
     pub start: StartFrom,
     /// Whether the extracted brains of the images that the template starts from are used instead of the whole heads.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -65,7 +66,8 @@ pub struct Plan {
     pub subjects: Vec<PlannedSubject>,
 }
 
-/// Source of the initial template, before all passes of template building.
+/// What the template starts from: the average of all subjects after affine registration, the images of one subject, or
+/// given images.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StartFrom {

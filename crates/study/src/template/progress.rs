@@ -8,7 +8,7 @@ use crate::skulls::ExtractedRecord;
 
 /// Observer of the building of a template. Methods are called from one thread at a time.
 pub trait TemplateProgress {
-    /// A device is ready, or is not used.
+    /// A device is ready, or is left out because it cannot be used.
     fn device(&mut self, note: &DeviceNote);
     /// The brain of a subject, or of the initial template, was extracted and is registered instead of the whole head.
     fn brain(&mut self, subject: &str, brain: &ExtractedRecord);
@@ -16,7 +16,7 @@ pub trait TemplateProgress {
     fn registered(&mut self, registered: &Registered);
     /// A pass of template building was done by an earlier run.
     fn pass_done_before(&mut self, pass: usize);
-    /// A pass of template building is done, after this number of seconds.
+    /// A pass of template building is done; `seconds` is its duration.
     fn pass_done(&mut self, results: &TemplateResults, seconds: f64);
     /// The template is finished.
     fn finished(&mut self, results: &FinishResults);

@@ -1,4 +1,4 @@
-//! Registers one subject to the template of the pass before, and resamples it on the template's grid.
+//! Registers one subject to the template of the previous pass, and resamples the subject on the template's grid.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub struct RegistrationResults {
     pub energies: Vec<f64>,
     /// Pearson correlation with the template in the first channel, over the template's foreground.
     pub correlation: Option<f64>,
-    /// Mean of the positive voxels of the first channel.
+    /// Mean intensity of the voxels above 0 in the first channel.
     pub mean_intensity: f64,
 }
 

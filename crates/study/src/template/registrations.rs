@@ -44,8 +44,8 @@ pub fn side(session: &Session, pass: usize, images: &Channels) -> Side {
     Side { channels, ..Side::new(images[0].clone()) }
 }
 
-/// Memory that a GPU must have free to be used, bytes. Registrations need more memory than all other steps of template
-/// building.
+/// Free memory that a GPU needs for the registrations, bytes. With the device `auto`, GPUs with less free memory are
+/// left out. Registrations need more memory than all other steps of template building.
 ///
 /// # Errors
 /// The errors of [`options`].

@@ -27,9 +27,9 @@ const MEASURES: [(&str, &str, usize, Worse); 2] = [
     ("warp, voxels", "Mean length of the warp, in the foreground.", 2, Worse::High),
 ];
 
-/// Writes the page and the table of the report. `last` is the picture of the final template, `mean` the length of the
-/// mean of all final warps, mean over the foreground, voxels. The page depends only on the plan and the images, not on
-/// how the steps were run.
+/// Writes the page and the table of the report. `last` is the picture of the final template. `mean` is the length of
+/// the mean of all final warps, averaged over the foreground, voxels. The page depends only on the plan and the images,
+/// not on how the steps were run.
 ///
 /// # Errors
 /// A file that cannot be read or written.
@@ -99,7 +99,7 @@ fn facts(session: &Session, passes: &[TemplateResults], subjects: usize, mean: f
         ];
         rows.extend(
             pass.correlation_with_before
-                .map(|value| row("correlation with the template of the pass before", format!("{value:.4}"))),
+                .map(|value| row("correlation with the template of the previous pass", format!("{value:.4}"))),
         );
         Section { title: format!("Pass {}", pass.pass), rows }
     };

@@ -13,7 +13,7 @@ use crate::subjects::Listing;
 /// The request to build a template.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The folder of all outputs: new, empty, or that of a template that is continued.
+    /// The folder of all outputs: a new or empty folder, or the folder of a template whose building is continued.
     pub folder: PathBuf,
     /// The subjects of the template. Their masks are not used.
     pub listing: Listing,
@@ -21,10 +21,11 @@ pub struct Request {
     pub tables: Vec<PathBuf>,
     /// The weight of each channel in the registrations, within [`TemplateOptions::WEIGHT`]; empty for equal weights.
     pub weights: Vec<f64>,
-    /// Source of the initial template, before all passes of template building.
+    /// What the template starts from: the average of all subjects after affine registration, the images of one subject,
+    /// or given images.
     pub start: StartImage,
-    /// Options of the registrations of subjects. The metric of the first channel is used for all channels. The choice
-    /// of results in these options is ignored.
+    /// Options of the registrations of subjects. The metric of the first channel is used for all channels. The fields
+    /// `inverse_warp`, `scores` and `images` of these options are not used.
     pub recipe: Recipe,
     /// Options of building the template.
     pub options: TemplateOptions,
@@ -32,7 +33,8 @@ pub struct Request {
     pub format: Format,
 }
 
-/// Source of the initial template, before all passes of template building.
+/// What the template starts from: the average of all subjects after affine registration, the images of one subject, or
+/// given images.
 #[derive(Debug, Clone, Default)]
 pub enum StartImage {
     /// The template starts from the average of all subjects, registered affinely to the first subject.
@@ -45,11 +47,11 @@ pub enum StartImage {
 }
 
 impl Request {
-    /// Checks options and names before anything is read, and returns the names of the subjects. A workflow engine
-    /// runs one registration in each pass for each name.
+    /// Checks options and names before anything is read, and returns the names of the subjects. A workflow engine runs
+    /// one registration in each pass for each subject.
     ///
     /// # Errors
-    /// Options out of range; names that outputs cannot have.
+    /// Options out of range; names of subjects or channels that cannot be used in file names.
     pub fn subjects(&self) -> Result<Vec<&str>, Error> {
         plan::check(self)?;
         Ok(self.listing.subjects.iter().map(|subject| subject.name.as_str()).collect())

@@ -6,7 +6,7 @@ use antsreg_kernels::{Backend, Error};
 use antsreg_register::Interpolation;
 use antsreg_register::resample::{Kernel, Sampler};
 
-/// Images in one space, and the grid on which they will be resampled.
+/// Images that share their world coordinates, and the grid on which they will be resampled.
 #[derive(Debug, Clone)]
 pub struct Resampling<'a> {
     /// The images.
@@ -38,8 +38,8 @@ impl Resampled {
 
 impl Resampling<'_> {
     /// Resamples the images. A point of the grid is mapped by `field` (voxels of the grid), if given, then by `affine`
-    /// (RAS mm) to the images' world. The result is 0 outside the images. Values are clamped to the intensity range of
-    /// each image, because smooth interpolation overshoots at edges.
+    /// (RAS mm) to the world coordinates of the images. The result is 0 outside the images. Values are clamped to the
+    /// intensity range of each image, because smooth interpolation overshoots at edges.
     ///
     /// # Errors
     /// A device that fails.

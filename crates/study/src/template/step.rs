@@ -7,7 +7,7 @@ use std::fmt::{Display, Formatter};
 pub enum Step {
     /// Makes the first template.
     Start,
-    /// Registers a subject to the template of the pass before.
+    /// Registers a subject to the template of the previous pass.
     Register {
         /// Number of the pass of template building.
         pass: usize,

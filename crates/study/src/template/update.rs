@@ -30,13 +30,13 @@ const TIMES: usize = 4;
 pub struct TemplateResults {
     /// Number of the pass of template building.
     pub pass: usize,
-    /// Mean movement of the template since the pass before, over the foreground, voxels.
+    /// Mean movement of the template since the previous pass, over the foreground, voxels.
     pub moved_mean_voxels: f64,
-    /// Largest movement of the template since the pass before, over the foreground, voxels.
+    /// Largest movement of the template since the previous pass, over the foreground, voxels.
     pub moved_largest_voxels: f64,
     /// Length of the mean warp, mean over the foreground, voxels: 0 for a template without bias.
     pub mean_warp_voxels: f64,
-    /// Pearson's correlation with the template of the pass before, in the foreground.
+    /// Pearson's correlation with the template of the previous pass, in the foreground.
     pub correlation_with_before: Option<f64>,
     /// Mean gradient magnitude divided by mean intensity, in the foreground; per mm.
     pub sharpness_per_mm: f64,
@@ -94,11 +94,12 @@ impl Task for Shaping<'_> {
     }
 }
 
-/// Makes the template of a pass of template building. `last` is the shape update of the pass before, if there was one.
+/// Makes the template of a pass of template building. `last` is the shape update of the previous pass, if there was
+/// one.
 ///
-/// Registrations have a bias that is the same for all subjects and in all passes. It displaces the average, and the
-/// update removes this displacement. So the movement of the template is the difference between this update and the
-/// last one; the template has converged when both are equal.
+/// Registrations have a bias that is the same for all subjects and in all passes. This bias displaces the average, and
+/// the shape update removes the displacement. So the movement of the template is the difference between the new and the
+/// previous shape update; the template has converged when both are equal.
 ///
 /// # Errors
 /// A mean stretch that is singular; a device that fails.
@@ -161,7 +162,7 @@ pub fn write<'a>(
     Ok(move || session.update_stage(pass)?.finish(None, written, results))
 }
 
-/// The shape update of the pass before, unless that was the affine pass.
+/// The shape update of the previous pass; `None` if the previous pass was the affine pass.
 ///
 /// # Errors
 /// A file that cannot be read.

@@ -183,7 +183,7 @@ impl<'a, 'b> Round<'a, 'b> {
 }
 
 /// Adds the number of the pass and the name of the subject to an error. The other subjects are finished, so that a
-/// second run has only this subject to do.
+/// second run only has to register this subject.
 fn about(session: &Session, pass: usize, subject: usize, reason: Error) -> Error {
     let subject = session.subject(subject).name.clone();
     TemplateError::Subject { pass, subject, reason: Box::new(reason) }.into()

@@ -26,8 +26,8 @@ pub fn of(plan: &Plan) -> Result<Fingerprint, serde_json::Error> {
     };
     let channels = &plan.recipe.syn.channels;
     let weights: Vec<f64> = channels.iter().map(|channel| channel.weight).collect();
-    // For the digest "way to register", the channels are reduced to the first channel, with weight 1. The number and
-    // the weights of the channels are in another digest, "choice of channels".
+    // The digest "way to register" contains only the first channel, with weight 1. The number and the weights of the
+    // channels are in another digest, "choice of channels".
     let metric = channels.iter().take(1).map(|first| Channel { weight: 1.0, ..*first }).collect();
     let syn = antsreg_register::syn::Options { channels: metric, ..plan.recipe.syn.clone() };
     Ok(BTreeMap::from([

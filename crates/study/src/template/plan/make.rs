@@ -16,11 +16,12 @@ use crate::template::options::check_range;
 use crate::template::request::{Request, StartImage};
 use crate::template::{Error as TemplateError, TemplateOptions, brains, folder};
 
-/// Checks the request and reads all subjects. Returns the plan, and the images of the subjects in their order.
+/// Checks the request and reads all subjects. Returns the plan, and the images of the subjects in the order of the
+/// plan.
 ///
 /// # Errors
-/// Options out of range; names that outputs cannot have; a folder that cannot be used; too few subjects that can be
-/// read; an initial template that does not exist.
+/// Options out of range; names of subjects or channels that cannot be used in file names; a folder that cannot be used;
+/// too few subjects that can be read; an initial template that does not exist.
 pub fn make(request: &Request) -> Result<(Plan, SubjectImages), Error> {
     let Request { listing: Listing { subjects, channels }, options, .. } = request;
     check(request)?;
@@ -68,7 +69,7 @@ pub fn make(request: &Request) -> Result<(Plan, SubjectImages), Error> {
 /// Checks options and names before any file is read.
 ///
 /// # Errors
-/// Options out of range; names that outputs cannot have.
+/// Options out of range; names of subjects or channels that cannot be used in file names.
 pub fn check(request: &Request) -> Result<(), Error> {
     let Request { listing: Listing { subjects, channels }, recipe, options, weights, .. } = request;
     options.check()?;
@@ -108,8 +109,8 @@ fn recipe(request: &Request) -> Recipe {
     Recipe { syn, inverse_warp: false, scores: false, images: None, ..recipe.clone() }
 }
 
-/// Source of the initial template, before all passes of template building. Also returns the images of the initial
-/// template if the user gives them in files, instead of naming a subject.
+/// What the template starts from: the average of all subjects after affine registration, the images of one subject, or
+/// given images. Given images are read from their files, and returned too.
 fn start(
     start: &StartImage,
     channels: &[String],

@@ -148,7 +148,7 @@ fn requests_that_make_no_template_are_refused() {
             "there is no subject called c; the subjects are a, b",
         ),
         (Request { start: StartImage::Images(Vec::new()), ..usual() }, "one for each channel: expected 1, found 0"),
-        (Request { folder: place.path().into(), ..usual() }, "an input in"),
+        (Request { folder: place.path().into(), ..usual() }, "this input lies in"),
     ] {
         let message = make(&request).expect_err(word).to_string();
         assert!(message.contains(word), "`{word}` is missing in: {message}");
