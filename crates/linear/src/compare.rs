@@ -6,7 +6,7 @@ use antsreg_kernels::Backend;
 use crate::level::Level;
 use crate::lockstep::Candidate;
 use crate::parameters::{Frame, IDENTITY, Parameters, ROTATION};
-use crate::polish::Curvature;
+use crate::polish::{Curvature, Rejected};
 use crate::pose::Pose;
 use crate::progress::Progress;
 use crate::{Dof, Error};
@@ -66,7 +66,8 @@ pub(crate) fn search<B: Backend>(
         found = level.approach(frame, &starts, Dof::Scales9, progress)?;
         progress.report(Dof::Scales9.search_step(), &found)?;
     }
-    let polished = level.polish(frame, &parameters(&level.distinct(&found, FREED)), dof, None, progress)?;
+    let polished =
+        level.polish(frame, &parameters(&level.distinct(&found, FREED)), dof, None, Rejected::Ends, progress)?;
     let curvature = polished.first().and_then(|(_, curvature)| curvature.clone());
     let found: Vec<Candidate> = polished.into_iter().map(|(candidate, _)| candidate).collect();
     progress.report(SearchStep::AllTogether, &found)?;

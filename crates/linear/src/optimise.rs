@@ -6,7 +6,7 @@ use crate::coordinate_search::{self, SWEEPS};
 use crate::level::Level;
 use crate::lockstep::{Candidate, best_first};
 use crate::parameters::{Direction, Frame, Parameters, tolerances};
-use crate::polish::{Curvature, polish};
+use crate::polish::{Curvature, Rejected, polish};
 use crate::progress::Progress;
 use crate::{Dof, Error, Optimiser, descent, powell};
 
@@ -71,10 +71,11 @@ impl<B: Backend> Level<'_, B> {
         starts: &[Parameters],
         dof: Dof,
         known: Option<&Curvature>,
+        rejected: Rejected,
         progress: &mut Progress,
     ) -> Result<Vec<(Candidate, Option<Curvature>)>, Error> {
         if self.optimiser == Optimiser::Flirt {
-            return polish(starts, &frame.directions(dof, self.mm), NEWTON_STEPS, known, |batch| {
+            return polish(starts, &frame.directions(dof, self.mm), NEWTON_STEPS, known, rejected, |batch| {
                 self.costs(frame, batch, progress)
             });
         }

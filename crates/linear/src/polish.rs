@@ -3,6 +3,10 @@
 //! Line searches along one parameter after the other converge slowly if the parameters are correlated. Here one batch
 //! of costs around the point gives the gradient and the curvature, and a second batch gives the costs along the Newton
 //! step. Coordinates are in units of the parameters' tolerances.
+//!
+//! Near the minimum, a cost from a joint histogram may be as sharp as a cone. The finite differences of a cone give a
+//! wrong curvature, so that the cost rises along the Newton step. Then damped steps of a few lengths follow (Levenberg
+//! 1944; Marquardt 1963), and then smaller finite differences.
 
 use nalgebra::{DMatrix, DVector, SymmetricEigen};
 
@@ -10,8 +14,11 @@ use crate::Error;
 use crate::lockstep::{self, AskTell, Candidate};
 use crate::parameters::{Direction, Parameters};
 
-/// Step of the finite differences, in units of the parameters' tolerances.
+/// Step of the finite differences at first, in units of the parameters' tolerances.
 const STEP: f64 = 1.0;
+
+/// Smallest step of the finite differences, in units of the parameters' tolerances.
+const SMALLEST_STEP: f64 = 0.25;
 
 /// Longest Newton step along any direction, in units of the parameters' tolerances.
 const LONGEST: f64 = 15.0;
@@ -19,8 +26,14 @@ const LONGEST: f64 = 15.0;
 /// Fractions of the Newton step at which the cost is evaluated.
 const LENGTHS: [f64; 4] = [0.3, 0.7, 1.0, 1.4];
 
+/// Lengths of the damped steps, in units of the step of the finite differences.
+const DAMPED: [f64; 4] = [0.25, 0.5, 1.0, 2.0];
+
 /// Smallest allowed curvature, as a share of the largest curvature. Smaller curvatures are raised to this limit.
 const LEAST_CURVATURE: f64 = 1e-4;
+
+/// Bisections of the damping for a step of a given length.
+const BISECTIONS: usize = 40;
 
 /// The search ends after a step shorter than this along every direction, in units of the parameters' tolerances.
 const SETTLED: f64 = 0.1;
@@ -51,7 +64,19 @@ enum Phase {
         step: DVector<f64>,
         gradient: DVector<f64>,
     },
+    /// The search needs costs at the ends of these damped steps.
+    Damped(Vec<DVector<f64>>),
     Done,
+}
+
+/// What follows after a Newton step along which the cost is nowhere lower.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rejected {
+    /// The end of the search.
+    Ends,
+    /// Damped steps, and smaller finite differences. The search ends if the cost is nowhere lower with the smallest
+    /// finite differences.
+    Continues,
 }
 
 /// State of a Newton search from one start.
@@ -65,6 +90,20 @@ pub(crate) struct Newton<'a> {
     last: Option<(DVector<f64>, DVector<f64>)>,
     phase: Phase,
     steps_left: usize,
+    rejected: Rejected,
+    /// Step of the finite differences, in units of the parameters' tolerances.
+    reach: f64,
+    /// The lowest of the last points of the finite differences, if its cost is lower than at the current point and the
+    /// search continues after rejected steps.
+    beside: Option<Nearby>,
+}
+
+/// A point near the current point, and its cost.
+#[derive(Debug, Clone)]
+struct Nearby {
+    /// Offset from the current point, in units of the parameters' tolerances.
+    offset: DVector<f64>,
+    cost: f64,
 }
 
 impl<'a> Newton<'a> {
@@ -75,10 +114,23 @@ impl<'a> Newton<'a> {
         directions: &'a [Direction],
         steps: usize,
         known: Option<&Curvature>,
+        rejected: Rejected,
     ) -> Newton<'a> {
         let curvature = known.filter(|known| known.0.nrows() == directions.len()).cloned();
         let phase = if steps > 0 { Phase::Around } else { Phase::Done };
-        Newton { directions, point: *start, cost: None, curvature, last: None, phase, steps_left: steps }
+        let (point, steps_left, reach) = (*start, steps, STEP);
+        Newton {
+            directions,
+            point,
+            cost: None,
+            curvature,
+            last: None,
+            phase,
+            steps_left,
+            rejected,
+            reach,
+            beside: None,
+        }
     }
 
     /// The curvature at the current point; `None` before the curvature has been measured.
@@ -88,40 +140,100 @@ impl<'a> Newton<'a> {
 
     /// Computes the Newton step from the costs around the current point.
     fn set_out(&mut self, costs: &[f64]) {
-        let Slopes { cost, gradient, mut hessian } = slopes(self.directions.len(), self.curvature.as_ref(), costs);
+        let offsets = self.stencil();
+        let Slopes { cost, gradient, mut hessian } =
+            slopes(self.directions.len(), self.reach, self.curvature.as_ref(), costs);
         if let Some((step, before)) = &self.last {
             learn(&mut hessian, step, &(&gradient - before));
         }
         self.cost = Some(cost);
+        if self.rejected == Rejected::Continues {
+            self.beside = self.lowest(&offsets, costs);
+        }
         let step = newton_step(&hessian, &gradient);
         self.curvature = Some(Curvature(hessian));
-        let worth_it = -0.5 * gradient.dot(&step) >= LEAST_GAIN * cost;
-        self.phase = if worth_it { Phase::Along { step, gradient } } else { Phase::Done };
+        if -0.5 * gradient.dot(&step) >= LEAST_GAIN * cost {
+            self.phase = Phase::Along { step, gradient };
+        } else if let Some(beside) = self.beside.take() {
+            self.go(&beside);
+            self.look_closer();
+        }
     }
 
-    /// Moves to the point along the Newton step that has the lowest cost.
-    fn advance(&mut self, step: &DVector<f64>, gradient: DVector<f64>, costs: &[f64]) {
-        self.phase = Phase::Done;
-        let lowest = (0..LENGTHS.len()).fold(0, |best, index| if costs[index] < costs[best] { index } else { best });
-        if self.cost.is_some_and(|cost| costs[lowest] >= cost) {
+    /// Moves to the lowest of the points along the Newton step.
+    fn advance(&mut self, step: DVector<f64>, gradient: DVector<f64>, costs: &[f64]) {
+        let along = LENGTHS.map(|length| &step * length);
+        let Some(lowest) = self.lowest(&along, costs) else {
+            if self.rejected == Rejected::Continues && (step.amax() >= SETTLED || self.beside.is_some()) {
+                self.phase = Phase::Damped(self.damped_steps(&gradient));
+            }
             return;
+        };
+        if let Some(beside) = self.beside.take_if(|beside| beside.cost < lowest.cost) {
+            self.go(&beside);
+            return self.look_closer();
         }
-        let step = step * LENGTHS[lowest];
-        self.point = moved(&self.point, self.directions, &step);
-        self.cost = Some(costs[lowest]);
-        self.steps_left -= 1;
-        if self.steps_left > 0 && step.amax() >= SETTLED {
+        self.go(&lowest);
+        if self.steps_left > 0 && lowest.offset.amax() >= SETTLED {
             self.phase = Phase::Around;
-            self.last = Some((step, gradient));
+            self.last = Some((lowest.offset, gradient));
         }
+    }
+
+    /// Moves to the lowest of the ends of damped steps and of the last points of the finite differences. If the cost is
+    /// nowhere lower than at the current point, the point stays.
+    fn shorten(&mut self, steps: &[DVector<f64>], costs: &[f64]) {
+        let beside = self.beside.take();
+        match self.lowest(steps, costs).into_iter().chain(beside).min_by(|a, b| a.cost.total_cmp(&b.cost)) {
+            Some(lowest) => self.go(&lowest),
+            None if self.reach <= SMALLEST_STEP => return,
+            None => self.steps_left -= 1,
+        }
+        self.look_closer();
+    }
+
+    /// Goes on with smaller finite differences, if steps are left.
+    fn look_closer(&mut self) {
+        if self.steps_left > 0 {
+            self.phase = Phase::Around;
+            self.reach = (0.5 * self.reach).max(SMALLEST_STEP);
+            // The gradients of finite differences of two sizes cannot be compared.
+            self.last = None;
+        }
+    }
+
+    /// The lowest of the points at these offsets, if its cost is lower than at the current point.
+    fn lowest(&self, offsets: &[DVector<f64>], costs: &[f64]) -> Option<Nearby> {
+        let nearby = offsets.iter().zip(costs).min_by(|a, b| a.1.total_cmp(b.1));
+        let (offset, cost) = nearby.filter(|(_, cost)| self.cost.is_some_and(|own| **cost < own))?;
+        Some(Nearby { offset: offset.clone(), cost: *cost })
+    }
+
+    /// Moves to a point, which takes one of the steps that are left.
+    fn go(&mut self, to: &Nearby) {
+        self.point = moved(&self.point, self.directions, &to.offset);
+        self.cost = Some(to.cost);
+        self.steps_left -= 1;
+    }
+
+    /// Offsets of the points of the finite differences.
+    fn stencil(&self) -> Vec<DVector<f64>> {
+        stencil(self.directions.len(), self.reach, self.curvature.is_none())
+    }
+
+    /// Damped steps of the lengths [`DAMPED`].
+    fn damped_steps(&self, gradient: &DVector<f64>) -> Vec<DVector<f64>> {
+        let step = |length| Some(damped_step(&self.curvature.as_ref()?.0, gradient, length * self.reach));
+        DAMPED.into_iter().filter_map(step).collect()
     }
 }
 
 impl AskTell for Newton<'_> {
     fn ask(&self) -> Vec<Parameters> {
         let offsets = match &self.phase {
-            Phase::Around => stencil(self.directions.len(), self.curvature.is_none()),
+            Phase::Around => self.stencil(),
             Phase::Along { step, .. } => LENGTHS.map(|length| step * length).to_vec(),
+            Phase::Damped(steps) => steps.clone(),
             Phase::Done => Vec::new(),
         };
         offsets.iter().map(|offset| moved(&self.point, self.directions, offset)).collect()
@@ -130,7 +242,8 @@ impl AskTell for Newton<'_> {
     fn tell(&mut self, costs: &[f64]) {
         match std::mem::replace(&mut self.phase, Phase::Done) {
             Phase::Around => self.set_out(costs),
-            Phase::Along { step, gradient } => self.advance(&step, gradient, costs),
+            Phase::Along { step, gradient } => self.advance(step, gradient, costs),
+            Phase::Damped(steps) => self.shorten(&steps, costs),
             Phase::Done => {}
         }
     }
@@ -147,9 +260,11 @@ pub(crate) fn polish(
     directions: &[Direction],
     steps: usize,
     known: Option<&Curvature>,
+    rejected: Rejected,
     evaluate: impl FnMut(&[Parameters]) -> Result<Vec<f64>, Error>,
 ) -> Result<Vec<(Candidate, Option<Curvature>)>, Error> {
-    let mut searches: Vec<Newton> = starts.iter().map(|start| Newton::new(start, directions, steps, known)).collect();
+    let search = |start| Newton::new(start, directions, steps, known, rejected);
+    let mut searches: Vec<Newton> = starts.iter().map(search).collect();
     let found = lockstep::run(&mut searches, evaluate)?;
     let curvatures = searches.iter().map(|search| search.curvature().cloned());
     let mut polished: Vec<_> = found.into_iter().zip(curvatures).collect();
@@ -159,12 +274,12 @@ pub(crate) fn polish(
 
 /// Gradient and curvature of the cost at a point, from the costs at this point and at its neighbours. If a curvature is
 /// `known`, only the diagonal of the curvature matrix is measured.
-fn slopes(count: usize, known: Option<&Curvature>, costs: &[f64]) -> Slopes {
-    let gradient = DVector::from_fn(count, |i, _| (costs[1 + 2 * i] - costs[2 + 2 * i]) / (2.0 * STEP));
+fn slopes(count: usize, reach: f64, known: Option<&Curvature>, costs: &[f64]) -> Slopes {
+    let gradient = DVector::from_fn(count, |i, _| (costs[1 + 2 * i] - costs[2 + 2 * i]) / (2.0 * reach));
     let diagonal =
-        DVector::from_fn(count, |i, _| (costs[1 + 2 * i] + costs[2 + 2 * i] - 2.0 * costs[0]) / (STEP * STEP));
+        DVector::from_fn(count, |i, _| (costs[1 + 2 * i] + costs[2 + 2 * i] - 2.0 * costs[0]) / (reach * reach));
     let hessian = match known {
-        None => measured(costs, &diagonal),
+        None => measured(costs, reach, &diagonal),
         Some(Curvature(known)) => rescaled(known, &diagonal),
     };
     Slopes { cost: costs[0], gradient, hessian }
@@ -179,8 +294,8 @@ fn moved(point: &Parameters, directions: &[Direction], offset: &DVector<f64>) ->
 
 /// Offsets of the points of the finite differences: the point itself, its two neighbours along each direction and, with
 /// `pairs`, the two neighbours along the diagonal of each pair of directions.
-fn stencil(count: usize, pairs: bool) -> Vec<DVector<f64>> {
-    let single = |i: usize, sign: f64| unit(count, i, sign * STEP);
+fn stencil(count: usize, reach: f64, pairs: bool) -> Vec<DVector<f64>> {
+    let single = |i: usize, sign: f64| unit(count, i, sign * reach);
     let mut offsets = vec![DVector::zeros(count)];
     for i in 0..count {
         offsets.extend([single(i, 1.0), single(i, -1.0)]);
@@ -203,12 +318,12 @@ fn diagonals(count: usize) -> impl Iterator<Item = (usize, usize)> {
 
 /// The matrix of the second derivatives of the cost, computed by finite differences. `costs` are the costs at a point,
 /// at its neighbours along each direction, and at its neighbours along the diagonal of each pair of directions.
-fn measured(costs: &[f64], diagonal: &DVector<f64>) -> DMatrix<f64> {
+fn measured(costs: &[f64], reach: f64, diagonal: &DVector<f64>) -> DMatrix<f64> {
     let count = diagonal.len();
     let mut hessian = DMatrix::from_diagonal(diagonal);
     for (pair, (i, j)) in diagonals(count).enumerate() {
         let both = costs[1 + 2 * count + 2 * pair] + costs[2 + 2 * count + 2 * pair] - 2.0 * costs[0];
-        let mixed = 0.5 * (both / (STEP * STEP) - diagonal[i] - diagonal[j]);
+        let mixed = 0.5 * (both / (reach * reach) - diagonal[i] - diagonal[j]);
         hessian[(i, j)] = mixed;
         hessian[(j, i)] = mixed;
     }
@@ -237,16 +352,48 @@ fn learn(hessian: &mut DMatrix<f64>, step: &DVector<f64>, change: &DVector<f64>)
 /// The Newton step −H⁻¹·g, with the matrix H of second derivatives and the gradient g. All curvatures are made
 /// positive, and the step is shortened to at most [`LONGEST`].
 fn newton_step(hessian: &DMatrix<f64>, gradient: &DVector<f64>) -> DVector<f64> {
-    let eigen = SymmetricEigen::new(hessian.clone());
-    let floor = LEAST_CURVATURE * eigen.eigenvalues.amax();
-    if floor <= 0.0 {
+    let Some(Axes { vectors, curvatures, along }) = axes(hessian, gradient) else {
         return DVector::zeros(gradient.len());
-    }
-    let mut along = eigen.eigenvectors.transpose() * gradient;
-    along.iter_mut().zip(eigen.eigenvalues.iter()).for_each(|(part, value)| *part /= -value.abs().max(floor));
-    let step = &eigen.eigenvectors * along;
+    };
+    let step = -vectors * along.component_div(&curvatures);
     let longest = step.amax();
     if longest > LONGEST { step * (LONGEST / longest) } else { step }
+}
+
+/// The damped step −(H + λ·1)⁻¹·g with a longest component of `length`, or the Newton step if that is shorter. All
+/// curvatures are made positive.
+fn damped_step(hessian: &DMatrix<f64>, gradient: &DVector<f64>, length: f64) -> DVector<f64> {
+    let Some(Axes { vectors, curvatures, along }) = axes(hessian, gradient) else {
+        return DVector::zeros(gradient.len());
+    };
+    let step =
+        |damping: f64| -&vectors * along.zip_map(&curvatures, |along, curvature| along / (curvature + damping));
+    // The step for this damping is certainly shorter than `length`.
+    let (mut least, mut most) = (0.0, along.norm() / length);
+    if step(least).amax() <= length {
+        return step(least);
+    }
+    for _ in 0..BISECTIONS {
+        let middle = 0.5 * (least + most);
+        *(if step(middle).amax() > length { &mut least } else { &mut most }) = middle;
+    }
+    step(most)
+}
+
+/// The principal axes of a curvature matrix, as columns, with the curvature along each axis, made positive, and the
+/// component of the gradient along each axis.
+struct Axes {
+    vectors: DMatrix<f64>,
+    curvatures: DVector<f64>,
+    along: DVector<f64>,
+}
+
+/// The principal axes of a curvature matrix; `None` if all curvatures are 0.
+fn axes(hessian: &DMatrix<f64>, gradient: &DVector<f64>) -> Option<Axes> {
+    let SymmetricEigen { eigenvalues, eigenvectors: vectors } = SymmetricEigen::new(hessian.clone());
+    let floor = LEAST_CURVATURE * eigenvalues.amax();
+    let along = vectors.transpose() * gradient;
+    (floor > 0.0).then(|| Axes { vectors, curvatures: eigenvalues.map(|value| value.abs().max(floor)), along })
 }
 
 #[cfg(test)]

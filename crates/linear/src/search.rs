@@ -28,7 +28,7 @@ use crate::level::Level;
 use crate::lockstep::Candidate;
 use crate::orient;
 use crate::parameters::{Frame, IDENTITY};
-use crate::polish::Curvature;
+use crate::polish::{Curvature, Rejected};
 use crate::pose::Pose;
 use crate::progress::Progress;
 use crate::{Dof, Error, Optimiser, Options, Outcome, Search, translate};
@@ -114,8 +114,11 @@ fn free_all<B: Backend>(
             }
         }
     }
+    // Costs from joint histograms are sharp around their minimum, so that Newton steps may be rejected far from it. The
+    // other costs are smooth.
+    let rejected = if level.cost.has_joint_histogram() { Rejected::Continues } else { Rejected::Ends };
     let (polished, measured) = level
-        .polish(frame, &[best.parameters], dof, curvature.as_ref(), progress)?
+        .polish(frame, &[best.parameters], dof, curvature.as_ref(), rejected, progress)?
         .into_iter()
         .next()
         .unwrap_or((best, None));

@@ -176,7 +176,8 @@ fn affine_files_that_cannot_be_used() {
     for length in 1..good.len() {
         let text = refusal(&good[..length]);
         // The file ends after the first record, so the record with the centre is missing.
-        let expected = if length == 143 { "fixed parameters: expected 3 numbers, found 0" } else { "the file is truncated" };
+        let expected =
+            if length == 143 { "fixed parameters: expected 3 numbers, found 0" } else { "the file is truncated" };
         assert!(text.starts_with(expected), "{length}: {text}");
     }
     let mut with_nan = good.clone();

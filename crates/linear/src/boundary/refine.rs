@@ -10,7 +10,7 @@ use super::{Boundary, BoundaryKind, BoundaryOutcome};
 use crate::images::Source;
 use crate::lockstep::{Candidate, best_first};
 use crate::parameters::{Frame, IDENTITY, Parameters, ROTATION, TRANSLATION, tolerances};
-use crate::polish::polish;
+use crate::polish::{Rejected, polish};
 use crate::progress::Progress;
 use crate::{Dof, Error, Options, Outcome, coordinate_search};
 
@@ -149,7 +149,7 @@ fn search<B: Backend>(
         }
         let model = if coarse { rigid } else { dof };
         let starts: Vec<Parameters> = candidates.iter().map(|candidate| candidate.parameters).collect();
-        let polished = polish(&starts, &frame.directions(model, mm), NEWTON_STEPS, None, of)?;
+        let polished = polish(&starts, &frame.directions(model, mm), NEWTON_STEPS, None, Rejected::Ends, of)?;
         // The second level begins with the best two candidates, and the third level with the best candidate.
         let left = if coarse { 2 } else { 1 };
         candidates = polished.into_iter().map(|(candidate, _)| candidate).take(left).collect();

@@ -20,7 +20,8 @@ fn run(bend: f64, iterations: usize, known: Option<&Curvature>) -> (Candidate, C
         evaluations += batch.len();
         Ok(batch.iter().map(|parameters| cost(parameters, bend)).collect())
     };
-    let polished = polish(&[IDENTITY], &directions(Dof::Affine12, 1.0), iterations, known, evaluate).expect("costs");
+    let polished = polish(&[IDENTITY], &directions(Dof::Affine12, 1.0), iterations, known, Rejected::Ends, evaluate)
+        .expect("costs");
     let (found, curvature) = polished[0].clone();
     (found, curvature.expect("a curvature"), evaluations)
 }
@@ -55,10 +56,50 @@ fn measures_the_curvature() {
     assert!((hessian.clone() - hessian.transpose()).amax() < 1e-15);
 }
 
+/// A test cost that is a funnel with a rounded tip, as costs from joint histograms are around their minimum. The minimum
+/// is away from the start.
+fn funnel(parameters: &Parameters) -> f64 {
+    let (scale, minimum) = ([0.005, 0.2, 0.002, 0.001], [0.4, 0.5, 0.3, 0.5, 0.4, 4.0]);
+    let squares: f64 = (0..6).map(|i| ((parameters[i] - IDENTITY[i]) / scale[i / 3] - minimum[i]).powi(2)).sum();
+    0.9 - 0.5 * (-(squares + 0.02).sqrt() / 3.0).exp()
+}
+
+#[test]
+fn the_tip_of_a_funnel_is_found_although_newton_steps_are_rejected() {
+    let directions = directions(Dof::Rigid6, 1.0);
+    let above_the_tip = |rejected| {
+        let evaluate = |batch: &[Parameters]| Ok(batch.iter().map(funnel).collect());
+        let polished = polish(&[IDENTITY], &directions, 16, None, rejected, evaluate).expect("costs");
+        assert_eq!(polished[0].0.cost, funnel(&polished[0].0.parameters));
+        polished[0].0.cost - 0.9 + 0.5 * (-0.02_f64.sqrt() / 3.0).exp()
+    };
+    // One tolerance away from the minimum, the cost is about 0.12 higher.
+    let (ends, continues) = (above_the_tip(Rejected::Ends), above_the_tip(Rejected::Continues));
+    assert!(ends > 0.01, "{ends}");
+    assert!(continues < 0.001, "{continues}");
+}
+
+#[test]
+fn damped_steps_have_their_length_and_lower_the_model() {
+    let hessian = DMatrix::from_row_slice(3, 3, &[2.0, 1.9, 0.0, 1.9, 2.0, 0.3, 0.0, 0.3, -0.5]);
+    let gradient = DVector::from_row_slice(&[1.0, -2.0, 0.5]);
+    for length in [0.1, 1.0, 3.0] {
+        let step = damped_step(&hessian, &gradient, length);
+        assert!((step.amax() - length).abs() < 1e-9, "{step}");
+        assert!(gradient.dot(&step) < 0.0);
+    }
+    // A damped step is no longer than the Newton step.
+    assert_eq!(damped_step(&hessian, &gradient, 100.0), newton_step(&hessian, &gradient));
+    // The shortest steps follow the gradient.
+    let short = damped_step(&hessian, &gradient, 1e-6) * (2.0 / 1e-6);
+    assert!((short + &gradient).amax() < 1e-5);
+}
+
 #[test]
 fn nothing_to_gain_leaves_the_start() {
     let flat = |batch: &[Parameters]| Ok(vec![1.0; batch.len()]);
-    let polished = polish(&[IDENTITY], &directions(Dof::Rigid6, 1.0), 5, None, flat).expect("costs");
+    let polished =
+        polish(&[IDENTITY], &directions(Dof::Rigid6, 1.0), 5, None, Rejected::Continues, flat).expect("costs");
     assert_eq!(polished[0].0, Candidate { parameters: IDENTITY, cost: 1.0 });
 }
 
@@ -69,7 +110,7 @@ fn starts_do_not_see_each_other() {
     let directions = directions(Dof::Similarity7, 1.0);
     let run = |starts: &[Parameters]| {
         let evaluate = |batch: &[Parameters]| Ok(batch.iter().map(|parameters| cost(parameters, 0.5)).collect());
-        polish(starts, &directions, 8, None, evaluate).expect("costs")
+        polish(starts, &directions, 8, None, Rejected::Continues, evaluate).expect("costs")
     };
     let (alone, together) = (run(&[IDENTITY]), run(&[other, IDENTITY]));
     assert!(together.contains(&alone[0]));
