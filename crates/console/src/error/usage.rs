@@ -45,14 +45,14 @@ pub enum UsageError {
         found: usize,
     },
     /// An option is missing.
-    #[error("{option} is needed {why}")]
+    #[error("{option} is missing: {why}")]
     Missing {
         /// Name of the missing option.
         option: &'static str,
         /// Why the option is needed.
         why: &'static str,
     },
-    /// The output names are given by the name of a folder instead of a prefix.
+    /// The prefix of the output names ends in `.` or `..`, so the output files would be hidden.
     #[error("--output {0}: the names of all output files would begin with a dot; for files in this folder give {0}/")]
     HiddenPrefix(String),
     /// The program cannot tell which of two formats a file has.
