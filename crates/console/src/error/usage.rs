@@ -25,7 +25,10 @@ pub enum UsageError {
         least: usize,
     },
     /// More than one device was given for a single registration.
-    #[error("--device {asked}: only batch uses several devices, each for some of the subjects; give one device here")]
+    #[error(
+        "--device {asked}: this command uses one device; only commands with many registrations, such as batch, use \
+         several; give one device"
+    )]
     SeveralDevices {
         /// The list of devices, as given.
         asked: String,
