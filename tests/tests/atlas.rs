@@ -273,7 +273,7 @@ fn numbers_out_of_range_are_refused() {
     let message = place.refuse(2, "atlas a.nii.gz b.nii.gz -o out -t rigid");
     assert!(message.contains("possible values: syn"), "{message}");
     let message = place.refuse(2, "atlas a.nii.gz b.nii.gz -o out --preset multimodal");
-    assert!(message.contains("atlas, whose transform model is syn"), "{message}");
+    assert!(message.contains("atlas, which supports only the transform model syn"), "{message}");
 }
 
 #[test]

@@ -55,8 +55,8 @@ enum OwnVerb {
     Links(antsreg_drop_in::LinksArgs),
 }
 
-/// Lets the values of an option begin with a minus sign and a digit. The error for `--margin -1` is then that of the number's
-/// range, not that there is no option `-1`.
+/// Lets the values of an option begin with a minus sign and a digit. Then the error for `--margin -1` says which range
+/// the number must have. Otherwise, the error would say that there is no option `-1`.
 fn accept_negative(arg: Arg) -> Arg {
     if arg.get_action().takes_values() { arg.allow_negative_numbers(true) } else { arg }
 }

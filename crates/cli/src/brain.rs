@@ -140,7 +140,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     antsreg_console::output::print(&format!(
         "Volume                {:.0} cm³\n\
          Template              {}, correlation {:.4} near the brain\n\
-         Agreement             {:.4} (Dice) of the registration and the edge by intensities\n",
+         Agreement             {:.4} (Dice) of the brain before and after its border was moved\n",
         found.volume_cm3, found.contrast, found.correlation, found.agreement
     ))
 }

@@ -70,10 +70,10 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let grids = match (from, to) {
         (Format::Itk, Format::Itk) => {
             if args.fixed.is_some() || args.moving.is_some() {
-                // A file that is not an FSL matrix was taken for an ITK transform without reading it. If it cannot be
-                // read as such, this error is reported first.
+                // Every file that is not an FSL matrix is assumed to be an ITK transform. The file is read here so
+                // that a file that is no transform is reported before the options without effect.
                 itk::read_affine(&args.input)?;
-                let with = "IN and OUT in ITK's format".into();
+                let with = "two files in ITK's format (only FSL's format needs images)".into();
                 return Err(UsageError::NoEffect { option: "--fixed or --moving", with }.into());
             }
             None
@@ -104,7 +104,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
 
 /// Reads the grid of the fixed or moving image, which FSL's format needs. The error names the missing option.
 fn grid(path: Option<&Path>, option: &'static str) -> Result<Grid, CliError> {
-    let missing = UsageError::Missing { option, why: "to convert from or to FSL's format" };
+    let missing = UsageError::Missing { option, why: "FSL's format needs both images" };
     Ok(inputs::any_image(path.ok_or(missing)?)?.grid)
 }
 

@@ -63,7 +63,8 @@ fn describe_file(path: &Path) -> Result<String, CliError> {
     }
     let header = match nifti::inspect(path) {
         Ok(header) => header,
-        // A file that is not an image is read as a transform. If this fails, the error is that of reading a transform.
+        // A file that is not an image is read as a transform. If that fails too, only the error of reading a transform
+        // is reported.
         Err(Error { kind: ErrorKind::Format { .. } | ErrorKind::Truncated { .. }, .. })
             if !transforms::is_image(path) =>
         {

@@ -104,8 +104,8 @@ impl std::fmt::Display for Summary {
         let Summary { voxels, minimum, maximum, mean, folded, corner_minimum, corner_folded, .. } = self;
         write!(
             f,
-            "{minimum:.4} to {maximum:.4}, mean {mean:.4}, {folded} of {voxels} voxels folded; at corners from \
-             {corner_minimum:.4}, {corner_folded} folded"
+            "{minimum:.4} to {maximum:.4}, mean {mean:.4}, {folded} of {voxels} voxels folded; at the corners of cells \
+             at least {corner_minimum:.4}, {corner_folded} voxels folded"
         )
     }
 }

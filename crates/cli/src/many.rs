@@ -83,7 +83,7 @@ pub fn run<S: Steps>(
     let fixed = read()?;
     let recipe = Recipe { start: fixed.start, ..study.recipe.clone() };
     let options = recipe.options(fixed.side.grid().shape)?;
-    // These checks do not depend on the subjects. For instance, they test whether the levels fit the fixed image.
+    // First come the checks that do not depend on the subjects, for instance whether the levels fit the fixed image.
     options.check()?;
     options.check_levels(fixed.side.grid())?;
     let mut workers = DeviceWorkers::new::<CliError>(opening, || Ok(needed_bytes(study, &fixed, &options)))?;

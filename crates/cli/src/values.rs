@@ -240,8 +240,8 @@ pub fn restriction(text: &str) -> Result<[f64; 3], ValueError> {
 /// Extensions of images and transforms, in lower case.
 const FILES: [&str; 8] = [".nii", ".nii.gz", ".hdr", ".img", ".mat", ".txt", ".tfm", ".h5"];
 
-/// Parses the common start of several file names. A start that ends in the extension of a file is an error: other
-/// programs expect a complete file name in its place, so the user may have given one.
+/// Parses the prefix (the common start of the names of all outputs). A prefix that ends in a file extension is an
+/// error: the user may have given a complete file name, as other programs expect here.
 pub fn prefix(text: &str) -> Result<String, ValueError> {
     let expected = "the common start of the names of all outputs, such as out_ for out_Warped.nii.gz";
     let name = text.to_lowercase();

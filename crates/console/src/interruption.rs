@@ -41,7 +41,7 @@ fn watch_signals() -> std::io::Result<()> {
     // the program.
     signal_hook::flag::register(SIGXFSZ, Arc::default())?;
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
-    // A signal that `nohup` ignores stays ignored.
+    // If the program was started with SIGHUP ignored, as `nohup` does, the signal stays ignored.
     if !starts_ignored(SIGHUP) {
         signals.add_signal(SIGHUP)?;
     }

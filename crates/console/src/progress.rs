@@ -240,7 +240,7 @@ fn line(report: &Report) -> String {
     )
 }
 
-/// Name of a stage on the command line.
+/// Short name of a stage in messages: `affine` or `syn`.
 pub fn name(stage: Stage) -> &'static str {
     match stage {
         Stage::Linear => "affine",

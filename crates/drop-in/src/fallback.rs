@@ -11,8 +11,8 @@ use antsreg_console::{CliError, Refusal, command_line, output::say};
 /// endless loop if a script on PATH calls this program by the same name.
 const FELL_BACK: &str = "ANTSREG_FELL_BACK";
 
-/// Replaces this process by the next program with this name on `PATH`. Returns only if no such program can be run; then
-/// returns the error of the refusal with the reason.
+/// Replaces this process by the next program with this name on `PATH`. If no such program can be run, returns the error
+/// `refused`, with the reason why no other program runs.
 pub fn exec(name: &str, arguments: &[OsString], refused: CliError) -> CliError {
     let fell_back = std::env::var(FELL_BACK).unwrap_or_default();
     let refuse = |why: String| Refusal::new(&refused, why).into();

@@ -15,8 +15,8 @@ struct Stop {
     at: Option<Duration>,
     start: Instant,
     last: Instant,
-    /// Times between two calls of the observer. Each time has the step of the registration that the observer was told
-    /// last before the time began.
+    /// Times between two successive calls of the observer, each with the step of the registration that was reported in
+    /// the earlier call.
     gaps: Vec<(Duration, Option<Step>)>,
     step: Option<Step>,
 }

@@ -313,7 +313,7 @@ impl From<&DeviceInfo> for Description {
 }
 
 impl Description {
-    /// The choice that opens this device.
+    /// Returns the value of `DeviceChoice` with which this device is opened.
     pub fn choice(&self) -> DeviceChoice {
         match self {
             Description::Cpu => DeviceChoice::Cpu,

@@ -41,7 +41,7 @@ macro_rules! with_stages {
     };
 }
 
-/// Computation by the caller of this crate that can run on the CPU or on a GPU ([`Device::run`]).
+/// A computation for the CPU or a GPU, defined by the caller of this crate; see [`Device::run`].
 pub trait Task {
     /// Type of the result of the computation.
     type Output;
@@ -55,8 +55,8 @@ pub trait Task {
     fn run<B: BiasBackend>(self, backend: &B) -> Result<Self::Output, Self::Error>;
 }
 
-/// Computation by the caller of this crate that uses the result of a registration while the warps are still on the
-/// device.
+/// A computation with the result of a registration while the warps are still on the device. The caller of this crate
+/// defines the computation.
 pub trait Continuation {
     /// Type of the result of the computation.
     type Output;

@@ -23,7 +23,7 @@ pub struct Image(Arc<Shared>);
 /// The data that all clones of an image share: voxels and centre.
 struct Shared {
     stored: Stored,
-    /// The centre of mass, RAS mm; computed when it is needed first.
+    /// The centre of mass, RAS mm. It is computed once, when it is first needed.
     centre: OnceLock<Point3<f64>>,
 }
 
@@ -40,7 +40,7 @@ struct Held {
     voxels: OnDevice,
     /// Smallest and largest value of the voxels.
     range: (f32, f32),
-    /// A copy in main memory, made when it is needed first.
+    /// A copy of the voxels in main memory. The copy is made once, when it is first needed.
     volume: OnceLock<Arc<Volume>>,
 }
 

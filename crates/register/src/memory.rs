@@ -18,7 +18,7 @@ const DEVICE_SCRATCH: usize = 100_000_000;
 /// Main memory for the program itself and for the buffers of reading and writing, bytes.
 const PROGRAM: usize = 20_000_000;
 
-/// The grids of a registration. Together with the options they determine its memory.
+/// The grids of all images of a registration. Grids and options determine how much memory the registration needs.
 #[derive(Debug, Clone)]
 pub struct Grids<'a> {
     /// Grids of the first fixed image and of the first moving image.
@@ -156,7 +156,7 @@ pub struct TooLittleMemory {
 impl TooLittleMemory {
     /// Makes the error that the device has too little free memory, from the needed and the free memory in bytes.
     pub fn new(device: DeviceChoice, needed_bytes: u64, free_bytes: u64) -> TooLittleMemory {
-        // One number is rounded up and the other down, so that they are never shown as equal.
+        // The needed memory is rounded up and the free memory down, so that the two numbers in the message differ.
         TooLittleMemory { device, needed_mb: needed_bytes.div_ceil(1_000_000), free_mb: free_bytes / 1_000_000 }
     }
 

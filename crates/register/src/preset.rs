@@ -83,7 +83,7 @@ impl Preset {
     /// Every preset.
     pub const ALL: [Preset; 4] = [Preset::Fast, Preset::Default, Preset::Best, Preset::Multimodal];
 
-    /// The model of this preset.
+    /// The kind of transform of this preset: rigid for [`Preset::Multimodal`], else SyN.
     pub fn model(self) -> Model {
         if self == Preset::Multimodal { Model::Rigid } else { Model::Syn }
     }

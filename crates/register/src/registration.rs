@@ -123,7 +123,7 @@ pub struct Computed {
     pub(crate) outcomes: Vec<StageOutcome>,
     /// Statistics of the warps; `None` without a deformable stage.
     pub(crate) known: Option<KnownOfWarps>,
-    /// The warps, if they are in main memory; `None` if they are only on a device, and without a deformable stage.
+    /// The warps in main memory; `None` if the warps are only on a device, or if there is no deformable stage.
     pub(crate) warps: Option<Warps>,
     /// The warped images and correlations, in main memory; `None` if the CPU computes them later.
     pub(crate) images: Option<Images>,
@@ -146,7 +146,7 @@ pub(crate) struct Warps {
 }
 
 impl Warps {
-    /// Downloads the warps of the deformable stage with this number.
+    /// Downloads the warps to main memory. `stage` is the stage that an error names.
     pub(crate) fn download<B: Backend>(
         backend: &B,
         warps: &syn::Warps<B>,
@@ -161,8 +161,8 @@ impl Warps {
 }
 
 impl Computed {
-    /// Splits a result into the part that is known before its warps and images are in main memory, and the warps on
-    /// the device.
+    /// Splits the result of the stages into the warps, which stay on the device, and all other results. The warped
+    /// images are not computed yet.
     pub(crate) fn of<B: Backend>(found: OnDevice<B>) -> (Computed, Option<syn::Warps<B>>) {
         let OnDevice { start, start_warnings, affine, outcomes, seconds: stages, warps } = found;
         let seconds = Seconds { stages, ..Seconds::default() };

@@ -168,7 +168,7 @@ pub(crate) fn run<B: Backend>(
     Ok(found)
 }
 
-/// Returns the initial affine. For centres of mass, it is computed from the images.
+/// Returns the initial affine. The alignment of the centres of mass is computed from the images.
 fn resolve<B: Backend>(backend: &B, [fixed, moving]: [&Side; 2], start: Start) -> Result<AffineTransform, Error> {
     match start {
         Start::Headers => Ok(AffineTransform::identity()),

@@ -40,8 +40,8 @@ pub struct Args {
         acts on the image first"
     )]
     pub transform: Vec<TransformFile>,
-    /// Motion of the input, a series: the prefix that `motion` was given, or a file with a transform for each volume
-    /// (PREFIXmotion.txt). The transform of a volume acts on it before all others
+    /// Motion of the input (a series of volumes): the prefix that was given to `motion`, or a file with a transform for
+    /// each volume (PREFIXmotion.txt). This transform acts on the volume before the transforms of --transform
     #[arg(long, value_name = "PREFIX", requires = "input")]
     pub motion: Option<PathBuf>,
     /// Interpolation of the input
@@ -113,8 +113,8 @@ pub enum Interpolation {
 }
 
 impl Interpolation {
-    /// The interpolation of images on a grid of this spacing (mm). `generic-label`, which is for label maps, becomes
-    /// the nearest voxel.
+    /// Returns the interpolation of an image whose voxel spacing is `spacing_mm`. The interpolation `generic-label` is
+    /// for label maps; for images it is replaced by the nearest voxel.
     pub fn of_images(self, spacing_mm: [f64; 3]) -> apply::Interpolation {
         match self {
             Interpolation::Linear => apply::Interpolation::Linear,

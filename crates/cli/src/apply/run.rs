@@ -29,7 +29,7 @@ pub fn run(mut args: Args, console: &mut Console) -> Result<(), CliError> {
         outputs::check([output], read.chain(args.transform.iter().map(|file| &file.path)))?;
     }
     if args.interpolation == Interpolation::GenericLabel && args.outside != 0.0 {
-        let with = "--interpolation generic-label, for which voxels outside the input are background".into();
+        let with = "--interpolation generic-label, which gives voxels outside the input the label 0".into();
         return Err(UsageError::NoEffect { option: "--outside", with }.into());
     }
     let page = page(&args)?;
@@ -38,7 +38,7 @@ pub fn run(mut args: Args, console: &mut Console) -> Result<(), CliError> {
         return explain(&args, &chain);
     }
     let Some(output) = &args.output else {
-        return Err(UsageError::Missing { option: "--output", why: "to write the result" }.into());
+        return Err(UsageError::Missing { option: "--output", why: "the result needs a file name" }.into());
     };
     let mut outputs = Outputs::new();
     match (&args.points, &args.input, &args.reference) {
@@ -65,7 +65,10 @@ pub fn run(mut args: Args, console: &mut Console) -> Result<(), CliError> {
         (None, Some(input), Some(reference)) => {
             volume(&args, input, reference, output, &chain, &mut outputs, console)?
         }
-        _ => return Err(UsageError::Missing { option: "--input with --reference", why: "or --points" }.into()),
+        _ => {
+            let why = "an image needs both options; points need --points instead";
+            return Err(UsageError::Missing { option: "--input with --reference", why }.into());
+        }
     }
     if let Some(name) = &page {
         outputs.write::<CliError>(name, |path| report(&args, output, &chain, path))?;
@@ -86,7 +89,7 @@ fn page(args: &Args) -> Result<Option<PathBuf>, CliError> {
     };
     let no_effect = |with: &str| Err(UsageError::NoEffect { option: "--report", with: with.into() }.into());
     let (Some(input), Some(reference)) = (&args.input, &args.reference) else {
-        return no_effect("an output other than one resampled image");
+        return no_effect("outputs other than a single resampled image");
     };
     if input_grid(args, input)?.0 {
         return no_effect("a series of volumes");

@@ -39,9 +39,9 @@ pub struct Args {
     /// Remove the shading of the subjects' images (N4, as `bias` does by default) each time they are read
     #[arg(long, help_heading = "Input")]
     bias: bool,
-    /// Images whose brain is extracted, registered and averaged in place of the whole head: moving means the
-    /// subjects, fixed the images of --template; auto: all images of heads, if any image shows a brain alone. The
-    /// files of a subject show the whole head
+    /// Images whose brain is extracted, registered and averaged in place of the whole head. The moving images are the
+    /// subjects; the fixed images are those of --template. With auto, the brains of all heads are extracted if any
+    /// image shows a brain alone. The output images of a subject show the whole head
     #[arg(long, value_enum, default_value_t, value_name = "SIDES", help_heading = "Input")]
     brain: BrainChoice,
     /// Label maps of the subjects, in the order of the subjects: the template gets labels and probability maps
@@ -141,11 +141,11 @@ impl Args {
     pub fn request(&self) -> Result<Request, CliError> {
         let recipe = self.recipe()?;
         if self.brain == BrainChoice::Fixed && self.template.is_none() {
-            let with = "a template that starts from the subjects; for their brains, give --brain moving".into();
+            let with = "a template made from the subjects (--brain moving extracts their brains)".into();
             return Err(UsageError::NoEffect { option: "--brain fixed", with }.into());
         }
         let Some(folder) = &self.output else {
-            return Err(UsageError::Missing { option: "--output", why: "to name the folder for the template" }.into());
+            return Err(UsageError::Missing { option: "--output", why: "the template needs a folder" }.into());
         };
         let is_table = |source: &&PathBuf| !source.is_dir() && !subjects::is_image(source);
         Ok(Request {
@@ -186,11 +186,11 @@ impl Args {
         let no_effect = |option, with: &str| Err(UsageError::NoEffect { option, with: with.into() }.into());
         // `--transform` allows only SyN here, but the preset may have another transform model.
         if recipe.model != Model::Syn {
-            return no_effect("--transform", "atlas, whose transform model is syn");
+            return no_effect("--transform", "the command atlas, which supports only the transform model syn");
         }
         match self.registration.start() {
             StartFile::File(_) => {
-                no_effect("--initial-transform FILE", "many subjects, which need an initial transform each")
+                no_effect("--initial-transform FILE", "several subjects, which need separate initial transforms")
             }
             start => Ok(Recipe { start: start.read()?, ..recipe }),
         }
@@ -220,7 +220,7 @@ impl Args {
 pub enum Step {
     /// Register one subject to the template of the pass before, and resample it on the template's grid
     RegisterOne(RegisterOne),
-    /// Average the results of a pass: images, warps, affine stretches
+    /// Average the results of a pass: images, warps, scales and shears of the affines
     Average(OfPass),
     /// Move the average of a pass to the mean shape, which gives the template of this pass
     Update(Update),

@@ -41,7 +41,7 @@ pub struct Args {
     #[arg(long, value_name = "IMAGE", help_heading = "Input")]
     fixed_mask: Option<PathBuf>,
     /// Images whose shading is removed (N4, as `bias` does by default) before the registration; the written images
-    /// are without shading, too [default: none; without a value moving, which are the subjects]
+    /// are without shading, too. The moving images are the subjects [default: none; moving for --bias without a value]
     #[arg(long, value_enum, value_name = "SIDES", num_args = 0..=1, require_equals = true, default_value_t,
         hide_default_value = true, default_missing_value = "moving", help_heading = "Input")]
     bias: Corrected,
@@ -138,7 +138,7 @@ impl Args {
         let no_effect = |option, with: &str| Err(UsageError::NoEffect { option, with: with.into() }.into());
         let listing = subjects::list(&self.subjects, &self.channels)?;
         if !self.channels.is_empty() && self.subjects.iter().all(|source| subjects::is_image(source)) {
-            return no_effect("--channels", "subjects that are neither in a table nor in a folder");
+            return no_effect("--channels", "subjects given as images: only tables and BIDS folders name channels");
         }
         let expected = listing.channels.len();
         let counts = [("--fixed", self.fixed_files().len(), true), ("--weights", self.weights.len(), false)];
@@ -154,7 +154,7 @@ impl Args {
         if let Some((option, _)) = labels.into_iter().find(|(_, given)| *given)
             && listing.subjects.iter().all(|subject| subject.labels.is_none())
         {
-            return no_effect(option, "subjects without labels, which are a column of a table");
+            return no_effect(option, "subjects without label maps (tables have a column `labels` for them)");
         }
         Ok(listing)
     }

@@ -79,8 +79,8 @@ pub struct Args {
     /// Remove the shading of all images (N4, as `bias` does by default) before they are registered
     #[arg(long, help_heading = "Labels", conflicts_with = "apply")]
     bias: bool,
-    /// Images whose brain is extracted and registered in place of the whole head. All of several atlases are moving
-    /// images; auto: all images of heads, if the image or an atlas shows a brain alone
+    /// Images whose brain is extracted and registered in place of the whole head. With --atlas, the moving images are
+    /// the atlases. With auto, the brains of all heads are extracted if any image shows a brain alone
     #[arg(
         long,
         value_enum,
@@ -157,7 +157,7 @@ impl Args {
             return Ok(Task::Atlases(Box::new(self.options(self.fusion.joint())?), None));
         }
         if !self.atlas.is_empty() {
-            let why = "as the image to label, unless --leave-one-out is given";
+            let why = "the atlases need an image to label, unless --leave-one-out is given";
             let image = self.fixed.clone().ok_or(UsageError::Missing { option: "--fixed", why })?;
             let target = TargetFiles {
                 image,
@@ -167,7 +167,7 @@ impl Args {
             };
             return Ok(Task::Atlases(Box::new(self.options(self.fusion.resolve()?)?), Some(target)));
         }
-        let missing = UsageError::Missing { option: "--labels", why: "as the labels to transfer" };
+        let missing = UsageError::Missing { option: "--labels", why: "there are no labels to transfer" };
         let labels = self.labels.clone().ok_or(missing)?;
         match (&self.fixed, &self.moving) {
             (Some(fixed), Some(moving)) => {
@@ -216,7 +216,8 @@ impl Args {
 
     /// Makes the task of resampling the label map through existing transforms.
     fn carrying(&self, labels: PathBuf) -> Result<Carrying, UsageError> {
-        let missing = UsageError::Missing { option: "--reference or --target", why: "for the grid of the output" };
+        let why = "the output needs an image whose grid it gets";
+        let missing = UsageError::Missing { option: "--reference or --target", why };
         Ok(Carrying {
             labels,
             transforms: self.apply.clone(),

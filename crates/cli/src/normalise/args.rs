@@ -105,7 +105,7 @@ impl Args {
     pub fn request(&self) -> Result<Request, CliError> {
         let scans = normalise::list(&self.scans, &self.also)?;
         if !self.also.is_empty() && self.scans.iter().all(|source| antsreg_study::subjects::is_image(source)) {
-            let with = "scans that are neither in a table nor in a folder".into();
+            let with = "scans given as images: only tables and BIDS folders name further images".into();
             return Err(UsageError::NoEffect { option: "--also", with }.into());
         }
         let recipe = self.registration.recipe_for_many()?;

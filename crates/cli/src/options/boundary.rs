@@ -82,11 +82,11 @@ impl BoundaryArgs {
         .flatten()
     }
 
-    /// The parameters of boundary-based registration; `None` without `--cost bbr`. Then the options of this group
-    /// have no effect, and giving one is an error.
+    /// Returns the parameters of boundary-based registration; `None` without `--cost bbr`. Without `--cost bbr`, the
+    /// options of boundary-based registration have no effect, so a given option is an error.
     pub fn of(&self, cost: Option<TypedCost>, no_search: bool) -> Result<Option<Boundary>, UsageError> {
         if cost != Some(TypedCost::Boundary) {
-            let with = cost.map_or_else(|| "another cost than bbr".into(), |cost| format!("--cost {}", name(&cost)));
+            let with = cost.map_or_else(|| "a cost other than bbr".into(), |cost| format!("--cost {}", name(&cost)));
             return self.given().next().map_or(Ok(None), |option| Err(UsageError::NoEffect { option, with }));
         }
         let usual = Boundary::default();

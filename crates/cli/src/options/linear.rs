@@ -172,7 +172,7 @@ fn dof(text: &str) -> Result<u8, ValueError> {
     match text.parse() {
         Ok(number @ (2..=7 | 9 | 12)) => Ok(number),
         _ => Err(ValueError::OutOfRange {
-            expected: "3, 6, 7, 9 or 12, of slices 2, 3, 4, 5 or 6",
+            expected: "3, 6, 7, 9 or 12 for volumes, 2, 3, 4, 5 or 6 for slices",
             found: text.into(),
         }),
     }

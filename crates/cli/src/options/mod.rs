@@ -1,4 +1,4 @@
-//! Options that several verbs share. A module declares, checks and shows a group of options, for all verbs.
+//! Options that several verbs share. Each module declares, checks and shows one group of options.
 
 mod boundary;
 mod help;

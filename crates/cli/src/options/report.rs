@@ -15,8 +15,8 @@ pub struct ReportArgs {
 }
 
 impl ReportArgs {
-    /// Returns the path of the HTML page; `None` if no page is wanted. Without a value of the option, `usual` makes the
-    /// path.
+    /// Returns the path of the HTML page; `None` without the option `--report`. If the option has no value, the
+    /// function `usual` returns the path.
     pub fn path(&self, usual: impl FnOnce() -> PathBuf) -> Option<PathBuf> {
         let given = self.report.as_ref()?;
         Some(given.as_ref().map_or_else(usual, |PageName(path)| path.clone()))

@@ -20,7 +20,7 @@ pub fn brains(files: &PairFiles, inputs: &Inputs, console: &mut Console) {
         let Some(skull) = skull else { continue };
         let brain = &skull.record;
         let because = if files.brain == BrainChoice::Auto {
-            ": the other image shows a brain without a skull (--brain none leaves it as it is)"
+            "; the other image shows a brain without a skull; to register the whole head, give --brain none"
         } else {
             ""
         };
@@ -34,7 +34,7 @@ pub fn white_matter(files: &PairFiles, inputs: &Inputs, console: &mut Console) {
     let Some(found) = &inputs.white_matter else { return };
     let brain = found.brain.as_ref().map_or_else(String::new, |brain| format!(" (brain: {})", found_brain(brain)));
     console.note(format_args!(
-        "white matter: {:.0} mL, found in the fixed image{brain}; --white-matter takes a segmentation",
+        "white matter: {:.0} mL, found in the fixed image{brain}; to use another segmentation, give --white-matter",
         found.volume_ml
     ));
     found.doubts.iter().for_each(|doubt| console.warn(format_args!("{}: {doubt}", files.fixed.display())));

@@ -54,7 +54,7 @@ pub struct Args {
     #[arg(long, value_name = "IMAGE", help_heading = "Input")]
     moving_mask: Option<PathBuf>,
     /// Images whose shading is removed (N4, as `bias` does by default) before the registration; the written images
-    /// are without shading, too [default: none; without a value both]
+    /// are without shading, too [default: none; both for --bias without a value]
     #[arg(long, value_enum, value_name = "SIDES", num_args = 0..=1, require_equals = true, default_value_t,
         hide_default_value = true, default_missing_value = "both", help_heading = "Input")]
     bias: Corrected,

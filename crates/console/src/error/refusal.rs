@@ -38,7 +38,7 @@ impl Refusal {
     pub fn or_by_the_next(self, command: &str) -> Refusal {
         match self.instead {
             Some(_) => self,
-            None => self.instead(format!("ANTSREG_FALLBACK=1 would run the next {command} on PATH")),
+            None => self.instead(format!("with ANTSREG_FALLBACK=1, the next {command} on PATH runs instead")),
         }
     }
 }

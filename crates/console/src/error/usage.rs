@@ -25,7 +25,10 @@ pub enum UsageError {
         least: usize,
     },
     /// More than one device was given for a single registration.
-    #[error("--device {asked}: only batch uses several devices, each for some of the subjects; give one device here")]
+    #[error(
+        "--device {asked}: this command uses one device; only commands with many registrations, such as batch, use \
+         several; give one device"
+    )]
     SeveralDevices {
         /// The list of devices, as given.
         asked: String,
@@ -45,14 +48,14 @@ pub enum UsageError {
         found: usize,
     },
     /// An option is missing.
-    #[error("{option} is needed {why}")]
+    #[error("{option} is missing: {why}")]
     Missing {
         /// Name of the missing option.
         option: &'static str,
         /// Why the option is needed.
         why: &'static str,
     },
-    /// The output names are given by the name of a folder instead of a prefix.
+    /// The prefix of the output names ends in `.` or `..`, so the output files would be hidden.
     #[error("--output {0}: the names of all output files would begin with a dot; for files in this folder give {0}/")]
     HiddenPrefix(String),
     /// The program cannot tell which of two formats a file has.

@@ -64,7 +64,7 @@ impl Numbered {
     /// Reads a file name with a placeholder such as `%02d`; `None` for a name without placeholder.
     ///
     /// # Errors
-    /// More than one placeholder, or one of another form than `%d` and `%04d`.
+    /// More than one placeholder, or a placeholder whose form is neither `%d` nor such as `%04d`.
     pub fn parse(text: &str) -> Result<Option<Numbered>, Refusal> {
         let Some((before, rest)) = text.split_once('%') else { return Ok(None) };
         let refuse =

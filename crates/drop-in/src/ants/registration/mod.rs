@@ -63,7 +63,7 @@ pub fn read(arguments: &[String]) -> Result<(), Refusal> {
     plan::plan(&request, &Grid::axis_aligned([182, 218, 182], [1.0; 3])).map(drop)
 }
 
-/// Reads the inputs, registers and writes the outputs; returns the device that computed.
+/// Reads the inputs, registers the images and writes the outputs. Returns the device that ran the registration.
 fn register(call: &Call, request: &Request, plan: &Plan) -> Result<Description, CliError> {
     let read = || {
         let mut inputs = Inputs::read(request, plan)?;
@@ -95,7 +95,7 @@ fn register(call: &Call, request: &Request, plan: &Plan) -> Result<Description, 
     Ok(done.device)
 }
 
-/// Writes the results; without a registration only the initial transforms.
+/// Writes the results. If `registration` is `None`, these are only the initial transforms.
 fn write(
     request: &Request,
     plan: &Plan,

@@ -32,7 +32,7 @@ enum Entry {
 /// The kind of contents of an output file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum What {
-    /// One affine map: the composition of the successive linear transforms in this list.
+    /// One affine map: the composition of the listed linear transforms, which follow each other in ANTs' list.
     Affine(Vec<Entry>),
     /// The displacement field that was given as initial transform, at this position on the command line.
     Given(usize),

@@ -73,7 +73,7 @@ fn start(flag: &str, value: &Value) -> Result<StartRequest, Refusal> {
         }
     };
     let file = |path: &str, inverted| {
-        // ITK writes the name of the identity transform with a capital letter.
+        // ITK writes `Identity` for the identity transform, so upper and lower case are treated alike.
         let path = if path.eq_ignore_ascii_case("identity") { "identity" } else { path };
         StartRequest::File(TransformFile { path: path.into(), inverted })
     };
