@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def positions(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """The end point of each voxel of a warp in world coordinates (LPS mm), and the voxel-to-world matrix."""
+    """The world point (LPS mm) to which a warp maps each voxel, and the 3×3 matrix from voxel to world steps."""
     import nibabel
     import numpy as np
 

@@ -2,9 +2,9 @@
 """Measure the time of the antsRegistration call that fMRIPrep uses for normalisation.
 
 The call starts from a transform of antsAI, runs rigid, affine and SyN stages, and writes composites and an image. The
-script prints the smallest, median and largest wall time of the process in s, without a first run. The environment
-variable ANTSREG_DEVICE chooses the device. With --ants THREADS the same call of real ANTs (from the package antspyx) is
-timed once on this number of threads, and the ratio is printed.
+script prints the smallest, median and largest wall time of the process in s; a first run is not counted. The
+environment variable ANTSREG_DEVICE chooses the device. With --ants THREADS the same call of real ANTs (from the package
+antspyx) is timed once on this number of threads, and the ratio is printed.
 """
 
 from __future__ import annotations

@@ -258,7 +258,7 @@ def check_viewer(checked: Checked, page: object) -> None:
 
 
 def check_table(checked: Checked, page: object) -> None:
-    """Check that headings sort the table and that verdicts are saved."""
+    """Check that the column headings sort the table, and that the saved file has the reader's verdicts and notes."""
     names = lambda: page.eval_on_selector_all("#table tbody tr", "rows => rows.map(row => row.dataset.name)")  # noqa: E731
     before = names()
     heading = page.locator("#table thead button").first

@@ -37,7 +37,7 @@ SENTENCES_IN = ["*.md", ":!docs/history"]
 
 SUBJECT = re.compile(r"[a-z][a-z0-9_-]*(, [a-z][a-z0-9_-]*)*: [a-z`0-9].*[^.]")
 LONGEST_SUBJECT = 72
-#: Subjects whose first word is not an imperative.
+#: Commit subjects whose first word is a form such as `adds` or `added` instead of an imperative.
 NOT_IMPERATIVE = re.compile(
     r": (add|fix|change|move|remove|update|use|rename|write|read|say|let|give|take|make|show|check)(s|es|d|ed|ing) "
 )

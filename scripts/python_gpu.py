@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Measures the Python package on an NVIDIA GPU: speed, memory, bytes of files, time to stop, and use with PyTorch.
+"""Measures the Python package on an NVIDIA GPU: speed, memory, time to stop after Ctrl-C, and use with PyTorch.
+
+The files that the package writes must have the same bytes as those of the command `antsreg-gpu`.
 
 DATA holds the images fixed.nii.gz and moving.nii.gz at 1 mm; --fixed and --moving name other images. The script needs
 the package, nibabel, and PyTorch for some parts. It prints a line for each figure and, at the end, all figures as JSON.
@@ -138,7 +140,7 @@ def tensors(arguments: argparse.Namespace, fixed: Path, moving: Path) -> None:
 
 
 def same(arguments: argparse.Namespace, fixed: Path, moving: Path) -> None:
-    """Check that `save` and the command write the same files."""
+    """Check that `save` writes the same files as the command `antsreg-gpu register`."""
     import antsreg_gpu
 
     program = Path(sys.executable).parent / "antsreg-gpu"

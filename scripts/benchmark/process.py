@@ -71,7 +71,10 @@ class Program:
     def register(
         self, fixed: Path, moving: Path, *options: str, threads: int | None = None, again: str = ""
     ) -> Registration:
-        """Register a pair. A repeated call returns the first result, unless `again` is a new name for a repetition."""
+        """Register a pair.
+
+        A call with the arguments of an earlier call returns its result. A new name in `again` makes a repetition run.
+        """
         key = (fixed, moving, options, threads, again)
         if key not in self.done:
             prefix = str(self.work / f"{len(self.done):03}_{stem(moving)}_to_{stem(fixed)}_")

@@ -57,7 +57,7 @@ def onto(voxels: np.ndarray, matrix: np.ndarray, shape: np.ndarray) -> np.ndarra
 
 
 def resampled(head: nib.Nifti1Image, spacing: float) -> tuple[np.ndarray, np.ndarray]:
-    """The matrix from voxels at this spacing (mm) to voxels of the head, and the shape of the grid."""
+    """A grid with this spacing (mm) for a head: the matrix from its voxels to voxels of the head, and its shape."""
     steps = spacing / np.array(head.header.get_zooms()[:3], dtype=float)
     shape = np.maximum(1, np.floor(np.array(head.shape[:3]) / steps)).astype(int)
     return np.diag([*steps, 1.0]), shape

@@ -10,8 +10,8 @@ import SimpleITK as sitk
 
 #: Largest accepted difference of the voxel values of two images, as a share of the value range.
 SHARE = 1e-3
-#: Share of voxels with a larger difference that is accepted for interpolators that choose one value (nearest neighbour,
-#: labels): at borders the choice depends on rounding.
+#: Largest accepted share of the voxels whose difference exceeds SHARE, for interpolators that choose one of the values
+#: (nearest neighbour, labels). At the borders of regions, the choice depends on rounding.
 BORDER = 1e-3
 
 

@@ -33,7 +33,10 @@ def fmriprep_module(name: str) -> types.ModuleType:
 
 
 def series(folder: Path) -> tuple[Path, Path, np.ndarray, made.Source]:
-    """Make a series from this repository's brain. Returns paths of series and middle volume, motions, and brain."""
+    """Simulate a series in which the example brain of this repository moves.
+
+    Returns the path of the series, the path of its middle volume, the true motions, and the brain.
+    """
     of = made.of_example()
     volumes, motions = made.series(made.KINDS[2], VOLUMES, of, 7)
     bold = made.write(volumes, of.affine, folder / "bold.nii.gz")

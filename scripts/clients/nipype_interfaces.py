@@ -93,7 +93,7 @@ def array(path: Path | str) -> np.ndarray:
 
 
 def close(found: np.ndarray, expected: np.ndarray, share: float = 1e-3) -> None:
-    """Fail unless two arrays agree to this share of the expected value range."""
+    """Fail if two arrays differ by more than `share` of the expected value range."""
     apart = np.abs(found - expected).max()
     assert apart <= share * np.ptp(expected), f"apart by {apart} of {np.ptp(expected)}"
 

@@ -18,8 +18,8 @@ SCRIPTS = ("antsRegistrationSyN.sh", "antsRegistrationSyNQuick.sh")
 AFFINE, WARP = "0GenericAffine.mat", ["1Warp.nii.gz", "1InverseWarp.nii.gz"]
 BOTH = [AFFINE, *WARP]
 #: Options of the scripts, and the transform files that real ANTs writes for them. With `-t so` the first output is the
-#: identity as the initial transform. The option -r is the radius of cross-correlation in one script, and the number of
-#: bins in the other.
+#: identity as the initial transform. The option -r is the radius of cross-correlation in antsRegistrationSyN.sh, and
+#: the number of histogram bins in antsRegistrationSyNQuick.sh.
 CASES = {
     "-t t": [AFFINE],
     "-t r": [AFFINE],

@@ -223,7 +223,7 @@ def check_command(words: list[str]) -> str | None:
 
 
 def check_script(script: Path, words: list[str]) -> str | None:
-    """Names the options of a script's command line that occur neither in its help nor in its source."""
+    """Check the options of a script. Returns the options that occur neither in its help nor in its source."""
     text = script.read_text()
     if script.suffix == ".py":
         text += subprocess.run([sys.executable, script, "--help"], capture_output=True, text=True, check=False).stdout

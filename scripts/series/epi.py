@@ -26,7 +26,7 @@ COILS, VARIATION = 0.6, 0.2
 HALF, MIDDLE = np.array((75.0, 92.0, 75.0)), np.array((0.0, -18.0, 5.0))
 #: Extents of the simulated images along z, mm.
 COVERAGES = (144, 60, 40)
-#: Errors are measured at points of the brain that the distortion moves by less than this, mm.
+#: Errors are measured only at points of the brain that the distortion moves by less than this distance, mm.
 UNDISTORTED_MM = 0.5
 
 

@@ -56,7 +56,10 @@ class Source:
 
 
 def source(data: Path, slices: int | None = None) -> Source:
-    """Read the echo-planar volume. If `slices` is given, slices are removed or the last slice is repeated."""
+    """Read the echo-planar volume.
+
+    If `slices` is given, the volume gets this number of slices: the last slices are removed, or the last is repeated.
+    """
     image = nib.load(data / "heads" / "epi_b.nii.gz")
     voxels = image.get_fdata()
     if slices:

@@ -23,9 +23,9 @@ const MOTION_MM: f64 = 0.005;
 /// Largest accepted mean distance between the warps of CPU and GPU, voxels. The devices add the intensities in a
 /// correlation window in different orders. Where an image hardly varies, the rounding changes the update of the warp.
 const MEAN_VOXELS: f64 = 0.02;
-/// Costs from histograms change in steps, so results depend on the rounding of single intensities. The CPU therefore
-/// also computes each result from images whose intensities differ in the last bit. If that changes the CPU's result,
-/// the limit is this factor times the change, where this is more than the limits above.
+/// Costs from histograms change in steps, so results depend on the rounding of single intensities. To measure this,
+/// the CPU also computes each result from images whose intensities differ in the last bit. CPU and GPU may differ by
+/// this factor times the change of the CPU's result, or by `MEAN_VOXELS` or `MOTION_MM` if these limits are larger.
 const OF_ROUNDING: f64 = 2.0;
 
 /// The affine, the warp and its inverse that one device has found.

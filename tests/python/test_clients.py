@@ -1,4 +1,4 @@
-"""Tests the exchange of images with other libraries: they read results, and their images are read."""
+"""Tests the exchange of images with other libraries: they read the package's results, and it reads their images."""
 
 from __future__ import annotations
 

@@ -6,8 +6,9 @@ use antsreg_core::{AffineTransform, Grid, LabelVolume, Volume};
 use nalgebra::{Matrix3, Point3, Vector3};
 use std::path::Path;
 
-/// A synthetic brain at a position given by `to_brain`: the world point x (mm, RAS) is the point to_brain(x) of the
-/// formula, whose centre is the origin.
+/// A synthetic brain at a position given by `to_brain`. Without a warp, the brain has at the
+/// world point x (mm, RAS) the intensity that the formula gives at to_brain(x). In the coordinates of the formula, the
+/// brain's centre is the origin.
 #[derive(Debug, Clone, Copy)]
 pub struct Brain {
     /// Affine map from world points to the coordinates of the formula, mm.
@@ -89,8 +90,9 @@ impl Brain {
     }
 }
 
-/// Distance of a point of the formula from the brain's centre, scaled so that the surface has distance 1. Like a real
-/// brain, the shape is narrower in front and flatter below: a ball would look the same upside down.
+/// Distance of a point, in the coordinates of the brain's formula, from the brain's centre. It is scaled so that the
+/// surface has distance 1. Like a real brain, the shape is narrower in front and flatter below: a ball would look the
+/// same upside down.
 fn radius(p: &Point3<f64>) -> f64 {
     let narrower = 1.0 - 0.25 * (p.y / RADII[1]).clamp(-1.0, 1.0);
     let flatter = if p.z < 0.0 { 0.6 } else { 1.0 };

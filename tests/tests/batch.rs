@@ -32,7 +32,7 @@ fn cohort() -> Workplace {
     place
 }
 
-/// The options with which `register` runs for each subject of the table, without the output.
+/// Each subject of the table, with the options that give `register` the subject's image, labels and mask.
 const ALONE: [(&str, &str); 3] = [
     ("one", "-m a.nii.gz --moving-labels al.nii.gz --fixed-labels fl.nii.gz"),
     ("two", "-m b.nii.gz --moving-mask bl.nii.gz"),
@@ -226,7 +226,8 @@ fn resuming_leaves_out_what_is_there_and_was_made_alike() {
         assert_eq!((cell(row, "status"), cell(row, "affine_cost")), ("skipped", cell(earlier, "affine_cost")));
         assert_eq!((cell(row, "record"), cell(row, "seconds")), (cell(earlier, "record"), cell(earlier, "seconds")));
     }
-    // One output is removed and one input is written anew. Only these two subjects must be registered again.
+    // An output of one subject is removed, and the image of another subject is written anew. Only these two subjects
+    // must be registered again.
     let warped = place.read("out/two_Warped.nii.gz");
     std::fs::remove_file(place.path("out/two_Warped.nii.gz")).expect("it was there");
     let image = place.read("c.nii.gz");

@@ -82,7 +82,7 @@ fn auto_takes_the_cpu_for_windows_that_no_gpu_has_and_says_why() {
         assert_eq!(place.succeed(&wide).stderr, told, "{wide}");
         // If the user requested the CPU, no message explains the choice.
         assert_eq!(place.succeed(&format!("{wide} --device cpu")).stderr, "");
-        // GPUs support this largest radius, so the message must give the missing GPU as the only reason for the CPU.
+        // GPUs support a radius of 5, so the message must give the missing GPU as the only reason for the CPU.
         let run = without_gpu(&place, &format!("{line} --cc-radius 5 --cc-derivative exact"));
         assert!(run.stderr.contains("device: cpu, because there is no CUDA d"), "{}", run.stderr);
     }

@@ -134,7 +134,7 @@ fn a_warp_is_found_and_its_files_do_what_the_run_did() {
         let [a, b] = ["w.nii.gz", written].map(|name| nifti::read_volume(&place.path(name)).expect("an image"));
         let worst = a.voxels.iter().zip(&b.voxels).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
         // Intensities may differ by 0.05 in a range to 1000: affine and grid are rounded in files, because headers have
-        // single precision. A shift by 1e-5 mm changes a voxel by 1e-5 mm times the gradient of 300 per voxel.
+        // single precision. The rounding moves a point by 1e-5 mm, where the gradient is 300 per voxel.
         assert!(worst < 0.05, "{command}: {worst}");
     }
     place.succeed(&format!("apply -i ml.nii.gz -r f.nii.gz -o l.nii.gz -n generic-label {forward}"));
@@ -178,7 +178,7 @@ fn points_go_to_the_moving_brain_and_back() {
         assert!(distance(start, &back) < 0.25 * SPACING, "{start:?} came back as {back:?}");
     }
     for (start, there) in read("p.csv").iter().zip(read("there.csv")) {
-        // The expected point: the fixed point without the synthetic warp of the fixed brain, then mapped by the true
+        // The expected point: the synthetic warp of the fixed brain is applied to the fixed point, then the true
         // affine.
         let [x, y, z] = [start[0], start[1], start[2]];
         let wave = |a: f64, b: f64| 4.0 * (a / 21.0).sin() * (b / 25.0).cos();

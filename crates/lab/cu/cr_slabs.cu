@@ -1,7 +1,7 @@
 // The sums of the correlation ratio as integers, so that their order does not matter. Each thread block has 32-bit sums
-// in shared memory, where the hardware adds integers, and adds them to 64-bit sums when it ends. The fullest fixed bin,
-// which has most voxels of a brain image, is added up in registers. The block that finishes last converts the integers
-// to floating-point numbers.
+// in shared memory, where the hardware adds integers, and adds them to 64-bit sums when it ends. The sums of
+// the fullest fixed bin, which holds most voxels of a brain image, are kept in registers. The block that finishes last
+// converts the integers to floating-point numbers.
 //
 // A block processes fewer than 2¹⁶ voxels, each of which adds at most 2¹⁶ to a sum, so that no sum overflows.
 #include "reduce.cuh"

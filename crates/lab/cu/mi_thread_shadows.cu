@@ -1,5 +1,5 @@
 // Joint histogram by method 2 of Shams 2010, 4.1.2: each thread has a histogram in global memory. Shared memory holds
-// the lowest bits of each thread's counters, as many as fit there. A counter that is full is added to global memory.
+// the lowest bits of each thread's counters. When the bits of a counter are full, its count goes to global memory.
 #include "pair.cuh"
 
 // Counts all voxels, with BITS bits of each counter in shared memory (0: none). Each thread of the launch has a

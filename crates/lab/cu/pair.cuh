@@ -19,8 +19,8 @@ struct Pair {
     cudaTextureObject_t texture;
     int source;
     Size shape, moving_shape;
-    // 1 / width, for each axis, of the zone at the edge of the moving image in which weights rise from 0 to 1 (the
-    // ramp), in 1 / voxels; infinite if there is no such zone.
+    // At the edge of the moving image is a zone (the ramp) in which weights rise from 0 to 1. For each axis, 1 / width
+    // of this zone, in 1 / voxels; infinite if there is no such zone.
     Vector per_edge;
     // A moving value has the bin ⌊(value − low)·scale⌋, clamped to 0 … bins − 1.
     float low, scale;

@@ -16,9 +16,9 @@ __device__ __forceinline__ unsigned int slab_count(const Pair &pair)
     return slab_chunks(pair) * (unsigned int)((pair.shape.z + SLAB - 1) / SLAB);
 }
 
-// Whether a coordinate along one axis of n moving voxels is so far inside that its weight is 1 and both neighbouring
-// voxels used for interpolation exist. 1 / per_edge is the width of the zone at the border in which weights rise from 0
-// to 1.
+// Whether a coordinate along one axis of n moving voxels is so far inside the moving image that its weight is 1 and
+// both neighbouring voxels used for interpolation exist. 1 / per_edge is the width of the zone at the image border in
+// which weights rise from 0 to 1.
 __device__ __forceinline__ bool deep(float at, int n, float per_edge)
 {
     // The constant 0.01 voxel allows for rounding. Only the first and last slice of a slab are tested, and the

@@ -7,8 +7,8 @@ pub enum Error {
     /// A chart could not be drawn.
     #[error("a chart of the page could not be drawn: {0}")]
     Chart(String),
-    /// The outlines of a region could not be computed.
-    #[error("the outlines of the page could not be drawn: {0}")]
+    /// The outlines of a region, or the lines of a deformed grid, could not be computed.
+    #[error("the outlines or grid lines of the page could not be drawn: {0}")]
     Outline(#[from] contour::Error),
     /// A picture could not be encoded.
     #[error("a picture of the page could not be encoded: {0}")]

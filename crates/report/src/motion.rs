@@ -1,4 +1,4 @@
-//! The page of a motion correction: means, curves, and the carpet plot of the corrected series.
+//! The page of a motion correction: pictures of mean images, curves, and the carpet plot of the corrected series.
 
 use antsreg_core::{Grid, Volume};
 use askama::Template;

@@ -38,7 +38,8 @@ pub fn level_lines(
     let mut pieces = Vec::new();
     for level in ContourBuilder::new(width, height, true).lines(values, thresholds)? {
         for line in &level.geometry().0 {
-            // Contours that meet the edge of the slice are closed along the edge, which is not drawn.
+            // A contour that meets the edge of the slice is closed along the edge. Its points at the edge are left out,
+            // so that the edge is not drawn.
             let at_edge = |point: &Point| {
                 let [x, y] = *point;
                 x < 0.5 || y < 0.5 || x > width as f64 - 0.5 || y > height as f64 - 0.5
@@ -51,8 +52,8 @@ pub fn level_lines(
     Ok(pieces)
 }
 
-/// Lines as an SVG path. The coordinates of the lines are multiplied by `unit` and rounded to integers, in tenths of a
-/// pixel.
+/// Lines as an SVG path. The coordinates of the lines times `unit` are pixels; the path has them as integers, in tenths
+/// of a pixel.
 pub fn path(lines: &[Vec<Point>], unit: f64) -> String {
     let mut path = String::new();
     for line in lines {
@@ -70,7 +71,8 @@ pub fn path(lines: &[Vec<Point>], unit: f64) -> String {
     path
 }
 
-/// A number for an SVG path after another number: the minus sign of a negative number replaces the space.
+/// Formats a number that follows another number in an SVG path. A space separates the two numbers; before a negative
+/// number, its minus sign is enough.
 fn spaced(number: i64) -> String {
     if number < 0 { number.to_string() } else { format!(" {number}") }
 }

@@ -24,7 +24,7 @@ from benchmark.images import (
 from benchmark.process import record
 from benchmark.report import Bars, Report
 
-#: A registration succeeds if its error is at most this at every voxel of the brain, mm.
+#: A registration succeeds if its error is at most FOUND_MM at every voxel of the brain, mm.
 FOUND_MM = 2.0
 MEDIAN_MM = 0.15
 WORST_MM = 0.5
@@ -81,7 +81,7 @@ def register(context: Context) -> Path:
 class Distances:
     """Distances between two affines inside a brain: at a sample of voxels, and the largest."""
 
-    #: Every n-th voxel of the brain is in the sample; this is n.
+    #: Step through the list of brain voxels: the sample has the first voxel of every STRIDE voxels.
     STRIDE = 11
 
     def __init__(self, fixed: Image) -> None:

@@ -164,7 +164,8 @@ fn measure_joint(
     Ok(())
 }
 
-/// Smallest number of bytes that a scheme must read: two for each fixed bin, and four for each moving value.
+/// Smallest number of bytes that a scheme must read: two for the bin of each fixed voxel, and four for each
+/// moving value.
 fn bytes(subject: &Subject, how: How) -> f64 {
     let fixed = subject.fixed.values().len();
     (2 * fixed + 4 * if how == How::Given { fixed } else { subject.moving.len() }) as f64

@@ -63,7 +63,8 @@ impl<'p> Draft<'p> {
         Ok(self.histograms.cuda.resident_blocks(kernel, threads as u32, shared)?)
     }
 
-    /// The number of thread blocks in the settings; without it, the number that the device can run at once.
+    /// The number of thread blocks that the settings request. If they request none, the number of blocks that the
+    /// device can run at once.
     pub(super) fn blocks(&self, kernel: &Kernel, threads: usize, shared: usize) -> Result<usize, Error> {
         self.blocks_of_parts(kernel, threads, shared, 1)
     }

@@ -8,8 +8,8 @@ use super::plan::{Grid, Plan, Slot, Value};
 use super::{Histograms, bricks, segments};
 use crate::Error;
 
-/// Largest device memory for the histograms of single threads or blocks, bytes. If these histograms would need more,
-/// fewer threads or blocks run.
+/// Largest device memory, bytes, for a scheme in which each thread or each block has its own histogram. If these
+/// histograms would need more memory, fewer blocks run.
 const MOST_SHADOWS: usize = 2 << 30;
 
 /// Largest number of voxels of a block of the kernel `mi_bricks`. The kernel's 16-bit counters and the length of its

@@ -89,8 +89,8 @@ impl Case {
         }
     }
 
-    /// For each fixed voxel: weight and value of the moving volume, and the distance of the position from the border of
-    /// the moving volume.
+    /// Samples the moving volume at the point to which each fixed voxel is mapped: the weight, the value, and the
+    /// distance of the point from the border of the moving volume.
     fn samples(&self) -> Vec<Sample> {
         let [nx, ny, _] = self.shape;
         let voxel = |at: usize| [at % nx, at / nx % ny, at / nx / ny];
