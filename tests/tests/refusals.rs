@@ -302,7 +302,7 @@ fn conversions_that_lack_something() {
     let place = Workplace::with_pair();
     place.file("fsl.mat", b"1 0 0 5\n0 1 0 0\n0 0 1 0\n0 0 0 1\n");
     let message = place.refuse(2, "convert fsl.mat out.txt");
-    assert!(message.contains("--fixed is needed"), "{message}");
+    assert!(message.contains("--fixed is missing"), "{message}");
     let message = place.refuse(2, "convert fsl.mat out.xfm -f f.nii.gz -m m.nii.gz");
     assert!(message.contains("out.xfm") && message.contains("--to"), "{message}");
     let message = place.refuse(1, "convert fsl.mat out.xfm --to itk -f f.nii.gz -m m.nii.gz");
