@@ -7,11 +7,11 @@
 #define BRICK_X 8
 #define BRICK_Y 8
 #define BRICK_Z 4
-// Number of voxels of a brick that each lane of the warp processes.
+// Number of voxels of a brick (a block of fixed voxels) that each lane of the warp processes.
 #define STEPS (BRICK_X * BRICK_Y * BRICK_Z / 32)
 // Number of successive bricks along x that form a run; a thread block processes whole runs.
 #define RUN 8
-// Bin number that marks those voxels of a brick that are outside the volume.
+// Stands in place of a bin for those voxels of a brick that are outside the volume.
 #define NOT_COUNTED 0xffffu
 
 // A thread block keeps a list of bricks; an entry contains the number of a brick in the low bits and flags in the bits
@@ -20,7 +20,7 @@
 // Flag of a brick: all its voxels are in the fixed volume and have weight 1. Their mapped positions are so far inside
 // the moving image that interpolation needs no test for its border.
 #define DEEP 0x40000000u
-// Flag of a brick: all voxels of the moving image around the brick's mapped voxels are background.
+// Flag of a brick: at and around the brick's mapped voxels, the moving image has only background.
 #define EMPTY 0x80000000u
 
 // Index of the voxel with the lowest coordinates in a brick. `bricks` is the number of bricks along each axis.

@@ -118,8 +118,8 @@ __device__ __forceinline__ void store_update(float *update, const Pair &pair, si
     store(update, plane(pair.shape), here, {length * g.x, length * g.y, length * g.z});
 }
 
-// Adds up the values, counts and weights of all threads of the launch into result[0] to result[2], in the order of the
-// blocks. `partial` has room for three numbers of each block.
+// Adds up three numbers of all threads, in the order of the blocks, into result[0] to result[2]: local correlations,
+// number and weights of windows. `partial` has room for three numbers of each block.
 __device__ __forceinline__ void add_energy(float value, float count, float weight, double *partial,
                                            unsigned int *counter, double *result)
 {

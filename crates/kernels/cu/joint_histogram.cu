@@ -13,7 +13,7 @@
 struct Joint {
     float low, scale;
     int bins;
-    // Number of copies of each counter, a power of two.
+    // Number of copies of each histogram counter in shared memory, a power of two.
     int copies;
 };
 

@@ -104,8 +104,8 @@ struct Tile {
     }
 };
 
-// Computes the coefficients of the lines along x, in place. Each warp processes 32 lines, and each of its lanes one
-// line.
+// Computes the spline coefficients of the lines of voxels along x, in place. Each warp processes 32 lines, one for each
+// of its lanes.
 extern "C" __global__ void __launch_bounds__(ROWS *WARPS) spline_rows(float *values, int rows, int length)
 {
     __shared__ Tile tiles[WARPS];

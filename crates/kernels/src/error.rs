@@ -104,7 +104,7 @@ pub enum Error {
         shape: [usize; 3],
     },
     /// Mutual information does not support this number of bins.
-    #[error("mi_update: {bins} bins were requested; {least} to {most} are possible")]
+    #[error("mi_update: mutual information with {bins} bins was requested; {least} to {most} bins are possible")]
     MiBins {
         /// Number of bins that was requested.
         bins: usize,
@@ -152,18 +152,18 @@ pub enum Error {
          expected a first number of at least {least}, and all four numbers below {points}"
     )]
     Reach {
-        /// Number of the position along the axis.
+        /// Number of the position (sample or voxel) along the axis.
         place: usize,
-        /// The first control point that influences the position.
+        /// Number of the first control point that influences this position.
         first: usize,
-        /// The first control point that influences the previous position.
+        /// Number of the first control point that influences the position before this one.
         least: usize,
         /// Number of control points of the axis.
         points: usize,
     },
-    /// A histogram of logarithms would have too few or too many bins.
+    /// The requested histogram of N4, of logarithms of intensities, would have too few or too many bins.
     #[error(
-        "bias_histogram: {bins} bins were requested; {} to {} are possible",
+        "bias_histogram: a histogram of {bins} bins was requested; {} to {} bins are possible",
         Histogram::BINS.start(),
         Histogram::BINS.end()
     )]
@@ -173,7 +173,8 @@ pub enum Error {
     },
     /// The kernels do not support windows of this radius.
     #[error(
-        "cc_update: radius {radius} was requested with masks or the exact derivative; this device allows {least} to {most}"
+        "cc_update: a window radius of {radius} voxels was requested; with masks or the exact derivative, \
+         this device allows {least} to {most}"
     )]
     Radius {
         /// Radius that was requested, voxels.

@@ -35,13 +35,14 @@ impl PairSums {
 pub(crate) struct Statistics {
     pub(crate) counted: u64,
     pub(crate) sum: f64,
-    /// The smallest number over all voxels. It is larger than `high`, the largest number, if all numbers are NaN or no
-    /// voxel is counted.
+    /// The smallest value over all voxels that count. It is larger than `high`, the largest value, if no voxel counts
+    /// or all values are NaN.
     pub(crate) low: f32,
     pub(crate) high: f32,
     /// Number of values that are zero, negative or NaN.
     pub(crate) not_positive: u64,
-    /// If the quantity is the Jacobian determinant: the smallest determinant at the cell corners of all voxels.
+    /// For Jacobian determinants: the smallest determinant at any corner of the trilinear cells, over all voxels that
+    /// count.
     pub(crate) corner_low: f32,
     pub(crate) corner_not_positive: u64,
 }

@@ -8,7 +8,7 @@ pub fn is_inside(shape: [usize; 3], index: [f64; 3]) -> bool {
 
 /// The eight voxels around a fractional index: their positions in memory, and the position of the index between them.
 pub struct Cell {
-    /// Position in memory of the neighbour with the lowest indices.
+    /// Position in memory of the voxel with the lowest indices among the eight neighbours of a point.
     pub base: usize,
     /// Distance in memory between two neighbours along each axis; 0 on an axis of one voxel.
     pub step: [usize; 3],

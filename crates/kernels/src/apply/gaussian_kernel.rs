@@ -39,7 +39,7 @@ impl GaussianWeights {
     /// The range of voxels along one axis that lie within the cutoff distance of the fractional index `index`.
     #[inline]
     fn reach(&self, axis: usize, index: f64) -> std::ops::Range<usize> {
-        // In the coordinate `cell`, voxel j extends from j to j + 1.
+        // In the coordinate `cell` = index + ½, voxel j extends from j to j + 1.
         let cell = index + 0.5;
         let first = (cell - self.cutoff_voxels[axis]).floor().max(0.0) as usize;
         first..((cell + self.cutoff_voxels[axis]).ceil() as usize).min(self.shape[axis])

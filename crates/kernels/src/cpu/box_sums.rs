@@ -105,7 +105,7 @@ fn add_rows<'a>(count: usize, row: impl Fn(usize) -> &'a [f32], target: &mut [f3
     }
 }
 
-/// Computes the same sums as [`add_rows`], for `LANES` elements at a time.
+/// Adds rows of numbers element by element, as [`add_rows`] does, `LANES` elements at a time.
 #[inline(always)]
 fn add_rows_by<'a, const LANES: usize>(count: usize, row: impl Fn(usize) -> &'a [f32], target: &mut [f32]) {
     for from in blocks(target.len(), LANES) {

@@ -92,8 +92,8 @@ impl Moves<'_> {
     fn add(&mut self, at: [usize; 3], neighbour: Option<(usize, usize)>) {
         let shape = self.field.shape;
         let Edges(edges) = Edges::at(self.field, at);
-        // `there` tells whether a corner has an edge along an axis on a side. `moves` tells whether the voxel at the
-        // other end of this edge may be displaced.
+        // `there` tells whether the voxel has a neighbour on this side of an axis, so that the cell corner has an edge
+        // there. `moves` tells whether this neighbour may be displaced; voxels at the border may not.
         let there = |axis: usize, side: usize| match side {
             0 => at[axis] > 0,
             _ => at[axis] + 1 < shape[axis] || shape[axis] == 1,

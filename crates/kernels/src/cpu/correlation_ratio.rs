@@ -21,7 +21,7 @@ use slices::Slices;
 /// threads busy.
 const SLAB_SAMPLES: usize = 1 << 15;
 
-/// Largest total weight of a bin that is left out, because a variance of so few samples has no meaning.
+/// A bin with at most this total weight is left out of the cost, because the variance of so few samples has no meaning.
 const LEAST_COUNT: f64 = 2.0;
 
 /// Fixed voxels with their bins, the result of [`Backend::bin_fixed`](crate::Backend::bin_fixed).

@@ -166,8 +166,8 @@ impl<'a> Joint<'a> {
     #[inline(always)]
     fn share(&self, block: &Block, counts: &mut [u64]) {
         let top = (self.bins - 1) as f32;
-        // For each sample: its weight in integer units, the units that go to the upper bin, and the index of the lower
-        // bin.
+        // For each sample: its weight as an integer, the part of this weight that goes to the upper of the two nearest
+        // bins, and the index of the lower bin.
         let mut shares = [[[0u32; LANES]; 3]; Cells::GROUPS];
         for (group, shares) in shares.iter_mut().enumerate().take(block.count.div_ceil(LANES)) {
             for lane in 0..LANES {

@@ -116,7 +116,8 @@ impl<'a> Samples<'a> {
         }
     }
 
-    /// Computes the weights of a block of samples, and their values or the voxels around them.
+    /// Computes the weights of a block of consecutive samples, and either the interpolated moving values or the values
+    /// of the eight voxels around each sample.
     #[inline(always)]
     fn fill<const INTERPOLATED: bool>(&mut self, row: &SingleRow, first: usize, count: usize, row_start: usize) {
         let Samples { operands, cells, weights, values, .. } = self;

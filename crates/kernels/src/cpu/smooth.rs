@@ -123,7 +123,7 @@ fn weighted_sum<'a>(weights: &[f32], taps: impl Fn(usize) -> (&'a [f32], &'a [f3
     }
 }
 
-/// Computes the same sum as [`weighted_sum`], for `LANES` elements at a time.
+/// Computes the weighted sum of rows of numbers, as [`weighted_sum`] does, for `LANES` elements at a time.
 #[inline(always)]
 fn weighted_sum_by<'a, const LANES: usize>(
     weights: &[f32],

@@ -16,15 +16,15 @@ pub struct FixedBins {
     pub(super) sorted: Buffer<u32>,
     /// The weight of each counted voxel, in the order of `sorted`; `None` if voxels have no weights.
     pub(super) weights: Option<Buffer<f32>>,
-    /// Start and end of each segment in the list `sorted`.
+    /// Start and end of each segment: a part of the list `sorted` with voxels of a single bin.
     pub(super) segments: Buffer<[u32; 2]>,
-    /// The first segment of each bin, followed by the number of segments.
+    /// For each bin, the number of its first segment; the last element is the number of all segments.
     pub(super) bin_segments: Buffer<u32>,
     /// Number of segments of all bins.
     pub(super) segment_count: usize,
     /// Number of counted fixed voxels.
     pub(super) counted: usize,
-    /// The bins of the fixed voxels in the order of bricks, if voxels have no weights.
+    /// The bin of each fixed voxel, stored brick by brick (8×8×4 voxels); `None` if the voxels have weights.
     pub(super) bricks: Option<FixedBricks>,
 }
 
@@ -109,8 +109,8 @@ impl Cuda {
     }
 }
 
-/// The tables of sorted voxels that the host computes: the start of each bin, the segments, and the first segment of
-/// each bin.
+/// Tables that the host computes for the list of fixed voxels sorted by bin: the start of each bin, the segments (parts
+/// of the list with voxels of one bin), and the first segment of each bin.
 struct Segments {
     counted: usize,
     starts: Vec<u32>,

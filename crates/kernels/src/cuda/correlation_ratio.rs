@@ -60,7 +60,8 @@ impl Cuda {
         self.by_segments(fixed, moving, moving_weight, edge_voxels, filtered, &sampled)
     }
 
-    /// Computes the costs of a batch of transforms for images without weights, brick by brick.
+    /// Computes the correlation ratio cost of each transform of a batch for images without weights. The kernels process
+    /// the fixed image in bricks of 8×8×4 voxels.
     fn by_bricks(&self, fixed: &FixedBins, batch: &Batch<'_>, sampled: &Sampled<'_>) -> Result<Vec<f64>, Error> {
         let mut costs = Vec::with_capacity(sampled.maps.len());
         for transforms in sampled.maps.chunks(MOST_TRANSFORMS) {

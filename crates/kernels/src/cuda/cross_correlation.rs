@@ -14,7 +14,8 @@ use super::module::Kernel;
 use super::pending::Pending;
 use crate::{CcDerivative, CcParameters, CcScores, Error};
 
-/// The buffers that [`Backend::cc_update`](crate::Backend::cc_update) needs, allocated when first needed.
+/// GPU buffers of [`Backend::cc_update`](crate::Backend::cc_update), the update by windowed cross-correlation. They are
+/// allocated when first needed.
 pub struct CcWorkspace {
     shape: [usize; 3],
     /// The five terms of the exact derivative of the cross-correlation for the window of each voxel; each term has a
@@ -24,14 +25,16 @@ pub struct CcWorkspace {
     direct: Option<DirectCc>,
 }
 
-/// Scores of a [`Backend::cc_update`](crate::Backend::cc_update). The device may still be computing them.
+/// The scores (energy and agreement) of a [`Backend::cc_update`](crate::Backend::cc_update). The device may still be
+/// computing them.
 pub struct CcPending {
-    /// Three sums over the windows: their values, their number, and their weights.
+    /// Three sums over the windows of all voxels: the local correlations, the number of windows that count, and their
+    /// weights.
     sums: Pending,
 }
 
 impl CcPending {
-    /// Takes memory for the sums, which a kernel writes to [`target`](CcPending::target).
+    /// Takes page-locked memory for the sums of the scores. A kernel writes the sums to [`target`](CcPending::target).
     pub(super) fn new(device: &Arc<Device>) -> Result<CcPending, Error> {
         Ok(CcPending { sums: Pending::new(device)? })
     }
@@ -46,7 +49,7 @@ impl CcPending {
         self.sums.under_way()
     }
 
-    /// Waits until the kernel has written its sums, and returns the scores computed from them.
+    /// Waits until the kernel has written its three sums, and returns the energy and the agreement computed from them.
     pub(super) fn wait(self) -> Result<CcScores, Error> {
         let [sum, count, weight] = self.sums.wait("cc_scores")?;
         Ok(CcScores {
@@ -102,7 +105,7 @@ impl Cuda {
 
     #[expect(
         clippy::too_many_arguments,
-        reason = "the function takes two images, their masks, and the updates of both"
+        reason = "the arguments are two images, their two masks, parameters, scratch memory and two updates"
     )]
     pub(super) fn cc_both_updates(
         &self,

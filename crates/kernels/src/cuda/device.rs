@@ -228,7 +228,8 @@ impl Device {
         let Some(pool) = self.pool() else { return 0 };
         let bytes = |attribute| {
             let mut bytes = 0u64;
-            // SAFETY: the value of these attributes is a number of 64 bits, and `bytes` is valid for writing.
+            // SAFETY: the value of these attributes of a memory pool is a number of 64 bits, and `bytes` is valid for
+            // writing.
             let result = unsafe { sys::cuMemPoolGetAttribute(pool, attribute, (&raw mut bytes).cast()) };
             (result == sys::CUresult::CUDA_SUCCESS).then_some(bytes)
         };

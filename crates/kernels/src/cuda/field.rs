@@ -19,7 +19,7 @@ pub struct Field {
     pub(super) shape: [usize; 3],
     /// The planes of this field and of the fields that were allocated together with it.
     components: Arc<Buffer<f32>>,
-    /// Index of this field among the fields that were allocated together.
+    /// Index of this field among the displacement fields whose memory was allocated together.
     number: usize,
 }
 
@@ -196,7 +196,8 @@ impl Cuda {
 
     /// Prepares a launch of threads that process several slices each. Also returns the number of slices of a thread.
     fn walk<'a>(&self, kernel: &'a Kernel, field: &Field, sides: usize) -> (Launch<'a>, i32) {
-        /// Largest number of slices per thread. With more slices there would be too few threads.
+        /// Largest number of slices that a thread processes. With more slices for each thread, too few threads would
+        /// remain to fill the GPU.
         const MOST_SLICES: usize = 8;
         let slices = self.slices_of_threads(sides * field.len(), MOST_SLICES);
         let launch = Launch::over_blocks(kernel, field.shape, [32, 8, 1], slices, 3 * field.bytes());
@@ -224,14 +225,14 @@ impl Cuda {
         let (result, shape, count) = (sides(out, Field::write), Shape::of(first.shape), N as i32);
         let (partial, counter) = (scratch.partial.pointer(), scratch.counter.pointer());
         let scales = scratch.scales.pointer();
-        // SAFETY: `partial` has one float for each block, and `scales` has one for each field. Reads are limited to the
-        // fields' planes.
+        // SAFETY: `partial` has one float for each thread block, and `scales` has one factor for each field. Reads are
+        // limited to the planes (components) of the fields.
         unsafe {
             self.launch(launch.for_sides(N), arguments![g, shape, step_voxels, partial, counter, scales])?;
         }
         let (launch, slices) = self.walk(&self.kernels.compose.advance, first, N);
         // SAFETY: all fields have one shape. Reads are clamped to it, and threads outside it return. The launch before
-        // this one on the same stream has written the scales.
+        // this one on the same stream has written `scales`, the factors of the updates.
         unsafe { self.launch(launch, arguments![u, g, scales, result, count, shape, slices]) }
     }
 

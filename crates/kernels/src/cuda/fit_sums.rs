@@ -28,7 +28,8 @@ struct Placed {
 // SAFETY: the structure consists of numbers only, and it has no padding.
 unsafe impl Plain for Placed {}
 
-/// Kernel argument with the layout of the structure `Rule` in `cu/fit_sums.cu`.
+/// Kernel argument with the layout of the structure `Rule` in `cu/fit_sums.cu`: which points count, and the scale of
+/// volumes.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Rule {
@@ -47,13 +48,14 @@ impl Rule {
     }
 }
 
-/// Device memory for the sums of a batch of fits, reused from call to call.
+/// GPU memory for the sums of least-squares fits (of volumes, by functions at reference points) under a batch of maps,
+/// reused from call to call.
 #[derive(Default)]
 pub(super) struct FitBuffers {
     placed: Option<Buffer<Placed>>,
-    /// The numbers of `FitSums` for each map and each chunk of reference points.
+    /// The sums of `FitSums` for each requested fit (a volume and a map) and each chunk of reference points.
     sums: Option<Buffer<f64>>,
-    /// The numbers of `FitSums` for each map: the totals over all chunks.
+    /// The sums of `FitSums` for each requested fit (a volume and a map), over all chunks of reference points.
     totals: Option<Buffer<f64>>,
 }
 
@@ -104,8 +106,8 @@ impl Cuda {
             let launch = Launch::over_elements(&kernels.fit_totals, numbers, TOTALS, (8 * numbers * chunks) as u64);
             let (chunk_count, row_count, number, totals) =
                 (chunks as u32, rows as u32, numbers as u32, totals_buffer.pointer());
-            // SAFETY: the launch has one thread for each of the `numbers` elements of `totals`. Threads beyond the last
-            // element return.
+            // SAFETY: the launch has one thread for each of the `numbers` elements of `totals`, the sums over all
+            // chunks. Threads beyond the last element return.
             unsafe { self.launch(launch, arguments![sums, chunk_count, row_count, number, totals])? };
             let totals = totals_buffer.download(numbers)?;
             all.extend(totals.chunks_exact(rows).map(|totals| FitSums::of(totals, functions)));

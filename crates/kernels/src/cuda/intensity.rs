@@ -23,7 +23,8 @@ impl Cuda {
         let launch = Launch::of_blocks(&self.kernels.intensity.count_keys, blocks, THREADS, 4 * image.len() as u64);
         let (source, count, upper) = (image.read(), image.len() as u32, upper.map_or(-1, i32::from));
         let target = table.pointer();
-        // SAFETY: threads read only voxels of the image, and the 16 bits of a key are a valid index of the table.
+        // SAFETY: threads read only voxels of the image. An entry of the table is selected by half a sort key, which
+        // has 16 bits, so the index is always valid.
         unsafe { self.launch(launch, arguments![source, count, upper, target])? };
         table.download(HALVES)
     }

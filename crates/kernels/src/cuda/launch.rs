@@ -103,12 +103,12 @@ impl Shape {
     }
 }
 
-/// Kernel argument with the layout of the structure `Vector` in `cu/points.cuh`.
+/// Kernel argument with the layout of the structure `Vector` in `cu/points.cuh`: three floats.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Vector(pub(super) [f32; 3]);
 
-/// Kernel argument with the layout of the structure `Size` in `cu/points.cuh`.
+/// Kernel argument with the layout of the structure `Size` in `cu/points.cuh`: numbers of voxels along three axes.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Size([i32; 3]);

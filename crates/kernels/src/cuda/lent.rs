@@ -24,8 +24,8 @@ struct Shared<T: Plain> {
 
 impl<T: Plain> Drop for Shared<T> {
     fn drop(&mut self) {
-        // The library that used the memory last may drop this value on any thread, where another device may be
-        // current.
+        // Another library, such as PyTorch, may drop this value on a thread whose current CUDA device is another one.
+        // So the thread's context is saved here and restored at the end.
         let _kept = KeptContext::new();
         // Work on streams of other libraries may still read the memory. If waiting for all work fails, the memory is
         // not freed. SAFETY: the function has no pointer argument.

@@ -11,12 +11,12 @@ use crate::{Error, MiParameters};
 
 impl Argument for Binning {}
 
-/// The buffers that [`Backend::mi_update`](crate::Backend::mi_update) needs.
+/// GPU buffers of [`Backend::mi_update`](crate::Backend::mi_update), the update by mutual information.
 pub struct MiWorkspace {
     bins: usize,
     /// The joint histogram for the moving image's update, then the one for the fixed image's update.
     counts: Buffer<u64>,
-    /// Scaled logarithms of the probabilities in both histograms.
+    /// For each bin pair of both joint histograms, scale·ln(p(i, j)/p(j)), where j is the bin of the updated image.
     logarithms: Buffer<f32>,
 }
 
@@ -39,7 +39,7 @@ impl Cuda {
 
     #[expect(
         clippy::too_many_arguments,
-        reason = "the function takes two images, their masks, and the updates of both"
+        reason = "the arguments are two images, their two masks, parameters, scratch memory and two updates"
     )]
     pub(super) fn mi_both_updates(
         &self,

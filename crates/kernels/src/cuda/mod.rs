@@ -78,9 +78,10 @@ pub struct Cuda {
 
 /// Device memory for partial sums and results of kernels. Only one operation at a time uses it.
 struct Scratch {
-    /// Partial sums: up to three numbers for each block of the largest launch so far.
+    /// Memory for partial sums of thread blocks: up to three numbers for each block of the largest launch so far.
     partial: Buffer<f64>,
-    /// Number of blocks of the current launch that have finished; every kernel resets the counter to zero.
+    /// Number of thread blocks of the current launch that have finished. Each kernel sets the counter back to zero at
+    /// its end.
     counter: Buffer<u32>,
     /// Results that kernels have computed and that the host has not read yet.
     result: Buffer<f64>,

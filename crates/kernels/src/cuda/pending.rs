@@ -13,13 +13,14 @@ use crate::Error;
 /// Three sums in page-locked memory, to which a kernel writes them.
 pub(super) struct Pending {
     sums: *mut [f64; 3],
-    /// Mark in the stream after the kernel that writes the sums; `None` before the first launch of a kernel.
+    /// Mark (a CUDA event) in the stream after the kernel that writes the sums; `None` before the first launch of a
+    /// kernel.
     written: Option<Mark>,
     device: Arc<Device>,
 }
 
-// SAFETY: the pointer refers to plain memory that belongs to this value alone, and the memory is read only when the
-// stream has reached the mark.
+// SAFETY: the pointer refers to plain page-locked memory that belongs to this value alone. The memory is read only
+// after the stream has passed the mark behind the kernel that writes it.
 unsafe impl Send for Pending {}
 
 impl Pending {
@@ -45,7 +46,7 @@ impl Pending {
         mark.set(self.device.stream())
     }
 
-    /// Waits until the kernel has written the sums, and returns them.
+    /// Waits until the kernel has written the three sums, and returns them.
     pub(super) fn wait(&self, operation: &'static str) -> Result<[f64; 3], Error> {
         self.device.bind(operation)?;
         if let Some(mark) = &self.written {
@@ -68,10 +69,11 @@ impl Drop for Pending {
     }
 }
 
-/// The page-locked memory and the mark of one [`Pending`], kept for reuse by later values of this type.
+/// What a dropped [`Pending`] leaves for later values of this type: page-locked memory for three sums, and the mark (a
+/// CUDA event) behind the kernel that wrote the sums.
 struct Spare {
     sums: *mut [f64; 3],
-    /// Mark in the stream after the kernel that wrote the sums; `None` until this memory is first used.
+    /// Mark (a CUDA event) in the stream after the kernel that wrote the sums; `None` until this memory is first used.
     written: Option<Mark>,
 }
 
@@ -86,8 +88,8 @@ unsafe impl Send for SpareSums {}
 unsafe impl Sync for SpareSums {}
 
 impl SpareSums {
-    /// Number of results, of three sums each, for which memory is allocated together. Fewer results
-    /// than this are in use at the same time.
+    /// Number of results, of three sums each, whose page-locked memory is allocated together. Fewer results than this
+    /// are in use at the same time.
     const COUNT: usize = 256;
     /// Number of bytes of `COUNT` results of three sums each.
     pub(super) const BYTES: usize = Self::COUNT * size_of::<[f64; 3]>();
@@ -112,7 +114,8 @@ impl SpareSums {
         }
     }
 
-    /// Gives memory from [`take`](SpareSums::take) back to the pool, after the last kernel has written to it.
+    /// Returns page-locked memory from [`take`](SpareSums::take) to the pool. The last kernel that writes to the memory
+    /// must have finished.
     fn give_back(&self, spare: Spare) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(spare);
     }

@@ -60,7 +60,8 @@ impl Cuda {
         other: Option<&Field>,
         mask: Option<&Image>,
     ) -> Result<Statistics, Error> {
-        /// Largest number of slices per thread. With more slices there would be too few threads.
+        /// Largest number of slices that a thread processes. With more slices for each thread, too few threads would
+        /// remain to fill the GPU.
         const MOST_SLICES: usize = 8;
         let slices = self.slices_of_threads(field.len(), MOST_SLICES);
         let fields = 1 + u64::from(other.is_some());

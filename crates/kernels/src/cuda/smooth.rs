@@ -39,7 +39,7 @@ impl Weights {
 struct Plan {
     weights: Weights,
     radius: usize,
-    /// Share of the smoothed volume in the result.
+    /// Share of the smoothed volume in the result; the rest is the unsmoothed volume.
     blend: f32,
     clear_border: bool,
 }

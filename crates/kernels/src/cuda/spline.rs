@@ -19,8 +19,8 @@ const LINES: u32 = 64;
 struct Lines {
     /// Number of lines of the volume along the axis.
     count: usize,
-    /// Number of lines of a group, which begin next to each other in memory, and distance between the starts of two
-    /// groups, in elements.
+    /// Lines of voxels that begin next to each other in memory form a group: number of lines of a group, and distance
+    /// between the starts of two groups, in elements.
     group: usize,
     group_stride: usize,
     /// Number of voxels of a line, and distance between its adjacent voxels in memory, in elements.

@@ -174,8 +174,8 @@ fn correlation_is_pearsons() {
             let squares = |values: &[f64], mean: f64| values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
             let expected = products / (squares(&a, means[0]) * squares(&b, means[1])).sqrt();
             let found = Cpu.correlation(&first, &second, image.as_ref()).unwrap();
-            // The tolerance allows for the digits that sums of squares lose: about 4 of 16, because the mean is 100
-            // times the standard deviation.
+            // The tolerance allows for lost digits: the mean is 100 times the standard deviation, so sums of squares
+            // lose about 4 of 16 digits.
             assert!(agree(found, expected, 1e-10), "shape {shape:?}: {found}, expected {expected}");
             let alike = Cpu.correlation(&second, &second, image.as_ref()).unwrap();
             assert!(agree(alike, if a.is_empty() { f64::NAN } else { 1.0 }, 1e-10), "{alike}");

@@ -162,8 +162,8 @@ pub fn run_large<B: Backend>(backend: &B) -> Result<Vec<Outcome>, Error> {
     let wide = [205, 93, 131];
     for reversed in [false, true] {
         let (mut smoothed, mut scratch) = (pair(backend, wide, [7, 11], 3.0)?, backend.field_pair(wide)?);
-        // In reversed order, the memory of the second field no longer follows directly after that of the first. Then
-        // the fields are smoothed one after the other.
+        // If the two fields are passed in reversed order, the second field no longer follows the first in memory. Then
+        // the GPU smooths them one after the other.
         if reversed {
             smoothed.reverse();
         }

@@ -20,8 +20,8 @@ pub(in crate::cpu) struct Backdrop {
     pub value: f32,
     /// Number of entries of the summed-area table along each axis: number of blocks + 1.
     size: [usize; 3],
-    /// The summed-area table: for each corner of blocks, the number of blocks with lower indices that contain a value
-    /// other than the backdrop's.
+    /// The summed-area table. Its entry for a corner where blocks meet counts the blocks that have lower indices along
+    /// all axes and contain a value other than the backdrop's.
     filled: Vec<u32>,
 }
 
@@ -40,9 +40,9 @@ impl Backdrop {
                 for i in 0..blocks[0] {
                     before += u32::from(layer[i + j * blocks[0]]);
                     let corner = i + 1 + row * (j + 1) + plane * (k + 1);
-                    // The number of blocks with lower indices than this corner that contain a value other than the
-                    // backdrop's. `before` is the number of such blocks in the present row of blocks; earlier entries
-                    // of the table give the number in the other rows.
+                    // Number of blocks that have lower indices than this corner along all axes and contain a value
+                    // other than the backdrop's. `before` counts such blocks in the present row of blocks; earlier
+                    // entries of the table count those in the other rows.
                     filled[corner] =
                         before + filled[corner - row] + filled[corner - plane] - filled[corner - row - plane];
                 }
@@ -59,8 +59,8 @@ impl Backdrop {
         self.covers_cells(cell(range.start), cell(range.end - 1))
     }
 
-    /// Whether all samples in a box of cells have the backdrop's value, which is the value of the image's first voxel.
-    /// The cells `one` and `other` are opposite corners of the box.
+    /// Whether the image has only the backdrop's value, the value of its first voxel, in a box of cells. A cell lies
+    /// between eight neighbouring voxels. The cells `one` and `other` are opposite corners of the box.
     #[inline(always)]
     pub fn covers_cells(&self, one: [i32; 3], other: [i32; 3]) -> bool {
         let (mut low, mut high) = ([0; 3], [0; 3]);
@@ -87,7 +87,8 @@ fn filled_blocks(image: &Image, value: f32, blocks: [usize; 3], layer: usize) ->
     for k in layer * BLOCK..((layer + 1) * BLOCK + 1).min(nz) {
         for j in 0..ny {
             let row = &image.voxels[nx * (j + ny * k)..][..nx];
-            // A row of voxels on the face between two rows of blocks belongs to both rows of blocks.
+            // Two neighbouring rows of blocks share the voxels on the face between them. So a row of voxels on such a
+            // face is examined for both rows of blocks.
             let of_row = [Some(j / BLOCK), (j % BLOCK == 0 && j > 0).then(|| j / BLOCK - 1)];
             for block_j in of_row.into_iter().flatten().filter(|block_j| *block_j < blocks[1]) {
                 let flags = &mut filled[block_j * blocks[0]..][..blocks[0]];

@@ -120,7 +120,8 @@ impl<'a> Piece<'a> {
         self.segment::<false>(number, row, pending..range.end);
     }
 
-    /// Accumulates part of a row of samples. Without `WEIGHTED` every sample has weight 1.
+    /// Adds a part of a row of samples (moving values at mapped fixed voxels) to the moments of their bins. Without
+    /// `WEIGHTED` every sample has weight 1.
     #[inline(always)]
     fn segment<const WEIGHTED: bool>(&mut self, number: usize, row: &Row, range: Range<usize>) {
         let base = number * self.fixed.shape[0];

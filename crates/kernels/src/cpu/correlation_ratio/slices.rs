@@ -6,7 +6,7 @@ use antsreg_core::AffineTransform;
 use crate::cpu::image::Image;
 use crate::slices::{is_slice, within_slice};
 
-/// Moving image and maps for the correlation ratio of slices.
+/// Moving image and maps for the correlation ratio of two slices.
 pub(in crate::cpu) struct Slices {
     /// The moving slice, stacked twice to a volume.
     pub moving: Image,
