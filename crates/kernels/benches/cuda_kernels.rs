@@ -150,8 +150,8 @@ fn fits(cuda: &Cuda, bandwidth: f64) -> Result<(), Error> {
     let volumes: Vec<&Image> = volumes.iter().collect();
     let rule = FitRule { margin: [1; 3], origin: 0.5, scale: 4.0 };
     for (count, note) in [(10_000, "coarse"), (40_000, "fine")] {
-        // The reference points are voxels at equal distances in memory, in the order of memory. In motion correction,
-        // they are the voxels with the strongest gradients, in the same order.
+        // In motion correction, the reference points are the voxels with the strongest gradients, in the order of
+        // memory. Here they are voxels at equal distances in memory, in the same order.
         let voxel = |n: usize| n * voxels / count;
         let [x, y] = [SHAPE[0], SHAPE[1]];
         let axes: [fn(usize, [usize; 2]) -> usize; 3] =

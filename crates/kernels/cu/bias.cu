@@ -8,8 +8,8 @@
 // One axis of a B-spline mesh, with four weights for each place (sample or voxel) along the axis: the B-spline weights,
 // or values computed from them.
 struct Axis {
-    // For each place: the index of the first of the four control points that influence the spline there, and the
-    // weights of these control points.
+    // For each place (sample or voxel along the axis): index of the first of the four control points that influence the
+    // spline there, and the weights of these control points.
     const unsigned int *first;
     const double *weights;
     // For each control point: index along the axis of the first sample or voxel that it influences, and last index + 1.

@@ -70,7 +70,7 @@ __device__ __forceinline__ bool reaches(int i, int n, int side)
     return side ? i + 1 < n || n == 1 : i > 0;
 }
 
-// The sum of the displacements that folded cell corners request for a voxel, and the number of these corners.
+// For one voxel: the sum of the displacements that folded cell corners request, and the number of these corners.
 struct Moves {
     Vector sum;
     float count;

@@ -23,7 +23,8 @@
 // Largest distance between cells (2×2×2 moving voxels) that is stored, in cells. It also stands for larger distances.
 #define FAR 8
 
-// The operands of the kernels of this file, with the layout of Operands in src/cuda/ratio_bricks.rs.
+// The fixed bins, the moving image and derived data, which the kernels of this file read. The layout is that of
+// Operands in src/cuda/ratio_bricks.rs.
 struct Operands {
     // Bins of the fixed voxels, brick by brick, in the order in which `fixed_bin` reads them.
     const uint4 *fixed;
@@ -77,7 +78,8 @@ template <bool FILTERED> __device__ __forceinline__ float value_at(const Operand
     return read_inside(on.moving, on.moving_shape, i, j, k, at.x - (float)i, at.y - (float)j, at.z - (float)k);
 }
 
-// An amount rounded to the nearest integer; its absolute value must be less than 2²².
+// A number of integer units (of a weight or value), rounded to the nearest integer; its absolute value must be less
+// than 2²².
 struct Units {
     int whole;
     float number;
@@ -235,7 +237,7 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-// Writes the bins of the fixed voxels in the order of Operands::fixed. Each thread writes one bin.
+// Writes the bins of the fixed voxels brick by brick, as Operands::fixed holds them. Each thread writes one bin.
 extern "C" __global__ void place_bins(const float *READ fixed, Size shape, Size bricks, Binning binning,
                                       const unsigned int *READ in_bin, unsigned int places, unsigned short *placed)
 {

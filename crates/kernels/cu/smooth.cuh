@@ -11,7 +11,7 @@ struct Weights {
 // Number of columns along x of the widest tile, margins included; each thread processes one column. src/cuda/smooth.rs
 // has the same number.
 #define MOST_THREADS 192
-// Number of slices by which prefetching to the second-level cache precedes reading.
+// Slices are prefetched into the second-level cache this many slices before they are read.
 #define AHEAD 4
 
 template <typename T> __device__ __forceinline__ T *at_byte(T *plane, unsigned int bytes)
@@ -151,8 +151,8 @@ template <int R, int ROWS> struct Smoother {
         const int front = clear && shape.z > 1 ? 0 : -1, back = clear && shape.z > 1 ? shape.z - 1 : -1;
         unsigned int buffer = 0;
 
-        // Number of rows from y0 on in which this thread writes an output; 0 for columns of the margin. The tile has
-        // ROWS rows.
+        // Number of rows, from y0 on, in which this thread writes a smoothed voxel. It is 0 for columns of the tile's
+        // margin. The tile has ROWS rows.
         const int rows = c < width && x < shape.x ? shape.y - y0 : 0;
         float *to = at_byte(out, z0 * slice + (y0 * row + 4 * x));
         auto write = [&](int z) {
@@ -167,7 +167,7 @@ template <int R, int ROWS> struct Smoother {
             to = at_byte(to, z >= z0 ? slice : 0u);
         };
 
-        // Beyond the first and last slice, row and column, the first and last ones are read again.
+        // Beyond the volume, the values at its border are read again: the first or last slice, row or column.
         const int first = max(z0 - R, 0), last = min(z1 + R, shape.z) - 1;
         unsigned int offset[TALL];
 #pragma unroll

@@ -11,7 +11,7 @@
 // Number of samples from which the first causal coefficient is computed: the weights of further samples, powers of the
 // pole, are below single precision.
 #define SAMPLES 32
-// Number of values that a thread loads at once before it uses them.
+// Number of values of a line that a thread loads at once before it filters them.
 #define AHEAD 16
 
 // Index on a line of sample number k, if the line is mirrored about both ends. The line may be shorter than k; it has

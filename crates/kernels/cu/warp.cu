@@ -1,7 +1,7 @@
 // Warps an image: out(x) = image(m(x + u(x))), 0 outside the image.
 #include "volume.cuh"
 
-// Largest number of successive slices that a thread processes. The displacements of all these slices are loaded first.
+// Largest number of successive slices that a thread processes. It loads the displacements of all these slices first.
 #define MOST_SLICES 2
 
 // The operands for warping one image, the fixed or the moving one. The outputs of both images have the same shape.

@@ -88,7 +88,7 @@ pub enum Error {
     /// The embedded code of kernels cannot be read: the program was built wrongly.
     #[error("the GPU kernels embedded in this program are damaged: {reason}; build or install it again")]
     BadCode {
-        /// Reason why the code cannot be read.
+        /// Reason why the embedded code of the kernels cannot be read.
         reason: String,
     },
     /// There are more bins or voxels than the device can sort.

@@ -66,7 +66,7 @@ impl Statistics {
         }
     }
 
-    /// Summary of the distances of an inverse consistency, from their statistics.
+    /// Summarises an inverse consistency: its mean and largest distance, from the statistics of the distances.
     pub(crate) fn inverse_consistency(self) -> InverseConsistency {
         let Statistics { counted, sum, low, high, .. } = self;
         let largest_voxels = if low <= high { f64::from(high) } else { f64::NAN };

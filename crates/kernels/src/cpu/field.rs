@@ -48,7 +48,7 @@ impl Field {
         self.shape.iter().product()
     }
 
-    /// Index of a voxel in the list of displacement vectors.
+    /// Position of a voxel in the list of displacement vectors, x fastest.
     pub(super) fn index(&self, [i, j, k]: [usize; 3]) -> usize {
         (k * self.shape[1] + j) * self.shape[0] + i
     }

@@ -222,7 +222,7 @@ fn units(weight: f32) -> u32 {
     units_of(weight * JointParameters::UNIT as f32)
 }
 
-/// Rounds an amount of units to the nearest integer.
+/// Rounds a weight, in units of 1/`UNIT`, to the nearest integer.
 #[inline(always)]
 fn units_of(amount: f32) -> u32 {
     whole((amount + 0.5).floor())

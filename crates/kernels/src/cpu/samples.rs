@@ -18,7 +18,7 @@ use super::image::Image;
 /// errors of positions. A sample that is outside in single precision has weight 0.
 const SLACK: f64 = 0.01;
 
-/// One number for each sample of a block of samples.
+/// One number for each sample of a block of consecutive samples, in groups of `LANES` samples.
 pub(super) type Lanes = [[f32; LANES]; Cells::GROUPS];
 
 /// The operands of sampling: the fixed voxels, the moving image and their weights.

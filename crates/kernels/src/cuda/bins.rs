@@ -22,7 +22,7 @@ pub struct FixedBins {
     pub(super) bin_segments: Buffer<u32>,
     /// Number of segments of all bins.
     pub(super) segment_count: usize,
-    /// Number of counted fixed voxels.
+    /// Number of fixed voxels that count: voxels with weight zero do not.
     pub(super) counted: usize,
     /// The bin of each fixed voxel, stored brick by brick (8×8×4 voxels); `None` if the voxels have weights.
     pub(super) bricks: Option<FixedBricks>,

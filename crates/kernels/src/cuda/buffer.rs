@@ -111,7 +111,7 @@ impl<T: Plain> Buffer<T> {
         let bytes = unsafe { std::slice::from_raw_parts_mut(room.as_mut_ptr().cast(), size_of_val(room)) };
         // SAFETY: the buffer has at least as many bytes as `bytes`.
         unsafe { self.device.staging().fetch(&self.device, self.pointer, bytes)? };
-        // SAFETY: `fetch` has written all `count` elements, and any bits are a valid number.
+        // SAFETY: `fetch` has written all `count` elements, and every bit pattern is a valid number.
         unsafe { values.set_len(count) };
         Ok(values)
     }

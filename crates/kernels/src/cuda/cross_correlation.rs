@@ -44,7 +44,8 @@ impl CcPending {
         self.sums.target()
     }
 
-    /// Records that the kernel which writes the sums has been launched.
+    /// Places a mark in the stream after the launch of the kernel that writes the sums, so that the host can wait for
+    /// them.
     pub(super) fn under_way(&mut self) -> Result<(), Error> {
         self.sums.under_way()
     }

@@ -316,7 +316,7 @@ pub(super) fn driver_error(operation: &'static str, error: CudaError) -> Error {
 }
 
 fn code_error(operation: &'static str, code: u32) -> Error {
-    /// The error code that cust returns in place of driver codes that are not in its list.
+    /// The error code that the library `cust` returns in place of driver codes that are not in its list.
     const UNKNOWN: u32 = 999;
     let code = match (code, antsreg_cuda_driver::last_unlisted_error()) {
         (UNKNOWN, unlisted) if unlisted != 0 => unlisted,

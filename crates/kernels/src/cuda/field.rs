@@ -17,7 +17,7 @@ use crate::Error;
 /// A displacement field on the device: displacements in voxels, with one plane of memory per component.
 pub struct Field {
     pub(super) shape: [usize; 3],
-    /// The planes of this field and of the fields that were allocated together with it.
+    /// The displacement components of this field and of the fields that were allocated together with it.
     components: Arc<Buffer<f32>>,
     /// Index of this field among the displacement fields whose memory was allocated together.
     number: usize,
@@ -53,7 +53,8 @@ pub(super) fn planes(
     Ok(planes)
 }
 
-/// Sets the padding behind each plane of the field to zero. Kernels may read it, with weight zero.
+/// Sets the padding behind each component of the fields in memory to zero. Kernels may read this padding, with weight
+/// zero.
 fn clear_behind_planes(planes: &mut Buffer<f32>, shape: [usize; 3], count: usize) -> Result<(), Error> {
     let voxels: usize = shape.iter().product();
     (0..count).try_for_each(|n| planes.clear(n * plane(shape) + voxels..(n + 1) * plane(shape)))

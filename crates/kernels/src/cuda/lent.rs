@@ -73,8 +73,7 @@ impl Cuda {
         self.lend(self.joined_vectors(field, Some((matrix, step)))?, field.shape, Lent::vectors)
     }
 
-    /// Waits until all writes to the buffer have finished, then makes the buffer available to other libraries of the
-    /// process.
+    /// Waits until all writes to the buffer have finished, then lends the buffer to other libraries of the process.
     fn lend<T: Plain + Send + Sync + 'static>(
         &self,
         memory: Buffer<T>,

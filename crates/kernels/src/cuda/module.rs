@@ -105,8 +105,8 @@ impl Alone {
     }
 }
 
-/// Returns the value of a cell that is set only once. If the cell is empty, `make` computes the value. If two threads
-/// compute it at the same time, the cell keeps one of the two values.
+/// Returns the value of `cell`, which is set only once. If `cell` is empty, `make` computes the value. If two threads
+/// compute it at the same time, `cell` keeps one of the two values.
 pub(super) fn once<T>(cell: &OnceLock<T>, make: impl FnOnce() -> Result<T, Error>) -> Result<&T, Error> {
     if let Some(value) = cell.get() {
         return Ok(value);

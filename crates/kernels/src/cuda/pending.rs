@@ -37,7 +37,8 @@ impl Pending {
         self.sums as u64
     }
 
-    /// Records that the kernel which writes the sums has been launched.
+    /// Places a mark in the stream after the launch of the kernel that writes the sums, so that the host can wait for
+    /// them.
     pub(super) fn under_way(&mut self) -> Result<(), Error> {
         let mark = match &self.written {
             Some(mark) => mark,
@@ -60,7 +61,8 @@ impl Pending {
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        // A kernel may still be writing to the memory. If waiting for that kernel fails, the memory is not reused.
+        // A kernel may still be writing to this page-locked memory. If waiting for that kernel fails, the memory is not
+        // reused.
         let written = self.written.take();
         let done = |mark: &Mark| self.device.bind("free").is_ok() && mark.wait("free").is_ok();
         if written.as_ref().is_none_or(done) {

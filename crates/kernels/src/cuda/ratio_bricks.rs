@@ -38,8 +38,8 @@ pub(super) struct Binning {
 }
 impl Argument for Binning {}
 
-/// Kernel argument with the layout of the structure `Operands` in `cu/correlation_ratio_bricks.cu`: both images and
-/// data derived from them.
+/// Kernel argument with the layout of the structure `Operands` in `cu/correlation_ratio_bricks.cu`: the fixed bins, the
+/// moving image, and data derived from them.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Operands {

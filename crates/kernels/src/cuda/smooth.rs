@@ -154,7 +154,8 @@ impl Cuda {
                 self.blend(from, to, planes, &plan)
             },
             // SAFETY: the caller promises that the memory at `from` and at `to` contains all the volumes `planes` and
-            // does not overlap. The result is not blended, because kernels this wide have large variances.
+            // does not overlap. The smoothed volumes need not be blended with the unsmoothed ones, because kernels this
+            // wide have large variances.
             None => unsafe { self.smooth_by_axis(from, to, planes, &plan) },
         }
     }

@@ -54,8 +54,8 @@ macro_rules! inspected {
                 parameters: &JointParameters,
                 fixed_to_moving: &AffineTransform,
             ) -> Result<Vec<u64>, Error> {
-                // This is not a recursion: the inherent method of the same name has precedence over the method of the
-                // trait.
+                // This is not a recursion: the type has a method of its own with the same name, which is called instead
+                // of this method of the trait.
                 self.joint_histogram(fixed, moving, moving_weight, edge_voxels, parameters, fixed_to_moving)
             }
 

@@ -172,7 +172,7 @@ impl Cuda {
     }
 }
 
-/// Prepares a launch of a kernel in which each warp processes one row.
+/// Prepares a launch of a kernel in which each warp processes one row of samples or voxels.
 fn of_rows(kernel: &Kernel, rows: usize, bytes: u64) -> Launch<'_> {
     let grid = [rows.div_ceil(WARPS as usize) as u32, 1, 1];
     Launch { kernel, grid, block: [32, WARPS, 1], shared: 0, bytes }
