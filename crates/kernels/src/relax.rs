@@ -29,7 +29,7 @@ pub(crate) fn weight(offset: [usize; 3], reach: usize) -> f32 {
 
 /// Factor of the smoothed field's share around a voxel that does not fold, but deviates from the inverse of the other
 /// field. Just beyond the limit of the residual the factor is small, so that smoothing changes the displacement little.
-/// From three times the limit on, the factor is 1. Both arguments are squared: the residual of the voxel, and its limit.
+/// From three times the limit on, the factor is 1. Both arguments are squared: the residual of the voxel and its limit.
 pub(crate) fn pull(residual_squared: f32, largest_squared: f32) -> f32 {
     let excess = residual_squared.sqrt() / largest_squared.sqrt() - 1.0;
     (0.5 * excess + 0.05).min(1.0)
