@@ -10,13 +10,13 @@
 #define THREADS 256
 #define NOT_COUNTED 0xffffu
 
-// The tables of tiles, with the layout of Tiles in src/schemes/tiles.rs.
+// Tables that sort the voxels of each tile (a box of 32×8×8 voxels) by bin; layout of Tiles in src/schemes/tiles.rs.
 struct Tiles {
-    // For each voxel of a tile, its position among the tile's sorted voxels; NOT_COUNTED outside the volume.
+    // For each voxel of a tile (32×8×8 voxels), its position after sorting by bin; NOT_COUNTED outside the volume.
     const unsigned short *places;
-    // A piece is a group of at most PIECE successive sorted voxels of a tile, all in one bin. `pieces`: for each tile
-    // the position of the first voxel of each piece, and the end of the last piece. `first_piece`: the index of each
-    // tile's first entry in `pieces`.
+    // A piece is a group of at most PIECE successive voxels of one bin, after the voxels of a tile (a box of 32×8×8
+    // voxels) were sorted by bin. `pieces`: for each tile the position of the first voxel of each piece, and the end of
+    // the last piece. `first_piece`: the index of each tile's first entry in `pieces`.
     const unsigned short *pieces;
     const unsigned int *first_piece;
     // For each tile and each bin, the index of the bin's first piece among the pieces of the tile, counted from 0.
@@ -98,9 +98,9 @@ __device__ __forceinline__ void add_tiles(const Pair &pair, int bins, const Tile
             sums[bins + bin] += s;
             sums[2 * bins + bin] += ss;
         }
-        // No barrier is needed between two tiles. The next tile first overwrites the values and weights of this tile,
-        // which all threads have finished reading. The sums of pieces, which some threads may still read, are
-        // overwritten only after another barrier.
+        // No barrier is needed between two tiles (boxes of voxels). The next tile first overwrites the values and
+        // weights of this tile, which all threads have finished reading. The sums of pieces (groups of sorted voxels),
+        // which some threads may still read, are overwritten only after another barrier.
     }
     for (int bin = thread; bin < bins; bin += THREADS)
         for (int which = 0; which < 3; ++which)

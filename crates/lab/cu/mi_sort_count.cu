@@ -4,8 +4,8 @@
 // every bin of a chunk has one counter, and the block adds these counters to its own histogram without conflicts.
 #include "pair.cuh"
 
-// Layout of an element: the bin in the lower 20 bits and its count above. So there are at most 1024² bins, and counts
-// up to 2048 fit.
+// Layout of an element, which is a bin with its count: the bin is in the lower 20 bits and the count above. So there
+// are at most 1024² bins, and counts up to 2048 fit.
 #define BIN_BITS 20
 #define BIN ((1u << BIN_BITS) - 1u)
 
@@ -35,8 +35,8 @@ __device__ __forceinline__ void bitonic_sort_and_count(unsigned int *elements)
     __syncthreads();
 }
 
-// Computes a joint histogram for each thread block. It has bins² counters, the elements of `partial` from block · bins²
-// on, which must be zero before; `bins` is the number of bins of each image.
+// Computes a joint histogram of bins² counters for each thread block; `bins` is the number of bins of each image. The
+// counters of a block are the elements of `partial` from block · bins² on. They must be zero before.
 extern "C" __global__ void mi_sort_count(const __grid_constant__ Pair pair, unsigned int *partial)
 {
     extern __shared__ unsigned int elements[];

@@ -52,7 +52,7 @@ __device__ __forceinline__ Where where(const Pair &pair, const Tile &tile)
     return x == INSIDE && y == INSIDE && z == INSIDE ? INSIDE : BORDER;
 }
 
-// The moving value of a fixed voxel in a tile that lies INSIDE the moving image.
+// The moving value of a fixed voxel in a tile (32×8×8 voxels) that is mapped well inside the moving image.
 template <int SOURCE>
 __device__ __forceinline__ float inside_value(const Pair &pair, unsigned int voxel, float i, float j, float k)
 {

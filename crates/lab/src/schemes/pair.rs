@@ -1,4 +1,5 @@
-//! The input of a histogram on the device: the bins of a fixed volume, and moving values.
+//! The input of a histogram algorithm on the device: the bins of the fixed voxels, and the moving values at these
+//! voxels.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -41,7 +42,7 @@ pub(super) enum Source {
     Filtered = 2,
 }
 
-/// A fixed volume on the host. Sorted lists of its voxels are computed when they are first needed.
+/// A fixed volume in main memory. Lists of its voxels, sorted by intensity, are computed when they are first needed.
 pub struct FixedVolume {
     shape: [usize; 3],
     values: Vec<f32>,
@@ -120,7 +121,7 @@ pub enum Values<'v> {
     },
 }
 
-/// The bins of a fixed volume, and moving values, on a device.
+/// The bins of the fixed voxels of a volume, and the moving values at these voxels, on a device.
 pub struct Pair<'f> {
     pub(super) volume: &'f FixedVolume,
     pub(super) bins: usize,
@@ -219,7 +220,7 @@ impl Pair<'_> {
         (voxels, fullest)
     }
 
-    /// The bin into which a moving value falls.
+    /// The moving bin of a value of the moving image.
     pub(super) fn moving_bin(&self, value: f32) -> usize {
         usize::from(bin_of(value, self.operands.low, self.operands.scale, self.bins))
     }
