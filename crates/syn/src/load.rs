@@ -15,7 +15,7 @@ pub(crate) struct Source<'a, B: Backend> {
     pub(crate) grid_to_image: AffineTransform,
 }
 
-/// The fixed or the moving images and their mask, as one level uses them.
+/// The fixed or the moving images and their mask, as they are used on one level.
 pub(crate) struct Sources<'a, B: Backend> {
     /// The images of all channels, followed by the edge images (gradient magnitudes) of the channels that also compare
     /// edges: the order of [`Options::channels_with_edges`].

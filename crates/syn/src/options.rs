@@ -144,7 +144,8 @@ mod tests {
         let changed = Options {
             channels: vec![channel(Metric::Mattes, 0.3), channel(Metric::Cc, 1.0)],
             derivative: CcDerivative::Centre,
-            // JSON has the shortest decimal text of this number. A parser must round correctly to get the same number.
+            // JSON stores the shortest decimal text from which this number can be read again. A parser must round
+            // correctly to get the same number.
             noise: 0.1 + 0.2,
             gradient_step: 1.0 / 49.0 * 49.0 / 3.0,
             restrict: [1.0, 0.0, 0.5],
