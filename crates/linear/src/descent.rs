@@ -31,7 +31,8 @@ const LEAST_GAIN: f64 = 1e-6;
 enum Phase {
     /// The search needs costs around the current point, for the gradient.
     Around,
-    /// The search needs costs along the negative gradient; the direction is scaled to a length of one tolerance.
+    /// The search needs costs on a line along the negative gradient; the line's direction has the length of one
+    /// parameter tolerance.
     Down {
         line: LineSearch,
         down: Direction,

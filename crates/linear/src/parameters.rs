@@ -144,7 +144,8 @@ impl Frame {
         SKEW..if self.slices { SKEW + 1 } else { 12 }
     }
 
-    /// Search directions of the translations, each one tolerance long on the resolution level with voxels of `mm`.
+    /// Search directions for the translations. Each direction has the length of one tolerance of a translation on the
+    /// resolution level with voxels of `mm`.
     fn shifts(&self, mm: f64) -> Vec<Direction> {
         let axes = self.translation_axes();
         let shift = |axis: usize| {

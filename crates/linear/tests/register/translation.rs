@@ -105,8 +105,8 @@ fn other_shifts_than_the_start_are_tried() {
     for start in [Start::CentreOfMass, Start::Headers] {
         let searching = translating(Cost::CorrelationRatio);
         let searched = error(&searching, start);
-        // The tolerance is larger here: the voxels have a size of 4 mm, and the blurred ball extends into the fixed
-        // field of view.
+        // The tolerance of the error is larger in this test: the voxels have a size of 4 mm, and the blurred ball
+        // extends into the fixed field of view.
         assert!(searched < 0.2, "{searched} mm from {start:?}");
         let refined = error(&Options { search: Search::None, ..searching }, start);
         assert!(refined > 50.0, "{refined} mm from {start:?} without a search, which is then not tested");
