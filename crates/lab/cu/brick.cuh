@@ -27,9 +27,9 @@ struct Bricks {
     int hot;
 };
 
-// Whether a brick is `deep` (slab.cuh) along one axis of n moving voxels. The brick is mapped to the coordinates from
-// middle − reach to middle + reach, in moving voxels. It is deep if, at all these coordinates, the weight is 1 and both
-// neighbouring voxels used for interpolation exist.
+// Whether a brick (8×8×4 voxels) is `deep` (slab.cuh) along one axis of n moving voxels. The brick is mapped to the
+// coordinates from middle − reach to middle + reach, in moving voxels. It is deep if, at all these coordinates, the
+// weight is 1 and both neighbouring voxels used for interpolation exist.
 __device__ __forceinline__ bool deep_around(float middle, float reach, int n, float per_edge)
 {
     return deep(middle - reach, n, per_edge) && deep(middle + reach, n, per_edge);

@@ -1,6 +1,6 @@
 // The sums of the correlation ratio without write conflicts and without scattered reads. Voxels are sampled tile by
-// tile in the order of the volume, and sorted by bin only within a tile, in shared memory. A table gives each voxel's
-// position in the sorted tile beforehand.
+// tile (boxes of 32×8×8 voxels) in the order of the volume, and sorted by bin only within a tile, in shared memory. A
+// table gives each voxel's position in the sorted tile beforehand.
 //
 // The sorted voxels of a bin are cut into pieces of at most PIECE voxels. One thread adds up each piece, and one thread
 // adds up all pieces of a bin in order, so that the result has the same bits every time. A thread block processes every
@@ -19,8 +19,8 @@ struct Tiles {
     // the last piece. `first_piece`: the index of each tile's first entry in `pieces`.
     const unsigned short *pieces;
     const unsigned int *first_piece;
-    // For each tile and each bin, the index of the bin's first piece among the pieces of the tile, counted from 0.
-    // After the last bin of a tile, the number of all pieces of the tile.
+    // For each tile and each bin, the index of the bin's first piece (group of sorted voxels that one thread adds up)
+    // among the tile's pieces, counted from 0. After the last bin of a tile, the number of all pieces of the tile.
     const unsigned short *bin_pieces;
     unsigned int count;
     int most_pieces;

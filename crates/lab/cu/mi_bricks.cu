@@ -1,8 +1,8 @@
 // Joint histogram that counts as few voxels as possible. In the row of each fixed bin, the counter of the most frequent
 // moving value is known without counting: all voxels of the bin, less those of the other counters and those outside the
-// moving image. So bricks that meet only the most frequent value are skipped (brick.cuh), and voxels of this value are
-// never counted. Every thread block has a whole histogram in shared memory, with two 16-bit counters in a word, and
-// processes fewer than 2¹⁶ voxels.
+// moving image. So bricks (8×8×4 voxels) with only the most frequent value are skipped (brick.cuh), and voxels of this
+// value are never counted. Every thread block has a whole histogram in shared memory, with two 16-bit counters in a
+// word, and processes fewer than 2¹⁶ voxels.
 #include "reduce.cuh"
 #include "brick.cuh"
 

@@ -21,8 +21,8 @@ __device__ __forceinline__ void bitonic_sort_and_count(unsigned int *elements)
             const unsigned int low = (thread >> log_offset << (log_offset + 1)) + (thread & (offset - 1));
             const unsigned int high = low + offset, a = elements[low], b = elements[high];
             if ((a & BIN) == (b & BIN)) {
-                // As in Shams 2010, of two elements with the same bin, the later one in the current sorting direction
-                // takes over the count of the other.
+                // As in Shams 2010, of two elements (a bin and its count) with the same bin, the later one in the
+                // current sorting direction takes over the count of the other.
                 const unsigned int sum = (a & ~BIN) + b;
                 elements[low] = ascending ? a & BIN : sum;
                 elements[high] = ascending ? sum : a & BIN;
@@ -46,7 +46,7 @@ extern "C" __global__ void mi_sort_count(const __grid_constant__ Pair pair, unsi
         for (unsigned int half = 0; half < 2; ++half) {
             const unsigned int at = threadIdx.x + half * blockDim.x, voxel = start + at;
             const int bin = voxel < count ? joint_bin(pair, voxel) : -1;
-            // A voxel outside the fixed volume or the moving image becomes an element of bin 0 with a count of zero.
+            // A voxel outside either image becomes an element (a bin and its count) of bin 0 with a count of zero.
             elements[at] = bin >= 0 ? (unsigned int)bin | 1u << BIN_BITS : 0;
         }
         bitonic_sort_and_count(elements);

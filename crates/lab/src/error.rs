@@ -40,7 +40,7 @@ pub enum Error {
     /// An image or a transform could not be read.
     #[error(transparent)]
     File(#[from] io::Error),
-    /// A transform file contains a displacement field instead of an affine map.
+    /// A transform file contains a displacement field, but an affine map is needed.
     #[error("{}: found a displacement field, expected an ITK affine (.mat, .txt, .tfm, .h5)", path.display())]
     NotAffine {
         /// The file.

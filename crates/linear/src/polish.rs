@@ -35,7 +35,7 @@ const LEAST_CURVATURE: f64 = 1e-4;
 /// Number of bisections with which the damping is found that gives a step the wanted length.
 const BISECTIONS: usize = 40;
 
-/// The search ends after a step shorter than this along every direction, in units of the parameters' tolerances.
+/// The Newton search ends after a step shorter than this along every direction, in units of the parameters' tolerances.
 const SETTLED: f64 = 0.1;
 
 /// The search ends if the predicted gain of a step is below this share of the cost.
@@ -160,7 +160,7 @@ impl<'a> Newton<'a> {
         }
     }
 
-    /// Moves to the lowest of the points along the Newton step.
+    /// Moves the search to the point with the lowest cost along the Newton step.
     fn advance(&mut self, step: DVector<f64>, gradient: DVector<f64>, costs: &[f64]) {
         let along = LENGTHS.map(|length| &step * length);
         let Some(lowest) = self.lowest(&along, costs) else {
@@ -180,8 +180,8 @@ impl<'a> Newton<'a> {
         }
     }
 
-    /// Moves to the lowest of the ends of damped steps and of the last points of the finite differences. If the cost is
-    /// nowhere lower than at the current point, the point stays.
+    /// Moves the search to the point with the lowest cost among the ends of the damped steps and the last points of the
+    /// finite differences. If the cost is nowhere lower than at the current point, the point stays.
     fn shorten(&mut self, steps: &[DVector<f64>], costs: &[f64]) {
         let beside = self.beside.take();
         match self.lowest(steps, costs).into_iter().chain(beside).min_by(|a, b| a.cost.total_cmp(&b.cost)) {
@@ -211,7 +211,7 @@ impl<'a> Newton<'a> {
         Some(Nearby { offset: offset.clone(), cost: *cost })
     }
 
-    /// Moves to a point, which takes one of the steps that are left.
+    /// Moves the search to a point near the current point. This uses up one of the allowed steps.
     fn go(&mut self, to: &Nearby) {
         self.point = moved(&self.point, self.directions, &to.offset);
         self.cost = Some(to.cost);

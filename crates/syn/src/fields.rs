@@ -40,7 +40,7 @@ pub struct Fields<B: Backend> {
     /// Factor by which the grid of these displacement fields is coarser than the fixed image's grid.
     shrink: usize,
     grid: Grid,
-    /// Fields of the fixed image, then fields of the moving image.
+    /// Displacement fields of the fixed image, then those of the moving image.
     pub(crate) sides: [Side<B>; 2],
 }
 
@@ -71,7 +71,7 @@ impl<B: Backend> Fields<B> {
         &self.grid
     }
 
-    /// Factor by which the fields' grid is coarser than the fixed image's grid.
+    /// Factor by which the grid of these displacement fields is coarser than the fixed image's grid.
     pub fn shrink(&self) -> usize {
         self.shrink
     }

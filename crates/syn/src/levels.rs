@@ -95,7 +95,7 @@ pub(crate) fn run<B: Backend>(
     Ok((fields.ok_or(Error::NoLevels)?, outcomes))
 }
 
-/// Data of a deformable stage while it runs.
+/// The images, the start and the observer of a deformable stage while the stage runs.
 struct Stage<'a, B: Backend> {
     backend: &'a B,
     fixed: &'a Fixed<B>,

@@ -85,7 +85,7 @@ impl<B: Backend> Loaded<B> {
         Ok(Loaded { grid: first.grid.clone(), channels, edged, mask: mask.transpose()?, landmarks })
     }
 
-    /// The grid of the first image in the list.
+    /// The grid of the first of these (fixed or moving) images.
     pub(crate) fn grid(&self) -> &Grid {
         &self.grid
     }

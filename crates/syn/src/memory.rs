@@ -37,8 +37,8 @@ pub fn device_bytes(
         true => CcParameters::device_scalars(options.radius, options.derivative),
         false => 0,
     };
-    // Buffers of the iterations, per voxel: four fields, two updates, two scratch fields; the two warped images and
-    // their masks.
+    // Memory for the iterations, in values per voxel: four displacement fields, two updates, two scratch fields; the
+    // two warped images and their masks.
     let iterating = 8 * FIELD + 2 + fixed_mask + moving_mask + windows;
     let levels = states(from, options).map(|(level, before)| {
         let voxels = |shrink: usize| fixed.shrink([shrink; 3]).len();
@@ -75,8 +75,8 @@ pub fn host_bytes(fixed: &Grid, moving: &Grid, from: Option<usize>, options: &Op
     let images = fixed.len() + moving.len();
     let voxels = |shrink: usize| fixed.shrink([shrink; 3]).len();
     let levels = states(from, options).map(|(level, before)| {
-        // Buffers of the iterations, per voxel: four fields, two updates, two scratch fields, the two warped images,
-        // and the window sums. In addition, the fields before the level are kept.
+        // Memory for the iterations, in values per voxel: four displacement fields, two updates, two scratch fields,
+        // the two warped images, and the window sums of the metric. In addition, the fields before the level are kept.
         voxels(level.shrink) * (8 * FIELD + 2 + 6) + before.map_or(0, |before| voxels(before) * 4 * FIELD)
     });
     // At the end, memory holds the four fields on the full grid and the two warps.
@@ -172,8 +172,8 @@ mod tests {
         // With an edge weight above 0, memory also holds an edge image (gradient magnitudes) for each image.
         options.edge_weight = 0.3;
         assert_eq!(planned(&options, &[]), 35.0 + 2.0);
-        // For windows above the radius `MOST_TILED_RADIUS`, other CUDA kernels run. They store CUDA surfaces and
-        // textures instead of the terms of the exact derivative.
+        // For correlation windows above the radius `MOST_TILED_RADIUS`, other CUDA kernels run. They store CUDA
+        // surfaces and textures instead of the terms of the exact derivative of the metric.
         let wide = Options { radius: CcParameters::MOST_TILED_RADIUS + 1, ..options.clone() };
         assert_eq!(planned(&wide, &[]), 35.0 + 2.0 + 2.0);
         // With mutual information as the metric, memory holds no edge images and no window sums per voxel.

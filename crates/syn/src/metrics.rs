@@ -23,7 +23,7 @@ impl Similarity {
         self.agreement += weight * other.agreement;
     }
 
-    /// The weighted mean: divides the weighted sums by the sum of the weights.
+    /// The weighted mean of similarities: divides the weighted sums by the sum of the weights.
     pub(crate) fn over(self, weights: f64) -> Similarity {
         Similarity { energy: self.energy / weights, agreement: self.agreement / weights }
     }
@@ -45,7 +45,8 @@ impl<B: Backend> PendingSimilarity<B> {
                 let CcScores { energy, agreement } = backend.cc_scores(pending)?;
                 Similarity { energy, agreement }
             }
-            // Mutual information does not depend on contrast, so its agreement is the negative energy.
+            // Mutual information does not depend on contrast. So the agreement (a similarity that contrast does not
+            // raise) is the negative energy.
             PendingSimilarity::Mattes(energy) => Similarity { energy, agreement: -energy },
         })
     }

@@ -17,7 +17,8 @@ use crate::{Channel, Metric};
 pub struct Options {
     /// The metric and weight of each pair of images; at least one.
     pub channels: Vec<Channel>,
-    /// Length of one step, voxels of the level's grid; above 0, at most [`LONGEST_STEP`](Options::LONGEST_STEP).
+    /// Length of one gradient step of the iterations, in voxels of the level's grid; above 0, at most
+    /// [`LONGEST_STEP`](Options::LONGEST_STEP).
     pub gradient_step: f64,
     /// Variance of the Gaussian that smooths each update, voxels²; 0 for none.
     pub update_variance: f64,

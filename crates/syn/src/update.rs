@@ -99,7 +99,7 @@ pub(crate) struct Updates<B: Backend> {
 }
 
 impl<B: Backend> Updates<B> {
-    /// The buffer into which the update of channel `n` is written.
+    /// The memory into which the update of the displacement field by channel `n` (pair of images) is written.
     pub(crate) fn of_channel(&mut self, n: usize) -> &mut B::Field {
         if n == 0 { &mut self.sum } else { &mut self.next }
     }

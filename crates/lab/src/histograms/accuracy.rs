@@ -1,5 +1,6 @@
-//! Measures Figure 19 of Li 2015: registrations at 1 mm by the correlation ratio, with several weighting distances,
-//! from a start near the optimum. The figure shows the difference between the images after the registration.
+//! Measures Figure 19 of Li 2015: registrations at 1 mm by the correlation ratio, from a start near the optimum, with
+//! several weighting distances (width of the zone at the image border where weights fall to 0). The figure shows the
+//! difference between the images after the registration.
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{Backend, Cuda};
@@ -13,9 +14,9 @@ use crate::error::Error;
 /// Weighting distances to measure, voxels: the width of the zone at the image border where weights fall to 0.
 const EDGES: [f64; 11] = [0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 24.0, 34.0, 44.0, 54.0, 64.0];
 const BINS: usize = 256;
-/// First and smallest step size of the optimiser for the elements of the matrix. The optimiser halves its step size,
-/// and ends when it is below the smallest. The step sizes of translations, in voxels, are `LEVER_VOXELS` times these
-/// numbers.
+/// First and smallest step size of the optimiser for the elements of the affine transform's matrix. The optimiser
+/// halves its step size, and ends when it is below the smallest. The step sizes of translations, in voxels, are
+/// `LEVER_VOXELS` times these numbers.
 const STEPS: [f64; 2] = [0.02, 0.0002];
 const LEVER_VOXELS: f64 = 60.0;
 

@@ -71,7 +71,7 @@ fn quick() -> Vec<CrScheme> {
     LI.into_iter().filter(|scheme| *scheme != CrScheme::GlobalMerge).chain(own).collect()
 }
 
-/// Measures Figures 6 to 8 of Li 2015: time as a function of the number of blocks.
+/// Measures Figures 6 to 8 of Li 2015: time of the correlation ratio as a function of the number of thread blocks.
 pub fn li_blocks(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     let pair = pair(setup, brain(setup, "li-blocks")?, How::Filtered, 0.0, 256)?;
     let time = |scheme, blocks: Option<usize>| setup.time_cr(&pair, scheme, &Settings { blocks, ..PRINTED });
@@ -90,7 +90,8 @@ pub fn li_blocks(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     Ok(vec![Figure { name: "li-blocks", title, x: "blocks", y: "µs", log: [true, true], curves }])
 }
 
-/// Measures Figures 9 to 11 of Li 2015: time as a function of the threads of a block.
+/// Measures Figures 9 to 11 of Li 2015: time of the correlation ratio as a function of the number of threads of a
+/// block.
 pub fn li_threads(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     let pair = pair(setup, brain(setup, "li-threads")?, How::Filtered, 0.0, 256)?;
     let mut curves = Vec::new();
@@ -107,7 +108,7 @@ pub fn li_threads(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     Ok(vec![Figure { name: "li-threads", title, x: "threads a block", y: "µs", log: [true, true], curves }])
 }
 
-/// Measures Figures 12 to 14 of Li 2015: time as a function of the number of bins.
+/// Measures Figures 12 to 14 of Li 2015: time of the correlation ratio as a function of the number of bins.
 pub fn li_bins(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     let all: Vec<CrScheme> = LI.into_iter().chain([CrScheme::ConflictFree]).chain(OURS).collect();
     let mut curves: Vec<Curve> =
@@ -124,8 +125,8 @@ pub fn li_bins(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     Ok(vec![Figure { name: "li-bins", title, x: "bins", y: "µs", log: [true, true], curves }])
 }
 
-/// Measures Figure 17 of Li 2015: time as a function of the segment length, the largest number of sorted voxels that a
-/// thread block adds up.
+/// Measures Figure 17 of Li 2015: time of the correlation ratio as a function of the segment length, the largest number
+/// of sorted voxels that a thread block adds up.
 pub fn li_segment(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     let pair = pair(setup, brain(setup, "li-segment")?, How::Filtered, 0.0, 256)?;
     let mut curves = Vec::new();
@@ -145,7 +146,8 @@ pub fn li_segment(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     }])
 }
 
-/// Measures Figure 18 of Li 2015: time as a function of the weighting distance.
+/// Measures Figure 18 of Li 2015: time of the correlation ratio as a function of the weighting distance, the width of
+/// the zone at the image border where weights fall to 0.
 pub fn li_weighting(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     let all = quick();
     let mut curves: Vec<Curve> =

@@ -6,7 +6,7 @@ use antsreg_core::{AffineTransform, Volume};
 use nalgebra::{Point3, Rotation3};
 use rayon::prelude::*;
 
-/// Shape of synthetic data if no brain image is given.
+/// Shape (voxels along each axis) of the synthetic images if no brain image is given.
 const SHAPE: [usize; 3] = [160, 208, 168];
 
 /// Rotation between the fixed and the moving image, radians about x, y and z.

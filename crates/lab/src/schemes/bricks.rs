@@ -137,9 +137,10 @@ mod tests {
         let placed = in_bricks(shape, &bins);
         assert_eq!(placed.len(), 3 * 2 * 2 * BRICK_VOXELS);
         let mut found: Vec<u16> = placed.iter().copied().filter(|bin| *bin != NOT_COUNTED).collect();
-        // Each lane of a warp reads eight voxels of a brick one after another. The first voxel of lane 9 is (1, 1, 0)
-        // in the brick; its fourth voxel is 4 further along y and 1 further along z. The second brick begins at the
-        // voxel (8, 0, 0) of the volume, so the fourth voxel of lane 9 in this brick is (8 + 1, 1 + 4, 1).
+        // Each lane of a warp reads eight voxels of a brick (8×8×4 voxels) one after another. The first voxel of lane 9
+        // is (1, 1, 0) in the brick; its fourth voxel is 4 further along y and 1 further along z. The second brick
+        // begins at the voxel (8, 0, 0) of the volume, so the fourth voxel of lane 9 in this brick is (8 + 1, 1 + 4,
+        // 1).
         assert_eq!(placed[BRICK_VOXELS + 9 * 8 + 3], (19 * 9 + 5 * 19 + 9) as u16);
         found.sort_unstable();
         assert_eq!(found, bins);

@@ -99,7 +99,7 @@ fn bin_of(value: f32, low: f32, scale: f32, bins: usize) -> u16 {
     ((value - low) * scale).max(0.0).min((bins - 1) as f32) as u16
 }
 
-/// The moving values for the fixed voxels.
+/// The values of the moving image at the fixed voxels, given or to be interpolated.
 #[derive(Debug, Clone, Copy)]
 pub enum Values<'v> {
     /// Given moving values, one for each fixed voxel.

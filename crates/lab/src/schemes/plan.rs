@@ -68,7 +68,7 @@ macro_rules! memory_from {
 memory_from!(Words: u32, Halves: u16, Singles: f32, Doubles: f64);
 
 impl Memory {
-    /// The address of the device memory.
+    /// The address of this memory on the device.
     pub(super) fn pointer(&self) -> u64 {
         match self {
             Memory::Words(buffer) => buffer.pointer(),

@@ -211,7 +211,8 @@ impl Oracle {
             let doubt = if case.filtered { FILTER } else { VALUES };
             let (moving, other) = range.find(sample.value, doubt);
             let at = fixed * bins + moving;
-            // On the border itself, the weight falls to 0, and a voxel without weight does not count.
+            // At a point exactly on the border of the moving image, the weight is 0, and a voxel without weight is not
+            // counted.
             if sample.weight > 0.0 {
                 oracle.counted[fixed] += 1.0;
                 oracle.joint[at] += 1.0;

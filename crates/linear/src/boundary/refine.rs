@@ -17,10 +17,10 @@ use crate::{Dof, Error, Options, Outcome, coordinate_search};
 /// The search begins at copies of the start, shifted by these distances (mm) along each axis and rotated by these
 /// angles (degrees) about each axis.
 const AROUND: [f64; 3] = [-3.0, 0.0, 3.0];
-/// Number of shifted and rotated copies of the start that are optimised.
+/// Number of shifted and rotated copies of the start transform that are optimised.
 const KEPT: usize = 6;
-/// Levels of the optimisation, mm. A level sets the size of the optimiser's steps. The first level uses only a subset
-/// of the border's points.
+/// Resolution levels of boundary-based registration, mm. A level sets the size of the optimiser's steps. The first
+/// level uses only a subset of the border's points.
 const LEVELS_MM: [f64; 3] = [2.0, 1.0, 0.5];
 /// Largest number of Newton steps on a level.
 const NEWTON_STEPS: usize = 12;

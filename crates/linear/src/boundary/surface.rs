@@ -36,7 +36,7 @@ pub(crate) struct Surface<B: Backend> {
     pub few: Samples<B>,
 }
 
-/// Points of the border in the form that [`Backend::contrast`] takes, RAS mm.
+/// Points of the white matter's border, RAS mm, in the form that [`Backend::contrast`] takes.
 pub(crate) struct Samples<B: Backend> {
     pub points: B::Image,
     /// Number of points on the white matter's border in this set.

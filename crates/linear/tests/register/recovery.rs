@@ -86,7 +86,8 @@ fn frees_as_much_as_the_degrees_of_freedom_say() {
     let fixed = fixed();
     let mut sheared = affine([6.0, -9.0, 4.0], [1.1, 0.85, 1.0], [5.0, -7.0, 3.0]);
     sheared.matrix *= Matrix3::new(1.0, 0.08, -0.05, 0.0, 1.0, 0.06, 0.0, 0.0, 1.0);
-    // The scales act after the rotation, because the axes of the moving grid are the world axes.
+    // The scales of the model act along the axes of the moving grid, which are the world axes in this test. So the
+    // scales are applied after the rotation.
     let mut scaled = affine([6.0, -9.0, 4.0], [1.0; 3], [5.0, -7.0, 3.0]);
     scaled.matrix = Matrix3::from_diagonal(&Vector3::new(1.15, 0.9, 1.0)) * scaled.matrix;
     let uniform = affine([6.0, -9.0, 4.0], [1.12; 3], [5.0, -7.0, 3.0]);

@@ -58,7 +58,7 @@ fn every_cost_finds_a_shift() {
             let error = error_mm(&found.transform, &truth);
             assert!(error < TOLERANCE_MM, "{error} mm by {cost} from {start:?}, {truth:?}");
         }
-        // Partial-volume interpolation takes ten times as long, so only the first shift is tested with it.
+        // Partial-volume interpolation takes ten times as long. So it is tested only with the first of the test shifts.
         if number == 0 {
             for cost in [Cost::MutualInformation, Cost::NormalisedMutualInformation] {
                 let options = Options { histogram: JointSampling::PartialVolume, ..translating(cost) };
