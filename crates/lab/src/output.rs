@@ -84,7 +84,7 @@ impl Files {
 fn temporary(folder: &Path) -> std::io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".").suffix(".part");
-    // Sets the usual permissions. Temporary files are readable only by their owner by default.
+    // Gives the files the usual permissions. By default, temporary files are readable only by their owner.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     builder.tempfile_in(folder)

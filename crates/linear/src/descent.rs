@@ -13,7 +13,7 @@ const STEP: f64 = 1.0;
 /// for the first line search, and the upper limit for later line searches.
 const OPENING: f64 = 10.0;
 
-/// The search ends after a step shorter than this, in units of the parameters' tolerances.
+/// The steepest descent ends after a step shorter than this, in units of the parameters' tolerances.
 const SETTLED: f64 = 0.1;
 
 /// Largest number of parabolas fitted in one line search.
@@ -31,7 +31,8 @@ const LEAST_GAIN: f64 = 1e-6;
 enum Phase {
     /// The search needs costs around the current point, for the gradient.
     Around,
-    /// The search needs costs along the negative gradient; the direction is scaled to a length of one tolerance.
+    /// The search needs costs on a line along the negative gradient; the line's direction has the length of one
+    /// parameter tolerance.
     Down {
         line: LineSearch,
         down: Direction,
@@ -53,8 +54,8 @@ struct Descent<'a> {
 impl Descent<'_> {
     /// Makes the line search along the negative gradient, from the costs around the current point.
     fn set_out(&self, costs: &[f64]) -> Phase {
-        // The first entry of `costs` is the cost of the current point, unless the search already knew that cost. The
-        // other entries are the costs on both sides of the point along each direction.
+        // `costs[0]` is the cost of the current point, unless the search already knew that cost. The other entries are
+        // the costs on both sides of the point along each direction.
         let (here, sides) = match self.cost {
             Some(cost) => (cost, costs),
             None => (costs[0], &costs[1..]),

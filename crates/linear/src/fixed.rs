@@ -37,7 +37,7 @@ pub(crate) struct FixedLevel<B: Backend> {
 
 /// Voxels of the fixed image on one level, in the form that the cost function needs.
 pub(crate) enum FixedValues<B: Backend> {
-    /// Voxels sorted by intensity into this number of bins.
+    /// Voxels sorted by intensity into bins; the number is the number of bins.
     Binned(B::FixedBins, usize),
     /// Voxels in the order of the grid, not sorted, for cost functions that have no bins.
     Plain { image: B::Image, weight: Option<B::Image> },

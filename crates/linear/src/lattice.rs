@@ -69,7 +69,7 @@ impl Lattice {
         lowest.map(|number| parameters[number]).collect()
     }
 
-    /// Numbers of the points whose cost is no higher than at any of their up to 26 neighbours.
+    /// Numbers of the lattice points whose cost is no higher than at any of their up to 26 neighbours on the lattice.
     fn minima(&self, costs: &[f64]) -> Vec<usize> {
         let [nx, ny, nz] = self.count;
         let near = |i: usize, n: usize| i.saturating_sub(1)..(i + 2).min(n);

@@ -47,7 +47,7 @@ impl<B: Backend> Level<'_, B> {
         Ok(transforms.iter().map(|usable| usable.and_then(|_| costs.next()).unwrap_or(1.0)).collect())
     }
 
-    /// Evaluates sets of parameters and returns them with their costs, best first.
+    /// Evaluates the cost of several sets of transform parameters and returns the sets with their costs, best first.
     pub fn rated(
         &self,
         frame: &Frame,

@@ -97,8 +97,8 @@ mod tests {
         // fixed image and the image of the finest level, which has an eighth as many voxels.
         let expected = fine.len() + coarse.len() + 2 * fine.len() + coarse.len();
         assert_eq!(device_bytes([&fine, &coarse], [false; 2], &options), SCALAR * expected);
-        // Here the options limit the finest level to 2 mm. In the first part of the test, the voxel size of the coarser
-        // image limits it.
+        // In this part of the test, the options limit the finest level to 2 mm. In the part before, the voxel size of
+        // the coarser image limits it.
         let options = Options { finest_mm: 2.0, ..options };
         let expected = 2 * fine.len() + (2 * coarse.len() + 2 * fine.len()).max(2 * fine.len() + coarse.len());
         assert_eq!(device_bytes([&fine, &fine], [false; 2], &options), SCALAR * expected);

@@ -25,7 +25,8 @@ const TOLERANCE: [f64; 4] = [0.005, 0.2, 0.002, 0.001];
 /// Smallest scale with which parameters have a valid transform.
 const LEAST_SCALE: f64 = 1e-2;
 
-/// A search direction in the space of the twelve parameters. Its length is one tolerance.
+/// A search direction in the space of the twelve transform parameters. Its length is one tolerance: a change that moves
+/// the surface of a brain by about the same distance for every parameter.
 pub(crate) type Direction = Parameters;
 
 /// The largest difference between two sets of parameters, in units of the parameters' tolerances on the resolution
@@ -134,17 +135,18 @@ impl Frame {
         if self.slices { 2..3 } else { 0..3 }
     }
 
-    /// Range of the indices of the scales that the transform uses.
+    /// Indices, among the twelve transform parameters, of the scales that the transform uses.
     pub fn scales(&self) -> Range<usize> {
         SCALE..if self.slices { SKEW - 1 } else { SKEW }
     }
 
-    /// Range of the indices of the skews that the transform uses.
+    /// Indices, among the twelve transform parameters, of the skews that the transform uses.
     fn skews(&self) -> Range<usize> {
         SKEW..if self.slices { SKEW + 1 } else { 12 }
     }
 
-    /// Search directions of the translations, each one tolerance long on the resolution level with voxels of `mm`.
+    /// Search directions for the translations. Each direction has the length of one tolerance of a translation on the
+    /// resolution level with voxels of `mm`.
     fn shifts(&self, mm: f64) -> Vec<Direction> {
         let axes = self.translation_axes();
         let shift = |axis: usize| {

@@ -32,10 +32,10 @@ const DAMPED: [f64; 4] = [0.25, 0.5, 1.0, 2.0];
 /// Smallest allowed curvature, as a share of the largest curvature. Smaller curvatures are raised to this limit.
 const LEAST_CURVATURE: f64 = 1e-4;
 
-/// Bisections of the damping for a step of a given length.
+/// Number of bisections with which the damping is found that gives a step the wanted length.
 const BISECTIONS: usize = 40;
 
-/// The search ends after a step shorter than this along every direction, in units of the parameters' tolerances.
+/// The Newton search ends after a step shorter than this along every direction, in units of the parameters' tolerances.
 const SETTLED: f64 = 0.1;
 
 /// The search ends if the predicted gain of a step is below this share of the cost.
@@ -64,18 +64,18 @@ enum Phase {
         step: DVector<f64>,
         gradient: DVector<f64>,
     },
-    /// The search needs costs at the ends of these damped steps.
+    /// The search needs costs at the ends of these damped Newton steps, which are shorter than the full step.
     Damped(Vec<DVector<f64>>),
     Done,
 }
 
-/// What follows after a Newton step along which the cost is nowhere lower.
+/// What the search does after a Newton step along which the cost is nowhere lower than at its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rejected {
-    /// The end of the search.
+    /// The search ends.
     Ends,
-    /// Damped steps, and smaller finite differences. The search ends if the cost is nowhere lower with the smallest
-    /// finite differences.
+    /// Damped steps, and then smaller finite differences, follow. The search ends if the cost is nowhere lower with the
+    /// smallest finite differences.
     Continues,
 }
 
@@ -93,8 +93,8 @@ pub(crate) struct Newton<'a> {
     rejected: Rejected,
     /// Step of the finite differences, in units of the parameters' tolerances.
     reach: f64,
-    /// The lowest of the last points of the finite differences, if its cost is lower than at the current point and the
-    /// search continues after rejected steps.
+    /// Of the last points of the finite differences, the point with the lowest cost. It is kept only if its cost is
+    /// lower than at the current point, and if the search continues after rejected steps.
     beside: Option<Nearby>,
 }
 
@@ -160,7 +160,7 @@ impl<'a> Newton<'a> {
         }
     }
 
-    /// Moves to the lowest of the points along the Newton step.
+    /// Moves the search to the point with the lowest cost along the Newton step.
     fn advance(&mut self, step: DVector<f64>, gradient: DVector<f64>, costs: &[f64]) {
         let along = LENGTHS.map(|length| &step * length);
         let Some(lowest) = self.lowest(&along, costs) else {
@@ -180,8 +180,8 @@ impl<'a> Newton<'a> {
         }
     }
 
-    /// Moves to the lowest of the ends of damped steps and of the last points of the finite differences. If the cost is
-    /// nowhere lower than at the current point, the point stays.
+    /// Moves the search to the point with the lowest cost among the ends of the damped steps and the last points of the
+    /// finite differences. If the cost is nowhere lower than at the current point, the point stays.
     fn shorten(&mut self, steps: &[DVector<f64>], costs: &[f64]) {
         let beside = self.beside.take();
         match self.lowest(steps, costs).into_iter().chain(beside).min_by(|a, b| a.cost.total_cmp(&b.cost)) {
@@ -192,36 +192,38 @@ impl<'a> Newton<'a> {
         self.look_closer();
     }
 
-    /// Goes on with smaller finite differences, if steps are left.
+    /// Continues the search with smaller finite differences, unless the largest number of steps has been reached.
     fn look_closer(&mut self) {
         if self.steps_left > 0 {
             self.phase = Phase::Around;
             self.reach = (0.5 * self.reach).max(SMALLEST_STEP);
-            // The gradients of finite differences of two sizes cannot be compared.
+            // Gradients from finite differences of two different step sizes cannot be compared, so the last gradient is
+            // dropped.
             self.last = None;
         }
     }
 
-    /// The lowest of the points at these offsets, if its cost is lower than at the current point.
+    /// The point with the lowest cost among the points at the given offsets from the current point; `None` if no cost
+    /// is lower than at the current point.
     fn lowest(&self, offsets: &[DVector<f64>], costs: &[f64]) -> Option<Nearby> {
         let nearby = offsets.iter().zip(costs).min_by(|a, b| a.1.total_cmp(b.1));
         let (offset, cost) = nearby.filter(|(_, cost)| self.cost.is_some_and(|own| **cost < own))?;
         Some(Nearby { offset: offset.clone(), cost: *cost })
     }
 
-    /// Moves to a point, which takes one of the steps that are left.
+    /// Moves the search to a point near the current point. This uses up one of the allowed steps.
     fn go(&mut self, to: &Nearby) {
         self.point = moved(&self.point, self.directions, &to.offset);
         self.cost = Some(to.cost);
         self.steps_left -= 1;
     }
 
-    /// Offsets of the points of the finite differences.
+    /// Offsets, from the current point, of the points at which the finite differences need the cost.
     fn stencil(&self) -> Vec<DVector<f64>> {
         stencil(self.directions.len(), self.reach, self.curvature.is_none())
     }
 
-    /// Damped steps of the lengths [`DAMPED`].
+    /// Damped Newton steps; their lengths are [`DAMPED`], in units of the step of the finite differences.
     fn damped_steps(&self, gradient: &DVector<f64>) -> Vec<DVector<f64>> {
         let step = |length| Some(damped_step(&self.curvature.as_ref()?.0, gradient, length * self.reach));
         DAMPED.into_iter().filter_map(step).collect()
@@ -330,7 +332,8 @@ fn measured(costs: &[f64], reach: f64, diagonal: &DVector<f64>) -> DMatrix<f64> 
     hessian
 }
 
-/// A known curvature matrix, scaled to the measured diagonal. The correlations between directions are kept.
+/// Scales a known curvature matrix so that it has the measured diagonal. The correlations between the search directions
+/// stay as they are in the known matrix.
 fn rescaled(known: &DMatrix<f64>, diagonal: &DVector<f64>) -> DMatrix<f64> {
     let factor = DVector::from_fn(diagonal.len(), |i, _| {
         let ratio = diagonal[i] / known[(i, i)];
@@ -368,7 +371,7 @@ fn damped_step(hessian: &DMatrix<f64>, gradient: &DVector<f64>, length: f64) -> 
     };
     let step =
         |damping: f64| -&vectors * along.zip_map(&curvatures, |along, curvature| along / (curvature + damping));
-    // The step for this damping is certainly shorter than `length`.
+    // With this damping, the step is certainly shorter than `length`.
     let (mut least, mut most) = (0.0, along.norm() / length);
     if step(least).amax() <= length {
         return step(least);

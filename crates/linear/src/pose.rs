@@ -7,7 +7,8 @@ use nalgebra::{Matrix3, Point3, SymmetricEigen, Vector3};
 /// the reason is different fields of view.
 const MOST_STRETCH: f64 = 1.5;
 
-/// Pose of the object in an image: centre of mass and principal axes in the world, RAS mm.
+/// Pose (position and orientation) of the object in an image: its centre of mass and its principal axes in the world,
+/// RAS mm.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Pose {
     /// Centre of mass of the object, RAS mm.

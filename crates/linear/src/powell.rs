@@ -32,7 +32,8 @@ const LEAST_GAIN: f64 = 1e-6;
 struct Line {
     search: LineSearch,
     direction: Direction,
-    /// Index of the direction in the set; `None` if the direction is the displacement of a whole sweep.
+    /// Index of this line's direction in the set of search directions; `None` if the direction is the displacement of a
+    /// whole sweep over all directions.
     number: Option<usize>,
 }
 
@@ -142,9 +143,9 @@ impl Powell {
         }
     }
 
-    /// Returns the phase after the evaluation of the point beyond a sweep. Depending on the cost there, the
-    /// displacement of the sweep replaces the direction with the largest gain (Press et al., Numerical Recipes, section
-    /// 10.7).
+    /// After a sweep of line searches over all directions, one point beyond the sweep is evaluated; `beyond` is the
+    /// cost there. Depending on this cost, the displacement of the sweep replaces the direction with the largest gain
+    /// (Press et al., Numerical Recipes, section 10.7).
     fn judged(&mut self, beyond: f64) -> Phase {
         let (start, here, (_, most)) = (self.sweep_start.1, self.cost, self.steepest);
         let bend = 2.0 * (start - 2.0 * here + beyond) * (start - here - most).powi(2);
@@ -152,7 +153,7 @@ impl Powell {
             return self.sweep();
         }
         let whole: Direction = std::array::from_fn(|i| self.point[i] - self.sweep_start.0[i]);
-        // The new direction is scaled to about the length of the other directions.
+        // The new search direction is scaled to about the length of the other search directions.
         let length = self.memory.resolutions(&whole);
         let whole = whole.map(|part| part * STEP / length);
         self.directions.remove(self.steepest.0);
@@ -187,7 +188,8 @@ impl AskTell for Powell {
     }
 
     fn found(&self) -> Candidate {
-        // The best evaluated point is returned instead of the current point, whose cost may be that of a nearby point.
+        // Returns the best point that was evaluated. It does not return the current point, because the cost of this
+        // point may be that of a nearby point.
         self.memory.best().unwrap_or(Candidate { parameters: self.point, cost: 1.0 })
     }
 }

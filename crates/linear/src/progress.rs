@@ -24,7 +24,7 @@ impl<'a> Progress<'a> {
         Progress { observer, level: 0, levels: 0, mm: 0.0, step: 0 }
     }
 
-    /// Begins level number `level` of `levels`. Its voxel size is `mm`.
+    /// Begins a resolution level: number `level` of `levels`, with voxels of `mm`.
     pub fn begin(&mut self, level: usize, levels: usize, mm: f64) -> Result<(), Error> {
         (self.level, self.levels, self.mm, self.step) = (level, levels, mm, 0);
         self.poll()

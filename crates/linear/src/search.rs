@@ -53,7 +53,7 @@ pub(crate) fn run<B: Backend>(
     let mut best = Candidate { parameters: IDENTITY, cost: 1.0 };
     let mut candidates = vec![best];
     let mut curvature = None;
-    // Whether the best candidate has been optimised over all degrees of freedom.
+    // Whether the best candidate (set of transform parameters) has been optimised over all degrees of freedom.
     let mut freed = false;
     let mut costs = Vec::new();
     for (number, mm) in levels.iter().copied().enumerate() {

@@ -1,4 +1,5 @@
-//! The search on the coarsest level if the model is a translation.
+//! The search on the coarsest resolution level if the transform model is a translation: a search over translations
+//! instead of rotations.
 
 use antsreg_kernels::Backend;
 use nalgebra::Vector3;

@@ -76,11 +76,15 @@ impl Options {
             let of_level = |name: &str| format!("{name} of level {}", n + 1);
             within(of_level("shrink factor"), Self::SHRINK, *shrink)?;
             within(of_level("smoothing sigma, voxels,"), Self::SIGMA, *sigma_voxels)?;
-            within(of_level("iterations from one re-inversion to the next"), Self::REINVERT_EVERY, *reinvert_every)?;
+            within(
+                of_level("iterations from one re-inversion of the fields to the next"),
+                Self::REINVERT_EVERY,
+                *reinvert_every,
+            )?;
         }
         if let Some(sigmas_mm) = &self.sigmas_mm {
             if sigmas_mm.len() != self.levels.len() {
-                let expected = format!("one sigma for each of {} levels", self.levels.len());
+                let expected = format!("one standard deviation for each of the {} levels", self.levels.len());
                 return Err(refused("smoothing sigmas, mm", expected, sigmas_mm.len().to_string()));
             }
             sigmas_mm.iter().try_for_each(|sigma| within("smoothing sigma, mm", Self::SIGMA, *sigma))?;
@@ -200,7 +204,7 @@ mod tests {
             (|o| o.levels[0].sigma_voxels = -1.0, "of level 1"),
             (|o| o.levels[0].sigma_voxels = 100.5, "sigma"),
             (|o| o.levels[0].sigma_voxels = f64::NAN, "sigma"),
-            (|o| o.levels[3].reinvert_every = 0, "re-inversion to the next of level 4"),
+            (|o| o.levels[3].reinvert_every = 0, "re-inversion of the fields to the next of level 4"),
             (|o| o.convergence.window = 1, "convergence window"),
             (|o| o.convergence.threshold = -1e-9, "convergence threshold"),
             (|o| o.convergence.threshold = f64::NAN, "convergence threshold"),
@@ -212,7 +216,7 @@ mod tests {
             (|o| o.levels.clear(), "the options of the registration have no resolution level"),
             (
                 |o| o.sigmas_mm = Some(vec![1.0]),
-                "smoothing sigmas, mm: expected one sigma for each of 4 levels, found 1",
+                "smoothing sigmas, mm: expected one standard deviation for each of the 4 levels, found 1",
             ),
             (
                 |o| o.sigmas_mm = Some(vec![4.0, 2.0, -1.0, 0.0]),

@@ -132,7 +132,7 @@ impl<B: Backend> Fixed<B> {
         let full = self.loaded.grid();
         fields.check_grid(full)?;
         if fields.grid().shape != full.shape {
-            // The fields on the coarser grid are dropped here, which frees their memory.
+            // The fields on the coarser grid are replaced here by fields on the full grid, which frees their memory.
             fields = fields.resized(backend, full, 1, observer)?;
         }
         go_on(observer.poll())?;

@@ -39,8 +39,8 @@ pub fn register<'a, B: Backend>(
 /// Rounding causes gains of up to a tenth of this. A level that improves the alignment gains a thousand times as much.
 const LEAST_GAIN: f64 = 1e-5;
 
-/// Whether a level failed to make the images more similar. `agreements` are the agreements before each step of the
-/// level.
+/// Whether a level failed to make the images more similar. `agreements` are the agreements of the images (similarities
+/// that contrast does not raise) before each step of the level.
 ///
 /// The length of a step does not depend on the length of the gradient. So two images that are already aligned drift
 /// apart and do not return completely. Or both images drift together to places where the correlation windows have more
@@ -95,7 +95,7 @@ pub(crate) fn run<B: Backend>(
     Ok((fields.ok_or(Error::NoLevels)?, outcomes))
 }
 
-/// Data of a deformable stage while it runs.
+/// The images, the start and the observer of a deformable stage while the stage runs.
 struct Stage<'a, B: Backend> {
     backend: &'a B,
     fixed: &'a Fixed<B>,

@@ -15,7 +15,7 @@ pub(crate) struct Source<'a, B: Backend> {
     pub(crate) grid_to_image: AffineTransform,
 }
 
-/// The fixed or the moving images and their mask, as one level uses them.
+/// The fixed or the moving images and their mask, as they are used on one level.
 pub(crate) struct Sources<'a, B: Backend> {
     /// The images of all channels, followed by the edge images (gradient magnitudes) of the channels that also compare
     /// edges: the order of [`Options::channels_with_edges`].
@@ -85,7 +85,7 @@ impl<B: Backend> Loaded<B> {
         Ok(Loaded { grid: first.grid.clone(), channels, edged, mask: mask.transpose()?, landmarks })
     }
 
-    /// The grid of the first image in the list.
+    /// The grid of the first of these (fixed or moving) images.
     pub(crate) fn grid(&self) -> &Grid {
         &self.grid
     }

@@ -17,7 +17,8 @@ use crate::{Channel, Metric};
 pub struct Options {
     /// The metric and weight of each pair of images; at least one.
     pub channels: Vec<Channel>,
-    /// Length of one step, voxels of the level's grid; above 0, at most [`LONGEST_STEP`](Options::LONGEST_STEP).
+    /// Length of one gradient step of the iterations, in voxels of the level's grid; above 0, at most
+    /// [`LONGEST_STEP`](Options::LONGEST_STEP).
     pub gradient_step: f64,
     /// Variance of the Gaussian that smooths each update, voxels²; 0 for none.
     pub update_variance: f64,
@@ -144,7 +145,8 @@ mod tests {
         let changed = Options {
             channels: vec![channel(Metric::Mattes, 0.3), channel(Metric::Cc, 1.0)],
             derivative: CcDerivative::Centre,
-            // JSON has the shortest decimal text of this number. A parser must round correctly to get the same number.
+            // JSON stores the shortest decimal text from which this number can be read again. A parser must round
+            // correctly to get the same number.
             noise: 0.1 + 0.2,
             gradient_step: 1.0 / 49.0 * 49.0 / 3.0,
             restrict: [1.0, 0.0, 0.5],

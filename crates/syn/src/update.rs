@@ -9,7 +9,7 @@ use crate::fields::{INVERSION, Side};
 use crate::load::Sources;
 use crate::{Error, Options};
 
-/// Buffers for the update of the fixed or of the moving fields, allocated once for each level.
+/// Memory for the update of the fixed or of the moving displacement field, allocated once for each level.
 pub(crate) struct SideUpdate<B: Backend> {
     /// The image of the current channel, resampled in the middle space.
     pub(crate) warped: B::Image,
@@ -19,7 +19,8 @@ pub(crate) struct SideUpdate<B: Backend> {
 }
 
 impl<B: Backend> SideUpdate<B> {
-    /// Makes the buffers for the fixed and for the moving image; `masked` says which of them has a mask.
+    /// Makes the buffers for the updates of the fixed and of the moving field; `masked` says which of the two images
+    /// has a mask.
     pub(crate) fn both(backend: &B, shape: [usize; 3], masked: [bool; 2]) -> Result<[Self; 2], Error> {
         let [sum, other_sum] = backend.field_pair(shape)?;
         let [next, other_next] = backend.field_pair(shape)?;
@@ -52,7 +53,7 @@ pub(crate) fn step_both<B: Backend>(
     observer: &mut dyn Observer,
 ) -> Result<(), Error> {
     go_on(observer.poll())?;
-    // The updates of all channels have been added, so the buffers for single channels are free.
+    // The updates of all channels have been added to the sum, so the memory for the updates of single channels is free.
     let (fixed, moving) = (&mut fixed.updates, &mut moving.updates);
     let (variance, scratch) = (options.update_variance, [&mut fixed.next, &mut moving.next]);
     backend.smooth_both_fields([&mut fixed.sum, &mut moving.sum], variance, scratch)?;
@@ -73,8 +74,8 @@ pub(crate) fn step_both<B: Backend>(
     go_on(observer.poll())?;
     let inverses = [&mut fixed_side.from_middle, &mut moving_side.from_middle];
     backend.invert_both([&fixed_side.to_middle, &moving_side.to_middle], inverses, &INVERSION)?;
-    // Replacing the fields to the middle space by the inverses of their inverses also regularises these fields, because
-    // the interpolation between voxels blurs them slightly. Without this blur, many iterations lead to folds.
+    // The fields to the middle space are replaced by the inverses of their inverses. The interpolation between voxels
+    // blurs the fields slightly, which regularises them. Without this blur, many iterations lead to folds.
     if reinvert {
         go_on(observer.poll())?;
         let inverses = [&mut fixed_side.to_middle, &mut moving_side.to_middle];
@@ -92,13 +93,13 @@ pub(crate) fn step_both<B: Backend>(
 /// twice has exactly the effect of a channel that is given once.
 pub(crate) struct Updates<B: Backend> {
     pub(crate) sum: B::Field,
-    /// The update of the second or a later channel, until it is added to the sum; then scratch space.
+    /// The update of the second or a later channel, until it is added to the sum of all channels; then scratch memory.
     pub(crate) next: B::Field,
     first_magnitude: f64,
 }
 
 impl<B: Backend> Updates<B> {
-    /// The buffer into which the update of channel `n` is written.
+    /// The memory into which the update of the displacement field by channel `n` (pair of images) is written.
     pub(crate) fn of_channel(&mut self, n: usize) -> &mut B::Field {
         if n == 0 { &mut self.sum } else { &mut self.next }
     }
@@ -113,7 +114,8 @@ impl<B: Backend> Updates<B> {
         if magnitude == 0.0 {
             return Ok(());
         }
-        // If the first channel's update is zero, the sum is not scaled by its magnitude.
+        // The update of a later channel is scaled to the magnitude of the first channel's update. If that update is
+        // zero, the scaling is left out.
         let length = if self.first_magnitude > 0.0 { self.first_magnitude } else { 1.0 };
         Ok(backend.add_scaled(&mut self.sum, &self.next, weight_ratio * length / magnitude)?)
     }
@@ -215,7 +217,8 @@ mod tests {
             along(&side),
             along(&other)
         );
-        // Both updates are scaled to the same step length, so the fields of both images move equally far.
+        // The update of the fixed field and that of the moving field are scaled to the same step length. So both fields
+        // move equally far.
         let apart =
             side.iter().flatten().zip(other.iter().flatten()).fold(0.0_f32, |most, (a, b)| most.max((a + b).abs()));
         assert!(apart < 1e-6, "{apart}");

@@ -64,7 +64,7 @@ impl Figure {
 
     /// The figure's table as CSV.
     pub fn csv(&self) -> String {
-        // Commas are removed from the names of curves, and dashes (missing values) become empty cells.
+        // In the CSV file, commas are removed from the names of curves, and dashes (missing values) become empty cells.
         let cell = |cell: &String| if cell == "-" { String::new() } else { cell.replace(", ", " ") };
         self.rows().iter().map(|row| row.iter().map(cell).collect::<Vec<_>>().join(",") + "\n").collect()
     }

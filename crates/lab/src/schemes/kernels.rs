@@ -1,4 +1,4 @@
-//! The compiled code of the schemes in `cu/`, and the kernels by name.
+//! The compiled code of the CUDA files in `cu/`, which are the histogram algorithms, and their kernels by name.
 
 use antsreg_kernels::cuda::extension::{Kernel, Module};
 use antsreg_kernels::cuda::{Code, Embedded};
@@ -16,7 +16,7 @@ macro_rules! scheme {
     };
 }
 
-/// The compiled code of all schemes, in the order of the file names.
+/// The compiled code of all GPU algorithms for histograms, in the order of the file names.
 pub const CODE: [Code; 15] = [
     scheme!("cr_bricks", [cr_bricks_given, cr_bricks_exact, cr_bricks_filtered]),
     scheme!("cr_conflict_free", [cr_conflict_free]),
@@ -48,7 +48,7 @@ pub const CODE: [Code; 15] = [
     scheme!("mi_warp_shadows", [mi_warp_shadows]),
 ];
 
-/// The kernels of all schemes, found by name.
+/// The compiled CUDA kernels of all algorithms, found by name.
 pub(super) struct Kernels(Vec<Module>);
 
 impl Kernels {

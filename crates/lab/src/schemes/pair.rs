@@ -1,4 +1,5 @@
-//! The input of a histogram on the device: the bins of a fixed volume, and moving values.
+//! The input of a histogram algorithm on the device: the bins of the fixed voxels, and the moving values at these
+//! voxels.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -41,7 +42,7 @@ pub(super) enum Source {
     Filtered = 2,
 }
 
-/// A fixed volume on the host. Sorted lists of its voxels are computed when they are first needed.
+/// A fixed volume in main memory. Lists of its voxels, sorted by intensity, are computed when they are first needed.
 pub struct FixedVolume {
     shape: [usize; 3],
     values: Vec<f32>,
@@ -98,7 +99,7 @@ fn bin_of(value: f32, low: f32, scale: f32, bins: usize) -> u16 {
     ((value - low) * scale).max(0.0).min((bins - 1) as f32) as u16
 }
 
-/// The moving values for the fixed voxels.
+/// The values of the moving image at the fixed voxels, given or to be interpolated.
 #[derive(Debug, Clone, Copy)]
 pub enum Values<'v> {
     /// Given moving values, one for each fixed voxel.
@@ -120,7 +121,7 @@ pub enum Values<'v> {
     },
 }
 
-/// The bins of a fixed volume, and moving values, on a device.
+/// The bins of the fixed voxels of a volume, and the moving values at these voxels, on a device.
 pub struct Pair<'f> {
     pub(super) volume: &'f FixedVolume,
     pub(super) bins: usize,
@@ -219,7 +220,7 @@ impl Pair<'_> {
         (voxels, fullest)
     }
 
-    /// The bin into which a moving value falls.
+    /// The moving bin of a value of the moving image.
     pub(super) fn moving_bin(&self, value: f32) -> usize {
         usize::from(bin_of(value, self.operands.low, self.operands.scale, self.bins))
     }

@@ -22,7 +22,7 @@ impl Memory {
         Memory { resolution: std::array::from_fn(|i| RESOLUTION[i / 3] * mm), points: Vec::new() }
     }
 
-    /// The largest component of a difference between parameters, in units of the resolution.
+    /// The largest component of a difference between two sets of parameters, in units of each parameter's resolution.
     pub fn resolutions(&self, difference: &Parameters) -> f64 {
         difference.iter().zip(&self.resolution).map(|(part, resolution)| part.abs() / resolution).fold(0.0, f64::max)
     }
@@ -32,7 +32,8 @@ impl Memory {
         self.distance(a, b) < 1.0
     }
 
-    /// The known cost at the nearest point that is closer than the resolution; `None` if there is no such point.
+    /// The known cost at the nearest point already evaluated that is closer than the resolution; `None` if there is no
+    /// such point.
     pub fn cost_near(&self, point: &Parameters) -> Option<f64> {
         let distances = self.points.iter().map(|known| (self.distance(&known.parameters, point), known.cost));
         let nearest = distances.min_by(|a, b| a.0.total_cmp(&b.0))?;

@@ -55,8 +55,8 @@ fn no_two_evaluated_points_are_closer_than_the_resolution() {
 #[test]
 fn follows_an_oblique_valley_to_its_bottom() {
     let (found, evaluated) = run(IDENTITY, Dof::Affine12, 1.0, valley);
-    // The allowed error is two parameter tolerances along the flat valley, where one tolerance changes the cost by
-    // 5e-7.
+    // The allowed error is two parameter tolerances along the flat valley of the test cost, where one tolerance changes
+    // the cost by 5e-7.
     assert!(found.cost - 0.1 < 5e-5, "{} after {} evaluations", found.cost - 0.1, evaluated.len());
     let (swept, by_coordinates) = {
         let mut evaluations = 0;
