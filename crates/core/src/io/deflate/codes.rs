@@ -37,8 +37,8 @@ pub(super) fn codes<const N: usize>(counts: &[u32; N], longest: usize) -> [Code;
 /// Number of leaves of a Huffman tree at each depth. `weights` are the counts of the symbols, smallest first.
 fn depths(weights: Vec<u32>) -> Vec<usize> {
     let leaves = weights.len();
-    // The nodes of the tree in the order in which they are made: first the leaves, then the pairs of nodes. Both
-    // leaves and pairs are sorted by weight, smallest first.
+    // The nodes of the Huffman tree in the order in which they are made: first the leaves, then the nodes that join two
+    // others (pairs). Both leaves and pairs are sorted by weight, smallest first.
     let mut weights: Vec<u64> = weights.into_iter().map(u64::from).collect();
     let mut parents = vec![0; 2 * leaves - 1];
     let (mut leaf, mut pair) = (0, leaves);

@@ -79,8 +79,8 @@ fn block(out: &mut Bits, cells: &[[u8; 4]], steps: &[Step], around: [&[u8]; 2], 
         let mut literals = Joined::of(a);
         literals.add(b, 0, 0);
         literals.add(c, 0, 0);
-        // The codes for three literals and the codes for the match are both prepared, and one of them is selected
-        // without a branch. A branch would be mispredicted too often.
+        // The prefix codes for three literal bytes and those for a match (repeat) of three earlier bytes are both
+        // prepared, and one of the two is selected without a branch. A branch would be mispredicted too often.
         let mut cell = std::hint::select_unpredictable(step.distance() == 0, literals, near[step.distance()]);
         cell.add(d, 0, 0);
         out.push(cell);
@@ -113,10 +113,11 @@ fn of_distance(distance: usize) -> (usize, u64, u32) {
 /// block occurs once. Both results have at least two symbols with a count above zero, because a prefix code needs two
 /// symbols.
 fn counts(cells: &[[u8; 4]], steps: &[Step], around: [&[u8]; 2]) -> ([u32; SYMBOLS], [u32; DISTANCES]) {
-    // Each of the four bytes of a cell has its own table of counts, so that the processor can add to the four tables
-    // in parallel.
+    // Each of the four bytes of a cell (group of four bytes) has its own table of counts, so that the processor can add
+    // to the four tables in parallel.
     let mut of_bytes = [[0u32; 256]; 4];
-    // Number of cells that are encoded as a match of three bytes, for each distance of the match.
+    // Number of cells (groups of four bytes) that are encoded as a match of three bytes, for each distance of the
+    // match. A match is a repeat of earlier bytes.
     let mut near = [0; NEAR + 1];
     let (mut symbols, mut distances) = ([0; SYMBOLS], [0; DISTANCES]);
     let mut left = cells;
