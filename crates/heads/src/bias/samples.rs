@@ -38,8 +38,8 @@ impl Axis {
         }
     }
 
-    /// Returns the control points that influence a voxel of the image, for a mesh with this number of elements over the
-    /// box.
+    /// Returns the B-spline control points that influence a voxel of the image along this axis. The mesh has `elements`
+    /// elements over its box of voxels, which may extend beyond the image.
     pub fn reach(&self, voxel: usize, elements: usize) -> Reach {
         reach(voxel + self.before, self.padded, elements)
     }
@@ -94,7 +94,7 @@ pub struct Samples {
     pub along: [AxisSamples; 3],
     /// Logarithms of the samples' intensities, the first axis fastest.
     pub logarithms: Vec<f32>,
-    /// Weights of the samples in the fit; 0 for samples that are not used.
+    /// Weights of the samples in the B-spline fit; 0 for samples that are not used.
     pub weights: Vec<f32>,
     /// Number of samples with a weight above 0.
     pub count: usize,

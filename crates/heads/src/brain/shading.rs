@@ -127,7 +127,8 @@ mod tests {
         };
         let before = spread(&image);
         remove(&mut image, &mask, &affine).expect("smoothed");
-        // At the edge of the brain, all brain voxels lie on one side, so that a part of the shading remains.
+        // The shading at a voxel is estimated from the brain voxels around it. At the edge of the brain these all lie
+        // on the inner side of the voxel, so that a part of the shading remains.
         assert!(before > 1.6 && spread(&image) < 1.0 + 0.65 * (before - 1.0), "{before} and {}", spread(&image));
         let mut dark = Volume::filled(grid.clone(), -1.0);
         remove(&mut dark, &mask, &affine).expect("smoothed");
