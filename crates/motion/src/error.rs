@@ -10,7 +10,7 @@ pub enum Error {
     /// The standard deviation of a smoothing Gaussian is out of range.
     #[error("a smoothing of {0} mm, expected 0 to 20 mm")]
     Sigma(f64),
-    /// A number in the options is too small.
+    /// The number of iterations or of compared points in the options is too small.
     #[error("{found} {what}, expected at least {least}")]
     Count {
         /// What the option counts, as a word in the error message: "iterations" or "points".
