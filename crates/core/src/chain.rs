@@ -129,7 +129,7 @@ const MOST_CHECK_POINTS: usize = 128;
 const WARN_BELOW: f64 = 0.25;
 
 impl TransformChain {
-    /// Makes a chain without steps, which is the identity.
+    /// Makes a chain of no transforms, which is the identity.
     pub fn new() -> TransformChain {
         TransformChain::default()
     }

@@ -63,8 +63,8 @@ impl Generators {
         self.matrices.iter().map(move |matrix| (matrix * offset).xyz())
     }
 
-    /// The transform of the given parameters: the matrix exponential of the sum of the generators, each multiplied by
-    /// its parameter.
+    /// Returns the affine map (RAS mm) for these motion parameters: the matrix exponential of the sum of the generators
+    /// (matrices of small motions), each multiplied by its parameter.
     pub fn map(&self, parameters: &[f64]) -> AffineTransform {
         let sum: Matrix4<f64> = self.matrices.iter().zip(parameters).map(|(matrix, value)| matrix * *value).sum();
         let map = AffineTransform::from_homogeneous(&sum.exp());

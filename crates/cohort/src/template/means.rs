@@ -65,7 +65,7 @@ impl Units {
         Ok(all)
     }
 
-    /// Mean of the added mean intensities.
+    /// Mean, over the images that have been added, of their mean intensities.
     fn mean(&self) -> f64 {
         self.sum / self.images.max(1) as f64
     }

@@ -99,7 +99,8 @@ pub enum ErrorKind {
     /// The transform moves points out of the plane of the slices, so it cannot be written as a two-dimensional
     /// transform.
     #[error(
-        "the transform moves points out of the plane of the first two axes; a two-dimensional transform of ITK cannot"
+        "the transform moves points out of the plane of the first two axes; a two-dimensional transform of ITK \
+         cannot do this"
     )]
     OutOfPlane,
     /// A two-dimensional image whose plane is not that of the first two axes: one of these axes has a single voxel.

@@ -27,7 +27,7 @@ pub struct Options {
     pub iterations: Vec<usize>,
     /// A level ends when the coefficient of variation of the field's change in an iteration is at most this threshold.
     pub threshold: f64,
-    /// The mesh of the coarsest level.
+    /// The B-spline mesh of the coarsest level.
     pub mesh: Mesh,
     /// Number of bins of the histogram of log intensities.
     pub bins: usize,

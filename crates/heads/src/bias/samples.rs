@@ -44,8 +44,8 @@ impl Axis {
         reach(voxel + self.before, self.padded, elements)
     }
 
-    /// Returns the samples of this axis that lie in the image: every `shrink`th voxel of the box. The samples are
-    /// centred in the box, as in ITK's shrink filter.
+    /// Returns the samples of this axis that lie in the image: every `shrink`th voxel of the box that the mesh covers.
+    /// The samples are centred in the box, as in ITK's shrink filter.
     fn samples(&self, shrink: usize) -> AxisSamples {
         let count = (self.padded / shrink).max(1);
         let first = ((self.padded - 1) as f64 - (shrink * (count - 1)) as f64) / 2.0;
@@ -63,7 +63,8 @@ impl Axis {
 pub struct AxisSamples {
     /// Number of samples along the whole box of voxels that the mesh covers.
     count: usize,
-    /// Numbers of the samples that lie in the image, counted within the box.
+    /// Numbers of the samples that lie in the image, counted from the first sample of the box of voxels that the mesh
+    /// covers.
     numbers: Vec<usize>,
     /// Voxel indices, within the image, of the samples that lie in the image.
     voxels: Vec<usize>,
@@ -85,7 +86,8 @@ fn reach(number: usize, count: usize, elements: usize) -> Reach {
     spline::reach(elements as f64 * number as f64 / last, elements)
 }
 
-/// The samples of an image, with their logarithms and weights.
+/// The voxels of an image from which the bias field is estimated (samples), with the logarithms of their intensities
+/// and their weights.
 #[derive(Debug)]
 pub struct Samples {
     /// Position of each axis of the image in the B-spline mesh.

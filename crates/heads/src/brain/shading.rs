@@ -14,7 +14,7 @@ use super::Error;
 const BLOCK_MM: f64 = 6.0;
 /// Standard deviation of the Gaussian by which the blocks around a voxel are weighted, mm.
 const SIGMA_MM: f64 = 30.0;
-/// Largest factor of the correction; the smallest factor is its inverse.
+/// Largest factor by which the correction of shading multiplies an intensity; the smallest factor is its inverse.
 const MOST: f32 = 3.0;
 
 /// Divides an image by its shading: the mean intensity of the brain around each voxel, relative to the mean of the

@@ -9,7 +9,7 @@ use super::Histogram;
 /// The fit starts with three classes that divide the sorted intensities: the second and the third class begin at these
 /// shares of all intensities.
 const STARTS: [f64; 2] = [0.2, 0.6];
-/// Largest number of iterations.
+/// Largest number of iterations of the fit of a mixture.
 const MOST_ITERATIONS: usize = 1000;
 /// The fit of the mixture ends when an iteration changes no class's mean by more than this share of the width of a
 /// histogram bin.

@@ -8,8 +8,8 @@ pub(super) struct Code {
     pub length: u8,
 }
 
-/// Computes a code for every symbol that occurs, with at most `longest` bits. At least two symbols must occur, and at
-/// most 2^`longest`; `longest` is at most 15.
+/// Computes a prefix code with at most `longest` bits for every symbol that occurs. At least two symbols must occur,
+/// and at most 2^`longest`; `longest` is at most 15.
 pub(super) fn codes<const N: usize>(counts: &[u32; N], longest: usize) -> [Code; N] {
     let mut symbols: Vec<usize> = (0..N).filter(|&symbol| counts[symbol] > 0).collect();
     symbols.sort_by_key(|&symbol| counts[symbol]);

@@ -158,8 +158,8 @@ fn header(out: &mut Bits, symbols: &[Code; SYMBOLS], distances: &[Code; DISTANCE
     out.push_bits((SYMBOLS - 257) as u64, 5);
     out.push_bits((DISTANCES - 1) as u64, 5);
     out.push_bits(19 - 4, 4);
-    // The codes 16 to 18, which repeat a code length, are not used. The codes for the lengths 0 to 15 take four bits
-    // each.
+    // Deflate's codes 16 to 18, which repeat a code length, are not used. The codes for the lengths 0 to 15 take four
+    // bits each.
     (0..19).for_each(|n| out.push_bits(if n < 3 { 0 } else { 4 }, 3));
     for Code { length, .. } in symbols.iter().chain(distances) {
         out.push_bits(u64::from(length.reverse_bits() >> 4), 4);

@@ -47,7 +47,7 @@ fn parse(bytes: Vec<u8>) -> Result<Vec<Transform>, ErrorKind> {
             steps.push(step(&group, kind)?);
         }
     }
-    // In the file, the part that acts last on a point comes first.
+    // In a composite transform file of ITK, the part that acts last on a point comes first.
     steps.reverse();
     Ok(steps)
 }
