@@ -109,7 +109,7 @@ pub struct OutsideField {
     pub steps_before: usize,
     /// Number of points outside the grid of the field.
     pub count: usize,
-    /// Number of all points that were tested.
+    /// Number of all points whose position relative to the field was tested.
     pub of: usize,
 }
 

@@ -18,7 +18,7 @@ pub(super) const PIECE: usize = 1 << 16;
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum Averaging {
-    /// Mean of the values.
+    /// Mean of the images' values at each voxel.
     #[default]
     Mean,
     /// Mean without the smallest and the largest value, for at least four images.

@@ -15,7 +15,7 @@ pub struct Axis {
     pub voxels: usize,
     /// Number of voxels of the box that the mesh covers; at least the number of voxels of the image.
     pub padded: usize,
-    /// Number of voxels of the box before the first voxel of the image.
+    /// Number of voxels, in the box that the mesh covers, before the first voxel of the image.
     pub before: usize,
     /// Number of mesh elements of the coarsest level along this axis.
     pub elements: usize,

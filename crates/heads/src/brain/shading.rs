@@ -37,8 +37,8 @@ pub fn remove(image: &mut Volume, mask: &Volume, affine: &AffineTransform) -> Re
         let [x, y, z] = [at.x, at.y, at.z].map(|index| (index + 0.5) as usize);
         x < mx && y < my && z < mz && mask.voxels[(z * my + y) * mx + x] > 0.5
     };
-    // For each block: the sum of the intensities in the brain, and the number of these voxels; both divided by the
-    // number of voxels of the block.
+    // For each block of voxels: the sum of the intensities in the brain, and the number of these voxels; both divided
+    // by the number of voxels of the block.
     let mut sums = vec![[0.0_f32; 2]; blocks.iter().product()];
     sums.par_chunks_mut(bx).enumerate().for_each(|(row, out)| {
         let (y, z) = (row % by * size[1], row / by * size[2]);

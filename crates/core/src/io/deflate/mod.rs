@@ -149,12 +149,12 @@ fn counts(cells: &[[u8; 4]], steps: &[Step], around: [&[u8]; 2]) -> ([u32; SYMBO
     (symbols, distances)
 }
 
-/// Writes the header of a block that has its own code tables (RFC 1951, 3.2.7). The length of each code takes four
-/// bits.
+/// Writes the header of a deflate block that has its own code tables (RFC 1951, 3.2.7). The length of each code takes
+/// four bits.
 fn header(out: &mut Bits, symbols: &[Code; SYMBOLS], distances: &[Code; DISTANCES], last: bool) {
     out.push_bits(u64::from(last) | 0b10 << 1, 3);
-    // The numbers of codes whose lengths follow: for literals and match lengths, for match distances, and for the
-    // code lengths themselves.
+    // The header of the deflate block states how many code lengths follow: for literals and match lengths, for match
+    // distances, and for the code lengths themselves.
     out.push_bits((SYMBOLS - 257) as u64, 5);
     out.push_bits((DISTANCES - 1) as u64, 5);
     out.push_bits(19 - 4, 4);
