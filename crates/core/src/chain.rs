@@ -109,7 +109,7 @@ pub struct OutsideField {
     pub steps_before: usize,
     /// Number of points outside the grid of the field.
     pub count: usize,
-    /// Number of all points that were tested.
+    /// Number of all points whose position relative to the field was tested.
     pub of: usize,
 }
 
@@ -129,7 +129,7 @@ const MOST_CHECK_POINTS: usize = 128;
 const WARN_BELOW: f64 = 0.25;
 
 impl TransformChain {
-    /// Makes a chain without steps, which is the identity.
+    /// Makes a chain of no transforms, which is the identity.
     pub fn new() -> TransformChain {
         TransformChain::default()
     }

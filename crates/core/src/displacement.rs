@@ -102,10 +102,10 @@ impl FieldSampler<'_> {
 
 /// The cell for trilinear interpolation: the eight voxels around a fractional index.
 struct Cell {
-    /// For each axis: the index of the lower neighbour, and the distance from it to the point as a fraction of the
-    /// voxel size.
+    /// For each axis: the index of the neighbouring voxel below the point, and the distance from this voxel to the
+    /// point as a fraction of the voxel size.
     at: [(usize, f64); 3],
-    /// For each axis: 1 if the upper neighbour exists, 0 on an axis with a single voxel.
+    /// For each axis: 1 if the point also has a neighbouring voxel above it, 0 on an axis with a single voxel.
     step: [usize; 3],
 }
 

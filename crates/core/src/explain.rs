@@ -41,7 +41,7 @@ pub struct Explanation {
 }
 
 impl TransformChain {
-    /// Describes the chain as text.
+    /// Describes the chain of transforms as text.
     pub fn explain(&self) -> Explanation {
         let count = self.steps.len();
         let space = |n: usize| match n {

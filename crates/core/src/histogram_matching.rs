@@ -18,7 +18,7 @@ const PIECE: usize = 1 << 16;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Landmarks {
     darkest: f64,
-    /// The landmarks from the mean to the maximum, in ascending order.
+    /// Intensities of the landmarks, from the image's mean to its maximum, in ascending order.
     values: [f64; POINTS + 2],
 }
 
@@ -37,8 +37,8 @@ impl Landmarks {
         let count = |piece: &[f32]| {
             let mut histogram = [0u64; BINS];
             for value in piece.iter().map(|value| f64::from(*value)).filter(|value| *value >= mean) {
-                // The maximum belongs to the last bin. In an image of equal values, all voxels belong to the first
-                // bin.
+                // The maximum intensity belongs to the last bin of the histogram. In an image of equal values, all
+                // voxels belong to the first bin.
                 let bin = if width > 0.0 { ((value - mean) / width) as usize } else { 0 };
                 histogram[bin.min(BINS - 1)] += 1;
             }

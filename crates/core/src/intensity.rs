@@ -77,8 +77,9 @@ fn value_of(key: u32) -> f32 {
     f32::from_bits(if key >> 31 == 1 { key & !(1 << 31) } else { !key })
 }
 
-/// Counts voxels by the upper or lower halves of their keys, as [`quantiles_by`] needs it. Each thread fills a single
-/// table, because creating more tables would take longer than filling them.
+/// Counts voxels by the upper or lower 16 bits of their keys, as [`quantiles_by`] needs it. A key is an unsigned number
+/// of 32 bits that has the order of the voxel values. Each thread fills a single table, because creating more tables
+/// would take longer than filling them.
 fn count(voxels: &[f32], upper: Option<u16>) -> Vec<u32> {
     let index = |key: u32| match upper {
         None => Some(key >> 16),

@@ -110,8 +110,8 @@ impl Overlap {
                 table.entry(pair.0).or_default().both += voxels;
             }
         };
-        // Neighbouring voxels mostly have the same pair of labels. So runs of equal pairs are counted, and the table
-        // is updated once for each run.
+        // Each voxel has a pair of labels, one from each map, and neighbouring voxels mostly have the same pair. So
+        // successive voxels with equal pairs are counted, and the table is updated once for all of them.
         let mut run = ((0, 0), 0);
         for pair in source.voxels.iter().copied().zip(target.voxels.iter().copied()) {
             if pair != run.0 {

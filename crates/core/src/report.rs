@@ -56,7 +56,8 @@ impl fmt::Display for Step {
 pub enum SearchStep {
     /// Optimisation of orientations over the whole range of angles.
     Orientations,
-    /// Evaluation of the initial transform alone. The transform is also optimised if no orientations are searched.
+    /// The initial transform alone, without rotated copies. Its cost is evaluated; if the search tries no orientations,
+    /// the transform is also optimised.
     Start,
     /// Optimisation of shifted copies of the initial transform, for models without rotation.
     Translations,
@@ -121,7 +122,7 @@ pub trait Observer {
     }
 }
 
-/// An observer that ignores all reports and never stops a run.
+/// An observer (receiver of progress reports) that ignores all reports and never stops a registration.
 impl Observer for () {
     fn report(&mut self, _: &Report) -> ControlFlow<()> {
         ControlFlow::Continue(())

@@ -28,7 +28,7 @@ pub struct Level {
 pub struct Convergence {
     /// Number of the latest energies to which a line is fitted; its slope is compared with `threshold`.
     pub window: usize,
-    /// Slope below which the level has converged.
+    /// Slope of the energy over the last iterations below which the registration has converged on a level.
     pub threshold: f64,
 }
 

@@ -33,7 +33,8 @@ fn shaded(shape: [usize; 3], field: impl Fn([f64; 3]) -> f64) -> (Volume, Volume
     (image, truth)
 }
 
-/// Standard deviation, in the foreground, of the logarithm of the estimated factor divided by the true factor.
+/// Error of an estimated bias field: the standard deviation, over the foreground, of log(estimated factor / true
+/// factor).
 fn left(image: &Volume, found: &Volume, truth: &Volume) -> f64 {
     let inside = image.voxels.iter().zip(&found.voxels).zip(&truth.voxels).filter(|((image, _), _)| **image > 0.0);
     let ratios: Vec<f64> = inside.map(|((_, found), truth)| f64::from(found / truth).ln()).collect();
@@ -134,7 +135,8 @@ fn one_iteration(
     (0..logs.len()).map(|voxel| (0..count).map(|p| weight(p, voxel) * lattice[p]).sum::<f64>().exp()).collect()
 }
 
-/// Reference for the expectation of Sled et al.: sums over a circular histogram, instead of fast Fourier transforms.
+/// Reference for the sharpening of Sled et al. 1998: the expected log intensity without the field, for each bin of the
+/// histogram. It is computed by direct sums over a circular histogram, instead of fast Fourier transforms.
 fn expectation(counts: &[f64], low: f64, width: f64, fwhm: f64, noise: f64) -> Vec<f64> {
     let bins = counts.len();
     let length = 2 * bins.next_power_of_two();
@@ -148,7 +150,7 @@ fn expectation(counts: &[f64], low: f64, width: f64, fwhm: f64, noise: f64) -> V
         })
         .collect();
     let blur: Vec<f64> = (0..length).map(|k| (0..length).map(|n| gaussian[n] * angle(k, n).cos()).sum()).collect();
-    // The filters are real and even in frequency, so a kernel is a sum of cosines.
+    // The filters are real and even functions of frequency, so the kernel of each filter is a sum of cosines.
     let kernel = |gains: &dyn Fn(f64) -> f64| -> Vec<f64> {
         let gains: Vec<f64> = blur.iter().map(|b| gains(*b)).collect();
         (0..length).map(|n| (0..length).map(|k| gains[k] * angle(k, n).cos()).sum::<f64>() / length as f64).collect()

@@ -41,9 +41,10 @@ struct Descent {
     best: Option<Aligned>,
     /// Motion parameters of the step from the best transform so far to the transform that is tried next.
     step: Vec<f64>,
-    /// The transform that is tried next: the device computes the sums of the fit for it.
+    /// The transform that is tried next. For this transform the device computes the sums from which the volume is
+    /// fitted by functions of the reference.
     tried: AffineTransform,
-    /// Number of steps that may still be tried.
+    /// Number of steps that this search may still try.
     left: usize,
     done: Option<Result<Aligned, Error>>,
 }
@@ -61,8 +62,8 @@ impl Descent {
         Descent { volume, best: None, step: Vec::new(), tried: start, left: steps, done: None }
     }
 
-    /// Receives the sums of the least-squares fit for the transform that was tried, and chooses the next transform to
-    /// try.
+    /// Receives the sums of the least-squares fit of the volume to the reference, for the transform that was tried.
+    /// Chooses the transform that is tried next.
     fn receive(&mut self, sums: &Sums, rules: &Rules<'_>) {
         let here = if sums.count < LEAST_SHARE * rules.points {
             Err(Error::NoOverlap { found: sums.count as usize, of: rules.points as usize })

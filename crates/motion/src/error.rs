@@ -8,9 +8,9 @@ pub enum Error {
     #[error("the options have no level of smoothing, expected at least one")]
     Levels,
     /// The standard deviation of a smoothing Gaussian is out of range.
-    #[error("a smoothing of {0} mm, expected 0 to 20 mm")]
+    #[error("the smoothing Gaussian has a standard deviation of {0} mm, expected 0 to 20 mm")]
     Sigma(f64),
-    /// A number in the options is too small.
+    /// The number of iterations or of compared points in the options is too small.
     #[error("{found} {what}, expected at least {least}")]
     Count {
         /// What the option counts, as a word in the error message: "iterations" or "points".
@@ -45,8 +45,8 @@ pub enum Error {
         /// Number of voxels of the reference that are compared.
         of: usize,
     },
-    /// The grid of a volume differs from the grid of the first volume.
-    #[error("the volume has {found:?} voxels, expected {expected:?}")]
+    /// A volume has another number of voxels along an axis than the first volume.
+    #[error("the volume has {found:?} voxels, expected {expected:?} as in the first volume")]
     Shape {
         /// Number of voxels of the volume along each axis.
         found: [usize; 3],

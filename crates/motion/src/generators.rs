@@ -18,7 +18,8 @@ impl Generators {
     /// Distance from the centre, mm, at which a rotation or stretch with parameter 1 moves a point by 1 mm.
     pub const RADIUS_MM: f64 = 50.0;
 
-    /// Makes the generators of the model `dof` about a centre (RAS mm).
+    /// Makes the generators of the transform model `dof` (rigid or affine, for instance): one small motion for each of
+    /// its parameters. Rotations and scales are about `centre` (RAS mm).
     pub fn new(dof: Dof, centre: Point3<f64>) -> Generators {
         let entry = |row: usize, column: usize, value: f64| {
             let mut matrix = Matrix4::zeros();
@@ -55,14 +56,15 @@ impl Generators {
         self.matrices.len()
     }
 
-    /// The velocity of a point under each generator, in mm per unit of the parameter.
+    /// For each parameter of the transform model: the velocity at which a point moves if the parameter grows, in mm per
+    /// unit of the parameter.
     pub fn velocities(&self, point: &Point3<f64>) -> impl Iterator<Item = Vector3<f64>> {
         let offset = (point - self.centre).push(1.0);
         self.matrices.iter().map(move |matrix| (matrix * offset).xyz())
     }
 
-    /// The transform of the given parameters: the matrix exponential of the sum of the generators, each multiplied by
-    /// its parameter.
+    /// Returns the affine map (RAS mm) for these motion parameters: the matrix exponential of the sum of the generators
+    /// (matrices of small motions), each multiplied by its parameter.
     pub fn map(&self, parameters: &[f64]) -> AffineTransform {
         let sum: Matrix4<f64> = self.matrices.iter().zip(parameters).map(|(matrix, value)| matrix * *value).sum();
         let map = AffineTransform::from_homogeneous(&sum.exp());

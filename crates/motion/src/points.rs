@@ -18,7 +18,8 @@ pub(crate) struct Points<B: Backend> {
     pub image: B::Image,
     /// Number of compared points.
     pub count: usize,
-    /// For each pair of fitted functions: the sum of the products of their values over all compared points.
+    /// For each pair of the functions by which volumes are fitted: the sum of the products of their values over all
+    /// compared points.
     pub products: DMatrix<f64>,
     /// Normalisation of a volume's values before the fit: the mean of the reference at the points is subtracted, and
     /// the result divided by the reference's standard deviation there. The field `margin`, the width of the ignored

@@ -1,4 +1,5 @@
-//! Least-squares fit of a volume by functions of the reference.
+//! Least-squares fit of a volume's intensities by a sum of functions: powers of the reference's intensity, and the
+//! changes of these powers under small motions.
 
 use antsreg_kernels::{Backend, FitSums};
 use nalgebra::{DMatrix, DVector};
@@ -6,7 +7,8 @@ use nalgebra::{DMatrix, DVector};
 use crate::points::{CONSTANT, Points, REFERENCE, powers};
 use crate::{Cost, Error};
 
-/// Sums for the fit of a volume by functions of the reference, over the points that lie inside the volume.
+/// Sums for the least-squares fit of a volume by functions of the reference, over the reference's compared points that
+/// lie inside the volume.
 #[derive(Debug, Clone)]
 pub(crate) struct Sums {
     /// For each pair of fitted functions: the sum of the products of their values, over the points inside the volume.
@@ -21,8 +23,9 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
-    /// Makes the sums for the fit over the points inside a volume, from the sums over all points and the sums that the
-    /// device computed.
+    /// Makes the sums for the fit over the points inside a volume. For products of two functions, these are the sums
+    /// over all points (`points`) minus those over the points outside the volume (`found`). The device computed the
+    /// latter, and the products with the volume's values.
     pub fn of<B: Backend>(points: &Points<B>, found: &FitSums) -> Sums {
         let mut matrix = points.products.clone();
         let pairs = (0..matrix.nrows()).flat_map(|a| (0..=a).map(move |b| (a, b)));

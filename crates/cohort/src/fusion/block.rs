@@ -3,7 +3,7 @@
 
 use antsreg_core::Volume;
 
-/// Number of voxels of a block along each axis.
+/// Number of voxels along each axis of a block of target voxels, which one task processes together.
 pub(super) const BLOCK: [usize; 3] = [16, 8, 8];
 
 /// A patch is flat if its standard deviation is below this share of the image's intensity range. A flat patch is

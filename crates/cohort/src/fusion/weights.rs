@@ -136,7 +136,7 @@ pub(super) fn solve(errors: DMatrix<f64>, sign: Sign) -> DVector<f64> {
     })
 }
 
-/// Position within a block of the voxel with the index `number`.
+/// Position, within its block of voxels, of the voxel with this number; the first axis runs fastest.
 pub(super) fn place(number: usize) -> [usize; 3] {
     [number % BLOCK[0], number / BLOCK[0] % BLOCK[1], number / (BLOCK[0] * BLOCK[1])]
 }

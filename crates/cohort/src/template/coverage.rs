@@ -20,7 +20,8 @@ impl Coverage {
         Coverage { counts: vec![0; grid.len()], grid: grid.clone(), images: 0 }
     }
 
-    /// Adds images of further subjects, each with its foreground threshold, to the counts.
+    /// Adds images of further subjects, each with its foreground threshold, to the numbers of subjects that have
+    /// foreground at each voxel.
     pub fn add(&mut self, images: &[(&Volume, f32)]) -> Result<(), GridMismatch> {
         check(&self.grid, images)?;
         self.counts.par_chunks_mut(PIECE).enumerate().for_each(|(n, counts)| count_all(counts, n, images));

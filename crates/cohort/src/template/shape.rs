@@ -17,7 +17,8 @@ pub struct ShapeStep {
     pub times: usize,
 }
 
-/// The default values are those of ANTs: four steps with a share of 0.25 each.
+/// The default values are those of ANTs: four steps, each of which removes a quarter of the mean warp from the
+/// template.
 impl Default for ShapeStep {
     fn default() -> Self {
         ShapeStep { gradient: 0.25, times: 4 }

@@ -68,8 +68,9 @@ fn fit(affine: &AffineTransform, warp: &DisplacementField, mask: &Volume) -> Aff
     let [nx, ny, _] = warp.grid.shape;
     let to_world = warp.grid.voxel_to_world();
     let centre = warp.grid.centre();
-    // Sums of a least-squares fit: the products x·xᵀ of positions relative to the grid's centre, and the products of x
-    // with the displaced positions. Each slice has its own sums, and these are added in order.
+    // Sums for the least-squares fit of an affine map to the warp: the products x·xᵀ of positions relative to the
+    // grid's centre, and the products of x with the displaced positions. Each slice has its own sums, and these are
+    // added in order.
     type Moments = (Matrix4<f64>, Matrix4x3<f64>);
     let of_slice = |(k, mask): (usize, &[f32])| -> Moments {
         let mut sums = (Matrix4::zeros(), Matrix4x3::zeros());

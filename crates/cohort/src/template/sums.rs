@@ -32,7 +32,7 @@ impl Sums {
         self.images = 0;
     }
 
-    /// Adds the values of an image, each multiplied by `factor`.
+    /// Adds the values of an image to the sums, each multiplied by `factor`.
     pub(super) fn add(&mut self, values: &[f32], factor: f64) {
         self.sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += factor * f64::from(*value));
         if let Some(extremes) = &mut self.extremes {

@@ -17,7 +17,8 @@ fn joint_fusion_is_that_of_the_formulas() {
         ([7, 9, 5], 5, defaults),
         ([18, 9, 3], 3, JointOptions { patch_radius: 1, search_radius: 1, alpha: 0.3, beta: 1.0 }),
         ([10, 8, 9], 2, JointOptions { patch_radius: 1, search_radius: 0, alpha: 0.01, beta: 1.5 }),
-        // In this case the volume is only one voxel thick along the third axis, and the patches are larger.
+        // In this test case the volume is only one voxel thick along the third axis, so patches (7 voxels wide) are
+        // thicker than the volume.
         ([9, 4, 1], 3, JointOptions { patch_radius: 3, search_radius: 2, ..defaults }),
     ];
     for (shape, atlases, options) in cases {

@@ -99,7 +99,8 @@ pub enum ErrorKind {
     /// The transform moves points out of the plane of the slices, so it cannot be written as a two-dimensional
     /// transform.
     #[error(
-        "the transform moves points out of the plane of the first two axes; a two-dimensional transform of ITK cannot"
+        "the transform moves points out of the plane of the first two axes; a two-dimensional transform of ITK \
+         cannot do this"
     )]
     OutOfPlane,
     /// A two-dimensional image whose plane is not that of the first two axes: one of these axes has a single voxel.
@@ -174,7 +175,7 @@ pub enum ErrorKind {
         /// The kind of transform found.
         found: String,
     },
-    /// The number of values differs from the expected number.
+    /// A list of numbers in a file, or the voxels of a volume to be written, has another length than expected.
     #[error("{what}: expected {expected} numbers, found {found}")]
     Count {
         /// Description of the values, for instance "parameters" or "voxels".
@@ -187,9 +188,9 @@ pub enum ErrorKind {
     /// A number of a transform is NaN or infinite.
     #[error("number {index} of the {what} is {value}, expected a finite number")]
     NotFiniteNumber {
-        /// Name of the part of the transform that contains the number.
+        /// Name of the part of the transform that contains the NaN or infinite number, such as "parameters".
         what: &'static str,
-        /// Index of the number, from 0.
+        /// Index of the NaN or infinite number within this part, counted from 0.
         index: usize,
         /// Value of the number: NaN or infinite.
         value: f64,

@@ -132,7 +132,7 @@ impl<R: BufRead> Read for Members<R> {
             if count > 0 {
                 return Ok(count);
             }
-            // The member has ended, and its checksum was correct. Another member may follow.
+            // The gzip member has ended, and its checksum was correct. Another gzip member may follow in the file.
             let mut rest = match self.0.take() {
                 Some(member) => member.into_inner(),
                 None => break,

@@ -77,7 +77,7 @@ fn gzip_cut_short_or_damaged() {
     for length in [2, 9, 12, packed.len() / 2] {
         assert!(matches!(refusal(&packed[..length]), ErrorKind::Truncated { unpacked: true, .. }), "{length}");
     }
-    // All voxels are in the stream, but a byte of the trailer with checksum and length is missing.
+    // The gzip stream has the data of all voxels, but lacks a byte of its end, where checksum and length are stored.
     assert!(matches!(refusal(&packed[..packed.len() - 1]), ErrorKind::Gzip(_)));
     let mut wrong_checksum = packed.clone();
     wrong_checksum[packed.len() - 8] ^= 1;

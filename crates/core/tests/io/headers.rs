@@ -84,7 +84,7 @@ fn a_grid_is_read_without_its_voxels() {
     let damaged = save(folder.path(), "damaged.nii.gz", &packed);
     assert!(read_volume(&damaged).is_err());
     assert_eq!(read_grid(&damaged).unwrap(), grid);
-    // A file that is too short is refused from its length alone.
+    // A file that is too short for its voxels is refused because of its length, without reading the voxels.
     let cut = save(folder.path(), "cut.nii", &raw.bytes()[..1000]);
     assert!(matches!(read_grid(&cut).unwrap_err().kind, ErrorKind::Truncated { .. }));
     let series = RawNifti { dim: [4, 20, 30, 20, 2, 1, 1, 1], ..raw };

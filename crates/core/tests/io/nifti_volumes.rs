@@ -159,7 +159,8 @@ fn a_series_of_one_volume_is_a_volume() {
 #[test]
 fn a_series_comes_back_volume_by_volume() {
     let folder = tempfile::tempdir().unwrap();
-    // The series has more values than a piece of 2¹⁸ values, so that pieces end within volumes.
+    // The writer compresses the series in pieces of 2¹⁸ voxel values. A volume of this test has more values, so that
+    // pieces end within volumes.
     let grid = Grid::axis_aligned([70, 65, 61], [3.0, 3.0, 3.5]);
     let volume = |n: usize| Volume {
         voxels: (0..grid.len()).map(|at| (n * 1000 + at % 997) as f32).collect(),

@@ -37,7 +37,7 @@ pub enum Error {
     Mesh {
         /// Number of control points of the finest mesh.
         found: usize,
-        /// Largest supported number of control points.
+        /// Largest number of control points that is supported for the finest mesh.
         most: usize,
     },
     /// The shape of the mask, or of the image of weights, differs from the shape of the image.

@@ -14,7 +14,7 @@ pub struct Lattice {
 }
 
 impl Lattice {
-    /// Makes a lattice whose control points are all 0.
+    /// Makes a B-spline lattice whose control points all have the value 0.
     pub fn zeros(elements: [usize; 3]) -> Lattice {
         Lattice { elements, values: vec![0.0; Lattice::len(elements)] }
     }

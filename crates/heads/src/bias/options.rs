@@ -27,7 +27,7 @@ pub struct Options {
     pub iterations: Vec<usize>,
     /// A level ends when the coefficient of variation of the field's change in an iteration is at most this threshold.
     pub threshold: f64,
-    /// The mesh of the coarsest level.
+    /// The B-spline mesh of the coarsest level.
     pub mesh: Mesh,
     /// Number of bins of the histogram of log intensities.
     pub bins: usize,
@@ -55,11 +55,11 @@ impl Default for Options {
 impl Options {
     /// Allowed shrink factors.
     pub const SHRINK: RangeInclusive<usize> = 1..=64;
-    /// Allowed numbers of levels.
+    /// Allowed numbers of resolution levels.
     pub const LEVELS: RangeInclusive<usize> = 1..=8;
     /// Allowed numbers of iterations of a level.
     pub const ITERATIONS: RangeInclusive<usize> = 0..=100_000;
-    /// Allowed thresholds of the field's change at which a level ends.
+    /// Allowed thresholds of the bias field's change in an iteration, at which a level ends.
     pub const THRESHOLD: RangeInclusive<f64> = 0.0..=1.0;
     /// Allowed lengths of a mesh element, mm.
     pub const DISTANCE_MM: RangeInclusive<f64> = 1.0..=1e5;
@@ -82,7 +82,7 @@ impl Options {
         self.iterations
             .iter()
             .try_for_each(|count| within("number of iterations of a level", Self::ITERATIONS, *count))?;
-        within("threshold of the field's change", Self::THRESHOLD, self.threshold)?;
+        within("threshold of the bias field's change", Self::THRESHOLD, self.threshold)?;
         match self.mesh {
             Mesh::DistanceMm(distance) => within("length of a mesh element, mm", Self::DISTANCE_MM, distance)?,
             Mesh::Elements(elements) => {

@@ -15,7 +15,7 @@ pub struct Axis {
     pub voxels: usize,
     /// Number of voxels of the box that the mesh covers; at least the number of voxels of the image.
     pub padded: usize,
-    /// Number of voxels of the box before the first voxel of the image.
+    /// Number of voxels, in the box that the mesh covers, before the first voxel of the image.
     pub before: usize,
     /// Number of mesh elements of the coarsest level along this axis.
     pub elements: usize,
@@ -38,14 +38,14 @@ impl Axis {
         }
     }
 
-    /// Returns the control points that influence a voxel of the image, for a mesh with this number of elements over the
-    /// box.
+    /// Returns the B-spline control points that influence a voxel of the image along this axis. The mesh has `elements`
+    /// elements over its box of voxels, which may extend beyond the image.
     pub fn reach(&self, voxel: usize, elements: usize) -> Reach {
         reach(voxel + self.before, self.padded, elements)
     }
 
-    /// Returns the samples of this axis that lie in the image: every `shrink`th voxel of the box. The samples are
-    /// centred in the box, as in ITK's shrink filter.
+    /// Returns the samples of this axis that lie in the image: every `shrink`th voxel of the box that the mesh covers.
+    /// The samples are centred in the box, as in ITK's shrink filter.
     fn samples(&self, shrink: usize) -> AxisSamples {
         let count = (self.padded / shrink).max(1);
         let first = ((self.padded - 1) as f64 - (shrink * (count - 1)) as f64) / 2.0;
@@ -63,7 +63,8 @@ impl Axis {
 pub struct AxisSamples {
     /// Number of samples along the whole box of voxels that the mesh covers.
     count: usize,
-    /// Numbers of the samples that lie in the image, counted within the box.
+    /// Numbers of the samples that lie in the image, counted from the first sample of the box of voxels that the mesh
+    /// covers.
     numbers: Vec<usize>,
     /// Voxel indices, within the image, of the samples that lie in the image.
     voxels: Vec<usize>,
@@ -85,7 +86,8 @@ fn reach(number: usize, count: usize, elements: usize) -> Reach {
     spline::reach(elements as f64 * number as f64 / last, elements)
 }
 
-/// The samples of an image, with their logarithms and weights.
+/// The voxels of an image from which the bias field is estimated (samples), with the logarithms of their intensities
+/// and their weights.
 #[derive(Debug)]
 pub struct Samples {
     /// Position of each axis of the image in the B-spline mesh.
@@ -94,7 +96,7 @@ pub struct Samples {
     pub along: [AxisSamples; 3],
     /// Logarithms of the samples' intensities, the first axis fastest.
     pub logarithms: Vec<f32>,
-    /// Weights of the samples in the fit; 0 for samples that are not used.
+    /// Weights of the samples in the B-spline fit; 0 for samples that are not used.
     pub weights: Vec<f32>,
     /// Number of samples with a weight above 0.
     pub count: usize,

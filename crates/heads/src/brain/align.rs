@@ -52,8 +52,8 @@ const WHOLE_MM: f64 = 4.0;
 /// the brain's edge, because deformation moves the edge. The refinement of the edge needs the intensities there.
 const MARGIN_MM: f64 = 25.0;
 
-/// Width of the strip along the image's border that the deformable registration ignores where the border cuts the
-/// brain, mm. Correlation windows in this strip have no voxels on one side.
+/// Where the border of the image cuts the brain, the deformable registration ignores a strip of this width along the
+/// border, mm. Windows of local correlation in this strip extend beyond the image, where there are no voxels.
 const CUT_MM: f64 = 8.0;
 
 /// Registers an image to the template, and resamples the template's brain on the image's grid.

@@ -18,7 +18,7 @@ pub enum Kind {
     Unclear,
 }
 
-/// Voxel size at which the content of an image is examined, mm.
+/// Distance between the voxels that are read to decide whether an image shows a head or an extracted brain, mm.
 const SPACING_MM: f64 = 4.0;
 /// Intensity above which a voxel belongs to the imaged object (head or brain), as a share of the range from the darkest
 /// to the bright intensity.

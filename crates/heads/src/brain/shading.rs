@@ -14,7 +14,7 @@ use super::Error;
 const BLOCK_MM: f64 = 6.0;
 /// Standard deviation of the Gaussian by which the blocks around a voxel are weighted, mm.
 const SIGMA_MM: f64 = 30.0;
-/// Largest factor of the correction; the smallest factor is its inverse.
+/// Largest factor by which the correction of shading multiplies an intensity; the smallest factor is its inverse.
 const MOST: f32 = 3.0;
 
 /// Divides an image by its shading: the mean intensity of the brain around each voxel, relative to the mean of the
@@ -37,8 +37,8 @@ pub fn remove(image: &mut Volume, mask: &Volume, affine: &AffineTransform) -> Re
         let [x, y, z] = [at.x, at.y, at.z].map(|index| (index + 0.5) as usize);
         x < mx && y < my && z < mz && mask.voxels[(z * my + y) * mx + x] > 0.5
     };
-    // For each block: the sum of the intensities in the brain, and the number of these voxels; both divided by the
-    // number of voxels of the block.
+    // For each block of voxels: the sum of the intensities in the brain, and the number of these voxels; both divided
+    // by the number of voxels of the block.
     let mut sums = vec![[0.0_f32; 2]; blocks.iter().product()];
     sums.par_chunks_mut(bx).enumerate().for_each(|(row, out)| {
         let (y, z) = (row % by * size[1], row / by * size[2]);
@@ -127,7 +127,8 @@ mod tests {
         };
         let before = spread(&image);
         remove(&mut image, &mask, &affine).expect("smoothed");
-        // At the edge of the brain, all brain voxels lie on one side, so that a part of the shading remains.
+        // The shading at a voxel is estimated from the brain voxels around it. At the edge of the brain these all lie
+        // on the inner side of the voxel, so that a part of the shading remains.
         assert!(before > 1.6 && spread(&image) < 1.0 + 0.65 * (before - 1.0), "{before} and {}", spread(&image));
         let mut dark = Volume::filled(grid.clone(), -1.0);
         remove(&mut dark, &mask, &affine).expect("smoothed");

@@ -59,7 +59,8 @@ impl Window {
         Grid { shape: self.shape, origin: whole.voxel_to_world().apply(&low), ..whole.clone() }
     }
 
-    /// Returns a volume on the grid `whole`, with the values of `part` inside this window and 0 elsewhere.
+    /// Returns a volume on the grid `whole`, with the values of `part` inside this window (box of voxels) and 0
+    /// elsewhere.
     pub fn paste(&self, part: &[f32], whole: &Grid) -> Volume {
         let (width, rows) = (self.shape[0], self.shape[1]);
         let mut volume = Volume::filled(whole.clone(), 0.0);

@@ -9,9 +9,10 @@ use super::Histogram;
 /// The fit starts with three classes that divide the sorted intensities: the second and the third class begin at these
 /// shares of all intensities.
 const STARTS: [f64; 2] = [0.2, 0.6];
-/// Largest number of iterations.
+/// Largest number of iterations of the fit of a mixture.
 const MOST_ITERATIONS: usize = 1000;
-/// The iterations end when no mean changes by more than this share of the width of a bin.
+/// The fit of the mixture ends when an iteration changes no class's mean by more than this share of the width of a
+/// histogram bin.
 const SMALL_CHANGE: f64 = 1e-4;
 
 /// A class of a mixture: a Gaussian.
@@ -29,7 +30,7 @@ pub struct Class {
 /// grey matter and white matter.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Mixture {
-    /// The classes, the darkest first.
+    /// The Gaussians of the mixture (classes of intensities), the darkest first.
     pub classes: [Class; 3],
 }
 
@@ -70,7 +71,8 @@ impl Mixture {
         mixture
     }
 
-    /// The mixture that fits a histogram best, if `parts` gives the share of each class in each bin.
+    /// Returns the mixture that fits a histogram best, given which share of the voxels in each bin belongs to each
+    /// class (`parts`).
     fn of(histogram: &Histogram, parts: &[[f64; 3]]) -> Mixture {
         let total = histogram.total();
         let classes = std::array::from_fn(|class| {

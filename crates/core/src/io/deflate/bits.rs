@@ -10,13 +10,14 @@ pub(super) struct Joined {
 }
 
 impl Joined {
-    /// A sequence that consists of one code.
+    /// Makes a sequence that consists of one prefix code.
     #[inline(always)]
     pub fn of(code: Code) -> Joined {
         Joined { bits: code.bits.into(), count: code.length.into() }
     }
 
-    /// Appends a code to the sequence, and the extra bits that follow the code.
+    /// Appends a prefix code to the sequence, and the extra bits that deflate writes after the code. `bits` is the
+    /// number of these bits.
     #[inline(always)]
     pub fn add(&mut self, code: Code, extra: u64, bits: u32) {
         self.bits |= (u64::from(code.bits) | extra << code.length) << self.count;

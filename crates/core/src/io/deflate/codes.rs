@@ -8,8 +8,8 @@ pub(super) struct Code {
     pub length: u8,
 }
 
-/// Computes a code for every symbol that occurs, with at most `longest` bits. At least two symbols must occur, and at
-/// most 2^`longest`; `longest` is at most 15.
+/// Computes a prefix code with at most `longest` bits for every symbol that occurs. At least two symbols must occur,
+/// and at most 2^`longest`; `longest` is at most 15.
 pub(super) fn codes<const N: usize>(counts: &[u32; N], longest: usize) -> [Code; N] {
     let mut symbols: Vec<usize> = (0..N).filter(|&symbol| counts[symbol] > 0).collect();
     symbols.sort_by_key(|&symbol| counts[symbol]);
@@ -37,8 +37,8 @@ pub(super) fn codes<const N: usize>(counts: &[u32; N], longest: usize) -> [Code;
 /// Number of leaves of a Huffman tree at each depth. `weights` are the counts of the symbols, smallest first.
 fn depths(weights: Vec<u32>) -> Vec<usize> {
     let leaves = weights.len();
-    // The nodes of the tree in the order in which they are made: first the leaves, then the pairs of nodes. Both
-    // leaves and pairs are sorted by weight, smallest first.
+    // The nodes of the Huffman tree in the order in which they are made: first the leaves, then the nodes that join two
+    // others (pairs). Both leaves and pairs are sorted by weight, smallest first.
     let mut weights: Vec<u64> = weights.into_iter().map(u64::from).collect();
     let mut parents = vec![0; 2 * leaves - 1];
     let (mut leaf, mut pair) = (0, leaves);

@@ -21,9 +21,9 @@ pub(super) const TEXT: &str = "#Insight Transform File";
 pub(super) struct Stored {
     /// Name of the kind of transform, such as `AffineTransform_double_3_3`.
     pub name: String,
-    /// Parameters that an optimiser changes: for most kinds a matrix row by row, then a translation.
+    /// Parameters that an optimiser changes: for most kinds of transform a matrix row by row, then a translation.
     pub parameters: Vec<f64>,
-    /// Fixed parameters: for most kinds the centre.
+    /// Fixed parameters, which an optimiser does not change: for most kinds of transform the centre of rotation.
     pub fixed_parameters: Vec<f64>,
 }
 

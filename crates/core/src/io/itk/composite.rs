@@ -47,7 +47,7 @@ fn parse(bytes: Vec<u8>) -> Result<Vec<Transform>, ErrorKind> {
             steps.push(step(&group, kind)?);
         }
     }
-    // In the file, the part that acts last on a point comes first.
+    // In a composite transform file of ITK, the part that acts last on a point comes first.
     steps.reverse();
     Ok(steps)
 }
@@ -113,7 +113,8 @@ fn dataset(group: &Group, names: [&str; 2]) -> Result<Dataset, ErrorKind> {
 /// write the numbers in single precision.
 fn numbers(dataset: &Dataset) -> Result<Vec<f64>, ErrorKind> {
     let count = dataset.num_elements()?;
-    // The numbers are in memory three times: as read from the file, in double precision, and as the returned list.
+    // The numbers of the array are in memory three times: as read from the file, in double precision, and as the
+    // returned list.
     memory::check(count.saturating_mul(3 * size_of::<f64>() as u64))?;
     let numbers: ArrayD<f64> = match dataset.dtype() {
         Datatype::FloatingPoint { size: 4, .. } => dataset.read_array::<f32>()?.mapv(f64::from),

@@ -106,7 +106,7 @@ fn encode(parts: &[CompositePart], centre: Point3<f64>, dimensions: Dimensions) 
     memory::check(3 * of_fields.sum::<u64>())?;
     let n = dimensions.count();
     let mut file = Hdf5Builder::new().dataset(kind(0, format!("CompositeTransform_double_{n}_{n}"))?);
-    // In the file, the part that acts last on a point comes first.
+    // In a composite transform file of ITK, the part that acts last on a point comes first.
     for (index, part) in parts.iter().rev().enumerate() {
         let [name, parameters, fixed] = match part {
             CompositePart::Affine(affine) => affine_group(index + 1, affine, centre, dimensions)?,

@@ -157,8 +157,8 @@ struct Pair {
 }
 
 impl Pair {
-    /// The two files of the pair to which `path` belongs by its name. If both `x.img` and `x.img.gz` could be meant,
-    /// the file that exists is taken.
+    /// Returns the paths of the `.hdr` and the `.img` file to whose pair `path` belongs by its name. If one of these
+    /// files can have the ending `.gz` or not, the file that exists is taken.
     fn of(path: &Path) -> Option<Pair> {
         let name = path.file_name()?.to_str()?;
         let (stem, packed) = name.strip_suffix(".gz").map_or((name, false), |stem| (stem, true));

@@ -110,8 +110,8 @@ pub(super) fn sizes_alone(header: &NiftiHeader) -> AffineTransform {
 pub(super) fn qform(header: &NiftiHeader) -> Result<AffineTransform, ErrorKind> {
     let mut spacing = sizes(header);
     let [b, c, d] = [header.quatern_b, header.quatern_c, header.quatern_d].map(f64::from);
-    // If 1 − b² − c² − d² is this small, its difference from 0 is a rounding error of b, c and d: the rotation is by
-    // 180°, as for grids in LPS order. NIfTI's own library uses the same limit.
+    // If 1 − b² − c² − d² of the qform's quaternion is this small, its difference from 0 is a rounding error of b, c
+    // and d: the rotation is by 180°, as for grids in LPS order. NIfTI's own library uses the same limit.
     let remainder = 1.0 - (b * b + c * c + d * d);
     if remainder < -1e-3 {
         return Err(ErrorKind::Quaternion(1.0 - remainder));

@@ -12,7 +12,7 @@ use super::grid_rule::GridRule;
 use super::header;
 use crate::{Grid, LabelVolume, Volume};
 
-/// Number of values that are converted and compressed together as one piece.
+/// Number of voxel values that are converted and compressed together, as one piece of the file.
 pub(super) const PIECE: usize = 1 << 18;
 
 /// Writes a volume in single precision, compressed if the name ends in `.gz`. qform and sform are equal. The file
@@ -132,7 +132,7 @@ fn write(to: Target, grid: &Grid, layout: Layout, body: &Body) -> Result<(), Err
     let header = header::for_grid(grid, body.datatype, axes).map_err(wrap)?;
     let head = header::to_bytes(&header);
     let pieces = body.count.div_ceil(PIECE);
-    // The first piece also contains the header.
+    // The first piece of the compressed data also contains the header of the file.
     let make = |index: usize, out: &mut Vec<u8>| {
         if index == 0 {
             out.extend_from_slice(&head);

@@ -110,13 +110,13 @@ pub(super) fn write<E: From<Error>>(
     }
 }
 
-/// Divides the values of a file into pieces of fixed size, which are compressed one by one. The pieces do not depend on
-/// how many volumes are added together, so the bytes of the compressed file do not either.
+/// Divides the voxel values of a file into pieces of fixed size, which are compressed one by one. The pieces do not
+/// depend on how many volumes are added together, so the bytes of the compressed file do not either.
 struct Pieces<'w, 'f, 'a> {
     out: Out<'w, 'f, 'a>,
     /// Bytes of the header. They are written together with the first values; afterwards the buffer is empty.
     head: Vec<u8>,
-    /// Values that have been added but not yet written to the file.
+    /// Voxel values that have been added but not yet written to the file.
     waiting: Vec<f32>,
     stored: Stored,
 }
@@ -127,7 +127,7 @@ enum Out<'w, 'f, 'a> {
 }
 
 impl<'w, 'f, 'a> Pieces<'w, 'f, 'a> {
-    /// Starts a file that will hold this number of values.
+    /// Starts a file that will hold this number of voxel values.
     fn start(
         file: &'w mut Heard<'f, 'a>,
         gzipped: bool,
@@ -142,7 +142,8 @@ impl<'w, 'f, 'a> Pieces<'w, 'f, 'a> {
         Ok(Pieces { out, head, waiting: Vec::new(), stored })
     }
 
-    /// Writes those waiting values that fill whole batches of pieces. The other values stay in `waiting`.
+    /// Writes the voxel values of `waiting` that fill whole batches, which are compressed on all threads. The values at
+    /// the end that do not fill a batch stay in `waiting`.
     fn write_full_batches(&mut self) -> std::io::Result<()> {
         let batch = gzip::BATCH * PIECE;
         let full = self.waiting.len() / batch * batch;
@@ -153,7 +154,7 @@ impl<'w, 'f, 'a> Pieces<'w, 'f, 'a> {
         Ok(())
     }
 
-    /// Writes the values that are still waiting, and ends the file.
+    /// Writes all voxel values that are not yet written, and ends the file.
     fn end(mut self) -> std::io::Result<()> {
         self.write(0, self.waiting.len())?;
         match self.out {
@@ -162,7 +163,8 @@ impl<'w, 'f, 'a> Pieces<'w, 'f, 'a> {
         }
     }
 
-    /// Writes the waiting values from index `start` to `end`. `start` is the beginning of a piece.
+    /// Writes the voxel values of `waiting` from index `start` to `end`. `start` must be a multiple of the number of
+    /// values that are compressed as one piece.
     fn write(&mut self, start: usize, end: usize) -> std::io::Result<()> {
         let (values, stored) = (&self.waiting[start..end], self.stored);
         let mut head = std::mem::take(&mut self.head);
