@@ -32,9 +32,9 @@ pub enum Kind {
 /// The standard deviation of a Gaussian along each axis of the input image.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Sigma {
-    /// The standard deviations are the voxel sizes of the image.
+    /// The standard deviations of the Gaussian are the voxel sizes of the image.
     Spacing,
-    /// The given standard deviations along the axes of the image, mm.
+    /// The standard deviations of the Gaussian along the axes of the image are given, mm.
     Mm([f64; 3]),
 }
 
@@ -88,7 +88,7 @@ impl Reading {
 pub struct Carrying {
     /// Path of the input image.
     pub input: PathBuf,
-    /// Kind of the input image.
+    /// Kind of the input image: scalars, vectors, tensors, series or channels.
     pub kind: Kind,
     /// The rule by which the grid of the input image is read from its header: from sform, qform or pixdim.
     pub rule: GridRule,

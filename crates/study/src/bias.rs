@@ -30,12 +30,12 @@ pub enum Corrected {
 }
 
 impl Corrected {
-    /// Whether the images of the fixed side are corrected.
+    /// Whether the fixed images are corrected for shading (the bias field).
     pub fn fixed(self) -> bool {
         matches!(self, Corrected::Fixed | Corrected::Both)
     }
 
-    /// Whether the images of the moving side are corrected.
+    /// Whether the moving images are corrected for shading (the bias field).
     pub fn moving(self) -> bool {
         matches!(self, Corrected::Moving | Corrected::Both)
     }
@@ -89,7 +89,7 @@ pub struct Correction<'a> {
     pub options: &'a Options,
     /// Whether corrected intensities in the mask are rescaled to the range of the original intensities.
     pub rescale: bool,
-    /// The device that computes. All devices find the same field.
+    /// The device (GPU or CPU) that computes. All devices find the same bias field.
     pub device: &'a Device,
 }
 

@@ -57,7 +57,7 @@ fn named<T>(path: &Path, result: Result<T, brain::Error>) -> Result<T, Error> {
     })
 }
 
-/// The record of a brain extraction.
+/// Results of a brain extraction, as in JSON records: contrast and quality measures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BrainRecord {
     /// The contrast of the template whose intensities are most similar to those of the image.
@@ -98,8 +98,8 @@ impl<'a> BrainFiles<'a> {
         [self.image, self.mask, self.probability].into_iter().flatten()
     }
 
-    /// Writes the files that have a path, and the page, given as its path and its HTML text. Writes all files or
-    /// none.
+    /// Writes the output files for which a path was given, and the HTML page, given as its path and its text. Writes
+    /// all files or none.
     ///
     /// # Errors
     /// A file that cannot be written.

@@ -1,4 +1,4 @@
-//! The page of an extracted brain: its outline on the whole head, warnings and measures.
+//! The HTML page of an extracted brain: its outline on the whole head, warnings and measures.
 
 use std::path::Path;
 

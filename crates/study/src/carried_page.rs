@@ -1,4 +1,4 @@
-//! The page of an image that was resampled through transforms: the reference, and the image before and after.
+//! The HTML page of an image that was resampled through transforms: the reference, and the image before and after.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::transforms::TransformFile;
 use crate::words::{self, stem};
 use crate::{Error, geometry, inputs};
 
-/// Names of the pictures on the page: the reference, the image before the transforms, and the resampled image.
+/// Names of the pictures on the HTML page: the reference, the image before the transforms, and the resampled image.
 const NAMES: [&str; 3] = ["Reference", "Before", "After"];
 
 /// An image that was resampled through transforms, as input of its page.
@@ -28,7 +28,7 @@ pub struct Carried<'a> {
     pub chain: &'a TransformChain,
     /// Interpolation of the input image.
     pub interpolation: Interpolation,
-    /// The command line of the program, shown on the page.
+    /// The command line of the program, shown on the HTML page.
     pub command_line: &'a [String],
 }
 

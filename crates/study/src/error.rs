@@ -254,7 +254,7 @@ pub enum Error {
         /// The error of the plotting library.
         source: plotters::drawing::DrawingAreaErrorKind<std::io::Error>,
     },
-    /// A page cannot be made.
+    /// An HTML page cannot be made.
     #[error(transparent)]
     Report(#[from] antsreg_report::Error),
     /// A thread could not be started, or a device could not be used.
@@ -303,7 +303,7 @@ pub enum Error {
     /// A template could not be built.
     #[error(transparent)]
     Template(#[from] template::Error),
-    /// A record could not be read, or written as JSON.
+    /// A JSON file, such as the record of a registration, could not be read or written.
     #[error("{}: {source}", path.display())]
     Json {
         /// Path of the file.

@@ -1,5 +1,5 @@
 //! Chooses the images whose brain is extracted and registered instead of the whole head, in a pair or a group of
-//! images. Pages and written images show the whole head.
+//! images. HTML pages and written images show the whole head.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ pub struct Candidate<'a> {
     pub masked: bool,
 }
 
-/// The record of a brain that was extracted from an image.
+/// Volume and quality measures of a brain that was extracted from an image, as in JSON records.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExtractedRecord {
     /// Volume of the brain, cm³.
@@ -76,7 +76,7 @@ pub struct Skull {
     pub head: Arc<Volume>,
     /// The brain mask on the grid of the head: 1 in the brain, else 0.
     pub mask: Arc<Volume>,
-    /// The record of the extracted brain.
+    /// Volume and quality measures of the extracted brain.
     pub record: ExtractedRecord,
 }
 
@@ -115,7 +115,7 @@ impl BrainChoice {
 }
 
 impl<'a> Candidate<'a> {
-    /// Makes the first fixed or the first moving image of a registration a candidate for brain extraction.
+    /// Describes the first fixed or the first moving image of a registration, to decide whether its brain is extracted.
     ///
     /// # Errors
     /// A device that fails while an image is copied from the device.

@@ -14,7 +14,7 @@ use crate::{Error, inputs};
 /// Formats of affines that can be read, for messages.
 const AFFINE_FORMATS: &str = "an ITK affine (.mat, .txt, .tfm, .h5)";
 
-/// Size of the largest FSL matrix file, bytes.
+/// Largest size of a text file that may be an FSL matrix, bytes. Larger files are not read as matrices.
 const LARGEST_MATRIX: u64 = 1 << 14;
 
 /// ANTs' name of the identity transform.

@@ -6,8 +6,8 @@ use std::path::Path;
 use crate::FileIdentity;
 use crate::pair::{FixedInputs, Names, PairFiles, Parameters, Record};
 
-/// The record of a subject that is done already; `None` if a file is missing, or if inputs, outputs or parameters have
-/// changed.
+/// The record (inputs, options, results) of a subject's registration that an earlier run has completed; `None` if a
+/// file is missing, or if inputs, outputs or parameters have changed.
 pub fn finished(files: &PairFiles, names: &Names, fixed: &FixedInputs, parameters: &Parameters) -> Option<Record> {
     let record: Record = serde_json::from_slice(&std::fs::read(&names.record).ok()?).ok()?;
     let moving: Vec<&Path> = files.moving_inputs();

@@ -12,7 +12,8 @@ use crate::pair::{FixedInputs, Further, Inputs};
 pub trait Steps: Sync {
     /// Data that is read for a subject in addition to the inputs of its registration.
     type Read: Send;
-    /// Data that is prepared for a subject on the device and used when its files are written.
+    /// Data that is computed for a subject on the device (GPU or CPU) before its registration, such as the mask of its
+    /// brain. The data is used when the subject's files are written.
     type Prepared: Send;
 
     /// Reads and checks a subject.

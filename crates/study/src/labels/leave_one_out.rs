@@ -36,7 +36,7 @@ pub struct Scored {
     pub used: usize,
     /// Number of atlases given.
     pub of: usize,
-    /// Whether all pairs of atlases that could be read were registered.
+    /// Whether every atlas that could be read was registered to every other such atlas; false if a registration failed.
     pub every_pair: bool,
 }
 
@@ -106,14 +106,14 @@ pub fn leave_one_out(study: &AtlasStudy, progress: &dyn LabelsProgress) -> Resul
     Ok(Scored { targets, paths: outputs.commit()?, used: loaded.len(), of: atlases.len(), every_pair })
 }
 
-/// The state of a leave-one-out run: its inputs, and the results of the targets that are done. The targets are labelled
-/// one after the other.
+/// The state of leave-one-out labelling (each atlas image is labelled by all other atlases): its inputs, and the
+/// results of the targets that are done. The targets are labelled one after the other.
 struct LeaveOneOut<'a> {
     study: &'a AtlasStudy<'a>,
     /// Joint fusion with its parameters.
     fusion: Fusion,
     atlases: &'a [Atlas],
-    /// Labels that are scored; `None` for all labels except 0.
+    /// Labels for which the overlap with the true labels is computed; `None` for all labels except 0.
     label_list: Option<Vec<i32>>,
     propagation: Propagation<'a>,
     outputs: Outputs,

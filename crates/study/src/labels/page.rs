@@ -36,13 +36,13 @@ pub(super) struct OfTarget<'a> {
     pub atlases: &'a [Propagated],
     /// The fused labels.
     pub labels: &'a LabelVolume,
-    /// Record of the labelling of the target.
+    /// Inputs and results of labelling the target, as in the JSON record.
     pub record: &'a TargetRecord,
-    /// Overlap with the true labels, if they are known.
+    /// Overlap (Jaccard, Dice) of the new labels with the true labels, if the true labels are known.
     pub overlap: Option<&'a Overlap>,
-    /// Paths of the written files that the page lists.
+    /// Paths of the written files, which the HTML page lists.
     pub written: &'a [&'a Path],
-    /// The command line of the program, shown on the page.
+    /// The command line of the program, shown on the HTML page.
     pub command_line: &'a [String],
 }
 

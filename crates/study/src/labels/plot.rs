@@ -16,7 +16,7 @@ const SIZE: (u32, u32) = (1200, 800);
 /// A colour for each method, distinct for colour-blind readers too (Okabe and Ito).
 const COLOURS: [RGBColor; 3] = [RGBColor(120, 120, 120), RGBColor(230, 159, 0), RGBColor(0, 114, 178)];
 
-/// Width of all boxes of one target in the plot, as a share of the width of the target's column.
+/// Total width of the box plots of one target, as a share of the width of the plot's column for this target.
 const BOXES: f64 = 0.6;
 
 /// Draws the plot of the scores as SVG.
@@ -133,7 +133,7 @@ fn means(targets: &[TargetScores]) -> Vec<(i32, [f64; 3])> {
     }
     let mean = |sums: [(f64, u32); 3]| sums.map(|(sum, count)| sum / f64::from(count));
     let mut means: Vec<(i32, [f64; 3])> = sums.into_iter().map(|(label, sums)| (label, mean(sums))).collect();
-    // A label that is neither in the maps of a method nor in the true labels has no mean.
+    // A label that is neither in the maps of a method nor in the true labels has no mean Jaccard index.
     means.retain(|(_, means)| means.iter().any(|mean| mean.is_finite()));
     let height = |(_, means): &(i32, [f64; 3])| if means[2].is_finite() { means[2] } else { 0.0 };
     means.sort_by(|a, b| height(a).total_cmp(&height(b)));

@@ -248,7 +248,7 @@ impl<'a> Propagation<'a> {
         Ok(results.into_iter().flatten().collect())
     }
 
-    /// Checks for errors that would occur with every atlas.
+    /// Checks, before the registrations, for errors that would occur with every atlas.
     fn check(&self, target: &Target, atlases: &[&LoadedAtlas], options: &register::Options) -> Result<(), Error> {
         options.check()?;
         options.check_levels(target.side.grid())?;

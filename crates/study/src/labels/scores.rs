@@ -7,7 +7,7 @@ use antsreg_core::Overlap;
 pub struct Method {
     /// The name of the atlas.
     pub name: String,
-    /// Overlap with the true labels.
+    /// Overlap (Jaccard, Dice) of the labels from this atlas alone with the true labels.
     pub overlap: Overlap,
 }
 

@@ -19,7 +19,8 @@ pub struct AtlasStudy<'a> {
     pub options: &'a LabelOptions,
     /// The devices on which atlases are registered.
     pub devices: &'a Devices,
-    /// Labels that are scored: a file of numbers, or numbers such as `1,2,5`; `None` for all but 0.
+    /// Labels for which the overlap with the true labels is computed: a file of numbers, or numbers such as `1,2,5`;
+    /// `None` for all but 0.
     pub label_list: Option<&'a str>,
     /// Whether to continue without atlases that cannot be used.
     pub keep_going: bool,
@@ -27,11 +28,11 @@ pub struct AtlasStudy<'a> {
     pub prefix: &'a str,
     /// Format of images and warps.
     pub format: Format,
-    /// Number of threads, kept in the record.
+    /// Number of threads, kept in the JSON record.
     pub threads: usize,
-    /// Path of the page that shows the result; `None` for no page.
+    /// Path of the HTML page that shows the result; `None` for no page.
     pub page: Option<&'a Path>,
-    /// The command line of the program, kept in the record.
+    /// The command line of the program, kept in the JSON record of the labelling.
     pub command_line: &'a [String],
 }
 

@@ -37,7 +37,7 @@ pub struct TargetFiles {
 /// The result of labelling a target.
 #[derive(Debug)]
 pub struct Labelled {
-    /// Overlap with the true labels; `None` if they are not known.
+    /// Overlap (Jaccard, Dice) of the fused labels with the true labels; `None` if the true labels are not known.
     pub overlap: Option<Overlap>,
     /// Paths of the files that were written.
     pub paths: Vec<PathBuf>,

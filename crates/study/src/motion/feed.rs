@@ -184,7 +184,7 @@ fn batch(voxels: usize) -> usize {
 }
 
 /// Memory that a motion correction needs at most, bytes: the series of `count` volumes if it stays in memory, the
-/// batches of volumes in process, and sums and images on the grid of the reference.
+/// batches of volumes in process, and the sums and mean images on the grid of the reference.
 fn bytes_held(voxels: usize, count: usize) -> u64 {
     let read = if stays(voxels, count) { count } else { 0 };
     (voxels.saturating_mul(size_of::<f32>()) as u64).saturating_mul((read + COPIES * batch(voxels) + 16) as u64)

@@ -36,7 +36,8 @@ pub struct Motion {
     pub device: Description,
     /// Wall time since the series was opened, seconds.
     pub(super) seconds: f64,
-    /// Wall time of preparing the reference and aligning the volumes, seconds; part of `seconds`.
+    /// Wall time of preparing the reference and aligning the volumes, seconds. The total time in `seconds` includes
+    /// this time.
     pub(super) alignment_seconds: f64,
     /// Times at which the volumes were acquired.
     pub(super) timing: Timing,

@@ -133,7 +133,7 @@ struct State<'a, B: Backend> {
 }
 
 impl<B: Backend> State<'_, B> {
-    /// Aligns and resamples the volumes of a batch. Returns the corrected volumes.
+    /// Aligns a batch of volumes to the reference and resamples them. Returns the corrected volumes.
     fn process(&mut self, batch: &[Entry]) -> Result<Vec<Volume>, Error> {
         let Passed { transforms, failed, sums, sums_before, quality, alignment_seconds, .. } = &mut self.passed;
         let first = transforms.len();

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 const HEAD: f32 = 0.2;
 /// Largest number of voxels whose intensities over time are stored.
 const MOST_COURSES: usize = 20_000;
-/// Largest number of stored intensities, all voxels and volumes together.
+/// Largest number of intensities that are stored to estimate the noise, all voxels and volumes together.
 const MOST_VALUES: usize = 1 << 24;
 /// Number of voxels whose values one thread sums at a time.
 const PIECE: usize = 1 << 14;
@@ -24,7 +24,7 @@ pub(super) struct Quality {
     before: Option<Vec<f32>>,
     /// Step between voxels of the head whose intensities over time are stored: 1 stores all, 2 every second voxel.
     every: usize,
-    /// Stored intensities of the chosen voxels, volume after volume.
+    /// Stored intensities of some voxels of the head (every nth voxel), volume after volume, to estimate the noise.
     courses: Vec<f32>,
     /// DVARS of each volume except the first.
     dvars: Vec<f64>,
@@ -48,8 +48,8 @@ impl Quality {
             let changes = values.par_chunks(PIECE).zip(before.par_chunks(PIECE)).map(|(now, before)| {
                 now.iter().zip(before).map(|(now, before)| f64::from(now - before).powi(2)).sum::<f64>()
             });
-            // Partial sums are added in the order of the voxels, so that the result does not depend on the number of
-            // threads.
+            // The partial sums of the squared changes of intensity are added in the order of the voxels, so that the
+            // result does not depend on the number of threads.
             let sum: f64 = changes.collect::<Vec<f64>>().iter().sum();
             self.dvars.push((sum / values.len().max(1) as f64).sqrt());
         }

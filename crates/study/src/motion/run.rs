@@ -33,7 +33,7 @@ pub struct Task {
     /// Whether volumes that cannot be aligned are left out, instead of ending the correction. Such a volume gets the
     /// transform of the previous volume.
     pub keep_going: bool,
-    /// The command line of the program, kept in the record.
+    /// The command line of the program, kept in the JSON record of the motion correction.
     pub command_line: Vec<String>,
 }
 
@@ -220,8 +220,8 @@ impl<'a> Opened<'a> {
 }
 
 impl Task {
-    /// Writes output files of a motion correction that found `motion`. The input series is read again, to be resampled
-    /// for the corrected series.
+    /// Writes output files of a motion correction from its result `motion`. The input series is read again, to be
+    /// resampled for the corrected series.
     ///
     /// # Errors
     /// A file that cannot be read or written.
@@ -231,7 +231,8 @@ impl Task {
         motion.save(self, names, &mut Feed::of(self, series)?)
     }
 
-    /// Resamples volume `index`, counted from 0, of the series in which this motion correction found `motion`.
+    /// Resamples volume `index` (counted from 0) of the series onto the reference, through its transform in `motion`,
+    /// the motion that this correction found.
     ///
     /// # Errors
     /// A file that cannot be read; an index that the series does not have.

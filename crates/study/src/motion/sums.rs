@@ -6,7 +6,8 @@ use rayon::prelude::*;
 /// Number of voxels whose values one thread sums at a time.
 const PIECE: usize = 1 << 14;
 
-/// Sum of the intensities over the volumes of a series, for each voxel; if requested, also the sum for the variance.
+/// Sum of the intensities over the volumes of a series, for each voxel. If the variance is requested, also the sum of
+/// the squared deviations from the mean.
 #[derive(Debug, Clone)]
 pub(super) struct Sums {
     count: usize,

@@ -96,8 +96,8 @@ impl Derivatives {
         &self.name.suffix
     }
 
-    /// Common start of the paths of the scan's derivatives, folder included. The paths of the page and of the record
-    /// begin differently.
+    /// Common start of the paths of the images and transforms written for the scan, folder included. The paths of the
+    /// HTML page and of the JSON record begin differently.
     pub fn start(&self) -> String {
         match &self.place {
             Place::Dataset(folder) => {

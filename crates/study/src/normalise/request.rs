@@ -49,7 +49,7 @@ pub struct Request {
     pub page: bool,
 }
 
-/// The batch made from a request.
+/// A normalisation that is ready to run: the batch of registrations made from a request.
 #[derive(Debug)]
 pub struct Normalisation {
     /// The files that the registrations of all scans share, such as the fixed image. Paths that differ between scans,
@@ -68,11 +68,11 @@ pub struct Normalisation {
 }
 
 impl Request {
-    /// Makes the batch of a request.
+    /// Makes the batch of registrations from a request.
     ///
     /// # Errors
-    /// Several scans for one prefix; scans whose derivatives would have the same names; the built-in template is
-    /// damaged.
+    /// Several scans for one prefix of output files; scans whose derivatives would have the same names; the built-in
+    /// template is damaged.
     pub fn plan(&self) -> Result<Normalisation, Error> {
         let (place, dataset) = match &self.output {
             Output::Dataset(folder) => (Place::Dataset(folder.clone()), Some(Dataset::of(folder, &self.scans))),

@@ -142,7 +142,7 @@ impl Steps for Normalising {
         let mask = LabelVolume { grid: head.grid.clone(), voxels };
         let in_space = apply::resample_labels(&mask, &grid, &found.forward, LabelInterpolation::GenericLabel);
         let centre = head.centre_of_mass().unwrap_or_else(|| head.grid.centre());
-        // Pages show the head, not the brain alone.
+        // The HTML pages show the whole head, not the extracted brain.
         inputs.moving = Side::new(head.clone());
 
         let mut files = Files::default();

@@ -47,7 +47,7 @@ pub struct PairFiles {
     pub prefix: String,
     /// Which images and warps are written, and in which form.
     pub writing: Writing,
-    /// Path of the report page; `None` for no page.
+    /// Path of the HTML page of the registration; `None` for no page.
     pub report: Option<PathBuf>,
 }
 
@@ -63,11 +63,12 @@ pub struct ChannelFiles {
 /// Label maps of the fixed and of the moving image of a registration.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Labels {
-    /// Label map of the fixed image, against which the warped labels are scored.
+    /// Label map of the fixed image, with which the warped moving labels are compared (overlap).
     pub fixed: Option<PathBuf>,
     /// Label map of the moving image, to be resampled onto the fixed grid.
     pub moving: Option<PathBuf>,
-    /// Labels for which the overlap is computed: a file of numbers, or numbers such as `1,2,5`.
+    /// Labels for which the overlap of moving and fixed labels is computed: a file of numbers, or numbers such as
+    /// `1,2,5`.
     pub list: Option<String>,
     /// Interpolation of the moving labels.
     pub interpolation: LabelInterpolation,

@@ -22,7 +22,7 @@ pub struct Named {
 /// The masks of the fixed or of the moving image of a registration. Voxels above 0.5 are used.
 #[derive(Debug, Clone)]
 pub enum Masks {
-    /// All voxels are used.
+    /// No mask: all voxels are used.
     None,
     /// One mask for all stages.
     All(Named),
@@ -88,7 +88,8 @@ impl Named {
 
 impl FixedInputs {
     /// Creates the fixed inputs of registrations from checked fixed images with their mask, and an initial transform.
-    /// `start_file` describes the initial transform in messages and records. No file identities are recorded.
+    /// `start_file` describes the initial transform in messages and records. The identities (size, time, inode) of the
+    /// input files are not recorded.
     pub fn of_side(side: Side, start: Start, start_file: StartFile) -> FixedInputs {
         FixedInputs {
             side,
@@ -104,8 +105,8 @@ impl FixedInputs {
 
 impl Inputs {
     /// Creates the inputs of a registration from checked fixed and moving images with their masks. `names` are the
-    /// names of the images; `start_file` describes the initial transform in messages and records. No file identities
-    /// are recorded.
+    /// names of the images; `start_file` describes the initial transform in messages and records. The identities (size,
+    /// time, inode) of the input files are not recorded.
     ///
     /// # Errors
     /// One image is a slice and the other is a volume; the initial transform would move slices out of their plane.

@@ -144,7 +144,7 @@ pub enum Error {
     /// The path of a table names a pipe or a device instead of a file.
     #[error("{}: is a pipe or a device, expected a file", path.display())]
     NotAFile {
-        /// Path of the pipe or device.
+        /// Path given for a table, which names a pipe or a device.
         path: PathBuf,
     },
     /// A file that is larger than the largest allowed table.

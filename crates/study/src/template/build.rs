@@ -30,19 +30,19 @@ pub struct Building {
     _lock: File,
 }
 
-/// Data about one run of the program, for the record of devices and times.
+/// Data about one run of template building, for the JSON file of its devices and times.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
     /// Number of threads that compute.
     pub threads: usize,
-    /// The command line of the program, kept in the record.
+    /// The command line of the program, kept in the JSON file about this run.
     pub command_line: &'a [String],
     /// Seconds until the passes of template building begin: reading subjects, opening a device, making the first
     /// template.
     pub ready_seconds: f64,
 }
 
-/// The record of the last run of template building: its devices and times.
+/// The JSON file about the last run of template building: its devices and times.
 #[derive(Debug, Serialize)]
 struct Record<'a> {
     program: &'static str,

@@ -27,7 +27,7 @@ pub struct FileRecord {
     pub sha256: String,
 }
 
-/// Computes the record of a file from its bytes.
+/// Computes the length and the SHA-256 digest of a file from its bytes.
 #[derive(Default)]
 struct Recorder {
     digest: Sha256,
@@ -48,8 +48,9 @@ impl Recorder {
     }
 }
 
-/// Makes the record of a file under the name `path`, from the bytes that `write` writes to the file and passes to a
-/// callback. A separate thread computes the digest while the file is written.
+/// Makes the record (path, length, SHA-256 digest) of a file. `write` writes the file and passes the written bytes to a
+/// callback. A separate thread computes the digest from these bytes while the file is written. In the record the file
+/// is named `path`.
 ///
 /// # Errors
 /// The errors of `write`; a thread that cannot be started.

@@ -64,9 +64,9 @@ pub enum Error {
     Count {
         /// Name of the counted items, such as weights or images, for the message.
         what: &'static str,
-        /// Expected number of items.
+        /// Expected number of weights, images or other inputs.
         expected: usize,
-        /// Number of items that were given.
+        /// Number of weights, images or other inputs that were given.
         found: usize,
     },
     /// An option of template building is out of range.
@@ -106,7 +106,8 @@ pub enum Error {
     Changed {
         /// Path of the folder.
         folder: PathBuf,
-        /// Names of the data that differ, such as options or subjects.
+        /// Names of the data, such as options or subjects, in which the requested template differs from the template in
+        /// the folder.
         differing: Vec<String>,
     },
     /// A plan in a format that this version cannot read.
@@ -125,7 +126,10 @@ pub enum Error {
         expected: u64,
     },
     /// A file has the name of the plan of a template, but is no plan.
-    #[error("{}: is not the plan of a template", path.display())]
+    #[error(
+        "{}: is not the plan of a template; expected a file `atlas.json` that this program has written",
+        path.display()
+    )]
     NotAPlan {
         /// Path of the file.
         path: PathBuf,
@@ -213,8 +217,11 @@ pub enum Error {
     /// The shape of the template cannot be updated.
     #[error("the shape of the template cannot be updated: {0}")]
     Shape(#[from] ShapeError),
-    /// Files of a template differ from the plan or their manifests.
-    #[error("{} of {all} files differ from the plan or the manifests: {}", files.len(), files.join(", "))]
+    /// Files of a template, or its input files, are missing or have changed since the template was planned or built.
+    #[error(
+        "{} of {all} files are missing, or have changed since the template was planned or built: {}", files.len(),
+        files.join(", ")
+    )]
     Unlike {
         /// Paths of the files that differ.
         files: Vec<String>,

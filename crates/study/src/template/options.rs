@@ -76,7 +76,7 @@ impl TemplateOptions {
         check_range("the number of passes", &Self::PASSES, self.passes)?;
         check_range("the step towards the mean shape", &Self::SHAPE_STEP, self.shape_step)?;
         check_range(
-            "the movement below which passes end, voxels,",
+            "the movement of the template below which no further pass is run, voxels,",
             &Self::STOP_BELOW_VOXELS,
             self.stop_below_voxels,
         )?;

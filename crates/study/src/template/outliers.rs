@@ -7,8 +7,8 @@ use super::session::Session;
 /// A subject whose correlation with the template lies this many robust standard deviations below the median is an
 /// outlier.
 const DEVIATIONS: f64 = 4.0;
-/// Lower limit for the standard deviation of the correlations: the correlations of affine registrations of similar
-/// subjects vary by this much.
+/// Lower limit for the robust standard deviation of the correlations. Even without a failed registration, the
+/// correlations of similar subjects after affine registration vary by this much.
 const LEAST_DEVIATION: f64 = 0.03;
 
 /// The outliers among the subjects of a template, as indices in the plan's list of subjects. `correlations` holds the

@@ -23,13 +23,13 @@ use super::{Error as TemplateError, manifest};
 use crate::Error;
 use crate::pair::Format;
 
-/// Name of the program in plans.
+/// Name of the program, as written to the plan of a template.
 const PROGRAM: &str = "antsreg-gpu";
 
 /// The format of plans. A plan without a number has format 1, which contained a command line instead of data.
 const FORMAT: u64 = 2;
 
-/// The plan of a template.
+/// The plan of a template: subjects, options and passes, with digests of all data that the results depend on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
@@ -39,7 +39,7 @@ pub struct Plan {
     pub version: String,
     /// Number of the format of the plan's file.
     pub plan_format: u64,
-    /// Digest of the fingerprint of the plan.
+    /// One digest of all the digests in `fingerprint` and their names.
     pub digest: String,
     /// Digests of all data that the results depend on, each with a readable name.
     pub fingerprint: BTreeMap<String, String>,

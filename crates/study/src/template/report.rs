@@ -73,7 +73,7 @@ pub fn write(
     Ok(write_file(&path, &table)?)
 }
 
-/// The texts and measures of the report.
+/// The measures and texts that the HTML report of a template shows.
 fn facts(session: &Session, passes: &[TemplateResults], subjects: usize, mean: f64) -> Result<Facts, Error> {
     let mut highlights = vec![
         [passes.len().to_string(), "passes".into()],

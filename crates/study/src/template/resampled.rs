@@ -64,8 +64,8 @@ impl Resampling<'_> {
         images.iter().map(resample).collect()
     }
 
-    /// Number of scalars (32 bits each) that resampling holds on a GPU at the same time, apart from the displacement
-    /// field.
+    /// Number of values of 32 bits that resampling keeps in the memory of a GPU at the same time, without the
+    /// displacement field.
     pub fn scalars(&self) -> usize {
         let largest = self.images.iter().map(|image| image.voxels.len()).max().unwrap_or(0);
         let coefficients = usize::from(Kernel::from(self.interpolation) == Kernel::Spline);

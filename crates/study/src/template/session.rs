@@ -38,13 +38,14 @@ pub struct Session {
     /// Brain masks that this run has extracted, for subjects whose brain is registered instead of the head.
     masks: Vec<OnceLock<Arc<Volume>>>,
     kept_voxels: Mutex<usize>,
-    /// The manifest of each step of template building that was found to be done, with unchanged files.
+    /// The manifest (list of files and results) of each step of template building that was found to be done, with
+    /// unchanged files.
     done: Mutex<BTreeMap<Step, Arc<Manifest>>>,
     grid: OnceLock<Grid>,
 }
 
 impl Session {
-    /// Opens a template whose folder contains its plan.
+    /// Opens a template whose folder contains its plan (the file `atlas.json` with subjects and options).
     ///
     /// # Errors
     /// The errors of [`Plan::read`].
@@ -75,8 +76,8 @@ impl Session {
         &self.plan
     }
 
-    /// Keeps the images that were read for the plan. Images of heads whose brain must be extracted are returned
-    /// instead; [`keep_brain`](Session::keep_brain) keeps their brains.
+    /// Keeps in memory the subjects' images that were read to make the plan. Images of heads whose brain must be
+    /// extracted are returned instead; [`keep_brain`](Session::keep_brain) keeps their brains.
     pub(super) fn keep(&self, images: SubjectImages) -> Vec<(usize, Channels)> {
         let read = images.into_iter().enumerate().filter_map(|(subject, images)| Some((subject, images?)));
         let (heads, others): (Vec<_>, Vec<_>) = read.partition(|(subject, _)| self.subject(*subject).brain);
@@ -158,7 +159,7 @@ impl Session {
         (pass > self.plan.first_pass).then(|| pass - 1)
     }
 
-    /// Checks that a pass of template building is in the plan.
+    /// Checks that the plan of the template contains this pass of template building.
     pub(super) fn check_pass(&self, pass: usize) -> Result<(), TemplateError> {
         let (first, last) = (self.plan.first_pass, self.plan.last_pass);
         if (first..=last).contains(&pass) { Ok(()) } else { Err(TemplateError::NoPass { pass, first, last }) }
@@ -174,8 +175,8 @@ impl Session {
         Stage::new(&self.layout, &self.plan.digest, step, inputs)
     }
 
-    /// Reads the manifest of a step of template building; an error if the step has not been done. After the first call
-    /// the manifest stays in memory.
+    /// Reads the manifest (list of files and results) of a step of template building; an error if the step has not been
+    /// done. After the first call the manifest stays in memory.
     fn required<'a>(
         &'a self,
         step: Step,
@@ -206,8 +207,8 @@ impl Session {
         Ok(self.stage(Step::Register { pass, subject: subject.name.clone() }, inputs))
     }
 
-    /// The manifest of a subject's registration in a pass of template building; an error if the registration has not
-    /// been done.
+    /// The manifest (list of files and results) of a subject's registration in a pass of template building; an error if
+    /// the registration has not been done.
     pub(super) fn registered(&self, pass: usize, subject: usize) -> Result<Manifest, Error> {
         self.register_stage(pass, subject)?.require()
     }
@@ -222,7 +223,8 @@ impl Session {
         Ok(self.stage(Step::Average { pass }, inputs))
     }
 
-    /// The manifest of the average of a pass of template building; an error if the average has not been made.
+    /// The manifest (list of files and results) of the step that averages the subjects in a pass of template building;
+    /// an error if the average has not been made.
     pub(super) fn averaged(&self, pass: usize) -> Result<Arc<Manifest>, Error> {
         self.required(Step::Average { pass }, || self.average_stage(pass))
     }
@@ -234,8 +236,8 @@ impl Session {
         Ok(self.stage(Step::Update { pass }, inputs))
     }
 
-    /// The manifest of the template of a pass of template building, or of the first template; an error if this template
-    /// has not been made.
+    /// The manifest (list of files and results) of the template of a pass of template building, or of the first
+    /// template; an error if this template has not been made.
     pub(super) fn template(&self, pass: Option<usize>) -> Result<Arc<Manifest>, Error> {
         match pass {
             None => self.required(Step::Start, || Ok(self.start_stage())),
@@ -267,7 +269,7 @@ impl Session {
         Ok(self.set_grid(grid))
     }
 
-    /// Sets the grid of all templates unless the grid is known already; returns the grid.
+    /// Sets the common grid of the templates of all passes, unless this grid is known already; returns the grid.
     pub(super) fn set_grid(&self, grid: Grid) -> Grid {
         self.grid.get_or_init(|| grid).clone()
     }
@@ -295,7 +297,7 @@ impl Session {
     }
 }
 
-/// Records of the images among the files of a template.
+/// Records (path, length, SHA-256 digest) of the images among the files of a template.
 fn images_of(template: &Manifest) -> Vec<FileRecord> {
     let is_image =
         |file: &&FileRecord| file.path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("template"));

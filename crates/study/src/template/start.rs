@@ -22,8 +22,8 @@ use crate::{Error, memory};
 
 /// The first template, not yet written.
 pub struct First {
-    /// The extracted brains, each with the name of the subject, the brain mask and the record. The mask is `None` for
-    /// the initial template, whose images no step reads again.
+    /// The extracted brains: name of the subject, brain mask, and results of the extraction. The mask is `None` for the
+    /// initial template, because no later step reads the images of this template again.
     brains: Vec<(String, Option<LabelVolume>, ExtractedRecord)>,
     /// The template, with grid and values as they will be read from its files.
     pub reference: Arc<Reference>,
@@ -32,7 +32,7 @@ pub struct First {
 }
 
 /// Makes the first template, unless its files exist, and extracts the brains of `heads`, the subjects whose brain is
-/// registered. Writes nothing, because opening a device may still fail.
+/// registered instead of the whole head. Writes no files, because opening a device may still fail.
 ///
 /// # Errors
 /// Images that cannot be read; a head whose brain cannot be found; too little memory for the template.

@@ -13,7 +13,7 @@ use crate::template::digest::{of_data, of_words};
 /// Digests of the data of a plan, each with a readable name.
 pub type Fingerprint = BTreeMap<String, String>;
 
-/// Computes the fingerprint of the data of a plan.
+/// Computes the fingerprint of a plan: digests of all data that the results depend on.
 ///
 /// # Errors
 /// Data that JSON cannot hold.
@@ -26,8 +26,8 @@ pub fn of(plan: &Plan) -> Result<Fingerprint, serde_json::Error> {
     };
     let channels = &plan.recipe.syn.channels;
     let weights: Vec<f64> = channels.iter().map(|channel| channel.weight).collect();
-    // The digest "way to register" contains only the first channel, with weight 1. The number and the weights of the
-    // channels are in another digest, "choice of channels".
+    // The digest of the options of registration ("way to register") covers only the first channel, with weight 1. The
+    // number and the weights of the channels are covered by another digest ("choice of channels").
     let metric = channels.iter().take(1).map(|first| Channel { weight: 1.0, ..*first }).collect();
     let syn = antsreg_register::syn::Options { channels: metric, ..plan.recipe.syn.clone() };
     Ok(BTreeMap::from([
@@ -40,12 +40,14 @@ pub fn of(plan: &Plan) -> Result<Fingerprint, serde_json::Error> {
     ]))
 }
 
-/// A single digest of the fingerprint of a plan: of all its digests and their names.
+/// One digest of a plan's fingerprint. A fingerprint holds digests of all data that the results depend on; the one
+/// digest covers all of them and their names.
 pub fn digest(fingerprint: &Fingerprint) -> String {
     of_words(fingerprint.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()]))
 }
 
-/// The names of the digests that differ between two fingerprints.
+/// The names of the digests that differ between the fingerprints of two plans. A fingerprint holds digests of all data
+/// that the results depend on.
 pub fn differing(one: &Fingerprint, other: &Fingerprint) -> Vec<String> {
     let names = one.keys().chain(other.keys());
     let mut differing: Vec<String> = names.filter(|name| one.get(*name) != other.get(*name)).cloned().collect();

@@ -10,15 +10,15 @@ use crate::subjects::Subject;
 use crate::template::digest::FileRecord;
 use crate::{Error, inputs};
 
-/// A subject of the plan of a template.
+/// A subject as the plan of a template lists it: name, files with their digests, and the reason if it is left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedSubject {
     /// Name of the subject.
     pub name: String,
-    /// Records of the subject's image files, one file for each channel.
+    /// Records (path, length, SHA-256 digest) of the subject's image files, one file for each channel.
     pub images: Vec<FileRecord>,
-    /// Record of the subject's label map.
+    /// Record (path, length, SHA-256 digest) of the subject's label map.
     pub labels: Option<FileRecord>,
     /// Whether the extracted brain is registered instead of the subject's whole head.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -53,7 +53,8 @@ fn refused(text: &str) -> String {
 fn a_plan_is_read_as_it_was_written() {
     let place = place();
     let mut asked = request(&place);
-    // The step towards the mean shape must have the same value after the plan was written as text and read again.
+    // The plan is written as text (JSON) and read again. Options with long decimal fractions, such as the step towards
+    // the mean shape, must keep their exact values.
     asked.options.shape_step = 0.1 + 0.2;
     asked.recipe.syn.gradient_step = 1.0 / 3.0;
     let plan = made(&asked);
