@@ -13,7 +13,7 @@ fn main() -> Result<(), Error> {
     std::io::stdout().write_all(page.as_bytes())
 }
 
-/// Appends the description of a command, then of its subcommands, to the reference page.
+/// Appends the description of a command, then of its subcommands, to the reference page of the command line.
 fn describe(command: &Command, page: &mut String) {
     let name = command.get_bin_name().unwrap_or(command.get_name());
     *page += &format!("## {name}\n");
@@ -49,12 +49,13 @@ fn is_common(arg: &Arg, command: &Command) -> bool {
     everywhere && command.get_name() != "antsreg-gpu"
 }
 
-/// The heading under which an argument is listed.
+/// The heading under which an option or argument stands in the reference page of the command line.
 fn heading(arg: &Arg) -> &str {
     arg.get_help_heading().unwrap_or(if arg.is_positional() { "Arguments" } else { "Options" })
 }
 
-/// Appends the description of one argument to the page: names, values, help text and default value.
+/// Appends the description of one option or argument to the reference page of the command line: names, values, help
+/// text and default value.
 fn option(arg: &Arg, page: &mut String) {
     let names: Vec<String> = arg
         .get_short()

@@ -128,6 +128,10 @@ impl From<InverseConsistency> for Consistency {
 
 impl std::fmt::Display for Consistency {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "mean {:.4}, largest {:.4} voxels from where points started", self.mean_voxels, self.largest_voxels)
+        write!(
+            f,
+            "distance of points from their start: mean {:.4}, largest {:.4} voxels",
+            self.mean_voxels, self.largest_voxels
+        )
     }
 }

@@ -41,7 +41,7 @@ pub struct Order<'a> {
     pub workers: Option<usize>,
     /// Whether subjects that are done already are left out.
     pub resume: bool,
-    /// Whether only the plan is shown.
+    /// Whether the plan of the run is only shown, and nothing is registered (`--dry-run`).
     pub dry_run: bool,
     /// Folders that are created for the outputs.
     pub folders: Vec<PathBuf>,

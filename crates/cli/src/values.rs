@@ -7,7 +7,7 @@ use clap::ValueEnum;
 /// Error in a command-line value. Clap adds the name of the option to the message.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ValueError {
-    /// The value, or a part of a list, cannot be parsed.
+    /// The value of the option, or an element of a list, does not have the expected form.
     #[error("expected {expected}, found `{found}`")]
     Malformed {
         /// Description of the expected value, with an example.
@@ -207,7 +207,7 @@ pub fn at_least_one(text: &str) -> Result<usize, ValueError> {
     Ok(value)
 }
 
-/// Parses the number of workers on one device.
+/// Parses the number of registrations that run at the same time on one device (workers).
 pub fn workers(text: &str) -> Result<usize, ValueError> {
     let expected = "a whole number from 1 to 64";
     let value: usize = text.parse().map_err(|_| ValueError::Malformed { expected, found: text.into() })?;

@@ -48,7 +48,7 @@ fn library() -> Result<&'static Library, &'static str> {
             // call.
             let reason = unsafe { dlerror() };
             if first_reason.is_none() && !reason.is_null() {
-                // SAFETY: `reason` is not null, so it is a text that ends in NUL. It is copied here.
+                // SAFETY: `reason` is not null, so dlerror returned a text that ends in NUL. The text is copied here.
                 first_reason = Some(unsafe { CStr::from_ptr(reason) }.to_string_lossy().into_owned());
             }
         }
@@ -83,7 +83,8 @@ pub(crate) fn resolve(slot: &AtomicPtr<c_void>, name: &CStr) -> Result<*mut c_vo
 
 static LAST_UNLISTED: AtomicU32 = AtomicU32::new(0);
 
-/// The last return code of the driver that `cust_raw` does not know, or 0. `cust` received 999 in its place.
+/// The last return code of the CUDA driver that the crate `cust_raw` does not know, or 0 if there was none. The crate
+/// `cust`, which calls the driver, received 999 (unknown error) in its place.
 pub fn last_unlisted_error() -> u32 {
     LAST_UNLISTED.load(Ordering::Relaxed)
 }

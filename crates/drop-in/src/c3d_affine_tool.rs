@@ -1,4 +1,5 @@
-//! The command `c3d_affine_tool`: converts and combines affine maps of FSL and ITK on a stack.
+//! The command `c3d_affine_tool`: converts and combines affine maps of FSL and ITK. Its arguments act in turn on a
+//! stack of matrices.
 
 use std::path::{Path, PathBuf};
 

@@ -18,7 +18,7 @@ pub struct Command {
     pub read: Option<Reader>,
 }
 
-/// A function that parses arguments without running the command.
+/// A function that checks whether the arguments of a command are valid, without running the command.
 type Reader = fn(&[String]) -> Result<(), Refusal>;
 
 /// All commands of ANTs and FSL that this program supports.

@@ -19,7 +19,7 @@ const MOST_THREADS: usize = 1024;
 /// Settings from environment variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// The choice of the device that computes.
+    /// The device that computes (CPU or GPU), as the user chose it.
     pub device: DeviceChoice,
     /// Number of threads of the computation.
     pub threads: usize,

@@ -15,7 +15,7 @@ struct Devices {
     auto: Option<DeviceChoice>,
     /// One handle of each opened device, from which handles for further registrations are made.
     opened: Vec<Device>,
-    /// Handles of devices on which nothing runs now.
+    /// Handles of opened devices (CPU or GPUs) on which no registration runs now.
     idle: Vec<Device>,
 }
 
@@ -34,7 +34,7 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// A reservation of a device that [`open`] has returned.
+    /// Makes the reservation of a device (CPU or GPU) for one registration, from the handle that [`open`] has returned.
     pub fn of(device: &Device) -> Lease {
         Lease { device: device.clone(), instead_of_gpu: None }
     }

@@ -147,7 +147,8 @@ fn described(capsule: &Bound<PyCapsule>, name: &std::path::Path) -> Result<Descr
 pub struct DeviceArray(Lent);
 
 impl DeviceArray {
-    /// Makes the array. For a slice (`planar`) the axes of one element are left out.
+    /// Makes an array of memory on a device. For a slice (`planar`), the third axis, which has one element, is left
+    /// out.
     pub fn new(lent: Lent, planar: bool) -> DeviceArray {
         DeviceArray(if planar { lent.planar() } else { lent })
     }
@@ -234,7 +235,8 @@ impl Export {
 /// # Safety
 /// `managed` came from [`DeviceArray::__dlpack__`] and is not used after this call.
 unsafe extern "C" fn delete(managed: *mut Managed) {
-    // SAFETY: by the function's contract `managed` is the first field of a boxed `Export` that nothing else uses.
+    // SAFETY: the caller promises that `managed` came from `__dlpack__`. So `managed` points to the first field of an
+    // `Export` on the heap, which nothing else uses.
     drop(unsafe { Box::from_raw(managed.cast::<Export>()) });
 }
 

@@ -24,7 +24,7 @@ use crate::view;
 #[pyclass(frozen, module = "antsreg_gpu._native")]
 #[derive(Debug, Clone)]
 pub struct Image {
-    /// The voxels with their grid.
+    /// The image: the values of its voxels, and the grid that gives the positions of the voxels.
     pub image: registering::Image,
     /// The name of the image in messages: the path of its file, or the name of an argument.
     pub name: PathBuf,

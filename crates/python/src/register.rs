@@ -26,11 +26,11 @@ use crate::space::{Matrix, affine_of};
 #[pyclass(frozen, module = "antsreg_gpu._native")]
 #[derive(Debug, Clone)]
 pub struct Side {
-    /// The image, its channels and its masks.
+    /// The image that is registered, further images of the same subject on its grid (channels), and the masks.
     pub side: registering::Side,
     /// Name of the image (not of its channels and masks) in messages.
     pub name: PathBuf,
-    /// Whether Python sees the images of this side as two-dimensional arrays.
+    /// Whether Python sees these images (fixed or moving) as two-dimensional arrays.
     pub planar: bool,
 }
 
@@ -39,7 +39,7 @@ pub struct Side {
 enum GivenMask<'py> {
     /// One mask for all stages.
     All(PyRef<'py, Image>),
-    /// For each stage a mask or `None`.
+    /// A list with an entry for each stage of the registration: its mask, or `None` for no mask.
     PerStage(Vec<Option<PyRef<'py, Image>>>),
 }
 
@@ -182,7 +182,7 @@ fn usual_device(device: &str, sides: &[&Side]) -> String {
 /// reason if the CPU was used instead of a GPU. If `keep` is true, warps and images of the result stay on the device.
 #[pyfunction]
 #[pyo3(signature = (fixed, moving, plan, device, start, matrix, progress, keep))]
-#[expect(clippy::too_many_arguments, reason = "this Rust function has the arguments of the Python function")]
+#[expect(clippy::too_many_arguments, reason = "Python code passes all these arguments to the function")]
 pub fn register(
     py: Python,
     fixed: &Side,

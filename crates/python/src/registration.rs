@@ -49,12 +49,13 @@ pub enum Found {
 }
 
 impl Found {
-    /// Makes a result in main memory.
+    /// Makes the result of a registration whose warps and images are in main memory.
     pub fn here(found: register::Registration) -> Found {
         Found::Here(Arc::new(found))
     }
 
-    /// Makes a result on the device; `outline` is the same result without warps and images.
+    /// Makes the result of a registration whose warps and images stay in the memory of the device (`resident`).
+    /// `outline` is the same result without warps and images.
     pub fn on_device(resident: Resident, outline: register::Registration) -> Found {
         Found::OnDevice { resident: resident.into(), outline: outline.into(), here: OnceLock::new() }
     }
@@ -182,7 +183,7 @@ impl Registration {
         self.0.outline().warnings.iter().map(ToString::to_string).collect()
     }
 
-    /// Writes an HTML page on which a reader can judge the registration.
+    /// Writes an HTML page with images and tables, from which the quality of the registration can be judged.
     fn report(&self, py: Python, path: PathBuf) -> Fallible<()> {
         let found = self.0.found(py)?;
         process::compute(py, || {

@@ -103,7 +103,7 @@ pub enum GivenReference<'py> {
 /// `volumes` contains a series in memory.
 /// Returns the motion, and the reason if a GPU was preferred but not used.
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "this Rust function has the arguments of the Python function")]
+#[expect(clippy::too_many_arguments, reason = "Python code passes all these arguments to the function")]
 pub fn register_series(
     py: Python,
     name: PathBuf,

@@ -38,7 +38,7 @@ pub fn run(mut args: Args, console: &mut Console) -> Result<(), CliError> {
         return explain(&args, &chain);
     }
     let Some(output) = &args.output else {
-        return Err(UsageError::Missing { option: "--output", why: "the result needs a file name" }.into());
+        return Err(UsageError::Missing { option: "--output", why: "the result is written to this file" }.into());
     };
     let mut outputs = Outputs::new();
     match (&args.points, &args.input, &args.reference) {
@@ -89,7 +89,7 @@ fn page(args: &Args) -> Result<Option<PathBuf>, CliError> {
     };
     let no_effect = |with: &str| Err(UsageError::NoEffect { option: "--report", with: with.into() }.into());
     let (Some(input), Some(reference)) = (&args.input, &args.reference) else {
-        return no_effect("outputs other than a single resampled image");
+        return no_effect("outputs other than a single resampled image, which the HTML page would show");
     };
     if input_grid(args, input)?.0 {
         return no_effect("a series of volumes");
@@ -124,8 +124,8 @@ fn volume(
     outputs: &mut Outputs,
     console: &mut Console,
 ) -> Result<(), CliError> {
-    // First come the checks that need headers only: files that do not fit together, or not into memory, are refused
-    // before any voxels are read.
+    // The first checks read only the headers of the files. So files that do not fit together, or not into memory, are
+    // refused before any voxels are read.
     let (series, input_grid) = input_grid(args, input)?;
     let reference_grid = inputs::grid(reference)?;
     let axes = if reference_grid.is_slice() { 2 } else { 3 };

@@ -170,7 +170,7 @@ impl Args {
         let prefix = prefix(&self.output, &subject.name);
         let mut moving = subject.images.into_iter();
         let (first_fixed, first_moving) = (fixed.next().unwrap_or_default(), moving.next().unwrap_or_default());
-        // Labels are scored only if the subject has a label map.
+        // The overlap with the labels of the fixed image is computed only if the subject has a label map.
         let scored = subject.labels.is_some();
         PairFiles {
             fixed: first_fixed,

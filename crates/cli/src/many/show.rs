@@ -19,7 +19,7 @@ pub struct Plan<'a> {
     pub fixed: &'a FixedInputs,
     /// Options of the registrations.
     pub options: &'a Options,
-    /// The device of each worker.
+    /// The device of each worker (a thread that runs one registration after the other).
     pub devices: &'a [Description],
 }
 
@@ -38,7 +38,7 @@ pub fn plan(plan: &Plan, threads: StageThreads, rows: &[Row]) -> String {
     for device in *devices {
         let _ = writeln!(text, "Worker   {device}");
     }
-    // The memory is estimated for subjects on the grid of the fixed image.
+    // The memory needed is estimated as if the images of all subjects had the grid of the fixed image.
     let channels = fixed.side.channel_grids();
     let subject = (1 + channels.len()) * subject_bytes(grid.len(), fixed.labels.is_some());
     let most = threads.most_jobs(devices.len());

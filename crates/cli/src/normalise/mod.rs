@@ -12,7 +12,8 @@ pub use args::Args;
 /// Runs the verb `normalise`.
 pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let plan = args.request()?.plan()?;
-    // With `--shard` no summary and no page are written: they would contain only the scans of the shard.
+    // With `--shard` (only a part of the scans is processed), no summary table and no HTML page about all scans are
+    // written, because they would contain only this part.
     let folder = plan.dataset.as_ref().map(|dataset| &dataset.folder).filter(|_| args.shard.is_none());
     let order = Order {
         devices: &args.registration.device,

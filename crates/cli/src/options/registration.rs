@@ -91,8 +91,8 @@ impl RegistrationArgs {
         Ok(recipe)
     }
 
-    /// Makes the recipe for a command of many registrations. Such a command does not find the white matter of its fixed
-    /// images, so boundary-based registration is an error.
+    /// Makes the recipe (the settings of a whole registration) for a command that runs many registrations. Such a
+    /// command does not find the white matter of its fixed images, so boundary-based registration is an error.
     pub fn recipe_for_many(&self) -> Result<Recipe, UsageError> {
         let recipe = self.recipe()?;
         match recipe.linear.boundary {
@@ -101,7 +101,7 @@ impl RegistrationArgs {
         }
     }
 
-    /// Returns an error if an option is given for a metric that no channel of the recipe has.
+    /// Returns an error if an option is given for a similarity metric that no channel of the registration uses.
     pub fn check_metrics(&self, recipe: &Recipe) -> Result<(), UsageError> {
         self.syn.check_metrics(&recipe.syn)
     }

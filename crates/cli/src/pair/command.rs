@@ -10,7 +10,8 @@ use super::job::Plan;
 use crate::options::{Shown, linear, syn};
 use crate::values::name;
 
-/// The command line of `register` for a plan. Every option is written out, also those that have their default values.
+/// The command line of `register` that repeats a planned registration. Every option is written out, also those that
+/// have their default values.
 pub(super) fn command(plan: &Plan, threads: usize) -> String {
     let Plan { job, inputs, options, fitted, .. } = plan;
     let files = &job.files;
@@ -50,7 +51,7 @@ pub(super) fn command(plan: &Plan, threads: usize) -> String {
         parameters.retain(|(option, _)| *option != "--dof" || job.recipe.model == Model::Syn);
         words.extend(parameters);
     }
-    // Options without effect would be errors, so they are left out.
+    // `register` refuses options without effect, so this command line leaves them out.
     if let Some(images) = options.images.filter(|images| images.warped) {
         words.push(("--interpolation", name(&images.interpolation)));
     }

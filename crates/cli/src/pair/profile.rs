@@ -24,11 +24,11 @@ pub struct KernelRecord {
     pub name: &'static str,
     /// Number of launches of the kernel.
     pub launches: usize,
-    /// Time of all launches together, seconds.
+    /// Time of all launches of the kernel together, seconds.
     pub seconds: f64,
     /// Median time of a launch, seconds.
     pub median_seconds: f64,
-    /// Least number of bytes that all launches together must read and write.
+    /// Least number of bytes of GPU memory that all launches of the kernel together must read and write.
     pub bytes: u64,
     /// Bandwidth of the kernel (`bytes` by `seconds`) as a share of the device's copy bandwidth.
     pub share_of_copy_bandwidth: Option<f64>,
@@ -42,7 +42,7 @@ impl Profile {
         }
     }
 
-    /// Prints and returns the times since [`start`](Profile::start); `None` on the CPU.
+    /// Prints and returns the times of the GPU kernels that ran since [`start`](Profile::start); `None` on the CPU.
     pub fn finish(device: &Device, console: &mut Console) -> Result<Option<Profile>, CliError> {
         let Some(cuda) = device.cuda() else { return Ok(None) };
         let times = cuda.finish_profile().map_err(antsreg_register::Error::Device)?;

@@ -24,7 +24,10 @@ pub fn brains(files: &PairFiles, inputs: &Inputs, console: &mut Console) {
         } else {
             ""
         };
-        console.note(format_args!("{side} image: its brain is registered, {}{because}", found_brain(brain)));
+        console.note(format_args!(
+            "{side} image: its brain is registered instead of the whole head: {}{because}",
+            found_brain(brain)
+        ));
         brain.doubts.iter().for_each(|doubt| console.warn(format_args!("{}: {doubt}", path.display())));
     }
 }
@@ -73,7 +76,7 @@ pub fn plan(plan: &Plan, threads: usize) -> String {
     let _ = writeln!(text, "Memory   about {}", gigabytes(options.host_bytes(&inputs.grids())));
     if let Some(PlannedMemory { planned_bytes, free_bytes }) = fitted.memory {
         let [planned, free] = [planned_bytes, free_bytes].map(|bytes| gigabytes(bytes as usize));
-        let _ = writeln!(text, "         about {planned} on the device, where {free} are free");
+        let _ = writeln!(text, "         about {planned} on the device, which has {free} of free memory");
     }
     text.push_str(&stages(options, fixed.grid().is_slice()));
     if let Some(deformable) = options.deformable().next() {

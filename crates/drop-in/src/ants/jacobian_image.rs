@@ -43,8 +43,9 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     let grid = determinants.grid.clone();
     let file = PlanesFile { grid: &grid, count: 1, planes: Planes::One, stored: Stored::Float64 };
     file.write(output, |_| Ok::<_, CliError>(determinants.clone()))?;
-    let replaced = geometric
-        .then(|| "geometric determinants are replaced by determinants of differences between voxels".to_owned());
+    let replaced = geometric.then(|| {
+        "geometric Jacobian determinants are replaced by determinants of finite differences between voxels".to_owned()
+    });
     call.tell(&Description::Cpu, replaced.as_slice());
     Ok(())
 }

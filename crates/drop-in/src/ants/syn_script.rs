@@ -14,10 +14,11 @@ Served by antsreg-gpu: -d 2|3  -f FIXED  -m MOVING  -o PREFIX  -t t|r|a|s|sr|so 
 Several -f and -m give SyN several pairs of images. -i and -x may be given several times, as in ANTs' scripts.
 ";
 
-/// Volumes with more voxels than this along an axis start at a coarser level.
+/// If a fixed image has more voxels than this along an axis, the registration starts at a coarser level, as in ANTs'
+/// scripts.
 const LARGE_AXIS: usize = 256;
 
-/// The two scripts that this module replaces.
+/// The two shell scripts of ANTs whose work this module does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Script {
     /// `antsRegistrationSyN.sh`: with a full-resolution level, by cross-correlation.
@@ -26,7 +27,7 @@ enum Script {
     Quick,
 }
 
-/// The options of one of the two scripts.
+/// The options of `antsRegistrationSyN.sh` or `antsRegistrationSyNQuick.sh`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Options {
     dimension: String,

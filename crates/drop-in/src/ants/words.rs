@@ -30,9 +30,10 @@ pub struct Given {
 /// A value of a flag: a name, a group in brackets, or a name followed by a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Value {
-    /// The text of the value, without spaces in brackets.
+    /// The whole text of the value as on the command line, but without spaces inside brackets.
     pub text: String,
-    /// The text before the bracket, or the whole value without brackets.
+    /// The name of the value: the text before the brackets, such as `CC` in `CC[a.nii,b.nii,1,4]`; without brackets,
+    /// the whole text.
     pub name: String,
     /// The parts of the group in brackets; `None` without brackets.
     pub parameters: Option<Vec<String>>,
@@ -50,12 +51,13 @@ impl Value {
         Value { text: text.to_owned(), name: name.trim().to_owned(), parameters }
     }
 
-    /// The parameter number `place`, counted from 0, of the group in brackets; `None` if it is missing or empty.
+    /// The parameter at position `place`, counted from 0, inside the brackets of the value; `None` if this parameter is
+    /// missing or empty.
     pub fn parameter(&self, place: usize) -> Option<&str> {
         self.parameters.as_ref()?.get(place).map(String::as_str).filter(|part| !part.is_empty())
     }
 
-    /// Whether the name of the value is `name`, regardless of case.
+    /// Whether the name before the brackets of the value is `name`, regardless of case.
     pub fn is(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name)
     }

@@ -32,7 +32,7 @@ impl Atlases {
 
     /// The image and the label map of each atlas.
     pub fn all(&self) -> Vec<Atlas<'_>> {
-        // Without label maps, one empty label map is used for all atlases.
+        // If no label maps are given, `labels` has one empty label map, which is used for every atlas.
         self.images.iter().zip(self.labels.iter().cycle()).map(|(image, labels)| Atlas { image, labels }).collect()
     }
 
@@ -55,7 +55,7 @@ impl Atlases {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Numbered {
     before: String,
-    /// Least number of digits of the number; shorter numbers are filled with zeros.
+    /// Least number of digits of the number in the file name; shorter numbers get leading zeros.
     digits: usize,
     after: String,
 }

@@ -58,7 +58,8 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Returns for each voxel of the target whether the mask is not 0 there. The mask must lie on the target's grid.
+/// Returns for each voxel of the target whether it is inside the mask (mask value not 0). The mask must lie on the
+/// target's grid.
 fn region(target: &Volume, mask: &Volume) -> Result<Vec<bool>, CliError> {
     same_grid("the target and the mask", &target.grid, &mask.grid)?;
     // ANTs truncates the values of a mask to integers.

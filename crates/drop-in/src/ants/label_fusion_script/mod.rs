@@ -80,8 +80,8 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     }
     files.commit()?;
     if !options.keep {
-        // Errors in removing the file of an atlas are ignored: the file may not exist, and a file that cannot be
-        // removed does no harm.
+        // Deletes the intermediate files of each atlas. Errors are ignored: a file may not exist, and a file that
+        // cannot be deleted does no harm.
         OF_ATLAS.iter().flat_map(|rest| named(rest)).for_each(|path| drop(std::fs::remove_file(path)));
     }
     call.tell(&Description::Cpu, &[]);

@@ -15,7 +15,7 @@ pub enum Mask {
     AnyLabel,
     /// All voxels of the target, the image that gets labels.
     None,
-    /// The voxels inside the mask that is read from this file.
+    /// Labels are fused in the voxels inside the mask that is read from this file.
     File(PathBuf),
 }
 

@@ -21,7 +21,8 @@ use crate::engine::Task;
 /// The initial transforms, which precede the stages, in the order of the command line. A point passes through the first
 /// transform first.
 pub struct Starts {
-    /// Each initial transform, and whether this transform was derived from two images instead of read from a file.
+    /// Each initial transform. The second value is true if the transform was derived from two images, false if it was
+    /// read from a file.
     pub steps: Vec<(Transform, bool)>,
 }
 

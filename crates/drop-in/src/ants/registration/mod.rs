@@ -58,8 +58,8 @@ pub fn run(call: &Call) -> Result<(), CliError> {
 /// An argument that is wrong or not supported.
 pub fn read(arguments: &[String]) -> Result<(), Refusal> {
     let request = read::request(&words::parse(arguments, flags::FLAGS)?)?;
-    // The plan of a registration (the request, converted to stages of this program) needs the shape of the fixed image,
-    // which limits the resolution levels. No image is read here, so a typical shape is used.
+    // The conversion of the command line to stages of this program needs the shape of the fixed image, which limits the
+    // resolution levels. No image is read here, so a typical shape is used.
     plan::plan(&request, &Grid::axis_aligned([182, 218, 182], [1.0; 3])).map(drop)
 }
 

@@ -73,7 +73,7 @@ pub struct Found<'a> {
 }
 
 impl Files {
-    /// The output files that a request specifies.
+    /// The output files that a command line of `antsRegistration` (`request`) specifies.
     pub fn of(request: &Request, plan: &Plan, starts: &Starts) -> Files {
         let output = &request.output;
         let file = |rest: String| PathBuf::from(format!("{}{rest}", output.prefix));

@@ -36,7 +36,8 @@ pub struct LinearStage {
     pub stage: Option<usize>,
 }
 
-/// Makes the plan of a request. `grid` is the grid of the first fixed image.
+/// Converts a command line of `antsRegistration` (`request`) to stages and options of this program, the plan. `grid` is
+/// the grid of the first fixed image.
 ///
 /// # Errors
 /// Stages that cannot be combined; values out of range.
@@ -158,7 +159,7 @@ fn name(stage: &StageRequest) -> &'static str {
     }
 }
 
-/// The image pairs of the deformable stages, with the pair of the linear stages first.
+/// The pairs of fixed and moving image of the deformable stages. The pair that the linear stages use comes first.
 fn pairs(linear: &[StageRequest], deformable: &[StageRequest]) -> Result<Vec<[PathBuf; 2]>, Refusal> {
     let of = |stage: &StageRequest| stage.metrics.iter().map(|metric| metric.images.clone()).collect::<Vec<_>>();
     let refuse = |stage: &StageRequest, why: &str| {

@@ -50,18 +50,18 @@ pub enum Origin {
     Centres,
     /// The alignment given by the headers of both images.
     Headers,
-    /// The matrix in this file.
+    /// The initial matrix that is read from this file.
     Matrix(PathBuf),
 }
 
-/// The task of a call of `flirt`.
+/// What a call of `flirt` does: it searches for a matrix, or resamples an image through a matrix.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Task {
     /// Search for a matrix with these options.
     Register(Options),
-    /// Application of the initial matrix, without a search.
+    /// Resampling of the input image through the initial matrix, without a registration.
     Apply,
-    /// Application of the initial matrix, with an output grid of cubic voxels of this size, mm.
+    /// Resampling of the input image through the initial matrix, on an output grid of cubic voxels of this size, mm.
     ApplyIsotropic(f64),
 }
 
@@ -239,7 +239,10 @@ impl Reader {
         }
         let asymmetric = self.ranges.iter().flatten().any(|[low, high]| *low != -*high);
         if asymmetric {
-            replaced.push("the search's ranges are replaced by symmetric ranges that contain them".into());
+            replaced.push(
+                "the ranges of searched rotations are replaced by ranges that are symmetric about 0 and contain them"
+                    .into(),
+            );
         }
         let task = match (apply, isotropic) {
             (_, Some(size_mm)) => Task::ApplyIsotropic(size_mm),
@@ -297,8 +300,8 @@ impl Reader {
             }),
         };
         let dof = if self.planar { Dof::Rigid6 } else { self.dof.unwrap_or(Dof::Affine12) };
-        // As in FLIRT's schedule for boundary-based registration, no search comes before this registration if an
-        // initial matrix is given.
+        // As in FLIRT's schedule for boundary-based registration (bbr.sch), this registration starts from the initial
+        // matrix, without a search for another start, if such a matrix is given.
         let from_start = self.init.is_some() || self.headers || search == Search::None;
         let boundary = self.has_boundary().then_some(Boundary { from_start, ..self.boundary });
         Options { dof, search, boundary, ..Options::of(cost) }
