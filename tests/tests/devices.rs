@@ -75,8 +75,8 @@ fn auto_takes_the_cpu_for_windows_that_no_gpu_has_and_says_why() {
     let place = pair();
     let of_a_pair = "register -f f.nii.gz -m m.nii.gz -o p --dry-run";
     let of_many = "batch m.nii.gz -f f.nii.gz -o out --dry-run";
-    let told = "device: cpu, because on GPUs, correlation windows with the exact derivative or masks have a radius of up \
-        to 5 voxels; the requested radius is 6\n";
+    let told = "device: cpu, because with masks or the exact derivative of the cross-correlation, GPUs support a \
+        window radius of up to 5 voxels; the requested radius is 6\n";
     for line in [of_a_pair, of_many] {
         let wide = format!("{line} --cc-radius 6 --cc-derivative exact");
         assert_eq!(place.succeed(&wide).stderr, told, "{wide}");

@@ -92,10 +92,10 @@ pub enum CliError {
         /// Number of voxels whose determinant is not positive.
         folded: usize,
     },
-    /// The files of a study cannot be used, or a study cannot continue.
+    /// A study (registrations of many subjects) cannot use its files, or cannot continue.
     #[error("{source}{advice}", advice = advice::of_study(.source))]
     Study {
-        /// The error of the study.
+        /// The error in the files or in the course of the study (the registrations of many subjects).
         source: Box<study::Error>,
     },
     /// A registration was refused or failed.
@@ -107,7 +107,7 @@ pub enum CliError {
     /// The computer has too little free main memory.
     #[error("{what} {shortage}")]
     Memory {
-        /// The work that needs the memory.
+        /// The computation that needs the memory, in words.
         what: String,
         /// Needed and available memory.
         shortage: antsreg_core::memory::Shortage,
@@ -146,8 +146,12 @@ pub enum CliError {
         /// Number of volumes of the series.
         of: usize,
     },
-    /// Some pairs of atlases could not be registered; the scores are those of the other pairs.
-    #[error("some pairs of atlases could not be registered; the scores are those of the other pairs")]
+    /// Some pairs of atlases could not be registered to each other. The overlaps of labels were computed without these
+    /// pairs.
+    #[error(
+        "some pairs of atlases could not be registered to each other; the overlaps of labels were computed without \
+         these pairs"
+    )]
     NotEveryPair,
     /// The measured times of GPU kernels could not be written.
     #[error("the times of the kernels could not be recorded: {0}")]
@@ -246,7 +250,7 @@ fn of_study(error: &study::Error) -> u8 {
     }
 }
 
-/// The exit code for an error in the construction of a template: 2 if the command line is wrong, else 1.
+/// The exit code for an error in building a template image from many subjects: 2 if the command line is wrong, else 1.
 fn of_template(error: &study::template::Error) -> u8 {
     use study::template::Error::*;
     match error {

@@ -135,7 +135,7 @@ impl Console {
     }
 }
 
-/// Whether a file with this name exists that is no log of this program, for example an image.
+/// Whether the file with this name exists but is not a message log of this program, for example because it is an image.
 fn holds_something_else(path: &Path) -> bool {
     if !path.is_file() {
         return false;
@@ -179,7 +179,8 @@ impl Watcher<'_> {
         }
     }
 
-    /// Removes the bar of a stage that has ended. Messages about the stage may follow.
+    /// Removes the progress bar of a registration stage that has ended, so that messages about the stage can be
+    /// printed.
     fn end_stage(&mut self) -> &mut Console {
         self.end_level();
         if let Some(bar) = self.bar.take() {

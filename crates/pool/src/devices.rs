@@ -79,14 +79,15 @@ pub struct Opening {
 
 /// A device that has been opened.
 pub struct Ready {
-    /// One handle for each worker of the device. The handles of a GPU share its compiled kernels.
+    /// The opened device, once for each of its workers. On a GPU, each worker has its own stream, but all share the
+    /// compiled kernels.
     pub workers: Vec<Opened>,
     /// Free memory, bytes; `None` on the CPU.
     pub free_bytes: Option<u64>,
     /// Number of workers of the devices that are still being opened.
     pub to_come: usize,
-    /// Reason why the device has no workers, if it has none: it is one of the devices that `auto` chose, and cannot be
-    /// used.
+    /// Reason why the device cannot be used, if `auto` chose the device; the device then has no workers. `None` for a
+    /// device that can be used.
     pub unusable: Option<String>,
 }
 
@@ -154,8 +155,8 @@ fn begin(
     Ok(Opening { asked: asked.clone(), workers, ready, opening: Some(opening) })
 }
 
-/// Opens the devices one after another and sends each opened device, until the receiver is dropped. A device of `auto`
-/// that cannot be used is sent without workers.
+/// Opens the devices one after another. Calls `tell` with each opened device, until `tell` returns false because nobody
+/// receives devices any more. A device that `auto` chose and that cannot be used is passed on without workers.
 fn open_all(
     choices: &[DeviceChoice],
     auto: bool,
@@ -182,15 +183,15 @@ fn open_all(
     }
 }
 
-/// Makes the workers of an open device. The first worker uses the device's handle, and `again` makes a handle for each
-/// further worker. `others` more devices are still to be opened.
+/// Makes the workers of an open device. The first worker uses the device `first`; `again` opens the same device again
+/// for each further worker. `others` is the number of devices that are still to be opened.
 fn open_one(
     first: Opened,
     again: impl Fn(&Opened) -> Result<Opened, RegisterError>,
     others: usize,
     workers: Option<usize>,
 ) -> Result<Ready, Error> {
-    // The number of workers depends on whether `auto` has chosen the CPU, which is known only after opening.
+    // The default number of workers depends on whether `auto` has opened a GPU or the CPU, which is known only now.
     let usual = if first.device.is_gpu() { USUAL_WORKERS } else { 1 };
     let mut all = vec![first];
     for _ in 1..workers.unwrap_or(usual) {
@@ -226,7 +227,7 @@ impl Opening {
         self.ready = never();
     }
 
-    /// The channel of opened devices. The channel closes after the last device.
+    /// The channel through which the opened devices arrive. The channel closes after the last device.
     pub fn ready(&self) -> &Receiver<Result<Ready, Error>> {
         &self.ready
     }
@@ -300,7 +301,7 @@ mod tests {
     use super::*;
 
     impl Opening {
-        /// Devices of a test, as if they had just been opened.
+        /// Makes devices for a test, which seem to have just been opened.
         pub(crate) fn of(asked: Devices, ready: Vec<Ready>) -> Opening {
             let (to_ready, all) = unbounded();
             ready.into_iter().for_each(|ready| to_ready.send(Ok(ready)).expect("the other end is here"));

@@ -17,12 +17,13 @@ use super::spawn::Spawner;
 /// threads.
 pub const MOST_WORKERS: usize = 64;
 
-/// Numbers of threads that read and write.
+/// Numbers of threads that read the input files of jobs, and that write their output files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StageThreads {
-    /// Number of threads that read, and so of jobs that are read at the same time.
+    /// Number of threads that read input files. Each thread reads the files of one job (such as one subject) at a time.
     pub readers: usize,
-    /// Number of threads that write, and so of jobs that are written at the same time.
+    /// Number of threads that write output files. Each thread writes the files of one job (such as one subject) at a
+    /// time.
     pub writers: usize,
 }
 
@@ -41,9 +42,9 @@ impl StageThreads {
 
 /// The workers that compute. Workers of some devices may become ready after the run has begun.
 pub trait Workers: Sync {
-    /// Type of a worker.
+    /// Type of a worker, which computes one job at a time.
     type Worker: Send;
-    /// The error if a worker that becomes ready during the run cannot start.
+    /// The error if a device that is opened after the run has begun cannot be used, or if its worker cannot be started.
     type Error: From<Error> + Send;
 
     /// The number of the place (the device) where a worker computes. Workers at one place slow each other down.
@@ -52,8 +53,8 @@ pub trait Workers: Sync {
     /// Removes and returns the workers that are ready now; at least one worker.
     fn ready(&self) -> Vec<Self::Worker>;
 
-    /// Waits for the workers that become ready after the run has begun, and starts each of these workers. Ends when all
-    /// workers have started, or when `late`, the handle that starts workers, reports that no job is left.
+    /// Waits for the devices that are opened after the run has begun, and starts their workers through `late`. Ends
+    /// when all workers have started, or when `late` reports that no job is left.
     ///
     /// # Errors
     /// If a worker cannot start. Then no further job begins; jobs that have begun are finished.
@@ -63,7 +64,7 @@ pub trait Workers: Sync {
     fn give_back(&self, worker: Self::Worker);
 }
 
-/// Starts workers that become ready after a run has begun.
+/// Starts workers whose devices are opened only after the run has begun.
 pub struct Late<'a, Worker> {
     start: &'a (dyn Fn(Worker) -> Result<(), Error> + 'a),
     all_taken: &'a Receiver<Infallible>,
@@ -78,15 +79,15 @@ impl<Worker> Late<'_, Worker> {
         (self.start)(worker)
     }
 
-    /// A channel that closes when the last job has been taken.
+    /// A channel between threads that closes when workers have taken the last job, so that no further worker is needed.
     pub fn all_taken(&self) -> &Receiver<Infallible> {
         self.all_taken
     }
 }
 
-/// Runs every job through `read`, `compute` (on a worker) and `write`. `done` receives the results in the order of
-/// completion, on the calling thread. Jobs begin in their order, each on the device with the least work. Failures of a
-/// stage are passed on as values.
+/// Runs every job through three functions: `read`, `compute` (on a worker) and `write`. `done` receives the results in
+/// the order of completion, on the calling thread. Jobs begin in their order, each on the device with the least work.
+/// If one of the functions fails for a job, its result must contain the error.
 ///
 /// # Errors
 /// If a thread cannot be started before the run; then no job begins. If a worker cannot start later; then jobs that
@@ -112,10 +113,10 @@ where
     run_by(&Spawner::default(), workers, jobs, threads, read, compute, write, done)
 }
 
-/// Does what [`run`] does, with the threads of `spawner`.
+/// Does what [`run`] does, and starts all threads through `spawner`, which in tests may refuse to start a thread.
 #[expect(
     clippy::too_many_arguments,
-    reason = "the function takes the arguments of `run`, and the starter of threads, which tests replace"
+    reason = "the function takes the arguments of `run`, and a `Spawner`, because tests limit the number of threads"
 )]
 fn run_by<Job, Loaded, Computed, Written, W: Workers>(
     spawner: &Spawner,
@@ -143,7 +144,8 @@ where
     let (to_writers, computed) = bounded(0);
     let (to_end, written) = bounded(0);
     let (reading, all_taken) = bounded::<Infallible>(0);
-    // Readers wait until this channel closes: no job begins before all threads have started.
+    // Reading threads wait until this channel closes, which happens when all threads have started. So no job begins
+    // before.
     let (gate, started) = bounded::<Infallible>(0);
     std::thread::scope(|scope| {
         let start = move |mut worker: W::Worker| {
@@ -155,15 +157,16 @@ where
             };
             spawner.spawn(scope, "a worker", work).map(drop)
         };
-        // All handles that offer jobs are created before the first of them is dropped. A handle is dropped if its
-        // thread cannot be started.
+        // All reading threads' handles for offering jobs must exist before the first handle is dropped. If a thread
+        // cannot be started, its handle is dropped.
         let givers: Vec<_> = (0..threads.readers).map(|_| dispatch.giver()).collect();
         let start_all = || -> Result<_, Error> {
             for giver in givers {
                 let (reading, started) = (reading.clone(), started.clone());
                 let work = move || {
                     let _ = started.recv();
-                    // If the next stage has ended because a thread has panicked, this stage ends as well.
+                    // If the threads of the next stage have ended because of a panic, the threads of this stage end as
+                    // well.
                     while next().is_some_and(|job| giver.give(read(job))) {}
                     drop(reading);
                 };
@@ -183,8 +186,8 @@ where
         };
         let later = start_all();
         stopped.fetch_or(later.is_err(), Ordering::Relaxed);
-        // From here on, only the stages (reading, computing, writing) own senders and receivers of the channels between
-        // them. So each channel closes when the stage that sends into it has ended.
+        // The channels carry jobs from reading to computing to writing. From here on, only the threads of these stages
+        // own the ends of the channels. So each channel closes when all threads that send into it have ended.
         drop((gate, reading, computed, to_end));
         written.iter().for_each(done);
         later?.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -249,7 +252,8 @@ mod tests {
     }
 
     impl Shift {
-        /// Makes `there` workers that are ready at once, and optionally (`late`) a worker that starts during the run.
+        /// Makes `there` test workers that are ready at once. If `late` is given, one more worker starts, or fails to
+        /// start, during the run.
         fn with(there: usize, late: Option<(usize, bool)>) -> Shift {
             Shift { there, late, ..Shift::default() }
         }
@@ -312,7 +316,7 @@ mod tests {
             assert!(matches!(result, Err(Failure::Pool(Error::Thread { .. }))), "{threads}: {result:?}");
             assert_eq!((of.len(), shift.done.into_inner()), (0, 0), "{threads}");
         }
-        // Here the thread of the worker that starts during the run cannot be started. Then jobs that have begun are
+        // Only the thread for a worker that starts during the run cannot be started. Then jobs that have begun are
         // finished, and no further job begins.
         let shift = Shift::with(2, Some((4, true)));
         let (of, result) = shift.run_by(&Spawner::limited_to(ALL), 1000);

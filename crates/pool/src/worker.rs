@@ -14,11 +14,12 @@ pub struct Worker {
     /// The fixed side (image, channels and masks) that this worker has prepared last, with the number that identifies
     /// it.
     prepared: Option<(u64, Fixed)>,
-    /// For a GPU: the memory budget of the GPU, and the bytes that the prepared fixed side occupies.
+    /// The memory budget of the GPU, and this worker's part of it; `None` on the CPU.
     memory: Option<DeviceMemory>,
 }
 
-/// Memory budget of a GPU, shared by its workers, and the part of it that this worker's prepared fixed side occupies.
+/// Memory budget of a GPU, shared by its workers, and the part of the budget that the fixed images prepared by this
+/// worker occupy.
 struct DeviceMemory {
     budget: Arc<MemoryBudget>,
     prepared: Option<MemoryShare>,
@@ -68,8 +69,8 @@ impl Worker {
         self.with_prepared(target, 0, |_| Ok(()))
     }
 
-    /// Registers a moving side to a target. The result does not depend on the worker's earlier work, and is the same on
-    /// all devices of one kind.
+    /// Registers a moving image (with its channels and masks) to the fixed images of `target`. The result does not
+    /// depend on the worker's earlier work, and is the same on all devices of one kind.
     ///
     /// # Errors
     /// Those of [`antsreg_register::register`]; a GPU with too little memory.
@@ -101,10 +102,10 @@ impl Worker {
         self.with_prepared(target, bytes, |fixed| fixed.register_and(moving, &mut (), then))
     }
 
-    /// Runs a task on the device.
+    /// Runs a task, that is a computation defined by the caller, on this worker's device.
     ///
     /// # Errors
-    /// Those of the task; a GPU with too little memory.
+    /// Errors of the task; a GPU with too little memory.
     pub fn run<T: Task + DeviceBytes>(&mut self, task: T) -> Result<T::Output, T::Error>
     where
         T::Error: From<Error>,
@@ -113,11 +114,11 @@ impl Worker {
         self.device.run(task)
     }
 
-    /// Calls `work` with the device while `bytes` of the GPU's memory are reserved. If too little memory is free, a
-    /// prepared fixed side (image, channels and masks) is released.
+    /// Calls the function `work` with the device while `bytes` of the GPU's memory are reserved. If too little memory
+    /// is free, the fixed images and masks that this worker has prepared are released first.
     ///
     /// # Errors
-    /// Those of the work; a GPU with too little memory.
+    /// Errors of `work`; a GPU with too little memory.
     pub fn with_device<T, E: From<Error>>(
         &mut self,
         bytes: u64,
@@ -127,8 +128,8 @@ impl Worker {
         work(&self.device)
     }
 
-    /// Calls `work` with the prepared fixed side (image, channels and masks) of a target while `bytes` of the GPU's
-    /// memory are reserved.
+    /// Prepares the fixed side (image, channels and masks) of `target`, if this worker has not prepared it yet, and
+    /// calls the function `work` with it. Meanwhile, `bytes` of GPU memory are reserved for `work`.
     fn with_prepared<T, E: From<Error>>(
         &mut self,
         target: &Arc<Target>,
@@ -162,9 +163,9 @@ impl Worker {
         self.prepared.as_ref().is_some_and(|(number, _)| *number == target.number())
     }
 
-    /// Reserves the memory of a registration, and of the prepared fixed side if this worker has not prepared it yet. If
-    /// too little memory is free, the prepared side is released before waiting. Otherwise two workers, each with a
-    /// prepared side, could wait for each other.
+    /// Reserves GPU memory for a registration, and for the prepared fixed images if this worker has not prepared them
+    /// yet. If too little memory is free, this worker releases its prepared fixed images, and then waits for memory.
+    /// Otherwise two workers could each keep prepared fixed images and wait for each other for ever.
     fn reserve(&mut self, target: &Target, bytes: u64) -> Result<Option<MemoryShare>, Error> {
         let Some(memory) = &self.memory else { return Ok(None) };
         let prepared = target.prepared_device_bytes(&self.device);

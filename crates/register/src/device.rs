@@ -125,7 +125,8 @@ pub(crate) enum On {
     Cuda(Arc<Cuda>),
 }
 
-/// Evaluates an expression with the backend of a device: CPU or CUDA.
+/// Macro that evaluates an expression with the operations (`backend`) of a device. The same expression is compiled for
+/// the CPU and for CUDA.
 macro_rules! with_backend {
     ($device:expr, $backend:ident => $run:expr) => {
         match &$device.on {
@@ -169,7 +170,7 @@ impl Device {
         &self.description
     }
 
-    /// The memory in which the device stores its data.
+    /// Says in which memory the device stores its data: main memory, or the memory of one GPU.
     pub fn place(&self) -> Place {
         with_backend!(self, backend => backend.place())
     }

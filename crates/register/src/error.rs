@@ -22,7 +22,7 @@ pub enum Error {
     /// The number of masks differs from the number of stages.
     #[error("the {side} image has masks for {found} stages; expected masks for {expected} stages")]
     Masks {
-        /// The image with these masks: fixed or moving.
+        /// Whether the masks belong to the fixed or to the moving image.
         side: linear::Side,
         /// Number of stages of the registration.
         expected: usize,
@@ -111,8 +111,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Makes the error of the linear stage number `place`, counted from 0; [`Error::Stopped`] if the observer stopped
-    /// the stage.
+    /// Makes the error of a failed linear stage. `place` is the index of the stage, counted from 0. If the observer
+    /// stopped the stage, the error is [`Error::Stopped`].
     pub(crate) fn linear(place: usize, source: linear::Error) -> Error {
         match source {
             linear::Error::Stopped => Error::Stopped,
@@ -120,8 +120,8 @@ impl Error {
         }
     }
 
-    /// Makes the error of the deformable stage number `place`, counted from 0; [`Error::Stopped`] if the observer
-    /// stopped the stage.
+    /// Makes the error of a failed deformable stage. `place` is the index of the stage, counted from 0. If the observer
+    /// stopped the stage, the error is [`Error::Stopped`].
     pub(crate) fn deformable(place: usize, source: syn::Error) -> Error {
         match source {
             syn::Error::Stopped => Error::Stopped,

@@ -165,7 +165,8 @@ mod tests {
         }
     }
 
-    /// Makes an opened CPU device. Tests pass the free memory of a GPU to `fit` separately.
+    /// Makes an opened CPU device, which also stands for a GPU in these tests. Tests pass the free memory of the GPU to
+    /// `fit` separately.
     fn opened() -> Opened {
         Opened { device: Device::cpu(), seconds: None, instead_of_gpu: None }
     }

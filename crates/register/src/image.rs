@@ -34,7 +34,7 @@ enum Stored {
     Held(Box<Held>),
 }
 
-/// Voxels on a device, which are never changed.
+/// The voxels of an image in the memory of a device. They are never changed.
 struct Held {
     grid: Grid,
     voxels: OnDevice,
@@ -44,7 +44,7 @@ struct Held {
     volume: OnceLock<Arc<Volume>>,
 }
 
-/// The voxels of an image, in the format of one backend.
+/// The voxels of an image, in the memory and format of the CPU or of a GPU.
 enum OnDevice {
     Cpu(cpu::Image),
     #[cfg(feature = "cuda")]

@@ -91,7 +91,8 @@ impl<I: 'static> Images<I> {
         Ok(Some(Images { warped, inverse_warped, similarity }))
     }
 
-    /// Downloads the images to main memory. Their grids are those of the fixed and the moving image.
+    /// Downloads the warped images to main memory. `fixed` and `moving` are the grids of the fixed and of the moving
+    /// image, onto which the images are warped.
     pub fn download<B: Backend<Image = I>>(
         &self,
         backend: &B,

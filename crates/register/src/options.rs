@@ -21,7 +21,7 @@ pub struct Options {
     pub inverse_warp: bool,
     /// Whether to compute the Jacobian determinants and the inverse consistency of the warps.
     pub scores: bool,
-    /// The warped images to compute.
+    /// Which warped images to compute; `None` if neither warped images nor the correlation of the images are needed.
     pub images: Option<WarpedImages>,
 }
 
@@ -35,15 +35,16 @@ pub enum Stage {
     Deformable(syn::Options),
 }
 
-/// The warped images to compute. If neither warped image is requested, the correlation of the images is still computed.
+/// Which warped images a registration computes. If neither is requested, the correlation of the images is still
+/// computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WarpedImages {
     /// Interpolation of the images.
     pub interpolation: Interpolation,
-    /// Whether to compute the moving image on the fixed grid.
+    /// Whether to compute the moving image, resampled on the fixed grid.
     pub warped: bool,
-    /// Whether to compute the fixed image on the moving grid.
+    /// Whether to compute the fixed image, resampled on the moving grid.
     pub inverse_warped: bool,
 }
 
@@ -189,7 +190,7 @@ impl Options {
     }
 }
 
-/// Voxels along the shortest axis that a level shrinks; slices are not shrunk across their plane.
+/// Number of voxels along the shortest axis that a level may shrink. For slices, only the two axes in the plane count.
 pub(crate) fn shortest_axis(shape: [usize; 3]) -> usize {
     let axes = if shape[2] == 1 { 2 } else { 3 };
     shape.into_iter().take(axes).min().unwrap_or(0)

@@ -95,7 +95,7 @@ impl Preset {
         linear.into_iter().chain(deformable).collect()
     }
 
-    /// Defaults of the linear stage.
+    /// Default options of the linear stage for this preset.
     pub fn linear(self) -> linear::Options {
         let defaults = linear::Options::default();
         match self {
@@ -117,7 +117,7 @@ impl Preset {
         options
     }
 
-    /// Defaults of the deformable stage.
+    /// Default options of the deformable stage for this preset.
     pub fn syn(self) -> syn::Options {
         let defaults = syn::Options::default();
         match self {

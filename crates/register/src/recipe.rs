@@ -35,7 +35,7 @@ pub struct Recipe {
     pub inverse_warp: bool,
     /// Whether to compute the Jacobian determinants and the inverse consistency of the warps.
     pub scores: bool,
-    /// The warped images to compute.
+    /// Which warped images to compute; `None` if neither warped images nor the correlation of the images are needed.
     pub images: Option<WarpedImages>,
 }
 
@@ -68,7 +68,8 @@ pub enum RecipeError {
         /// The possible numbers of degrees of freedom.
         expected: &'static str,
     },
-    /// The lists for the levels have different lengths.
+    /// Shrink factors, smoothing sigmas and numbers of iterations must have one value for each level, but the numbers
+    /// of values differ.
     #[error("the numbers of levels differ: shrink factors {shrink:?}, sigmas {sigmas:?}, iterations {iterations:?}")]
     Levels {
         /// The shrink factors of the levels, given by the user or taken from the preset.
@@ -85,7 +86,8 @@ pub enum RecipeError {
          interval for all levels"
     )]
     Reinversions {
-        /// Number of re-inversion intervals that were given.
+        /// Number of re-inversion intervals that were given. Such an interval is a number of iterations between two
+        /// re-inversions of the displacement fields.
         found: usize,
         /// Number of levels.
         levels: usize,

@@ -19,10 +19,11 @@ pub struct Registration {
     pub start: AffineTransform,
     /// The affine of the result, fixed → moving, RAS mm.
     pub affine: AffineTransform,
-    /// Chain from fixed to moving points, the warp first. It is used to resample the moving image on the fixed grid.
+    /// Chain of transforms from fixed to moving points, the warp first. It is used to resample the moving image on the
+    /// fixed grid.
     pub forward: TransformChain,
-    /// Chain from moving to fixed points, the inverse warp last. It is used to resample the fixed image on the moving
-    /// grid. It contains only the affine if the inverse warp was not requested.
+    /// Chain of transforms from moving to fixed points, the inverse warp last. It is used to resample the fixed image
+    /// on the moving grid. It contains only the affine if the inverse warp was not requested.
     pub backward: TransformChain,
     /// Outcome of each stage.
     pub outcomes: Vec<StageOutcome>,
@@ -53,7 +54,7 @@ pub struct Registration {
 #[serde(rename_all = "kebab-case")]
 #[expect(
     clippy::large_enum_variant,
-    reason = "a registration has few stages, so the unequal sizes of the variants waste little memory"
+    reason = "a registration has few stages, so the different sizes of the two kinds of outcome waste little memory"
 )]
 pub enum StageOutcome {
     /// The outcome of a linear stage: its transform, and the cost at the end of each level.
@@ -66,9 +67,9 @@ pub enum StageOutcome {
 /// and inside the fixed mask of the last stage. `None` without such voxels, or if either image is constant there.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Similarity {
-    /// Correlation under the initial affine.
+    /// Correlation of the fixed image with the moving image under the initial affine.
     pub correlation_at_start: Option<f64>,
-    /// Correlation under the transform of the result.
+    /// Correlation of the fixed image with the moving image under the resulting transform.
     pub correlation: Option<f64>,
 }
 
@@ -146,7 +147,7 @@ pub(crate) struct Warps {
 }
 
 impl Warps {
-    /// Downloads the warps to main memory. `stage` is the stage that an error names.
+    /// Downloads the warps to main memory. `stage` is the index of the stage that the message of an error names.
     pub(crate) fn download<B: Backend>(
         backend: &B,
         warps: &syn::Warps<B>,

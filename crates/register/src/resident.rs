@@ -43,7 +43,8 @@ struct Kept<B: Backend> {
     stage: usize,
 }
 
-/// Evaluates an expression for the CPU or for a GPU, with the warps and images that are there.
+/// Macro that evaluates an expression with the warps and images of a result. The same expression is compiled for the
+/// CPU and for CUDA.
 macro_rules! with_kept {
     ($on:expr, ($backend:ident, $kept:ident) => $run:expr) => {
         match $on {
@@ -137,7 +138,7 @@ impl Resident {
         Ok(Resident { computed, kept: OnBackend::Cuda(cuda.clone(), kept) })
     }
 
-    /// The result without its warps and images: its chains contain only the affine.
+    /// The result of the registration without warps and warped images: its transform chains contain only the affine.
     ///
     /// # Errors
     /// The errors of [`Computed::finish`].

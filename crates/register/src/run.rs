@@ -90,7 +90,8 @@ pub struct OnDevice<B: Backend> {
 pub struct WarpsOnDevice<B: Backend> {
     /// The warp and its inverse, on the device.
     pub warps: syn::Warps<B>,
-    /// Statistics of the relaxation of the warp and its inverse.
+    /// Statistics of relaxation, the local correction of the warp and its inverse where they fold or are not inverse to
+    /// each other.
     pub relaxed: syn::Relaxed,
     /// Jacobian determinants and inverse consistency, if requested.
     pub scores: Option<syn::Scores>,
@@ -115,7 +116,8 @@ pub(crate) fn run<B: Backend>(
         seconds: Vec::new(),
         warps: None,
     };
-    // An initial affine that does not depend on the first stage is checked before the work begins.
+    // If the initial affine is known without the first stage, it is checked before that stage, and so before any long
+    // computation.
     let mut start = options.start;
     if !matches!(options.stages.first(), Some(Stage::Linear(_))) || start != Start::CentreOfMass {
         found.start = resolve(backend, [fixed, moving], start)?;

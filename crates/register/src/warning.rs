@@ -21,13 +21,13 @@ pub enum Warning {
     },
     /// The result aligns the images worse than the initial transform.
     WorseThanStart {
-        /// The correlations at the start and of the result, if the metrics compare intensities and the correlation
-        /// fell.
+        /// Correlations of the fixed with the moving image, first at the start and then with the result. `None` if the
+        /// correlation hardly fell or rose, or if the metrics do not compare intensities.
         correlation: Option<[f64; 2]>,
-        /// Shares (0 to 1) of the fixed image that lie inside the moving image, at the start and with the result, if
-        /// the share fell by more than half.
+        /// Shares (0 to 1) of the fixed image that lie inside the moving image, first at the start and then with the
+        /// result. `None` if the share did not fall by more than half.
         coverage: Option<[f64; 2]>,
-        /// Whether there was a linear stage. The cause of the bad result may then be the search of the linear stage.
+        /// Whether there was a linear stage, whose search for the affine may have caused the bad result.
         searched: bool,
     },
     /// The intensities of the images are negatively correlated, although the metrics compare intensities.
@@ -43,17 +43,20 @@ pub enum Warning {
     /// The result of a boundary-based registration was refused, because its cost was not lower than at the start, or
     /// because the result was far from the start.
     BoundaryRefused {
-        /// The costs of the start and of the refused transform, 0 to 1.
+        /// Costs of the boundary-based registration, 0 to 1: first at the start, then with the refused transform.
         costs: [f64; 2],
-        /// Distance of the refused transform from the start, mm.
+        /// Distance between the start and the refused transform, mm: the root-mean-square displacement over a sphere
+        /// with a radius of 80 mm.
         moved_mm: f64,
     },
     /// After relaxation, which corrects the warps locally, some voxels of the warps still fold, or deviate from the
     /// inverse warp by more than the limit.
     BeyondLimits {
-        /// Number of voxels that fold or deviate, in the warp and its inverse together.
+        /// Number of voxels where the warp or its inverse folds, or where they deviate from each other's inverse by
+        /// more than the limit.
         voxels: usize,
-        /// Number of rounds of relaxation. Each round corrects the warps locally.
+        /// Number of rounds of relaxation. Each round corrects the warps only near voxels where they fold or are not
+        /// inverse to each other.
         rounds: usize,
     },
     /// The warps were smoothed at all voxels, because they still folded, or deviated from each other's inverse, after

@@ -1,4 +1,5 @@
-//! Charts as SVG. On a page, the style sheet replaces the colours of a chart, for light and dark mode.
+//! Charts as SVG. On an HTML report page, the style sheet replaces the colours of a chart, so that they suit light and
+//! dark mode.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;

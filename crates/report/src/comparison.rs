@@ -5,10 +5,10 @@ use askama::Template;
 use crate::viewer::PlanePictures;
 use crate::{Error, Facts, Pictures, stretch};
 
-/// The contents of a page about one registered image.
+/// The contents of an HTML report page about one registered image.
 #[derive(Debug, Clone, Copy)]
 pub struct ComparisonPage<'a> {
-    /// Texts and numbers on the page.
+    /// Texts and numbers of the HTML report page.
     pub facts: &'a Facts,
     /// Pictures of the image and its reference.
     pub pictures: &'a Pictures,
@@ -37,10 +37,10 @@ pub struct Page {
     pub html: String,
 }
 
-/// Makes the page of one result.
+/// Makes the HTML report page about the result of one registration.
 ///
 /// # Errors
-/// A template that cannot be filled in.
+/// An HTML template that cannot be filled in.
 pub fn comparison_page(page: &ComparisonPage) -> Result<Page, Error> {
     let ComparisonPage { facts, pictures, names, charts } = *page;
     let contents = Contents {

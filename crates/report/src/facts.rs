@@ -1,13 +1,13 @@
-//! Texts and numbers that a page shows.
+//! Texts and numbers that an HTML report page shows.
 
-/// Texts and numbers that a page shows.
+/// Texts and numbers that an HTML report page shows.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
     /// Title of the page, such as `sub-01 onto the template`.
     pub title: String,
     /// Line below the title: the registration method and its settings.
     pub subtitle: String,
-    /// The most important numbers of the result, each as value and description.
+    /// The most important numbers of the result, each as value and description. The report page shows them at the top.
     pub highlights: Vec<[String; 2]>,
     /// Warnings about the result.
     pub warnings: Vec<String>,
@@ -17,9 +17,9 @@ pub struct Facts {
     pub command: String,
     /// Files that were read and written for the result.
     pub files: Vec<File>,
-    /// Longer texts, each with a title. The page shows them on request.
+    /// Longer texts, each with a title. The report page shows only the title until the reader opens the text.
     pub details: Vec<[String; 2]>,
-    /// Name and version of the program that made the page.
+    /// Name and version of the program that made the report page.
     pub program: String,
 }
 

@@ -1,5 +1,5 @@
-//! The page of many results: a table with marked outliers, small pictures, distributions of measures, and form fields
-//! in which the reader marks each result as good, doubtful or bad.
+//! The HTML report page about the results of a group: a table with marked outliers, small pictures, distributions of
+//! measures, and form fields in which the reader marks each result as good, doubtful or bad.
 
 use askama::Template;
 
@@ -12,7 +12,7 @@ use crate::{Chart, Error, Facts, Page};
 const OUTLIER: f64 = 3.5;
 /// Outliers are marked only if at least this number of values exists.
 const LEAST: usize = 5;
-/// Largest total size of all small pictures of a page, bytes.
+/// Largest total size of all small pictures on an HTML report page, bytes.
 const PICTURE_BYTES: usize = 1_500_000;
 
 /// Which values of a measure are outliers.
@@ -33,7 +33,7 @@ pub struct Measure {
     pub name: String,
     /// Description of this measure.
     pub note: String,
-    /// Number of decimals that the table shows.
+    /// Number of decimals with which the table of the report page shows the values of this measure.
     pub decimals: usize,
     /// Which values of this measure are outliers.
     pub worse: Worse,
@@ -48,37 +48,40 @@ pub struct Member {
     pub status: String,
     /// The reason why this member has no result.
     pub failure: Option<String>,
-    /// Path of the page about this member alone, relative to the folder of the group's page.
+    /// Path of the HTML report page about this member alone, relative to the folder of the group's report page.
     pub page: Option<String>,
-    /// A small picture of this member's result, as a `data:` address.
+    /// A small picture of this member's registered image, as a `data:` address (an address that contains the picture
+    /// itself).
     pub thumbnail: Option<String>,
-    /// The value of each measure, in the order of the page's measures.
+    /// The value of each measure, in the order of the measures on the report page.
     pub values: Vec<Option<f64>>,
-    /// Warnings about this member's result.
+    /// Warnings about the result of this member of the group (such as one subject).
     pub warnings: Vec<String>,
 }
 
-/// The contents of a page about many results.
+/// The contents of an HTML report page that compares the results of a group, such as all subjects.
 #[derive(Debug, Clone, Copy)]
 pub struct GroupPage<'a> {
-    /// Texts and numbers of the page. Failures and outliers of members are added to the warnings.
+    /// Texts and numbers of the report page. [`group_page`] adds to the warnings which members of the group failed, and
+    /// which members have values that are outliers.
     pub facts: &'a Facts,
     /// The word for one member of the group, such as `subject`.
     pub member: &'a str,
-    /// The measures by which members are compared.
+    /// The measures by which the page compares the members of the group, such as the correlation with the reference.
     pub measures: &'a [Measure],
     /// The members of the group.
     pub members: &'a [Member],
-    /// Pictures above the table, such as the template: title, note and `data:` address.
+    /// Pictures above the table, such as the template image: each with its title, its note, and the picture as a
+    /// `data:` address.
     pub shared: &'a [[String; 3]],
-    /// Charts shown in addition to the distributions of the measures.
+    /// Charts that the report page shows before the charts of each measure's distribution.
     pub charts: &'a [Chart],
 }
 
-/// Makes the page of many results.
+/// Makes the HTML report page about the results of a group.
 ///
 /// # Errors
-/// A chart that cannot be drawn, or a template that cannot be filled in.
+/// A chart that cannot be drawn, or an HTML template that cannot be filled in.
 pub fn group_page(page: &GroupPage) -> Result<Page, Error> {
     let GroupPage { member, measures, members, shared, .. } = *page;
     let mut rows: Vec<Row> = members.iter().map(Row::of).collect();
@@ -148,7 +151,7 @@ fn show_pictures(rows: &mut [Row]) {
     }
 }
 
-/// A row of the table, for one member of the group.
+/// A row of the report page's table, for one member of the group (such as one subject).
 struct Row<'a> {
     member: &'a Member,
     cells: Vec<Cell>,
@@ -168,7 +171,7 @@ impl Row<'_> {
     }
 }
 
-/// A cell of the page's table: the value of one measure for one member of the group.
+/// A cell of the report page's table: the value of one measure for one member of the group.
 struct Cell {
     text: String,
     /// The value as text by which the table is sorted; empty if the member has no value.
@@ -236,8 +239,8 @@ mod tests {
         let html = page(&members, Worse::Low);
         assert!(html.contains("s&#60;5&#62; is unusual: correlation 0.20"));
         assert_eq!(html.matches("class=\"outlier\"").count(), 1);
-        // The limit of bytes allows three pictures for six members of the group. The last member is an outlier and must
-        // get a picture.
+        // All members of the group have pictures, but the size limit allows only three on the page. One of these must
+        // be the picture of the last member, which is an outlier.
         assert_eq!(html.matches("src=\"data:,").count(), 3);
         let row = html.split("<tr").find(|row| row.contains("s&#60;5&#62;</")).expect("a row");
         assert!(row.contains("src=\"data:,"));

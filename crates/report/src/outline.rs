@@ -9,7 +9,8 @@ use crate::Error;
 
 /// An outline with fewer points than this is not drawn.
 const SPECK: usize = 16;
-/// Largest number of points in the outlines of one slice. An image of noise would have many more.
+/// Largest number of points in the outlines of one slice. The limit keeps pages small: outlines in a noisy image would
+/// have many more points.
 const MOST_POINTS: usize = 1500;
 
 /// A point, pixels; the middle of the first pixel is at (½, ½).
@@ -52,8 +53,8 @@ pub fn level_lines(
     Ok(pieces)
 }
 
-/// Lines as an SVG path. The coordinates of the lines times `unit` are pixels; the path has them as integers, in tenths
-/// of a pixel.
+/// Writes lines as an SVG path. Coordinates times `unit` give pixels; the path stores them as integers, in tenths of a
+/// pixel.
 pub fn path(lines: &[Vec<Point>], unit: f64) -> String {
     let mut path = String::new();
     for line in lines {

@@ -22,15 +22,15 @@ pub struct Reference {
     /// The threshold of the outlines. An outline encloses the pixels whose value in the field `outlined` exceeds this
     /// threshold.
     pub(crate) threshold: f32,
-    /// Pictures of the slices of each view, as `data:` addresses.
+    /// Grey pictures of the reference's slices, for each view (plane), as `data:` addresses.
     pub(crate) pictures: Vec<Vec<String>>,
     /// Outlines on the slices of each view, as SVG paths.
     pub(crate) outlines: Vec<Vec<String>>,
 }
 
 impl Reference {
-    /// Prepares an image. The slices cover its content: the region where `mask` exceeds ½, or without a mask the bright
-    /// region.
+    /// Prepares a reference image for drawing. Its slices cover the content of the image: the region where `mask`
+    /// exceeds ½, or without a mask the bright region.
     ///
     /// # Errors
     /// A picture that cannot be drawn.
@@ -43,8 +43,8 @@ impl Reference {
         Ok(Reference { views, outlined: slices.clone(), slices, threshold, pictures, outlines })
     }
 
-    /// Prepares the part of an image where a mask on its grid exceeds ½. Outlines are those of the mask; slices cover
-    /// the whole image.
+    /// Prepares a reference image for drawing. The pictures are black where `mask`, which has the image's grid, is ½ or
+    /// less. The outlines are those of the mask. The slices cover the content of the whole image.
     ///
     /// # Errors
     /// A picture that cannot be drawn.

@@ -4,8 +4,8 @@ use crate::lattice::{Warped, coarse};
 use crate::picture::Indexed;
 use crate::views::Slice;
 
-/// Jacobian determinant with the strongest colour of expansion; its inverse has the strongest colour of compression.
-/// More extreme determinants have the same colours.
+/// Jacobian determinant that is drawn in the strongest colour of expansion. The strongest colour of compression stands
+/// for one divided by this number. More extreme determinants have these colours, too.
 pub const FACTOR: f64 = 2.0;
 /// Number of colours for expansion, and for compression.
 const STEPS: usize = 16;

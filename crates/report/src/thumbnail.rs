@@ -1,4 +1,4 @@
-//! A small picture of an image: the middle slice of each plane, with the outline of its reference image.
+//! A small picture of a registered image: the middle slice of each plane, with the outline of the reference image.
 
 use antsreg_core::Volume;
 
@@ -6,13 +6,13 @@ use crate::Error;
 use crate::picture::Indexed;
 use crate::slices::Slices;
 
-/// Length of the longest side of a slice in the small picture, pixels.
+/// Length of the longest side of a slice in the small picture of a registered image, pixels.
 const SIDE: usize = 76;
 /// The colour of the outline.
 const OUTLINE: [u8; 3] = [255, 176, 0];
 
-/// Draws the small picture as a `data:` address. `outline` gives slices and a threshold; the region above the threshold
-/// is outlined.
+/// Draws the small picture of an image, as a `data:` address. `outline` has slices and a threshold; their region above
+/// the threshold is outlined in the picture.
 pub fn address(slices: &Slices, outline: Option<(&Slices, f32)>) -> Result<String, Error> {
     let pictures = slices.views.iter().enumerate().map(|(n, view)| {
         let middle = view.len() / 2;

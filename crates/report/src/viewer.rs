@@ -34,9 +34,9 @@ pub struct Compared<'a> {
 pub struct Pictures {
     /// The pictures of each plane (axial, coronal, sagittal).
     pub(crate) planes: Vec<PlanePictures>,
-    /// Whether there are pictures of the image before registration.
+    /// Whether the report page has pictures of the image before registration.
     pub(crate) before: bool,
-    /// Whether there are pictures of labels.
+    /// Whether the report page has pictures of labels.
     pub(crate) labels: bool,
     /// Distance between the lines of the deformed grid, mm; `None` without a warp.
     pub(crate) grid_mm: Option<f64>,
@@ -47,7 +47,7 @@ pub struct Pictures {
     pub thumbnail: String,
 }
 
-/// The pictures of one plane.
+/// The pictures of all slices of one plane (axial, coronal or sagittal).
 #[derive(Debug, Clone)]
 pub(crate) struct PlanePictures {
     pub name: &'static str,

@@ -1,5 +1,5 @@
-//! Chooses the slices that a page shows: seven in each plane, through the content of an image, with isotropic pixels.
-//! The content is the box around the head or brain.
+//! Chooses the slices of an image that an HTML report page shows: seven in each plane, through the content of the
+//! image, with isotropic pixels. The content is the box around the head or brain.
 
 use antsreg_core::intensity::quantiles;
 use antsreg_core::{Grid, Volume};

@@ -34,7 +34,7 @@ impl Refusal {
         Refusal { instead: Some(instead.to_string()), ..self }
     }
 
-    /// Adds the advice to use the original program, unless the refusal has other advice.
+    /// Adds the advice to run the original program of ANTs, FSL or c3d, unless other advice is given already.
     pub fn or_by_the_next(self, command: &str) -> Refusal {
         match self.instead {
             Some(_) => self,

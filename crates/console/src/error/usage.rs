@@ -33,10 +33,10 @@ pub enum UsageError {
         /// The list of devices, as given.
         asked: String,
     },
-    /// Boundary-based registration was asked for in a command that has no white matter of the fixed images.
+    /// Boundary-based registration was requested, but this command has no white-matter segmentation of the fixed image.
     #[error(
-        "--cost bbr needs the white matter of the fixed image, which only register, and labels with one atlas, find; \
-         give another cost here"
+        "--cost bbr needs a white-matter segmentation of the fixed image; only the command register, and labels with \
+         one atlas, provide one; give another --cost"
     )]
     BoundaryOfMany,
     /// The number of label maps differs from the number of subjects.
