@@ -1,4 +1,4 @@
-"""Tests the exchange of images with other libraries: they read the package's results, and it reads their images."""
+"""Tests the exchange of images and transforms with nilearn, nitransforms, SimpleITK and ANTsPy, in both directions."""
 
 from __future__ import annotations
 
