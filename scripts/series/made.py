@@ -26,8 +26,8 @@ class Kind:
     name: str
     #: Slow drift of the head: largest shift along an axis (mm) and largest rotation about an axis (degrees).
     drift: float
-    #: Jumps of the head: share of the volumes that jump, and size of a jump (shift along an axis in mm, rotation in
-    #: degrees).
+    #: Jumps of the head: share of the volumes that jump, and size of a jump (length of the shift in mm, angle of the
+    #: rotation in degrees).
     jumps: float
     jump: float
     #: True: all jumps have the size `jump`. False: sizes are random, and `jump` is the largest.

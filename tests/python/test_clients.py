@@ -1,4 +1,8 @@
-"""Tests the exchange of images and transforms with nilearn, nitransforms, SimpleITK and ANTsPy, in both directions."""
+"""Tests the exchange of images and transforms with other Python libraries.
+
+nilearn, nitransforms, SimpleITK and ANTsPy must read the results of this package. The package must read images of
+SimpleITK and ANTsPy.
+"""
 
 from __future__ import annotations
 
