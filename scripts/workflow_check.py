@@ -43,7 +43,7 @@ SCANS = 24
 
 
 def main() -> int:
-    """Build the program, run the workflows and the single commands, and compare their files."""
+    """Build the program, run the Snakemake workflows and the single commands, and compare the files that they write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--profile", default="local", help="a folder of workflows/atlas/profiles, or a path")
     parser.add_argument("--snakemake", nargs=argparse.REMAINDER, default=[], help="further arguments of snakemake")

@@ -182,7 +182,7 @@ class Registration:
         inverse: bool = True,
         composite: bool = False,
     ) -> list[Path]:
-        """Writes the files that ``antsreg-gpu register`` writes. Only times and names in the record differ.
+        """Writes the files that ``antsreg-gpu register`` writes. Only times and names in the JSON record differ.
 
         Parameters
         ----------

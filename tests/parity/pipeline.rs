@@ -23,9 +23,9 @@ const MOTION_MM: f64 = 0.005;
 /// Largest accepted mean distance between the warps of CPU and GPU, voxels. The devices add the intensities in a
 /// correlation window in different orders. Where an image hardly varies, the rounding changes the update of the warp.
 const MEAN_VOXELS: f64 = 0.02;
-/// Costs from histograms change in steps, so results depend on the rounding of single intensities. To measure this,
-/// the CPU also computes each result from images whose intensities differ in the last bit. CPU and GPU may differ by
-/// this factor times the change of the CPU's result, or by `MEAN_VOXELS` or `MOTION_MM` if these limits are larger.
+/// Largest accepted ratio of two differences: between the results of CPU and GPU, and between the CPU's results with
+/// and without a change of the last bit of intensities. Costs from histograms change in steps, so results depend on the
+/// rounding of single intensities. Smaller differences than `MEAN_VOXELS` or `MOTION_MM` are always accepted.
 const OF_ROUNDING: f64 = 2.0;
 
 /// The affine, the warp and its inverse that one device has found.
@@ -115,7 +115,8 @@ fn compare_motion(cuda: &Cuda) -> Result<usize, Box<dyn Error>> {
     Ok(bad)
 }
 
-/// Returns a volume in which every other positive intensity, on average, is larger by its last bit.
+/// Returns a copy of a volume in which about half of the positive intensities are replaced by the next larger
+/// single-precision number. It shows how much a result depends on rounding.
 fn last_bits(volume: &Volume) -> Volume {
     let mut state = 7_u64;
     let voxels = volume.voxels.iter().map(|value| {

@@ -72,7 +72,7 @@ impl Workplace {
         std::fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// Reads the record of a run, or another JSON file in the folder.
+    /// Reads the JSON record of a registration, or another JSON file in the folder.
     pub fn record(&self, name: &str) -> Value {
         serde_json::from_slice(&self.read(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }

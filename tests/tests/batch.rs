@@ -47,7 +47,7 @@ fn names(place: &Workplace, folder: &str) -> Vec<String> {
     names
 }
 
-/// A record without the fields that differ between two runs: times, memory and command lines.
+/// The JSON record of a registration without the fields that differ between two runs: times, memory and command lines.
 fn record(place: &Workplace, name: &str) -> Value {
     let mut record = place.record(name);
     let object = record.as_object_mut().expect("an object");
@@ -57,7 +57,7 @@ fn record(place: &Workplace, name: &str) -> Value {
     record
 }
 
-/// The pictures of an HTML page.
+/// The section with the pictures of an HTML report page.
 fn pictures(place: &Workplace, name: &str) -> String {
     let page = String::from_utf8(place.read(name)).expect("text");
     let (_, from) = page.split_once("<h2 id=\"pictures\">").expect("the pictures");
@@ -99,7 +99,8 @@ fn each_subject_gets_the_bytes_that_register_gives_it_whatever_the_workers() {
             if name.ends_with("record.json") {
                 assert_eq!(record(&place, &here), record(&place, &alone));
             } else if name.ends_with("report.html") {
-                // Only the pictures are compared: the rest of a page has times and command lines.
+                // Only the pictures of the HTML pages are compared: the rest of a page contains times and command
+                // lines.
                 assert!(pictures(&place, &here) == pictures(&place, &alone), "{here} shows other pictures");
             } else {
                 assert!(place.read(&here) == place.read(&alone), "{here} differs from what register wrote");
@@ -235,7 +236,7 @@ fn resuming_leaves_out_what_is_there_and_was_made_alike() {
     place.file("c.nii.gz", &image);
     assert!(ran("").contains("2 done, 1 skipped, 0 failed"));
     assert!(place.read("out/two_Warped.nii.gz") == warped);
-    // With other parameters all subjects must be registered again.
+    // After a change of the registration options, `batch --resume` must register all subjects again.
     assert!(ran(" --bins 128").contains("3 done, 0 skipped, 0 failed"));
     assert!(
         place.succeed("batch t.csv -f f.nii.gz -o out -t rigid --device cpu").stdout.contains("3 done, 0 skipped")

@@ -154,8 +154,8 @@ fn atlases_with_skulls_beside_others_are_extracted() {
     assert!(all_null(&place.record("b_record.json")));
     place.succeed(&format!("labels -f brain.nii.gz {atlases} -o c_ --brain none {labelled}"));
     assert!(all_null(&place.record("c_record.json")));
-    // In a leave-one-out run the brain is extracted only from the head without a mask; the other atlases are a head with
-    // a mask, and a brain.
+    // With --leave-one-out each atlas is labelled by the others. Of these three atlases only the head without a mask
+    // needs brain extraction; the other two are a head with a mask and a skull-stripped brain.
     std::fs::write(
         place.path("atlases.csv"),
         "subject,image,labels,mask\nt,template.nii.gz,mask2.nii.gz,mask2.nii.gz\nh,head.nii.gz,mask.nii.gz,\nb,brain.nii.gz,mask2.nii.gz,\n",
@@ -205,8 +205,7 @@ fn a_template_of_heads_and_brains_is_a_brain() {
     for name in ["template.nii.gz", "subjects/head_Warped.nii.gz", "subjects/head_1Warp.nii.gz"] {
         assert_eq!(place.read(&format!("whole/{name}")), place.read(&format!("steps/{name}")), "{name}");
     }
-    // With `--brain none` no brain is extracted. The value `fixed` has no effect in `atlas`, so the command line
-    // `--brain fixed` is refused.
+    // With `--brain none`, `atlas` extracts no brain. `atlas` has no fixed image, so it must refuse `--brain fixed`.
     place.succeed(&format!("{line} none --brain none --plan-only"));
     assert!(place.record("none/atlas.json")["subjects"][0]["brain"].is_null());
     let told = place.refuse(2, &format!("{line} other --brain fixed"));

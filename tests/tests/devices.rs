@@ -34,7 +34,7 @@ fn a_device_that_is_not_there_is_refused_with_the_reason_and_what_is_there() {
         assert!(words.iter().all(|word| message.contains(word)), "{message}");
         assert_eq!(message.lines().count(), 1, "{message}");
     }
-    // The run must not leave files behind, not even the folder of the atlas.
+    // A refused run must not leave files behind. `atlas` must not even create its output folder.
     place.refuse(1, "atlas f.nii.gz m.nii.gz -o atlas --device cuda:9999");
     let before = place.names();
     let run = without_gpu(&place, &format!("{line} --device cuda"));
@@ -82,7 +82,8 @@ fn auto_takes_the_cpu_for_windows_that_no_gpu_has_and_says_why() {
         assert_eq!(place.succeed(&wide).stderr, told, "{wide}");
         // If the user requested the CPU, no message explains the choice.
         assert_eq!(place.succeed(&format!("{wide} --device cpu")).stderr, "");
-        // GPUs support a radius of 5, so the message must give the missing GPU as the only reason for the CPU.
+        // GPUs support cross-correlation with a radius of 5. So with this radius, the only reason for the CPU that the
+        // message may give is the missing GPU.
         let run = without_gpu(&place, &format!("{line} --cc-radius 5 --cc-derivative exact"));
         assert!(run.stderr.contains("device: cpu, because there is no CUDA d"), "{}", run.stderr);
     }

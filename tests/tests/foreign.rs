@@ -122,8 +122,9 @@ fn points_outside_a_field_are_told() {
     assert!(!run.stderr.contains("warning"), "{}", run.stderr);
 }
 
-/// Command lines that are refused, with words of the message. `PAIR` is replaced by both images, `SYN` and `RIGID` by
-/// whole stages.
+/// Command lines that the program must refuse, each with words that its error message must contain. In the command
+/// lines, `PAIR` stands for the fixed and the moving image, `SYN` and `RIGID` for all arguments of a stage, and `MORE`
+/// for those after the transform.
 const REFUSED: &[(&str, &str)] = &[
     (
         "antsRegistration -d 3 -t BSplineSyN[0.1,26,0,3] MORE -o o_",

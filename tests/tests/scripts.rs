@@ -32,14 +32,15 @@ fn brains() -> Workplace {
 /// Runs a script of the folder `scripts` in the test folder.
 fn script(place: &Workplace, name: &str, line: &str) -> Output {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts").join(name);
-    // The script finds the program by an environment variable.
+    // The scripts read the path of the program from the environment variable ANTSREG_GPU.
     let program = place.command([] as [&str; 0]).get_program().to_owned();
     let mut command = Command::new("bash");
     command.arg(path).args(line.split_whitespace()).current_dir(place.path(".")).env("ANTSREG_GPU", program);
     command.output().expect("bash starts")
 }
 
-/// Runs a script as [`script`] does and checks its exit code; returns both output streams.
+/// Runs one of the shell scripts for users of ANTs, and checks its exit code. Returns the texts on standard output and
+/// on standard error.
 fn ends(place: &Workplace, code: i32, name: &str, line: &str) -> [String; 2] {
     let output = script(place, name, line);
     let [stdout, stderr] =
@@ -60,7 +61,7 @@ fn several_atlases_label_a_target_and_are_scored() {
         score.lines().map(|line| line.split(',').next().unwrap_or_default()).collect::<Vec<_>>(),
         ["Label", "All", "1", "2", "9"]
     );
-    // The script must give the same result as the program with these options.
+    // Labels by the script must equal those of `antsreg-gpu labels` with the options that correspond to the script's.
     place.succeed(
         "labels -a in/b.nii.gz=b_labels.nii.gz -a in/c.nii.gz=c_labels.nii.gz -f in/a.nii.gz -o k_ -t affine",
     );
@@ -95,8 +96,8 @@ fn a_folder_is_normalised_and_labelled() {
         let carried = read(format!("out/{name}_TemplateLabels.nii.gz"));
         let truth = read(format!("{name}_labels.nii.gz"));
         let jaccard = Overlap::between(&carried, &truth, None).expect("one grid").mean()[1];
-        // The required overlap (Jaccard index) is only 0.75, because an affine cannot correct the warps and voxels are
-        // coarse. If the script did not invert the affine, the overlap would be below 0.6.
+        // The required mean Jaccard index is only 0.75: the brains differ also by warps, which an affine cannot
+        // correct, and the voxels are coarse. Without the inversion of the affine it would be below 0.6.
         assert!(jaccard > 0.75, "{name}: {jaccard}");
     }
     std::fs::remove_file(place.path("in/bad.nii")).expect("removed");
@@ -140,7 +141,7 @@ fn a_template_is_built_and_taken_up_again() {
         (&1.into(), &0.2.into(), &true.into())
     );
     assert_eq!(plan["recipe"]["preset"], "fast");
-    // If the script is called again, it must find that all its steps are done.
+    // A second call of the script with the same arguments must find all steps done and keep the template.
     let before = place.read("t/template.nii.gz");
     ends(&place, 0, "build_template.sh", line);
     assert_eq!(place.read("t/template.nii.gz"), before);

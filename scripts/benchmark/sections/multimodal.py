@@ -58,7 +58,7 @@ def multimodal(context: Context) -> Report:
 
 
 def register(context: Context) -> Path:
-    """Run the registrations of this section. Returns the folder of their results."""
+    """Run the registrations of the benchmark section `multimodal`. Returns the folder of their results."""
     folder = context.work / "multimodal"
     folder.mkdir()
     program = context.program
@@ -79,7 +79,7 @@ def register(context: Context) -> Path:
 
 
 class Distances:
-    """Distances between two affines inside a brain: at a sample of voxels, and the largest."""
+    """Distances between the points to which two affines map a brain voxel: of a sample of voxels, and the largest."""
 
     #: Step through the list of brain voxels: the sample has the first voxel of every STRIDE voxels.
     STRIDE = 11
@@ -87,12 +87,15 @@ class Distances:
     def __init__(self, fixed: Image) -> None:
         points = transform(fixed.voxel_to_world, voxel_indices(fixed.brain()))
         self.some = points[:: self.STRIDE]
-        # The distance between two affines is a convex function of the point, so it is largest at a vertex of the convex
-        # hull.
+        # The distance between the two points to which two affines map a point is a convex function of this point. Over
+        # the brain it is therefore largest at a vertex of the convex hull of the brain.
         self.corners = points[ConvexHull(points).vertices]
 
     def between(self, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, float]:
-        """Distances between two affines at the sampled voxels, and the largest distance in the brain, mm."""
+        """Distances between the two points to which two affines map a voxel, mm.
+
+        Returns the distances at the sampled voxels, and the largest distance in the brain.
+        """
         some, corners = (
             np.linalg.norm(points @ (first - second)[:3, :3].T + (first - second)[:3, 3], axis=1)
             for points in (self.some, self.corners)
@@ -128,7 +131,10 @@ def found(folder: Path, modality: str, number: int) -> np.ndarray:
 
 
 def add_known_transforms(report: Report, bars: Bars, kind: str, errors: dict[str, list]) -> None:
-    """Add acceptance limits and a table: errors at the voxels of the brain, mm."""
+    """Add acceptance limits and a table of errors for images that were moved by known transforms.
+
+    Errors are measured at the brain voxels, mm.
+    """
     table = report.table(f"T1 ← (moved by {kind})", "cost", "found", "median over cases and voxels", "worst voxel")
     for name, cases in errors.items():
         found = sum(worst <= FOUND_MM for _, _, worst in cases)

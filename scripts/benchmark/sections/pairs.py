@@ -28,7 +28,7 @@ def jaccard(context: Context, pair: Pair, mapping: Mapping) -> float:
 
 
 def affine(context: Context) -> Report:
-    """Measure the affine stage."""
+    """Measure the affine registration of all pairs of subjects: label overlap, time and memory."""
     report = Report(commands=[f"antsreg-gpu {OPTIONS} -t affine"])
     bars = report.bars()
     table = report.table("pair", "program", "mean Jaccard", "seconds", "peak memory", hidden=True)
@@ -94,7 +94,10 @@ def quality(context: Context, pair: Pair, mapping: Mapping) -> Quality:
 
 
 def syn(context: Context) -> Report:
-    """Measure the affine stage followed by SyN."""
+    """Measure the affine and SyN registration of all pairs of subjects.
+
+    Overlap of labels, time, memory, folds and inverse consistency are measured.
+    """
     report = Report(commands=[f"antsreg-gpu {OPTIONS} --preset {preset}" for preset in context.presets])
     bars = report.bars()
     table = report.table(
@@ -135,7 +138,7 @@ def add_row(table: Table, pair: Pair, program: str, found: Quality, seconds: flo
 
 
 def worst(bars: Bars, runs: list) -> None:
-    """Compare the worst figure over all pairs with each acceptance limit."""
+    """Add the acceptance limits that all pairs must meet. Each limit is compared with the worst pair."""
     bars.at_most("slowest pair, whole process", SYN_SECONDS, max(usage.seconds for _, usage in runs), " s", digits=1)
     bars.at_most("most memory", PEAK_GB, max(usage.peak_gb for _, usage in runs), " GB")
     bars.at_most(
