@@ -129,9 +129,9 @@ __device__ __forceinline__ double value_at(const double *READ plane, const Axis 
 // Number of warps of a block in kernels whose warps process one row each, as in src/cuda/bias/launches.rs.
 #define WARPS 4
 
-// Sets `left` to log intensity minus bias field, for each sample with a weight above 0. Each warp processes one row.
-// For each row it writes Σd and Σd², where d = exp(new − old value of `left`) − 1, and the range of the new values. If
-// `planes` is null, `left` stays as it is, and only its range is computed.
+// Sets `left` to log intensity minus bias field, for each sample with a weight above 0. Each warp processes one row of
+// samples. For each row it writes two sums, Σd and Σd², with d = exp(new − old value of `left`) − 1, and the range of
+// the new values. If `planes` is null, `left` stays as it is, and only its range is computed.
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
     bias_subtract(const float *READ logarithms, const float *READ weights, float *left, const double *READ planes, Axis x,
                   Axis y, unsigned int rows, double2 *sums, float2 *ranges)

@@ -9,7 +9,7 @@
 
 #define BRICKS_PER_WARP 4
 
-// The bin of the fixed voxel at a position in the order of bricks; −1 for a voxel outside the volume or without weight.
+// The bin of the fixed voxel at a position in brick order (8×8×8 voxels); −1 outside the volume or without weight.
 __device__ __forceinline__ int bin_of(const float *READ fixed, const float *READ weight, Shape shape, Binning binning,
                                       unsigned int position, unsigned int &voxel)
 {

@@ -13,8 +13,8 @@
 
 // Largest number of bricks (blocks of fixed voxels) that a thread block processes.
 #define MOST_BRICKS 120
-// Flag of a bin with at most SPARSE_VOXELS voxels. If two voxels or fewer of a bin are inside the moving image, the bin
-// does not count. This can happen to sparse bins, so the squares of moving values are also added up for each of them.
+// Flag of a sparse bin (at most SPARSE_VOXELS fixed voxels). If two voxels of a bin or fewer are mapped into the moving
+// image, the bin does not count. So for sparse bins, the squares of the moving values are also added up.
 #define SPARSE 0x8000u
 #define SPARSE_VOXELS 64
 // Squares of moving values in sparse bins are integers in units of 1/SPARSE_UNIT: SPARSE_VOXELS of them fit into 31
@@ -26,7 +26,7 @@
 // The fixed bins, the moving image and derived data, which the kernels of this file read. The layout is that of
 // Operands in src/cuda/ratio_bricks.rs.
 struct Operands {
-    // Bins of the fixed voxels, brick by brick, in the order in which `fixed_bin` reads them.
+    // The histogram bins of the fixed voxels, brick by brick (8×8×4 voxels), in the order in which `fixed_bin` reads.
     const uint4 *fixed;
     const float *moving;
     cudaTextureObject_t texture;
@@ -237,7 +237,7 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-// Writes the bins of the fixed voxels brick by brick, as Operands::fixed holds them. Each thread writes one bin.
+// Writes the histogram bins of the fixed voxels brick by brick (8×8×4 voxels). Each thread writes the bin of one voxel.
 extern "C" __global__ void place_bins(const float *READ fixed, Size shape, Size bricks, Binning binning,
                                       const unsigned int *READ in_bin, unsigned int places, unsigned short *placed)
 {

@@ -22,8 +22,8 @@ struct Placed {
     Map map;
 };
 
-// `low` and `high`: the range of voxel indices, along each axis, in which a point counts as inside the volume. A value
-// of the volume enters the sums as (value − origin)·scale.
+// A point is inside the volume if its voxel indices are between `low` and `high` on each axis. In the sums of the fit,
+// a value of the volume is scaled to (value − origin)·scale.
 struct Rule {
     Vector low, high;
     float origin, scale;
@@ -43,8 +43,8 @@ __device__ __forceinline__ bool inside(Vector at, const Rule &rule)
            at.z >= rule.low.z && at.z <= rule.high.z;
 }
 
-// The index in shared memory of the value at point n of the chunk. There is a gap after each run, so that the runs
-// begin in different memory banks.
+// A chunk of reference points has its values in shared memory, and this is the index of the value at its point n. There
+// is a gap after each run of points, so that the runs begin in different memory banks.
 __device__ __forceinline__ int slot(int n)
 {
     return n + n / RUN * LANES;
@@ -70,7 +70,7 @@ __device__ __forceinline__ double dot(const float *READ function, const float *v
     return total;
 }
 
-// The sum of the products of two functions over those points of a run whose bit in `outside` is set.
+// The sum of the products of two functions over the points of a run that are outside the volume (bits in `outside`).
 __device__ __forceinline__ double products(const float *READ first, const float *READ second,
                                            const unsigned int *outside, int run)
 {
@@ -94,7 +94,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 4)
              const __grid_constant__ Size shape, const __grid_constant__ Rule rule, double *sums)
 {
     __shared__ float values[CHUNK + RUNS * LANES];
-    // One bit for each reference point of the chunk; the bit is set if the map takes the point outside the volume.
+    // One bit for each reference point that the thread block processes; it is set if the map takes the point outside.
     __shared__ unsigned int outside[CHUNK / 32];
     const Placed &own = all[blockIdx.y];
     const int first = blockIdx.x * CHUNK, here = min(count - first, CHUNK);

@@ -46,7 +46,7 @@ __device__ __forceinline__ int brick_along(float at, float last)
     return (int)fminf(fmaxf(at, 0.f), last) / BRICK;
 }
 
-// Marks the bricks that contain a voxel whose distance from the point `at` along each axis is at most `margin`.
+// Marks the bricks (blocks of 8³ voxels) that contain a voxel near the point `at`: on each axis at most `margin` away.
 __device__ __forceinline__ void mark_around(unsigned int *marks, const Shape &shape, Vector at, float margin)
 {
     const int nx = (shape.x + BRICK - 1) / BRICK, ny = (shape.y + BRICK - 1) / BRICK;
@@ -70,8 +70,8 @@ __device__ __forceinline__ Voxel voxel_of(unsigned int at, const Shape &shape)
 // examined are often neighbours, and the work on these should be spread over many thread blocks.
 #define BRICKS 8
 
-// Removes the marks of the bricks that this thread block processes. For each brick that was marked, calls `work` with
-// the voxel of this thread.
+// Removes the marks of the bricks (blocks of 8³ voxels) that this thread block processes. For each brick that was
+// marked, each thread calls `work` with its own voxel of the brick.
 template <typename Work>
 __device__ __forceinline__ void each_marked(unsigned int *marks, const Shape &shape, Work work)
 {
@@ -130,7 +130,7 @@ extern "C" __global__ void __launch_bounds__(VOXELS, 2)
             }
             if (folds && round.unfolds) {
                 list_voxel(weights, list, listed, here, UNFOLDED);
-                // The determinant at a cell corner depends only on a voxel and its neighbours along the axes.
+                // The Jacobian determinant at a cell corner depends only on a voxel and its neighbours along the axes.
                 if (v.x > 0) list_voxel(weights, list, listed, here - 1, UNFOLDED);
                 if (v.x + 1 < shape.x) list_voxel(weights, list, listed, here + 1, UNFOLDED);
                 if (v.y > 0) list_voxel(weights, list, listed, here - row, UNFOLDED);
@@ -259,8 +259,8 @@ extern "C" __global__ void __launch_bounds__(VOXELS, 2)
                   unsigned int *marks, unsigned int *inverse_marks, const __grid_constant__ Shape shape)
 {
     each_marked(following, shape, [&](int brick, Voxel v) {
-        // Where the field has changed, its inverse may deviate more than before, even if the inverse has not changed.
-        // So this brick of the inverse is examined again.
+        // Where a field has changed, its inverse field may deviate more than before, even if the inverse field has not
+        // changed. So this brick (block of 8³ voxels) of the inverse field is examined again.
         if (threadIdx.x == 0) inverse_marks[brick] = 1;
         if (!within(v, shape)) return;
         const size_t here = offset(v, shape), stride = plane(shape);

@@ -25,7 +25,7 @@ struct Statistics {
     __device__ __forceinline__ void add(float value)
     {
         sum += (double)value;
-        // The minimum and the maximum ignore NaN, but NaN counts as a value that is not positive.
+        // The minimum and the maximum over voxels ignore NaN. The number of values that are not positive includes NaN.
         low = fminf(low, value);
         high = fmaxf(high, value);
         ++counted;
@@ -66,7 +66,7 @@ __device__ __forceinline__ Statistics of_warp(Statistics own)
     return own;
 }
 
-// Reads the statistics that another block has written, past the first-level cache.
+// Reads the statistics of another thread block from memory, past the first-level cache, which may have old values.
 __device__ __forceinline__ Statistics fresh(const Statistics *part)
 {
     return {__ldcg(&part->sum), __ldcg(&part->low), __ldcg(&part->high), __ldcg(&part->counted),

@@ -8,8 +8,8 @@
 #define BEFORE 2
 #define STEPS 1024
 
-// Weights of interpolation along one axis: the first voxel with a weight, and the weights of that voxel and the next
-// ones.
+// Interpolation weights along one axis: the index of the first voxel that has a weight, the weight of this voxel, and
+// the weights of the next ones.
 struct Weights {
     int first;
     float at[TAPS];
