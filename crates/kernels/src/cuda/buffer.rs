@@ -107,11 +107,12 @@ impl<T: Plain> Buffer<T> {
         }
         let mut values = Vec::with_capacity(count);
         let room = &mut values.spare_capacity_mut()[..count];
-        // SAFETY: `bytes` covers exactly `room`, and is only written to, so that it need not be initialised.
+        // SAFETY: `bytes` is the memory of `room`, the spare capacity of the vector. It is only written to, so it need
+        // not be initialised.
         let bytes = unsafe { std::slice::from_raw_parts_mut(room.as_mut_ptr().cast(), size_of_val(room)) };
         // SAFETY: the buffer has at least as many bytes as `bytes`.
         unsafe { self.device.staging().fetch(&self.device, self.pointer, bytes)? };
-        // SAFETY: `fetch` has written all `count` elements, and every bit pattern is a valid number.
+        // SAFETY: the copy from the device has written all `count` elements, and every bit pattern is a valid number.
         unsafe { values.set_len(count) };
         Ok(values)
     }

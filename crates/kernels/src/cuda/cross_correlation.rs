@@ -21,7 +21,8 @@ pub struct CcWorkspace {
     /// The five terms of the exact derivative of the cross-correlation for the window of each voxel; each term has a
     /// plane of memory.
     terms: Option<Buffer<f32>>,
-    /// Textures and surfaces of the kernels of `direct.rs`, for radii that the tiled kernels do not support.
+    /// Textures and surfaces for the direct kernels (`direct.rs`). These serve window radii that the tiled kernels do
+    /// not support.
     direct: Option<DirectCc>,
 }
 
@@ -34,18 +35,19 @@ pub struct CcPending {
 }
 
 impl CcPending {
-    /// Takes page-locked memory for the sums of the scores. A kernel writes the sums to [`target`](CcPending::target).
+    /// Takes page-locked memory for three sums, from which the energy and the agreement of the cross-correlation are
+    /// computed. A kernel writes the sums to [`target`](CcPending::target).
     pub(super) fn new(device: &Arc<Device>) -> Result<CcPending, Error> {
         Ok(CcPending { sums: Pending::new(device)? })
     }
 
-    /// Address on the device where a kernel writes the sums.
+    /// Address to which a kernel writes the sums for energy and agreement of the cross-correlation.
     pub(super) fn target(&mut self) -> u64 {
         self.sums.target()
     }
 
-    /// Places a mark in the stream after the launch of the kernel that writes the sums, so that the host can wait for
-    /// them.
+    /// Must be called after the launch of the kernel that writes the sums for energy and agreement. Places a mark (a
+    /// CUDA event) in the stream, so that the host can wait for this kernel.
     pub(super) fn under_way(&mut self) -> Result<(), Error> {
         self.sums.under_way()
     }
@@ -60,7 +62,8 @@ impl CcPending {
     }
 }
 
-/// The operand `Pair` of the kernels: both images and their masks, with the layout of `cu/cross_correlation.cuh`.
+/// The images of the windowed cross-correlation as a kernel argument: both images and their masks, with the layout of
+/// `Pair` in `cu/cross_correlation.cuh`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pair {
@@ -147,7 +150,7 @@ impl Cuda {
                 let (partial, counter) = (scratch.partial.pointer(), scratch.counter.pointer());
                 let result = pending.target();
                 // SAFETY: all volumes have one shape, and the kernel reads and writes only voxels within it. `partial`
-                // has three numbers for each block.
+                // has room for three partial sums of each thread block.
                 unsafe { self.launch(launch, arguments![pair, depth, f, m, partial, counter, result])? };
                 pending.under_way()?;
             }

@@ -36,7 +36,8 @@ pub struct DeviceInfo {
 pub struct Memory {
     /// Free memory.
     pub free: u64,
-    /// Bytes that this process has freed but keeps for its next allocations; `free` does not include them.
+    /// Device memory that this process has freed but keeps for its next allocations, bytes. It is not part of the
+    /// number `free`.
     pub kept: u64,
     /// Total memory.
     pub total: u64,

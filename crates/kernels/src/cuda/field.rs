@@ -17,7 +17,7 @@ use crate::Error;
 /// A displacement field on the device: displacements in voxels, with one plane of memory per component.
 pub struct Field {
     pub(super) shape: [usize; 3],
-    /// The displacement components of this field and of the fields that were allocated together with it.
+    /// Memory of the displacements of this field. Fields that were allocated together share one memory.
     components: Arc<Buffer<f32>>,
     /// Index of this field among the displacement fields whose memory was allocated together.
     number: usize,
@@ -29,7 +29,7 @@ pub(super) fn plane(shape: [usize; 3]) -> usize {
     (shape.iter().product::<usize>() + 1).next_multiple_of(64)
 }
 
-/// Largest number of voxels of a plane: kernels use 32-bit byte offsets.
+/// Largest number of voxels of a field or image: kernels use 32-bit byte offsets.
 const MOST_VOXELS: usize = (1 << 30) - 64;
 /// Largest number of voxels along an axis: kernels find the voxel of a coordinate by adding 2²³ to it.
 const LONGEST: usize = 1 << 22;
@@ -65,7 +65,7 @@ impl Field {
         Ok(Field { shape, components: Arc::new(planes(device, shape, 3, false)?), number: 0 })
     }
 
-    /// Whether the planes of `other` directly follow the planes of this field in memory.
+    /// Whether `other` directly follows this field in memory.
     pub(super) fn is_before(&self, other: &Field) -> bool {
         Arc::ptr_eq(&self.components, &other.components) && self.number + 1 == other.number
     }
@@ -80,7 +80,7 @@ impl Field {
         12 * self.len() as u64
     }
 
-    /// The address of the field's first plane, for reading.
+    /// The address of the field on the device, for reading: that of the x component of its first voxel.
     pub(super) fn read(&self) -> u64 {
         self.components.pointer() + (12 * self.number * plane(self.shape)) as u64
     }
@@ -91,7 +91,7 @@ impl Field {
     }
 }
 
-/// The rows of a matrix, as kernels take them.
+/// The three rows of a matrix as arguments of a kernel.
 fn rows(matrix: &Matrix3<f32>) -> [Vector; 3] {
     [0, 1, 2].map(|row| Vector([0, 1, 2].map(|column| matrix[(row, column)])))
 }
@@ -205,8 +205,8 @@ impl Cuda {
         (launch.for_sides(sides), slices)
     }
 
-    /// Composes one field, or two of one shape, with their updates, which are scaled to a given length. The scales stay
-    /// on the device, so the host does not wait.
+    /// Composes one displacement field, or two of one shape, with their updates. Each update is scaled so that its
+    /// longest vector has a given length. The scales stay on the device, so the host does not wait.
     pub(super) fn advance_fields<const N: usize>(
         &self,
         fields: [&Field; N],

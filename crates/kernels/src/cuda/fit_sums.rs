@@ -14,7 +14,7 @@ const CHUNK: usize = 2048;
 const THREADS: u32 = 256;
 /// Number of threads of a block of the kernel `fit_totals`, as in `cu/fit_sums.cu`.
 const TOTALS: u32 = 128;
-/// Largest number of sums that all blocks of one launch write together.
+/// Largest number of sums that one launch of the kernel `fit_sums` writes; more fits are divided into several launches.
 const MOST_SUMS: usize = 1 << 24;
 
 /// Layout of the structure `Placed` in `cu/fit_sums.cu`: the address of a volume's spline coefficients, and a map from
@@ -53,9 +53,10 @@ impl Rule {
 #[derive(Default)]
 pub(super) struct FitBuffers {
     placed: Option<Buffer<Placed>>,
-    /// The sums of `FitSums` for each requested fit (a volume and a map) and each chunk of reference points.
+    /// For each requested fit (a volume and a map) and each chunk of reference points: the sums over the points of the
+    /// chunk that [`FitSums`] lists.
     sums: Option<Buffer<f64>>,
-    /// The sums of `FitSums` for each requested fit (a volume and a map), over all chunks of reference points.
+    /// For each requested fit (a volume and a map): the sums that [`FitSums`] lists, over all reference points.
     totals: Option<Buffer<f64>>,
 }
 
@@ -96,9 +97,9 @@ impl Cuda {
             };
             let (values, number, functions_of_point, placed) =
                 (points.read(), count as i32, functions as i32, placed_buffer.pointer());
-            // SAFETY: the launch has one block for each chunk of points and each map, and `sums` has `rows` numbers for
-            // each block. `points` has three rows of coordinates and one row for each function. All volumes have the
-            // same shape, and only coefficients within this shape are read.
+            // SAFETY: the launch has one thread block for each chunk of points and each map. `sums` has `rows` numbers
+            // for each of these. `points` has three rows of coordinates and one row for each function. All volumes have
+            // the same shape, and only coefficients within this shape are read.
             unsafe {
                 self.launch(launch, arguments![values, number, functions_of_point, placed, shape, rule, sums])?
             };

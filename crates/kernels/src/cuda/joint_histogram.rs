@@ -78,8 +78,8 @@ impl Cuda {
         Error::check_joint_bins(fixed.bins, parameters.bins)?;
         let cells = fixed.bins * parameters.bins;
         let maps = std::slice::from_ref(fixed_to_moving);
-        // In a moving volume with an axis of one voxel every point is at the border and has weight 0. Without fixed
-        // voxels there is nothing to compare.
+        // The weight of a point is 0 at the border of the moving volume. If the volume has an axis of one voxel, every
+        // point is at the border. Without fixed voxels there is nothing to compare.
         let sampled = Sampled::of(fixed.shape, moving.shape, edge_voxels, maps);
         let Some(sampled) = sampled.filter(|_| fixed.segment_count > 0) else {
             return Ok(vec![0; cells]);

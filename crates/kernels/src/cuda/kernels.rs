@@ -73,8 +73,8 @@ module!(Spline, "spline", [spline_rows, spline_lines, warp_spline]);
 module!(Relax, "relax", [examine, unfold_listed, smooth_listed, change_listed, follow_marked]);
 module!(Warp, "warp", [warp_linear, warp_nearest]);
 
-/// The kernels of the tiled cross-correlation. Each element of `CC_TILED`, the code for one window radius, has its
-/// kernels in this order.
+/// The kernels that compute the cross-correlation on tiles of the volume. Each element of `CC_TILED`, the code for one
+/// window radius, has its kernels in this order.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum CcKernel {
     Centre,

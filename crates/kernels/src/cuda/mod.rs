@@ -83,9 +83,10 @@ struct Scratch {
     /// Number of thread blocks of the current launch that have finished. Each kernel sets the counter back to zero at
     /// its end.
     counter: Buffer<u32>,
-    /// Results that kernels have computed and that the host has not read yet.
+    /// Results that kernels have computed and that the host will read next.
     result: Buffer<f64>,
-    /// Factors by which updates are multiplied before they are composed with fields. They stay in device memory.
+    /// Each displacement field is composed with its scaled update. These are the scale factors; they stay in device
+    /// memory.
     scales: Buffer<f32>,
     /// Buffers of the correlation ratio for batches of transforms.
     batch: correlation_ratio::BatchBuffers,
@@ -211,7 +212,8 @@ impl Scratch {
         })
     }
 
-    /// Ensures that there is memory for three partial sums of each of `blocks` blocks.
+    /// Kernels write three partial sums for each thread block. Ensures that there is memory for the sums of `blocks`
+    /// thread blocks.
     fn reserve(&mut self, device: &Arc<Device>, blocks: usize) -> Result<(), Error> {
         if self.partial.len() < 3 * blocks {
             self.partial = Buffer::zeroed(device, 3 * blocks.next_power_of_two())?;

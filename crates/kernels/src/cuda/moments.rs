@@ -49,7 +49,8 @@ impl Cuda {
         fixed_to_moving: &[AffineTransform],
     ) -> Result<Vec<Moments>, Error> {
         Error::check_shapes("moments", fixed.shape, fixed_weight.map(|weight| weight.shape))?;
-        // In a moving volume with an axis of one voxel every point is at the border and has weight 0.
+        // The weight of a point is 0 at the border of the moving volume. If the volume has an axis of one voxel, every
+        // point is at the border.
         let Some(sampled) = Sampled::of(fixed.shape, moving.shape, edge_voxels, fixed_to_moving) else {
             return Ok(vec![Moments::default(); fixed_to_moving.len()]);
         };

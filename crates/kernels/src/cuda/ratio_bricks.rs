@@ -20,7 +20,7 @@ const RUN: usize = 8;
 const MOST_BRICKS: usize = 120;
 /// Number of moving voxels of a cell along each axis.
 const CELL: usize = 2;
-/// Number of threads of a block.
+/// Number of threads of a block in the kernels of the correlation ratio.
 const THREADS: u32 = 256;
 /// Largest number of bins for which the correlation ratio is computed brick by brick. With more bins, few thread blocks
 /// would fit on a multiprocessor.
@@ -59,7 +59,7 @@ struct Operands {
 }
 impl Argument for Operands {}
 
-/// The bins of a fixed image's voxels, brick by brick.
+/// The histogram bins of the voxels of a fixed image, stored brick by brick (8×8×4 voxels).
 pub(super) struct FixedBricks {
     placed: Buffer<u16>,
     /// Number of fixed voxels of each bin.
@@ -118,8 +118,8 @@ impl FixedBricks {
         let launch = Launch::over_elements(kernel, places, THREADS, 6 * fixed.len() as u64);
         let (values, shape, per_axis) = (fixed.read(), Size::of(fixed.shape), Size::of(bricks));
         let (in_bins, places, out) = (in_bin.pointer(), places as u32, placed.pointer());
-        // SAFETY: `placed` has one element for each voxel of each brick. Each thread writes one element, and threads
-        // beyond the last element return. Bins are clamped to the length of `in_bin`.
+        // SAFETY: `placed` has one element for each voxel of each brick (block of fixed voxels). Each thread writes one
+        // element, and threads beyond the last element return. Bin numbers are below the length of `in_bin`.
         unsafe { cuda.launch(launch, arguments![values, shape, per_axis, binning, in_bins, places, out])? };
         let hot = (0..totals.len()).max_by_key(|bin| totals[*bin]).unwrap_or(0);
         Ok(Some(FixedBricks { placed, in_bin, hot }))

@@ -29,13 +29,13 @@ pub struct Relaxation {
     /// corrections of the two fields.
     weights: Buffer<f32>,
     list: Buffer<u32>,
-    /// Two counts for the correction of each field in a round: the voxels that fold or have too large a residual, and
-    /// the voxels listed for a change.
+    /// Numbers of voxels in a round of corrections, for each field: the voxels that fold or deviate too much from the
+    /// inverse of the other field, and the voxels whose displacement is changed.
     counts: Buffer<u32>,
 }
 
-/// Kernel argument with the layout of the structure `Round` in `cu/relax.cu`: parameters of one round of the relaxation
-/// of two fields.
+/// Parameters of one round of corrections of two fields that should be inverse to each other, as a kernel argument: the
+/// layout is that of `Round` in `cu/relax.cu`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Round {

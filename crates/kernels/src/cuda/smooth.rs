@@ -190,8 +190,8 @@ impl Cuda {
         plan: &Plan,
     ) -> Result<(), Error> {
         let [nx, ny, nz] = planes.shape;
-        // The tiles along x are as few as possible, and then as narrow as possible. Along x a thread smooths as many
-        // voxels as a tile has rows.
+        // The volume is divided along x into as few tiles as possible, all as narrow as possible. In a tile, a thread
+        // smooths `rows` voxels along x.
         let columns = nx.div_ceil(MOST_THREADS - 2 * reach);
         let width = nx.div_ceil(columns);
         let threads = (width + 2 * reach).max(width.next_multiple_of(rows)).next_multiple_of(32) as u32;

@@ -17,7 +17,7 @@ const LINES: u32 = 64;
 
 /// Lines of voxels through a volume along y or z, as the kernel `spline_lines` of `cu/spline.cu` processes them.
 struct Lines {
-    /// Number of lines of voxels along the axis in the whole volume.
+    /// Number of lines of voxels that the volume has along the axis.
     count: usize,
     /// Lines of voxels that begin next to each other in memory form a group: number of lines of a group, and distance
     /// between the starts of two groups, in elements.

@@ -21,7 +21,8 @@ pub(super) struct Axis {
 impl Argument for Axis {}
 
 impl Axis {
-    /// Makes an axis of `length` samples and no control points, for kernels that do not evaluate the bias field.
+    /// Makes the kernel argument for a mesh axis with `length` positions (samples or voxels) and without control
+    /// points, for kernels that do not evaluate the bias field.
     pub(super) fn without_points(length: usize) -> Axis {
         Axis { first: 0, weights: 0, places: 0, length: length as u32, points: 0 }
     }
@@ -45,8 +46,8 @@ pub(super) struct Axes {
 }
 
 impl Axes {
-    /// Copies the mesh axes to the GPU. Each axis has several sets of weights: first the B-spline weights, then those
-    /// in `further`.
+    /// Copies the axes of N4's B-spline mesh to the GPU. Each axis has several sets of weights: first the B-spline
+    /// weights, then those in `further`.
     pub(super) fn new(
         device: &Arc<Device>,
         axes: &[MeshAxis; 3],
@@ -68,7 +69,8 @@ impl Axes {
         })
     }
 
-    /// Returns mesh axis number `axis` as a kernel argument, with its set of weights that has the index `kind`.
+    /// Returns one axis of N4's B-spline mesh as a kernel argument: axis number `axis`, with its set of weights number
+    /// `kind`.
     pub(super) fn axis(&self, axis: usize, kind: usize) -> Axis {
         let before: usize = self.lengths[..axis].iter().sum();
         let points_before: usize = self.points[..axis].iter().sum();
@@ -82,8 +84,8 @@ impl Axes {
         }
     }
 
-    /// How many sums are left when the samples are summed axis by axis: after the first axis, after the first two, and
-    /// after all three axes (then one sum for each control point).
+    /// Samples are summed over one axis after the other. Returns the number of sums after the first axis, after the
+    /// first two, and after all three axes (then one sum for each control point).
     ///
     /// # Errors
     /// [`Error::TooLarge`]: there are too many sums for the kernels.

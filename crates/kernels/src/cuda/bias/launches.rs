@@ -12,8 +12,8 @@ use super::{BiasMesh, Tally};
 use crate::Error;
 use crate::bias::{Histogram, MeshAxis, Step};
 
-/// Number of warps of a block in kernels whose warps process one row each, and number of samples that a block of
-/// `bias_histogram` processes. Both are as in `cu/bias.cu`.
+/// Two numbers, the same as in `cu/bias.cu`. WARPS: number of warps of a thread block, in kernels whose warps process
+/// one row each. RUN: number of samples that a thread block of `bias_histogram` processes.
 const WARPS: u32 = 4;
 const RUN: usize = 2048;
 /// Largest number of bins for which each block of `bias_histogram` has its own histogram in shared memory.
@@ -92,8 +92,8 @@ impl Cuda {
         let launch = Launch::over_elements(kernel, planes.len(), 128, 8 * (field.len() + planes.len()) as u64);
         let (along, plane) = (axes.axis(2, REACHED), (axes.points[0] * axes.points[1]) as u32);
         let (field, count, out) = (field.pointer(), planes.len() as u32, planes.pointer());
-        // SAFETY: `planes` has `plane` elements for each slice: one for each control point of the first two axes.
-        // `field` has `plane` elements for each control point along the third axis.
+        // SAFETY: `plane` is the number of control points of the first two axes. `planes` has `plane` elements for each
+        // slice, and `field` has `plane` elements for each control point along the third axis.
         unsafe { self.launch(launch, arguments![field, along, plane, count, out]) }
     }
 
@@ -131,7 +131,7 @@ impl Cuda {
         let (count, bin_count, outcome) = (left.len(), bins as i32, outcome_buffer.pointer());
         let launch = Launch::of_blocks(&kernels.bias_totals, 1, 1024, 24 * u64::from(rows));
         // SAFETY: for each row of samples, `sums` has two numbers and `ranges` the two ends of a range. `outcome` has
-        // `HEAD` values and one number for each bin of the histogram.
+        // `HEAD` numbers, and then one number for each bin of the histogram.
         unsafe { self.launch(launch, arguments![sums, ranges, rows, bin_count, outcome])? };
         let own = bins <= MOST_OWN_BINS;
         let blocks = count.div_ceil(RUN) as u32;

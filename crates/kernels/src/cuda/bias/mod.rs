@@ -27,9 +27,9 @@ pub struct BiasMesh {
     residuals: Buffer<f64>,
     /// Sums along the first axis: one number for each row of samples and each control point of the first axis.
     rows: Buffer<f64>,
-    /// One number for each slice of samples and each control point of the first two axes. The buffer is used twice: for
-    /// sums of residuals along these two axes, and for the control points of the bias field after they are combined
-    /// along the third axis.
+    /// One number for each slice of samples and each control point of the first two axes. The buffer has two uses: for
+    /// residuals summed along the first two axes, and for control points of the bias field, combined along the third
+    /// axis.
     planes: Buffer<f64>,
     sums: Buffer<f64>,
     tally: Tally,
@@ -85,7 +85,8 @@ impl BiasBackend for Cuda {
             tally: Tally::new(&self.device, ny * nz)?,
             axes,
         };
-        // The table has no expected logarithms, so the kernel returns the weights of the samples instead of residuals.
+        // The kernel subtracts expected logarithms from the samples. This table has none, so the kernel returns the
+        // weights of the samples instead.
         self.bias_residuals([0, weights.read()], weights.len(), Table::default(), &mesh)?;
         self.bias_sums(&mesh, SQUARED)?;
         std::mem::swap(&mut mesh.squares, &mut mesh.sums);
