@@ -358,7 +358,7 @@ pub trait Backend: Sized + Sync {
     /// they are added up.
     fn magnitude(&self, field: &Self::Field) -> Result<f64, Error>;
 
-    /// Adds a scaled field: field(x) ← field(x) + scale·other(x).
+    /// Adds a scaled displacement field to another field: field(x) ← field(x) + scale·other(x).
     fn add_scaled(&self, field: &mut Self::Field, other: &Self::Field, scale: f64) -> Result<(), Error>;
 
     /// Composes two fields, `then` after `first`: out(x) = first(x) + then(x + first(x)).

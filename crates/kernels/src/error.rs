@@ -12,9 +12,9 @@ pub enum Error {
     Shape {
         /// Name of the operation that failed.
         operation: &'static str,
-        /// The shape that the operation requires.
+        /// The shape that the operation requires of the argument.
         expected: [usize; 3],
-        /// The shape that the argument has.
+        /// The shape of the argument that was passed.
         found: [usize; 3],
     },
     /// The length of a buffer differs from the number of values that its shape requires.
@@ -22,15 +22,15 @@ pub enum Error {
     Length {
         /// Name of the operation that failed.
         operation: &'static str,
-        /// Number of values that the shape requires.
+        /// Number of values that a buffer of this shape must have.
         expected: usize,
-        /// Number of values in the buffer.
+        /// Number of values that the buffer has.
         found: usize,
     },
     /// The CUDA driver cannot be opened.
     #[error("there is no CUDA driver: {reason}")]
     NoDriver {
-        /// The system's message about the driver library.
+        /// The reason why the CUDA driver library cannot be opened.
         reason: &'static str,
     },
     /// The machine has no CUDA device with this number.
@@ -64,9 +64,9 @@ pub enum Error {
     /// The device has too little free memory.
     #[error("out of device memory: {requested} bytes were needed, {free} are free")]
     OutOfMemory {
-        /// Number of bytes that were requested.
+        /// Number of bytes of device memory that were requested.
         requested: u64,
-        /// Number of bytes that were free.
+        /// Number of bytes of device memory that were free.
         free: u64,
     },
     /// The volume is too large for the kernels, which address its bytes with 32 bits.
@@ -96,9 +96,9 @@ pub enum Error {
         "bin_fixed: {bins} bins were requested for a volume of shape {shape:?}; 1 to {most} bins and at most 2³² voxels are possible"
     )]
     Bins {
-        /// Number of bins that was requested.
+        /// Number of histogram bins that was requested for the fixed image.
         bins: usize,
-        /// Largest number of bins that the device supports.
+        /// Largest number of histogram bins of a fixed image that the device supports.
         most: usize,
         /// Shape of the fixed volume.
         shape: [usize; 3],
@@ -106,9 +106,9 @@ pub enum Error {
     /// Mutual information does not support this number of bins.
     #[error("mi_update: mutual information with {bins} bins was requested; {least} to {most} bins are possible")]
     MiBins {
-        /// Number of bins that was requested.
+        /// Number of histogram bins for mutual information that was requested.
         bins: usize,
-        /// Smallest supported number of bins.
+        /// Smallest number of histogram bins that mutual information supports.
         least: usize,
         /// Largest supported number of bins.
         most: usize,
@@ -116,13 +116,13 @@ pub enum Error {
     /// A joint histogram would have too few or too many bins.
     #[error("joint_histogram: {fixed} × {moving} bins were requested; {least} to {most} are possible for each image")]
     JointBins {
-        /// Number of bins of the fixed image that was requested.
+        /// Number of bins of the fixed image that was requested for the joint histogram.
         fixed: usize,
-        /// Number of bins of the moving image that was requested.
+        /// Number of bins of the moving image that was requested for the joint histogram.
         moving: usize,
         /// Smallest supported number of bins of an image.
         least: usize,
-        /// Largest supported number of bins of an image.
+        /// Largest number of bins of an image that a joint histogram may have.
         most: usize,
     },
     /// A thread block would need more shared memory than the device allows.
@@ -132,7 +132,7 @@ pub enum Error {
     SharedMemory {
         /// Name of the kernel.
         operation: &'static str,
-        /// Shared memory that a block would need, bytes.
+        /// Shared memory that a thread block of the kernel would need, bytes.
         needed: usize,
         /// Shared memory that a block can have on this device, bytes.
         most: usize,
@@ -140,9 +140,9 @@ pub enum Error {
     /// A fit of a volume was requested whose index is not below the number of volumes that were passed.
     #[error("fit_sums: there is no volume {volume}: the volumes are numbered from 0, and {count} were passed")]
     Volume {
-        /// Index of the requested volume.
+        /// Index of the requested volume among those that were passed.
         volume: usize,
-        /// Number of volumes that were passed.
+        /// Number of volumes that were passed to the operation.
         count: usize,
     },
     /// A position on an axis of a B-spline mesh is influenced by control points that do not exist, or by control points
@@ -152,11 +152,12 @@ pub enum Error {
          expected a first number of at least {least}, and all four numbers below {points}"
     )]
     Reach {
-        /// Number of the position (sample or voxel) along the axis.
+        /// Number of the position (sample or voxel) along the mesh axis.
         place: usize,
-        /// Number of the first control point that influences this position.
+        /// Number of the first control point of the B-spline mesh that influences this position.
         first: usize,
-        /// Number of the first control point that influences the position before this one.
+        /// Number of the first control point that influences the position before this one; `first` must not be below
+        /// it.
         least: usize,
         /// Number of control points of the axis.
         points: usize,
@@ -168,7 +169,7 @@ pub enum Error {
         Histogram::BINS.end()
     )]
     BiasBins {
-        /// Number of bins that was requested.
+        /// Number of bins of N4's histogram that was requested.
         bins: usize,
     },
     /// The kernels do not support windows of this radius.
@@ -177,11 +178,11 @@ pub enum Error {
          this device allows {least} to {most}"
     )]
     Radius {
-        /// Radius that was requested, voxels.
+        /// Radius of the window of the cross-correlation that was requested, voxels.
         radius: usize,
-        /// Smallest supported radius, voxels.
+        /// Smallest window radius that the device supports here, voxels.
         least: usize,
-        /// Largest supported radius, voxels.
+        /// Largest window radius that the device supports here, voxels.
         most: usize,
     },
 }

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 pub enum Sampling {
     /// Trilinear interpolation.
     Linear,
-    /// The value of the nearest voxel, for labels and masks. Half-way between two voxels, the voxel with the higher
-    /// index is taken.
+    /// Takes the value of the nearest voxel, for labels and masks. Half-way between two voxels, the voxel with the
+    /// higher index is taken.
     Nearest,
 }
 
@@ -39,14 +39,15 @@ impl fmt::Display for JointSampling {
     }
 }
 
-/// Parameters of the moving image in a joint histogram.
+/// How the values of the moving image enter a joint histogram: how they are counted, number of bins, range of
+/// intensities.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct JointParameters {
     /// How moving values are counted: an interpolated value, or the values of the eight voxels around a point.
     pub sampling: JointSampling,
     /// Number of bins of the moving image.
     pub bins: usize,
-    /// The range of moving intensities that the bins cover.
+    /// The range of intensities of the moving image that the histogram bins cover.
     pub low_high: (f32, f32),
 }
 
@@ -66,7 +67,7 @@ impl JointParameters {
     }
 }
 
-/// Factor by which (value − `low`) is multiplied to get the position within the range, 0…1.
+/// Factor of a scaled intensity: (value − low)·factor is the position of an intensity within its range, 0…1.
 pub(crate) fn range_scale((low, high): (f32, f32)) -> f32 {
     if high > low { 1.0 / (high - low) } else { 0.0 }
 }
@@ -74,7 +75,7 @@ pub(crate) fn range_scale((low, high): (f32, f32)) -> f32 {
 /// Entropies of a joint histogram and its two marginals, nats.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Entropies {
-    /// Sum of the weights of all samples.
+    /// Sum of the weights of all samples in the joint histogram.
     pub weight: f64,
     /// Entropy H(X) of the fixed values.
     pub fixed: f64,
@@ -102,15 +103,16 @@ impl Entropies {
 pub struct Moments {
     /// Sum Σw of the weights w of all samples.
     pub weight: f64,
-    /// Weighted sum Σw·x of the fixed values x.
+    /// Weighted sum Σw·x over the samples: w is the weight of a sample, x the value of the fixed image there.
     pub fixed: f64,
-    /// Weighted sum Σw·y of the moving values y.
+    /// Weighted sum Σw·y over the samples: w is the weight of a sample, y the value of the moving image there.
     pub moving: f64,
-    /// Weighted sum Σw·x² of the squared fixed values x.
+    /// Weighted sum Σw·x² over the samples: w is the weight of a sample, x the value of the fixed image there.
     pub fixed_fixed: f64,
-    /// Weighted sum Σw·y² of the squared moving values y.
+    /// Weighted sum Σw·y² over the samples: w is the weight of a sample, y the value of the moving image there.
     pub moving_moving: f64,
-    /// Weighted sum Σw·x·y of the products of fixed values x and moving values y.
+    /// Weighted sum Σw·x·y over the samples: w is the weight of a sample, x and y the values of the fixed and the
+    /// moving image there.
     pub fixed_moving: f64,
 }
 
@@ -147,7 +149,7 @@ impl FitSums {
     /// Largest number of functions by which a volume can be fitted.
     pub const MOST_FUNCTIONS: usize = 64;
 
-    /// Number of sums that a fit by this number of functions needs.
+    /// Number of sums over reference points that the fit of a volume by this number of functions needs.
     pub(crate) fn rows(functions: usize) -> usize {
         2 + functions + functions * (functions + 1) / 2
     }
@@ -197,7 +199,8 @@ pub struct ContrastRule {
 }
 
 impl ContrastRule {
-    /// Number of rows of the image `points`: x, y, z of the inner positions, x, y, z of the outer positions, weights.
+    /// For each point on a surface, the image `points` has this number of rows: x, y, z of the inner position, x, y, z
+    /// of the outer position, and weight.
     pub const ROWS: usize = 7;
 }
 
@@ -336,8 +339,8 @@ pub struct RelaxLimits {
 /// should be inverse to each other.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RelaxRound {
-    /// Limits of the Jacobian determinant and of the residual, the same for both fields. The displacement of a voxel
-    /// beyond these limits is changed.
+    /// Limits of the Jacobian determinant and of the deviation from the inverse of the other field. Where a voxel of
+    /// either field is beyond these limits, its displacement is changed.
     pub limits: RelaxLimits,
     /// Variance of the Gaussian that smooths the field around voxels that fold or have too large a residual, voxels²;
     /// at least 0.5.

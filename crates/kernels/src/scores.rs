@@ -4,7 +4,8 @@ use antsreg_core::jacobian::JacobianSummary;
 
 use crate::InverseConsistency;
 
-/// Sums over the pairs (a, b) of values that two images have at the same voxel.
+/// Sums for Pearson's correlation of two images: over the pairs (a, b) of values that the images have at the same
+/// voxel.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PairSums {
     pub(crate) counted: u64,
@@ -35,11 +36,11 @@ impl PairSums {
 pub(crate) struct Statistics {
     pub(crate) counted: u64,
     pub(crate) sum: f64,
-    /// The smallest value over all voxels that count. It is larger than `high`, the largest value, if no voxel counts
-    /// or all values are NaN.
+    /// The smallest value of the quantity over all voxels that count. It is larger than `high`, the largest value, if
+    /// no voxel counts or all values are NaN.
     pub(crate) low: f32,
     pub(crate) high: f32,
-    /// Number of values that are zero, negative or NaN.
+    /// Number of voxels where the quantity, such as the Jacobian determinant, is zero, negative or NaN.
     pub(crate) not_positive: u64,
     /// For Jacobian determinants: the smallest determinant at any corner of the trilinear cells, over all voxels that
     /// count.
@@ -66,7 +67,8 @@ impl Statistics {
         }
     }
 
-    /// Summarises an inverse consistency: its mean and largest distance, from the statistics of the distances.
+    /// The inverse consistency of two fields, from the statistics of the distances between points and their positions
+    /// after both fields: mean and largest distance.
     pub(crate) fn inverse_consistency(self) -> InverseConsistency {
         let Statistics { counted, sum, low, high, .. } = self;
         let largest_voxels = if low <= high { f64::from(high) } else { f64::NAN };

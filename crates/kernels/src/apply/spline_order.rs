@@ -119,8 +119,8 @@ fn mirror(k: i64, length: usize) -> usize {
     k.min(period - k) as usize
 }
 
-/// The causal and anticausal recursion for one pole, over `width` interleaved lines of `length` samples, mirrored
-/// about their first and last samples.
+/// The recursive filter that computes spline coefficients, for one of its poles: a causal and an anticausal recursion.
+/// It filters `width` interleaved lines of `length` samples, mirrored about their first and last samples.
 fn prefilter(lines: &mut [f64], length: usize, width: usize, pole: f64) {
     if length == 1 {
         return;

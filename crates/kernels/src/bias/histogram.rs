@@ -3,8 +3,8 @@
 
 use std::ops::RangeInclusive;
 
-/// Number of shares into which a sample is divided between two bins. Shares are whole numbers, so that their sums do
-/// not depend on the order.
+/// A sample of a histogram counts as this number of units, which are divided between the two nearest bins. Units are
+/// whole numbers, so that the sums do not depend on the order.
 pub(crate) const WHOLE: f64 = 65_536.0;
 
 /// Histogram of logarithms. Each sample is divided linearly between the two nearest bins.
@@ -42,7 +42,7 @@ pub(crate) fn width(low: f64, high: f64, bins: usize) -> f64 {
 /// The expected sharp logarithm E\[u | v\] for each measured logarithm v, where u is the logarithm without shading.
 #[derive(Debug, Clone, Copy)]
 pub struct Sharpened<'a> {
-    /// The measured logarithm v in the middle of the first bin.
+    /// In N4's table of expected logarithms without shading: the measured logarithm v in the middle of the first bin.
     pub low: f64,
     /// Distance between the middles of two neighbouring bins; above 0.
     pub width: f64,

@@ -15,7 +15,7 @@ pub use mesh::{MeshAxis, Reach};
 
 use crate::{Backend, Error};
 
-/// Samples of an image, on one grid.
+/// The samples from which N4 estimates a bias field: voxels of a coarser grid, each with a weight.
 #[derive(Debug)]
 pub struct Samples<'a, I> {
     /// Logarithm of the intensity of each sample.

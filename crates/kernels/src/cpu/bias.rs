@@ -146,8 +146,8 @@ fn sums(
     sums
 }
 
-/// Sets `left` to the samples' logarithms minus the field of a mesh, for the samples that count. Returns the sum of the
-/// relative changes of the field's factor, and the sum of their squares.
+/// Sets `left` to the logarithms of the samples' intensities minus the bias field of `mesh`, for the samples that
+/// count. Returns Σd and Σd², where d is the relative change of the exponential of the field at a sample.
 fn subtract(samples: Samples<'_, Image>, mesh: &BiasMesh, left: &mut Image) -> [f64; 2] {
     let [nx, ny, _] = left.shape;
     let [along_x, along_y, along_z] = mesh.axes.each_ref().map(MeshAxis::reaches);
@@ -179,7 +179,8 @@ fn subtract(samples: Samples<'_, Image>, mesh: &BiasMesh, left: &mut Image) -> [
     [0, 1].map(|part| of_block(rows.iter().flatten().map(|row| row[part])))
 }
 
-/// Calls `act` for each voxel of an image, with the voxel and the exponential of the bias field at this voxel.
+/// Calls `act(value, factor)` for each voxel of an image, with the voxel's value and the exponential of the bias field
+/// at this voxel.
 fn each_voxel(axes: &[MeshAxis; 3], field: &[f64], image: &mut Image, act: impl Fn(&mut f32, f32) + Sync) {
     let [nx, ny, _] = image.shape;
     let [along_x, along_y, along_z] = axes.each_ref().map(MeshAxis::reaches);

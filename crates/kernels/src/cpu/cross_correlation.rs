@@ -121,7 +121,8 @@ impl Pair<'_> {
         product(ij, i, jm);
     }
 
-    /// Lane masks of eight voxels of a row: all bits are set for voxels inside both image masks.
+    /// Lane masks of eight successive voxels of a row: all bits of a lane are set if its voxel is inside the masks of
+    /// both images.
     #[inline(always)]
     fn inside(&self, row: std::ops::Range<usize>, x: usize) -> f32x8 {
         let within = lanes::first(row.len() - x);
@@ -170,7 +171,8 @@ impl Pair<'_> {
         );
     }
 
-    /// Writes row (j, k) of the updates of both images, in buffers that begin at slice `first`.
+    /// Writes the updates of both images for the row of voxels (·, j, k). The first slice of the buffers is slice
+    /// `first` of the volume.
     #[inline(always)]
     fn write(&self, factors: &mut Factors, at: [usize; 2], first: usize, updates: [&mut [[f32; 3]]; 2]) {
         let own = self.row(at[0], at[1] - first);
@@ -249,7 +251,8 @@ impl Pair<'_> {
         );
     }
 
-    /// Writes the terms of the exact derivative for the windows of all voxels to the workspace.
+    /// Computes five terms for the window around each voxel, from which the exact derivative of the cross-correlation
+    /// is summed later, and writes them to the workspace.
     fn terms(&self, workspace: &mut CcWorkspace) {
         let [nx, ny, nz] = self.shape;
         let slices = workspace.slices;
@@ -278,8 +281,8 @@ impl Pair<'_> {
         });
     }
 
-    /// Factors by which both image gradients are multiplied in row (j, k), from the box sums of the exact derivative's
-    /// terms.
+    /// The update of a voxel is the image gradient times a factor. Computes the factors of both images for the voxels
+    /// (·, j, k), from sums of the exact derivative's terms over the windows that contain the voxel.
     #[inline(always)]
     fn write_factors(
         &self,

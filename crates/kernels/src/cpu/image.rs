@@ -120,7 +120,7 @@ pub(super) fn strides(shape: [usize; 3]) -> [usize; 3] {
 pub(super) struct Cell {
     /// Largest voxel index along each axis.
     top: f32x4,
-    /// Largest index, along each axis, that the lower corner of a trilinear cell can have.
+    /// Largest index, along each axis, of the lowest of the eight voxels between which a value is interpolated.
     last: f32x4,
     /// Number of voxels in a row and in a slice.
     row: usize,

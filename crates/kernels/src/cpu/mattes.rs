@@ -128,7 +128,8 @@ impl Pair<'_> {
         [self.binnings[0].place(self.fixed[voxel]), self.binnings[1].place(self.moving[voxel])]
     }
 
-    /// Computes the two joint histograms, one for the update of each image.
+    /// Computes the two joint histograms for mutual information: one for the update of the moving image, one for that
+    /// of the fixed image.
     fn histograms(&self) -> Vec<u64> {
         let (bins, voxels) = (self.bins, self.fixed.len());
         let piece = self.shape[0] * self.shape[1] * slab(self.shape[2]);

@@ -171,8 +171,8 @@ fn follow(
             (after != before).then_some((at, after))
         })
         .collect();
-    // Where the field changed, its inverse may deviate more than before, even if the inverse did not change. So these
-    // bricks of the inverse are examined again.
+    // Where the field changed, its inverse field may deviate more than before, even if the inverse field did not
+    // change. So these bricks (blocks of 8³ voxels) of the inverse field are examined again.
     for (examine, followed) in relaxation.examine[1 - side].marked.iter_mut().zip(&followed.marked) {
         *examine |= followed;
     }
@@ -190,8 +190,8 @@ fn follow(
 #[derive(Debug, Clone, Copy)]
 enum Beyond {
     Folds,
-    /// The field deviates from the inverse of the other field, and is blended with the smoothed field. The number is
-    /// the share of the smoothed field.
+    /// The field deviates too much from the inverse of the other field at this voxel. The voxel gets a weighted mean of
+    /// its displacement and that of the smoothed field; the number is the weight of the smoothed field.
     Misses(f32),
 }
 
@@ -204,8 +204,8 @@ fn beyond(field: &Field, inverse: &Field, limits: &RelaxLimits, at: [usize; 3]) 
     (squared > largest).then(|| Beyond::Misses(pull(squared, largest)))
 }
 
-/// The inverse of the other field at a voxel where the field deviates from this inverse. `None` if the residual stays
-/// above `CORRECTED`, or the displacement would change by more than `CORRECTED_BY`.
+/// The new displacement of a voxel where the field deviates from the inverse of the other field: that of this inverse.
+/// `None` if the residual would stay above `CORRECTED`, or the displacement would change by more than `CORRECTED_BY`.
 fn corrected(field: &Field, inverse: &Field, round: &RelaxRound, at: [usize; 3]) -> Option<[f32; 3]> {
     let shape = field.shape;
     if on_edge(at, shape) {
@@ -220,8 +220,8 @@ fn corrected(field: &Field, inverse: &Field, round: &RelaxRound, at: [usize; 3])
     (left <= CORRECTED * CORRECTED && by <= CORRECTED_BY * CORRECTED_BY).then_some(better)
 }
 
-/// Mark in place of a weight, at a voxel whose displacement is changed to remove a fold there or at a neighbour. The
-/// mark is larger than any share of the smoothed field, which is at most 1.
+/// Each voxel has a number: the share of the smoothed field in its new displacement, at most 1. This larger number
+/// marks a voxel whose displacement is changed otherwise, to remove a fold there or at a neighbour.
 const UNFOLDED: f32 = 2.0;
 
 /// Sets the weights of all voxels near the voxels in `beyond`, which exceed the limits of the relaxation. A weight is
@@ -249,7 +249,8 @@ fn spread(
                 for i in x.clone() {
                     let offset = [i.abs_diff(centre[0]), j.abs_diff(centre[1]), k.abs_diff(centre[2])];
                     let share = match strength {
-                        // The determinant at a cell corner depends only on a voxel and its neighbours along the axes.
+                        // The Jacobian determinant at a cell corner depends only on a voxel and its neighbours along
+                        // the axes.
                         UNFOLDED => {
                             if offset.iter().sum::<usize>() <= 1 {
                                 UNFOLDED

@@ -212,8 +212,8 @@ fn backdrop_counts_as_if_it_were_read() {
         let [empty, read] = [&moving, &marked]
             .map(|moving| Cpu.joint_histogram(&fixed, moving, None, [2.0; 3], &parameters, &map).unwrap());
         assert!(empty.iter().sum::<u64>() > 1 << 30);
-        // The changed first voxel itself has no effect on the histograms, because weights are zero at the border of the
-        // moving image. So both results must be equal.
+        // Only the value of the first voxel was changed. This value has no effect on the histograms, because weights
+        // are zero at the border of the moving image. So both results must be equal.
         assert_eq!(empty, read);
     }
 }

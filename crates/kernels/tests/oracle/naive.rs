@@ -148,7 +148,8 @@ impl CrossCorrelation<'_> {
         }
     }
 
-    /// Sum of the values of all windows that contain `voxel` and whose centre is inside the masks.
+    /// Expected sum of the squared correlations in all windows that contain `voxel` and whose centre is inside the
+    /// masks.
     pub fn value_around(&self, voxel: [usize; 3]) -> f64 {
         voxels(self.shape)
             .filter(|v| (0..3).all(|axis| v[axis].abs_diff(voxel[axis]) <= self.radius))
@@ -160,7 +161,7 @@ impl CrossCorrelation<'_> {
 
 /// The sample of the moving image that a transform assigns to a fixed voxel.
 pub struct Sample {
-    /// Index of the fixed voxel.
+    /// Index in memory of the fixed voxel to which the sample belongs.
     pub at: usize,
     /// Position to which the transform maps the fixed voxel, in moving voxels.
     pub point: [f64; 3],

@@ -179,8 +179,8 @@ fn where_the_inverse_misses_much_the_field_is_smoothed_by_how_much() {
 #[test]
 fn the_other_field_follows_where_it_must() {
     let (mut vectors, _) = pair();
-    // One displacement is increased by 1.2 voxels. This makes a determinant so small that the field is smoothed there,
-    // but the field is still invertible.
+    // One displacement is increased by 1.2 voxels. The Jacobian determinant there becomes so small that the field is
+    // smoothed around it, but the field can still be inverted.
     vectors[index(SHAPE, PLACE)][0] += 1.2;
     let mut there = uploaded(&vectors);
     let mut back = Cpu.field(SHAPE).unwrap();

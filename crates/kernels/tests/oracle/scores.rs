@@ -117,8 +117,8 @@ fn what_is_no_number_counts_as_folded() {
     assert!(found.folded == 60 && found.minimum.is_nan() && found.maximum.is_nan());
 }
 
-/// Tests that fields which are zero at their border have the same scores in voxels and in world space, on oblique
-/// grids with unequal spacing.
+/// Tests the statistics of Jacobian determinants and of the inverse consistency. For fields that are zero at their
+/// border they must be the same in voxels and in world space, on oblique grids with unequal spacing.
 #[test]
 fn scores_are_those_of_world_space() {
     let grid = Grid {

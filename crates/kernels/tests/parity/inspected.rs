@@ -32,13 +32,13 @@ fn count(lent: &Lent) -> usize {
 
 fn of_cpu(_: &Cpu, lent: &Lent) -> Result<Vec<f32>, Error> {
     let address = std::ptr::with_exposed_provenance::<f32>(lent.address());
-    // SAFETY: the address is that of an array with `count(lent)` numbers, which `lent` keeps alive.
+    // SAFETY: the address is that of the lent array, which has `count(lent)` numbers and exists as long as `lent`.
     Ok(unsafe { std::slice::from_raw_parts(address, count(lent)) }.to_vec())
 }
 
 fn of_cuda(cuda: &Cuda, lent: &Lent) -> Result<Vec<f32>, Error> {
-    // SAFETY: the address is that of an array in the device's memory with `count(lent)` numbers, which `lent` keeps
-    // alive.
+    // SAFETY: the address is that of the lent array in device memory, which has `count(lent)` numbers and exists as
+    // long as `lent`.
     cuda.download(&unsafe { cuda.image_at([count(lent), 1, 1], lent.address() as u64) }?)
 }
 

@@ -84,7 +84,8 @@ pub fn run<B: Inspected>(backend: &B, world: &World) -> Result<Vec<Outcome>, Err
     Ok(out.list)
 }
 
-/// Runs copies of images and fields on the device, and reads arrays lent to other libraries.
+/// Copies images and fields on the device, and reads arrays that the backend lends to other libraries, so that the
+/// results can be compared between devices.
 fn copies<B: Inspected>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
     let shape = world.shape;
     let image = out.backend.upload(shape, &World::image(shape, 5))?;

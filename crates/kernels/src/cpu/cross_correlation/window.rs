@@ -49,9 +49,9 @@ impl Terms {
         }
     }
 
-    /// The five terms that the exact derivative sums over windows: the factor P of the update (`slope`), P·C/A and
-    /// P·C/B (by the ratios `on_fixed` and `on_moving`), and for each image the term that is not multiplied by the
-    /// value of a voxel.
+    /// The exact derivative of the cross-correlation sums five terms over the windows that contain a voxel. Computes
+    /// these terms for one window: the factor P of the update (`slope`), P·C/A and P·C/B (by the ratios `on_fixed` and
+    /// `on_moving`), and for each image the term that is not multiplied by a voxel value.
     #[inline(always)]
     pub(super) fn exact(&self) -> [f32x8; 5] {
         let (p_a, p_b) = (self.slope * self.on_fixed, self.slope * self.on_moving);
