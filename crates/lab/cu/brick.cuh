@@ -12,10 +12,10 @@
 // Largest number of bricks (boxes of 8×8×4 voxels) that a thread block processes.
 #define MOST_BRICKS 248
 
-// The bricks (boxes of 8×8×4 voxels) of a pair of images, with the layout of BrickTables in src/schemes/bricks.rs.
+// Bricks (boxes of 8×8×4 voxels) of the fixed image, and cells of the moving image; layout: BrickTables in bricks.rs.
 struct Bricks {
-    // Bins of the fixed voxels, grouped by bricks (boxes of 8×8×4 voxels). Within a brick, the eight bins that one lane
-    // of a warp reads follow each other.
+    // Bins of the fixed voxels, grouped by bricks (boxes of 8×8×4 voxels). Within a brick, the eight bins that one
+    // thread of a GPU warp (32 threads) reads follow each other.
     const uint4 *fixed;
     // For each cell of 2×2×2 moving voxels, the distance to the nearest cell with another value than the most frequent
     // one, in cells; `is_empty` reads it.
@@ -117,7 +117,7 @@ __device__ __forceinline__ void over_border(const Pair &pair, const Bricks &bric
     }
 }
 
-// Calls each(entry) for each brick (8×8×4 voxels) of this block that is not skipped. A warp processes one at a time.
+// Calls each(entry) for each brick (8×8×4 voxels) of this block that is not skipped. One GPU warp handles one brick.
 template <int SOURCE, typename Each>
 __device__ __forceinline__ void over_bricks(const Pair &pair, const Bricks &bricks, Each each)
 {

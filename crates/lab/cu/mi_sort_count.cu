@@ -46,7 +46,7 @@ extern "C" __global__ void mi_sort_count(const __grid_constant__ Pair pair, unsi
         for (unsigned int half = 0; half < 2; ++half) {
             const unsigned int at = threadIdx.x + half * blockDim.x, voxel = start + at;
             const int bin = voxel < count ? joint_bin(pair, voxel) : -1;
-            // A voxel outside either image becomes an element (a bin and its count) of bin 0 with a count of zero.
+            // A voxel outside either image becomes an element (a bin and its count) with bin 0 and count 0.
             elements[at] = bin >= 0 ? (unsigned int)bin | 1u << BIN_BITS : 0;
         }
         bitonic_sort_and_count(elements);

@@ -43,7 +43,7 @@ __device__ __forceinline__ Vector mapped(const Pair &pair, float i, float j, flo
     return mapped(pair.map, {i, j, k});
 }
 
-// The moving value at a point inside the moving image.
+// The interpolated value of the moving image at a point inside this image, in moving voxels.
 __device__ __forceinline__ float value_at(const Pair &pair, Vector at)
 {
     return pair.source == FILTERED ? tex3D<float>(pair.texture, at.x + 0.5f, at.y + 0.5f, at.z + 0.5f)

@@ -11,17 +11,17 @@ pub(crate) type PlotError = plotters::drawing::DrawingAreaErrorKind<std::io::Err
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The device failed, or it has too little memory for a histogram scheme.
+    /// The device failed, or its memory is too small for one of the GPU algorithms for histograms.
     #[error("device: {0}")]
     Device(#[from] antsreg_kernels::Error),
     /// The GPU algorithms for histograms do not support the requested number of bins.
     #[error("histograms: expected {least} to {most} bins of an image, found {bins}")]
     Bins {
-        /// Number of bins requested.
+        /// Requested number of histogram bins of an image.
         bins: usize,
-        /// Smallest supported number of bins.
+        /// Smallest number of histogram bins of an image that the GPU algorithms support.
         least: usize,
-        /// Largest supported number of bins.
+        /// Largest number of histogram bins of an image that the GPU algorithms support.
         most: usize,
     },
     /// The number of values differs from the number of voxels of the volume.
@@ -31,7 +31,7 @@ pub enum Error {
         shape: [usize; 3],
         /// Number of voxels of a volume of this shape.
         expected: usize,
-        /// Number of voxel values given.
+        /// Number of voxel values that the caller gave for the volume.
         found: usize,
     },
     /// The linear stage failed.

@@ -76,8 +76,8 @@ pub(crate) fn search<B: Backend>(
     Ok((found, curvature))
 }
 
-/// The start transform and the alignment by the headers, as parameters. If the model has a scale for each axis, the
-/// list also has a stretched copy of each of the two.
+/// The start transform and the alignment by the headers, as sets of transform parameters. If the model has a scale for
+/// each axis, the list also has a copy of each that is stretched to give both objects the same covariance.
 fn anchors(frame: &Frame, dof: Dof, poses: &[Pose; 2]) -> Vec<Parameters> {
     let mut anchors: Vec<Parameters> = [IDENTITY].into_iter().chain(frame.headers()).collect();
     if dof >= Dof::Scales9 {

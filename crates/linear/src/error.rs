@@ -61,7 +61,7 @@ pub enum Error {
     Planes {
         /// Angle between the planes of the two slices, degrees.
         found_degrees: f64,
-        /// Largest allowed angle between the planes, degrees.
+        /// Largest allowed angle between the planes of the two slices, degrees.
         most_degrees: f64,
     },
     /// Some voxels are NaN or infinite.
@@ -92,7 +92,7 @@ pub enum Error {
     FewVoxels {
         /// The image to which the weight belongs: fixed or moving.
         side: Side,
-        /// Number of voxels with positive weight.
+        /// Number of voxels of the image that have a positive weight.
         found: usize,
         /// Number of intensity bins on the 1 mm level.
         bins: usize,
@@ -106,7 +106,7 @@ pub enum Error {
     /// The number of intensity bins is outside [`Options::BINS`].
     #[error("number of intensity bins: {found}, expected {}", ends(&Options::BINS))]
     Bins {
-        /// The number of bins in the options.
+        /// The number of intensity bins that the options ask for.
         found: usize,
     },
     /// The finest level in the options, mm, is not one of [`Options::LEVELS_MM`].

@@ -82,8 +82,8 @@ impl Lattice {
     }
 }
 
-/// The largest cost that counts as promising. Such a cost is within the lowest fifth of the range of costs, and among
-/// the lowest fifth of the points.
+/// The largest cost with which a local minimum on a lattice counts as promising. Such a cost is within the lowest fifth
+/// of the range of costs, and among the lowest fifth of the lattice points.
 fn promising(costs: &[f64]) -> f64 {
     let mut sorted = costs.to_vec();
     sorted.sort_by(f64::total_cmp);

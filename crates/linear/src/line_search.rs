@@ -13,8 +13,8 @@ const MOST_GROWTH: usize = 8;
 /// Default for the largest number of parabolas that are fitted to a bracket.
 const MOST_REFINEMENTS: usize = 4;
 
-/// Default precision. The search ends when the vertex of the parabola is closer than this to the middle of the bracket,
-/// in units of the parameters' tolerances.
+/// Default precision of a line search. It ends when the vertex of the fitted parabola is closer than this to the middle
+/// of the bracket, in units of the parameters' tolerances.
 const PRECISION: f64 = 0.5;
 
 /// A position on the search line and the cost there.
@@ -26,11 +26,14 @@ pub(crate) struct Probe {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Phase {
-    /// The cost is evaluated on both sides of the start of the line, and at the start itself if its cost is unknown.
+    /// First phase of a line search: the cost is evaluated on both sides of the start, and at the start itself if its
+    /// cost is unknown.
     Opening,
-    /// The bracket is extended, because the cost still falls towards one side.
+    /// Second phase of a line search: the bracket (three positions around the minimum) is extended, because the cost
+    /// still falls towards one side.
     Growing,
-    /// The bracket contains a minimum: the cost in the middle is no higher than at either end.
+    /// Third phase of a line search: the bracket (three positions on the line) contains a minimum, because the cost in
+    /// the middle is no higher than at either end. The bracket is made smaller.
     Closing,
     Done,
 }
@@ -79,7 +82,7 @@ impl LineSearch {
         &self.asked
     }
 
-    /// Receives the costs of the positions that [`LineSearch::ask`] returned.
+    /// Receives the costs at the positions on the line that [`LineSearch::ask`] returned, in the same order.
     pub fn tell(&mut self, costs: &[f64]) {
         let probe = |index: usize| Probe { at: self.asked[index], cost: costs[index] };
         match self.phase {
@@ -99,7 +102,7 @@ impl LineSearch {
         self.next();
     }
 
-    /// The position on the search line with the lowest cost so far.
+    /// The position on the search line with the lowest cost that this line search has found so far.
     pub fn best(&self) -> Probe {
         self.bracket
             .into_iter()

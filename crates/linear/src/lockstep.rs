@@ -19,11 +19,12 @@ pub(crate) fn best_first(candidates: &mut [Candidate]) {
 /// A minimisation from one start. The function [`AskTell::ask`] returns the parameters whose costs the minimisation
 /// needs next, and [`AskTell::tell`] receives these costs.
 pub(crate) trait AskTell {
-    /// The parameters whose costs are needed next; empty if the search has ended.
+    /// The sets of transform parameters whose costs this search needs next; empty if the search has ended.
     fn ask(&self) -> Vec<Parameters>;
     /// Receives the costs of the parameters that [`AskTell::ask`] returned, in the same order.
     fn tell(&mut self, costs: &[f64]);
-    /// The set of parameters with the lowest cost so far; the cost is 1 before any cost is known.
+    /// The set of parameters with the lowest cost that this search has found so far; the cost is 1 before any cost is
+    /// known.
     fn found(&self) -> Candidate;
 }
 

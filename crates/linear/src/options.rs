@@ -167,11 +167,11 @@ pub struct Options {
     pub dof: Dof,
     /// The search for the orientation of the moving image.
     pub search: Search,
-    /// The optimiser that refines each candidate.
+    /// The local optimiser that refines each candidate (a set of transform parameters).
     pub optimiser: Optimiser,
     /// The cost function that is minimised.
     pub cost: Cost,
-    /// How the joint histogram is filled, for costs that have a joint histogram.
+    /// How the joint histogram of the intensities of both images is filled, for costs that have a joint histogram.
     pub histogram: JointSampling,
     /// Number of intensity bins on the 1 mm level, for costs that have bins, within [`Options::BINS`]. If this number
     /// is n, a level with voxels of s mm has n / s bins. The joint histogram of volumes has n / √s bins along either

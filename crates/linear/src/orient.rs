@@ -71,7 +71,7 @@ fn angle_lattice(angles: &AngleSearch, step_degrees: f64) -> Lattice {
     Lattice::new(count, angles.range_degrees.map(f64::to_radians))
 }
 
-/// The parameters of the start, rotated by `angles` about the three axes, radians.
+/// The parameters of the start transform, rotated by `angles` (radians) about the three axes.
 fn turned(angles: [f64; 3]) -> Parameters {
     let mut parameters = IDENTITY;
     parameters[ROTATION..TRANSLATION].copy_from_slice(&angles);

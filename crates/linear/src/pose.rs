@@ -59,8 +59,8 @@ impl Pose {
         Pose { centre: volume.grid.centre() + mean, axes, extent }
     }
 
-    /// The four linear maps that stretch this pose along its principal axes and then rotate these axes to the axes of
-    /// `other`. There are four because axes have no sign.
+    /// The four linear maps that stretch the object of this pose along its principal axes and then rotate these axes to
+    /// the axes of the pose `other`. There are four because axes have no sign.
     pub fn maps_to(&self, other: &Pose, stretch: &Vector3<f64>) -> [Matrix3<f64>; 4] {
         [[1.0, 1.0, 1.0], [1.0, -1.0, -1.0], [-1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]].map(|signs| {
             other.axes * Matrix3::from_diagonal(&stretch.component_mul(&Vector3::from(signs))) * self.axes.transpose()

@@ -9,7 +9,8 @@ use antsreg_kernels::MiParameters;
 use crate::{Channel, Error, Options};
 
 impl Options {
-    /// Allowed weights of a channel, relative to the other channels.
+    /// Allowed weights of a channel (a pair of images in a registration), relative to the weights of the other
+    /// channels.
     pub const CHANNEL_WEIGHT: RangeInclusive<f64> = 1e-3..=1e3;
     /// Largest allowed length of a step, voxels. A step must be longer than 0.
     pub const LONGEST_STEP: f64 = 10.0;
@@ -26,9 +27,11 @@ impl Options {
     pub const SHRINK: RangeFrom<usize> = 1..;
     /// Allowed standard deviations of the Gaussian that smooths the images, voxels.
     pub const SIGMA: RangeInclusive<f64> = 0.0..=100.0;
-    /// Allowed numbers of iterations from one re-inversion of the fields to the next.
+    /// Allowed values of the option `reinvert_every`. After this number of iterations, the displacement fields to the
+    /// middle space are replaced by the inverses of their inverses.
     pub const REINVERT_EVERY: RangeFrom<usize> = 1..;
-    /// Allowed numbers of energies in the window of the convergence check.
+    /// Allowed lengths of the window of the convergence check: the number of last iterations whose energies are
+    /// compared.
     pub const CONVERGENCE_WINDOW: RangeFrom<usize> = 2..;
     /// Allowed standard deviations of the noise, as shares of the intensity range.
     pub const NOISE: RangeInclusive<f64> = 0.0..=1.0;

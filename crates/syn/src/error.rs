@@ -32,9 +32,9 @@ pub enum Error {
     Range {
         /// Name of the option whose value is out of range, with its unit.
         option: String,
-        /// Description of the values that are allowed for the option, for the error message.
+        /// The values that are allowed for the option, in words.
         expected: String,
-        /// Value of the option that is out of range.
+        /// The value of the option, which is out of range.
         found: String,
     },
     /// The affine transform at which the registration starts cannot be inverted.

@@ -15,14 +15,15 @@ pub(crate) const INVERSION: InversionLimits =
 
 /// The two displacement fields of the fixed or of the moving image, in voxels of the level's grid.
 pub(crate) struct Side<B: Backend> {
-    /// φ: maps points of the image to the middle space.
+    /// The displacement field φ, which maps points of the fixed or moving image to the middle space.
     pub(crate) to_middle: B::Field,
-    /// φ⁻¹: maps points of the middle space to the image.
+    /// The displacement field φ⁻¹, which maps points of the middle space to the fixed or moving image.
     pub(crate) from_middle: B::Field,
 }
 
 impl<B: Backend> Side<B> {
-    /// The fields of the fixed and of the moving image, with zero displacements.
+    /// Displacement fields without any displacement: the two fields of the fixed image, then the two of the moving
+    /// image.
     fn identities(backend: &B, grid: &Grid) -> Result<[Self; 2], Error> {
         let [fixed, moving] = backend.field_pair(grid.shape)?;
         let [from_fixed, from_moving] = backend.field_pair(grid.shape)?;
@@ -44,7 +45,8 @@ pub struct Fields<B: Backend> {
     pub(crate) sides: [Side<B>; 2],
 }
 
-/// Data for resampling a field on another grid: the map between voxel indices, and the matrix that scales the vectors.
+/// Data for resampling a displacement field on another grid: the map between voxel indices, and the matrix that scales
+/// the displacements.
 struct Resizing {
     map: AffineTransform,
     scale: Matrix3<f64>,
@@ -76,7 +78,8 @@ impl<B: Backend> Fields<B> {
         self.shrink
     }
 
-    /// Checks that the fields lie on the grid `full`, or on `full` shrunken by an integer factor.
+    /// Checks that the displacement fields lie on the grid `full` of the fixed image, or on `full` shrunken by an
+    /// integer factor.
     pub(crate) fn check_grid(&self, full: &Grid) -> Result<(), Error> {
         let expected = full.shrink([self.shrink; 3]);
         match self.grid.matches(&expected, 1e-3 * expected.spacing.min()) {
@@ -222,7 +225,8 @@ mod tests {
         let mut fields = fields();
         // These displacements change by up to two voxels between neighbouring voxels, so the field folds.
         fields.sides[0].to_middle = Cpu.upload_field(SHAPE, &waves(SHAPE, 3.0)).expect("one shape");
-        // Number of folds by the strict criterion: one-sided differences at the corners of the cells.
+        // Number of voxels where the displacement field folds, by the strict criterion: a Jacobian determinant from
+        // one-sided differences that is not positive.
         let folds =
             |field: &<Cpu as Backend>::Field| Cpu.jacobian_summary(field, None).expect("a field").corner_folded;
         assert!(folds(&fields.sides[0].to_middle) > 0, "this test needs folds");

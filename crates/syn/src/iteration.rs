@@ -35,8 +35,9 @@ impl<B: Backend> Stepper<B> {
         })
     }
 
-    /// Moves the fixed and the moving fields one step along the gradient of the metrics. With `reinvert`, the fields to
-    /// the middle space are replaced by the inverses of their inverses. Returns the similarity before the step.
+    /// Moves the displacement fields of the fixed and of the moving image one step along the gradient of the metrics.
+    /// With `reinvert`, the fields to the middle space are replaced by the inverses of their inverses. Returns the
+    /// similarity before the step.
     pub(crate) fn step(
         &mut self,
         backend: &B,
@@ -105,9 +106,10 @@ impl<B: Backend> Stepper<B> {
     }
 }
 
-/// Weighted sum of the channels' similarities. Weights are relative to the weight of the first channel.
+/// Weighted sum of the similarities of all channels (pairs of images). Weights are relative to the weight of the first
+/// channel.
 struct Sum<B: Backend> {
-    /// Weighted sum of the similarities of all channels except the last.
+    /// Weighted sum of the similarities of all channels (pairs of images) except the last one.
     similarity: Similarity,
     weights: f64,
     /// Weight and similarity of the last channel (pair of images). The device may still be computing this similarity.

@@ -52,8 +52,9 @@ fn gained_nothing(agreements: &[f64]) -> bool {
     matches!(agreements, [first, .., last] if last - first < LEAST_GAIN)
 }
 
-/// Runs all levels, starting from zero displacements or from the fields of an earlier stage. Returns the fields on the
-/// grid of the last level, or on the grid of the earlier stage if that grid is finer.
+/// Runs all resolution levels of a deformable stage, starting from zero displacements or from the displacement fields
+/// of an earlier stage. Returns the fields on the grid of the last level, or on the grid of the earlier stage if that
+/// grid is finer.
 pub(crate) fn run<B: Backend>(
     backend: &B,
     fixed: &Fixed<B>,
@@ -95,7 +96,8 @@ pub(crate) fn run<B: Backend>(
     Ok((fields.ok_or(Error::NoLevels)?, outcomes))
 }
 
-/// The images, the start and the observer of a deformable stage while the stage runs.
+/// What a deformable stage works with while it runs: the fixed and moving images, the start transform, and the
+/// observer, which gets reports and may stop the run.
 struct Stage<'a, B: Backend> {
     backend: &'a B,
     fixed: &'a Fixed<B>,
@@ -105,8 +107,8 @@ struct Stage<'a, B: Backend> {
 }
 
 impl<B: Backend> Stage<'_, B> {
-    /// Runs a level. It starts from zero displacements, or from the fields of the level before, resampled on this
-    /// level's grid.
+    /// Runs the iterations of one resolution level. They start from zero displacements, or from the displacement fields
+    /// of the level before, resampled on this level's grid.
     fn run_level(&mut self, index: usize, before: Option<&Fields<B>>) -> Result<(Fields<B>, LevelOutcome), Error> {
         let Stage { backend, fixed, moving, initial, observer } = self;
         let (backend, options, full) = (*backend, fixed.options(), fixed.loaded.grid());

@@ -43,18 +43,18 @@ pub fn device_bytes(
     let levels = states(from, options).map(|(level, before)| {
         let voxels = |shrink: usize| fixed.shrink([shrink; 3]).len();
         let own = voxels(level.shrink);
-        // A level holds its smoothed images, and one more image while they are computed.
+        // On a resolution level, memory holds the level's smoothed images, and one more image while they are computed.
         let working = images * images_of(level, options) + largest.max(own * iterating);
         let Some(before) = before else { return working };
         // The displacement fields before a level are kept until the result of the level has been accepted.
         let kept = voxels(before) * 4 * FIELD;
-        // While the change of a coarser level is added to finer fields, memory holds the coarse fields before and after
-        // the level, and one field on the finer grid.
+        // A coarser level may run after a finer one. While its change is added to the finer fields, memory holds the
+        // coarse displacement fields before and after the level, and one field on the finer grid.
         let adding = images * images_of(level, options) + own * 8 * FIELD + voxels(before) * FIELD;
         kept + if before < level.shrink { working.max(adding) } else { working }
     });
-    // At the end, memory holds the four fields on the full grid and the two warps. Relaxation stores lists of voxels
-    // with weights and new values.
+    // At the end, memory holds the four displacement fields on the full grid and the two warps. Relaxation (the
+    // correction of the warps) stores lists of voxels with weights and new values.
     let leaving = fixed.len() * (7 * FIELD + 2);
     SCALAR * (loaded + levels.max().unwrap_or(0).max(leaving))
 }
@@ -79,7 +79,8 @@ pub fn host_bytes(fixed: &Grid, moving: &Grid, from: Option<usize>, options: &Op
         // the two warped images, and the window sums of the metric. In addition, the fields before the level are kept.
         voxels(level.shrink) * (8 * FIELD + 2 + 6) + before.map_or(0, |before| voxels(before) * 4 * FIELD)
     });
-    // At the end, memory holds the four fields on the full grid and the two warps.
+    // At the end, memory holds the four displacement fields on the fixed image's full grid and the two warps composed
+    // of them.
     let leaving = fixed.len() * 8 * FIELD;
     SCALAR * (images + levels.max().unwrap_or(0).max(leaving))
 }
@@ -97,8 +98,9 @@ fn images_of(level: &Level, options: &Options) -> usize {
     usize::from(level.sigma_voxels > 0.0 || options.sigmas_mm.is_some()) + usize::from(edged)
 }
 
-/// All levels in order, each with the shrink factor of the displacement fields from which the level continues; `None`
-/// without earlier fields. If the level is coarser than these fields, the fields keep their own, finer grid.
+/// All resolution levels in order, each with the shrink factor of the displacement fields from which the level
+/// continues; `None` without earlier fields. If the level is coarser than these fields, the fields keep their own,
+/// finer grid.
 fn states(from: Option<usize>, options: &Options) -> impl Iterator<Item = (&Level, Option<usize>)> {
     options.levels.iter().scan(from, |reached, level| {
         let before = *reached;

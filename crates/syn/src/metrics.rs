@@ -23,13 +23,13 @@ impl Similarity {
         self.agreement += weight * other.agreement;
     }
 
-    /// The weighted mean of similarities: divides the weighted sums by the sum of the weights.
+    /// The weighted mean of similarities, where `self` is the weighted sum and `weights` the sum of the weights.
     pub(crate) fn over(self, weights: f64) -> Similarity {
         Similarity { energy: self.energy / weights, agreement: self.agreement / weights }
     }
 }
 
-/// A similarity that the device may still be computing.
+/// The similarity of two images, which the device may still be computing.
 pub(crate) enum PendingSimilarity<B: Backend> {
     Cc(B::CcPending),
     /// Energy of the metric mutual information. It is known as soon as the update of the displacement fields has been
@@ -52,7 +52,7 @@ impl<B: Backend> PendingSimilarity<B> {
     }
 }
 
-/// Memory and parameters of all similarity metrics on a level, for the level's image size.
+/// Memory and parameters of all similarity metrics on a resolution level, for the size of the images on this level.
 pub(crate) struct Metrics<B: Backend> {
     cc: B::CcWorkspace,
     cc_parameters: CcParameters,

@@ -32,7 +32,7 @@ pub struct Outcome {
 /// the warps at the end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Iterations {
-    /// Outcomes of the levels, coarsest level first.
+    /// Outcomes of the iterations on the resolution levels, coarsest level first.
     pub levels: Vec<LevelOutcome>,
     /// Statistics of the relaxation (the local correction of the two warps), which made them invertible and inverse to
     /// each other.
@@ -42,18 +42,18 @@ pub struct Iterations {
 /// Outcome of the iterations on one level of a deformable stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LevelOutcome {
-    /// Shrink factor of the level.
+    /// Shrink factor of the resolution level: the factor by which its grid is coarser than the fixed image's grid.
     pub shrink: usize,
     /// Energy of the similarity metrics in each iteration.
     pub energies: Vec<f64>,
     /// Whether the level ended early because the energy no longer fell.
     pub converged: bool,
-    /// Whether the level's result was discarded because the images had not become more similar.
+    /// Whether the displacement fields of the level were discarded because the images had not become more similar.
     pub undone: bool,
 }
 
 impl LevelOutcome {
-    /// Returns the outcome of a level without any iterations.
+    /// Returns the outcome of a resolution level on which no iterations were made.
     pub(crate) fn of_nothing(level: &Level) -> LevelOutcome {
         LevelOutcome { shrink: level.shrink, energies: Vec::new(), converged: false, undone: false }
     }

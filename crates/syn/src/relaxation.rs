@@ -67,7 +67,8 @@ trait Rounds {
     /// Runs a round of relaxation, which corrects voxels of a warp and its inverse. Returns how many of the examined
     /// voxels fold or have too large a residual of warp and inverse.
     fn run(&mut self, round: &RelaxRound) -> Result<usize, Error>;
-    /// Makes the next round of corrections examine all voxels; the first round does so anyway.
+    /// Makes the next round of corrections examine all voxels of both warps, not only those near the last changes; the
+    /// first round does so anyway.
     fn examine_all(&mut self) -> Result<(), Error>;
     /// Smooths both warps at all voxels, `times` times. Then computes the second warp again as the inverse of the
     /// first.
@@ -172,8 +173,9 @@ mod tests {
 
     const FREE: [[f32; 3]; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
 
-    /// A test replacement for the backend that relaxes warps. Its rounds return the given counts of bad voxels, then
-    /// repeat the last count until the warps have been smoothed often enough. All calls are recorded.
+    /// A replacement, in tests, for the operations that relax (correct) warps. Each round of corrections returns the
+    /// given number of bad voxels, and then repeats the last number until the warps have been smoothed often enough.
+    /// All calls are recorded.
     struct Script {
         finds: Vec<usize>,
         enough: usize,

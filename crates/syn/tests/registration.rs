@@ -174,12 +174,14 @@ fn a_few_bright_voxels_are_clipped_unless_winsorising_is_off() {
             / expected.vectors.len() as f64
     };
     let (clipped, whole) = (apart(options.winsorise), apart(None));
-    // The measured mean distances are 0.015 mm with clipping and 1.02 mm without. Without clipping, the bright spots
-    // compress all other intensities.
+    // The measured mean distances between the warps of the images with and without bright spots are 0.015 mm with
+    // clipping of the intensities and 1.02 mm without. Without clipping, the bright spots compress all other
+    // intensities.
     assert!(clipped < 0.1 && whole > 0.5, "mean distance {clipped} mm clipped, {whole} mm whole");
 }
 
-/// Test options with which images drift most: many iterations, few re-inversions, edges in addition to intensities.
+/// Test options with which images that are already aligned drift most: many iterations, few re-inversions of the
+/// fields, and edges in addition to intensities.
 fn free() -> Options {
     let levels = [(4, 2.0, 40, 1), (2, 1.0, 120, 6), (1, 0.0, 60, 6)];
     Options {
@@ -240,8 +242,8 @@ fn every_iteration_is_reported_and_converged_levels_end_early() {
     assert_eq!(energies, reported);
     assert!(recorder.0.iter().all(|report| report.step.stage() == Stage::Deformable && report.levels == 3));
     assert!(outcome.iterations.levels.iter().any(|level| level.converged && level.energies.len() < 30));
-    // The result of the coarsest level may be discarded, because the smooth images of this level agree from the start.
-    // The results of the other levels must be kept.
+    // The result of the coarsest level may be discarded: the level's smooth images are nearly equal from the start, so
+    // it may not improve them. The results of the other levels must be kept.
     assert!(outcome.iterations.levels[1..].iter().all(|level| !level.undone), "{:?}", outcome.iterations.levels);
     let falls = outcome.iterations.levels.iter().all(|level| level.energies.last() < level.energies.first());
     assert!(falls, "the energy should fall on every level: {:?}", outcome.iterations.levels);

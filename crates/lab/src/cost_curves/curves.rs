@@ -9,7 +9,8 @@ use nalgebra::{Point3, Rotation3, Vector3};
 pub struct Line {
     axis: usize,
     turns: bool,
-    /// Values of the parameter: mm for shifts, degrees for rotations.
+    /// Values of the varied parameter at which the costs are evaluated, relative to the given transform: mm for shifts,
+    /// degrees for rotations.
     pub at: Vec<f64>,
 }
 
@@ -18,8 +19,8 @@ pub struct Line {
 pub struct Curve {
     /// Name of the curve: the cost function, and how its joint histogram is filled.
     pub name: String,
-    /// Costs on this curve: for each line, one cost for each value of the transform parameter that varies along the
-    /// line.
+    /// Costs of this curve: for each line in the space of transforms, one cost for each value of the parameter that
+    /// varies along the line.
     pub costs: Vec<Vec<f64>>,
 }
 
@@ -52,7 +53,7 @@ impl Line {
     }
 }
 
-/// Costs scaled to the range 0 to 1.
+/// Scales the costs of a curve so that the lowest becomes 0 and the highest 1.
 pub fn scaled(costs: &[f64]) -> Vec<f64> {
     let (low, high) = costs.iter().fold((f64::MAX, f64::MIN), |(low, high), cost| (low.min(*cost), high.max(*cost)));
     let range = if high > low { high - low } else { 1.0 };

@@ -35,8 +35,8 @@ fn pair<'s>(setup: &Setup<'_>, subject: &'s Subject, how: How, edge: f64, bins: 
     setup.histograms.pair(&subject.fixed, subject.values(how, edge), bins)
 }
 
-/// Measures a curve of times in microseconds. If the device has too little memory for an algorithm, the curve has a
-/// gap.
+/// Measures a curve of a figure: an algorithm's times in microseconds at the given positions. If the device has too
+/// little memory for the algorithm, the curve has a gap.
 fn curve<X: Copy>(
     name: impl Into<String>,
     positions: &[X],

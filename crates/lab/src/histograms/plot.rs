@@ -19,7 +19,7 @@ pub struct Figure {
     pub title: String,
     pub x: &'static str,
     pub y: &'static str,
-    /// Whether the horizontal and the vertical axis are logarithmic.
+    /// Whether the plot's horizontal axis and its vertical axis are logarithmic.
     pub log: [bool; 2],
     pub curves: Vec<Curve>,
 }

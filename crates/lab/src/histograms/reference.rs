@@ -4,7 +4,8 @@ use crate::schemes::{CrScheme, CrSums};
 
 use super::subject::{How, Subject};
 
-/// Tolerance of coordinates, voxels. The rounding error of coordinates is about 1e-5.
+/// Tolerance, in voxels, of the moving image's coordinates to which fixed voxels are mapped. The rounding error of
+/// these coordinates is about 1e-5 voxel.
 const COORDINATES: f64 = 1e-4;
 /// Tolerance of interpolated values, as a share of the moving image's range.
 const VALUES: f64 = 5e-5;

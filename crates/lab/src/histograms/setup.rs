@@ -1,4 +1,5 @@
-//! The set-up of all figures (the GPU, the compiled algorithms and the images), and the measurement of one algorithm.
+//! The set-up that all figures on histogram algorithms share (the GPU, the compiled algorithms and the images), and the
+//! measurement of one algorithm.
 
 use crate::schemes::{CrScheme, CrSums, Histograms, MiScheme, Pair, Plan, Settings};
 use antsreg_core::Volume;

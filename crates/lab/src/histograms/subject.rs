@@ -128,7 +128,8 @@ impl Subject {
         self.sample_at(&self.fixed_to_moving.apply(&at.into()))
     }
 
-    /// Interpolates the moving image at a point in voxel coordinates of the moving image.
+    /// Interpolates the moving image at a point, in voxel coordinates of the moving image. The result is the value and
+    /// the point's distance from the border of the image.
     pub fn sample_at(&self, place: &Point3<f64>) -> Sample {
         let last = self.moving_shape.map(|n| n as f64 - 1.0);
         let inside = (0..3).map(|axis| place[axis].min(last[axis] - place[axis])).fold(f64::INFINITY, f64::min);
@@ -155,7 +156,7 @@ impl Subject {
 pub struct Sample {
     /// Distance of the position from the nearest border of the moving image, voxels; negative outside the image.
     pub inside: f64,
-    /// Interpolated value; 0 outside the moving image.
+    /// Interpolated value of the moving image at the position; 0 outside the image.
     pub value: f64,
 }
 

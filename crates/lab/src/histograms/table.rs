@@ -56,7 +56,8 @@ fn cr_schemes() -> Vec<(String, CrScheme, Settings)> {
     schemes
 }
 
-/// Settings for this device, for an algorithm that computes joint histograms.
+/// Settings (such as the number of thread blocks) with which an algorithm for joint histograms is measured on this
+/// device.
 pub fn mi_settings(setup: &Setup<'_>, scheme: MiScheme) -> Settings {
     let usual = Settings { blocks: None, ..Settings::default() };
     let most = setup.histograms.most_shared();

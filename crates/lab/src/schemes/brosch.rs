@@ -8,19 +8,22 @@ use std::collections::BinaryHeap;
 /// shared memory and of a collision in global memory, in one arbitrary unit; and numbers of threads.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CostModel {
-    /// Cost c_gu of one update of a counter in global memory, in the units of the cost model.
+    /// Cost c_gu of one update of a counter in global memory, relative to the other costs of this model (Brosch 2009).
     pub global_update: f64,
-    /// Cost c_sc if two threads update the same counter in shared memory at once, in the units of the cost model.
+    /// Cost c_sc of a collision in shared memory, where two threads update the same counter at once; relative to the
+    /// other costs of this model (Brosch 2009).
     pub shared_collision: f64,
-    /// Cost c_gc if two threads update the same counter in global memory at once, in the units of the cost model.
+    /// Cost c_gc of a collision in global memory, where two threads update the same counter at once; relative to the
+    /// other costs of this model (Brosch 2009).
     pub global_collision: f64,
     /// Number of threads that share a counter if the bin has one counter (level 1). In Brosch 2009, these are the 32
     /// threads of a warp. On each further level, half as many threads share a counter.
     pub sharing: f64,
     /// Total number of threads of the kernel launch, n_T in Brosch 2009.
     pub threads: f64,
-    /// Whether the byte of a counter also holds the number of the thread that wrote it last. If so, the largest count
-    /// is b_max = 2^(l+2) on level l, as in Brosch 2009. If not, b_max = 2⁸ on every level.
+    /// Whether the byte of a histogram counter also holds the number of the thread that wrote it last. If so, fewer
+    /// bits are left: on level l (2^(l−1) counters for the bin), a counter's largest count is b_max = 2^(l+2), as in
+    /// Brosch 2009. If not, b_max = 2⁸ on every level.
     pub tagged: bool,
 }
 

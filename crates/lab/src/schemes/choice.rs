@@ -25,8 +25,8 @@ pub enum CrScheme {
     /// Voxels are processed in tiles (boxes of 32×8×8 voxels) in the order of the volume, and sorted by bin within each
     /// tile, in shared memory.
     Tiled,
-    /// Voxels are processed in the order of the volume. The sums are sums of integers. The sums of the bin with the
-    /// most voxels are kept in registers.
+    /// Voxels are processed in the order of the volume. The sums of the correlation ratio (Σw, Σw·y and Σw·y² of each
+    /// bin) are added up as integers. The sums of the bin with the most voxels are kept in registers.
     Slabs,
     /// Voxels are processed in bricks (boxes of 8×8×4 voxels). Bricks that are mapped only to the background of the
     /// moving image are skipped. Sums are integers, and only the sums that the correlation ratio needs are computed.
@@ -145,12 +145,13 @@ pub enum Order {
     Bricks,
 }
 
-/// Settings of a histogram algorithm. An algorithm ignores settings that it does not use.
+/// Settings of a GPU algorithm for histograms: numbers of blocks and threads, segment length, sorting. An algorithm
+/// ignores settings that it does not use.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
     /// Number of thread blocks; `None` for as many blocks as the device can run at once.
     pub blocks: Option<usize>,
-    /// Number of threads of a block.
+    /// Number of threads of each thread block when an algorithm's kernels are launched.
     pub threads: usize,
     /// Largest number of voxels in a segment: a group of sorted voxels of one bin, which one thread block processes.
     pub segment: usize,

@@ -59,7 +59,8 @@ impl Draft<'_> {
         Value::Signed(self.pair.bins as i32)
     }
 
-    /// Prepares an algorithm in which all thread blocks add to the same table of sums.
+    /// Prepares an algorithm for the correlation ratio in which all thread blocks add to the same table of the sums Σw,
+    /// Σw·y and Σw·y².
     fn adding(&mut self, name: &'static str, shared: usize) -> Result<Slot, Error> {
         let (kernel, threads) = (self.kernel(name)?, self.settings.threads);
         let blocks = self.blocks(kernel, threads, shared)?;
@@ -196,8 +197,9 @@ impl Draft<'_> {
         {
             let kernel = self.kernel(name)?;
             let grid = Grid { blocks: [width.div_ceil(32), slices], threads: [32, 32], shared: 0 };
-            // SAFETY: `slots[0]` has `count` rows of `width` numbers, divided into groups of rows (slices). `slots[1]`
-            // has a row of `width` numbers for each group.
+            // SAFETY: the input `slots[0]` has `count` rows of `width` numbers, which are divided into groups of rows
+            // (slices). The output `slots[1]` has a row of `width` numbers for each group, which are the sums over its
+            // rows.
             unsafe { self.launch_merge(kernel, grid, slots, [count, width], None) };
         }
         Ok(sums)

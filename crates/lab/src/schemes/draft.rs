@@ -98,7 +98,8 @@ impl<'p> Draft<'p> {
         Ok(self.plan.keep(self.histograms.cuda.zeroed::<T>(len)?))
     }
 
-    /// Allocates device memory, which the list of steps keeps, and copies `values` into this memory.
+    /// Allocates device memory and copies `values` into it. The memory is freed with the list of steps (kernel launches
+    /// and copies of a histogram algorithm). Returns the index of the allocation.
     pub(super) fn holding<T: Plain>(&mut self, values: &[T]) -> Result<Slot, Error>
     where
         Memory: From<Buffer<T>>,
@@ -106,7 +107,7 @@ impl<'p> Draft<'p> {
         Ok(self.plan.keep(self.histograms.cuda.holding(values)?))
     }
 
-    /// The device address of a memory allocation with this index, as a kernel argument.
+    /// The address, in the device's memory, of the memory allocation with this index, as a kernel argument.
     pub(super) fn at(&self, slot: Slot) -> Value {
         Value::Address(self.plan.pointer(slot))
     }

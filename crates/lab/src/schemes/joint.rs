@@ -8,8 +8,8 @@ use super::plan::{Grid, Plan, Slot, Value};
 use super::{Histograms, bricks, segments};
 use crate::Error;
 
-/// Largest device memory, bytes, for a scheme in which each thread or each block has its own histogram. If these
-/// histograms would need more memory, fewer blocks run.
+/// Largest device memory, bytes, for an algorithm in which each thread or each thread block has its own joint
+/// histogram. If these histograms would need more memory, fewer blocks run.
 const MOST_SHADOWS: usize = 2 << 30;
 
 /// Largest number of voxels that a block of the kernel `mi_bricks` counts. The kernel's 16-bit counters and its list of
@@ -89,8 +89,8 @@ impl Draft<'_> {
         let (kernel, threads) = (self.kernel("mi_global_atomic")?, self.settings.threads);
         let blocks = self.blocks(kernel, threads, 0)?;
         self.plan.clear(joint);
-        // SAFETY: `joint` has a counter for each pair of bins. Fixed bins are below `bins`, and moving bins are
-        // clamped.
+        // SAFETY: the array `joint` (the joint histogram) has a counter for each pair of a fixed and a moving bin.
+        // Fixed bins are below `bins`, and moving bins are clamped.
         unsafe { self.launch(kernel, Grid::of(blocks, threads, 0), [self.at(joint)]) };
         Ok(())
     }
@@ -130,8 +130,8 @@ impl Draft<'_> {
         let left = self.uninitialised::<u32>(all)?;
         self.plan.clear(shadows);
         self.plan.clear(left);
-        // SAFETY: `shadows` has a histogram for each thread. Shared memory has a counter of `bits` bits for each bin of
-        // each thread.
+        // SAFETY: in device memory, `shadows` has a joint histogram for each thread. In shared memory, each thread has
+        // a counter of `bits` bits for each bin of its joint histogram.
         unsafe { self.launch(kernel, Grid::of(blocks, threads, shared), [self.at(shadows), self.at(left)]) };
         self.merge_counts(shadows, blocks * threads, Some(left), joint)
     }
@@ -189,7 +189,8 @@ impl Draft<'_> {
         // SAFETY: `columns` has a row for each pair of a fixed and a moving bin. Each row has a counter for each
         // thread.
         unsafe { self.launch(kernel, Grid::of(blocks, threads, 0), [self.at(columns)]) };
-        // SAFETY: each warp sums one row of the table. Warps with an index beyond the last row do nothing.
+        // SAFETY: each GPU warp sums one row of the table `columns`. Warps with an index beyond the last row do
+        // nothing.
         unsafe {
             self.launch_merge(reduce, Grid::of(all.div_ceil(8), 256, 0), [columns, joint], [all, width], None);
         }
@@ -204,7 +205,8 @@ impl Draft<'_> {
         self.plan.clear(joint);
         let values = [starts, sorted, bins, joint].map(|slot| self.at(slot));
         // SAFETY: there is one thread block for each segment (group of sorted voxels with the same bin), and all
-        // segments lie within the list `sorted`. Shared memory has a row of the histogram for each warp.
+        // segments lie within the list `sorted`. Shared memory has a row of the joint histogram for each GPU warp of
+        // the block.
         unsafe { self.launch(kernel, Grid::of(blocks, threads, shared), values) };
         Ok(())
     }
@@ -258,13 +260,14 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Adds a launch of a kernel that adds up `count` histograms in `rows`, plus the further histogram `left` if one is
-    /// given, and writes the sum to `joint`.
+    /// Adds the launch of a kernel to the list of steps. The kernel adds up the `count` histograms in `rows`, plus the
+    /// further histogram `left` if one is given, and writes the sum to `joint`.
     fn merge_counts(&mut self, rows: Slot, count: usize, left: Option<Slot>, joint: Slot) -> Result<(), Error> {
         let (kernel, width) = (self.kernel("merge_counts")?, self.cells());
         let grid = Grid { blocks: [width.div_ceil(32), 1], threads: [32, 32], shared: 0 };
         let left = left.map_or(Value::Address(0), |slot| self.at(slot));
-        // SAFETY: `rows` has `count` rows of `width` counts. `left` has one row or is null. `joint` has one row.
+        // SAFETY: the input `rows` has `count` histograms of `width` counters. `left` is one further histogram, or null
+        // for none. `joint`, which receives the sum of all these histograms, has `width` counters.
         unsafe { self.launch_merge(kernel, grid, [rows, joint], [count, width], Some(left)) };
         Ok(())
     }

@@ -4,7 +4,8 @@ use antsreg_kernels::cuda::extension::{Kernel, Module};
 use antsreg_kernels::cuda::{Code, Embedded};
 use antsreg_kernels::{Cuda, Error};
 
-/// Makes the `Code` of a CUDA file in `cu/`: its compiled code and the names of its kernels.
+/// Makes the description of a CUDA file in `cu/` from which its kernels are loaded: its compiled code (PTX) and the
+/// names of its kernels.
 macro_rules! scheme {
     ($file:literal, [$($kernel:ident),+ $(,)?]) => {
         Code {

@@ -44,12 +44,12 @@ pub struct Histograms<'a> {
 /// Sums over the voxels of each fixed bin: Σw, Σw·y and Σw·y², with weights w and moving values y.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CrSums {
-    /// Sum of the weights in each bin, Σw.
+    /// Σw of each bin: the sum of the weights of the fixed voxels in the bin.
     pub weight: Vec<f64>,
-    /// Sum of the weighted moving values in each bin, Σw·y.
+    /// Σw·y of each bin: the sum, over the fixed voxels in the bin, of the weight w times the moving value y.
     pub sum: Vec<f64>,
-    /// Sum of the weighted squares of the moving values in each bin, Σw·y². A scheme that computes only what the cost
-    /// needs has a single sum over all bins.
+    /// Σw·y² of each bin: the sum, over the fixed voxels in the bin, of the weight w times the squared moving value y.
+    /// Algorithms that compute only what the correlation ratio needs return one total over all bins.
     pub square: Vec<f64>,
 }
 

@@ -15,7 +15,8 @@ use super::layout::{self, Size, Vector};
 use super::{Histograms, check_bins, segments};
 use crate::Error;
 
-/// Kernel argument with the layout of the structure `Pair` in `cu/pair.cuh`.
+/// Kernel argument that describes the input of a histogram algorithm: fixed bins, moving image, and the affine map
+/// between their voxels. The memory layout is that of the structure `Pair` in `cu/pair.cuh`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Operands {
@@ -137,7 +138,7 @@ pub struct Pair<'f> {
     _moving: Image,
 }
 
-/// Sorted indices of the fixed voxels, on the host and on the device.
+/// Indices of the fixed voxels, sorted by intensity or by bin, on the host and on the device.
 #[derive(Clone)]
 pub(super) struct Sorted {
     pub(super) host: Arc<Vec<u32>>,
@@ -220,7 +221,7 @@ impl Pair<'_> {
         (voxels, fullest)
     }
 
-    /// The moving bin of a value of the moving image.
+    /// The bin, on the moving axis of the joint histogram, into which a value of the moving image falls.
     pub(super) fn moving_bin(&self, value: f32) -> usize {
         usize::from(bin_of(value, self.operands.low, self.operands.scale, self.bins))
     }

@@ -9,7 +9,8 @@ use super::pair::{Operands, Sorted};
 use super::{CrSums, Histograms};
 use crate::Error;
 
-/// Kernel argument with the layout of the structure `Tiles` in `cu/cr_tiled.cu`.
+/// Kernel argument with the tables by which the voxels of each tile (a box of 32×8×8 voxels) are sorted by bin. The
+/// memory layout is that of the structure `Tiles` in `cu/cr_tiled.cu`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TileTables {
@@ -115,7 +116,7 @@ pub struct Plan<'p> {
     bins: usize,
 }
 
-/// Numbers of blocks and threads, and shared memory (bytes), of a kernel launch.
+/// Size of a kernel launch: its numbers of blocks and threads, and the shared memory of a block (bytes).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Grid {
     pub(super) blocks: [usize; 2],
@@ -145,12 +146,12 @@ impl<'p> Plan<'p> {
         self.memory.len() - 1
     }
 
-    /// The device address of the memory allocation with this index.
+    /// The address, in the device's memory, of the memory allocation with this index.
     pub(super) fn pointer(&self, slot: Slot) -> u64 {
         self.memory[slot].pointer()
     }
 
-    /// Sets the memory allocation from which the result is read after a run.
+    /// Chooses the memory allocation that holds the algorithm's result (sums or counts) after a run.
     pub(super) fn results_in(&mut self, slot: Slot) {
         self.result = slot;
     }
@@ -159,7 +160,8 @@ impl<'p> Plan<'p> {
         self.steps.push(Step::Clear(slot));
     }
 
-    /// Adds a step that copies counters from the memory allocation `from` to the memory allocation `to`.
+    /// Adds a copy of counters, from the memory allocation `from` to the memory allocation `to`, to the list of steps
+    /// that the algorithm runs.
     pub(super) fn copy(&mut self, to: Slot, from: Slot) {
         self.steps.push(Step::Copy(to, from));
     }
@@ -178,7 +180,8 @@ impl<'p> Plan<'p> {
         self.steps.push(Step::Launch { kernel, grid, values });
     }
 
-    /// Runs all kernel launches and copies once, without waiting for the device.
+    /// Runs all kernel launches and copies of this histogram algorithm once. Returns without waiting until the device
+    /// has finished.
     pub fn run(&mut self) -> Result<(), Error> {
         for step in &self.steps {
             match step {
@@ -232,7 +235,8 @@ impl<'p> Plan<'p> {
         Ok(timer.stop()? / runs as f64)
     }
 
-    /// The joint histogram of the last run; empty if these steps do not compute a joint histogram.
+    /// The joint histogram that the last run computed; empty if this algorithm computes sums of the correlation ratio
+    /// instead.
     pub fn joint(&self) -> Result<Vec<u32>, Error> {
         match &self.memory[self.result] {
             Memory::Words(counts) => Ok(counts.download(counts.len())?),
@@ -240,7 +244,8 @@ impl<'p> Plan<'p> {
         }
     }
 
-    /// The sums Σw, Σw·y and Σw·y² of the last run; empty if these steps do not compute the correlation ratio.
+    /// The sums Σw, Σw·y and Σw·y² of each bin that the last run computed; empty if this algorithm computes a joint
+    /// histogram instead.
     pub fn sums(&self) -> Result<CrSums, Error> {
         let all = match &self.memory[self.result] {
             Memory::Singles(sums) => sums.download(sums.len())?.into_iter().map(f64::from).collect(),

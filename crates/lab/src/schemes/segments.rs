@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::choice::Order;
 
-/// Indices of all voxels, sorted in the given order.
+/// Indices of all voxels of the fixed volume, sorted by intensity or by bin, as `order` says.
 pub(super) fn sorted(shape: [usize; 3], values: &[f32], bins: &[u16], order: Order) -> Vec<u32> {
     match order {
         Order::Intensity => {

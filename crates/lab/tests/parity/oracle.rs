@@ -134,12 +134,13 @@ struct Sample {
     inside: f64,
 }
 
-/// Tolerance of coordinates, voxels. Their rounding error is about 1e-5 voxel.
+/// Tolerance, in voxels, of the moving image's coordinates to which fixed voxels are mapped. Their rounding error is
+/// about 1e-5 voxel.
 const COORDINATES: f64 = 1e-4;
 /// Tolerance of interpolated values: the rounding error of coordinates, times a gradient of up to 2 per voxel.
 const VALUES: f64 = 4e-5;
-/// Tolerance of values interpolated with weights of eight bits. On each axis, the error is up to 1/512 of the
-/// difference between neighbours.
+/// Tolerance of values that the GPU's texture unit interpolates, because its weights have only eight bits. On each
+/// axis, the error is up to 1/512 of the difference between neighbours.
 const FILTER: f64 = 6e-3;
 
 /// A range of values that is divided evenly into bins.
@@ -176,7 +177,7 @@ impl Bins {
 /// The expected results of a test case, with which the results of all histogram algorithms are compared.
 pub struct Oracle {
     sums: CrSums,
-    /// Number of voxels in each fixed bin, and the number of these voxels that lie inside the moving image.
+    /// For each fixed bin: its number of voxels, and the number of those that are mapped into the moving image.
     voxels: Vec<usize>,
     counted: Vec<f64>,
     joint: Vec<f64>,
@@ -289,7 +290,8 @@ impl Oracle {
         None
     }
 
-    /// Tolerance of a sum over the voxels of a bin, if this algorithm computes the sum.
+    /// Allowed difference of a bin's sum (Σw, Σw·y or Σw·y²) from the `expected` value, if this algorithm computes the
+    /// sum.
     fn allowed(
         &self,
         case: &Case,

@@ -72,8 +72,8 @@ impl Default for Boundary {
 impl Boundary {
     /// Allowed distances between the border of the white matter and the sampling positions, mm.
     pub const DISTANCE_MM: std::ops::RangeInclusive<f64> = 0.1..=10.0;
-    /// Largest allowed distance between a result and its start, mm: the root-mean-square displacement over a sphere
-    /// with a radius of 80 mm. A result farther away is refused.
+    /// Largest allowed distance between the result of boundary-based registration and its start, mm: the
+    /// root-mean-square displacement over a sphere with a radius of 80 mm. A result farther away is refused.
     pub const FARTHEST_MM: f64 = 10.0;
 
     /// Checks that all options of boundary-based registration are in range.

@@ -33,7 +33,7 @@ const SIGNAL: f32 = 0.15;
 /// TR99MJ1).
 const RADIUS_MM: f64 = 80.0;
 
-/// Data from which the boundary cost of transforms is computed.
+/// The moving image and the settings from which the cost of boundary-based registration is computed for transforms.
 struct Costs<'a, B: Backend> {
     backend: &'a B,
     moving: &'a Source<B>,

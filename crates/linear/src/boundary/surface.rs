@@ -31,7 +31,8 @@ pub(super) struct SurfacePoint {
 
 /// Points on the border of the fixed image's white matter, stored on a device.
 pub(crate) struct Surface<B: Backend> {
-    /// All points of the border, and a subset for the first level of the search.
+    /// All points of the white matter's border, and a subset of them, which is used on the first level of
+    /// boundary-based registration.
     pub all: Samples<B>,
     pub few: Samples<B>,
 }

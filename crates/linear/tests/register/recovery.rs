@@ -146,8 +146,8 @@ fn begins_at_the_start() {
     let centre = fixed.centre_of_mass().expect("a centre");
     let miss = (start.apply(&centre) - truth.apply(&centre)).norm();
     assert!(miss < 4.0, "{miss} mm from {start:?}");
-    // The search of this test has only rotations about z and does not use principal axes. So the two runs differ only
-    // in the range of angles.
+    // The searches of this test allow only rotations about z and do not use principal axes. The two compared searches
+    // differ only in the range of angles.
     let about_z = |range| {
         let angles =
             AngleSearch { range_degrees: [0.0, 0.0, range], principal_axes: false, ..AngleSearch::default() };
