@@ -16,7 +16,7 @@ const SAME_GRID_VOXELS: f64 = 1e-2;
     in_words(.grids[1].as_ref())
 )]
 pub struct GridMismatch {
-    /// Names of the two volumes, for the message.
+    /// Names of the two images whose grids differ, for the error message.
     pub what: &'static str,
     /// The grids of the two volumes, on the heap so that a `Result` with this error takes little memory.
     pub grids: [Box<Grid>; 2],

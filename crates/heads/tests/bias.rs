@@ -20,7 +20,8 @@ fn shaded(shape: [usize; 3], field: impl Fn([f64; 3]) -> f64) -> (Volume, Volume
                 let radius = place.iter().map(|c| c * c).sum::<f64>().sqrt();
                 let tissue =
                     ((place[0] * 23.0).sin() + (place[1] * 19.0).sin() + (place[2] * 21.0).sin()).round() * 30.0;
-                // A fixed pattern is added as noise, so that a tissue has more than one intensity.
+                // The synthetic image gets a fixed pattern as noise, so that the voxels of one tissue differ in
+                // intensity.
                 let noise = ((at * 7919) % 101) as f64 / 25.0;
                 truth.voxels[at] = field(place).exp() as f32;
                 if radius < 1.0 {
@@ -76,8 +77,8 @@ fn slices_have_fields_too() {
     assert!(after < before / 3.0, "of {before} {after} is left");
 }
 
-/// Reference for one iteration of N4, in double precision, for each voxel and control point, with sums over all three
-/// axes at once. Returns the factors of the field.
+/// The expected bias field after one iteration of N4, computed in double precision with plain sums over all voxels and
+/// control points. Returns the factor of the field at each voxel.
 fn one_iteration(
     image: &Volume,
     weights: &Volume,
@@ -192,8 +193,9 @@ fn an_iteration_is_that_of_the_papers() {
         let found = on(&field, &image.grid);
         let expected = one_iteration(&image, &weights, elements, 24, 0.3, options.noise);
         for (found, expected) in found.voxels.iter().zip(&expected) {
-            // The field may differ from the reference by 2e-5: the library rounds histogram weights to 1/65536, and
-            // stores logarithms and factors in single precision.
+            // Tolerance: the bias field may differ by 2e-5 from the expected field, computed in double precision. The
+            // tested code rounds the weights of histogram entries to 1/65536, and stores logarithms and factors in
+            // single precision.
             assert!((f64::from(*found) - expected).abs() < 2e-5, "{elements:?}: {found} and {expected}");
         }
     }

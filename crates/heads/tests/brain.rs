@@ -44,7 +44,7 @@ fn made(grid: &Grid, place: &AffineTransform) -> (Volume, Volume) {
             _ if p.z < -50.0 && Vector3::new(p.x / 45.0, (p.y + 20.0) / 50.0, 0.0).norm() < 1.0 => 80.0,
             _ => 0.0,
         };
-        // A fixed pattern of intensities is added as noise.
+        // The synthetic head gets a fixed pattern of intensities as noise.
         (value + ((n * 7919) % 101) as f32 / 25.0, if radius < 1.0 { 1.0 } else { 0.0 })
     };
     let (head, brain) = (0..grid.len()).map(at).unzip();

@@ -98,7 +98,8 @@ mod tests {
             let images: Vec<(&Volume, f32)> = images.iter().map(|image| (*image, 0.5)).collect();
             Coverage::half_of(&grid, &images).expect("one grid").voxels
         };
-        // The first images are added one by one by `Coverage::add`, the remaining images together by `Coverage::half`.
+        // The first images are added to the count of subjects one by one, the remaining images together with the
+        // computation of the mask.
         let in_parts = |images: &[&Volume], first: usize| {
             let images: Vec<(&Volume, f32)> = images.iter().map(|image| (*image, 0.5)).collect();
             let mut coverage = Coverage::new(&grid);

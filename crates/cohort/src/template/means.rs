@@ -151,7 +151,7 @@ fn components<'a>(grid: &Grid, warps: &[&'a DisplacementField]) -> Result<Vec<(&
     warps.iter().map(of_warp).collect()
 }
 
-/// Makes sums for `values` voxel values, divided into chunks. All sums are 0.
+/// Makes the running sums for a mean of images of `values` voxels each, divided into chunks of voxels. All sums are 0.
 fn pieces(values: usize, averaging: Averaging) -> Vec<Sums> {
     let piece = |n: usize| Sums::new(PIECE.min(values - n * PIECE), averaging);
     (0..values.div_ceil(PIECE)).map(piece).collect()
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_trimmed_mean_leaves_out_both_ends_of_each_voxel() {
-        // Each test image has the mean 4.
+        // Each image of this test has a mean intensity of 4, so all images get the same factor.
         let mean = |images: &[[f32; 3]]| {
             both(Averaging::Trimmed, &images.iter().map(|voxels| image(voxels)).collect::<Vec<_>>()).voxels
         };
@@ -245,7 +245,8 @@ mod tests {
         for n in [0, PIECE - 1, PIECE, 2 * PIECE + 76] {
             let share = |of: usize| f64::from(images[of].voxels[n]) / means[of];
             let expected = (share(0) + share(1) + share(2)) / 3.0 * (means[0] + means[1] + means[2]) / 3.0;
-            // The means may differ by 1e-6, because the result is rounded to single precision once.
+            // Tolerance: the computed mean of the images may differ from the expected mean by 1e-6, because it is
+            // rounded to single precision once.
             assert!((f64::from(mean.voxels[n]) - expected).abs() < 1e-6, "at {n}");
         }
     }

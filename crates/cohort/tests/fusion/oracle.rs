@@ -89,7 +89,8 @@ fn joint_fusion_everywhere_is_that_of_the_formulas() {
     }
 }
 
-/// The label with the largest share. With equal shares, the smallest of these labels.
+/// Returns the label with the largest share of the atlases' votes at a voxel. With equal shares, the smallest of these
+/// labels wins.
 fn winner(shares: &BTreeMap<i32, f64>) -> i32 {
     let most = shares.values().copied().fold(0.0, f64::max);
     shares.iter().find(|(_, share)| **share > most - 1e-6).map_or(0, |(label, _)| *label)

@@ -93,7 +93,7 @@ impl<'w, W: Write> Writer<'w, W> {
         Ok(())
     }
 
-    /// Number of pieces of the data that have been compressed and written.
+    /// Number of pieces of the file's data that have been compressed and written.
     pub fn done(&self) -> usize {
         self.done
     }
@@ -110,18 +110,18 @@ impl<'w, W: Write> Writer<'w, W> {
 #[derive(Default)]
 struct Scratch {
     compressor: Option<Deflate>,
-    /// The uncompressed bytes of the piece of data that is compressed now.
+    /// The uncompressed bytes of the piece of the file that this thread compresses now.
     buffer: Vec<u8>,
     memory: Vec<u8>,
 }
 
-/// A compressor for a raw deflate stream without zlib header, because gzip has its own header.
+/// Makes a compressor for a raw deflate stream without zlib header, because the gzip file has its own header.
 fn new_compressor() -> Deflate {
     Deflate::new_with_config(DeflateConfig { level: LEVEL, window_bits: -15, ..DeflateConfig::default() })
 }
 
-/// Whether a piece of the data contains repeats of any length, as labels and masks do. In warps and images only zeros
-/// repeat, and [`deflate`] finds repeated zeros faster than a general compressor.
+/// Whether a piece of a file's data contains repeats of any length, as labels and masks do. In warps and images only
+/// zeros repeat, and [`deflate`] finds repeated zeros faster than a general compressor.
 fn repeats(bytes: &[u8]) -> bool {
     let (words, _) = bytes.as_chunks::<4>();
     let filled = words.iter().filter(|word| **word != [0; 4]).count();
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     fn bytes(length: usize) -> Vec<u8> {
-        // Noise and repeated bytes alternate, 1000 bytes of each.
+        // Test data for compression: 1000 bytes of noise, then 1000 equal bytes, and so on.
         let mut state = 1u32;
         (0..length)
             .map(|at| {
@@ -171,7 +171,7 @@ mod tests {
             .collect()
     }
 
-    /// Floating-point numbers that are all different, as in a warp.
+    /// Test data for compression: floating-point numbers that are all different, as in a warp.
     fn warp(length: usize) -> Vec<u8> {
         (0..length.div_ceil(4)).flat_map(|at| (at as f32 * 0.01).sin().to_le_bytes()).take(length).collect()
     }

@@ -29,7 +29,7 @@ impl<'a> From<&'a PathBuf> for Target<'a> {
 }
 
 impl<'a> Target<'a> {
-    /// Makes the description of a file to be written at `path`, with a listener.
+    /// Describes a file to be written at `path`, whose bytes are also passed to a function (the listener).
     pub fn heard(path: &'a Path, listener: Listener<'a>) -> Target<'a> {
         Target { path, listener: Some(listener) }
     }

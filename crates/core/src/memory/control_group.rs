@@ -58,7 +58,7 @@ pub(super) fn left(groups: &Path, mount: &Path) -> Option<u64> {
 fn of_group(folder: &Path, version: &Version) -> Option<u64> {
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
     let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
-    // The value "max" means no limit.
+    // The file of a memory limit may contain the word "max" instead of a number: then the control group has no limit.
     let limit = number(version.limit)?;
     let used = number(version.used)?;
     let stat = read("memory.stat").unwrap_or_default();
@@ -90,7 +90,7 @@ mod tests {
         write(at, "mount/jobs/memory.max", "1000\n");
         write(at, "mount/jobs/memory.current", "700\n");
         assert_eq!(left(&groups, &mount), Some(300));
-        // File pages that the system can drop count as available memory.
+        // Cached file contents that the system can drop count as available memory.
         write(at, "mount/jobs/memory.stat", "anon 600\ninactive_file 100\nactive_file 50\n");
         assert_eq!(left(&groups, &mount), Some(400));
         // In a container, the root of the mounted hierarchy is the control group of the container itself.

@@ -29,7 +29,7 @@ const OUTSIDE_MM: std::ops::RangeInclusive<f32> = 3.0..=12.0;
 /// Distance outside the edge of the registered template's brain up to which voxels count for the intensity range of the
 /// histograms, mm.
 const AROUND_MM: f32 = 15.0;
-/// Number of bins of the intensity histograms.
+/// Number of bins of the histograms of intensities inside and outside the brain.
 const BINS: usize = 64;
 /// Standard deviation of the Gaussian that smooths the histograms, in bins.
 const BINS_SIGMA: f64 = 1.5;
@@ -51,7 +51,7 @@ const BACK_MM: f32 = 2.5;
 
 /// Number of voxels that one task counts in the histograms.
 const PIECE: usize = 1 << 16;
-/// Largest probability that a voxel outside the final mask gets.
+/// Largest brain probability that a voxel outside the final mask gets.
 const BELOW_HALF: f32 = 0.49;
 
 /// Decides for each voxel whether it is brain, and how probable that is, from the image and a registered brain. The

@@ -4,12 +4,14 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-/// The runs of voxels of a set along rows, each with its region. Runs that touch through faces belong to one region.
+/// The connected regions of a set of voxels. The set is described by runs (series of adjacent voxels along a row), each
+/// with its region. Runs that touch through faces belong to one region.
 struct Regions {
     shape: [usize; 3],
     /// Voxel indices of each run (series of adjacent voxels along a row), in the order of the voxels in memory.
     runs: Vec<Range<usize>>,
-    /// Union-find forest: for each run, an earlier run of the same region, or the run itself.
+    /// For each run of adjacent voxels: an earlier run of the same region, or the run itself if it is the first. The
+    /// runs thus form trees, from which connected regions are found (union-find).
     before: Vec<usize>,
 }
 

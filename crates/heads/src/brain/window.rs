@@ -75,7 +75,8 @@ impl Window {
         volume
     }
 
-    /// Index in the whole volume of the first voxel of row `y` in slice `z` of the window.
+    /// Index, in the memory of the whole image, of the window's first voxel in row `y` of slice `z`. The window is a
+    /// box of voxels.
     fn first(&self, y: usize, z: usize) -> usize {
         ((self.low[2] + z) * self.whole[1] + self.low[1] + y) * self.whole[0] + self.low[0]
     }

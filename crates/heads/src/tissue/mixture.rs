@@ -20,9 +20,9 @@ const SMALL_CHANGE: f64 = 1e-4;
 pub struct Class {
     /// Share of the intensities that belong to the class, 0 to 1.
     pub share: f64,
-    /// Mean of the intensities.
+    /// Mean of the intensities that belong to the class.
     pub mean: f64,
-    /// Standard deviation of the intensities.
+    /// Standard deviation of the intensities that belong to the class.
     pub deviation: f64,
 }
 
@@ -43,7 +43,8 @@ impl Class {
 }
 
 impl Mixture {
-    /// Fits a mixture to a histogram. The initial classes depend only on quantiles of the histogram.
+    /// Fits a mixture of three Gaussians to a histogram of intensities. The initial Gaussians depend only on quantiles
+    /// of the histogram.
     pub fn fit(histogram: &Histogram) -> Mixture {
         let mut below = 0.0;
         let total = histogram.total();
@@ -172,7 +173,8 @@ mod tests {
         let mixture = Mixture { classes: [class(0.2, 0.0, 1.0), class(0.4, 100.0, 10.0), class(0.4, 140.0, 10.0)] };
         assert_eq!(mixture.threshold(), 120.0);
         assert_eq!(mixture.contrast(), 4.0);
-        // At this intensity, the density of the darkest class is practically 0.
+        // At the threshold between the two brightest classes, the probability density of the darkest class is
+        // practically 0.
         assert!((mixture.posteriors(120.0)[2] - 0.5).abs() < 1e-12);
         assert_eq!(mixture.posteriors(1e9), [0.0, 0.0, 1.0]);
     }

@@ -76,7 +76,7 @@ fn without_shading(image: &Volume, brain: &Volume, inside: &[bool]) -> Result<Ve
     let mask = Volume { grid: brain.grid.clone(), voxels };
     let shrink = (BIAS_STEP_MM / image.grid.spacing.max()).round().max(1.0) as usize;
     let options = bias::Options { shrink, ..bias::Options::default() };
-    // The bias field is computed on the CPU, because the few samples need little time.
+    // The bias field is always estimated on the CPU: it is estimated from few voxels, so this takes little time.
     let cpu = Device::cpu();
     let field = bias::estimate(image, Some(&mask), None, &options, &cpu)?;
     Ok(field.divided(image, &cpu)?.voxels)

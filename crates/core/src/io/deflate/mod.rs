@@ -28,7 +28,8 @@ const BLOCK: usize = 1 << 14;
 /// Compresses one piece of the data. The output ends at a byte boundary, with an empty block unless the piece is the
 /// last one. `memory` is a scratch buffer, which can be reused for the next piece.
 pub(super) fn piece(bytes: &[u8], last: bool, memory: &mut Vec<u8>) -> Vec<u8> {
-    // A cell consists of the fourth byte of one number and the first three bytes of the next number.
+    // The compressor reads the numbers in cells of four bytes: the fourth byte of one number and the first three bytes
+    // of the next number.
     let (mut before, others) = bytes.split_at(bytes.len().min(3));
     let (cells, rest) = others.as_chunks::<4>();
     let mut finder = Finder::new(cells);

@@ -16,9 +16,9 @@ use crate::{AffineTransform, DisplacementField, Transform, TransformChain, memor
 /// Number of dimensions of a composite transform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dimensions {
-    /// Two dimensions, for slices perpendicular to the third axis of the world.
+    /// A two-dimensional transform, for slices perpendicular to the third axis of the world.
     Two,
-    /// Three dimensions, for volumes.
+    /// A three-dimensional transform, for volumes.
     Three,
 }
 

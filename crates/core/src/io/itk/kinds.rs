@@ -8,7 +8,7 @@ use super::affine::Stored;
 use super::planar;
 use crate::AffineTransform;
 
-/// Description of the supported kinds of transforms, for messages.
+/// Description of the kinds of ITK transforms that can be read, for error messages.
 const EXPECTED: &str = "an affine, rigid, similarity or translation transform of two or three dimensions";
 
 /// Ending of the names of ITK's two-dimensional transforms.

@@ -145,7 +145,7 @@ fn in_use(target: &Path) -> Option<&'static str> {
     protected.iter().find(|(path, _)| *path == target).map(|(_, what)| *what)
 }
 
-/// Whether the path is a name for an open file of the process, such as /dev/stdout.
+/// Whether a path is that of a file which the process has already opened, such as /dev/stdout.
 fn is_stream(target: &Path) -> bool {
     std::fs::read_link(target).is_ok_and(|link| link.starts_with("/proc"))
 }
