@@ -57,7 +57,7 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Run the chosen parts. Returns 1 if a client fails or gives a wrong result."""
+    """Run the chosen tests with clients. Returns 1 if a client fails or gives a wrong result."""
     typed = arguments()
     environment.enter(REQUIREMENTS)
     # Without this setting, nipype also prints the messages of commands that succeed.

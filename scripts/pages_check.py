@@ -174,7 +174,7 @@ class Checked:
         self.name, self.path, self.wrong = name, path, []
 
     def expect(self, holds: bool, what: str) -> None:
-        """Add `what` to the faults of the page if the condition `holds` is false."""
+        """Add the message `what` to the faults found on the HTML page if the condition `holds` is false."""
         if not holds:
             self.wrong.append(what)
 

@@ -28,7 +28,7 @@ MISSED: list[str] = []
 
 
 def main() -> int:
-    """Run the requested parts of the measurement. Returns 1 if an acceptance limit is missed."""
+    """Run the requested measurements of the Python package. Returns 1 if an acceptance limit is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, nargs="?", default=Path(), metavar="DATA")
     parser.add_argument("--fixed", type=Path, help="the fixed image [default: DATA/fixed.nii.gz]")
@@ -191,7 +191,7 @@ def memory(arguments: argparse.Namespace, fixed: Path, moving: Path) -> None:
 
 
 def beside(arguments: argparse.Namespace, fixed: Path, moving: Path) -> None:
-    """Check that a PyTorch training loop gives the same bits with and without registrations between its steps."""
+    """Check that PyTorch training gives the same bits with and without registrations between the training steps."""
     import torch
 
     import antsreg_gpu

@@ -136,7 +136,7 @@ def measure(typed: argparse.Namespace, scans: dict[str, list[Path]], words: list
 
 
 def main() -> None:
-    """Simulate the second scans, register them with each cost and report missed limits."""
+    """Simulate second scans, register them to the first scans with each cost, and report missed acceptance limits."""
     environment.enter()
     typed = arguments()
     with tempfile.TemporaryDirectory() as temporary, ProcessPoolExecutor() as pool:

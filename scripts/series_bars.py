@@ -91,7 +91,7 @@ def correct(typed: argparse.Namespace, file: Path, *options: str) -> tuple[Path,
 
 
 def accuracy(typed: argparse.Namespace, folder: Path) -> list[str]:
-    """Measure the errors on three simulated series."""
+    """Measure the errors of motion correction on three simulated series."""
     from series import errors, made
 
     faults, of = [], made.source(typed.data)
@@ -120,7 +120,7 @@ def spikes(typed: argparse.Namespace, folder: Path) -> list[str]:
 
 
 def time_of(typed: argparse.Namespace, folder: Path) -> list[str]:
-    """Measure the time of a long series."""
+    """Measure the time of the motion correction of a long series."""
     from series import made
 
     of = made.source(typed.data, 36)
@@ -171,7 +171,7 @@ def peer(typed: argparse.Namespace, folder: Path) -> list[str]:
 
 
 def main() -> int:
-    """Run the chosen parts. Returns 1 if an acceptance limit is missed."""
+    """Run the chosen measurements of motion correction. Returns 1 if an acceptance limit is missed."""
     typed = arguments()
     environment.enter()
     typed.program = typed.program.resolve()

@@ -30,11 +30,12 @@ class Measures(NamedTuple):
 class Overlap(NamedTuple):
     """Overlap of two label maps, for each label and in total."""
 
-    #: The measures of each label.
+    #: The overlap measures (such as Dice) of each label.
     labels: dict[int, Measures]
-    #: The measures over all labels together: the voxel counts of all labels are added first.
+    #: The overlap measures over all labels together: the voxel counts of all labels are added, then the measures are
+    #: computed.
     total: Measures
-    #: The mean of each measure over the labels.
+    #: The mean of each overlap measure (such as Dice) over the labels.
     mean: Measures
 
 

@@ -44,7 +44,7 @@ class Bars(Table):
 
 @dataclass
 class Report:
-    """The tables of results of one section of the benchmark."""
+    """The result tables of one section of the benchmark, such as affine registration."""
 
     tables: list[Table] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)

@@ -49,7 +49,7 @@ class Pairs:
         return image, mask
 
     def register(self, fixed: Path, moving: Path, brain: str = "auto") -> tuple[dict, list[bytes]]:
-        """Register a pair. Returns its record, and the bytes of the affine and of the images."""
+        """Register a pair. Returns the JSON record of the registration, and the bytes of its affine and images."""
         prefix = self.folder / f"{next(self.count)}_"
         self.run("register", "-f", fixed, "-m", moving, "-o", prefix, "--brain", brain, *self.options)
         files = [Path(f"{prefix}{rest}") for rest in ("0GenericAffine.mat", "Warped.nii.gz", "InverseWarped.nii.gz")]

@@ -40,7 +40,7 @@ MARKED = re.compile(
     r"|^```(?P<language>\w+)\n(?P<code>.*?)^```$",
     re.DOTALL | re.MULTILINE,
 )
-#: Keywords and built-in commands of the shell, which are not checked.
+#: Keywords and built-in commands of the shell that code blocks of documents use. Their arguments are not checked.
 BUILT_IN = {"export", "cd", "set"}
 #: Programs that the shell blocks of documents may run, because these programs write only inside the temporary folder.
 RUNNABLE = BUILT_IN | {"antsreg-gpu", "antsRegistration", "antsApplyTransforms", "cat", "head", "ls", "mkdir"}

@@ -102,7 +102,7 @@ def dump(sections: dict[str, Section]) -> str:
 
 
 def fill(text: str, sections: dict[str, Section], shown: set[str]) -> str:
-    """The text of a document in which every figure block is up to date."""
+    """The text of a document, with every table between figure comments generated anew from docs/figures.json."""
 
     def block(found: re.Match[str]) -> str:
         name = found["name"]
@@ -137,7 +137,7 @@ def render(sections: dict[str, Section], name: str) -> str:
 
 
 def cell(sections: dict[str, Section], name: str, row: str, column: str) -> str:
-    """The text of a table cell in docs/figures.json.
+    """The text of one table cell of a section of docs/figures.json.
 
     The cell is given by its section, the first cells of its row (joined by commas), and its column.
     """

@@ -55,7 +55,7 @@ def files(folders: list[str]) -> list[Path]:
 
 
 def texts_of(path: Path) -> Iterator[tuple[str, str]]:
-    """The texts of a file, each with its file and line."""
+    """The comments, docstrings and messages of a source file, each with the file's name and line number."""
     source = path.read_text()
     found = list(blocks(source, LINE[path.suffix]))
     if path.suffix == ".py":

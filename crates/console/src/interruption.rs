@@ -53,8 +53,8 @@ fn watch_signals() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Whether this process was started with the given signal ignored, as `nohup` does with SIGHUP; false if the system
-/// does not say.
+/// Whether the parent of this process has set the given signal to be ignored, as `nohup` does with SIGHUP. False if the
+/// system does not say.
 fn starts_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -90,7 +90,7 @@ impl Console {
         self.write_log(&format_args!("warning: {text}"));
     }
 
-    /// Time since the command began.
+    /// Time since the command of the program began.
     pub fn elapsed(&self) -> Duration {
         self.began.elapsed()
     }
@@ -147,13 +147,13 @@ fn holds_something_else(path: &Path) -> bool {
     read.is_ok() && !start.is_empty() && is_log.is_none_or(|seconds| seconds.trim().parse::<f64>().is_err())
 }
 
-/// Shows the reports of running stages as a bar or as lines.
+/// Shows the progress of the running registration stages on the console: as a bar on a terminal, otherwise as lines.
 pub struct Watcher<'a> {
     console: &'a mut Console,
     bar: Option<ProgressBar>,
-    /// The last report of an iteration or search step; `None` before the first report.
+    /// The last report of the registration about an iteration or a search step; `None` before the first report.
     last: Option<Report>,
-    /// Time at which the level, or the step of the linear search, began.
+    /// Time at which the present level of the registration, or the present step of the linear search, began.
     since: Instant,
 }
 

@@ -27,8 +27,8 @@ impl BackgroundThreads {
         Ok(BackgroundThreads(Some(pool)))
     }
 
-    /// Makes a value that starts no threads of its own: long work such as compression then runs in the caller's thread
-    /// pool.
+    /// Makes a set of background threads that has no threads: long work such as the compression of files then runs in
+    /// the caller's thread pool.
     pub fn shared() -> BackgroundThreads {
         BackgroundThreads(None)
     }

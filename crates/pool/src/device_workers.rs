@@ -1,5 +1,5 @@
-//! The workers of all devices. A device's workers start as soon as the device is ready, without waiting for slower
-//! devices.
+//! The workers of all devices. Each worker computes one registration at a time on its device (CPU or GPU). A device's
+//! workers start as soon as the device is ready, without waiting for slower devices.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,8 @@ use crate::{Error, Late, StageThreads, Target, Worker, Workers, in_background, p
 pub struct DeviceWorkers {
     idle: Mutex<Vec<Worker>>,
     opening: Opening,
-    /// Number of workers that will start when the devices that are still being opened are open.
+    /// Number of workers (threads that compute registrations) that will start when the devices that are still being
+    /// opened are open.
     to_come: AtomicUsize,
     /// Memory that a GPU must have free to be used, bytes.
     needed_bytes: u64,
@@ -25,7 +26,8 @@ pub struct DeviceWorkers {
     devices: Mutex<Vec<Description>>,
     send: Sender<DeviceNote>,
     notes: Receiver<DeviceNote>,
-    /// Whether the current run over a list of jobs is the last run for which these workers are needed.
+    /// Whether the present list of jobs (such as subjects) is the last list that these workers compute, so that devices
+    /// can be released when no job is left.
     last: bool,
     releasing: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -39,9 +41,9 @@ pub enum DeviceNote {
     CpuBecause(String),
     /// The device choice `auto` does not use a GPU that exists.
     LeftOut {
-        /// Reason why the GPU is not used, in words.
+        /// The reason why `auto` does not use this GPU, in words, for the message.
         reason: String,
-        /// Whether the CPU computes instead, because `auto` has no GPU left.
+        /// Whether the CPU computes in place of GPUs, because `auto` found no GPU that can be used.
         cpu_instead: bool,
     },
 }
@@ -171,7 +173,7 @@ impl DeviceWorkers {
         self.last()
     }
 
-    /// Number of idle workers.
+    /// Number of workers that have no job at present.
     pub fn idle(&self) -> usize {
         lock(&self.idle).len()
     }
@@ -201,8 +203,8 @@ impl DeviceWorkers {
     }
 
     fn note(&self, note: DeviceNote) {
-        // Sending a message about a device to the channel `notes` cannot fail, because `self` also owns the receiving
-        // end of the channel.
+        // Sending a message about a device to the user through the channel `notes` cannot fail, because `self` also
+        // owns the receiving end of the channel.
         let _ = self.send.send(note);
     }
 
@@ -265,8 +267,8 @@ mod tests {
 
     use crate::Devices;
 
-    /// A simulated GPU with two workers and this much free memory, bytes. Devices that are opened after this GPU will
-    /// have `to_come` workers together.
+    /// A simulated GPU with two workers and `free_bytes` of free memory. The devices that are opened after this GPU
+    /// will have `to_come` workers together.
     fn ready(free_bytes: u64, to_come: usize) -> Ready {
         let description = Description::Cuda {
             index: to_come / 2,
@@ -301,7 +303,8 @@ mod tests {
         assert_eq!(workers.devices().len(), 2);
         let notes: Vec<DeviceNote> = workers.notes.try_iter().collect();
         assert_eq!((notes.len(), &notes[0]), (2, &leaves(2, false)));
-        // The last device cannot be opened. Its workers are then no longer counted as expected.
+        // The last device cannot be opened. The number of workers then no longer includes the workers that this device
+        // would have had.
         let workers = of(vec![ready(600_000_000, 2), unusable(0, 0)]);
         assert_eq!(workers.workers(), 4);
         let workers = workers.all().expect("devices");

@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Passes jobs from reading threads to computing threads. A reader waits until its job is taken.
+/// Passes jobs (such as subjects to be registered) from the threads that read files to the threads that compute. A
+/// reading thread waits until a computing thread takes its job.
 pub struct Dispatch<Job> {
     state: Mutex<State<Job>>,
     change: Condvar,
@@ -17,11 +18,11 @@ pub struct Dispatch<Job> {
 
 struct State<Job> {
     offered: VecDeque<Job>,
-    /// Number of jobs that workers have taken.
+    /// Number of jobs (such as subjects) that workers have taken for computing.
     taken: usize,
-    /// Number of jobs that reading threads have offered to the workers.
+    /// Number of jobs (such as subjects) that reading threads have offered to the workers.
     given: usize,
-    /// Number of all jobs.
+    /// Number of all jobs (such as subjects) of the list.
     all: usize,
     givers: usize,
     takers: usize,
@@ -31,17 +32,18 @@ struct State<Job> {
 
 #[derive(Debug, Clone, Default)]
 struct Place {
-    /// Start times of the jobs that the workers of this place (device) compute now.
+    /// Start times of the jobs that the workers of this place (device) compute at present.
     busy: Vec<Instant>,
     /// Number of workers of this place (device) that wait for a job.
     asking: usize,
 }
 
-/// The number and the total duration of all jobs that have finished; the mean duration of a job is computed from both.
+/// Number and total duration of the jobs that the workers have finished. The mean duration, by which the duration of
+/// later jobs is predicted, is computed from both.
 #[derive(Debug, Clone, Copy, Default)]
 struct Done {
     jobs: u32,
-    /// Total duration of the finished jobs.
+    /// Total computing time of the finished jobs, summed over the jobs.
     time: Duration,
 }
 
@@ -52,11 +54,12 @@ const CHECK_EVERY: Duration = Duration::from_millis(2);
 /// Handle with which a reading thread offers its jobs to the workers.
 pub struct Giver<'a, Job>(&'a Dispatch<Job>);
 
-/// Handle with which a worker takes jobs. Each worker computes at one place (device).
+/// Handle with which a worker takes the next job (such as the next subject). Each worker computes at one place
+/// (device).
 pub struct Taker<'a, Job> {
     dispatch: &'a Dispatch<Job>,
     place: usize,
-    /// Start time of the worker's job; `None` while the worker has no job.
+    /// Time at which the worker began its present job; `None` while the worker has no job.
     busy: Option<Instant>,
 }
 
@@ -121,12 +124,13 @@ impl<Job> State<Job> {
         self.places.values().all(|other| other.left(usual, now) >= left)
     }
 
-    /// The mean duration of a finished job; zero if no job is finished.
+    /// The mean computing time of the finished jobs, by which the duration of the next jobs is predicted; zero if no
+    /// job is finished.
     fn usual(&self) -> Duration {
         self.done.time / self.done.jobs.max(1)
     }
 
-    /// Records that the worker's job has ended.
+    /// Records that a worker of this place (device) has finished the job which it began at this time.
     fn end(&mut self, place: usize, began: Option<Instant>) {
         let Some(began) = began else { return };
         let busy = &mut self.place(place).busy;
@@ -145,8 +149,8 @@ impl Place {
 }
 
 impl<Job> Giver<'_, Job> {
-    /// Offers a job to the workers and waits until a worker takes it. Returns false if all workers have ended without
-    /// taking the job.
+    /// Offers a job (such as the loaded images of a subject) to the workers and waits until a worker takes it. Returns
+    /// false if all workers have ended without taking the job.
     pub fn give(&self, job: Job) -> bool {
         let mut state = self.0.state();
         let number = state.given;
@@ -168,7 +172,8 @@ impl<Job> Drop for Giver<'_, Job> {
 }
 
 impl<Job> Taker<'_, Job> {
-    /// Ends the worker's current job and waits for the next one. Returns the next job, or `None` when no jobs are left.
+    /// Reports that the worker's current job has ended, and waits for the next job. Returns `None` when no jobs are
+    /// left.
     pub fn take(&mut self) -> Option<Job> {
         let mut state = self.dispatch.state();
         state.end(self.place, self.busy.take());

@@ -25,7 +25,8 @@ impl MemoryBudget {
         Arc::new(MemoryBudget { total, left: Mutex::new(total), more: Condvar::new() })
     }
 
-    /// Size of the memory budget, bytes: the bytes that are free and the bytes that are taken, together.
+    /// Size of the memory budget of a device, bytes: the bytes that workers have taken and the bytes that are free,
+    /// together.
     pub fn total(&self) -> u64 {
         self.total
     }

@@ -28,8 +28,8 @@ pub struct StageThreads {
 }
 
 impl StageThreads {
-    /// The numbers of threads that keep this number of workers busy. Reading a subject takes less time than its
-    /// registration on a GPU, and writing its files takes twice as long.
+    /// The numbers of threads for reading and for writing files that keep this number of workers busy. Reading a
+    /// subject takes less time than its registration on a GPU, and writing its files takes twice as long.
     pub fn for_workers(workers: usize) -> StageThreads {
         StageThreads { readers: workers, writers: 2 * workers + 1 }
     }
@@ -42,9 +42,10 @@ impl StageThreads {
 
 /// The workers that compute. Workers of some devices may become ready after the run has begun.
 pub trait Workers: Sync {
-    /// Type of a worker, which computes one job at a time.
+    /// Type of a worker, which computes one job (such as the registration of one subject) at a time.
     type Worker: Send;
-    /// The error if a device that is opened after the run has begun cannot be used, or if its worker cannot be started.
+    /// The error if a device that is opened after the first jobs have begun cannot be used, or if its worker cannot be
+    /// started.
     type Error: From<Error> + Send;
 
     /// The number of the place (the device) where a worker computes. Workers at one place slow each other down.
@@ -60,7 +61,7 @@ pub trait Workers: Sync {
     /// If a worker cannot start. Then no further job begins; jobs that have begun are finished.
     fn later(&self, late: &Late<'_, Self::Worker>) -> Result<(), Self::Error>;
 
-    /// Takes back a worker for which no job is left.
+    /// Takes back a worker that is no longer needed, because no job is left for it.
     fn give_back(&self, worker: Self::Worker);
 }
 
@@ -79,7 +80,8 @@ impl<Worker> Late<'_, Worker> {
         (self.start)(worker)
     }
 
-    /// A channel between threads that closes when workers have taken the last job, so that no further worker is needed.
+    /// A channel that closes when the workers have taken the last job. The thread that starts workers of further
+    /// devices then ends, because no more workers are needed.
     pub fn all_taken(&self) -> &Receiver<Infallible> {
         self.all_taken
     }
@@ -116,7 +118,7 @@ where
 /// Does what [`run`] does, and starts all threads through `spawner`, which in tests may refuse to start a thread.
 #[expect(
     clippy::too_many_arguments,
-    reason = "the function takes the arguments of `run`, and a `Spawner`, because tests limit the number of threads"
+    reason = "in addition to the arguments of `run`, tests give a `Spawner` that limits the number of threads"
 )]
 fn run_by<Job, Loaded, Computed, Written, W: Workers>(
     spawner: &Spawner,
@@ -144,8 +146,8 @@ where
     let (to_writers, computed) = bounded(0);
     let (to_end, written) = bounded(0);
     let (reading, all_taken) = bounded::<Infallible>(0);
-    // Reading threads wait until this channel closes, which happens when all threads have started. So no job begins
-    // before.
+    // This channel closes when all threads have started, or when a thread could not be started. Reading threads wait
+    // until then, so that no job begins if a thread cannot be started.
     let (gate, started) = bounded::<Infallible>(0);
     std::thread::scope(|scope| {
         let start = move |mut worker: W::Worker| {
@@ -165,8 +167,8 @@ where
                 let (reading, started) = (reading.clone(), started.clone());
                 let work = move || {
                     let _ = started.recv();
-                    // If the threads of the next stage have ended because of a panic, the threads of this stage end as
-                    // well.
+                    // If all computing threads have ended because of a panic, offering a job fails. Then this reading
+                    // thread ends as well.
                     while next().is_some_and(|job| giver.give(read(job))) {}
                     drop(reading);
                 };
@@ -218,7 +220,7 @@ mod tests {
         there: usize,
         late: Option<(usize, bool)>,
         done: AtomicUsize,
-        /// Whether the worker that starts during the run has finished a job, or has failed to start.
+        /// Whether the worker that starts later than the others has finished a job, or has failed to start.
         settled: AtomicBool,
         left: Mutex<Vec<usize>>,
     }

@@ -17,8 +17,8 @@ pub struct Target {
 }
 
 impl Target {
-    /// Makes a target (a fixed side and its options) from a fixed image with its channels and masks. The workers
-    /// prepare this fixed side later.
+    /// Makes a target, that is a fixed side and the options of its registrations, from a fixed image with its channels
+    /// and masks. The workers prepare this fixed side later.
     pub fn new(side: Side, options: Options) -> Arc<Target> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Arc::new(Target { number: NEXT.fetch_add(1, Ordering::Relaxed), side, options })

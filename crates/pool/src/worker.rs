@@ -25,9 +25,9 @@ struct DeviceMemory {
     prepared: Option<MemoryShare>,
 }
 
-/// Work that states how much GPU memory it needs.
+/// Work for a worker of a device that states how much GPU memory it needs.
 pub trait DeviceBytes {
-    /// GPU memory that the work needs in addition to data already on the device, bytes.
+    /// GPU memory that the work needs in addition to data that are already in the memory of the GPU, bytes.
     fn device_bytes(&self) -> u64;
 }
 
@@ -47,12 +47,12 @@ impl Worker {
         self.device.description()
     }
 
-    /// Whether the device is a GPU.
+    /// Whether this worker computes on a GPU.
     pub fn is_gpu(&self) -> bool {
         self.device.is_gpu()
     }
 
-    /// Number of the device. Workers of one GPU have the same number.
+    /// Number that identifies the device of this worker. All workers of one GPU have the same number.
     pub fn place(&self) -> usize {
         match self.description() {
             Description::Cpu => 0,
@@ -84,8 +84,9 @@ impl Worker {
         self.with_prepared(target, bytes, |fixed| fixed.compute(moving, progress))
     }
 
-    /// Registers a moving side (image, channels and masks). Then runs a continuation, which is a computation by the
-    /// caller, with the result of the registration, while the warps of this result are still on the device.
+    /// Registers a moving side (image, channels and masks). Then runs a continuation, which is a computation defined by
+    /// the caller, with the result of the registration, while the warps of this result are still in the memory of the
+    /// device.
     ///
     /// # Errors
     /// Those of [`register`](Worker::register) and of the continuation.
@@ -102,7 +103,7 @@ impl Worker {
         self.with_prepared(target, bytes, |fixed| fixed.register_and(moving, &mut (), then))
     }
 
-    /// Runs a task, that is a computation defined by the caller, on this worker's device.
+    /// Runs a task, that is a computation defined by the caller, on the device (CPU or GPU) of this worker.
     ///
     /// # Errors
     /// Errors of the task; a GPU with too little memory.

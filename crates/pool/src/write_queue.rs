@@ -20,35 +20,37 @@ type Panic = Box<dyn Any + Send>;
 pub struct WriteQueue<'a, E> {
     state: Mutex<State<'a, E>>,
     change: Condvar,
-    /// Largest number of tasks that wait to begin.
+    /// Largest number of tasks, such as writing the files of a subject, that wait in the queue.
     capacity: usize,
     background: BackgroundThreads,
 }
 
 struct State<'a, E> {
     waiting: VecDeque<(usize, Task<'a, E>)>,
-    /// Number of tasks that have been added to the queue.
+    /// Number of tasks (such as writing the files of a subject) that have been added to the queue.
     added: usize,
     /// The records (functions that run after tasks) of the finished tasks, by task number; `None` for a task that
     /// failed.
     records: BTreeMap<usize, Option<Record<'a, E>>>,
-    /// Number of records (functions that run after tasks) that have run.
+    /// Number of records that have run. A record is the function that a task returns to be run after the task, such as
+    /// an entry in a table.
     recorded: usize,
-    /// Whether a record (the function that runs after a task) is running now.
+    /// Whether a thread is running a record (the function that a task returns to be run after the task) at present.
     recording: bool,
-    /// The first failure of a task, until it is returned to the caller.
+    /// The error of the first task that has failed; `None` after this error has been returned to the caller.
     failed: Option<E>,
-    /// Whether the caller has already received the failure of a task. The final result is then the error of the
-    /// caller's own work, and not a later failure of a task.
+    /// Whether the caller has already received the error of a failed task. Then the whole run ends with the error of
+    /// the caller's own work, and not with the error of a later task.
     told: bool,
-    /// The first panic in a task, or in a record (a function that runs after a task).
+    /// The first panic in a background task, or in a record (the function that runs after a task).
     panicked: Option<Panic>,
-    /// While the queue is paused ([`Pause`]), no waiting task begins before this time.
+    /// While the queue of background tasks is paused ([`Pause`]), no waiting task begins before this time.
     paused: Option<Instant>,
     closed: bool,
 }
 
-/// A guard that pauses the queue: while it exists, no further task begins.
+/// A guard that pauses the queue of background tasks, which write files: while the guard exists, no further task
+/// begins.
 pub struct Pause<'q, 'a, E>(&'q WriteQueue<'a, E>);
 
 impl<'a, E: From<Error> + Send> WriteQueue<'a, E> {
@@ -81,8 +83,8 @@ impl<'a, E: From<Error> + Send> WriteQueue<'a, E> {
     ) -> Result<T, E> {
         let queue = WriteQueue { state: Mutex::default(), change: Condvar::new(), capacity, background };
         let result = std::thread::scope(|scope| {
-            // The queue is also closed if `work` panics or a thread cannot be started. Otherwise the threads that have
-            // started would wait for new tasks for ever.
+            // The queue of background tasks is also closed if `work` panics or a thread cannot be started. Otherwise
+            // the threads that have started would wait for new tasks for ever.
             let _closing = Closing(&queue);
             for _ in 0..threads.max(1) {
                 spawner.spawn(scope, "writing files", || queue.work())?;
@@ -113,7 +115,8 @@ impl<'a, E: From<Error> + Send> WriteQueue<'a, E> {
         Pause(self)
     }
 
-    /// Adds a task to the queue.
+    /// Adds a task, such as writing the files of a subject, to the queue of background tasks. Waits while the queue is
+    /// full.
     pub fn push<R>(&self, task: impl FnOnce() -> Result<R, E> + Send + 'a)
     where
         R: FnOnce() -> Result<(), E> + Send + 'a,
@@ -127,7 +130,7 @@ impl<'a, E: From<Error> + Send> WriteQueue<'a, E> {
         self.change.notify_all();
     }
 
-    /// Waits until every task and its record (the function that runs after the task) has run.
+    /// Waits until every task in the queue has run, and also its record (the function that runs after the task).
     ///
     /// # Errors
     /// The first failure of a task or a record, unless it was returned before.
@@ -169,8 +172,8 @@ impl<'a, E: From<Error> + Send> WriteQueue<'a, E> {
         None
     }
 
-    /// Runs the records (functions that run after tasks) of the finished tasks, in the order of the tasks. Returns at
-    /// once if another thread does so already.
+    /// Runs the records (functions that run after tasks) of the finished tasks, in the order in which the tasks were
+    /// added. Returns at once if another thread is running records.
     fn record(&self) {
         let mut state = self.state();
         while !state.recording {
@@ -192,8 +195,8 @@ impl<'a, E> WriteQueue<'a, E> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until the next task in the queue may begin, and returns this task; `None` if the queue is closed and
-    /// empty.
+    /// Waits until the next background task in the queue may begin, and returns this task; `None` if the queue is
+    /// closed and empty.
     fn next(&self) -> Option<(usize, Task<'a, E>)> {
         let mut state = self.state();
         loop {
@@ -363,8 +366,8 @@ mod tests {
             cause
         });
         assert!(matches!(result, Err(Failure::Named("cause"))), "{result:?}");
-        // After `settle` has returned the first failure, the caller continues. The failure of a later task is then
-        // returned at the end.
+        // Waiting for the queue (`settle`) returns the error of the first failed task, and the caller continues. If a
+        // later task fails, its error is then returned at the end.
         let result = with(1, 3, |queue| {
             queue.push(|| Ok(|| Err(Failure::Named("first"))));
             let _ = queue.settle();

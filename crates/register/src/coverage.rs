@@ -33,7 +33,8 @@ fn share(fixed: &Grid, mask: Option<&Volume>, moving: &Grid, affine: &AffineTran
     let map = moving.world_to_voxel().after(affine).after(&fixed.voxel_to_world());
     let [nx, ny, nz] = fixed.shape;
     let step = fixed.shape.map(|n| n.div_ceil(POINTS).max(1));
-    // For slices, only the two axes in the plane are checked: the position along the normal does not matter.
+    // If the images are slices, a point is inside the moving image if its two coordinates in the plane are inside: its
+    // position along the normal of the plane does not matter.
     let axes = if moving.is_slice() { 2 } else { 3 };
     let (mut counted, mut covered) = (0usize, 0usize);
     for k in (step[2] / 2..nz).step_by(step[2]) {

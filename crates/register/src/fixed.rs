@@ -20,7 +20,7 @@ pub struct Fixed {
     stages: Stages,
 }
 
-/// The data of the fixed images that were prepared for each stage, on the CPU or on a GPU.
+/// The fixed images as each stage of a registration needs them, prepared in advance on the CPU or on a GPU.
 enum Stages {
     Cpu(Cpu, FixedStages<Cpu>),
     #[cfg(feature = "cuda")]
@@ -87,7 +87,7 @@ impl Fixed {
         Ok(Fixed { device: device.clone(), side, options, stages })
     }
 
-    /// The fixed side that was prepared: its images and masks.
+    /// The fixed side (image, channels and masks) that was prepared for registrations.
     pub fn side(&self) -> &Side {
         &self.side
     }
@@ -183,7 +183,8 @@ pub fn register(
     compute(fixed, moving, options, device, progress)?.finish([fixed, moving], options)
 }
 
-/// The part of [`register`] that needs the device. The remaining work runs on the CPU: see [`Computed::finish`].
+/// Runs the part of a registration ([`register`]) that needs the device. The remaining work runs on the CPU: see
+/// [`Computed::finish`].
 ///
 /// # Errors
 /// The errors of [`register`].

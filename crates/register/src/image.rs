@@ -28,9 +28,9 @@ struct Shared {
 }
 
 enum Stored {
-    /// The voxels in main memory.
+    /// The voxels of the image in main memory.
     Volume(Arc<Volume>),
-    /// The voxels on a device.
+    /// The voxels of the image in the memory of a device (CPU or GPU).
     Held(Box<Held>),
 }
 
@@ -38,7 +38,7 @@ enum Stored {
 struct Held {
     grid: Grid,
     voxels: OnDevice,
-    /// Smallest and largest value of the voxels.
+    /// Smallest and largest value of the image's voxels.
     range: (f32, f32),
     /// A copy of the voxels in main memory. The copy is made once, when it is first needed.
     volume: OnceLock<Arc<Volume>>,

@@ -26,7 +26,7 @@ pub struct Grids<'a> {
     pub images: [&'a Grid; 2],
     /// Grids of all fixed images except the first, and of all moving images except the first.
     pub channels: [Vec<&'a Grid>; 2],
-    /// Whether any stage has a mask: for the fixed image, and for the moving image.
+    /// Whether any stage of the registration has a mask: first for the fixed image, then for the moving image.
     pub masked: [bool; 2],
 }
 
@@ -128,7 +128,8 @@ impl Side {
     }
 }
 
-/// GPU memory to resample the images of a registration, bytes, without scratch memory.
+/// GPU memory that is needed to resample the fixed and the moving image after the registration, bytes. Scratch memory
+/// of kernels is not included.
 fn images_bytes([fixed, moving]: [&Grid; 2], masked: bool, warped: bool, wanted: WarpedImages) -> usize {
     let Some(kernel) = Kernel::of(wanted.interpolation) else { return 0 };
     // For each resampling, GPU memory contains the source image, its spline coefficients if needed, the result, and the

@@ -17,7 +17,7 @@ pub struct Options {
     /// The stages, in order. A linear stage begins at the result of the stage before; a deformable stage continues
     /// from the displacement fields of the deformable stage before.
     pub stages: Vec<Stage>,
-    /// Whether to return the inverse warp.
+    /// Whether the result of the registration includes the inverse warp.
     pub inverse_warp: bool,
     /// Whether to compute the Jacobian determinants and the inverse consistency of the warps.
     pub scores: bool,
@@ -196,7 +196,7 @@ pub(crate) fn shortest_axis(shape: [usize; 3]) -> usize {
     shape.into_iter().take(axes).min().unwrap_or(0)
 }
 
-/// Whether a level with this shrink factor keeps enough voxels of an axis of this extent.
+/// Whether a level that reduces the image by this shrink factor keeps enough voxels along an axis of `extent` voxels.
 pub(crate) fn level_fits(shrink: usize, extent: usize) -> bool {
     shrink <= 1 || extent / shrink >= LEAST_VOXELS
 }

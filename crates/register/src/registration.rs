@@ -25,7 +25,7 @@ pub struct Registration {
     /// Chain of transforms from moving to fixed points, the inverse warp last. It is used to resample the fixed image
     /// on the moving grid. It contains only the affine if the inverse warp was not requested.
     pub backward: TransformChain,
-    /// Outcome of each stage.
+    /// Outcome of each stage of the registration, in order.
     pub outcomes: Vec<StageOutcome>,
     /// Statistics of the relaxation, which removes folds and inconsistency of warp and inverse warp; `None` without a
     /// deformable stage.
@@ -43,7 +43,7 @@ pub struct Registration {
     pub similarity: Similarity,
     /// The share of the fixed image that the moving image covers.
     pub coverage: Coverage,
-    /// Warnings about the result.
+    /// Warnings that the result of the registration may be wrong.
     pub warnings: Vec<Warning>,
     /// Wall times of the parts of the registration.
     pub seconds: Seconds,
@@ -54,7 +54,7 @@ pub struct Registration {
 #[serde(rename_all = "kebab-case")]
 #[expect(
     clippy::large_enum_variant,
-    reason = "a registration has few stages, so the different sizes of the two kinds of outcome waste little memory"
+    reason = "a list of stage outcomes is short: it wastes little memory that one kind of outcome is larger"
 )]
 pub enum StageOutcome {
     /// The outcome of a linear stage: its transform, and the cost at the end of each level.
@@ -104,7 +104,7 @@ impl Registration {
         })
     }
 
-    /// The outcomes of the levels of all deformable stages, in order.
+    /// The outcomes of the levels of all deformable stages of the registration, in order.
     pub fn levels(&self) -> impl Iterator<Item = &syn::LevelOutcome> {
         self.outcomes.iter().flat_map(|outcome| match outcome {
             StageOutcome::Linear(_) => &[][..],
@@ -126,7 +126,8 @@ pub struct Computed {
     pub(crate) known: Option<KnownOfWarps>,
     /// The warps in main memory; `None` if the warps are only on a device, or if there is no deformable stage.
     pub(crate) warps: Option<Warps>,
-    /// The warped images and correlations, in main memory; `None` if the CPU computes them later.
+    /// The warped images and the correlations of the fixed and the moving image, in main memory; `None` if the CPU
+    /// computes them later.
     pub(crate) images: Option<Images>,
     pub(crate) seconds: Seconds,
 }
@@ -199,8 +200,8 @@ impl Computed {
         Ok(computed)
     }
 
-    /// The data for the correlation: the first fixed and the first moving image, the fixed mask of the stage, and the
-    /// affines.
+    /// The data for the correlation of the images after registration: the first fixed and the first moving image, the
+    /// fixed mask of the stage, and the affines.
     pub(crate) fn pair<'a>(&self, [fixed, moving]: [&'a Side; 2], stage: usize) -> Pair<'a> {
         let mask = fixed.mask.of_stage(stage).map(AsRef::as_ref);
         Pair { fixed: &fixed.image, mask, moving: &moving.image, start: self.start, affine: self.affine }

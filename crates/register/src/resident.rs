@@ -18,19 +18,19 @@ use crate::{Computed, Error, Options, Registration, Side};
 /// The result of a registration whose warps and images stay on the device. Other libraries of the same process can use
 /// them there, and [`download`](Resident::download) copies them to main memory.
 pub struct Resident {
-    /// The parts of the result that are not warps or images.
+    /// The parts of the registration's result that are in main memory: all except the warps and the warped images.
     computed: Computed,
     kept: OnBackend,
 }
 
-/// The backend of the device, with the warps and images on it.
+/// The backend (CPU or CUDA) of the registration, with the warps and the warped images in its memory.
 enum OnBackend {
     Cpu(Cpu, Kept<Cpu>),
     #[cfg(feature = "cuda")]
     Cuda(Arc<Cuda>, Kept<Cuda>),
 }
 
-/// Warps and images on a device.
+/// The warps and the warped images of a registration, in the memory of the device that computed them.
 struct Kept<B: Backend> {
     warps: Option<syn::Warps<B>>,
     /// The warped images; `None` if the backend has no kernel for their interpolation.
@@ -101,7 +101,7 @@ impl<B: Backend> Kept<B> {
         Ok(self.images.as_ref().and_then(of).map(lend).transpose()?)
     }
 
-    /// Downloads the warps and images to main memory.
+    /// Copies the warps and the warped images of the registration from the device to main memory.
     fn download(&self, backend: &B, computed: &Computed) -> Result<Computed, Error> {
         let began = Instant::now();
         let warps = self.warps.as_ref().map(|warps| Warps::download(backend, warps, self.stage, self.inverse_warp));

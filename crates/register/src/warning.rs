@@ -16,7 +16,7 @@ use crate::{Coverage, Options, Registration, Similarity, StageOutcome};
 pub enum Warning {
     /// The images overlap little at the start.
     LittleOverlapAtStart {
-        /// Share of the fixed grid that lies inside the moving image, 0 to 1.
+        /// Share of the fixed image's grid that lies inside the moving image under the initial transform, 0 to 1.
         share: f64,
     },
     /// The result aligns the images worse than the initial transform.
@@ -37,7 +37,8 @@ pub enum Warning {
     },
     /// A linear stage scaled the moving image very much along a direction.
     ImplausibleScale {
-        /// The scale along the direction that is scaled most, up or down; 1 means unchanged.
+        /// Factor by which the affine found by the registration scales along the direction that it scales most, up or
+        /// down; 1 means unchanged.
         scale: f64,
     },
     /// The result of a boundary-based registration was refused, because its cost was not lower than at the start, or
@@ -45,8 +46,8 @@ pub enum Warning {
     BoundaryRefused {
         /// Costs of the boundary-based registration, 0 to 1: first at the start, then with the refused transform.
         costs: [f64; 2],
-        /// Distance between the start and the refused transform, mm: the root-mean-square displacement over a sphere
-        /// with a radius of 80 mm.
+        /// Distance between the transform at the start of the boundary-based registration and its refused result, mm:
+        /// the root-mean-square displacement over a sphere with a radius of 80 mm.
         moved_mm: f64,
     },
     /// After relaxation, which corrects the warps locally, some voxels of the warps still fold, or deviate from the
@@ -167,7 +168,8 @@ fn refused(outcomes: &[StageOutcome]) -> impl Iterator<Item = Warning> {
         .map(|outcome| Warning::BoundaryRefused { costs: outcome.costs, moved_mm: outcome.moved_mm })
 }
 
-/// Warnings about levels that were undone.
+/// Warnings about levels of the deformable stages whose displacements were undone, because they did not make the images
+/// more similar.
 fn undone<'a>(levels: impl Iterator<Item = &'a syn::LevelOutcome>) -> impl Iterator<Item = Warning> {
     let undone: Vec<bool> = levels.map(|level| level.undone).collect();
     let levels = undone.len();
@@ -175,8 +177,8 @@ fn undone<'a>(levels: impl Iterator<Item = &'a syn::LevelOutcome>) -> impl Itera
     places.map(move |(place, _)| Warning::LevelUndone { level: place + 1, levels })
 }
 
-/// A warning if the start was better than the result. The cost does not show this: it is computed only in the overlap
-/// of the images, and a small overlap may match well.
+/// A warning if the initial transform aligned the images better than the result does. The cost does not show this: it
+/// is computed only where the images overlap, and a small overlap may match well.
 fn worse(options: &Options, similarity: &Similarity, coverage: &Coverage) -> Option<Warning> {
     let mut correlation = None;
     if let (true, Some(start)) = (compares_intensities(options), similarity.correlation_at_start) {

@@ -12,9 +12,9 @@ use crate::{Options, Recipe};
      voxels; the requested radius is {radius}"
 )]
 pub struct TooWide {
-    /// Requested radius of the window, voxels.
+    /// Radius of the cross-correlation window that the user requested, voxels.
     pub radius: usize,
-    /// Largest radius of the window that GPUs support, voxels.
+    /// Largest radius of the cross-correlation window that the GPU kernels support, voxels.
     pub most: usize,
 }
 

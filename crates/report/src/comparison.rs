@@ -8,25 +8,25 @@ use crate::{Error, Facts, Pictures, stretch};
 /// The contents of an HTML report page about one registered image.
 #[derive(Debug, Clone, Copy)]
 pub struct ComparisonPage<'a> {
-    /// Texts and numbers of the HTML report page.
+    /// Title, command line, numbers, warnings and other texts of the HTML report page.
     pub facts: &'a Facts,
-    /// Pictures of the image and its reference.
+    /// Pictures that compare the registered image with its reference image.
     pub pictures: &'a Pictures,
     /// Names on the page of three images: the reference, the image before registration, and the image after
     /// registration.
     pub names: [&'a str; 3],
-    /// Charts of the page.
+    /// Charts that the report page shows, such as histograms of the images or the cost over the iterations.
     pub charts: &'a [Chart],
 }
 
-/// A chart with its title.
+/// A chart of an HTML report page, with its title.
 #[derive(Debug, Clone)]
 pub struct Chart {
     /// Title of the chart.
     pub title: String,
     /// The chart as SVG.
     pub svg: String,
-    /// A note that explains how to read the chart.
+    /// A note below the chart that explains how to read the chart.
     pub note: String,
 }
 

@@ -16,7 +16,7 @@ const DEVIATIONS: f32 = 2.0;
 /// The contents of an HTML report page about a motion correction.
 #[derive(Debug, Clone, Copy)]
 pub struct MotionPage<'a> {
-    /// Texts and numbers of the HTML report page.
+    /// Title, command line, numbers, warnings and other texts of the HTML report page.
     pub facts: &'a Facts,
     /// Pictures of images, each with its title, its note, and the picture as a `data:` address.
     pub pictures: &'a [[String; 3]],
@@ -69,7 +69,8 @@ pub fn carpet(courses: &[Vec<f32>]) -> Result<String, Error> {
     Indexed::grey(&picture, (-DEVIATIONS, DEVIATIONS)).address()
 }
 
-/// Standardises values to mean 0 and standard deviation 1. The result is zero if all values are equal.
+/// Standardises the intensities of a voxel over time to mean 0 and standard deviation 1. The result is zero if all
+/// intensities are equal.
 fn standardised(course: &[f32]) -> impl Iterator<Item = f32> {
     let count = course.len().max(1) as f32;
     let mean = course.iter().sum::<f32>() / count;

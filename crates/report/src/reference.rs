@@ -13,11 +13,11 @@ use crate::views::{View, views};
 /// The image with which other images are compared, such as the fixed image of a registration.
 #[derive(Debug, Clone)]
 pub struct Reference {
-    /// The planes and positions of the slices.
+    /// The planes of the slices that the report page shows, and the positions of these slices.
     pub(crate) views: Vec<View>,
-    /// Intensities of the image on the slices.
+    /// Intensities of the reference image on the slices that the report page shows.
     pub(crate) slices: Slices,
-    /// The values from which outlines are made: the image itself, or its mask.
+    /// The values on the slices from which the outlines are made: those of the reference image itself, or of its mask.
     pub(crate) outlined: Slices,
     /// The threshold of the outlines. An outline encloses the pixels whose value in the field `outlined` exceeds this
     /// threshold.
@@ -79,7 +79,7 @@ pub fn outlines(slices: &Slices, threshold: f32) -> Result<Vec<Vec<String>>, Err
     each(slices, |slice| outline(slice, threshold))
 }
 
-/// Calls a function for each slice of each view, on all threads, and returns the results.
+/// Calls a function for each slice of each plane, on all threads, and returns the results by plane and slice.
 fn each<T: Send>(slices: &Slices, of: impl Fn(&Volume) -> Result<T, Error> + Sync) -> Result<Vec<Vec<T>>, Error> {
     slices.views.par_iter().map(|view| view.par_iter().map(&of).collect()).collect()
 }

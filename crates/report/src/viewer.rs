@@ -40,8 +40,8 @@ pub struct Pictures {
     pub(crate) labels: bool,
     /// Distance between the lines of the deformed grid, mm; `None` without a warp.
     pub(crate) grid_mm: Option<f64>,
-    /// Histograms of the intensities of the reference and of the image, between black and white, as shares of the
-    /// pixels.
+    /// Histograms of the intensities of the reference and of the compared image, between the intensities that are drawn
+    /// black and white. Values are shares of the pixels.
     pub histograms: [Vec<f64>; 2],
     /// A small picture of the image with the outline of the reference, as a `data:` address.
     pub thumbnail: String,
@@ -56,7 +56,8 @@ pub(crate) struct PlanePictures {
     pub tiles: Vec<Tile>,
 }
 
-/// The pictures of one slice as `data:` addresses, and the lines drawn over them as SVG paths.
+/// One slice on the report page: its pictures (reference, image before and after registration, labels, Jacobian
+/// determinants) as `data:` addresses, and the lines drawn over them as SVG paths.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tile {
     pub place: String,

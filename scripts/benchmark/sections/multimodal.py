@@ -24,7 +24,8 @@ from benchmark.images import (
 from benchmark.process import record
 from benchmark.report import Bars, Report
 
-#: A registration succeeds if its error is at most FOUND_MM at every voxel of the brain, mm.
+#: A registration with known true transform succeeds if its error is at most this distance at every voxel of the brain,
+#: mm.
 FOUND_MM = 2.0
 MEDIAN_MM = 0.15
 WORST_MM = 0.5
@@ -35,7 +36,7 @@ JACCARD_LOSS = 0.003
 
 
 def multimodal(context: Context) -> Report:
-    """Run all parts of the section. Their order is that of the table of acceptance limits."""
+    """Run all measurements of the section, in the order in which its table of acceptance limits lists them."""
     report = Report(
         commands=[
             "antsreg-gpu batch T2_N.nii… PD_N.nii… -f spgr.nii.gz -o FOLDER -t rigid --cost COST",
@@ -79,9 +80,10 @@ def register(context: Context) -> Path:
 
 
 class Distances:
-    """Distances between the points to which two affines map a brain voxel: of a sample of voxels, and the largest."""
+    """Distances between the points to which two affines map brain voxels: for a sample, and the largest of all."""
 
-    #: Step through the list of brain voxels: the sample has the first voxel of every STRIDE voxels.
+    #: Only every n-th voxel in the list of brain voxels belongs to the sample at which distances are computed. This is
+    #: n.
     STRIDE = 11
 
     def __init__(self, fixed: Image) -> None:
@@ -126,7 +128,7 @@ def known_transforms(context: Context, folder: Path, report: Report, bars: Bars)
 
 
 def found(folder: Path, modality: str, number: int) -> np.ndarray:
-    """Read the affine that was found for one displaced copy."""
+    """Read the affine that a registration has found for one displaced copy of an image."""
     return read_mapping(f"{folder}/{modality}_{number}_").affine
 
 
@@ -170,7 +172,7 @@ def silver_standard(context: Context, folder: Path, bars: Bars) -> None:
 
 
 def search_time(folder: Path, bars: Bars) -> None:
-    """Measure the time of a rigid registration at 1 mm, without other work on the device, from the program's record."""
+    """Measure the time of a rigid registration at 1 mm on an idle device, from the JSON record of the program."""
     records = [record(f"{folder}/alone_{repeat}_") for repeat in range(modalities.REPEATS)]
     if "name" not in records[0]["device"]:
         return

@@ -50,13 +50,13 @@ def affine(context: Context) -> Report:
 
 
 def affine_cells(score: float, seconds: float, peak_gb: float) -> list[str]:
-    """Format the figures of an affine registration for a table row."""
+    """Format the label overlap, the time and the memory of an affine registration as cells of a table row."""
     return [f"{score:.4f}", f"{seconds:.1f}", f"{peak_gb:.2f} GB"]
 
 
 @dataclass
 class Quality:
-    """The measures of a deformable registration."""
+    """The quality of a deformable registration: label overlap, folds and inverse consistency."""
 
     jaccard: float
     forward: scores.Shape
@@ -76,7 +76,7 @@ class Quality:
 
 
 def quality(context: Context, pair: Pair, mapping: Mapping) -> Quality:
-    """Compute all measures of a deformable registration."""
+    """Compute the label overlap, the folds and the inverse consistency of a deformable registration."""
     fixed, moving = read_image(context.data.t1(pair.fixed)), read_image(context.data.t1(pair.moving))
     brain = fixed.brain()
     # The inverse warp acts on the moving brain after the affine has mapped it to the fixed grid.

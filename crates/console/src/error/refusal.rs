@@ -8,7 +8,7 @@ use std::fmt::Display;
 pub struct Refusal {
     /// The refused option and its value, as given.
     pub option: String,
-    /// The reason: what was expected and what was found, or what is not supported.
+    /// Why the option is refused: what was expected and what was found, or what this program does not support.
     pub why: String,
     /// What the user can give instead of the refused option.
     pub instead: Option<String>,
