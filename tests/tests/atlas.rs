@@ -340,7 +340,7 @@ fn two_channels_make_two_templates_in_one_space() {
     assert!(place.refuse(2, &line("none", "1")).contains("weights, one for each channel: expected 2, found 1"));
 }
 
-/// The final files of an atlas with their bytes.
+/// The final files of the template in `folder`: their names and bytes.
 #[cfg(unix)]
 fn results(place: &Workplace, folder: &str) -> Vec<(String, Vec<u8>)> {
     let mut names: Vec<String> = std::fs::read_dir(place.path(&format!("{folder}/subjects")))

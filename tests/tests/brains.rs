@@ -87,7 +87,7 @@ fn a_head_beside_a_brain_is_registered_by_its_brain() {
     assert!(of_batch["brains"][1].is_object(), "{of_batch}");
     assert_eq!(of_batch["affine_ras"], record["affine_ras"]);
     assert_eq!(place.read("many/head_Warped.nii.gz"), place.read("a_Warped.nii.gz"));
-    // If fixed and moving are exchanged, the brain of the fixed image is extracted.
+    // If fixed and moving image are exchanged, the head is the fixed image, and its brain is extracted.
     place.succeed(&format!("register -f head.nii.gz -m brain.nii.gz -o c_ {registered}"));
     assert!(place.record("c_record.json")["brains"][0].is_object());
 }

@@ -13,7 +13,7 @@ use crate::Error;
 /// Kind of an image: what its voxels hold, and along which axes its volumes lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// One number per voxel.
+    /// An image with one number for each voxel.
     Scalar,
     /// Vectors, with components along the fifth axis.
     Vector,
@@ -25,16 +25,16 @@ pub enum Kind {
     OneOfSeries(usize),
     /// Channels along the fifth axis.
     Channels,
-    /// Volumes along the fourth and the fifth axis.
+    /// Volumes along both the fourth and the fifth axis.
     FiveDimensional,
 }
 
 /// The standard deviation of a Gaussian along each axis of the input image.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Sigma {
-    /// The standard deviations of the Gaussian are the voxel sizes of the image.
+    /// The standard deviation of the Gaussian along each axis is the voxel size of the input image.
     Spacing,
-    /// The standard deviations of the Gaussian along the axes of the image are given, mm.
+    /// The given standard deviations of the Gaussian along the axes of the input image, mm.
     Mm([f64; 3]),
 }
 
@@ -52,23 +52,24 @@ impl Sigma {
 pub enum Reading {
     /// Trilinear interpolation.
     Linear,
-    /// Value of the nearest voxel.
+    /// Nearest neighbour: the value of the nearest voxel.
     Nearest,
-    /// B-spline through the voxel values.
+    /// B-spline interpolation of the voxel values, of the given order.
     Spline(SplineOrder),
     /// Windowed sinc interpolation.
     Sinc(Window),
     /// Mean of the intensities weighted by a Gaussian, which is cut off at the given number of standard deviations.
     Gaussian(Sigma, f64),
-    /// The label with the largest sum of trilinear weights.
+    /// For label maps: the label of the neighbouring voxels that has the largest sum of trilinear weights.
     GenericLabel,
-    /// The label with the largest sum of Gaussian weights. The Gaussian is cut off at the given number of standard
-    /// deviations.
+    /// For label maps: the label of the neighbouring voxels that has the largest sum of Gaussian weights. The Gaussian
+    /// is cut off at the given number of standard deviations.
     MultiLabel(Sigma, f64),
 }
 
 impl Reading {
-    /// The interpolation for an image on `grid`; standard deviations are converted to mm.
+    /// The same interpolation as an argument of the resampling functions, for an image on `grid`; standard deviations
+    /// of Gaussians are converted to mm.
     pub fn on(self, grid: &Grid) -> apply::Interpolation {
         match self {
             Reading::Linear => apply::Interpolation::Linear,

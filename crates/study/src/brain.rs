@@ -98,8 +98,8 @@ impl<'a> BrainFiles<'a> {
         [self.image, self.mask, self.probability].into_iter().flatten()
     }
 
-    /// Writes the output files for which a path was given, and the HTML page, given as its path and its text. Writes
-    /// all files or none.
+    /// Writes the output files of a brain extraction for which a path was given, and the HTML page, given as its path
+    /// and its text. Writes all files or none.
     ///
     /// # Errors
     /// A file that cannot be written.

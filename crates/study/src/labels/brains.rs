@@ -21,7 +21,7 @@ pub(super) struct Head<'a> {
     role: Role,
     /// The image with its mask. If the brain is extracted, the image of the brain replaces this image.
     pub side: &'a mut Side,
-    /// Receives the image of the whole head when the brain has been extracted.
+    /// Receives the whole head and its brain mask when the brain has been extracted.
     pub skull: &'a mut Option<Skull>,
 }
 

@@ -37,12 +37,13 @@ pub struct AtlasStudy<'a> {
 }
 
 impl AtlasStudy<'_> {
-    /// The path of an output file other than a volume, whose name ends in `rest`.
+    /// The path of a file that the labelling writes: the prefix of the outputs, and `rest`.
     pub(super) fn file(&self, rest: &str) -> PathBuf {
         PathBuf::from(format!("{}{rest}", self.prefix))
     }
 
-    /// The path of an output volume; its name ends in `rest` and the extension of the format.
+    /// The path of an image that the labelling writes: the prefix of the outputs, `rest`, and the extension of the
+    /// image format.
     pub(super) fn volume(&self, rest: &str) -> PathBuf {
         self.file(&format!("{rest}.{}", self.format.extension()))
     }

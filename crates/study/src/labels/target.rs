@@ -140,7 +140,7 @@ pub fn label_target(
     Ok(Labelled { overlap, paths: outputs.commit()?, used: brought.len(), of: atlases.len() })
 }
 
-/// Paths of all outputs whose names are known before the inputs are read.
+/// Paths of all outputs of a labelling whose names are known before the inputs are read.
 fn planned(study: &AtlasStudy, files: &TargetFiles, atlases: &[Atlas]) -> Vec<PathBuf> {
     let mut planned = vec![study.volume("Labels"), study.file("record.json"), study.file("overlap.csv")];
     for atlas in atlases.iter().filter(|_| files.keep_transforms) {

@@ -47,16 +47,17 @@ pub struct Progress {
     pub of: usize,
 }
 
-/// A series whose motion is known. [`Found::commit`] gives the output files their final names.
+/// A series whose motion has been found, and whose output files have temporary names. [`Found::commit`] gives the
+/// output files their final names.
 #[derive(Debug)]
 pub struct Found {
-    /// The output files written so far; more files may be added.
+    /// The output files of the motion correction that are written so far; more files may be added.
     pub outputs: Outputs,
-    /// The motion that was found in the series.
+    /// The motion of the head that was found in the series of volumes.
     pub motion: Motion,
 }
 
-/// Result of a motion correction whose output files are in place.
+/// Result of a motion correction whose output files have their final names.
 #[derive(Debug, Clone)]
 pub struct Corrected {
     /// Paths of the output files that were written.
@@ -95,7 +96,7 @@ pub fn run(
 /// A series of volumes that is in memory already.
 #[derive(Debug, Clone)]
 pub struct InMemory {
-    /// The volumes, all on one grid.
+    /// The volumes of the series, all on one grid.
     pub volumes: Vec<Arc<Volume>>,
     /// Times at which the volumes were acquired.
     pub timing: Timing,
@@ -149,8 +150,8 @@ impl<'a> Opened<'a> {
         Ok(Opened { task, feed, reference, began })
     }
 
-    /// Aligns all volumes and writes the output files under temporary names, so that more files can be added. The
-    /// device is released while the last files are written.
+    /// Aligns all volumes of the series and writes the output files of the motion correction under temporary names, so
+    /// that more files can be added. The device is released while the last files are written.
     ///
     /// # Errors
     /// The errors of [`run`].

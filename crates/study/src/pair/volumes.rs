@@ -37,7 +37,7 @@ pub struct SideVolumes {
     pub image: Named,
     /// Images of the second and later channels of deformable stages: of the same person, aligned with the first image.
     pub channels: Vec<Named>,
-    /// The masks of the first image.
+    /// Masks of the first channel's image: the voxels that the registration uses.
     pub masks: Masks,
 }
 
@@ -77,7 +77,7 @@ impl SideVolumes {
 }
 
 impl Named {
-    /// Checks that the image has contrast.
+    /// Checks that the image has contrast, and intensities in the allowed range.
     fn check_contrast(&self) -> Result<(), Error> {
         match self.image.range() {
             Some((least, most)) => inputs::check_range(least, most, &self.name),

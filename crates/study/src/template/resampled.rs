@@ -17,16 +17,17 @@ pub struct Resampling<'a> {
     pub interpolation: Interpolation,
 }
 
-/// An image on a template's grid.
+/// An image that was resampled on a template's grid.
 pub struct Resampled {
     /// The image.
     pub image: Volume,
-    /// Voxels above this value are foreground.
+    /// Intensity above which a voxel is foreground (head or brain).
     pub foreground: f32,
 }
 
 impl Resampled {
-    /// Returns the images, and for each image its mean intensity and foreground threshold.
+    /// Computes the mean intensity of each image. Returns the images, and for each image its mean intensity and
+    /// foreground threshold.
     pub fn brightness(resampled: Vec<Resampled>) -> (Vec<Volume>, Vec<Brightness>) {
         let of = |Resampled { image, foreground }: Resampled| {
             let brightness = Brightness::with(&image, foreground);

@@ -1,4 +1,5 @@
-//! A subject of a plan: its files with their digests, read and checked.
+//! A subject in the plan of a template (the file of subjects and options): its files with their digests, read and
+//! checked.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
