@@ -27,7 +27,7 @@ def matrix(degrees: float, shift: tuple[float, float, float]) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def moving(pair: Pair, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Path of a series in which the head moves by `MOTIONS`."""
+    """Path of a series of volumes; the head moves from volume to volume by the known `MOTIONS`."""
     image = nib.load(pair.fixed)
     still = ndimage.gaussian_filter(image.get_fdata(), 0.7)
     volumes = []

@@ -15,17 +15,17 @@ use crate::Error;
 pub enum Kind {
     /// An image with one number for each voxel.
     Scalar,
-    /// Vectors, with components along the fifth axis.
+    /// An image of vectors, with their components along the fifth axis.
     Vector,
-    /// Diffusion tensors, with six components along the fifth axis.
+    /// An image of diffusion tensors, with six components along the fifth axis.
     Tensor,
-    /// A series of scalars along the fourth axis.
+    /// A series of scalar volumes along the fourth axis.
     Series,
     /// One volume of a series along the fourth axis, chosen by its index, counted from 0.
     OneOfSeries(usize),
-    /// Channels along the fifth axis.
+    /// An image with several channels along the fifth axis.
     Channels,
-    /// Volumes along both the fourth and the fifth axis.
+    /// An image with volumes along both the fourth and the fifth axis.
     FiveDimensional,
 }
 
@@ -217,8 +217,8 @@ impl Opened<'_> {
         Ok((0..count).map(|_| self.reader.next_volume()).collect::<Result<_, io::Error>>()?)
     }
 
-    /// Checks that all data fits into memory: the volumes as read, the coefficients of the interpolation, and the
-    /// resampled volumes.
+    /// Checks that memory suffices to resample the image: the volumes as read, the coefficients of the interpolation,
+    /// and the resampled volumes.
     fn check_memory(&self, count: usize) -> Result<(), Error> {
         let bytes = |grid: &Grid| (grid.len() * size_of::<f32>()) as u64;
         let at_once = match self.carrying.kind {

@@ -93,7 +93,7 @@ pub struct BrainFiles<'a> {
 }
 
 impl<'a> BrainFiles<'a> {
-    /// Paths of the files that are to be written.
+    /// Paths of the files that the brain extraction will write.
     pub fn paths(&self) -> impl Iterator<Item = &'a Path> + use<'a> {
         [self.image, self.mask, self.probability].into_iter().flatten()
     }

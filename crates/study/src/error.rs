@@ -128,9 +128,9 @@ pub enum Error {
     /// A slice and a volume were given where all images must have the same number of dimensions.
     #[error("{} is a slice, {} a volume: expected two slices or two volumes", slice.display(), volume.display())]
     SliceAndVolume {
-        /// Path of the two-dimensional image.
+        /// Path of the slice: a two-dimensional image.
         slice: PathBuf,
-        /// Path of the three-dimensional image.
+        /// Path of the volume: a three-dimensional image.
         volume: PathBuf,
     },
     /// The image of a channel does not overlap with the first channel of the same side (fixed or moving).
@@ -283,7 +283,7 @@ pub enum Error {
     MotionCount {
         /// Path of the file with the transforms of a motion correction.
         path: PathBuf,
-        /// Number of transforms found.
+        /// Number of transforms found in the file.
         found: usize,
         /// Path of the series.
         series: PathBuf,

@@ -52,7 +52,7 @@ pub struct Candidate<'a> {
     pub role: Role,
     /// The image.
     pub image: &'a Volume,
-    /// Whether the image has a mask.
+    /// Whether the image has a mask, so that its brain is not extracted.
     pub masked: bool,
 }
 

@@ -56,7 +56,7 @@ pub struct Atlas {
     pub name: String,
     /// Path of the image.
     pub image: PathBuf,
-    /// Path of the label map.
+    /// Path of the label map of the atlas.
     pub labels: PathBuf,
     /// Path of the mask; `None` without a mask.
     pub mask: Option<PathBuf>,

@@ -30,7 +30,7 @@ use crate::Error;
 pub struct Scored {
     /// Scores of the labels of each target, an atlas image that was labelled by the other atlases.
     pub targets: Vec<TargetScores>,
-    /// Paths of the files that were written.
+    /// Paths of the files with the scores that were written.
     pub paths: Vec<PathBuf>,
     /// Number of atlases that could be read.
     pub used: usize,

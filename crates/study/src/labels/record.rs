@@ -112,7 +112,7 @@ impl Record {
         }
     }
 
-    /// Writes the record as JSON.
+    /// Writes the record of the labelling to a JSON file.
     ///
     /// # Errors
     /// A file that cannot be written.

@@ -24,7 +24,7 @@ pub struct TargetScores {
     pub joint: Overlap,
 }
 
-/// The scores of a target, or the mean over all targets.
+/// Overlap of labels with the true labels, by each method: for one target, or the mean over all targets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SummaryRow {
     /// The name of the target, or `Mean`.

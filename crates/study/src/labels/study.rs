@@ -48,7 +48,7 @@ impl AtlasStudy<'_> {
         self.file(&format!("{rest}.{}", self.format.extension()))
     }
 
-    /// Reads the list of the labels that are scored.
+    /// Reads the list of the labels for which the overlap with the true labels is computed.
     pub(super) fn labels_that_count(&self) -> Result<Option<Vec<i32>>, Error> {
         self.label_list.map(inputs::label_list).transpose()
     }

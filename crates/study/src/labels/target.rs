@@ -39,7 +39,7 @@ pub struct TargetFiles {
 pub struct Labelled {
     /// Overlap (Jaccard, Dice) of the fused labels with the true labels; `None` if the true labels are not known.
     pub overlap: Option<Overlap>,
-    /// Paths of the files that were written.
+    /// Paths of the files that the labelling has written.
     pub paths: Vec<PathBuf>,
     /// Number of atlases used.
     pub used: usize,
@@ -72,8 +72,8 @@ pub fn label_target(
     let label_list = study.labels_that_count()?;
     let loaded = load(&atlases, study.keep_going, progress)?;
     if files.posteriors {
-        // The output names are checked again after the atlases have been read, because the names of the posterior maps
-        // contain the labels of the atlases.
+        // With probability maps of the labels (posteriors), the output names are checked again after the atlases have
+        // been read: these names contain the labels of the atlases.
         check_outputs(study, files, &atlases, labels_of(&loaded).map(|label| posterior(study, label)).collect())?;
     }
     let mut seconds = Seconds { read: began.elapsed().as_secs_f64(), ..Seconds::default() };

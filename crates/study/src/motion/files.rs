@@ -69,7 +69,7 @@ impl Names {
         }
     }
 
-    /// Paths of all output files except the FSL matrices.
+    /// Paths of all output files of a motion correction except the FSL matrices.
     pub fn files(&self) -> Vec<&Path> {
         let Names { transforms, table, mean, variance, deviation, record, corrected, page, matrices: _ } = self;
         let all = [transforms, table, mean, variance, deviation, record, corrected, page];

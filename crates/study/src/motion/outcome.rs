@@ -98,7 +98,7 @@ impl Motion {
         Ok(outputs.commit()?)
     }
 
-    /// Writes all output files except the corrected series.
+    /// Writes all output files of the motion correction except the corrected series.
     ///
     /// # Errors
     /// A file that cannot be written.

@@ -15,7 +15,7 @@ const FAR_MM: f64 = 0.5;
 /// The result of a motion correction, from which its HTML page is made.
 pub(super) struct Page<'a> {
     pub task: &'a Task,
-    /// Paths of the files that are written.
+    /// Paths of the output files of the motion correction.
     pub names: &'a Names,
     pub rows: &'a [Row],
     /// Indices of volumes that could not be aligned, counted from 0, and why.

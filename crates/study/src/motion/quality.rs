@@ -26,7 +26,8 @@ pub(super) struct Quality {
     every: usize,
     /// Stored intensities of some voxels of the head (every nth voxel), volume after volume, to estimate the noise.
     courses: Vec<f32>,
-    /// DVARS of each volume except the first.
+    /// DVARS (root mean squared change of the head's intensities since the previous volume) of each volume except the
+    /// first.
     dvars: Vec<f64>,
 }
 

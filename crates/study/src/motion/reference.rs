@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 pub enum ReferenceVolume {
     /// The reference is the volume in the middle of the series.
     Middle,
-    /// The mean of the series, after all volumes have been aligned to the volume in the middle.
+    /// The reference is the mean of the series, after all volumes have been aligned to the volume in the middle.
     Mean,
-    /// A volume of the series, chosen by its index, counted from 0.
+    /// The reference is a volume of the series, chosen by its index, counted from 0.
     Volume(usize),
     /// The reference is an image in a file other than that of the series.
     File(PathBuf),

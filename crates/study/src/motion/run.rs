@@ -24,7 +24,7 @@ use crate::{Error, inputs};
 /// The input of a motion correction: files, options and the command line.
 #[derive(Debug, Clone)]
 pub struct Task {
-    /// Paths of the input and output files.
+    /// Paths of the input and output files of the motion correction.
     pub files: MotionFiles,
     /// The options of the alignment of volumes to the reference.
     pub options: Options,
@@ -60,7 +60,7 @@ pub struct Found {
 /// Result of a motion correction whose output files have their final names.
 #[derive(Debug, Clone)]
 pub struct Corrected {
-    /// Paths of the output files that were written.
+    /// Paths of the output files that the motion correction has written.
     pub paths: Vec<PathBuf>,
     /// The motion parameters of each volume.
     pub rows: Vec<Row>,
@@ -102,7 +102,8 @@ pub struct InMemory {
     pub timing: Timing,
 }
 
-/// A series whose input and output paths were checked, and whose reference was read. No device is needed so far.
+/// A series for motion correction: the input and output paths were checked, and the reference was read. No device is
+/// needed so far.
 pub struct Opened<'a> {
     task: &'a Task,
     feed: Feed,

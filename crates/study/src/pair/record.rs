@@ -179,7 +179,7 @@ pub struct LinearRecord {
 /// Result of a level of a linear stage.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LinearLevel {
-    /// Resolution of the level, mm.
+    /// Resolution of this level of the registration, mm.
     pub mm: f64,
     /// Cost of the linear stage at the end of this level.
     pub cost: f64,

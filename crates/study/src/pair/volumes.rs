@@ -22,11 +22,11 @@ pub struct Named {
 /// The masks of the fixed or of the moving image of a registration. Voxels above 0.5 are used.
 #[derive(Debug, Clone)]
 pub enum Masks {
-    /// No mask: all voxels are used.
+    /// No mask: the registration uses all voxels.
     None,
-    /// One mask for all stages.
+    /// One mask for all stages of the registration.
     All(Named),
-    /// A mask for each stage, in the order of the stages; `None` if all voxels are used.
+    /// A mask for each stage of the registration, in the order of the stages; `None` if a stage uses all voxels.
     PerStage(Vec<Option<Named>>),
 }
 

@@ -29,7 +29,7 @@ pub struct Written {
     pub record: Record,
     /// Overlap of moving and fixed labels; `None` if there were no labels to score.
     pub overlap: Option<Overlap>,
-    /// Paths of the files that were written.
+    /// Paths of the files that the registration has written.
     pub paths: Vec<PathBuf>,
 }
 

@@ -22,7 +22,7 @@ pub enum Error {
         path: PathBuf,
         /// Name of the column.
         column: String,
-        /// Names of the columns that were found.
+        /// Names of the columns that the table has.
         found: String,
     },
     /// A table with an unknown column.

@@ -104,7 +104,7 @@ pub enum Error {
         differing.join(", ")
     )]
     Changed {
-        /// Path of the folder.
+        /// Path of the folder of the template.
         folder: PathBuf,
         /// Names of the data, such as options or subjects, in which the requested template differs from the template in
         /// the folder.
@@ -149,12 +149,12 @@ pub enum Error {
         found.display()
     )]
     Foreign {
-        /// Path of the folder.
+        /// Path of the folder that was given for the template.
         folder: PathBuf,
         /// Path of a file in the folder that does not belong to a template.
         found: PathBuf,
     },
-    /// An input lies in the folder of the outputs.
+    /// An input file of the template lies in the folder of its outputs.
     #[error(
         "{}: this input lies in {}, the folder of the outputs; expected inputs in other folders", input.display(),
         folder.display()
@@ -168,7 +168,7 @@ pub enum Error {
     /// Another process is using the folder of the template.
     #[error("{}: another process is building this template", folder.display())]
     Busy {
-        /// Path of the folder.
+        /// Path of the folder of the template.
         folder: PathBuf,
     },
     /// The lock of the folder cannot be created.

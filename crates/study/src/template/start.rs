@@ -1,4 +1,4 @@
-//! The template before the first pass: a subject, an average, or given images.
+//! The template before the first pass of template building: a subject, an average, or given images.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -34,8 +34,8 @@ impl PlannedSubject {
         self.left_out.as_ref().map(|reason| format!("{} ({reason})", self.name))
     }
 
-    /// Reads a subject; removes the shading of its images if `corrected` is true. A subject that cannot be read is
-    /// left out.
+    /// Reads a subject for the plan of a template; removes the shading of its images if `corrected` is true. A subject
+    /// that cannot be read is left out of the template.
     pub(super) fn read(subject: Subject, corrected: bool) -> (PlannedSubject, Option<Channels>) {
         let Subject { name, images, labels, .. } = subject;
         match read(&images, labels.as_deref(), corrected) {
