@@ -183,7 +183,8 @@ fn a_template_of_heads_and_brains_is_a_brain() {
     let start = place.record("whole/start/template.json");
     assert!(start["results"]["brains"]["head"]["volume_cm3"].as_f64() > Some(1500.0), "{start}");
     assert!(String::from_utf8_lossy(&place.read("whole/report.html")).contains("Brains extracted from heads"));
-    // The template shows only brain; the warped image of the subject shows the whole head.
+    // Brains are registered here: the final template must show only the brain, but the warped image of the subject must
+    // show the whole head.
     let [template, warped, mask] = ["whole/template", "whole/subjects/head_Warped", "whole/start/brain_head"]
         .map(|name| volume(&place, &format!("{name}.nii.gz")));
     let bright = |image: &Volume| {

@@ -10,8 +10,8 @@ use rayon::prelude::*;
 
 use crate::{Error, bias, geometry};
 
-/// Smallest and largest allowed range of intensities. With other ranges, sums of squares over an image overflow or
-/// underflow single precision.
+/// Smallest and largest allowed difference between the highest and the lowest intensity of an image. With other
+/// differences, sums of squares over an image overflow or underflow single precision.
 pub const RANGE: [f64; 2] = [1e-15, 1e15];
 
 /// Reads an image and checks its contrast. The path must be UTF-8, because JSON records contain the path.

@@ -53,8 +53,8 @@ impl AtlasStudy<'_> {
         self.label_list.map(inputs::label_list).transpose()
     }
 
-    /// Checks that outputs can be written and replace no input: no file of an atlas, no table, no list of labels, and
-    /// none of `others`.
+    /// Checks that the outputs of a labelling can be written and replace no input: no file of an atlas, no table, no
+    /// list of labels, and none of `others`.
     ///
     /// # Errors
     /// The first output that is refused.

@@ -161,7 +161,7 @@ fn check_outputs(
     study.check_outputs(&outputs, atlases, &others)
 }
 
-/// The labels of all atlases, and 0, the background outside their label maps.
+/// All labels that occur in the label maps of the atlases, and 0 for the background outside these maps.
 fn labels_of(atlases: &[LoadedAtlas]) -> impl Iterator<Item = i32> {
     let labels: BTreeSet<i32> =
         atlases.iter().flat_map(|atlas| atlas.labels.voxels.iter().copied()).chain([0]).collect();

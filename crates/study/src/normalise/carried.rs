@@ -17,7 +17,7 @@ use crate::pair::{CarriedRecord, StartFile, name_files};
 pub struct Carried {
     /// Path of the image.
     pub path: PathBuf,
-    /// The BIDS suffix of the image's derivatives.
+    /// The BIDS suffix, such as `T2w`, in the names of the images that are derived from this image.
     pub suffix: String,
     /// The image.
     pub image: Arc<Volume>,

@@ -32,7 +32,7 @@ pub struct Subject {
 pub struct Listing {
     /// The subjects of all sources (folders, tables and image files), in the order of the sources.
     pub subjects: Vec<Subject>,
-    /// The names of the channels, in the order of each subject's images.
+    /// The names of the image channels, in the order of each subject's images.
     pub channels: Vec<String>,
 }
 

@@ -36,7 +36,8 @@ pub struct AverageFiles {
     pub warp: PathBuf,
     /// Path of the mean stretch: an affine transform, the mean over the subjects without rotation and shift.
     pub stretch: PathBuf,
-    /// Path of the manifest of the average: the list of the files that were read and written to make it.
+    /// Path of the manifest of the average of all subjects: the list of the files that were read and written to make
+    /// the average.
     pub manifest: PathBuf,
 }
 

@@ -57,7 +57,8 @@ impl Resampling<'_> {
             let (low, high) = backend.quantiles(&voxels, 0.0, 1.0)?.low_high.unwrap_or_default();
             let sampler = Sampler::of(backend, voxels, &image.grid, (*interpolation).into())?;
             sampler.read(backend, grid, field, affine, &mut out)?;
-            // The result is 0 outside the image, so the range to which values are clamped must contain 0.
+            // The resampled image is 0 outside the input image, so the range to which values are clamped must contain
+            // 0.
             backend.clip(&mut out, (low.min(0.0), high.max(0.0)), 0.0, 1.0)?;
             let foreground = foreground_on(backend, &out)?;
             Ok(Resampled { image: Volume { grid: (*grid).clone(), voxels: backend.download(&out)? }, foreground })
