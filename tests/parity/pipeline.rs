@@ -28,7 +28,7 @@ const MEAN_VOXELS: f64 = 0.02;
 /// rounding of single intensities. Smaller differences than `MEAN_VOXELS` or `MOTION_MM` are always accepted.
 const OF_ROUNDING: f64 = 2.0;
 
-/// The affine, the warp and its inverse that one device has found.
+/// What one device has found in a registration: the affine, the warp and its inverse.
 struct Found {
     affine: AffineTransform,
     warps: [DisplacementField; 2],
@@ -143,7 +143,8 @@ fn variants() -> [(&'static str, Vec<syn::Options>); 5] {
         ("correlation and edges", vec![syn::Options { edge_weight: 0.45, noise: 0.01, ..usual() }]),
         ("mutual information", vec![syn::Options { channels: vec![mattes], ..usual() }]),
         ("one component held", vec![syn::Options { restrict: [1.0, 1.0, 0.0], ..usual() }]),
-        // The grid of the second stage's first level is coarser than that of the fields from the first stage.
+        // Two deformable stages: the coarsest grid of the second stage is coarser than the grid of the displacement
+        // fields from the first stage.
         ("two stages", vec![usual(), syn::Options { restrict: [0.5, 1.0, 0.0], ..usual() }]),
     ]
 }

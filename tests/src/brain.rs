@@ -22,12 +22,13 @@ pub struct Brain {
 const RADII: [f64; 3] = [62.0, 78.0, 56.0];
 
 impl Brain {
-    /// The standard brain: at the origin of the world, with axes along RAS.
+    /// The synthetic brain in its standard position: centred at the origin of the world, with axes along RAS.
     pub fn standard() -> Brain {
         Brain { to_brain: AffineTransform::identity(), warp_mm: 0.0 }
     }
 
-    /// A brain at another position and of another shape: `to_world` maps points of the standard brain to world points.
+    /// The synthetic brain at another position or in another shape: the affine `to_world` maps points of the standard
+    /// brain to world points.
     pub fn moved(to_world: &AffineTransform) -> Brain {
         Brain { to_brain: to_world.inverse().expect("a map with an inverse"), warp_mm: 0.0 }
     }
@@ -38,7 +39,7 @@ impl Brain {
         Point3::new(p.x + wave(p.y, p.z), p.y + wave(p.z, p.x), p.z + wave(p.x, p.y))
     }
 
-    /// Intensity of the brain at a world point.
+    /// Intensity of the synthetic brain at a world point.
     pub fn intensity(&self, world: &Point3<f64>) -> f32 {
         let p = self.own(world);
         let radius = radius(&p);

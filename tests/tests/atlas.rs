@@ -143,14 +143,14 @@ fn a_folder_is_gone_on_with_and_not_mixed_up() {
     };
     place.succeed(&line(1, ""));
     let first = place.read("out/pass_1/template.nii");
-    // One file is removed and one is truncated. The next run must write both files again, and no other file.
+    // One output file is removed and another is truncated. The next run must write both files again, and no other file.
     std::fs::remove_file(place.path("out/pass_1/subjects/c_1Warp.nii")).expect("a file");
     std::fs::write(place.path("out/pass_1/template.nii"), b"half").expect("a file");
     let again = place.succeed(&line(1, "")).stderr;
     assert_eq!(again.matches("done before").count(), 2, "{again}");
     assert_eq!(place.read("out/pass_1/template.nii"), first);
-    // A part of a warp file is overwritten without a change of its length. The next run must detect this and write the
-    // file again.
+    // A part of a subject's warp file is overwritten without a change of its length. The next run must detect this and
+    // write the file again.
     let mut bytes = place.read("out/pass_1/subjects/a_1Warp.nii");
     bytes[20_000..24_000].fill(0);
     std::fs::write(place.path("out/pass_1/subjects/a_1Warp.nii"), &bytes).expect("a file");
@@ -340,7 +340,7 @@ fn two_channels_make_two_templates_in_one_space() {
     assert!(place.refuse(2, &line("none", "1")).contains("weights, one for each channel: expected 2, found 1"));
 }
 
-/// The final files of an atlas with their bytes.
+/// The final files of the template in `folder`: their names and bytes.
 #[cfg(unix)]
 fn results(place: &Workplace, folder: &str) -> Vec<(String, Vec<u8>)> {
     let mut names: Vec<String> = std::fs::read_dir(place.path(&format!("{folder}/subjects")))

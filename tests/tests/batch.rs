@@ -120,8 +120,8 @@ fn each_subject_gets_the_bytes_that_register_gives_it_whatever_the_workers() {
     ] {
         let number: f64 = cell(&rows[0], column).parse().expect(column);
         let expected = recorded.pointer(pointer).and_then(Value::as_f64).expect(pointer);
-        // A number in the table may differ in its last digit from the number in the record, because it was converted to
-        // text and back.
+        // A number in the summary table may differ in its last digit from the number in the JSON record, because it was
+        // converted to text and back.
         assert!((number - expected).abs() <= 1e-12 * expected.abs(), "{column}: {number}, {expected}");
     }
     assert_eq!(
@@ -325,8 +325,8 @@ fn after_an_interruption_whole_subjects_stay_and_the_rest_follows() {
     assert_eq!(child.try_wait().expect("its state"), None, "the program ended before the signal");
     kill_process(Pid::from_raw(child.id() as i32).expect("a process"), Signal::TERM).expect("the signal is sent");
     assert_eq!(child.wait().expect("the program ends").code(), Some(143));
-    // Every existing file must be complete: it has the name of a file of the uninterrupted run, and all files of its
-    // subject exist.
+    // After the program was stopped, every existing file must be complete: it has the name of a file of the
+    // uninterrupted run, and all files of its subject exist.
     let (stands, whole) = (names(&place, "out"), names(&place, "whole"));
     let of = |subject: &str| whole.iter().filter(|name| name.starts_with(subject)).count();
     for subject in ["one_", "two_", "three_"] {

@@ -87,7 +87,7 @@ fn a_head_beside_a_brain_is_registered_by_its_brain() {
     assert!(of_batch["brains"][1].is_object(), "{of_batch}");
     assert_eq!(of_batch["affine_ras"], record["affine_ras"]);
     assert_eq!(place.read("many/head_Warped.nii.gz"), place.read("a_Warped.nii.gz"));
-    // If fixed and moving are exchanged, the brain of the fixed image is extracted.
+    // If fixed and moving image are exchanged, the head is the fixed image, and its brain is extracted.
     place.succeed(&format!("register -f head.nii.gz -m brain.nii.gz -o c_ {registered}"));
     assert!(place.record("c_record.json")["brains"][0].is_object());
 }
@@ -183,7 +183,8 @@ fn a_template_of_heads_and_brains_is_a_brain() {
     let start = place.record("whole/start/template.json");
     assert!(start["results"]["brains"]["head"]["volume_cm3"].as_f64() > Some(1500.0), "{start}");
     assert!(String::from_utf8_lossy(&place.read("whole/report.html")).contains("Brains extracted from heads"));
-    // The template shows only brain; the warped image of the subject shows the whole head.
+    // Brains are registered here: the final template must show only the brain, but the warped image of the subject must
+    // show the whole head.
     let [template, warped, mask] = ["whole/template", "whole/subjects/head_Warped", "whole/start/brain_head"]
         .map(|name| volume(&place, &format!("{name}.nii.gz")));
     let bright = |image: &Volume| {

@@ -80,7 +80,7 @@ fn auto_takes_the_cpu_for_windows_that_no_gpu_has_and_says_why() {
     for line in [of_a_pair, of_many] {
         let wide = format!("{line} --cc-radius 6 --cc-derivative exact");
         assert_eq!(place.succeed(&wide).stderr, told, "{wide}");
-        // If the user requested the CPU, no message explains the choice.
+        // If the user requested the device `cpu`, no message explains why the CPU is used.
         assert_eq!(place.succeed(&format!("{wide} --device cpu")).stderr, "");
         // GPUs support cross-correlation with a radius of 5. So with this radius, the only reason for the CPU that the
         // message may give is the missing GPU.

@@ -23,8 +23,8 @@ fn slabs() -> Workplace {
 #[test]
 fn a_search_that_runs_off_is_told_of() {
     let place = slabs();
-    // The search ends at a wrong position: the cost of the small remaining overlap is lower than that at the right
-    // position.
+    // The registration's search ends at a wrong position: the cost of the small remaining overlap is lower than that at
+    // the right position.
     let run = place.succeed("register -f f.nii.gz -m m.nii.gz -o p -t affine --quiet");
     let record = place.record("precord.json");
     let [start, now] = ["correlation_at_start", "correlation"].map(|name| record["similarity"][name].as_f64());
@@ -41,8 +41,8 @@ fn a_search_that_runs_off_is_told_of() {
     for word in ["worse than the initial transform", "correlation", "covers", "--transform rigid", "--no-search"] {
         assert!(warning.contains(word), "`{word}` is missing in: {warning}");
     }
-    // The warning's advice is --transform rigid and --no-search. With these options, the registration must give no
-    // warning.
+    // The warning of the run above advises the options --transform rigid and --no-search. With both options, the
+    // registration must give no warning.
     let quiet = place.succeed("register -f f.nii.gz -m m.nii.gz -o r -t rigid --no-search --quiet");
     assert_eq!(quiet.stderr, "");
     // If many subjects are registered, the warning begins with the name of the subject.

@@ -69,9 +69,9 @@ fn fail_at(place: &Workplace, line: &str, at: usize) -> Failed {
     }
 }
 
-/// Lets each operation of a command line fail in turn, and checks exit code, message and files each time. `before`
-/// prepares the output folder. `judge` gets the files before the run, the files after it, and the files of a successful
-/// run. Returns the number of operations.
+/// Lets each operation (write, rename or allocation) of a command line fail in turn, and checks exit code, message and
+/// files each time. `before` prepares the output folder. `judge` gets the files before the run, the files after it, and
+/// the files of a successful run. Returns the number of operations.
 fn at_every_place(line: &str, before: &dyn Fn(&Workplace), judge: &dyn Fn(&str, &Files, &Files, &Files)) -> usize {
     let place = cohort();
     let clean = || {
@@ -137,7 +137,7 @@ fn together(at: &str, old: &Files, now: &Files, expected: &Files) {
     );
 }
 
-/// Creates old outputs with the names of the new outputs.
+/// Creates old files with the names of outputs, which the tested command must replace.
 fn over(names: &'static [&'static str]) -> impl Fn(&Workplace) {
     move |place| {
         for name in names {

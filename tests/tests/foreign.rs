@@ -17,7 +17,8 @@ fn executable(place: &Workplace, name: &str, script: &str) {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("an executable");
 }
 
-/// Runs a program in the folder `links`, with the folders `links` and `real` on PATH.
+/// Runs a program in the folder `links`, which has links to `antsreg-gpu` under the names of other programs. PATH
+/// contains this folder, then the folder `real`, which has scripts in place of the original programs.
 fn call(place: &Workplace, words: &str, variables: &[(&str, &str)]) -> Run {
     let (name, arguments) = words.split_once(' ').unwrap_or((words, ""));
     let mut command = Command::new(place.path("links").join(name));

@@ -298,7 +298,7 @@ fn a_dry_run_says_all_and_does_nothing() {
     insta::with_settings!({ filters => vec![(r"about \d+\.\d\d GB", "about [MEMORY]")] }, {
         insta::assert_snapshot!("plan", plan);
     });
-    // The command line at the end of the printed plan must produce the same plan.
+    // The plan that a dry run prints ends with a command line. This command line must print the same plan.
     let command =
         plan.trim_end().lines().last().and_then(|line| line.trim().strip_prefix("antsreg-gpu ")).expect("a command");
     assert_eq!(place.succeed(&format!("{command} --dry-run")).stdout, plan);
@@ -318,7 +318,7 @@ fn a_dry_run_says_all_and_does_nothing() {
         let again = place.succeed(&format!("{} --dry-run", command.expect("a command"))).stdout;
         assert_eq!(again, plan);
     }
-    // If the output files exist already, the plan says that they will be replaced.
+    // If the output files exist already, the plan that a dry run prints says that they will be replaced.
     place.file("pWarped.nii.gz", b"old");
     assert!(place.succeed(&line).stdout.contains("pWarped.nii.gz  (will be replaced)"));
 }

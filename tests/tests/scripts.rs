@@ -122,7 +122,7 @@ fn names_with_quotes_are_normalised_and_labelled() {
         let truth = place.path(&format!("{}_labels.nii.gz", &name[..1]));
         let [carried, truth] = [carried, truth].map(|path| nifti::read_labels(&path).expect("labels"));
         let jaccard = Overlap::between(&carried, &truth, None).expect("one grid").mean()[1];
-        // If only the affine or only the warp were applied, the overlap would be below 0.6.
+        // If only the affine or only the warp were applied to the labels, their mean Jaccard index would be below 0.6.
         assert!(jaccard > 0.7, "{name}: {jaccard}");
     }
 }
@@ -141,7 +141,7 @@ fn a_template_is_built_and_taken_up_again() {
         (&1.into(), &0.2.into(), &true.into())
     );
     assert_eq!(plan["recipe"]["preset"], "fast");
-    // A second call of the script with the same arguments must find all steps done and keep the template.
+    // If build_template.sh is called again with the same arguments, it must find all steps done and keep the template.
     let before = place.read("t/template.nii.gz");
     ends(&place, 0, "build_template.sh", line);
     assert_eq!(place.read("t/template.nii.gz"), before);
@@ -203,7 +203,8 @@ fn ants_own_label_fusion_is_served_with_the_files_that_its_script_leaves() {
     let labels = |name: &str| nifti::read_labels(&place.path(name)).expect("labels");
     let overlap = Overlap::between(&labels("new/k_Labels.nii.gz"), &labels("a_labels.nii.gz"), None).expect("alike");
     assert!(overlap.all().dice() > 0.7, "{}", overlap.all().dice());
-    // The second call must use the registrations of the first call, because the files of the atlases are removed.
+    // The second call must use the registrations that the first call has kept, because the files of the atlases are
+    // removed.
     let again = place.succeed(&format!("{begin} -o new/k_ -x none -p new/p%03d.nii.gz"));
     assert_eq!(again.stderr.matches("not registered again").count(), 2, "{}", again.stderr);
     assert!(!kept("b_0_Warped.nii.gz") && !kept("c_1_WarpedLabels.nii.gz"));

@@ -65,9 +65,10 @@ pub fn corrected_on(worker: &mut Worker, name: &Path, image: &Volume) -> Result<
 /// Whether the bias field is estimated also from voxels without a positive intensity, if no mask is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Background {
-    /// Only voxels above zero are used, since the logarithm needs positive values.
+    /// The bias field is estimated only from voxels above zero, since the logarithm needs positive values.
     LeftOut,
-    /// All voxels are used, as in ITK; an intensity that is not positive is used unchanged in place of its logarithm.
+    /// The bias field is estimated from all voxels, as in ITK; an intensity that is not positive is used unchanged in
+    /// place of its logarithm.
     Counts,
 }
 

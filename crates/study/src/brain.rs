@@ -93,13 +93,13 @@ pub struct BrainFiles<'a> {
 }
 
 impl<'a> BrainFiles<'a> {
-    /// Paths of the files that are to be written.
+    /// Paths of the files that the brain extraction will write.
     pub fn paths(&self) -> impl Iterator<Item = &'a Path> + use<'a> {
         [self.image, self.mask, self.probability].into_iter().flatten()
     }
 
-    /// Writes the output files for which a path was given, and the HTML page, given as its path and its text. Writes
-    /// all files or none.
+    /// Writes the output files of a brain extraction for which a path was given, and the HTML page, given as its path
+    /// and its text. Writes all files or none.
     ///
     /// # Errors
     /// A file that cannot be written.

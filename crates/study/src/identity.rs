@@ -48,7 +48,7 @@ fn inode(_: &std::fs::Metadata) -> u64 {
     0
 }
 
-/// A file that was written.
+/// An output file of a command, with its size when it was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WrittenFile {
     /// Path of the file.

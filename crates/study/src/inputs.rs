@@ -10,14 +10,15 @@ use rayon::prelude::*;
 
 use crate::{Error, bias, geometry};
 
-/// Smallest and largest allowed range of intensities. With other ranges, sums of squares over an image overflow or
-/// underflow single precision.
+/// Smallest and largest allowed difference between the highest and the lowest intensity of an image. With other
+/// differences, sums of squares over an image overflow or underflow single precision.
 pub const RANGE: [f64; 2] = [1e-15, 1e15];
 
-/// Reads an image with contrast. Its path must be UTF-8, because records contain the path.
+/// Reads an image and checks its contrast. The path must be UTF-8, because JSON records contain the path.
 ///
 /// # Errors
-/// A file that cannot be read; a name that is not UTF-8; a constant image; values beyond [`RANGE`].
+/// A file that cannot be read; a name that is not UTF-8; a constant image; values beyond [`RANGE`], the allowed range
+/// of intensities.
 pub fn image(path: &Path) -> Result<Volume, Error> {
     image_by(GridRule::default(), path)
 }
@@ -44,7 +45,8 @@ pub fn image_by(rule: GridRule, path: &Path) -> Result<Volume, Error> {
     Ok(volume)
 }
 
-/// Checks that an image has contrast and values within [`RANGE`]; `name` is used in messages.
+/// Checks that an image has contrast, and values within the allowed range [`RANGE`]; `name` is the image's name in
+/// messages.
 ///
 /// # Errors
 /// [`Error::Constant`], [`Error::Range`].
@@ -56,7 +58,8 @@ pub fn check_contrast(volume: &Volume, name: &Path) -> Result<(), Error> {
     check_range(least, most, name)
 }
 
-/// Checks that an image whose voxels lie between `least` and `most` has contrast and a range within [`RANGE`].
+/// Checks an image whose voxels lie between `least` and `most`: it must have contrast, and its range must be within
+/// [`RANGE`], the allowed range of intensities.
 ///
 /// # Errors
 /// [`Error::Constant`], [`Error::Range`].

@@ -37,11 +37,11 @@ pub enum BrainChoice {
 /// The role of an image in the registrations among a group of images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Other images are registered to this image.
+    /// An image to which other images of the group are registered.
     Fixed,
-    /// The image is registered to other images.
+    /// An image that is registered to other images of the group.
     Moving,
-    /// The image is the fixed image of some registrations, and the moving image of others.
+    /// An image that is the fixed image of some registrations, and the moving image of others.
     Either,
 }
 
@@ -52,7 +52,7 @@ pub struct Candidate<'a> {
     pub role: Role,
     /// The image.
     pub image: &'a Volume,
-    /// Whether the image has a mask.
+    /// Whether the image has a mask, so that its brain is not extracted.
     pub masked: bool,
 }
 
@@ -72,7 +72,7 @@ pub struct ExtractedRecord {
 /// mask.
 #[derive(Debug, Clone)]
 pub struct Skull {
-    /// The image of the whole head, on its own grid.
+    /// The image of the whole head, from which the brain was extracted, on its own grid.
     pub head: Arc<Volume>,
     /// The brain mask on the grid of the head: 1 in the brain, else 0.
     pub mask: Arc<Volume>,
@@ -149,7 +149,8 @@ impl Skull {
         Ok(Skull { head, record: ExtractedRecord::from(&found), mask: Arc::new(found.mask) })
     }
 
-    /// Extracts a brain as [`remove`](Skull::remove) does, on the device of a worker that registers with `options`.
+    /// Extracts the brain from the image of a head as [`remove`](Skull::remove) does, on the device of a worker that
+    /// registers with `options`.
     ///
     /// # Errors
     /// The errors of [`remove`](Skull::remove); a GPU with too little memory.

@@ -33,7 +33,7 @@ pub struct TransformFile {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected FILE, or [FILE,1] for its inverse, found `{found}`")]
 pub struct NotATransformFile {
-    /// The text that should name a transform file.
+    /// The given text, which names neither a transform file nor its inverse.
     pub found: String,
 }
 

@@ -18,7 +18,7 @@ const HEAD_BYTES: u64 = 64 << 10;
 /// values are outliers. The last item is the function that reads the value from the record of a registration.
 type Figure = (&'static str, &'static str, usize, Worse, fn(&Record) -> Option<f64>);
 
-/// The measures by which the page compares subjects.
+/// The measures by which the HTML page of a batch compares subjects.
 const FIGURES: [Figure; 9] = [
     ("correlation", "Correlation with the fixed image after registration.", 4, Worse::Low, |record| {
         record.similarity.correlation

@@ -19,9 +19,10 @@ pub(super) struct Head<'a> {
     pub path: &'a Path,
     /// Role of the image in the registrations: always fixed, always moving, or fixed in some and moving in others.
     role: Role,
-    /// The image with its mask. If the brain is extracted, the image of the brain replaces this image.
+    /// The target's or the atlas's image with its mask. If the brain is extracted, the image of the brain replaces this
+    /// image.
     pub side: &'a mut Side,
-    /// Receives the image of the whole head when the brain has been extracted.
+    /// Receives the whole head and its brain mask when the brain has been extracted.
     pub skull: &'a mut Option<Skull>,
 }
 

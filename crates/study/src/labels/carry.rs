@@ -46,7 +46,7 @@ pub struct Carried {
     pub warnings: Vec<ChainWarning>,
     /// Overlap (Jaccard, Dice) of the resampled labels with the true labels; `None` if the true labels are not known.
     pub overlap: Option<Overlap>,
-    /// Paths of the files that were written.
+    /// Paths of the resampled labels and of the other files that were written.
     pub paths: Vec<PathBuf>,
 }
 

@@ -28,9 +28,9 @@ use crate::Error;
 /// Leave-one-out scores of a set of atlases.
 #[derive(Debug)]
 pub struct Scored {
-    /// Scores of each target.
+    /// Scores of the labels of each target, an atlas image that was labelled by the other atlases.
     pub targets: Vec<TargetScores>,
-    /// Paths of the files that were written.
+    /// Paths of the files with the scores that were written.
     pub paths: Vec<PathBuf>,
     /// Number of atlases that could be read.
     pub used: usize,

@@ -7,7 +7,7 @@ use plotters::prelude::*;
 
 use super::scores::{SHOWN, TargetScores};
 
-/// Error of drawing the plot.
+/// Error of drawing the plot of leave-one-out scores.
 pub(super) type PlotError = DrawingAreaErrorKind<std::io::Error>;
 
 /// Size of the plot, pixels.
@@ -108,7 +108,8 @@ fn per_label(area: &DrawingArea<SVGBackend, Shift>, targets: &[TargetScores]) ->
             .label(SHOWN[method])
             .legend(move |(x, y)| Circle::new((x + 5, y), 4, colour.filled()));
     }
-    // The mean Jaccard rises from left to right, so the legend fits in the upper left.
+    // In the plot the labels are sorted by their mean Jaccard index. So the dots rise from left to right, and the
+    // legend fits in the upper left.
     chart
         .configure_series_labels()
         .position(SeriesLabelPosition::UpperLeft)
@@ -174,7 +175,8 @@ mod tests {
         for word in ["first", "second", "majority", "joint", "best single atlas", "</svg>"] {
             assert!(svg.contains(word), "{word}");
         }
-        // There are three labels, each with a dot for three methods, and three more dots in the legend.
+        // The plot must contain a dot for each of three labels and each of three methods, and three more dots in the
+        // legend.
         assert_eq!(svg.matches("<circle").count(), 3 * 3 + 3);
     }
 }

@@ -121,7 +121,8 @@ impl<'a> Propagation<'a> {
         self.options
     }
 
-    /// Removes the shading of images on the devices. `done` is called for each image, with its number and the result.
+    /// Removes the shading of images on the devices. `done` is called for each image, with its index in `heads` and the
+    /// result.
     ///
     /// # Errors
     /// A thread that cannot be started.
@@ -150,8 +151,8 @@ impl<'a> Propagation<'a> {
         Ok(())
     }
 
-    /// Extracts the brains of heads on the devices. `done` is called for each head, with its number, its name, and
-    /// the record of its brain.
+    /// Extracts the brains of heads on the devices. `done` is called for each head, with its index, its name, and the
+    /// record of its brain.
     ///
     /// # Errors
     /// A thread that cannot be started; levels of the registration that do not suit a grid.

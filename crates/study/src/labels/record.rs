@@ -30,7 +30,7 @@ pub struct Record {
     pub parameters: LabelOptions,
     /// Labels for which the overlap with the true labels is computed; `None` for all labels except 0.
     pub label_list: Option<Vec<i32>>,
-    /// The images that got labels.
+    /// Inputs and results of each image that got labels.
     pub targets: Vec<TargetRecord>,
     /// Wall time of each part of the labelling.
     pub seconds: Seconds,
@@ -112,7 +112,7 @@ impl Record {
         }
     }
 
-    /// Writes the record as JSON.
+    /// Writes the record of the labelling to a JSON file.
     ///
     /// # Errors
     /// A file that cannot be written.

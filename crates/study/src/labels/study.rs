@@ -37,23 +37,24 @@ pub struct AtlasStudy<'a> {
 }
 
 impl AtlasStudy<'_> {
-    /// The path of an output file other than a volume, whose name ends in `rest`.
+    /// The path of a file that the labelling writes: the prefix of the outputs, and `rest`.
     pub(super) fn file(&self, rest: &str) -> PathBuf {
         PathBuf::from(format!("{}{rest}", self.prefix))
     }
 
-    /// The path of an output volume; its name ends in `rest` and the extension of the format.
+    /// The path of an image that the labelling writes: the prefix of the outputs, `rest`, and the extension of the
+    /// image format.
     pub(super) fn volume(&self, rest: &str) -> PathBuf {
         self.file(&format!("{rest}.{}", self.format.extension()))
     }
 
-    /// Reads the list of the labels that are scored.
+    /// Reads the list of the labels for which the overlap with the true labels is computed.
     pub(super) fn labels_that_count(&self) -> Result<Option<Vec<i32>>, Error> {
         self.label_list.map(inputs::label_list).transpose()
     }
 
-    /// Checks that outputs can be written and replace no input: no file of an atlas, no table, no list of labels, and
-    /// none of `others`.
+    /// Checks that the outputs of a labelling can be written and replace no input: no file of an atlas, no table, no
+    /// list of labels, and none of `others`.
     ///
     /// # Errors
     /// The first output that is refused.

@@ -39,7 +39,7 @@ pub struct TargetFiles {
 pub struct Labelled {
     /// Overlap (Jaccard, Dice) of the fused labels with the true labels; `None` if the true labels are not known.
     pub overlap: Option<Overlap>,
-    /// Paths of the files that were written.
+    /// Paths of the files that the labelling has written.
     pub paths: Vec<PathBuf>,
     /// Number of atlases used.
     pub used: usize,
@@ -72,8 +72,8 @@ pub fn label_target(
     let label_list = study.labels_that_count()?;
     let loaded = load(&atlases, study.keep_going, progress)?;
     if files.posteriors {
-        // The output names are checked again after the atlases have been read, because the names of the posterior maps
-        // contain the labels of the atlases.
+        // With probability maps of the labels (posteriors), the output names are checked again after the atlases have
+        // been read: these names contain the labels of the atlases.
         check_outputs(study, files, &atlases, labels_of(&loaded).map(|label| posterior(study, label)).collect())?;
     }
     let mut seconds = Seconds { read: began.elapsed().as_secs_f64(), ..Seconds::default() };
@@ -140,7 +140,7 @@ pub fn label_target(
     Ok(Labelled { overlap, paths: outputs.commit()?, used: brought.len(), of: atlases.len() })
 }
 
-/// Paths of all outputs whose names are known before the inputs are read.
+/// Paths of all outputs of a labelling whose names are known before the inputs are read.
 fn planned(study: &AtlasStudy, files: &TargetFiles, atlases: &[Atlas]) -> Vec<PathBuf> {
     let mut planned = vec![study.volume("Labels"), study.file("record.json"), study.file("overlap.csv")];
     for atlas in atlases.iter().filter(|_| files.keep_transforms) {
@@ -161,7 +161,7 @@ fn check_outputs(
     study.check_outputs(&outputs, atlases, &others)
 }
 
-/// The labels of all atlases, and 0, the background outside their label maps.
+/// All labels that occur in the label maps of the atlases, and 0 for the background outside these maps.
 fn labels_of(atlases: &[LoadedAtlas]) -> impl Iterator<Item = i32> {
     let labels: BTreeSet<i32> =
         atlases.iter().flat_map(|atlas| atlas.labels.voxels.iter().copied()).chain([0]).collect();

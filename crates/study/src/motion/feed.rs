@@ -15,8 +15,8 @@ const KEPT_BYTES: usize = 512 << 20;
 /// Memory that all batches of volumes in process may take together, bytes: volumes that are read ahead, aligned,
 /// resampled or written. This limits the number of volumes in a batch.
 const BATCH_BYTES: usize = 1 << 30;
-/// Number of copies in memory for each volume of a batch. The copies are volumes read ahead, volumes smoothed for two
-/// levels, their spline coefficients, and corrected volumes.
+/// Number of copies in memory for each volume of a batch in motion correction. The copies are volumes read ahead,
+/// volumes smoothed for two levels, their spline coefficients, and corrected volumes.
 const COPIES: usize = 12;
 
 /// A volume of a series as it was read.

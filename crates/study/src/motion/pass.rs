@@ -30,7 +30,7 @@ pub(super) struct Pass<'a> {
     pub observer: &'a mut dyn FnMut(Progress) -> ControlFlow<()>,
     /// Number of volumes aligned so far, in this and earlier readings of the series, and the expected total.
     pub progress: &'a mut Progress,
-    /// Writes the corrected volumes, in their order; `None` if they are not written.
+    /// Function that writes the corrected volumes, in their order; `None` if the corrected series is not written.
     pub write: Option<(&'a mut Outputs, Write<'a>)>,
 }
 

@@ -24,7 +24,7 @@ use crate::{Error, inputs};
 /// The input of a motion correction: files, options and the command line.
 #[derive(Debug, Clone)]
 pub struct Task {
-    /// Paths of the input and output files.
+    /// Paths of the input and output files of the motion correction.
     pub files: MotionFiles,
     /// The options of the alignment of volumes to the reference.
     pub options: Options,
@@ -47,19 +47,20 @@ pub struct Progress {
     pub of: usize,
 }
 
-/// A series whose motion is known. [`Found::commit`] gives the output files their final names.
+/// A series whose motion has been found, and whose output files have temporary names. [`Found::commit`] gives the
+/// output files their final names.
 #[derive(Debug)]
 pub struct Found {
-    /// The output files written so far; more files may be added.
+    /// The output files of the motion correction that are written so far; more files may be added.
     pub outputs: Outputs,
-    /// The motion that was found in the series.
+    /// The motion of the head that was found in the series of volumes.
     pub motion: Motion,
 }
 
-/// Result of a motion correction whose output files are in place.
+/// Result of a motion correction whose output files have their final names.
 #[derive(Debug, Clone)]
 pub struct Corrected {
-    /// Paths of the output files that were written.
+    /// Paths of the output files that the motion correction has written.
     pub paths: Vec<PathBuf>,
     /// The motion parameters of each volume.
     pub rows: Vec<Row>,
@@ -95,13 +96,14 @@ pub fn run(
 /// A series of volumes that is in memory already.
 #[derive(Debug, Clone)]
 pub struct InMemory {
-    /// The volumes, all on one grid.
+    /// The volumes of the series, all on one grid.
     pub volumes: Vec<Arc<Volume>>,
     /// Times at which the volumes were acquired.
     pub timing: Timing,
 }
 
-/// A series whose input and output paths were checked, and whose reference was read. No device is needed so far.
+/// A series for motion correction: the input and output paths were checked, and the reference was read. No device is
+/// needed so far.
 pub struct Opened<'a> {
     task: &'a Task,
     feed: Feed,
@@ -149,8 +151,8 @@ impl<'a> Opened<'a> {
         Ok(Opened { task, feed, reference, began })
     }
 
-    /// Aligns all volumes and writes the output files under temporary names, so that more files can be added. The
-    /// device is released while the last files are written.
+    /// Aligns all volumes of the series and writes the output files of the motion correction under temporary names, so
+    /// that more files can be added. The device is released while the last files are written.
     ///
     /// # Errors
     /// The errors of [`run`].

@@ -18,7 +18,8 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// Creates empty sums for volumes of `voxels` voxels. `squares` says whether the variance is requested.
+    /// Creates empty sums over the volumes of a series, each of `voxels` voxels. `squares` says whether the variance is
+    /// requested.
     pub fn new(voxels: usize, squares: bool) -> Sums {
         Sums { count: 0, sum: vec![0.0; voxels], squares: vec![0.0; if squares { voxels } else { 0 }] }
     }

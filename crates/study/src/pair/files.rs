@@ -41,7 +41,7 @@ pub struct PairFiles {
     pub labels: Labels,
     /// The initial transform of the registration.
     pub start: StartFile,
-    /// Images whose brain is extracted and registered instead of the head.
+    /// Choice of the images (fixed, moving) whose brain is extracted and registered instead of the whole head.
     pub brain: BrainChoice,
     /// Start of the paths of all output files, folder included.
     pub prefix: String,
@@ -156,7 +156,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The extension of file names, without the dot in front.
+    /// The extension of file names in this format, without the dot in front.
     pub fn extension(self) -> &'static str {
         match self {
             Format::NiiGz => "nii.gz",
@@ -218,7 +218,7 @@ impl Names {
         }
     }
 
-    /// Paths of all output files, in the order of writing.
+    /// Paths of all output files of the registration, in the order of writing.
     pub fn all(&self) -> Vec<&Path> {
         let transforms = [&self.affine, &self.warp, &self.inverse_warp, &self.composite, &self.inverse_composite];
         let others = [&self.warped, &self.inverse_warped, &self.labels, &self.overlap];
@@ -246,7 +246,7 @@ impl Names {
 }
 
 impl PairFiles {
-    /// The default path of the page for a prefix.
+    /// The default path of a registration's HTML page, for a prefix of the output files.
     pub fn usual_report(prefix: &str) -> PathBuf {
         format!("{prefix}{REPORT}").into()
     }

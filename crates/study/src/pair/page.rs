@@ -16,7 +16,8 @@ use super::record::{ImageRecord, Record};
 use crate::Error;
 use crate::words::{self, stem};
 
-/// Names of the pictures on the page: the fixed image, the moving image at the start, and the warped moving image.
+/// Names of the pictures on the HTML page of a registration: the fixed image, the moving image at the start, and the
+/// warped moving image.
 const NAMES: [&str; 3] = ["Fixed", "Before", "After"];
 
 /// Draws the pictures for the HTML page of a registration. The fixed image is drawn once for all registrations to it.
@@ -57,7 +58,7 @@ fn charts(found: &Registration, pictures: &Pictures) -> Result<Vec<Chart>, Error
     let mut charts = vec![Chart {
         title: "Intensities".into(),
         svg: histograms(["fixed", "moving, after"], &pictures.histograms)?,
-        note: "Histograms of the pixels brighter than black in the slices. Each image has its own intensity range."
+        note: "Intensities in the slices that this page shows, without black pixels. Each image has its own range."
             .into(),
     }];
     let linear: Vec<&linear::Outcome> = found.outcomes.iter().filter_map(linear_outcome).collect();
@@ -283,7 +284,7 @@ fn details(record: &Record) -> Vec<[String; 2]> {
     let row = |row: &[f64; 4]| row.map(|value| format!("{value:>14.8}")).join(" ");
     let affine = record.affine_ras.iter().map(row).collect::<Vec<_>>().join("\n");
     let mut details = vec![["Affine transform, fixed → moving, RAS mm".into(), affine]];
-    // The parameters contain only numbers and names, so writing them as JSON cannot fail.
+    // The parameters of a registration contain only numbers and names, so writing them as JSON cannot fail.
     details.extend(serde_json::to_string_pretty(&record.parameters).ok().map(|json| ["All parameters".into(), json]));
     details
 }

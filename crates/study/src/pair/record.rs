@@ -142,12 +142,12 @@ pub struct InputsRecord {
     pub moving_labels: Option<PathBuf>,
 }
 
-/// An image and its grid.
+/// An image as the JSON record of a registration describes it: path and grid.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ImageRecord {
     /// The file.
     pub path: PathBuf,
-    /// Voxels along each axis.
+    /// Number of voxels along each axis of the image.
     pub shape: [usize; 3],
     /// Distance between voxel centres, mm.
     pub spacing_mm: [f64; 3],
@@ -179,7 +179,7 @@ pub struct LinearRecord {
 /// Result of a level of a linear stage.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LinearLevel {
-    /// Resolution of the level, mm.
+    /// Resolution of this level of the registration, mm.
     pub mm: f64,
     /// Cost of the linear stage at the end of this level.
     pub cost: f64,
@@ -214,7 +214,8 @@ pub struct SynLevel {
     pub shrink: usize,
     /// Number of iterations done.
     pub iterations: usize,
-    /// Whether the energy stopped falling before the largest allowed number of iterations.
+    /// Whether the iterations of the level ended because the energy no longer fell, before the largest allowed number
+    /// of iterations.
     pub converged: bool,
     /// Whether the level's result was discarded, because the images had not become more similar.
     pub undone: bool,

@@ -18,7 +18,7 @@ use crate::{Error, brain};
 pub struct WhiteMatterRecord {
     /// Volume of the white matter, mL.
     pub volume_ml: f64,
-    /// The classes of the intensities in the brain, after the shading was removed.
+    /// The three classes of intensities (fluid, grey matter, white matter) in the brain, after the shading was removed.
     #[serde(flatten)]
     pub mixture: Mixture,
     /// The brain in which the white matter was found; `None` if a mask was given, or if the image has no skull.

@@ -29,7 +29,7 @@ pub struct Written {
     pub record: Record,
     /// Overlap of moving and fixed labels; `None` if there were no labels to score.
     pub overlap: Option<Overlap>,
-    /// Paths of the files that were written.
+    /// Paths of the files that the registration has written.
     pub paths: Vec<PathBuf>,
 }
 
@@ -40,7 +40,7 @@ pub struct Context<'a> {
     pub files: &'a PairFiles,
     /// Paths of the output files.
     pub names: &'a Names,
-    /// Images, masks and labels as they were read.
+    /// The registration's images, masks and labels, as they were read.
     pub inputs: &'a Inputs,
     /// Options of the registration.
     pub options: &'a Options,
@@ -98,7 +98,8 @@ pub fn write_with(
     seconds.add(found);
     let began = Instant::now();
     let mut outputs = Outputs::new();
-    // The pictures are drawn on threads that are idle while files are compressed.
+    // The pictures for the HTML page of the registration are drawn on threads that are idle while the output files are
+    // compressed.
     let (pictures, volumes) = rayon::join(
         || of.names.report.is_some().then(|| page::pictures(of.files, of.inputs, found)).transpose(),
         || write_volumes(of, found, files, &mut outputs),
@@ -125,7 +126,7 @@ pub fn write_with(
     Ok(Written { record, overlap, paths })
 }
 
-/// Writes only the page of a registration; `seconds` are the times of the whole run.
+/// Writes only the HTML page of a registration; `seconds` are the times of the whole run.
 ///
 /// # Errors
 /// A page that cannot be made or written.
@@ -135,7 +136,7 @@ pub fn write_report(of: &Context, found: &Registration, seconds: Seconds, path: 
     Ok(write_file(path, html.as_bytes())?)
 }
 
-/// The output files written so far, with their sizes.
+/// The output files of the registration written so far, with their sizes.
 fn written(outputs: &Outputs) -> Result<Vec<WrittenFile>, Error> {
     let files = outputs.written()?;
     Ok(files.into_iter().map(|(path, bytes)| WrittenFile { path, bytes }).collect())

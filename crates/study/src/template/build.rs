@@ -53,7 +53,7 @@ struct Record<'a> {
     seconds: Seconds,
 }
 
-/// Wall times of a run, seconds.
+/// Wall times of one run of template building, seconds.
 #[derive(Debug, Default, Serialize)]
 struct Seconds {
     /// Time of reading subjects, opening a device and making the first template.
@@ -78,7 +78,8 @@ impl Prepared {
         let session = Session::new(plan, &request.folder);
         let heads = session.keep(images);
         let first = start::make(&session, heads, progress)?;
-        // The options of the registrations are checked for this template before anything is written.
+        // Before anything is written, the options of the registrations are checked: they must fit the grid of this
+        // template.
         registrations::options(&session, session.plan.last_pass)?;
         Ok(Prepared { session, first })
     }
@@ -92,8 +93,8 @@ impl Prepared {
         registrations::device_bytes(&self.session)
     }
 
-    /// Creates and locks the folder, and writes the plan. With `restart`, the folder may contain the template of
-    /// other subjects or options; files that do not fit the plan are made again.
+    /// Creates and locks the folder of the template, and writes the plan (subjects and options). With `restart`, the
+    /// folder may contain the template of other subjects or options; files that do not fit the plan are made again.
     ///
     /// # Errors
     /// A folder with another template, or in use by another process; files that cannot be written.

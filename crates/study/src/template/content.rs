@@ -18,12 +18,13 @@ pub enum Content<'a> {
     Warp(&'a DisplacementField),
     /// A label map.
     Labels(&'a LabelVolume),
-    /// No content, because the file has been written already.
+    /// The file has been written already: only its record (path, length, SHA-256 digest) is made.
     Written,
 }
 
 impl Content<'_> {
-    /// Writes the file unless its content is [`Content::Written`]; returns its record (path, length, SHA-256 digest).
+    /// Writes the file, unless it has its content already ([`Content::Written`]). Returns the file's record (path,
+    /// length, SHA-256 digest).
     fn write(&self, path: &Path, name: PathBuf) -> Result<FileRecord, Error> {
         if let Content::Written = self {
             return FileRecord::of(path, name);

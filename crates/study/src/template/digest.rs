@@ -1,4 +1,4 @@
-//! Digests of files, and of the data that a step of template building depends on.
+//! SHA-256 digests of files, and of the data (such as options and names) that a step of template building depends on.
 
 use std::fmt::Write;
 use std::fs::File;
@@ -41,8 +41,8 @@ impl Recorder {
         self.bytes += bytes.len() as u64;
     }
 
-    /// Returns the record of the file: length and digest of all bytes that were added. The record names the file
-    /// `path`.
+    /// Returns the record of the file: length and SHA-256 digest of all bytes that were added. The name of the file in
+    /// the record is `path`.
     fn finish(self, path: PathBuf) -> FileRecord {
         FileRecord { path, bytes: self.bytes, sha256: hexadecimal(&self.digest.finalize()) }
     }
@@ -55,7 +55,8 @@ impl Recorder {
 /// # Errors
 /// The errors of `write`; a thread that cannot be started.
 pub fn while_written(path: PathBuf, write: impl FnOnce(Listener) -> Result<(), Error>) -> Result<FileRecord, Error> {
-    /// Largest number of buffers between the writing thread and the thread that computes the digest.
+    /// Largest number of buffers of written bytes that wait between the writing thread and the thread that computes the
+    /// digest.
     const PIECES: usize = 4;
     let (to_recorder, pieces) = bounded::<Vec<u8>>(PIECES);
     let (to_writer, used) = bounded(PIECES);
@@ -64,15 +65,15 @@ pub fn while_written(path: PathBuf, write: impl FnOnce(Listener) -> Result<(), E
             let mut recorder = Recorder::default();
             for bytes in pieces {
                 recorder.add(&bytes);
-                // The used buffer goes back to the writing thread. If enough used buffers are waiting already, this
-                // buffer is freed.
+                // A buffer whose bytes were added to the digest goes back to the writing thread. If enough buffers are
+                // waiting there already, this buffer is freed.
                 let _ = to_writer.try_send(bytes);
             }
             recorder
         })?;
         let mut tell = |bytes: Vec<u8>| {
-            // Sending fails only if the thread that computes the digest has panicked. The panic is passed on when the
-            // thread is joined.
+            // Sending the bytes fails only if the thread that computes the digest has panicked. The panic is passed on
+            // when the thread is joined.
             let _ = to_recorder.send(bytes);
             used.try_recv().unwrap_or_default()
         };

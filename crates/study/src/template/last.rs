@@ -12,9 +12,9 @@ use super::reference::Reference;
 use super::session::Session;
 use crate::Error;
 
-/// Results of the last pass, from which the final template is made.
+/// Results of the last pass of template building, from which the final template is made.
 pub struct Last<'a> {
-    /// The template that resulted from the last pass.
+    /// The template that resulted from the last pass of template building.
     pub reference: Arc<Reference>,
     /// Mean of the affine transforms without rotation and shift, from the template to the subjects, in the last pass.
     pub stretch: AffineTransform,

@@ -18,7 +18,8 @@ pub struct Layout {
 pub struct RegistrationFiles {
     /// Path of the affine transform, template → subject.
     pub affine: PathBuf,
-    /// Path of the displacement field, which is applied before the affine transform; not written in the affine pass.
+    /// Path of the warp from template to subject (displacement field), which acts on points before the affine
+    /// transform. Not written in the affine pass.
     pub warp: PathBuf,
     /// Path of each channel's image on the template's grid.
     pub warped: Vec<PathBuf>,
@@ -35,7 +36,8 @@ pub struct AverageFiles {
     pub warp: PathBuf,
     /// Path of the mean stretch: an affine transform, the mean over the subjects without rotation and shift.
     pub stretch: PathBuf,
-    /// Path of the manifest of the average: the list of the files that were read and written to make it.
+    /// Path of the manifest of the average of all subjects: the list of the files that were read and written to make
+    /// the average.
     pub manifest: PathBuf,
 }
 
@@ -56,7 +58,7 @@ pub struct TemplateFiles {
 pub struct SubjectFiles {
     /// Path of the affine transform, template → subject.
     pub affine: PathBuf,
-    /// Path of the displacement field, which is applied before the affine transform.
+    /// Path of the warp from template to subject (displacement field). It acts on points before the affine transform.
     pub warp: PathBuf,
     /// Path of the inverse of the displacement field.
     pub inverse_warp: PathBuf,

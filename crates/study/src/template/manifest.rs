@@ -19,7 +19,8 @@ use crate::Error;
 pub struct Manifest {
     /// Name of the step of template building.
     pub step: String,
-    /// One digest of the plan, the name of the step and all input files.
+    /// One digest of the template's plan, the name of the step and the records of all input files: a step with the same
+    /// digest is not run again.
     pub key: String,
     /// Version of the program.
     pub version: String,

@@ -78,7 +78,7 @@ fn firsts<'a>(all: &[&'a Contribution]) -> Vec<(&'a Volume, f32)> {
 pub struct Gathering<'a> {
     averaging: Averaging,
     reference: &'a Reference,
-    /// Transforms and images of subjects that have not been added to the sums yet.
+    /// Transforms and images of registered subjects that have not been added to the sums for the average yet.
     waiting: Vec<Arc<Contribution>>,
     /// Number of subjects whose transforms and images are added to the sums in one sweep over the voxels.
     several: usize,
@@ -111,7 +111,7 @@ impl<'a> Gathering<'a> {
         Ok(())
     }
 
-    /// Returns the means over all subjects that were added.
+    /// Returns the mean images, the mean warp and the affine transforms of all subjects that were added.
     ///
     /// # Errors
     /// Images on different grids.
@@ -125,7 +125,7 @@ impl<'a> Gathering<'a> {
     }
 }
 
-/// Sums over subjects: their resampled images, warps and affine transforms.
+/// Sums over the subjects of a template, for their average: resampled images, warps and affine transforms.
 struct Sums {
     grid: Grid,
     images: Vec<ImageMean>,
@@ -158,8 +158,8 @@ impl Sums {
         self.coverage.add(&firsts(all))
     }
 
-    /// Adds the subjects' transforms and images in `last`, which are not in the sums yet, and returns the means over
-    /// all subjects.
+    /// Adds the transforms and images in `last`, of subjects that are not in the sums for the average yet. Returns the
+    /// means over all subjects.
     fn finish(self, last: &[&Contribution]) -> Result<Means, GridMismatch> {
         let Sums { images: means, warp, coverage, .. } = self;
         let finish = |(channel, mean): (usize, ImageMean)| mean.finish(&images(last, channel));

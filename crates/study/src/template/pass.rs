@@ -45,7 +45,7 @@ pub struct Done {
     pub seconds: PassSeconds,
 }
 
-/// Source of the template to which a pass of template building registers the subjects.
+/// Where a pass of template building finds the template to which the subjects are registered.
 #[derive(Clone, Copy)]
 pub enum Before<'a> {
     /// The subjects are registered to a template that is read from the files of an earlier run.

@@ -10,12 +10,12 @@ use antsreg_report::{Overview, overview};
 use super::session::Session;
 use crate::Error;
 
-/// What a picture shows: a template or a subject.
+/// What a picture in the report of a template shows: a template or a subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Drawn {
     /// The template that results from a pass of template building, or the template before all passes.
     Template(Option<usize>),
-    /// The subject at this index of the plan, on the final template.
+    /// A subject on the final template, by its index in the template's list of subjects.
     Subject(usize),
 }
 

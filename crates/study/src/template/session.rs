@@ -28,11 +28,11 @@ pub struct Session {
     pub(super) layout: Layout,
     /// The plan.
     pub(super) plan: Plan,
-    /// Indices of the subjects that are not left out, in the plan's list of subjects.
+    /// Indices, in the template's list of subjects, of the subjects that are not left out.
     pub(super) included: Vec<usize>,
     /// Pictures of templates and subjects for the report.
     pub(super) pictures: Pictures,
-    /// Whether the subjects' files may have changed since the plan was made.
+    /// Whether the subjects' files may have changed since the template's plan recorded their digests.
     planned_before: bool,
     images: Vec<OnceLock<Arc<Channels>>>,
     /// Brain masks that this run has extracted, for subjects whose brain is registered instead of the head.
@@ -53,7 +53,7 @@ impl Session {
         Ok(Session { planned_before: true, ..Session::new(Plan::read(folder)?, folder) })
     }
 
-    /// Creates the state of a template with a new plan.
+    /// Creates the state of building a template from a new plan, which lists the subjects and options.
     pub(super) fn new(plan: Plan, folder: &Path) -> Session {
         let layout = Layout::new(folder, &plan.channels);
         let included = (0..plan.subjects.len()).filter(|&n| plan.subjects[n].left_out.is_none()).collect();
@@ -76,7 +76,7 @@ impl Session {
         &self.plan
     }
 
-    /// Keeps in memory the subjects' images that were read to make the plan. Images of heads whose brain must be
+    /// Keeps in memory the subjects' images that were read to plan the template. Images of heads whose brain must be
     /// extracted are returned instead; [`keep_brain`](Session::keep_brain) keeps their brains.
     pub(super) fn keep(&self, images: SubjectImages) -> Vec<(usize, Channels)> {
         let read = images.into_iter().enumerate().filter_map(|(subject, images)| Some((subject, images?)));
@@ -87,7 +87,7 @@ impl Session {
         heads
     }
 
-    /// Keeps the images of a subject's extracted brain, and the brain mask.
+    /// Keeps in memory the images of a subject's extracted brain, and the brain mask.
     pub(super) fn keep_brain(&self, subject: usize, images: Channels, mask: Arc<Volume>) {
         // The brain of a subject is extracted only once, so no brain mask has been stored for this subject before.
         let _ = self.masks[subject].set(mask);
@@ -103,12 +103,12 @@ impl Session {
         images
     }
 
-    /// The subject with this index in the plan's list of subjects.
+    /// The subject with this index in the template's list of subjects.
     pub(super) fn subject(&self, subject: usize) -> &PlannedSubject {
         &self.plan.subjects[subject]
     }
 
-    /// The index of the subject with this name, in the plan's list of subjects.
+    /// The index of the subject with this name, in the template's list of subjects.
     pub(super) fn position(&self, name: &str) -> Result<usize, TemplateError> {
         let subjects = &self.plan.subjects;
         subjects.iter().position(|subject| subject.name == name).ok_or_else(|| TemplateError::NoSubject {
@@ -144,7 +144,7 @@ impl Session {
         read_channels(&paths, self.plan.options.bias)
     }
 
-    /// Checks that inputs have not changed since the plan was made.
+    /// Checks that input files of the template have not changed since its plan (file of subjects and options) was made.
     pub(super) fn check_inputs(&self, files: &[FileRecord]) -> Result<(), TemplateError> {
         if self.planned_before { verify::check_inputs(files) } else { Ok(()) }
     }
@@ -159,7 +159,7 @@ impl Session {
         (pass > self.plan.first_pass).then(|| pass - 1)
     }
 
-    /// Checks that the plan of the template contains this pass of template building.
+    /// Checks that the template's plan (file of subjects, options and passes) contains this pass of template building.
     pub(super) fn check_pass(&self, pass: usize) -> Result<(), TemplateError> {
         let (first, last) = (self.plan.first_pass, self.plan.last_pass);
         if (first..=last).contains(&pass) { Ok(()) } else { Err(TemplateError::NoPass { pass, first, last }) }
@@ -170,7 +170,8 @@ impl Session {
         pass == 0
     }
 
-    /// Describes the step `step` of this template, which reads the files `inputs`. The step is not run.
+    /// Describes one step of building this template: `step`, and the records (path, length, SHA-256 digest) of the
+    /// files `inputs` that the step reads. The step is not run.
     pub(super) fn stage(&self, step: Step, inputs: Vec<FileRecord>) -> Stage<'_> {
         Stage::new(&self.layout, &self.plan.digest, step, inputs)
     }

@@ -29,7 +29,7 @@ pub fn verify(root: &Path) -> Result<usize, Error> {
     Ok(files.len())
 }
 
-/// Checks that input files have not changed since the plan was made.
+/// Checks that the input files of a template have not changed since its plan (file of subjects and options) was made.
 ///
 /// # Errors
 /// [`TemplateError::Unlike`].

@@ -47,7 +47,7 @@ enum Loaded {
 
 /// A subject that has been registered and resampled on the template's grid.
 enum Found {
-    /// A subject that this run has registered, and the seconds that its registration took on the device.
+    /// A subject that this run has registered, and the seconds that the device took for the registration.
     Now(Brought, f64),
     /// A subject that an earlier run has registered.
     Before(Before),

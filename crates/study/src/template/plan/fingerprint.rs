@@ -10,10 +10,12 @@ use super::{Plan, PlannedSubject, StartFrom};
 use crate::template::TemplateOptions;
 use crate::template::digest::{of_data, of_words};
 
-/// Digests of the data of a plan, each with a readable name.
+/// Digests of all data that a template depends on, such as the subjects' files and the options, each with a readable
+/// name.
 pub type Fingerprint = BTreeMap<String, String>;
 
-/// Computes the fingerprint of a plan: digests of all data that the results depend on.
+/// Computes the fingerprint of a template's plan: digests of all data that the results depend on, such as the subjects'
+/// files and the options.
 ///
 /// # Errors
 /// Data that JSON cannot hold.
@@ -26,8 +28,9 @@ pub fn of(plan: &Plan) -> Result<Fingerprint, serde_json::Error> {
     };
     let channels = &plan.recipe.syn.channels;
     let weights: Vec<f64> = channels.iter().map(|channel| channel.weight).collect();
-    // The digest of the options of registration ("way to register") covers only the first channel, with weight 1. The
-    // number and the weights of the channels are covered by another digest ("choice of channels").
+    // In the plan of a template, the digest "way to register" covers the options of registration, but only those of the
+    // first channel, with weight 1. Another digest, "choice of channels", covers the number and the weights of the
+    // channels.
     let metric = channels.iter().take(1).map(|first| Channel { weight: 1.0, ..*first }).collect();
     let syn = antsreg_register::syn::Options { channels: metric, ..plan.recipe.syn.clone() };
     Ok(BTreeMap::from([

@@ -1,4 +1,5 @@
-//! A subject of a plan: its files with their digests, read and checked.
+//! A subject in the plan of a template (the file of subjects and options): its files with their digests, read and
+//! checked.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,8 +34,8 @@ impl PlannedSubject {
         self.left_out.as_ref().map(|reason| format!("{} ({reason})", self.name))
     }
 
-    /// Reads a subject; removes the shading of its images if `corrected` is true. A subject that cannot be read is
-    /// left out.
+    /// Reads a subject for the plan of a template; removes the shading of its images if `corrected` is true. A subject
+    /// that cannot be read is left out of the template.
     pub(super) fn read(subject: Subject, corrected: bool) -> (PlannedSubject, Option<Channels>) {
         let Subject { name, images, labels, .. } = subject;
         match read(&images, labels.as_deref(), corrected) {
