@@ -36,7 +36,8 @@ fn counted(fixed: &Grid, moving: &Grid, map: &AffineTransform) -> f64 {
 fn overlaps_are_those_of_counted_points() {
     let (fixed, moving) = (slab([0.0; 3]), cube());
     for [x, y, z] in [[0.0; 3], [60.0, 20.0, -40.0], [0.0, 0.0, 150.0], [170.0, 0.0, 0.0], [900.0, 0.0, 0.0]] {
-        let map = AffineTransform { matrix: *Rotation3::from_euler_angles(0.1, 0.5, 0.2).matrix(), ..shift([x, y, z]) };
+        let map =
+            AffineTransform { matrix: *Rotation3::from_euler_angles(0.1, 0.5, 0.2).matrix(), ..shift([x, y, z]) };
         let (found, expected) = (Overlap::new(&fixed, &moving, &[]).mm3(&map), counted(&fixed, &moving, &map));
         // Lines are a sixth of the field of view apart.
         assert!((found - expected).abs() < 0.04 * volume(&fixed), "{found} mm³, counted {expected}");
