@@ -99,3 +99,6 @@ impl<B: Backend> Level<'_, B> {
         self.world_to_moving_voxel.after(fixed_to_moving).after(&self.fixed_voxel_to_world)
     }
 }
+
+#[cfg(test)]
+mod tests;

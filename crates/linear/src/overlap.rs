@@ -2,14 +2,14 @@
 //!
 //! A cost is computed where the images overlap. In a small part of an image, intensities predict each other by chance,
 //! so the lowest of all costs may be that of a sliver. Therefore the information that the images share (1 − cost) counts
-//! less if the overlap is much smaller than that of the starts of the search.
+//! less if the overlap is less than half of that of the starts of the search.
 
 use antsreg_core::{AffineTransform, Grid};
 use nalgebra::{Matrix3, Point3, Vector3};
 
 /// Shares of the starts' largest overlap. With at most the first share a transform has cost 1. With at least the second
 /// share the cost is not changed. In between, the factor of 1 − cost rises linearly from 0 to 1.
-const SHARES: [f64; 2] = [0.1, 0.3];
+const SHARES: [f64; 2] = [0.1, 0.5];
 
 /// Number of lines along either axis at which an overlap is measured.
 const LINES: usize = 6;

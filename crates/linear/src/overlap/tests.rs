@@ -73,8 +73,8 @@ fn slivers_cost_one_and_sufficient_overlaps_leave_costs_unchanged() {
     // The fields of view overlap by 160 mm under the first start and by 150 mm under the second.
     let overlap = Overlap::new(&fixed, &moving, &[AffineTransform::identity(), shift([90.0, 0.0, 0.0])]);
     let cost_at = |overlap_mm: f64| overlap.penalised(0.2, &shift([overlap_mm - 160.0, 0.0, 0.0]));
-    assert_eq!([200.0, 160.0, 49.0].map(cost_at), [0.2; 3]);
-    assert!((cost_at(32.0) - 0.6).abs() < 1e-6, "with 0.2 of the overlap, half of the information counts");
+    assert_eq!([200.0, 160.0, 81.0].map(cost_at), [0.2; 3]);
+    assert!((cost_at(48.0) - 0.6).abs() < 1e-6, "with 0.3 of the overlap, half of the information counts");
     assert_eq!([15.0, 1.0, -10.0].map(cost_at), [1.0; 3]);
 }
 
