@@ -130,8 +130,12 @@ def main() -> None:
         folder = typed.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         heads = [read(typed, name, folder) for name in HEADS]
-        pairs = [pair(head, kind, number, folder) for number, (head, kind) in enumerate(itertools.product(heads, KINDS))]
-        pairs = [pair for pair in pairs if any(word in pair.name for word in typed.only)]
+        cases = [
+            (head, kind, number)
+            for number, (head, kind) in enumerate(itertools.product(heads, KINDS))
+            if any(word in f"{head.name}, {kind.name}" for word in typed.only)
+        ]
+        pairs = [pair(*case, folder) for case in cases]
         settings = [["-t", model, "--cost", cost] for model in typed.transforms for cost in typed.costs]
         print(f"{'pair':48} {'there':>7}  {'back':>7}  {'both':>7} mm covered shares", flush=True)
         missed = []

@@ -25,6 +25,8 @@ WIDTH_MM = 220.0
 SCALP, BRAIN, SKULL, NOISE = 40.0, 60.0, 1000.0, 5.0
 #: Least and largest distance of the skull from the brain, mm. The skull of "ct" is the dark part in between.
 SKULL_MM = {"ct": (1.0, 12.0), "shell": (3.0, 9.0)}
+#: Factor of the first image's intensities in a skull of even thickness.
+SKULL_SHARE = 0.1
 #: Share of the brain's median intensity below which a voxel is dark.
 DARK = 0.5
 
@@ -34,8 +36,8 @@ class Kind:
     """How the second image of a pair is made."""
 
     name: str
-    #: Contrast: "ct" (bright skull, flat brain, air 0), "shell" (as "ct", with a skull of even thickness) or "inverted"
-    #: (inside the head).
+    #: Contrast: "ct" (bright skull, flat brain, air 0), "shell" (as "ct", with a skull of even thickness, which is dark
+    #: in the first image) or "grey" (grey matter brightest, fat and bone dark).
     contrast: str
     #: Extent of the second image along its slices' normal, mm.
     coverage_mm: float
@@ -51,11 +53,11 @@ KINDS = (
     Kind("CT 60 mm", "ct", 60),
     Kind("CT 60 mm, high", "ct", 60, 20),
     Kind("CT 100 mm", "ct", 100),
-    Kind("CT whole", "ct", 240),
-    Kind("inverted 60 mm", "inverted", 60),
+    Kind("CT, two slabs", "ct", 100, 25, (60, 25)),
+    Kind("grey 60 mm", "grey", 60),
     Kind("shell 60 mm", "shell", 60),
-    Kind("inverted brain", "inverted", 300, brain_only=True),
-    Kind("two slabs", "inverted", 100, 25, (60, 25)),
+    Kind("grey brain", "grey", 300, brain_only=True),
+    Kind("grey, two slabs", "grey", 100, 25, (60, 25)),
 )
 
 
@@ -138,6 +140,8 @@ def pair(head: Head, kind: Kind, number: int, folder: Path) -> Pair:
 def first_image(head: Head, kind: Kind, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The first image of a pair, and its grid."""
     voxels = head.voxels * head.brain if kind.brain_only else head.voxels
+    if kind.contrast == "shell":
+        voxels = np.where(skull(head, kind), SKULL_SHARE * voxels, voxels)
     if kind.first_mm is None:
         return voxels, head.affine
     middle = np.linalg.inv(head.affine)[2] @ [*centre, 1.0]
@@ -152,20 +156,24 @@ def contrast(head: Head, kind: Kind, random: np.random.Generator) -> np.ndarray:
     """The head in the contrast of the second image."""
     inside = head.brain if kind.brain_only else head.head
     if kind.contrast in SKULL_MM:
-        distance = ndimage.distance_transform_edt(~head.brain, sampling=MM)
-        least, most = SKULL_MM[kind.contrast]
-        skull = (distance > least) & (distance < most)
-        if kind.contrast == "ct":
-            skull &= head.voxels < DARK * np.median(head.voxels[head.brain])
-        voxels = np.where(head.brain, BRAIN, np.where(skull, SKULL, SCALP))
+        voxels = np.where(head.brain, BRAIN, np.where(skull(head, kind), SKULL, SCALP))
         noise = NOISE
     else:
         top = np.percentile(head.voxels[head.brain], 99)
         voxels = np.clip(head.voxels / top, 0, 1)
-        voxels = 100 * (1.1 - voxels)
+        voxels = 100 * np.sin(np.pi * voxels)
         noise = 3.0
     voxels = voxels + random.normal(scale=noise, size=voxels.shape)
     return np.where(inside, np.clip(voxels, 0, None), 0)
+
+
+def skull(head: Head, kind: Kind) -> np.ndarray:
+    """The skull in a CT-like image."""
+    distance = ndimage.distance_transform_edt(~head.brain, sampling=MM)
+    least, most = SKULL_MM[kind.contrast]
+    between = (distance > least) & (distance < most)
+    dark = head.voxels < DARK * np.median(head.voxels[head.brain])
+    return between & dark if kind.contrast == "ct" else between
 
 
 def moved(voxels: np.ndarray, back: np.ndarray, shape: np.ndarray) -> np.ndarray:
