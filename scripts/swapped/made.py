@@ -123,7 +123,7 @@ def pair(head: Head, kind: Kind, number: int, folder: Path) -> Pair:
     shape = np.array([WIDTH_MM, WIDTH_MM, kind.coverage_mm]) / MM
     shape = np.round(shape).astype(int)
     grid = np.diag([MM, MM, MM, 1.0])
-    middle = nib.affines.apply_affine(truth, centre) + [0, 0, kind.offset_mm]
+    middle = nib.affines.apply_affine(truth, centre) + np.array([0, 0, kind.offset_mm])
     grid[:3, 3] = middle - MM * (shape - 1) / 2
     second = moved(contrast(head, kind, random), np.linalg.inv(head.affine) @ np.linalg.inv(truth) @ grid, shape)
     name = f"{head.name}, {kind.name}"
@@ -145,7 +145,7 @@ def first_image(head: Head, kind: Kind, centre: np.ndarray) -> tuple[np.ndarray,
     if kind.first_mm is None:
         return voxels, head.affine
     middle = np.linalg.inv(head.affine)[2] @ [*centre, 1.0]
-    low, high = (int(round(middle + side * mm / MM)) for side, mm in zip((-1, 1), kind.first_mm, strict=True))
+    low, high = (round(middle + side * mm / MM) for side, mm in zip((-1, 1), kind.first_mm, strict=True))
     low = max(low, 0)
     grid = head.affine.copy()
     grid[:3, 3] += head.affine[:3, 2] * low
