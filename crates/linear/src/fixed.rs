@@ -153,7 +153,7 @@ impl<B: Backend> Fixed<B> {
     ) -> Result<Vec<f64>, Error> {
         let images = Images::new(backend, self, &moving.into(), moving_weight)?;
         let near = transforms.first().copied().unwrap_or_else(AffineTransform::identity);
-        images.level(mm, &near)?.costs_of(transforms)
+        images.level(mm, &near, &images.overlap(&[near]))?.costs_of(transforms)
     }
 
     pub(crate) fn level(&self, backend: &B, mm: f64) -> Result<Arc<FixedLevel<B>>, Error> {
