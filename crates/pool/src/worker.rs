@@ -194,7 +194,8 @@ impl Worker {
         share.map(Some).ok_or_else(|| too_little().into())
     }
 
-    fn release_prepared(&mut self) {
+    /// Releases the prepared fixed side (image, channels and masks), and returns its memory to the budget.
+    pub(crate) fn release_prepared(&mut self) {
         self.prepared = None;
         if let Some(memory) = &mut self.memory {
             memory.prepared = None;

@@ -2,10 +2,11 @@
 //! voxel.
 
 use antsreg_core::{LabelVolume, Volume};
+use antsreg_kernels::fusion::{Choices, Patches, shifts};
 use rayon::prelude::*;
 
 use super::fused::RowVotes;
-use super::joint::{Blocks, Choices, JointOptions};
+use super::joint::JointOptions;
 use super::tally::Tally;
 
 /// The votes of the atlases, patch by patch. In each patch that contains a voxel, each atlas votes with its weight for
@@ -14,9 +15,9 @@ use super::tally::Tally;
 pub(super) struct Ballot<'a> {
     shape: [usize; 3],
     options: &'a JointOptions,
-    patches: &'a Blocks,
+    patches: &'a Patches,
     choices: &'a Choices,
-    shifts: &'a [[i32; 3]],
+    shifts: Vec<[i32; 3]>,
     /// For each shift between a patch of the target and a patch of an atlas: the number that is added to the memory
     /// index of a voxel to get the index of the shifted voxel.
     strides: Vec<isize>,
@@ -27,10 +28,10 @@ impl<'a> Ballot<'a> {
     pub(super) fn new(
         shape: [usize; 3],
         options: &'a JointOptions,
-        patches: &'a Blocks,
+        patches: &'a Patches,
         choices: &'a Choices,
-        shifts: &'a [[i32; 3]],
     ) -> Ballot<'a> {
+        let shifts = shifts(options.search_radius);
         let [nx, ny, _] = shape.map(|extent| extent as isize);
         let strides = shifts.iter().map(|[x, y, z]| *x as isize + nx * (*y as isize + ny * *z as isize)).collect();
         Ballot { shape, options, patches, choices, shifts, strides }
