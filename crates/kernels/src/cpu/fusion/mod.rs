@@ -90,7 +90,7 @@ impl Comparison<'_> {
         let each = chosen.chunks_exact_mut(count).zip(weights.chunks_exact_mut(count));
         for (number, (chosen, weights)) in block.voxels.iter().map(|number| usize::from(*number)).zip(each) {
             for (chosen, found) in chosen.iter_mut().zip(found.iter()) {
-                *chosen = found.best[number] as u16;
+                *chosen = found.best(number);
             }
             let offset = |shift: &u16| shifts[usize::from(*shift)].map(|along| (along + radius as i32) as usize);
             let shifted = atlases.iter().zip(chosen.iter().map(offset));

@@ -3,10 +3,13 @@
 use std::ops::Range;
 
 use super::boxes::BoxOfImage;
-use crate::fusion::{BLOCK, BLOCK_LEN, place};
+use crate::fusion::{BLOCK, place};
 
 /// A row of numbers: one for each voxel along the first axis of a block of voxels.
 type Row = [f32; BLOCK[0]];
+
+/// Number of rows of a block.
+const ROWS: usize = BLOCK[1] * BLOCK[2];
 
 /// The rows of a block and its margin that the search computes, because a patch needs them. A row goes along the first
 /// axis, and is listed by its place along the two other axes, y and z.
@@ -47,15 +50,20 @@ impl Rows {
 /// The best shift of an atlas for the voxels of a block.
 #[derive(Debug, Default)]
 pub(super) struct Search {
-    /// For each voxel of the block that has a patch: the index of its best shift in the list of shifts.
-    pub(super) best: Vec<u32>,
-    score: Vec<f32>,
-    products: Vec<f32>,
+    /// For each voxel, row by row: the index of its best shift in the list of shifts.
+    best: Vec<[u32; BLOCK[0]]>,
+    score: Vec<Row>,
     along_x: Vec<Row>,
     along_y: Vec<Row>,
 }
 
 impl Search {
+    /// For a voxel of the block that has a patch, the index of its best shift in the list of shifts.
+    #[inline(always)]
+    pub(super) fn best(&self, voxel: usize) -> u16 {
+        self.best[voxel / BLOCK[0]][voxel % BLOCK[0]] as u16
+    }
+
     /// Finds, for each voxel of the block's rows, the shift with the largest correlation between the target's patch and the
     /// shifted patch of the atlas. Of shifts with equal correlations, the first is taken.
     ///
@@ -75,10 +83,9 @@ impl Search {
         let [nx, ny, nz] = target.shape;
         let [ax, ay, _] = atlas.shape;
         self.best.clear();
-        self.best.resize(BLOCK_LEN, 0);
+        self.best.resize(ROWS, [0; BLOCK[0]]);
         self.score.clear();
-        self.score.resize(BLOCK_LEN, f32::NEG_INFINITY);
-        self.products.resize(nx, 0.0);
+        self.score.resize(ROWS, [f32::NEG_INFINITY; BLOCK[0]]);
         self.along_x.resize(ny * nz, [0.0; BLOCK[0]]);
         self.along_y.resize(nz * BLOCK[1], [0.0; BLOCK[0]]);
         let voxels = (width * width * width) as f32;
@@ -89,12 +96,11 @@ impl Search {
                 let row = z * ny + y;
                 let here = &target.values[row * nx..][..nx];
                 let there = &atlas.values[((z + oz) * ay + y + oy) * ax + ox..][..nx];
-                for ((product, here), there) in self.products.iter_mut().zip(here).zip(there) {
-                    *product = here * there;
-                }
                 let mut sum = [0.0; BLOCK[0]];
-                for step in 0..width {
-                    add(&mut sum, &self.products[step..]);
+                for (here, there) in here.windows(BLOCK[0]).zip(there.windows(BLOCK[0])) {
+                    for (sum, (here, there)) in sum.iter_mut().zip(here.iter().zip(there)) {
+                        *sum += here * there;
+                    }
                 }
                 self.along_x[row] = sum;
             }
@@ -114,8 +120,9 @@ impl Search {
                 let here = &target.mean[first..][..BLOCK[0]];
                 let there = &atlas.mean[at..][..BLOCK[0]];
                 let inverse_sd = &atlas.inverse_sd[at..][..BLOCK[0]];
-                let score = &mut self.score[first..][..BLOCK[0]];
-                let best = &mut self.best[first..][..BLOCK[0]];
+                // Copies of the rows are changed and written back whole, which takes less time than to write single
+                // values.
+                let (mut score, mut best) = (self.score[row], self.best[row]);
                 for x in 0..BLOCK[0] {
                     // Only the order of the correlations matters. The standard deviation of the target's patch is the
                     // same for all shifts, so the correlation is not divided by it.
@@ -124,9 +131,10 @@ impl Search {
                     score[x] = if better { found } else { score[x] };
                     best[x] = if better { number as u32 } else { best[x] };
                 }
+                (self.score[row], self.best[row]) = (score, best);
             }
         }
-        for (best, inverse_sd) in self.best.iter_mut().zip(&target.inverse_sd) {
+        for (best, inverse_sd) in self.best.as_flattened_mut().iter_mut().zip(&target.inverse_sd) {
             if *inverse_sd == 0.0 {
                 *best = 0;
             }
