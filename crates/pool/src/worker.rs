@@ -101,6 +101,11 @@ impl Worker {
         self.with_prepared(target, bytes, |fixed| fixed.register_and(moving, &mut (), then))
     }
 
+    /// Whether work that needs this much GPU memory, bytes, can run on the device when no other work runs there.
+    pub fn has_memory_for(&self, bytes: u64) -> bool {
+        self.memory.as_ref().is_none_or(|memory| bytes <= memory.budget.total())
+    }
+
     /// Runs a task on the device.
     ///
     /// # Errors

@@ -38,14 +38,6 @@ impl Fusion {
         }
     }
 
-    /// GPU memory that the fusion needs, bytes, on a grid of this shape.
-    pub(super) fn device_bytes(&self, shape: [usize; 3], atlases: usize) -> u64 {
-        match self {
-            Fusion::Majority => 0,
-            Fusion::Joint(options) => fusion::joint_device_bytes(shape, atlases, options),
-        }
-    }
-
     /// Fuses the labels of atlases whose images and labels have been resampled on the target's grid. Joint fusion
     /// compares patches on the device; all devices find the same labels.
     ///
@@ -81,7 +73,10 @@ impl Task for Fusing<'_> {
 
 impl DeviceBytes for Fusing<'_> {
     fn device_bytes(&self) -> u64 {
-        self.fusion.device_bytes(self.target.grid.shape, self.atlases.len())
+        match self.fusion {
+            Fusion::Majority => 0,
+            Fusion::Joint(options) => fusion::joint_device_bytes(self.target.grid.shape, self.atlases.len(), options),
+        }
     }
 }
 

@@ -7,10 +7,10 @@ use antsreg_cohort::fusion::Fused;
 use antsreg_core::compare::Comparison;
 use antsreg_core::{AffineTransform, DisplacementField, Grid, LabelVolume, Volume};
 use antsreg_kernels::apply;
-use antsreg_pool::{DeviceNote, DeviceWorkers, Devices, Opening, StageThreads, Worker};
+use antsreg_pool::{DeviceBytes, DeviceNote, DeviceWorkers, Devices, Opening, StageThreads, Worker};
 use antsreg_register::linear::Start;
 use antsreg_register::{
-    self as register, Computed, Description, DeviceChoice, Grids, Image, Recipe, Registration, Side, Warning,
+    self as register, Computed, Description, Device, DeviceChoice, Grids, Image, Recipe, Registration, Side, Warning,
 };
 
 use super::brains::Head;
@@ -100,9 +100,8 @@ impl<'a> Propagation<'a> {
             let needed = |target: &&Grid| {
                 let images = [*target, largest.unwrap_or(target)];
                 let grids = Grids { images, channels: Default::default(), masked: [masked; 2] };
-                let registration = registration(target)?;
-                let registering = registration.device_bytes(&grids) + registration.prepared_device_bytes(&grids);
-                Ok(registering.max(options.fusion.device_bytes(target.shape, atlases.len())))
+                let options = registration(target)?;
+                Ok(options.device_bytes(&grids) + options.prepared_device_bytes(&grids))
             };
             let all = targets.iter().map(needed).collect::<Result<Vec<u64>, Error>>()?;
             Ok::<_, Error>(all.into_iter().max().unwrap_or(0))
@@ -261,7 +260,9 @@ impl<'a> Propagation<'a> {
         // No further atlas is registered to this target.
         self.workers.release_prepared();
         let target = target.side.image.volume()?;
-        self.workers.one().run(Fusing { fusion, target, atlases: &carried })
+        let fusing = Fusing { fusion, target, atlases: &carried };
+        let worker = self.workers.one();
+        if worker.has_memory_for(fusing.device_bytes()) { worker.run(fusing) } else { Device::cpu().run(fusing) }
     }
 
     /// Releases the devices in the background. No further registration or fusion is possible.
