@@ -172,6 +172,18 @@ pub enum Error {
         /// Number of bins of N4's histogram that was requested.
         bins: usize,
     },
+    /// A radius of joint label fusion is out of range.
+    #[error("fusion_choices: the {what} radius is {radius}; {least} to {most} voxels are possible")]
+    FusionRadius {
+        /// Which radius: `patch` or `search`.
+        what: &'static str,
+        /// Radius that was requested, voxels.
+        radius: usize,
+        /// Smallest supported radius, voxels.
+        least: usize,
+        /// Largest supported radius, voxels.
+        most: usize,
+    },
     /// The kernels do not support windows of this radius.
     #[error(
         "cc_update: a window radius of {radius} voxels was requested; with masks or the exact derivative, \

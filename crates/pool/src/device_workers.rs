@@ -125,6 +125,20 @@ impl DeviceWorkers {
         &mut self.idle.get_mut().unwrap_or_else(PoisonError::into_inner)[0]
     }
 
+    /// Releases the prepared fixed sides (images, channels and masks) of all idle workers, so that their memory is free
+    /// for other work.
+    pub fn release_prepared(&mut self) {
+        self.idle.get_mut().unwrap_or_else(PoisonError::into_inner).iter_mut().for_each(Worker::release_prepared);
+    }
+
+    /// Releases all idle workers and their devices in the background, because the driver needs some time to release a
+    /// device. No further work is possible. Dropping `self` waits for these releases.
+    pub fn release_idle(&mut self) {
+        self.opening.end();
+        let workers = std::mem::take(self.idle.get_mut().unwrap_or_else(PoisonError::into_inner));
+        self.release(workers);
+    }
+
     /// Prepares the fixed side of registrations (image, channels and masks) on all idle workers at the same time. If a
     /// worker cannot prepare the fixed side, its first registration to this fixed side returns the error.
     pub fn prepare(&mut self, target: &Arc<Target>) {

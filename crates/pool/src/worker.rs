@@ -103,7 +103,12 @@ impl Worker {
         self.with_prepared(target, bytes, |fixed| fixed.register_and(moving, &mut (), then))
     }
 
-    /// Runs a task, that is a computation defined by the caller, on the device (CPU or GPU) of this worker.
+    /// Whether work that needs this much GPU memory, bytes, can run on the device when no other work runs there.
+    pub fn has_memory_for(&self, bytes: u64) -> bool {
+        self.memory.as_ref().is_none_or(|memory| bytes <= memory.budget.total())
+    }
+
+    /// Runs a task on the device.
     ///
     /// # Errors
     /// Errors of the task; a GPU with too little memory.
@@ -196,7 +201,8 @@ impl Worker {
         share.map(Some).ok_or_else(|| too_little().into())
     }
 
-    fn release_prepared(&mut self) {
+    /// Releases the prepared fixed side (image, channels and masks), and returns its memory to the budget.
+    pub(crate) fn release_prepared(&mut self) {
         self.prepared = None;
         if let Some(memory) = &mut self.memory {
             memory.prepared = None;

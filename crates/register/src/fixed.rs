@@ -1,6 +1,7 @@
 //! The fixed side of registrations, that is the fixed images with their masks, prepared once for many registrations.
 
 use antsreg_kernels::bias::BiasBackend;
+use antsreg_kernels::fusion::FusionBackend;
 use antsreg_kernels::{Backend, Cpu};
 
 #[cfg(feature = "cuda")]
@@ -53,7 +54,7 @@ pub trait Task {
     ///
     /// # Errors
     /// Errors of the computation.
-    fn run<B: BiasBackend>(self, backend: &B) -> Result<Self::Output, Self::Error>;
+    fn run<B: BiasBackend + FusionBackend>(self, backend: &B) -> Result<Self::Output, Self::Error>;
 }
 
 /// A computation with the result of a registration while the warps are still on the device. The caller of this crate

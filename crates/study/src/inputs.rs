@@ -174,10 +174,25 @@ pub fn labels(path: &Path) -> Result<LabelVolume, Error> {
 /// # Errors
 /// The errors of [`labels`]; a label map on another grid.
 pub fn labels_of(path: &Path, image: &Path, grid: &Grid) -> Result<LabelVolume, Error> {
-    let mut labels = labels(path)?;
+    on_grid(labels(path)?, path, image, grid)
+}
+
+/// Checks that the label map of the file `path` lies on the grid of an image, and gives it this grid.
+fn on_grid(mut labels: LabelVolume, path: &Path, image: &Path, grid: &Grid) -> Result<LabelVolume, Error> {
     check_grid(path, &labels.grid, image, grid, "generic-label")?;
     labels.grid = grid.clone();
     Ok(labels)
+}
+
+/// Reads an image and a label map on its grid, both at the same time.
+///
+/// # Errors
+/// Those of [`image`] and of [`labels_of`], the image's first.
+pub fn image_and_labels(path: &Path, labels_path: &Path) -> Result<(Volume, LabelVolume), Error> {
+    let (image, labels) = rayon::join(|| image(path), || labels(labels_path));
+    let image = image?;
+    let labels = on_grid(labels?, labels_path, path, &image.grid)?;
+    Ok((image, labels))
 }
 
 /// Checks that two images are both slices or both volumes.

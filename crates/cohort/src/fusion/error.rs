@@ -3,7 +3,7 @@
 use antsreg_core::GridMismatch;
 
 /// Reason why the labels of atlases cannot be fused.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FusionError {
     /// The list of atlases is empty.
@@ -36,4 +36,7 @@ pub enum FusionError {
         /// Description of the option's allowed values.
         expected: &'static str,
     },
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] antsreg_kernels::Error),
 }

@@ -13,6 +13,7 @@ mod correlation_ratio;
 mod cross_correlation;
 mod field;
 mod fit_sums;
+mod fusion;
 mod gradient;
 mod image;
 mod intensity;

@@ -20,6 +20,7 @@ mod direct;
 pub mod extension;
 mod field;
 mod fit_sums;
+mod fusion;
 mod gradient_magnitude;
 mod image;
 mod intensity;

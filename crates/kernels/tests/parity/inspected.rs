@@ -3,10 +3,11 @@
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::bias::BiasBackend;
+use antsreg_kernels::fusion::FusionBackend;
 use antsreg_kernels::{Backend, Cpu, Cuda, Error, JointParameters, Lent};
 
 /// A backend whose intermediate results can be read and compared.
-pub trait Inspected: BiasBackend {
+pub trait Inspected: BiasBackend + FusionBackend {
     /// The joint histogram from which `joint_entropies` computes the entropies.
     fn joint_histogram(
         &self,

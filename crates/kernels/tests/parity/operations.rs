@@ -7,7 +7,7 @@ use nalgebra::Matrix3;
 use crate::inspected::Inspected;
 use crate::sides::{both, moved, pair, sides};
 use crate::world::World;
-use crate::{bias, costs};
+use crate::{bias, costs, fusion};
 
 /// The result of an operation, and the allowed difference between two backends as a share of the largest magnitude.
 pub struct Outcome {
@@ -73,6 +73,7 @@ pub fn run<B: Inspected>(backend: &B, world: &World) -> Result<Vec<Outcome>, Err
     fields(&mut out, world)?;
     sides(&mut out, world)?;
     bias::bias(&mut out, world)?;
+    fusion::fusion(&mut out, world)?;
     costs::correlation_ratio(&mut out, world)?;
     costs::joint_histograms(&mut out, world)?;
     costs::moments(&mut out, world)?;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use antsreg_core::io::outputs::{Outputs, write_file};
+use antsreg_core::io::outputs::{Outputs, Writing, write_file};
 use antsreg_core::io::{itk, nifti};
 use antsreg_core::overlap::Overlap;
 use antsreg_register::Side;
@@ -66,11 +66,16 @@ pub fn label_target(
     check_outputs(study, files, &atlases, planned(study, files, &atlases))?;
     let is_target = |atlas: &&Atlas| atlas.image.canonicalize().ok() == files.image.canonicalize().ok();
     atlases.iter().filter(is_target).for_each(|atlas| progress.is_target(&atlas.name));
-    let image = inputs::image(&files.image)?;
-    let truth = files.truth.as_deref();
-    let truth = truth.map(|truth| inputs::labels_of(truth, &files.image, &image.grid)).transpose()?;
+    // The devices are opened while the files are read.
+    let opening = antsreg_pool::open(study.devices, None)?;
+    let read_target = || match &files.truth {
+        Some(truth) => inputs::image_and_labels(&files.image, truth).map(|(image, truth)| (image, Some(truth))),
+        None => inputs::image(&files.image).map(|image| (image, None)),
+    };
+    let (read, loaded) = rayon::join(read_target, || load(&atlases));
+    let (image, truth) = read?;
     let label_list = study.labels_that_count()?;
-    let loaded = load(&atlases, study.keep_going, progress)?;
+    let loaded = usable(loaded, atlases.len(), study.keep_going, progress)?;
     if files.posteriors {
         // With probability maps of the labels (posteriors), the output names are checked again after the atlases have
         // been read: these names contain the labels of the atlases.
@@ -80,7 +85,7 @@ pub fn label_target(
     let name = stem(&files.image);
     let mut target = Target { name, path: files.image.clone(), side: Side::new(image), skull: None };
     let (grids, warps) = ([target.side.grid()], files.keep_transforms);
-    let mut propagation = Propagation::new(study.options, study.devices, warps, &loaded, &grids, progress)?;
+    let mut propagation = Propagation::new(study.options, opening, warps, &loaded, &grids, progress)?;
     let part = Instant::now();
     let all = (atlases.len(), study.keep_going);
     let loaded = brains::of_target(&mut propagation, &mut target, loaded, all, progress)?;
@@ -90,18 +95,21 @@ pub fn label_target(
     let brought = usable(brought, atlases.len(), study.keep_going, progress)?;
     seconds.register = part.elapsed().as_secs_f64();
     let part = Instant::now();
-    let fused = fusion.fuse(target.side.image.volume()?, &brought)?;
+    let fused = propagation.fuse(&fusion, &target, &brought)?;
     seconds.fuse = part.elapsed().as_secs_f64();
+    propagation.release_devices();
     progress.fused(brought.len(), fused.undecided(), seconds.fuse);
     let part = Instant::now();
     let mut outputs = Outputs::new();
     outputs.write(&study.volume("Labels"), |path| Ok::<_, Error>(nifti::write_labels(path, &fused.labels)?))?;
     if files.posteriors {
         let labels: BTreeSet<i32> = brought.iter().flat_map(|atlas| atlas.labels.voxels.iter().copied()).collect();
-        for label in labels {
-            let name = posterior(study, label);
-            outputs.write(&name, |path| Ok::<_, Error>(nifti::write_volume(path, &fused.posterior(label))?))?;
-        }
+        let names: Vec<(PathBuf, i32)> = labels.into_iter().map(|label| (posterior(study, label), label)).collect();
+        let write = |label: i32| -> Writing<'_, Error> {
+            let fused = &fused;
+            Box::new(move |path| Ok(nifti::write_volume(path, &fused.posterior(label))?))
+        };
+        outputs.write_all(names.iter().map(|(name, label)| (name.as_path(), write(*label))).collect())?;
     }
     if files.keep_transforms {
         brought.iter().try_for_each(|atlas| write_atlas(study, atlas, &target, &mut outputs))?;

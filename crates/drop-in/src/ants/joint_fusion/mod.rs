@@ -9,6 +9,7 @@ use antsreg_core::Volume;
 use antsreg_core::io::nifti::GridRule;
 use antsreg_core::io::outputs::{self, Outputs};
 use antsreg_core::same_grid::same_grid;
+use antsreg_kernels::Cpu;
 use antsreg_register::Description;
 use antsreg_study as study;
 
@@ -49,8 +50,8 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     let region = mask.map(|mask| region(&target_image, &mask)).transpose()?;
     let present = atlases.labels_within(region.as_deref());
     outputs::check(output.posteriors(&present), &read)?;
-    let fused =
-        joint_everywhere(&target_image, &atlases.all(), &options, region.as_deref()).map_err(study::Error::from)?;
+    let fused = joint_everywhere(&target_image, &atlases.all(), &options, region.as_deref(), &Cpu);
+    let fused = fused.map_err(study::Error::from)?;
     let mut files = Outputs::new();
     output.write(&fused, &fused.labels.labels, &present, &mut files)?;
     files.commit()?;

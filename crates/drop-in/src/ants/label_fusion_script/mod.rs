@@ -11,6 +11,7 @@ use antsreg_console::{CliError, Refusal, output::print};
 use antsreg_core::io::nifti::{self, GridRule};
 use antsreg_core::io::outputs::{self, Outputs};
 use antsreg_core::{LabelVolume, Volume};
+use antsreg_kernels::Cpu;
 use antsreg_register::Description;
 use antsreg_study as study;
 
@@ -127,7 +128,7 @@ fn fuse(options: &Options, atlases: &Atlases, given: &[&PathBuf], files: &mut Ou
     let named = options.files();
     let present = atlases.labels_within(region.as_deref());
     outputs::check(named.posteriors(&present), given)?;
-    let fused = joint_everywhere(&target, &atlases.all(), &JointOptions::default(), region.as_deref());
+    let fused = joint_everywhere(&target, &atlases.all(), &JointOptions::default(), region.as_deref(), &Cpu);
     let fused = fused.map_err(study::Error::from)?;
     let mut labels = fused.labels.labels.clone();
     if let Some(certain) = certain {
