@@ -8,7 +8,7 @@ fn main() -> Result<(), Error> {
     let mut program = antsreg_cli::described();
     program.build();
     let mut page = String::from("# Command line\n");
-    page += "Every verb with all its options, as `antsreg-gpu VERB --help` shows them.\n\n";
+    page += "Every subcommand (verb) with all its options, as `antsreg-gpu VERB --help` shows them.\n\n";
     describe(&program, &mut page);
     std::io::stdout().write_all(page.as_bytes())
 }
@@ -42,7 +42,8 @@ fn describe(command: &Command, page: &mut String) {
     }
 }
 
-/// Whether an option belongs to all verbs. Such options are described once, with the program itself.
+/// Whether an option belongs to all subcommands (verbs) of `antsreg-gpu`. Such options are described once, with the
+/// program itself.
 fn is_common(arg: &Arg, command: &Command) -> bool {
     let everywhere =
         arg.get_help_heading() == Some("Common options") || matches!(arg.get_id().as_str(), "help" | "version");

@@ -1,4 +1,4 @@
-//! The verb `convert`: converts affine transforms between the formats of ITK (ANTs) and FSL.
+//! The subcommand (verb) `convert`: converts affine transforms between the formats of ITK (ANTs) and FSL.
 
 use std::path::{Path, PathBuf};
 
@@ -42,7 +42,7 @@ pub struct Args {
     moving: Option<PathBuf>,
 }
 
-/// Format of an affine transform.
+/// File format of an affine transform: that of ITK (ANTs) or that of FSL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// ITK and ANTs: .mat (MATLAB 4), .txt, .tfm, .h5

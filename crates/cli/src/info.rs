@@ -1,4 +1,4 @@
-//! The verb `info`: describes files. Without files, it describes the program and its devices.
+//! The subcommand (verb) `info`: describes files. Without files, it describes the program and its devices.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

@@ -81,8 +81,8 @@ pub fn run(program: Option<PathBuf>, words: Vec<OsString>) -> u8 {
     match args::Cli::try_parse_from(words) {
         Ok(cli) => start(cli.first_gpus(), || args::run(cli)),
         Err(told) => {
-            // Besides errors of the command line, help and version texts are printed here. An error of printing is
-            // ignored, because nobody can read a message about it.
+            // Prints what the parser of the command line reports: an error, the help text or the version. An error of
+            // printing is ignored, because nobody could read a message about it.
             let _ = told.print();
             u8::try_from(told.exit_code()).unwrap_or(2)
         }

@@ -1,4 +1,4 @@
-//! The verb `motion`: motion correction of a series.
+//! The subcommand (verb) `motion`: motion correction of a series.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Runs the verb `apply`.
+//! Runs the subcommand (verb) `apply`.
 
 use std::path::{Path, PathBuf};
 
@@ -180,7 +180,8 @@ fn volume(
     })
 }
 
-/// Whether the input is resampled as a series of images, and the grid of the input or of each of its volumes.
+/// Returns whether the input of `apply` is resampled as a series of images (several volumes in one file), and the grid
+/// of the input or of each of its volumes.
 fn input_grid(args: &Args, input: &Path) -> Result<(bool, Grid), CliError> {
     let header = nifti::inspect(input)?;
     let series = header.dim[0] == 4 && header.dim[4] > 1 && args.interpolation != Interpolation::GenericLabel;
@@ -210,7 +211,8 @@ fn check_memory(args: &Args, input: &Path, from: &Grid, onto: &Grid, outputs: us
     /// Buffers of the compression, bytes: a block of the output, and its compressed copy.
     const PACKING: u64 = 64 << 20;
     let bytes = |grid: &Grid| (grid.len() * size_of::<f32>()) as u64;
-    // Spline interpolation also needs the coefficients and a temporary copy of them.
+    // For spline interpolation, memory must also hold the coefficients of the splines and a temporary copy of these
+    // coefficients.
     let read = if args.interpolation == Interpolation::Bspline { 3 } else { 1 } * bytes(from);
     let carried = (if args.integer { 2 } else { 1 } + outputs as u64 - 1) * bytes(onto);
     memory::check(read + carried + PACKING.min(2 * bytes(onto)))

@@ -108,7 +108,7 @@ fn usual() -> TemplateOptions {
     TemplateOptions::default()
 }
 
-/// Parser of `--transform`, which for templates allows only `syn`.
+/// Parser of the option `--transform` for building a template (`atlas`), which allows only the value `syn`.
 fn only_syn() -> impl TypedValueParser<Value = Model> {
     PossibleValuesParser::new([PossibleValue::new("syn").alias("s")]).map(|_| Model::Syn)
 }

@@ -135,7 +135,7 @@ Examples:
       -o out/target_
   antsreg-gpu labels --leave-one-out -a atlases.csv -o out/score_";
 
-/// The task that the command-line options of `labels` describe.
+/// What the subcommand `labels` has to do, as its command-line options describe.
 pub enum Task {
     /// Registers two images and resamples one label map.
     Pair(Box<Job>),
@@ -179,7 +179,7 @@ impl Args {
         }
     }
 
-    /// The path of the HTML page, if a page is wanted.
+    /// The path of the HTML page about the transferred labels; `None` if no page is wanted.
     pub fn page(&self) -> Option<PathBuf> {
         self.report.path(|| PairFiles::usual_report(&self.output))
     }

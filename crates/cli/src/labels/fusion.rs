@@ -49,7 +49,7 @@ enum Kind {
     /// Weighted votes: an atlas has more weight where it is similar to the target, and less if it makes the same
     /// errors as other atlases (Wang 2013)
     Joint,
-    /// Each atlas has one vote
+    /// Each atlas has one vote on the label of each voxel
     Majority,
 }
 

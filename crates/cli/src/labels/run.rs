@@ -1,4 +1,4 @@
-//! Runs the verb `labels` and shows its results.
+//! Runs the subcommand (verb) `labels` and shows its results.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! Formats the plan and the outcome of many registrations.
+//! Formats, as text, the plan and the outcome of a study (the registrations of many subjects to one fixed image).
 
 use std::fmt::Write;
 
@@ -11,9 +11,10 @@ use antsreg_study::pair::{FixedInputs, Record, Seconds};
 use super::Study;
 use crate::pair;
 
-/// Plan of a study, as printed by `--dry-run`: settings and devices.
+/// What a study (the registrations of many subjects to one fixed image) would do, as printed by `--dry-run`: settings
+/// and devices.
 pub struct Plan<'a> {
-    /// The study as given on the command line.
+    /// The study (the registrations of many subjects to one fixed image) as given on the command line.
     pub study: &'a Study,
     /// Inputs that all registrations share: fixed images, mask and labels.
     pub fixed: &'a FixedInputs,
@@ -23,7 +24,7 @@ pub struct Plan<'a> {
     pub devices: &'a [Description],
 }
 
-/// Describes the plan of a study as text.
+/// Describes, as text, what a study would do: its fixed image, subjects, options and devices.
 pub fn plan(plan: &Plan, threads: StageThreads, rows: &[Row]) -> String {
     let Plan { study, fixed, options, devices } = plan;
     let (mut text, grid) = (String::new(), fixed.side.grid());
@@ -68,7 +69,7 @@ fn subject_bytes(voxels: usize, labels: bool) -> usize {
 /// A function that returns the seconds of one part of a subject's processing; `None` if the part was not run.
 type Part = fn(&Seconds) -> Option<f64>;
 
-/// Names and times of the timed parts of a subject's processing.
+/// Names and times of the timed parts of a subject's processing: reading, affine stage, SyN stage and outputs.
 const PARTS: [(&str, Part); 4] = [
     ("read", |seconds| Some(seconds.read)),
     ("affine", |seconds| seconds.linear),

@@ -128,7 +128,7 @@ impl Args {
         })
     }
 
-    /// Whether HTML pages are written.
+    /// Whether HTML pages about the results are written.
     pub fn report(&self) -> bool {
         !self.no_report
     }

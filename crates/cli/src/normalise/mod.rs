@@ -1,4 +1,4 @@
-//! The verb `normalise`: normalises raw scans of heads to a template.
+//! The subcommand (verb) `normalise`: normalises raw scans of heads to a template.
 
 mod args;
 
@@ -9,7 +9,7 @@ use crate::many::{self, OfAll, Order, Study};
 
 pub use args::Args;
 
-/// Runs the verb `normalise`.
+/// Runs the subcommand (verb) `normalise`, which normalises raw scans of heads to a template.
 pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let plan = args.request()?.plan()?;
     // With `--shard` (only a part of the scans is processed), no summary table and no HTML page about all scans are

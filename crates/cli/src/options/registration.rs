@@ -53,7 +53,7 @@ impl RegistrationArgs {
         self.transform.unwrap_or(self.preset.model())
     }
 
-    /// Returns the device of a verb that uses one device; an error if several devices are given.
+    /// Returns the device of a subcommand (verb) that uses only one device. Several given devices are an error.
     pub fn one_device(&self) -> Result<DeviceChoice, UsageError> {
         match &self.device {
             Devices::One(choice) => Ok(*choice),

@@ -1,4 +1,4 @@
-//! Formats a complete command line that does what a plan describes.
+//! Formats the command line of `antsreg-gpu register` that repeats a planned registration.
 
 use std::path::Path;
 
@@ -51,7 +51,7 @@ pub(super) fn command(plan: &Plan, threads: usize) -> String {
         parameters.retain(|(option, _)| *option != "--dof" || job.recipe.model == Model::Syn);
         words.extend(parameters);
     }
-    // `register` refuses options without effect, so this command line leaves them out.
+    // The subcommand `register` refuses options without effect, so such options are left out of this command line.
     if let Some(images) = options.images.filter(|images| images.warped) {
         words.push(("--interpolation", name(&images.interpolation)));
     }

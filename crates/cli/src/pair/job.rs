@@ -4,10 +4,10 @@
 use antsreg_register::{DeviceChoice, Fitted, Options, Recipe};
 use antsreg_study::pair::{Inputs, Names, PairFiles};
 
-/// A registration of files as given on the command line.
+/// A registration of two images as given on the command line: files, settings and device.
 #[derive(Debug, Clone)]
 pub struct Job {
-    /// Input files and output names.
+    /// Paths of the input files of the registration, and names of its output files.
     pub files: PairFiles,
     /// Settings of the registration, except the initial transform, which may be in a file.
     pub recipe: Recipe,

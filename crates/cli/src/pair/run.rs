@@ -89,7 +89,8 @@ fn check(job: &Job, names: &Names) -> Result<(), CliError> {
     Ok(names.check(&job.files)?)
 }
 
-/// The device to open: the CPU for `auto` if the GPU kernels do not support the size of the correlation window.
+/// Returns the device to open. The setting `auto` becomes the CPU if the GPU kernels do not support the size of the
+/// window of windowed cross-correlation.
 fn choose(job: &Job, console: &mut Console) -> Result<DeviceChoice, CliError> {
     let masked = job.files.fixed_mask.is_some() || job.files.moving_mask.is_some();
     let too_wide = job.recipe.too_wide_for_gpu(masked).filter(|_| job.device == DeviceChoice::Auto);

@@ -1,4 +1,4 @@
-//! Formats the plan and the outcome of a registration.
+//! Formats the plan and the outcome of a registration as text for the terminal.
 
 use std::fmt::Write;
 
@@ -91,7 +91,7 @@ pub fn plan(plan: &Plan, threads: usize) -> String {
     text
 }
 
-/// Formats the parameters of all stages.
+/// Formats the parameters of all stages of a registration as text for the terminal.
 pub fn stages(options: &Options, slices: bool) -> String {
     options
         .stages
@@ -114,7 +114,7 @@ fn list(parameters: &[Shown]) -> String {
     parameters.iter().map(|(option, value)| format!("  {option} {value}\n").replace(" \n", "\n")).collect()
 }
 
-/// The levels of a deformable stage as a table.
+/// Formats the resolution levels of a deformable stage as a table: grid, voxel size, smoothing and iterations.
 fn levels(options: &syn::Options, fixed: &antsreg_core::Grid) -> String {
     let header = ["  Level", "Shrink", "Grid", "Spacing, mm", "Sigma, voxels", "Iterations"];
     let mut rows = vec![header.map(String::from).to_vec()];
@@ -175,7 +175,8 @@ pub fn outcome(record: &Record) -> String {
         let on_device = taken.map_or(String::new(), |bytes| format!(", on the device {}", gigabytes(bytes as usize)));
         row("Peak memory", gigabytes(bytes) + &on_device);
     }
-    // The table has two columns. Both are aligned to the left, because the second column contains sentences.
+    // The table of the registration's results has two columns. Both are aligned to the left, because the second column
+    // contains sentences.
     let width = rows.iter().map(|row| row[0].chars().count()).max().unwrap_or(0);
     rows.iter().map(|row| format!("{:<width$}  {}\n", row[0], row[1])).collect()
 }

@@ -1,5 +1,5 @@
-//! The verb `register`: registers two images. Writes transforms, warped images and a record, the JSON file that
-//! describes the run.
+//! The subcommand (verb) `register`: registers two images. Writes transforms, warped images and a record, the JSON file
+//! that describes the run.
 
 mod args;
 
