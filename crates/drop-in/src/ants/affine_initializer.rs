@@ -25,7 +25,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     search::run(call, &parse(words)?, false)
 }
 
-/// Parses the arguments without running the command.
+/// Parses the arguments of `antsAffineInitializer` without running the command.
 ///
 /// # Errors
 /// An argument that is wrong or not supported.

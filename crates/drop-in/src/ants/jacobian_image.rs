@@ -17,7 +17,8 @@ CreateJacobianDeterminantImage DIMENSION FIELD OUTPUT [LOGARITHM=0] [GEOMETRIC=0
 Served by antsreg-gpu. Determinants are computed from differences between voxels; GEOMETRIC has no effect.
 ";
 
-/// Smallest determinant for the logarithm. Smaller determinants, such as those of folds, are replaced by this value.
+/// Smallest Jacobian determinant whose logarithm is taken. Smaller determinants, such as those of folds, are replaced
+/// by this value.
 const LEAST: f32 = 0.001;
 
 /// Runs `CreateJacobianDeterminantImage`.

@@ -38,7 +38,7 @@ struct Options {
     initial: Vec<String>,
     masks: Vec<String>,
     threads: Option<usize>,
-    /// Radius of cross-correlation in voxels, or number of bins of mutual information.
+    /// Radius of windowed cross-correlation in voxels, or number of intensity bins of mutual information.
     size: String,
     step: String,
     single: bool,
@@ -134,8 +134,9 @@ fn parse(words: &[String], script: Script) -> Result<Options, Refusal> {
             "-j" => options.match_histograms = value,
             "-y" => options.reproducible = value == "1",
             "-z" => options.collapse = value,
-            // The option `-s` is the distance between the knots of B-spline transforms, which are not supported. The
-            // option `-e` is a random seed, but this program uses no random numbers.
+            // The script's option `-s` is the distance between the knots of B-spline transforms, which are not
+            // supported. Its option `-e` is a random seed, which has no effect, because this program uses no random
+            // numbers.
             "-s" | "-e" => {}
             _ => return Err(Refusal::new(flag, "this script has no such option")),
         }

@@ -10,7 +10,7 @@ use antsreg_core::io::outputs::Outputs;
 use antsreg_core::{LabelVolume, Volume};
 use antsreg_study::transforms::is_nifti;
 
-/// Images and label maps of the atlases, on the grid of the target.
+/// Images and label maps of the atlases, on the grid of the target image.
 pub struct Atlases {
     images: Vec<Volume>,
     labels: Vec<LabelVolume>,
@@ -96,7 +96,8 @@ pub struct FusedFiles {
 }
 
 impl FusedFiles {
-    /// All output files except the posteriors, whose number is known only after the fusion.
+    /// Returns the paths of all output files of joint label fusion except the posterior maps, whose number is known
+    /// only after the fusion.
     pub fn without_posteriors(&self) -> Vec<&Path> {
         self.labels.iter().chain(&self.intensities).map(PathBuf::as_path).collect()
     }
@@ -106,7 +107,8 @@ impl FusedFiles {
         self.posteriors.iter().flat_map(|name| labels.iter().map(|label| name.with(*label))).collect()
     }
 
-    /// Writes the requested files. `labels` are the fused labels, `present` the labels that get a posterior map.
+    /// Writes the requested results of joint label fusion. `labels` are the fused labels, `present` the labels that get
+    /// a posterior map.
     ///
     /// # Errors
     /// Files that cannot be written.

@@ -27,7 +27,7 @@ Served by antsreg-gpu: one image for the target and for each atlas. Atlases must
 file of the fused intensities.
 ";
 
-/// Parses the arguments without running the command.
+/// Parses the arguments of `antsJointFusion` without running the command.
 ///
 /// # Errors
 /// An argument that is wrong or not supported.
@@ -59,8 +59,8 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Returns for each voxel of the target whether it is inside the mask (mask value not 0). The mask must lie on the
-/// target's grid.
+/// Returns for each voxel of the target image whether it is inside the mask (mask value not 0). The mask must lie on
+/// the grid of the target image.
 fn region(target: &Volume, mask: &Volume) -> Result<Vec<bool>, CliError> {
     same_grid("the target and the mask", &target.grid, &mask.grid)?;
     // ANTs truncates the values of a mask to integers.

@@ -1,6 +1,6 @@
 //! Does the work of the script `antsJointLabelFusion.sh`, without running a shell. Each atlas is registered to the
-//! target as by `antsRegistrationSyN.sh` or `antsRegistrationSyNQuick.sh`, its labels are resampled, and all labels are
-//! fused as by `antsJointFusion`.
+//! target image as by `antsRegistrationSyN.sh` or `antsRegistrationSyNQuick.sh`, its labels are resampled, and all
+//! labels are fused as by `antsJointFusion`.
 
 mod options;
 
@@ -43,7 +43,7 @@ const OF_ATLAS: [&str; 6] = [
     "1InverseWarp.nii.gz",
 ];
 
-/// Parses the arguments without running the command.
+/// Parses the arguments of `antsJointLabelFusion.sh` without running the command.
 ///
 /// # Errors
 /// An argument that is wrong or not supported.

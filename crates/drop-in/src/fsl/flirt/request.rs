@@ -23,13 +23,13 @@ pub struct Request {
     pub omat: Option<PathBuf>,
     /// The matrix from which the search starts, or which is applied.
     pub origin: Origin,
-    /// The task: a search for a matrix, or the application of a matrix.
+    /// What this call of `flirt` does: it searches for a matrix, or resamples the input through a given matrix.
     pub task: Task,
     /// Path of the white-matter segmentation of the fixed image, for boundary-based registration.
     pub white_matter: Option<PathBuf>,
-    /// Weight images of the fixed and the moving image, used as masks.
+    /// Paths of the weight images of the fixed and the moving image, which are used as masks.
     pub weights: [Option<PathBuf>; 2],
-    /// Whether the images are single slices, registered rigidly in their plane.
+    /// Whether the images are two-dimensional slices, which are registered rigidly in their plane.
     pub planar: bool,
     /// Interpolation of the moving image.
     pub reading: Reading,
@@ -43,25 +43,26 @@ pub struct Request {
     pub replaced: Vec<String>,
 }
 
-/// The matrix from which a search starts.
+/// The initial matrix of a call of `flirt`, from which the search starts or which is applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     /// The translation that aligns the centres of mass of both images.
     Centres,
-    /// The alignment given by the headers of both images.
+    /// Initial matrix: the alignment given by the headers of both images.
     Headers,
-    /// The initial matrix that is read from this file.
+    /// Initial matrix: the matrix read from this file.
     Matrix(PathBuf),
 }
 
 /// What a call of `flirt` does: it searches for a matrix, or resamples an image through a matrix.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Task {
-    /// Search for a matrix with these options.
+    /// A search, with these options, for the matrix that aligns the moving image with the fixed image.
     Register(Options),
-    /// Resampling of the input image through the initial matrix, without a registration.
+    /// Resampling of the input (moving) image through the given initial matrix, without a registration.
     Apply,
-    /// Resampling of the input image through the initial matrix, on an output grid of cubic voxels of this size, mm.
+    /// Resampling of the input (moving) image through the given initial matrix, on an output grid of cubic voxels with
+    /// this edge length, mm.
     ApplyIsotropic(f64),
 }
 
@@ -104,7 +105,7 @@ impl Request {
         [&self.fixed, &self.moving].into_iter().chain(optional).map(PathBuf::as_path).collect()
     }
 
-    /// Reads a command line.
+    /// Reads a command line of `flirt`.
     ///
     /// # Errors
     /// An option that is not understood or not supported.
@@ -294,8 +295,8 @@ impl Reader {
                 range_degrees: if self.planar { [0.0, 0.0, ranges[2]] } else { ranges },
                 coarse_step_degrees: self.steps[0].unwrap_or(defaults.coarse_step_degrees),
                 fine_step_degrees: self.steps[1].unwrap_or(defaults.fine_step_degrees),
-                // If a range of angles is given, principal axes are not used, because their alignment may lie outside
-                // the range.
+                // If the user restricts the range of searched angles, the search does not start from aligned principal
+                // axes, because that alignment may lie outside the range.
                 principal_axes: self.ranges.iter().all(Option::is_none),
             }),
         };
