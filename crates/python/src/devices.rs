@@ -11,7 +11,7 @@ use crate::error::{Class, Failure};
 /// All devices that this process has opened.
 #[derive(Default)]
 struct Devices {
-    /// The device that `auto` chose; `None` before `auto` was first requested.
+    /// The device that the setting `auto` chose; `None` before `auto` was first requested.
     auto: Option<DeviceChoice>,
     /// One handle of each opened device, from which handles for further registrations are made.
     opened: Vec<Device>,
@@ -57,7 +57,7 @@ impl Lease {
         Ok(Lease::of(&device))
     }
 
-    /// Reserves the device with this name, such as `auto` or `cuda:1`.
+    /// Reserves, for one registration, the device with this name, such as `auto` or `cuda:1`.
     ///
     /// # Errors
     /// If the device's name is unknown, or the device cannot be used.

@@ -163,7 +163,7 @@ impl DeviceArray {
 
 #[pymethods]
 impl DeviceArray {
-    /// Number of elements along each axis.
+    /// Number of elements of the GPU array along each axis.
     #[getter]
     fn shape(&self) -> Vec<usize> {
         self.0.shape().to_vec()
@@ -203,7 +203,8 @@ impl DeviceArray {
     }
 }
 
-/// An array passed to another library: DLPack's structure first, then the memory to which its pointers lead.
+/// An array that is passed to another library by the protocol DLPack: DLPack's C structure first, then the memory to
+/// which the structure's pointers lead.
 #[repr(C)]
 struct Export {
     managed: Managed,
@@ -230,7 +231,7 @@ impl Export {
     }
 }
 
-/// Frees an export when the other library no longer needs the array. DLPack's deleter.
+/// Frees an exported array when the other library no longer needs the array. DLPack calls this function the deleter.
 ///
 /// # Safety
 /// `managed` came from [`DeviceArray::__dlpack__`] and is not used after this call.
@@ -240,7 +241,8 @@ unsafe extern "C" fn delete(managed: *mut Managed) {
     drop(unsafe { Box::from_raw(managed.cast::<Export>()) });
 }
 
-/// Destructor of a capsule: frees the export if no library has taken the array.
+/// Destructor of a DLPack capsule, the Python object that passes an array to another library: frees the exported array
+/// if no library has taken it.
 ///
 /// # Safety
 /// Only Python may call this function, when it destroys the capsule.

@@ -139,7 +139,7 @@ impl Image {
     }
 }
 
-/// Fails if a voxel is NaN or infinite.
+/// Returns an error if a voxel of the image is NaN or infinite.
 fn check_finite(volume: &Volume, name: &Path) -> Result<(), Failure> {
     let voxels = &volume.voxels;
     let Some(first) = voxels.par_iter().position_first(|value| !value.is_finite()) else { return Ok(()) };

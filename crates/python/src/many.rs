@@ -147,7 +147,8 @@ impl Many {
         });
     }
 
-    /// Messages about devices since the last call of this function.
+    /// Returns and forgets the messages about devices (ready, or not used and why) since the last call of this
+    /// function.
     fn notes(&self) -> Vec<String> {
         std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -167,7 +168,7 @@ impl Drop for Many {
 }
 
 impl State {
-    /// Waits a short time for the next result in order; `None` if it is not ready yet.
+    /// Waits a short time for the result of the next moving image; `None` if this result is not ready yet.
     fn turn(&mut self) -> Option<Result<Registration, Failure>> {
         let end = || Some(Err(Failure::Python(PyStopIteration::new_err(()))));
         if self.next == self.count {
@@ -202,8 +203,8 @@ fn run_all(task: &Task, send: &Sender<Arrived>) {
         let early = |number| {
             let (read, early) = bounded(1);
             let work = move || {
-                // The image is sent to the registration thread. This fails if no device can be opened; then the image
-                // is not needed.
+                // The moving image is sent to the thread that registers it. Sending fails if no device can be opened;
+                // then the image is not needed.
                 let _ = read.send(task.read(number));
             };
             // If no thread can be started, the moving image is read later, when its registration begins.
@@ -320,7 +321,7 @@ impl Task {
     }
 }
 
-/// The text of a message about a device.
+/// Returns the text of a message about a device: that it is ready, or why it is not used.
 fn words(note: &DeviceNote) -> String {
     match note {
         DeviceNote::Ready(device, seconds) => format!("device: {device}, ready in {seconds:.2} s"),

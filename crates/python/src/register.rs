@@ -26,7 +26,8 @@ use crate::space::{Matrix, affine_of};
 #[pyclass(frozen, module = "antsreg_gpu._native")]
 #[derive(Debug, Clone)]
 pub struct Side {
-    /// The image that is registered, further images of the same subject on its grid (channels), and the masks.
+    /// The fixed or the moving side of a registration: the image, further images of the same subject on its grid
+    /// (channels), and the masks.
     pub side: registering::Side,
     /// Name of the image (not of its channels and masks) in messages.
     pub name: PathBuf,
@@ -37,7 +38,7 @@ pub struct Side {
 /// The mask of the fixed or the moving image, as Python passes it.
 #[derive(FromPyObject)]
 enum GivenMask<'py> {
-    /// One mask for all stages.
+    /// One mask for all stages of the registration.
     All(PyRef<'py, Image>),
     /// A list with an entry for each stage of the registration: its mask, or `None` for no mask.
     PerStage(Vec<Option<PyRef<'py, Image>>>),
@@ -106,7 +107,8 @@ impl From {
 
 /// Checked inputs and options of a registration, before a device is chosen.
 pub struct Ready {
-    /// The fixed and the moving images, channels and masks, in the form that the command uses for its input files.
+    /// The fixed and the moving images, channels and masks, in the form in which the command `antsreg-gpu register`
+    /// holds its inputs.
     pub inputs: Inputs,
     /// Names of the fixed and the moving image in messages.
     pub names: [PathBuf; 2],
@@ -129,7 +131,8 @@ impl Ready {
         Ok(Ready { inputs, names, planar: [fixed.planar, moving.planar], options })
     }
 
-    /// Makes the result object in main memory from what a device has computed.
+    /// Makes the Python object for the result of a registration, with all data in main memory, from what a device has
+    /// computed.
     ///
     /// # Errors
     /// If the affine is singular.

@@ -23,7 +23,7 @@ where
     D: Dimension,
 {
     let view = lend(owner.get())
-        .ok_or_else(|| Failure::own(Class::Input, "the number of voxels differs from that of the grid"))?;
+        .ok_or_else(|| Failure::own(Class::Input, "an array has another number of voxels than its grid"))?;
     // SAFETY: the view points to memory of `owner`. The owner is a frozen object, so nothing moves or changes its
     // memory while it lives, and the array keeps the owner alive.
     let array: Bound<'py, PyArray<T, D>> = unsafe { PyArray::borrow_from_array(&view, owner.clone().into_any()) };
