@@ -12,8 +12,8 @@ use crate::library::{Code, listed, resolve};
 
 macro_rules! forward {
     ($( fn $name:ident($($argument:ident: $type:ty),*); )*) => { $(
-        // The exported names of these functions are hidden: they equal names in the CUDA driver, and other libraries of
-        // the process, such as those of Python, must call the driver itself.
+        // The functions defined here have the names of functions in the CUDA driver. So their names are hidden from the
+        // other libraries of the process, such as those of Python, which must call the driver itself.
         #[cfg(target_os = "linux")]
         std::arch::global_asm!(concat!(".globl ", stringify!($name), "
 .hidden ", stringify!($name)));

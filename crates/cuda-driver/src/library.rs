@@ -4,7 +4,8 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-/// A return code of the driver. Any number is possible, not only those in the enum of `cust_raw`.
+/// A return code of a function of the CUDA driver. Any number is possible, not only the values of the Rust enum in the
+/// crate `cust_raw`.
 pub(crate) type Code = u32;
 
 /// The driver's error code CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND.
@@ -25,7 +26,7 @@ unsafe extern "C" {
     fn dlerror() -> *const c_char;
 }
 
-/// A handle of the driver library, which is never closed.
+/// A handle of the CUDA driver's library, which is never closed.
 struct Library(*mut c_void);
 
 // SAFETY: dlsym may be called with one handle from any thread, and the handle is never closed.
@@ -57,7 +58,7 @@ fn library() -> Result<&'static Library, &'static str> {
     opened.as_ref().map_err(String::as_str)
 }
 
-/// Opens the driver library.
+/// Opens the library of the CUDA driver.
 ///
 /// # Errors
 /// The system's message if the library cannot be opened.

@@ -38,7 +38,7 @@ pub struct Budget {
 pub struct Failure {
     /// The bytes of the damaged file or command line at which the reader failed.
     pub input: Vec<u8>,
-    /// Description of the failure: panic, time or memory.
+    /// How the reader failed: by a panic, or by taking too much time or memory.
     pub what: String,
 }
 
@@ -49,11 +49,11 @@ pub struct Report {
     pub executions: u64,
     /// Time in which all damaged inputs were made and read.
     pub time: Duration,
-    /// Longest time that the reading of one input took.
+    /// Longest time that the reading of one damaged input took.
     pub longest: Duration,
     /// Largest memory that the reading of one input allocated, bytes.
     pub most_bytes: usize,
-    /// The failures, one of each kind: the first failure with each description.
+    /// The failures of the tested reader, one of each kind: the first failure with each description.
     pub failures: Vec<Failure>,
 }
 

@@ -15,19 +15,19 @@ use crate::seeds;
 
 /// A reader of files or command lines that is tested with damaged inputs.
 pub struct Target {
-    /// Name of the target on the command line.
+    /// Name of the reader, by which the command line of the fuzzing program chooses it.
     pub name: &'static str,
     /// Name of the temporary file to which a damaged input is written; `None` if the reader takes the bytes of the
     /// input instead of a file.
     pub file: Option<&'static str>,
-    /// Function that makes the valid inputs that are damaged to test this reader.
+    /// Function that makes the valid inputs (seeds) for this reader, which are then damaged at random.
     pub seeds: fn(&Path) -> Result<Vec<Vec<u8>>, Error>,
     /// Function that runs the reader on a damaged input, given as the path of a temporary file and as bytes. Panics if
     /// the reader accepts invalid data.
     pub read: fn(&Path, &[u8]),
 }
 
-/// All readers that are tested with damaged inputs.
+/// All readers of files and command lines that are tested with damaged inputs.
 pub const TARGETS: [Target; 11] = [
     Target { name: "nifti", file: Some("i.nii"), seeds: seeds::images, read: read_images },
     Target { name: "warp", file: Some("w.nii"), seeds: seeds::warps, read: read_warp },

@@ -43,7 +43,7 @@ fn a_target_that_fails_is_found_out() {
         Target { read: |_, bytes| drop(black_box(vec![1u8; (32 << 20) + (8 << 10) * bytes.len()])), ..base() };
     let budget = Budget { executions: 5000, time: Duration::from_secs(60) };
     let found = |target: &Target| run(target, 1, budget).expect("a temporary folder").failures;
-    // This reader panics on purpose, so the messages of its panics are not printed.
+    // The tested reader panics on purpose, so the messages of its panics are not printed.
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| ()));
     let failures = found(&panics);
