@@ -57,10 +57,10 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Run the chosen parts. Returns 1 if a client fails or gives a wrong result."""
+    """Run the chosen tests with clients. Returns 1 if a client fails or gives a wrong result."""
     typed = arguments()
     environment.enter(REQUIREMENTS)
-    # nipype would also print the messages of commands that succeed.
+    # Without this setting, nipype also prints the messages of commands that succeed.
     logging.getLogger("nipype").setLevel(logging.ERROR)
     typed.program = typed.program.resolve()
     typed.scripts = typed.scripts and typed.scripts.resolve()

@@ -70,7 +70,10 @@ def determinant(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
 
 
 def count(path: Path, mask: np.ndarray | None) -> int:
-    """Print the counts of a warp. Returns the number of voxels that fold by central or by one-sided differences."""
+    """Print how many voxels of a warp fold.
+
+    Returns the number of voxels that fold by central or by one-sided differences.
+    """
     import numpy as np
 
     moved, to_world = positions(path)
@@ -99,7 +102,7 @@ def count(path: Path, mask: np.ndarray | None) -> int:
 
 
 def main() -> int:
-    """Count the folds in all files. Returns 1 if a voxel folds."""
+    """Count the folded voxels in all given warp files. Returns 1 if a voxel folds."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("warps", type=Path, nargs="+", metavar="WARP", help="displacement field as ITK stores it (NIfTI)")
     parser.add_argument("--mask", type=Path, help="image on the same grid; only voxels above 0 are counted")

@@ -19,7 +19,7 @@ PARTS = ("site", "commands", "figures")
 
 
 def main() -> int:
-    """Run the requested parts. Returns the number of failed parts."""
+    """Run the requested checks of the documents. Returns the number of failed checks."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"parts to run: {', '.join(PARTS)} (all of them)")
     parser.add_argument("--pages", nargs="+", default=[], metavar="PAGE", help="check commands only in these documents")

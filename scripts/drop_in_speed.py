@@ -37,7 +37,7 @@ LINE = (
 
 
 def main() -> None:
-    """Measure the times of the antsRegistration call, and print them."""
+    """Measure the times of fMRIPrep's antsRegistration call, and print them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("fixed", type=Path)
     parser.add_argument("moving", type=Path)

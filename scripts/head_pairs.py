@@ -3,10 +3,11 @@
 
 head_pairs.py --heads HEAD… --brains BRAIN… [--program PROGRAM] [--device DEVICE] [--finest-mm MM] [--jobs N]
 
-Each head is registered to each brain and each brain to each head (`register -t affine`). The affine is compared with
-the affine of the extracted brain: the mean distance between both over the brain must be at most 2 mm. If a head
-NAME.nii.gz has a mask NAME_brainmask.nii.gz, its affine is also compared with that of the brain in this mask. Pairs of
-two brains and pairs of two heads must give the same bytes as with `--brain none`. The exit code is 1 if a check fails.
+A head is an image with skull, a brain is a skull-stripped image. Each head is registered to each brain and each brain
+to each head (`register -t affine`). The affine is compared with the affine of the extracted brain: the mean distance
+between the points to which both map a point of the brain must be at most 2 mm. If a head NAME.nii.gz has a mask
+NAME_brainmask.nii.gz, its affine is also compared with that of the brain in this mask. Pairs of two brains and pairs of
+two heads must give the same bytes as with `--brain none`. The exit code is 1 if a check fails.
 """
 
 from __future__ import annotations

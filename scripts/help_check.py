@@ -16,7 +16,7 @@ SCRIPTS = Path(__file__).resolve().parent
 
 
 def run(*words: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run Python with its standard library only."""
+    """Run a Python script without installed packages (`python -S`: only the standard library can be imported)."""
     environment = os.environ | variables
     return subprocess.run([sys.executable, "-S", *words], capture_output=True, text=True, env=environment, check=False)
 
@@ -32,7 +32,7 @@ def check_help(script: Path) -> str | None:
 def check_missing() -> str | None:
     """Check the error message if packages are missing and no package index is reachable."""
     with tempfile.TemporaryDirectory() as folder:
-        # The scripts are copied to another folder, where no virtual environment exists.
+        # The scripts are copied to another folder, so that they cannot find an installed virtual environment.
         here = Path(folder) / "scripts"
         here.mkdir()
         for name in ("environment.py", "requirements.txt", "atlas_score.py"):
@@ -55,7 +55,7 @@ def check_program(script: Path, *arguments: str) -> str | None:
 
 
 def main() -> int:
-    """Check all scripts. Returns 1 if a check fails."""
+    """Check the help and the error messages of all Python scripts. Returns 1 if a check fails."""
     # A file that does not begin with `#!` is a module for other scripts, not a script.
     commands = [script for script in SCRIPTS.glob("*.py") if script.read_text().startswith("#!")]
     scripts = sorted(script for script in commands if script.name != Path(__file__).name)

@@ -117,7 +117,7 @@ class Bench:
         subprocess.run([self.program, verb, "--quiet", *map(str, arguments)], check=True, stdout=subprocess.DEVNULL)
 
     def register(self, *arguments: object) -> dict:
-        """Register a pair. Returns the record of the registration."""
+        """Register a pair. Returns the JSON record of the registration."""
         prefix = self.folder / "p_"
         outputs = ("--format", "nii", "--no-warped", "--device", self.device, "-o", prefix)
         self.run("register", *outputs, *arguments)
@@ -209,14 +209,14 @@ def patient(bench: Bench) -> Iterator[list[str]]:
 
 
 def shown(rows: Iterator[list[str]]) -> Iterator[list[str]]:
-    """Print each table row when it is ready."""
+    """Print each row of a results table when it has been measured."""
     for line in rows:
         print(" | ".join(line), file=sys.stderr)
         yield line
 
 
 def main() -> int:
-    """Run all measurements, and print the tables or write them into the file of figures."""
+    """Measure the accuracy of SyN's metrics. Print the tables, or write them into the JSON file of figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=pathlib.Path)
     parser.add_argument("--program", default="target/release/antsreg-gpu")

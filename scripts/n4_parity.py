@@ -28,8 +28,8 @@ REQUIREMENTS = environment.SCRIPTS / "clients" / "requirements.txt"
 THREADS = "2"
 ARGUMENTS = ["-d", "3", "-s", "4", "-b", "[200]", "-c", "[50x50x50x50,1e-7]", "-r", "0"]
 ANTS = "import sys; from ants.internal import get_lib_fn; get_lib_fn('N4BiasFieldCorrection')(sys.argv[1:])"
-# Largest accepted mean relative difference of the fields, and the number of digits to which remaining errors are
-# compared.
+# Limits of the comparison of the bias fields of antsreg-gpu and ANTs: the largest accepted mean relative difference,
+# and the number of digits to which the remaining errors of both programs are compared.
 MOST, DIGITS = 0.01, 4
 
 

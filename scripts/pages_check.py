@@ -66,7 +66,8 @@ CONTRAST = """() => {
   return found;
 }"""
 
-#: A JavaScript function: class names of the visible pictures and lines in the first picture frame (tile) of the page.
+#: A JavaScript function that returns what the first picture frame (class `tile`) of an HTML report page shows: the
+#: class names of its visible images and lines.
 SHOWN = """() => [...document.querySelector(".tile").querySelectorAll("img,path")]
   .filter((e) => getComputedStyle(e).visibility === "visible").map((e) => e.getAttribute("class"))"""
 
@@ -84,7 +85,7 @@ def chromium() -> str | None:
 
 
 def make_pages(program: Path, folder: Path) -> dict[str, Path]:
-    """Make the pages. Returns the path of each kind of page by its name."""
+    """Make one HTML page of each kind with the program. Returns the paths of the pages by their kinds."""
     run = lambda *words: subprocess.run([program, *map(str, words)], check=True, capture_output=True)  # noqa: E731
     pages = {}
     run("register", "-f", FIXED, "-m", MOVING, "-o", folder / "pair_", "--preset", "fast", "--report")
@@ -167,18 +168,18 @@ def series(nifti: bytes) -> bytes:
 
 
 class Checked:
-    """Collects the faults of one page."""
+    """Collects the faults that are found in one HTML page."""
 
     def __init__(self, name: str, path: Path) -> None:
         self.name, self.path, self.wrong = name, path, []
 
     def expect(self, holds: bool, what: str) -> None:
-        """Add `what` to the faults of the page if the condition `holds` is false."""
+        """Add the message `what` to the faults found on the HTML page if the condition `holds` is false."""
         if not holds:
             self.wrong.append(what)
 
     def watch(self, page: object) -> None:
-        """Record console messages, script errors and network requests of a page as faults."""
+        """Record the console messages, script errors and network requests of an HTML page as faults of the page."""
         page.on("console", lambda message: self.expect(message.type not in ("error", "warning"), f"console: {message.text}"))
         page.on("pageerror", lambda error: self.wrong.append(f"script: {error}"))
         page.on("request", lambda request: self.expect(
@@ -186,7 +187,7 @@ class Checked:
 
 
 def check(browser: object, name: str, path: Path, pictures: Path | None) -> list[str]:
-    """Check one page. Returns its faults."""
+    """Check one HTML page in the browser. Returns descriptions of its faults."""
     checked = Checked(name, path)
     size = path.stat().st_size
     checked.expect(size <= MOST_BYTES, f"{size} bytes, at most {MOST_BYTES} expected")
@@ -223,7 +224,7 @@ def check(browser: object, name: str, path: Path, pictures: Path | None) -> list
 
 
 def check_viewer(checked: Checked, page: object) -> None:
-    """Check that keys and mouse change the shown picture."""
+    """Check that keys and mouse clicks change the picture that an HTML report page shows."""
     shown = lambda: page.evaluate(SHOWN)  # noqa: E731
     first = shown()
     checked.expect("after" in first and "of-fixed" in first, f"shows {first} at first")
@@ -258,7 +259,10 @@ def check_viewer(checked: Checked, page: object) -> None:
 
 
 def check_table(checked: Checked, page: object) -> None:
-    """Check that the column headings sort the table, and that the saved file has the reader's verdicts and notes."""
+    """Check that the table of subjects in an HTML report can be sorted and saved.
+
+    Column headings sort the rows. The saved file contains the verdicts and notes that the reader has entered.
+    """
     names = lambda: page.eval_on_selector_all("#table tbody tr", "rows => rows.map(row => row.dataset.name)")  # noqa: E731
     before = names()
     heading = page.locator("#table thead button").first
@@ -278,7 +282,7 @@ def check_table(checked: Checked, page: object) -> None:
 
 
 def main() -> None:
-    """Make all pages and check them."""
+    """Make one HTML page of each kind and check it in the browser."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", type=Path, default=REPOSITORY / "target" / "release" / "antsreg-gpu",
                         help="the program [target/release/antsreg-gpu]")

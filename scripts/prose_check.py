@@ -44,7 +44,7 @@ NOT_IMPERATIVE = re.compile(
 
 
 def main() -> int:
-    """Run every check. Returns 1 if a check fails."""
+    """Run all checks of the wording. Returns 1 if a check fails."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.parse_args()
     install()

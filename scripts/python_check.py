@@ -34,7 +34,8 @@ def main() -> int:
     else:
         run("maturin", "develop", "--quiet", "--locked", "--profile", arguments.profile)
     run("mypy", "--strict", "python/antsreg_gpu", EXAMPLES)
-    # The path order ensures that the tests import the installed package, not the source folder.
+    # The tests are named first, so that they import the installed package, not the source folder that pytest adds to
+    # the module path.
     run("python", "-m", "pytest", "--quiet", "--doctest-modules", "-p", "no:cacheprovider", TESTS, "python/antsreg_gpu")
     for tutorial in sorted(EXAMPLES.glob("*.py")):
         run("python", tutorial, REPOSITORY / "target" / "python-tutorial")

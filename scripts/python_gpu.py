@@ -28,7 +28,7 @@ MISSED: list[str] = []
 
 
 def main() -> int:
-    """Run the requested parts. Returns 1 if an acceptance limit is missed."""
+    """Run the requested measurements of the Python package. Returns 1 if an acceptance limit is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, nargs="?", default=Path(), metavar="DATA")
     parser.add_argument("--fixed", type=Path, help="the fixed image [default: DATA/fixed.nii.gz]")
@@ -51,7 +51,7 @@ def main() -> int:
 
 
 def tell(name: str, value: float, unit: str, most: float | None = None, least: float | None = None) -> None:
-    """Print and store a figure, and record whether it misses its acceptance limit."""
+    """Print and store a measured value, and record whether it misses its acceptance limit."""
     bar = f" (at most {most})" if most is not None else f" (at least {least})" if least is not None else ""
     FIGURES[name] = value
     missed = (most is not None and value > most) or (least is not None and value < least)
@@ -191,7 +191,7 @@ def memory(arguments: argparse.Namespace, fixed: Path, moving: Path) -> None:
 
 
 def beside(arguments: argparse.Namespace, fixed: Path, moving: Path) -> None:
-    """Check that a PyTorch training loop gives the same bits with and without registrations between its steps."""
+    """Check that PyTorch training gives the same bits with and without registrations between the training steps."""
     import torch
 
     import antsreg_gpu

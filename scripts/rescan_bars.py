@@ -22,9 +22,9 @@ from pathlib import Path
 
 import environment
 
-#: Persons whose brains are scanned again.
+#: Subjects of OASIS for which second scans are simulated.
 PERSONS = ("1000", "1001", "1006", "1104")
-#: Costs with a joint histogram, which is filled in two ways.
+#: Costs with a joint histogram, and the two methods by which an intensity pair is added to its bins.
 WITH_HISTOGRAM = ("nmi", "mi")
 HISTOGRAMS = ("trilinear", "partial-volume")
 MEDIAN_MM, WORST_MM = 0.03, 0.10
@@ -47,7 +47,10 @@ def arguments() -> argparse.Namespace:
 
 
 def scan_again(data: Path, person: str, number: int, folder: Path) -> Path:
-    """Simulate a second scan of a person and write it with its true motion. Existing files are kept."""
+    """Simulate a second scan of a subject and write it with its true motion.
+
+    An existing scan is not simulated again.
+    """
     import nibabel as nib
     import numpy as np
     from scipy import ndimage
@@ -77,7 +80,8 @@ def scan_again(data: Path, person: str, number: int, folder: Path) -> Path:
     shading = 1 + 0.2 * shading / np.abs(shading).max()
     top = np.percentile(voxels[inside], 99)
     moved = top * np.clip(moved / top, 0, None) ** random.uniform(0.8, 1.25) * shading
-    # Outside the head a scan of magnitudes has noise as well; a brain without skull has none there.
+    # A magnitude image has noise also outside the head. A skull-stripped image is 0 there, so noise is added only
+    # inside the brain.
     noise = random.normal(scale=0.03 * voxels[inside].mean(), size=moved.shape)
     moved = np.where(moved > 0.02 * top, np.clip(moved + noise, 0, None), 0)
     np.save(path.with_suffix(".npy"), motion)
@@ -86,12 +90,12 @@ def scan_again(data: Path, person: str, number: int, folder: Path) -> Path:
 
 
 def brain(data: Path, person: str) -> Path:
-    """Path of the brain of a person."""
+    """Path of the skull-stripped T1 image of a subject of OASIS."""
     return data / "oasis" / f"{person}_t1.nii.gz"
 
 
 def register(typed: argparse.Namespace, person: str, scans: list[Path], words: list[str], folder: Path) -> list[float]:
-    """Register the second scans of a person to the first scan. Returns the errors, mm."""
+    """Register the second scans of a subject to the first scan. Returns the errors, mm."""
     import nibabel as nib
     import numpy as np
     from series import errors
@@ -132,9 +136,9 @@ def measure(typed: argparse.Namespace, scans: dict[str, list[Path]], words: list
 
 
 def main() -> None:
-    """Simulate the second scans, register them with each cost and report missed limits."""
-    environment.enter()
+    """Simulate second scans, register them to the first scans with each cost, and report missed acceptance limits."""
     typed = arguments()
+    environment.enter()
     with tempfile.TemporaryDirectory() as temporary, ProcessPoolExecutor() as pool:
         folder = typed.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)

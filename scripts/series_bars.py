@@ -67,7 +67,10 @@ class Cost:
 
 
 def timed(work: Callable[[], object], who: int) -> Cost:
-    """Measure the times of `work`, either of this process or of its child processes."""
+    """Call `work` and measure its wall and processor time.
+
+    `who` selects the processor time of this process or of its child processes.
+    """
 
     def used() -> float:
         usage = resource.getrusage(who)
@@ -88,7 +91,7 @@ def correct(typed: argparse.Namespace, file: Path, *options: str) -> tuple[Path,
 
 
 def accuracy(typed: argparse.Namespace, folder: Path) -> list[str]:
-    """Measure the errors on three simulated series."""
+    """Measure the errors of motion correction on three simulated series."""
     from series import errors, made
 
     faults, of = [], made.source(typed.data)
@@ -117,7 +120,7 @@ def spikes(typed: argparse.Namespace, folder: Path) -> list[str]:
 
 
 def time_of(typed: argparse.Namespace, folder: Path) -> list[str]:
-    """Measure the time of a long series."""
+    """Measure the time of the motion correction of a long series."""
     from series import made
 
     of = made.source(typed.data, 36)
@@ -132,8 +135,8 @@ def time_of(typed: argparse.Namespace, folder: Path) -> list[str]:
     if typed.device != "cpu":
         missed = cost.wall > 2.0 or alignment > 0.6
         return [f"time: {cost.wall:.2f} and {alignment:.2f} s, expected at most 2.0 and 0.6 s"] if missed else []
-    # On a busy machine the wall time is too long. The processor time divided by the number of threads estimates it for
-    # an idle machine.
+    # Other work on the machine makes the wall time longer. The processor time divided by the number of threads
+    # estimates the wall time on an idle machine.
     shared = cost.processor / typed.threads
     return [f"time: {shared:.1f} s a thread, expected at most 25"] if min(cost.wall, shared) > 25 else []
 
@@ -168,7 +171,7 @@ def peer(typed: argparse.Namespace, folder: Path) -> list[str]:
 
 
 def main() -> int:
-    """Run the chosen parts. Returns 1 if an acceptance limit is missed."""
+    """Run the chosen measurements of motion correction. Returns 1 if an acceptance limit is missed."""
     typed = arguments()
     environment.enter()
     typed.program = typed.program.resolve()

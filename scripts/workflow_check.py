@@ -36,14 +36,14 @@ OPTIONS = [
     *("--finest-mm", "4", "--search-degrees", "30"),
 ]
 PASSES = 2
-# The second subject has no name in the table, so its name follows from its file.
+# The second row of the table of subjects has an empty name, so the name of this subject is made from its file's name.
 TABLE = "\ufeffsubject,image,labels\ns0,s0.nii.gz,s0_labels.nii.gz\n,s1.nii.gz,s1_labels.nii.gz\ns2,s2.nii.gz,s2_labels.nii.gz\n"
 STEPS = "the steps"
 SCANS = 24
 
 
 def main() -> int:
-    """Build the program, run the workflows and the single commands, and compare their files."""
+    """Build the program, run the Snakemake workflows and the single commands, and compare the files that they write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--profile", default="local", help="a folder of workflows/atlas/profiles, or a path")
     parser.add_argument("--snakemake", nargs=argparse.REMAINDER, default=[], help="further arguments of snakemake")
@@ -114,7 +114,7 @@ def normalise(program: Path, options: list[str]) -> int:
 
 
 def told(name: str) -> bool:
-    """Whether a file contains times or command lines, which differ between runs."""
+    """Whether the output file with this name contains times or command lines, which differ between runs."""
     return name.endswith(".html") or name.startswith("logs/") or name == "summary.csv"
 
 
@@ -140,7 +140,7 @@ def variables() -> dict[str, str]:
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """Digests of a template's files, without those that contain paths or times.
+    """Digests (SHA-256) of the files of a template, except of files that contain paths or times.
 
     Left out are hidden files, the plan (paths) and the record (times).
     """

@@ -63,7 +63,7 @@ class Image:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Number of voxels along each axis."""
+        """Number of voxels along each axis of the image."""
         return self._array.shape
 
     @property
@@ -161,7 +161,7 @@ def place(given: Any, name: str) -> tuple[Sequence[int], _native.Matrix, str]:
 
 
 def parts(given: Any, name: str) -> tuple[NDArray[Any], _native.Matrix, str]:
-    """Voxels, voxel-to-world matrix and name of an image in memory."""
+    """Voxels, voxel-to-world matrix (4×4, RAS mm) and name of an image that is not given as a file."""
     if isinstance(given, tuple) and len(given) == 2:
         array = _array(given[0])
         return array, _matrix(given[1], name), name

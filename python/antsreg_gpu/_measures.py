@@ -13,28 +13,29 @@ from ._transforms import TransformLike, chain_of
 class Measures(NamedTuple):
     """Overlap of the label map ``source`` with the true label map ``target``. A measure that is not defined is NaN."""
 
-    #: Volume of the intersection divided by the volume of the target.
+    #: Target overlap: number of voxels with the label in both maps, divided by the number in the target.
     target_overlap: float
     #: Jaccard index: volume of the intersection divided by the volume of the union.
     jaccard: float
     #: Dice coefficient: twice the volume of the intersection divided by the sum of both volumes.
     dice: float
-    #: Volume similarity: 2 (source − target) / (source + target), by volumes.
+    #: Volume similarity: 2 (S − T) / (S + T), where S and T are the volumes of the label in source and target.
     volume_similarity: float
-    #: Share of the target's voxels that are not in the source.
+    #: False negative rate: share of the voxels with the label in the target that do not have this label in the source.
     false_negative: float
-    #: Share of the voxels outside the target that are in the source.
+    #: False positive rate: share of the voxels without the label in the target that have this label in the source.
     false_positive: float
 
 
 class Overlap(NamedTuple):
     """Overlap of two label maps, for each label and in total."""
 
-    #: The measures of each label.
+    #: The overlap measures (such as Dice) of each label.
     labels: dict[int, Measures]
-    #: The measures of all labels together.
+    #: The overlap measures over all labels together: the voxel counts of all labels are added, then the measures are
+    #: computed.
     total: Measures
-    #: The mean of each measure over the labels.
+    #: The mean of each overlap measure (such as Dice) over the labels.
     mean: Measures
 
 
@@ -54,11 +55,13 @@ class Jacobian(NamedTuple):
     maximum: float
     #: Mean determinant.
     mean: float
-    #: Number of folded voxels: their determinant by central differences is not positive.
+    #: Number of voxels at which the warp folds: the Jacobian determinant by central differences is not positive.
     folded: int
-    #: Smallest determinant by one-sided differences, that is at a corner of a trilinear cell.
+    #: Smallest Jacobian determinant by one-sided differences. A warp is trilinear inside each cell (a box with eight
+    #: voxels as corners); these are its determinants at the corners of the cells.
     corner_minimum: float
-    #: Number of folded voxels by the stricter measure: a determinant by one-sided differences is not positive.
+    #: Number of voxels at which the warp folds by a stricter measure: a Jacobian determinant by one-sided differences
+    #: is not positive.
     corner_folded: int
 
 

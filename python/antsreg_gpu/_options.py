@@ -89,7 +89,7 @@ def start(given: Optional[Start], usual: str) -> tuple[str, Optional[_native.Mat
 
 
 def side(image: ImageLike, name: str, channels: Sequence[ImageLike], mask: Optional[Masks]) -> _native.Side:
-    """Loads the fixed or the moving side of a registration: image, further channels and masks."""
+    """Loads all images of the fixed or of the moving subject: the image, further channels and masks."""
     further = [read(channel, f"channel {n} of {name}") for n, channel in enumerate(channels, 2)]
     masks: Union[None, _native.Image, list[Optional[_native.Image]]]
     if mask is None:

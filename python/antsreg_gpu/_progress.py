@@ -38,7 +38,7 @@ Progress: TypeAlias = Optional[Union[bool, Callable[[Report], object]]]
 
 
 class Follower:
-    """Shows or passes on the progress of one registration."""
+    """Follows the progress of one registration: shows a bar, or calls the function that the caller gave."""
 
     def __init__(self, progress: Progress) -> None:
         self._bar: Any = None

@@ -137,7 +137,7 @@ class Registration:
 
     @property
     def record(self) -> dict[str, Any]:
-        """The record of the registration, as the command writes it: inputs, options, measures and times."""
+        """The JSON record that the command writes for a registration: inputs, options, measures and times."""
         found: dict[str, Any] = json.loads(self._native.record())
         return found
 
@@ -182,7 +182,7 @@ class Registration:
         inverse: bool = True,
         composite: bool = False,
     ) -> list[Path]:
-        """Writes the files that ``antsreg-gpu register`` writes. Only times and names in the record differ.
+        """Writes the files that ``antsreg-gpu register`` writes. Only times and names in the JSON record differ.
 
         Parameters
         ----------

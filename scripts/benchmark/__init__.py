@@ -1,1 +1,1 @@
-"""The modules of the benchmark scripts/benchmark.py."""
+"""The Python modules of scripts/benchmark.py, which measures registrations by antsreg-gpu and by other programs."""

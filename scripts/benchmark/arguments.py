@@ -64,7 +64,7 @@ def chosen(parser: argparse.ArgumentParser, what: str, typed: str, valid: list[s
 
 
 def registrations(groups: str) -> list[str]:
-    """The registrations of the groups in a comma-separated list."""
+    """The registrations by other programs that a comma-separated list of group names (--peers) requests."""
     if groups == "none":
         return []
     names: dict[str, None] = {}

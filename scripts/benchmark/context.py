@@ -28,7 +28,7 @@ class Context:
 
     @property
     def work(self) -> Path:
-        """Folder for the outputs of registrations."""
+        """Temporary folder into which the benchmark's registrations write their files."""
         return self.program.work
 
     def peer(self, name: str, pair: Pair) -> peers.PeerResult:

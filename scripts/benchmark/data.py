@@ -1,4 +1,4 @@
-"""Paths of the test volumes, and the pairs of brains that are registered."""
+"""Paths of the brain images that the benchmark registers, and the pairs of brains."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Data:
         return self.folder / "oasis" / f"{person}_labels.nii.gz"
 
     def common_labels(self) -> list[int]:
-        """The labels that occur in the label maps of all subjects."""
+        """Numbers of the labels that the manual label maps of all OASIS subjects contain."""
         return [int(word) for word in (self.folder / "oasis" / "common_labels.txt").read_text().split()]
 
     def mindboggle(self) -> Path:

@@ -50,7 +50,7 @@ def typed_command(section: str) -> str:
 
 
 def main(options: argparse.Namespace) -> int:
-    """Run the requested sections. Returns 1 if an acceptance limit was missed or a section failed."""
+    """Run the requested sections of the benchmark. Returns 1 if an acceptance limit was missed or a section failed."""
     with tempfile.TemporaryDirectory(prefix="antsreg-benchmark-") as temporary:
         work = Path(temporary)
         if options.work:

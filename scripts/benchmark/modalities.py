@@ -41,8 +41,8 @@ COSTS = {
     "nmi, partial volume": ("--cost", "nmi", *PARTIAL),
     "mi, partial volume": ("--cost", "mi", *PARTIAL),
 }
-#: How copies of an image are displaced (by a changed header, or by resampling on the same grid), and the costs with
-#: which each kind of copy is registered.
+#: The two kinds of displaced copies of an image (with a changed header, or resampled on the same grid), each with the
+#: costs by which the copies are registered.
 KINDS = {"header": tuple(COSTS), "resampled": ("nmi", "mi", "cr")}
 AFFINE_COSTS = ("cr", "mi", "nmi")
 #: Name of the file that records the command line of the registrations.
@@ -136,7 +136,7 @@ def known_transforms(runner: Runner) -> None:
 
 
 def folder_name(cost: str) -> str:
-    """Name of the folder with the affines that were found with this cost."""
+    """Name of the folder with the affines that registrations with this cost function have found."""
     return cost.replace(", ", "_").replace(" ", "_")
 
 

@@ -73,7 +73,8 @@ class Program:
     ) -> Registration:
         """Register a pair.
 
-        A call with the arguments of an earlier call returns its result. A new name in `again` makes a repetition run.
+        A second call with the same arguments does not register again: it returns the result of the first call. With
+        another text in `again` the registration is repeated.
         """
         key = (fixed, moving, options, threads, again)
         if key not in self.done:

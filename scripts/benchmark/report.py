@@ -34,17 +34,17 @@ class Bars(Table):
         self.rows.append([what, bar, measured, "met" if met else "**missed**"])
 
     def at_least(self, what: str, bar: float, measured: float, digits: int = 4) -> None:
-        """Add a row for a quantity that must be at least the limit."""
+        """Add a row for a measured quantity whose acceptance limit is a minimum."""
         self.add(what, f"≥ {bar:.{digits}f}", f"{measured:.{digits}f}", measured >= bar)
 
     def at_most(self, what: str, bar: float, measured: float, unit: str = "", digits: int = 2) -> None:
-        """Add a row for a quantity that must be at most the limit."""
+        """Add a row for a measured quantity whose acceptance limit is a maximum."""
         self.add(what, f"≤ {bar:g}{unit}", f"{measured:.{digits}f}{unit}", measured <= bar)
 
 
 @dataclass
 class Report:
-    """The tables of one section of the benchmark."""
+    """The result tables of one section of the benchmark, such as affine registration."""
 
     tables: list[Table] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
@@ -52,12 +52,12 @@ class Report:
     elsewhere: str = ""
 
     def bars(self) -> Bars:
-        """Add an empty table of acceptance limits."""
+        """Add an empty table of acceptance limits to the benchmark section. Returns the table."""
         self.tables.append(Bars())
         return self.tables[-1]
 
     def table(self, *columns: str, hidden: bool = False) -> Table:
-        """Add an empty table with these columns."""
+        """Add an empty table with these columns to the benchmark section. Returns the table."""
         self.tables.append(Table(list(columns), hidden=hidden))
         return self.tables[-1]
 
@@ -67,11 +67,11 @@ class Report:
         return sum(table.missed for table in self.tables if isinstance(table, Bars))
 
     def markdown(self) -> str:
-        """All tables that have rows, in Markdown."""
+        """All tables of a benchmark section that have rows, in Markdown."""
         return "\n\n".join(table.markdown() for table in self.tables if table.rows)
 
     def section(self, run: dict[str, str]) -> dict[str, Any]:
-        """The section as data for docs/figures.json: the tables, and the conditions of the measurement."""
+        """The results of a benchmark section for docs/figures.json: tables and conditions of the measurement."""
         tables = [
             {"columns": table.columns, "rows": table.rows} | ({"hidden": True} if table.hidden else {})
             for table in self.tables

@@ -41,11 +41,11 @@ class Shape:
 
 
 def folds_at_a_corner(warp: Warp, brain: np.ndarray) -> np.ndarray:
-    """Whether a warp folds at each brain voxel, by one-sided differences.
+    """For each brain voxel, whether a warp folds there, by one-sided differences.
 
     A voxel counts as folded if one of the eight combinations of one-sided differences has a determinant that is not
-    positive. The warp is trilinear between voxels, so these are its determinants at the corners of the cells around a
-    voxel.
+    positive. The warp is trilinear inside each cell (a box with eight voxels as corners), so these are the Jacobian
+    determinants that the eight cells around a voxel have at this voxel.
     """
     index = np.argwhere(brain)
     to_voxel = np.linalg.inv(warp.voxel_to_world[:3, :3]).astype(np.float32)

@@ -107,7 +107,7 @@ def changed(program: str, head: nib.Nifti1Image, own: np.ndarray, folder: Path) 
 
 
 def measure(arguments: argparse.Namespace) -> None:
-    """Print a line for each head, and a line for each changed copy of the head."""
+    """Print how well the brain was extracted, one line for each head and for each changed copy of the head."""
     heads: list[tuple[str, Path, Path | None]] = []
     if arguments.colin:
         heads.append(("colin27", *arguments.colin))

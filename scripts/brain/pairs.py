@@ -49,7 +49,7 @@ class Pairs:
         return image, mask
 
     def register(self, fixed: Path, moving: Path, brain: str = "auto") -> tuple[dict, list[bytes]]:
-        """Register a pair. Returns its record, and the bytes of the affine and of the images."""
+        """Register a pair. Returns the JSON record of the registration, and the bytes of its affine and images."""
         prefix = self.folder / f"{next(self.count)}_"
         self.run("register", "-f", fixed, "-m", moving, "-o", prefix, "--brain", brain, *self.options)
         files = [Path(f"{prefix}{rest}") for rest in ("0GenericAffine.mat", "Warped.nii.gz", "InverseWarped.nii.gz")]
@@ -65,7 +65,10 @@ def points_of(mask: Path) -> np.ndarray:
 
 
 def distance(one: dict, other: dict, points: np.ndarray) -> float:
-    """Mean distance between the two points to which the affines of two records map a fixed point, mm."""
+    """Mean distance between the points to which the affines of two registrations map a point, mm.
+
+    `points` are points of the fixed image. The affines are read from the JSON records of the registrations.
+    """
     first, second = (np.array(record["affine_ras"]) for record in (one, other))
     difference = first - second
     return float(np.linalg.norm(points @ difference[:, :3].T + difference[:, 3], axis=1).mean())
@@ -108,9 +111,9 @@ def check(arguments: argparse.Namespace) -> int:
 def beside(
     pairs: Pairs, head: tuple[Path, Path], others: dict[str, Path], other: Path, swapped: bool
 ) -> tuple[str, bool]:
-    """Compare the registration of a head and a brain with the registrations of brains extracted from this head.
+    """Compare affines of a head and a brain with affines of brains extracted from this head.
 
-    If `swapped`, the head is the fixed image.
+    A head is an image with skull, a brain is a skull-stripped image. If `swapped`, the head is the fixed image.
     """
     def sides(image: Path) -> tuple[Path, Path]:
         return (image, other) if swapped else (other, image)
@@ -122,8 +125,9 @@ def beside(
         texts.append("no brain was extracted")
     for what, brain in others.items():
         against, _ = pairs.register(*sides(brain), brain="none")
-        # The affines are compared at points of the fixed image: at the voxels of the head's brain, or, if the head is
-        # the moving image, at the points of the fixed image that correspond to these voxels.
+        # Mean distance between the two affines, at points of the fixed image. If the head (image with skull) is the
+        # fixed image, these points are the voxels of its brain. If the head is the moving image, these voxels are first
+        # mapped to the fixed image.
         points = points_of(mask)
         if not swapped:
             to_moving = np.array(against["affine_ras"])

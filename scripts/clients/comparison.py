@@ -42,7 +42,7 @@ def images(ours: Path, theirs: Path, border: float) -> str:
         if a.header[name] != b.header[name]:
             return f"{name} {a.header[name]}, expected {b.header[name]}"
     x, y = a.get_fdata(), b.get_fdata()
-    # Values are truncated to integers, so a rounding error can become a difference of 1.
+    # Images of integer type contain truncated values, so a rounding error can become a difference of 1.
     whole = 1.0 if np.issubdtype(b.get_data_dtype(), np.integer) else 0.0
     far = np.abs(x - y) > max(SHARE * np.ptp(y), 1e-5) + whole
     if far.mean() > border:

@@ -20,7 +20,7 @@ SHARE = 1e-3
 
 
 def check(typed: argparse.Namespace, folder: Path) -> list[str]:
-    """Write composites with every program that can write them, and read each with every program that can read it."""
+    """Write composite transforms (.h5) with every program that can write them, and read them with every program."""
     shapes.make(folder)
     real = Oracle()
     subprocess.run(
@@ -54,7 +54,7 @@ def check(typed: argparse.Namespace, folder: Path) -> list[str]:
 
 
 def to(name: str) -> list[str]:
-    """Arguments of antsApplyTransforms that write a composite."""
+    """Arguments of antsApplyTransforms that write all transforms into one composite file."""
     return ["-d", "3", "-r", "ref.nii.gz", "-o", f"CompositeTransform[{name}]"]
 
 

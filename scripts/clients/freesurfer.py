@@ -41,7 +41,7 @@ def mri_coreg(typed: argparse.Namespace) -> None:
 
 
 def image(geometry: np.ndarray) -> nib.Nifti1Image:
-    """An empty image on the grid of a transform's source or target volume."""
+    """An empty image on the grid that a transform file (LTA) gives for its source or target volume."""
     shape = tuple(int(extent) for extent in geometry["volume"].ravel())
     return nib.Nifti1Image(np.zeros(shape, np.uint8), geometry.as_affine())
 
@@ -59,7 +59,7 @@ def lta_convert(typed: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Run mri_coreg or lta_convert."""
+    """Run the replacement of mri_coreg or lta_convert that the first argument names."""
     parser = argparse.ArgumentParser()
     parser.add_argument("command")
     for option in ("program", "mov", "ref", "lta", "inlta", "infsl", "outlta", "outfsl", "src", "trg"):

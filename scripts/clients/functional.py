@@ -45,7 +45,7 @@ def series(folder: Path) -> tuple[Path, Path, np.ndarray, made.Source]:
 
 
 def run(workflow: object, folder: Path, inputs: dict[str, str], wanted: str) -> object:
-    """Run a workflow and return the outputs of its node `wanted`."""
+    """Run a workflow of nipype, and return the outputs of its node `wanted`."""
     workflow.base_dir = folder
     workflow.config["execution"]["crashdump_dir"] = str(folder)
     for name, value in inputs.items():

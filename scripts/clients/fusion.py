@@ -12,7 +12,8 @@ import numpy as np
 from clients import data, shapes
 from clients.oracle import Oracle
 
-#: Share of voxels whose labels may differ, because two labels have nearly the same weight there.
+#: Accepted share of voxels at which the fused labels of the two programs differ. They may differ where two labels have
+#: nearly the same weight in the vote.
 SHARE = 0.01
 CASES = {
     "defaults": [],
@@ -103,7 +104,10 @@ def script(folder: Path, truth: np.ndarray, real: Oracle) -> list[str]:
 
 
 def make(folder: Path) -> np.ndarray:
-    """Write a target, atlases and a mask. Returns the target's labels."""
+    """Write test images for label fusion. Returns the target's labels.
+
+    The images are a target, four shifted noisy copies of the target as atlases, and a mask.
+    """
     generator = np.random.default_rng(5)
     shape, affine = (24, 26, 22), np.diag([2.0, 2, 2, 1])
     truth = np.floor(shapes.blobs(generator, shape) / 34).astype(np.uint8)

@@ -30,7 +30,10 @@ STAGES = {
 
 
 def check(typed: argparse.Namespace, folder: Path) -> list[str]:
-    """Run the interfaces that register, and compare the values of those that apply or convert transforms."""
+    """Check nipype's interfaces for commands of ANTs and FSL.
+
+    Interfaces for registration must run. Interfaces that apply or convert transforms must also give correct values.
+    """
     faults = [] if str(Info.version()).startswith("2.") else [f"nipype reads the version {Info.version()}"]
     images = data.pair(folder)
     for name, interface in registrations(images).items():
@@ -176,7 +179,8 @@ def flirt(folder: Path) -> None:
     found = fsl.FLIRT(**to_moved, **search, out_file="flirted.nii.gz", out_matrix_file="found.mat").run()
     apart = np.abs(np.loadtxt(found.outputs.out_matrix_file) - matrix).max()
     assert apart < 0.5 and Path(found.outputs.out_file).exists(), apart
-    # Number of whole voxels of the new size that fit into 48×56×44 voxels of 4 mm.
+    # Expected grid: along each axis, the number of whole voxels of the new size that fit into the original grid of
+    # 48×56×44 voxels of 4 mm.
     for size_mm, shape in ((8, (24, 28, 22)), (5, (38, 44, 35))):
         coarse = fsl.FLIRT(**to_moved, apply_isoxfm=size_mm, in_matrix_file="found.mat", out_file="coarse.nii.gz").run()
         assert nib.load(coarse.outputs.out_file).shape == shape

@@ -1,4 +1,4 @@
-"""Runs an interface of nipype and classifies the result as ran, refused or wrong."""
+"""Runs an interface of nipype. The result is `ran`, `refused` (the command line is not supported) or `wrong`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def run(interface: CommandLine) -> tuple[str, str]:
     try:
         interface.run()
     except Exception as error:
-        # Some clients do not show the command's messages, so the command is run again.
+        # The exception does not always contain the command's messages. The command is run again to read its messages.
         done = subprocess.run(interface.cmdline, shell=True, capture_output=True, text=True, check=False)
         refused = done.returncode == 2 and "error: antsRegistration" in done.stderr
         return ("refused", done.stderr.strip()) if refused else ("wrong", f"{error} {done.stderr.strip()}")

@@ -38,7 +38,10 @@ CASES = {
 
 
 def check(typed: argparse.Namespace, folder: Path) -> list[str]:
-    """Run both scripts of ANTs, and antsreg-gpu in their place. Compare the names of files with real ANTs."""
+    """Run both scripts of ANTs with the commands of antsreg-gpu, and run antsreg-gpu in place of the scripts.
+
+    Names of files must be those of real ANTs, and both ways must write the same files.
+    """
     images = data.pair(folder)
     fixed = nib.load(images.fixed)
     inside = (fixed.get_fdata() > 0.1 * fixed.get_fdata().max()).astype(np.uint8)

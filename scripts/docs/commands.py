@@ -40,7 +40,7 @@ MARKED = re.compile(
     r"|^```(?P<language>\w+)\n(?P<code>.*?)^```$",
     re.DOTALL | re.MULTILINE,
 )
-#: Keywords and built-in commands of the shell, which are not checked.
+#: Keywords and built-in commands of the shell that code blocks of documents use. Their arguments are not checked.
 BUILT_IN = {"export", "cd", "set"}
 #: Programs that the shell blocks of documents may run, because these programs write only inside the temporary folder.
 RUNNABLE = BUILT_IN | {"antsreg-gpu", "antsRegistration", "antsApplyTransforms", "cat", "head", "ls", "mkdir"}
@@ -68,7 +68,7 @@ class Block:
 
 @dataclass
 class Page:
-    """A document: its code blocks, and the files that are linked into their folder."""
+    """A document: its code blocks, and the repository files that are linked into the folder in which the blocks run."""
 
     name: str
     files: dict[str, str] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class Page:
 
 
 def check(only: list[str]) -> int:
-    """Run or parse the blocks of all documents, or of some documents. Returns 1 if a block fails."""
+    """Run or parse the code blocks of all documents, or only of the documents `only`. Returns 1 if a block fails."""
     pages = [parse(name, (REPOSITORY / name).read_text()) for name in only or tracked(*PAGES)]
     build = ["cargo", "build", "--quiet", "--locked", "--package", "antsreg-cli", "--bins", "--examples"]
     if subprocess.run(build, cwd=REPOSITORY, check=False).returncode:
@@ -93,7 +93,7 @@ def check(only: list[str]) -> int:
 
 
 def parse(name: str, text: str) -> Page:
-    """Read the code blocks of a document together with the comments that apply to them."""
+    """Read the code blocks of a document, and the HTML comments that say how to run each block."""
     page = Page(name)
     not_run: str | None = None
     nothing_run: str | None = None
@@ -119,7 +119,7 @@ def parse(name: str, text: str) -> Page:
 
 
 def run_page(page: Page) -> list[str]:
-    """Run or parse the blocks of a document. Returns descriptions of the faults."""
+    """Run or parse the code blocks of a document. Returns descriptions of the faults."""
     faults = []
     with tempfile.TemporaryDirectory(prefix="antsreg-docs-") as temporary:
         folder = Path(temporary)
@@ -138,7 +138,7 @@ def run_page(page: Page) -> list[str]:
 
 
 def run(block: Block, folder: Path) -> str | None:
-    """Run a block. Returns a description of the fault; None if the block succeeds."""
+    """Run a code block of a document. Returns a description of the fault; None if the block succeeds."""
     if block.language == "python" and not PYTHON.exists():
         return f"needs the Python package in {PYTHON.parents[1]}: run scripts/python_check.py first"
     if block.language == "sh":
@@ -165,12 +165,15 @@ def run(block: Block, folder: Path) -> str | None:
 
 
 def served(code: str) -> str:
-    """The code of a block in which `cargo run` is replaced by the program under test."""
+    """A code block of a document, in which `cargo run` is replaced by the program under test."""
     return code.replace("cargo run --release -- ", "antsreg-gpu ")
 
 
 def agrees(shown: str, printed: str) -> bool:
-    """Whether the printed text matches the text that the document shows."""
+    """Whether the output of a command matches the output that the document shows.
+
+    In the document, … stands for any text.
+    """
     lines = []
     for line in shown.strip().splitlines():
         whole = line.strip() == "…"
@@ -179,7 +182,7 @@ def agrees(shown: str, printed: str) -> bool:
 
 
 def check_words(block: Block) -> str | None:
-    """Parse the commands of a block that is not run. Returns a description of the fault, if there is one."""
+    """Parse the commands of a code block that cannot be run. Returns a description of the fault, if there is one."""
     if block.language == "python":
         try:
             compile(block.code, block.place, "exec")
@@ -194,7 +197,10 @@ def check_words(block: Block) -> str | None:
 
 
 def commands_of(code: str) -> list[list[str]]:
-    """The words of each command in a block, without assignments of variables before it and without redirections."""
+    """The words of each command in a shell block of a document.
+
+    Variable assignments before a command and redirections are left out.
+    """
     commands = []
     code = re.sub(r"<<'(\w+)'.*?^\1$", "", code, flags=re.DOTALL | re.MULTILINE)
     # In documents the character … stands for omitted words.
@@ -223,7 +229,10 @@ def check_command(words: list[str]) -> str | None:
 
 
 def check_script(script: Path, words: list[str]) -> str | None:
-    """Check the options of a script. Returns the options that occur neither in its help nor in its source."""
+    """Check that a script knows the options of a command line.
+
+    Returns the options that occur neither in its help nor in its source.
+    """
     text = script.read_text()
     if script.suffix == ".py":
         text += subprocess.run([sys.executable, script, "--help"], capture_output=True, text=True, check=False).stdout

@@ -28,7 +28,7 @@ from docs.site import tracked
 FIGURES = REPOSITORY / "docs" / "figures.json"
 #: Documents to check. Documents in docs/history are left out, because they are not changed any more.
 PAGES = ["README.md", "docs/*.md", ":!docs/history"]
-#: Fields that describe the conditions of every measurement.
+#: Fields that every section of docs/figures.json must have: the conditions of its measurement.
 RUN = ("version", "date", "machine", "command")
 
 BLOCK = re.compile(r"^<!-- begin (?P<name>\S+) -->\n(?P<shown>.*?)^<!-- end (?P=name) -->$", re.DOTALL | re.MULTILINE)
@@ -40,11 +40,14 @@ Section = dict[str, Any]
 
 
 class Fault(Exception):
-    """Raised for a fault in the file of figures or in a document."""
+    """Raised for a fault in docs/figures.json or in a table of a document."""
 
 
 def check(update: bool = False) -> int:
-    """Compare the tables in documents with the figures, or update the tables. Returns 1 if they differ."""
+    """Compare the tables in the documents with the measured values in docs/figures.json, or update the tables.
+
+    Returns 1 if they differ.
+    """
     faults: list[str] = []
     try:
         sections = load()
@@ -72,7 +75,7 @@ def check(update: bool = False) -> int:
 
 
 def load() -> dict[str, Section]:
-    """Read the file of figures and check its sections."""
+    """Read the measured values in docs/figures.json and check that every section has the required fields."""
     sections: dict[str, Section] = json.loads(FIGURES.read_text())
     for name, section in sections.items():
         missing = [key for key in RUN if not section.get("run", {}).get(key)]
@@ -85,7 +88,7 @@ def load() -> dict[str, Section]:
 
 
 def save(path: Path, name: str, section: Section) -> None:
-    """Write one section into the file of figures."""
+    """Write one section of measured values into the file of figures (docs/figures.json)."""
     sections = json.loads(path.read_text()) if path.exists() else {}
     sections[name] = section
     path.write_text(dump(sections))
@@ -99,7 +102,7 @@ def dump(sections: dict[str, Section]) -> str:
 
 
 def fill(text: str, sections: dict[str, Section], shown: set[str]) -> str:
-    """The text of a document in which every figure block is up to date."""
+    """The text of a document, with every table between figure comments generated anew from docs/figures.json."""
 
     def block(found: re.Match[str]) -> str:
         name = found["name"]
@@ -112,7 +115,10 @@ def fill(text: str, sections: dict[str, Section], shown: set[str]) -> str:
 
 
 def render(sections: dict[str, Section], name: str) -> str:
-    """The tables of a section in Markdown, then the conditions of measurement unless the document states them."""
+    """A section of docs/figures.json in Markdown: its tables, then the conditions of the measurement.
+
+    The conditions are left out if the document states them.
+    """
     section = sections[name]
     parts = []
     for table in section["tables"]:
@@ -131,7 +137,10 @@ def render(sections: dict[str, Section], name: str) -> str:
 
 
 def cell(sections: dict[str, Section], name: str, row: str, column: str) -> str:
-    """The value of a cell, given by section, the first cells of the row (joined by commas), and column."""
+    """The text of one table cell of a section of docs/figures.json.
+
+    The cell is given by its section, the first cells of its row (joined by commas), and its column.
+    """
     found = [
         cells[table["columns"].index(column)]
         for table in sections.get(name, {"tables": []})["tables"]
@@ -150,7 +159,7 @@ def referred(section: Section) -> set[str]:
 
 
 def unknown(text: str) -> list[str]:
-    """Table rows with decimal numbers that are not inside a figure block."""
+    """Rows with decimal numbers in tables that are not generated from docs/figures.json."""
     code = re.compile(r"`[^`]*`")
     return [
         f"not from docs/figures.json: {line}"

@@ -35,7 +35,8 @@ def build() -> int:
     environment.make(REQUIREMENTS)
     gather()
     tool = environment.folder(REQUIREMENTS) / "bin" / "mkdocs"
-    # This variable suppresses a notice of the theme about the future of mkdocs, which would count as a warning.
+    # The theme of mkdocs prints a notice about mkdocs 2, which would count as a warning. This environment variable
+    # suppresses the notice.
     variables = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
     # mkdocs runs without --quiet, because with --strict it counts only warnings that it would print.
     build = [tool, "build", "--strict", "-f", HERE / "mkdocs.yml"]

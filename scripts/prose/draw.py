@@ -29,7 +29,7 @@ LINE = {
     ".py": re.compile(r"^(\s*#:?)(?![!\[]) ?(.*)$"),
 }
 LINE[".cuh"] = LINE[".cu"]
-#: Files whose string literals are data: the seeds of the fuzzing are command lines.
+#: Files whose string literals are data, not texts: the start inputs of fuzz tests are command lines.
 DATA = ["crates/fuzz/src/seeds.rs"]
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.|\\\n)*)"')
 WORD = re.compile(r"[A-Za-zÀ-ž]{2,}")
@@ -55,7 +55,7 @@ def files(folders: list[str]) -> list[Path]:
 
 
 def texts_of(path: Path) -> Iterator[tuple[str, str]]:
-    """The texts of a file, each with its file and line."""
+    """The comments, docstrings and messages of a source file, each with the file's name and line number."""
     source = path.read_text()
     found = list(blocks(source, LINE[path.suffix]))
     if path.suffix == ".py":
@@ -82,7 +82,7 @@ def blocks(source: str, comment: re.Pattern[str]) -> Iterator[tuple[int, str]]:
 
 
 def docstrings(source: str) -> list[tuple[int, str]]:
-    """The docstrings of a Python source: those of the module, its classes and its functions."""
+    """The docstrings in the source text of a Python module: of the module itself, its classes and its functions."""
     kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, kinds)]
     return [(getattr(node, "lineno", 1), ast.get_docstring(node) or "") for node in nodes]

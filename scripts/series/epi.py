@@ -14,7 +14,8 @@ from scipy import ndimage
 
 from series import made
 
-#: Signals of white matter, grey matter and fluid, and of the brightest voxels of the scalp, where fat is suppressed.
+#: Signal intensities of the simulated echo-planar image: white matter, grey matter, fluid, and the brightest voxels of
+#: the scalp. The scalp is dark, because fat is suppressed.
 WHITE, GREY, FLUID, SCALP = 65.0, 85.0, 120.0, 12.0
 #: Air cavities that disturb the magnetic field, above the sinuses and both ear canals: centre (MNI, mm), distance from
 #: the centre at which the shift of voxels has fallen to 1/e (mm), and largest shift (mm).
@@ -64,9 +65,9 @@ def head(data: Path) -> Head:
 
 
 def air(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Effects of air at points of the T1 image: shift and share of the signal that remains.
+    """Effects of air on the signal at points of the T1 image: shift, and share of the signal that remains.
 
-    The shift is along the second axis of the simulated image, mm.
+    In a simulated echo-planar image the shift is along the second axis, mm.
     """
     shift, left = np.zeros(points.shape[:-1]), np.ones(points.shape[:-1])
     for centre, reach, most in AIR:

@@ -36,22 +36,22 @@ class Errors:
     of_volumes: np.ndarray
 
     def __str__(self) -> str:
-        """Mean, 95th percentile and largest error as text, mm."""
+        """Mean, 95th percentile and largest error of the volumes as text, mm."""
         return f"mean {self.mean:.4f}, 95 % {self.most:.4f}, worst {self.worst:.4f} mm"
 
     @property
     def mean(self) -> float:
-        """Mean error over all volumes, mm."""
+        """Mean error of the motion correction over all volumes, mm."""
         return float(self.of_volumes.mean())
 
     @property
     def most(self) -> float:
-        """95th percentile of the error over all volumes, mm."""
+        """95th percentile of the motion correction's error over the volumes, mm."""
         return float(np.quantile(self.of_volumes, 0.95))
 
     @property
     def worst(self) -> float:
-        """Largest error of a volume, mm."""
+        """Error of the motion correction in the volume with the largest error, mm."""
         return float(self.of_volumes.max())
 
 

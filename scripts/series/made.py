@@ -24,12 +24,13 @@ class Kind:
     """Parameters of a simulated head motion."""
 
     name: str
-    #: Largest slow drift along and about an axis, mm and degrees.
+    #: Slow drift of the head: largest shift along an axis (mm) and largest rotation about an axis (degrees).
     drift: float
-    #: Share of the volumes in which the head jumps, and size of the jumps, mm and degrees.
+    #: Jumps of the head: share of the volumes that jump, and size of a jump (length of the shift in mm, angle of the
+    #: rotation in degrees).
     jumps: float
     jump: float
-    #: True: every jump has the size `jump`. False: `jump` is the largest size of a jump.
+    #: True: all jumps have the size `jump`. False: sizes are random, and `jump` is the largest.
     exact: bool = False
 
 
@@ -73,7 +74,10 @@ def source(data: Path, slices: int | None = None) -> Source:
 
 
 def of_example() -> Source:
-    """The example brain of this repository with voxels of 4 mm, for checks without the data."""
+    """The example brain of this repository, subsampled to voxels of 4 mm.
+
+    Checks that run without downloaded data simulate series from it.
+    """
     image = nib.load(EXAMPLES / "colin27_t1_2mm.nii.gz")
     fine = image.get_fdata()
     voxels = ndimage.gaussian_filter(fine, 1)[::2, ::2, ::2]

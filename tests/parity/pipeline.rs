@@ -23,12 +23,12 @@ const MOTION_MM: f64 = 0.005;
 /// Largest accepted mean distance between the warps of CPU and GPU, voxels. The devices add the intensities in a
 /// correlation window in different orders. Where an image hardly varies, the rounding changes the update of the warp.
 const MEAN_VOXELS: f64 = 0.02;
-/// Costs from histograms change in steps, so results depend on the rounding of single intensities. To measure this,
-/// the CPU also computes each result from images whose intensities differ in the last bit. CPU and GPU may differ by
-/// this factor times the change of the CPU's result, or by `MEAN_VOXELS` or `MOTION_MM` if these limits are larger.
+/// Largest accepted ratio of two differences: between the results of CPU and GPU, and between the CPU's results with
+/// and without a change of the last bit of intensities. Costs from histograms change in steps, so results depend on the
+/// rounding of single intensities. Smaller differences than `MEAN_VOXELS` or `MOTION_MM` are always accepted.
 const OF_ROUNDING: f64 = 2.0;
 
-/// The affine, the warp and its inverse that one device has found.
+/// What one device has found in a registration: the affine, the warp and its inverse.
 struct Found {
     affine: AffineTransform,
     warps: [DisplacementField; 2],
@@ -115,7 +115,8 @@ fn compare_motion(cuda: &Cuda) -> Result<usize, Box<dyn Error>> {
     Ok(bad)
 }
 
-/// Returns a volume in which every other positive intensity, on average, is larger by its last bit.
+/// Returns a copy of a volume in which about half of the positive intensities are replaced by the next larger
+/// single-precision number. It shows how much a result depends on rounding.
 fn last_bits(volume: &Volume) -> Volume {
     let mut state = 7_u64;
     let voxels = volume.voxels.iter().map(|value| {
@@ -142,7 +143,8 @@ fn variants() -> [(&'static str, Vec<syn::Options>); 5] {
         ("correlation and edges", vec![syn::Options { edge_weight: 0.45, noise: 0.01, ..usual() }]),
         ("mutual information", vec![syn::Options { channels: vec![mattes], ..usual() }]),
         ("one component held", vec![syn::Options { restrict: [1.0, 1.0, 0.0], ..usual() }]),
-        // The grid of the second stage's first level is coarser than that of the fields from the first stage.
+        // Two deformable stages: the coarsest grid of the second stage is coarser than the grid of the displacement
+        // fields from the first stage.
         ("two stages", vec![usual(), syn::Options { restrict: [0.5, 1.0, 0.0], ..usual() }]),
     ]
 }

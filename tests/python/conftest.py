@@ -27,7 +27,7 @@ class Pair(NamedTuple):
 
 
 def coarse(source: Path, to: Path, slices: slice, step: int = 3) -> Path:
-    """Writes every `step`-th voxel along x and y of an image, and the given slices."""
+    """Writes a subsampled copy of an image: every `step`-th voxel along x and y, and the slices `slices` along z."""
     image = nib.load(source)
     voxels = np.asarray(image.dataobj, dtype=np.float32)[::step, ::step, slices]
     affine = image.affine.copy()

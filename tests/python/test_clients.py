@@ -1,4 +1,8 @@
-"""Tests the exchange of images with other libraries: they read the package's results, and it reads their images."""
+"""Tests the exchange of images and transforms with other Python libraries.
+
+nilearn, nitransforms, SimpleITK and ANTsPy must read the results of this package. The package must read images of
+SimpleITK and ANTsPy.
+"""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def test_kept_images_lie_on_their_grids(both: tuple[antsreg_gpu.Registration, an
     kept, usual = both
     for name in ("warped", "inverse_warped"):
         lent, expected = np.from_dlpack(getattr(kept.on_device, name)), getattr(usual, name).get_fdata()
-        # The device's kernels compute in single precision; results in main memory are computed in double precision.
+        # Images that stay on the device are computed in single precision, images in main memory in double precision.
         assert lent.shape == expected.shape and np.abs(lent - expected).max() < 2e-3 * expected.max()
 
 

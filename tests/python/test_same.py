@@ -1,4 +1,4 @@
-"""Tests that `save` writes the same bytes as the command `antsreg-gpu`."""
+"""Tests that the package's method `save` writes the same bytes as the command `antsreg-gpu`."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def matrix(degrees: float, shift: tuple[float, float, float]) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def moving(pair: Pair, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Path of a series in which the head moves by `MOTIONS`."""
+    """Path of a series of volumes; the head moves from volume to volume by the known `MOTIONS`."""
     image = nib.load(pair.fixed)
     still = ndimage.gaussian_filter(image.get_fdata(), 0.7)
     volumes = []
@@ -59,7 +59,8 @@ def test_the_motion_is_found_in_files_and_arrays(moving: Path) -> None:
     assert len(found) == 5 and told == [(5, 5)]
     corner = np.array([40.0, -40.0, 40.0, 1.0])
     for affine, motion in zip(found.affines, MOTIONS):
-        # The found position of a corner may be wrong by 0.3 mm, a twentieth of a voxel of 6 mm.
+        # The found and the true motion must map this corner point to points less than 0.3 mm apart, a twentieth of a
+        # voxel.
         assert np.linalg.norm((affine - matrix(*motion)) @ corner) < 0.3
     assert np.isnan(found.fd[0]) and (found.fd[1:] > 0.1).all() and found.parameters.shape == (5, 6)
     image = nib.load(moving)

@@ -11,7 +11,8 @@ use std::path::Path;
 /// brain's centre is the origin.
 #[derive(Debug, Clone, Copy)]
 pub struct Brain {
-    /// Affine map from world points to the coordinates of the formula, mm.
+    /// Affine map from world points to the brain's own coordinates (mm), in which its intensities are given by a
+    /// formula.
     pub to_brain: AffineTransform,
     /// Amplitude of an additional smooth warp of the brain, mm; 0 for no warp.
     pub warp_mm: f64,
@@ -21,12 +22,13 @@ pub struct Brain {
 const RADII: [f64; 3] = [62.0, 78.0, 56.0];
 
 impl Brain {
-    /// The standard brain: at the origin of the world, with axes along RAS.
+    /// The synthetic brain in its standard position: centred at the origin of the world, with axes along RAS.
     pub fn standard() -> Brain {
         Brain { to_brain: AffineTransform::identity(), warp_mm: 0.0 }
     }
 
-    /// A brain at another position and of another shape: `to_world` maps points of the standard brain to world points.
+    /// The synthetic brain at another position or in another shape: the affine `to_world` maps points of the standard
+    /// brain to world points.
     pub fn moved(to_world: &AffineTransform) -> Brain {
         Brain { to_brain: to_world.inverse().expect("a map with an inverse"), warp_mm: 0.0 }
     }
@@ -37,21 +39,22 @@ impl Brain {
         Point3::new(p.x + wave(p.y, p.z), p.y + wave(p.z, p.x), p.z + wave(p.x, p.y))
     }
 
-    /// Intensity of the brain at a world point.
+    /// Intensity of the synthetic brain at a world point.
     pub fn intensity(&self, world: &Point3<f64>) -> f32 {
         let p = self.own(world);
         let radius = radius(&p);
         if radius > 1.0 {
             return 0.0;
         }
-        // Ripples that grow towards the surface, a dark centre and one bright region break every symmetry of the brain.
+        // The intensities have ripples that grow towards the surface, a dark centre and one bright region, so that the
+        // brain has no symmetry.
         let folds = (p.x / 5.5).sin() * (p.y / 6.5 + 0.7).cos() * (p.z / 6.0 + 0.3).sin() * radius;
         let ventricle = (-(p - Point3::new(4.0, 6.0, 5.0)).norm_squared() / 300.0).exp();
         let lobe = (-(p - Point3::new(22.0, 40.0, 12.0)).norm_squared() / 900.0).exp();
         (600.0 + 220.0 * folds - 350.0 * ventricle + 250.0 * lobe) as f32
     }
 
-    /// Label at a world point: 1 to 8 by octant, 9 in the middle, 0 outside.
+    /// Label of the synthetic brain at a world point: 1 to 8 by octant, 9 in the middle, 0 outside the brain.
     pub fn label(&self, world: &Point3<f64>) -> i32 {
         let p = self.own(world);
         match radius(&p) {
@@ -90,9 +93,9 @@ impl Brain {
     }
 }
 
-/// Distance of a point, in the coordinates of the brain's formula, from the brain's centre. It is scaled so that the
-/// surface has distance 1. Like a real brain, the shape is narrower in front and flatter below: a ball would look the
-/// same upside down.
+/// Distance of a point (in the brain's own coordinates) from the centre of the synthetic brain, scaled so that its
+/// surface has distance 1. Like a real brain, it is narrower in front and flatter below. A ball would look the same in
+/// every orientation, so a registration could not find its rotation.
 fn radius(p: &Point3<f64>) -> f64 {
     let narrower = 1.0 - 0.25 * (p.y / RADII[1]).clamp(-1.0, 1.0);
     let flatter = if p.z < 0.0 { 0.6 } else { 1.0 };

@@ -47,12 +47,12 @@ impl Workplace {
         place
     }
 
-    /// The path of a file in the folder.
+    /// The path of a file in the test folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// Writes bytes to a file in the folder and returns the file's name.
+    /// Writes bytes to a file in the test folder and returns the file's name.
     pub fn file<'a>(&self, name: &'a str, bytes: &[u8]) -> &'a str {
         std::fs::write(self.path(name), bytes).expect("a file in the temporary folder");
         name
@@ -67,12 +67,12 @@ impl Workplace {
         }
     }
 
-    /// The bytes of a file in the folder.
+    /// The bytes of a file in the test folder.
     pub fn read(&self, name: &str) -> Vec<u8> {
         std::fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// Reads the record of a run, or another JSON file in the folder.
+    /// Reads the JSON record of a registration, or another JSON file in the test folder.
     pub fn record(&self, name: &str) -> Value {
         serde_json::from_slice(&self.read(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }

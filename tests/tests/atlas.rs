@@ -143,13 +143,14 @@ fn a_folder_is_gone_on_with_and_not_mixed_up() {
     };
     place.succeed(&line(1, ""));
     let first = place.read("out/pass_1/template.nii");
-    // One file is removed and one is truncated. The next run must write both files again, and no other file.
+    // One output file is removed and another is truncated. The next run must write both files again, and no other file.
     std::fs::remove_file(place.path("out/pass_1/subjects/c_1Warp.nii")).expect("a file");
     std::fs::write(place.path("out/pass_1/template.nii"), b"half").expect("a file");
     let again = place.succeed(&line(1, "")).stderr;
     assert_eq!(again.matches("done before").count(), 2, "{again}");
     assert_eq!(place.read("out/pass_1/template.nii"), first);
-    // Bytes of a file are overwritten, so that its length stays the same.
+    // A part of a subject's warp file is overwritten without a change of its length. The next run must detect this and
+    // write the file again.
     let mut bytes = place.read("out/pass_1/subjects/a_1Warp.nii");
     bytes[20_000..24_000].fill(0);
     std::fs::write(place.path("out/pass_1/subjects/a_1Warp.nii"), &bytes).expect("a file");
@@ -284,7 +285,7 @@ fn a_step_refuses_an_image_that_is_not_the_planned_one() {
     let refused = place.run("atlas register-one out --pass 0 --subject b --device cpu");
     assert_eq!(refused.code, Some(1), "{}", refused.stderr);
     assert!(
-        refused.stderr.contains("b.nii.gz") && refused.stderr.contains("differ from the plan"),
+        refused.stderr.contains("b.nii.gz") && refused.stderr.contains("have changed since the template"),
         "{}",
         refused.stderr
     );
@@ -330,8 +331,8 @@ fn two_channels_make_two_templates_in_one_space() {
     let inside = (0..t1.voxels.len()).filter(|&n| t1.voxels[n] > 400.0 && t2.voxels[n] > 400.0);
     let sums: Vec<f32> = inside.map(|n| t1.voxels[n] + t2.voxels[n]).collect();
     let mean = sums.iter().sum::<f32>() / sums.len() as f32;
-    // The mean sum may differ from 1500 by 5 %: each channel is normalised by its own mean, and the means of the
-    // subjects differ by a few percent.
+    // The mean of the two templates' sum may differ from 1500 by 5 %: each template is scaled by the mean intensity of
+    // its own channel, and these means differ between subjects by a few percent.
     assert!(sums.len() > 5000 && (mean - 1500.0).abs() < 75.0, "{mean} over {} voxels", sums.len());
     assert!(place.path("even/subjects/a_Warped_t2.nii").exists());
     place.succeed(&line("uneven", "1,0.1"));
@@ -339,7 +340,7 @@ fn two_channels_make_two_templates_in_one_space() {
     assert!(place.refuse(2, &line("none", "1")).contains("weights, one for each channel: expected 2, found 1"));
 }
 
-/// The final files of an atlas with their bytes.
+/// The final files of the template in `folder`: their names and bytes.
 #[cfg(unix)]
 fn results(place: &Workplace, folder: &str) -> Vec<(String, Vec<u8>)> {
     let mut names: Vec<String> = std::fs::read_dir(place.path(&format!("{folder}/subjects")))
@@ -357,8 +358,8 @@ fn a_killed_run_goes_on_and_ends_with_the_same_bytes() {
     let place = cohort(false);
     let line = |folder: &str| format!("atlas a.nii.gz b.nii.gz c.nii.gz -o {folder} --passes 2 {QUICK}");
     place.succeed(&line("whole"));
-    // Each run is killed soon after it has written its first new manifest: while it writes, registers, averages, or
-    // writes the final files.
+    // Each run is killed soon after it has written its first new manifest (the JSON file that marks a step as done). So
+    // runs are killed in all phases: writing, registering, averaging, and writing the final files.
     let manifests = || {
         let folders = [
             "",

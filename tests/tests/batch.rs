@@ -47,7 +47,7 @@ fn names(place: &Workplace, folder: &str) -> Vec<String> {
     names
 }
 
-/// A record without the fields that differ between two runs: times, memory and command lines.
+/// The JSON record of a registration without the fields that differ between two runs: times, memory and command lines.
 fn record(place: &Workplace, name: &str) -> Value {
     let mut record = place.record(name);
     let object = record.as_object_mut().expect("an object");
@@ -57,7 +57,7 @@ fn record(place: &Workplace, name: &str) -> Value {
     record
 }
 
-/// The pictures of an HTML page.
+/// The section with the pictures of an HTML report page.
 fn pictures(place: &Workplace, name: &str) -> String {
     let page = String::from_utf8(place.read(name)).expect("text");
     let (_, from) = page.split_once("<h2 id=\"pictures\">").expect("the pictures");
@@ -99,7 +99,8 @@ fn each_subject_gets_the_bytes_that_register_gives_it_whatever_the_workers() {
             if name.ends_with("record.json") {
                 assert_eq!(record(&place, &here), record(&place, &alone));
             } else if name.ends_with("report.html") {
-                // Only the pictures are compared: the rest of a page has times and command lines.
+                // Only the pictures of the HTML pages are compared: the rest of a page contains times and command
+                // lines.
                 assert!(pictures(&place, &here) == pictures(&place, &alone), "{here} shows other pictures");
             } else {
                 assert!(place.read(&here) == place.read(&alone), "{here} differs from what register wrote");
@@ -119,8 +120,8 @@ fn each_subject_gets_the_bytes_that_register_gives_it_whatever_the_workers() {
     ] {
         let number: f64 = cell(&rows[0], column).parse().expect(column);
         let expected = recorded.pointer(pointer).and_then(Value::as_f64).expect(pointer);
-        // A number in the table may differ in its last digit from the number in the record, because it was converted to
-        // text and back.
+        // A number in the summary table may differ in its last digit from the number in the JSON record, because it was
+        // converted to text and back.
         assert!((number - expected).abs() <= 1e-12 * expected.abs(), "{column}: {number}, {expected}");
     }
     assert_eq!(
@@ -235,7 +236,7 @@ fn resuming_leaves_out_what_is_there_and_was_made_alike() {
     place.file("c.nii.gz", &image);
     assert!(ran("").contains("2 done, 1 skipped, 0 failed"));
     assert!(place.read("out/two_Warped.nii.gz") == warped);
-    // With other parameters all subjects must be registered again.
+    // After a change of the registration options, `batch --resume` must register all subjects again.
     assert!(ran(" --bins 128").contains("3 done, 0 skipped, 0 failed"));
     assert!(
         place.succeed("batch t.csv -f f.nii.gz -o out -t rigid --device cpu").stdout.contains("3 done, 0 skipped")
@@ -324,8 +325,8 @@ fn after_an_interruption_whole_subjects_stay_and_the_rest_follows() {
     assert_eq!(child.try_wait().expect("its state"), None, "the program ended before the signal");
     kill_process(Pid::from_raw(child.id() as i32).expect("a process"), Signal::TERM).expect("the signal is sent");
     assert_eq!(child.wait().expect("the program ends").code(), Some(143));
-    // Every existing file must be complete: it has the name of a file of the uninterrupted run, and all files of its
-    // subject exist.
+    // After the program was stopped, every existing file must be complete: it has the name of a file of the
+    // uninterrupted run, and all files of its subject exist.
     let (stands, whole) = (names(&place, "out"), names(&place, "whole"));
     let of = |subject: &str| whole.iter().filter(|name| name.starts_with(subject)).count();
     for subject in ["one_", "two_", "three_"] {

@@ -87,7 +87,7 @@ fn a_head_beside_a_brain_is_registered_by_its_brain() {
     assert!(of_batch["brains"][1].is_object(), "{of_batch}");
     assert_eq!(of_batch["affine_ras"], record["affine_ras"]);
     assert_eq!(place.read("many/head_Warped.nii.gz"), place.read("a_Warped.nii.gz"));
-    // If fixed and moving are exchanged, the brain of the fixed image is extracted.
+    // If fixed and moving image are exchanged, the head is the fixed image, and its brain is extracted.
     place.succeed(&format!("register -f head.nii.gz -m brain.nii.gz -o c_ {registered}"));
     assert!(place.record("c_record.json")["brains"][0].is_object());
 }
@@ -154,8 +154,8 @@ fn atlases_with_skulls_beside_others_are_extracted() {
     assert!(all_null(&place.record("b_record.json")));
     place.succeed(&format!("labels -f brain.nii.gz {atlases} -o c_ --brain none {labelled}"));
     assert!(all_null(&place.record("c_record.json")));
-    // In a leave-one-out run the brain is extracted only from the head without a mask; the other atlases are a head with
-    // a mask, and a brain.
+    // With --leave-one-out each atlas is labelled by the others. Of these three atlases only the head without a mask
+    // needs brain extraction; the other two are a head with a mask and a skull-stripped brain.
     std::fs::write(
         place.path("atlases.csv"),
         "subject,image,labels,mask\nt,template.nii.gz,mask2.nii.gz,mask2.nii.gz\nh,head.nii.gz,mask.nii.gz,\nb,brain.nii.gz,mask2.nii.gz,\n",
@@ -183,7 +183,8 @@ fn a_template_of_heads_and_brains_is_a_brain() {
     let start = place.record("whole/start/template.json");
     assert!(start["results"]["brains"]["head"]["volume_cm3"].as_f64() > Some(1500.0), "{start}");
     assert!(String::from_utf8_lossy(&place.read("whole/report.html")).contains("Brains extracted from heads"));
-    // The template shows only brain; the warped image of the subject shows the whole head.
+    // Brains are registered here: the final template must show only the brain, but the warped image of the subject must
+    // show the whole head.
     let [template, warped, mask] = ["whole/template", "whole/subjects/head_Warped", "whole/start/brain_head"]
         .map(|name| volume(&place, &format!("{name}.nii.gz")));
     let bright = |image: &Volume| {
@@ -205,8 +206,7 @@ fn a_template_of_heads_and_brains_is_a_brain() {
     for name in ["template.nii.gz", "subjects/head_Warped.nii.gz", "subjects/head_1Warp.nii.gz"] {
         assert_eq!(place.read(&format!("whole/{name}")), place.read(&format!("steps/{name}")), "{name}");
     }
-    // With `--brain none` no brain is extracted. The value `fixed` has no effect in `atlas`, so the command line
-    // `--brain fixed` is refused.
+    // With `--brain none`, `atlas` extracts no brain. `atlas` has no fixed image, so it must refuse `--brain fixed`.
     place.succeed(&format!("{line} none --brain none --plan-only"));
     assert!(place.record("none/atlas.json")["subjects"][0]["brain"].is_null());
     let told = place.refuse(2, &format!("{line} other --brain fixed"));

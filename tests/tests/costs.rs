@@ -43,7 +43,7 @@ fn every_cost_is_recorded_and_finds_the_brain() {
         let record: Value = serde_json::from_slice(&place.read("precord.json")).expect("the record is JSON");
         let linear = &record["parameters"]["options"]["stages"][0]["linear"];
         assert_eq!(linear["cost"], cost);
-        // The record contains the histogram options also for costs that do not use a histogram.
+        // The JSON record must contain the histogram options also for costs that do not use a histogram.
         assert!(histogram.is_none_or(|histogram| linear["histogram"] == histogram), "{linear}");
         assert!(bins.is_none_or(|bins| linear["bins"] == bins), "{linear}");
         let found = itk::read_affine(&place.path("p0GenericAffine.mat")).expect("the affine");

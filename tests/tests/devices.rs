@@ -34,7 +34,7 @@ fn a_device_that_is_not_there_is_refused_with_the_reason_and_what_is_there() {
         assert!(words.iter().all(|word| message.contains(word)), "{message}");
         assert_eq!(message.lines().count(), 1, "{message}");
     }
-    // The run must not leave files behind, not even the folder of the atlas.
+    // A refused run must not leave files behind. `atlas` must not even create its output folder.
     place.refuse(1, "atlas f.nii.gz m.nii.gz -o atlas --device cuda:9999");
     let before = place.names();
     let run = without_gpu(&place, &format!("{line} --device cuda"));
@@ -75,14 +75,15 @@ fn auto_takes_the_cpu_for_windows_that_no_gpu_has_and_says_why() {
     let place = pair();
     let of_a_pair = "register -f f.nii.gz -m m.nii.gz -o p --dry-run";
     let of_many = "batch m.nii.gz -f f.nii.gz -o out --dry-run";
-    let told = "device: cpu, because on GPUs, correlation windows with the exact derivative or masks have a radius of up \
-        to 5 voxels; the requested radius is 6\n";
+    let told = "device: cpu, because with masks or the exact derivative of the cross-correlation, GPUs support a \
+        window radius of up to 5 voxels; the requested radius is 6\n";
     for line in [of_a_pair, of_many] {
         let wide = format!("{line} --cc-radius 6 --cc-derivative exact");
         assert_eq!(place.succeed(&wide).stderr, told, "{wide}");
-        // If the user requested the CPU, no message explains the choice.
+        // If the user requested the device `cpu`, no message explains why the CPU is used.
         assert_eq!(place.succeed(&format!("{wide} --device cpu")).stderr, "");
-        // GPUs support a radius of 5, so the message must give the missing GPU as the only reason for the CPU.
+        // GPUs support cross-correlation with a radius of 5. So with this radius, the only reason for the CPU that the
+        // message may give is the missing GPU.
         let run = without_gpu(&place, &format!("{line} --cc-radius 5 --cc-derivative exact"));
         assert!(run.stderr.contains("device: cpu, because there is no CUDA d"), "{}", run.stderr);
     }

@@ -23,8 +23,8 @@ fn slabs() -> Workplace {
 #[test]
 fn a_search_that_runs_off_is_told_of() {
     let place = slabs();
-    // The search ends at a wrong position: the cost of the small remaining overlap is lower than that at the right
-    // position.
+    // The registration's search ends at a wrong position: the cost of the small remaining overlap is lower than that at
+    // the right position.
     let run = place.succeed("register -f f.nii.gz -m m.nii.gz -o p -t affine --quiet");
     let record = place.record("precord.json");
     let [start, now] = ["correlation_at_start", "correlation"].map(|name| record["similarity"][name].as_f64());
@@ -33,7 +33,7 @@ fn a_search_that_runs_off_is_told_of() {
         "{start:?}, {now:?}: the search finds its way, and tests nothing here"
     );
     let recorded = record["warnings"][0].as_str().expect("a warning");
-    // The printed warning contains the recorded warning and advice for the user.
+    // The message on standard error must consist of the warning in the JSON record and advice for the user.
     assert!(run.stderr.starts_with(&format!("warning: {recorded}; look at the images")), "{}", run.stderr);
     let warning = run.stderr;
     let lines: Vec<&str> = warning.lines().collect();
@@ -41,7 +41,8 @@ fn a_search_that_runs_off_is_told_of() {
     for word in ["worse than the initial transform", "correlation", "covers", "--transform rigid", "--no-search"] {
         assert!(warning.contains(word), "`{word}` is missing in: {warning}");
     }
-    // A run that follows the advice gives no warnings.
+    // The warning of the run above advises the options --transform rigid and --no-search. With both options, the
+    // registration must give no warning.
     let quiet = place.succeed("register -f f.nii.gz -m m.nii.gz -o r -t rigid --no-search --quiet");
     assert_eq!(quiet.stderr, "");
     // If many subjects are registered, the warning begins with the name of the subject.

@@ -12,7 +12,8 @@ use nalgebra::Matrix3;
 const QUICK: &str =
     "--threads 2 --device cpu --quiet --shrink-factors 1 --smoothing-sigmas 0 --iterations 1 --dof 6 --no-search";
 
-/// Largest number of injected faults. A run with more operations is not the small run that this test expects.
+/// Largest accepted number of operations (writes, renames, allocations) in a run. The test repeats the run once for
+/// each operation, so the run must be small.
 const MOST: usize = 400;
 
 /// Makes a folder with three labelled brains and a warp.
@@ -54,7 +55,7 @@ struct Failed {
     operations: usize,
 }
 
-/// Runs a command line in which operation number `at` fails.
+/// Runs a command line in which operation number `at` (a write, a rename or an allocation) fails.
 fn fail_at(place: &Workplace, line: &str, at: usize) -> Failed {
     let log = place.path("operations");
     let _ = std::fs::remove_file(&log);
@@ -68,9 +69,9 @@ fn fail_at(place: &Workplace, line: &str, at: usize) -> Failed {
     }
 }
 
-/// Lets each operation of a command line fail in turn, and checks exit code, message and files each time. `before`
-/// prepares the output folder. `judge` gets the files before the run, the files after it, and the files of a successful
-/// run. Returns the number of operations.
+/// Lets each operation (write, rename or allocation) of a command line fail in turn, and checks exit code, message and
+/// files each time. `before` prepares the output folder. `judge` gets the files before the run, the files after it, and
+/// the files of a successful run. Returns the number of operations.
 fn at_every_place(line: &str, before: &dyn Fn(&Workplace), judge: &dyn Fn(&str, &Files, &Files, &Files)) -> usize {
     let place = cohort();
     let clean = || {
@@ -99,8 +100,8 @@ fn at_every_place(line: &str, before: &dyn Fn(&Workplace), judge: &dyn Fn(&str, 
         let partial = now.keys().find(|name| name.contains(".part") || name.contains("partial"));
         assert_eq!(partial, None, "{at}");
         if code == Some(0) {
-            // A failure to write the hidden file `.verified`, which only saves work later, does not make the command
-            // fail.
+            // The hidden folder `.verified` only spares later runs the check of unchanged files. If a file in this
+            // folder cannot be written, the command must succeed nevertheless.
             assert!(now == expected || differ_in_times(&now, &expected), "{at}");
         } else {
             assert!(matches!(code, Some(1 | 3)), "{at}: {code:?}");
@@ -136,7 +137,7 @@ fn together(at: &str, old: &Files, now: &Files, expected: &Files) {
     );
 }
 
-/// Creates old outputs with the names of the new outputs.
+/// Creates old files with the names of outputs, which the tested command must replace.
 fn over(names: &'static [&'static str]) -> impl Fn(&Workplace) {
     move |place| {
         for name in names {
@@ -194,7 +195,7 @@ fn a_template_that_failed_anywhere_is_finished_by_the_next_run() {
     let line = format!("atlas subjects.csv -o out --passes 1 --format nii {QUICK}");
     let place = cohort();
     let finish = |at: &str, _: &Files, now: &Files, expected: &Files| {
-        // A later run must continue from the remaining files, and end with the same bytes.
+        // A later run on the remaining files must succeed, and its files must equal those of a run without a fault.
         let _ = std::fs::remove_dir_all(place.path("out"));
         for (name, bytes) in now {
             let path = place.path("out").join(name);
@@ -210,9 +211,9 @@ fn a_template_that_failed_anywhere_is_finished_by_the_next_run() {
     assert!(tried > 60, "{tried}");
 }
 
-/// The files of an atlas that this test compares between two runs: all files except JSON files. The JSON files may
-/// differ, because the plan of the atlas contains the paths of the subjects, and the manifests contain the plan's
-/// digest.
+/// The files of a template that this test compares between two runs: all files except JSON files. JSON files may
+/// differ: the plan (atlas.json) contains the paths of the subjects, and the manifests (lists of input and output
+/// files) contain a digest of the plan.
 fn without_plan(files: &Files) -> Files {
     let is_image = |name: &str| !name.ends_with(".json");
     files.iter().filter(|(name, _)| is_image(name)).map(|(name, bytes)| (name.clone(), bytes.clone())).collect()

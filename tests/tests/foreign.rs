@@ -17,7 +17,8 @@ fn executable(place: &Workplace, name: &str, script: &str) {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("an executable");
 }
 
-/// Runs a program in the folder `links`, with the folders `links` and `real` on PATH.
+/// Runs a program in the folder `links`, which has links to `antsreg-gpu` under the names of other programs. PATH
+/// contains this folder, then the folder `real`, which has scripts in place of the original programs.
 fn call(place: &Workplace, words: &str, variables: &[(&str, &str)]) -> Run {
     let (name, arguments) = words.split_once(' ').unwrap_or((words, ""));
     let mut command = Command::new(place.path("links").join(name));
@@ -122,8 +123,9 @@ fn points_outside_a_field_are_told() {
     assert!(!run.stderr.contains("warning"), "{}", run.stderr);
 }
 
-/// Command lines that are refused, with words of the message. `PAIR` is replaced by both images, `SYN` and `RIGID` by
-/// whole stages.
+/// Command lines that the program must refuse, each with words that its error message must contain. In the command
+/// lines, `PAIR` stands for the fixed and the moving image, `SYN` and `RIGID` for all arguments of a stage, and `MORE`
+/// for those after the transform.
 const REFUSED: &[(&str, &str)] = &[
     (
         "antsRegistration -d 3 -t BSplineSyN[0.1,26,0,3] MORE -o o_",

@@ -137,8 +137,8 @@ fn an_initial_fixed_transform_is_what_the_stages_see_the_fixed_image_through() {
     let wanted = itk::read_affine(&place.path("q.txt")).expect("a translation");
     assert!((found.translation - wanted.translation).norm() < 0.5, "{found:?}");
     assert_eq!(outputs(&place), ["o_0GenericAffine.mat", "o_i.nii.gz", "o_w.nii.gz"]);
-    // The written images do not contain the initial transform: the inverse image is the unmoved fixed image, resampled
-    // by the found transform.
+    // The initial transform of the fixed image acts only during the registration. The written inverse image is the
+    // original fixed image resampled by the found transform, so it lies 6 mm from the fixed image.
     let [inverse, fixed] =
         ["o_i.nii.gz", "f.nii.gz"].map(|name| nifti::read_volume(&place.path(name)).expect("an image"));
     let apart = |a: &antsreg_core::Volume, b: &antsreg_core::Volume| {

@@ -1,4 +1,4 @@
-//! Tests of labels from several atlases: resampled, fused and scored; and of atlases that cannot be used.
+//! Tests of labelling by several atlases: resampling, fusion and scores of the labels, and atlases that cannot be used.
 
 use antsreg_core::io::nifti;
 use antsreg_core::{AffineTransform, Overlap};
@@ -183,8 +183,8 @@ fn each_labelled_image_is_scored_by_the_others() {
     }
     assert!(means[2] > 0.8, "{summary}");
     assert!(run.stdout.contains("Best single") && run.stdout.contains("Mean "), "{}", run.stdout);
-    // The score of a target in the table must be the overlap of the written with the true labels, over the requested
-    // labels that exist in the images.
+    // In the table of --leave-one-out, the score of a target must be the mean overlap of its written labels with its
+    // true labels. The mean is over the requested labels that exist in the images.
     let [labels, truth] =
         ["s_two_Labels.nii.gz", "bl.nii.gz"].map(|name| nifti::read_labels(&place.path(name)).expect("labels"));
     let own = Overlap::between(&labels, &truth, Some(&[1, 2, 3, 9])).expect("one grid").mean()[1];

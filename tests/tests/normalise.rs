@@ -11,7 +11,7 @@ use serde_json::Value;
 /// Options for fast registrations. The tests check files, not the quality of the registration.
 const QUICK: &str = "--device cpu --preset fast";
 
-/// Writes the built-in head, rotated and shaded, on a grid of 4 mm.
+/// Writes the head image that is built into the program, rotated, shaded and on a grid of 4 mm.
 fn write_head(place: &Workplace, contrast: Contrast, angle: f64, name: &str) {
     let template = Template::built_in(Some(contrast)).expect("the built-in head");
     let head = template.head();
@@ -87,7 +87,7 @@ fn a_dataset_becomes_derivatives_whole_in_shares_and_when_taken_up_again() {
     }
     expected.sort();
     assert_eq!(names(&place, "whole"), expected);
-    // The normalised head and its brain must overlap with the template.
+    // The head and its brain must be found and aligned with the template: high correlation, plausible brain volume.
     let record = json(&place, "whole/logs/sub-02_record.json");
     let correlation = record["similarity"]["correlation"].as_f64().expect("a number");
     assert!(correlation > 0.9, "correlation {correlation}");
@@ -139,7 +139,8 @@ fn a_scan_without_a_skull_is_registered_as_it_is_to_the_brain_of_a_template_with
         voxels("one_desc-brain_mask.nii.gz").iter().zip(voxels("mask.nii.gz")).filter(|(a, b)| **a != *b).count();
     assert!(differ < 50, "{differ} voxels");
     assert_eq!(json(&place, "one_desc-preproc_T1w.json")["SkullStripped"], true);
-    // `normalise` of the whole head, from which the skull-stripped scan was made, must map the brain to the same place.
+    // The skull-stripped scan was made from the whole head. `normalise` of the whole head must map the brain to the
+    // same place as `normalise` of the skull-stripped scan.
     place.succeed(&format!("normalise whole.nii.gz -f own.nii.gz --prefix two_ {quick}"));
     let whole = json(&place, "two_record.json");
     assert!(whole["head"]["without_skull"] == false && whole["head"]["found"].is_object(), "{whole}");

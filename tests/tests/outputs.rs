@@ -147,7 +147,7 @@ fn no_file_takes_the_place_of_a_pipe_or_a_device() {
 #[test]
 fn a_folder_that_takes_no_files() {
     let place = Workplace::with_pair();
-    // Not even the root user can create files in this folder.
+    // Not even the root user can create files in /proc, so these outputs must be refused.
     for line in [
         "register -f f.nii.gz -m m.nii.gz -o /proc/p -t syn-only",
         "apply -i m.nii.gz -r f.nii.gz -o /proc/w.nii.gz",

@@ -63,7 +63,8 @@ fn images_without_sense() {
     volume.voxels[1000] = f32::NAN;
     volume.voxels[1001] = f32::INFINITY;
     write(&place, "nan.nii.gz", &volume);
-    // The message must name voxel 1000, counted along the axes of a grid of 21×22×20 voxels.
+    // The message must give the number of voxels that are not finite, and the indices of the first of them: voxel 1000
+    // in memory order, on a grid of 21×22×20 voxels.
     refused_as_image(&place, "nan.nii.gz", &["2 voxels", "[13, 3, 2]"]);
     for (name, factor) in [("large.nii.gz", 1e20), ("small.nii.gz", 1e-25)] {
         let mut volume = image();
@@ -345,8 +346,8 @@ fn further_pairs_that_do_not_fit() {
 fn options_of_a_stage_that_does_not_run_are_refused_each() {
     let place = Workplace::with_pair();
     let help = place.succeed("register --help").stdout;
-    // The refused command lines need a value for each option. The values are taken from the command lines that dry runs
-    // print. Each option has an effect in one of these dry runs, so that a value is printed.
+    // This test adds every option to a command line that must refuse the option. Options with a value need a valid
+    // value: the values are taken from the command lines that three dry runs print.
     let mut typed = Vec::new();
     let boundary = "-t rigid --cost bbr --white-matter f.nii.gz";
     for options in ["--cost nmi --metric mattes", "--metric cc --restrict-deformation 1x1x0", boundary] {

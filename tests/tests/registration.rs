@@ -142,7 +142,8 @@ fn a_warp_is_found_and_its_files_do_what_the_run_did() {
     let different = a.voxels.iter().zip(&b.voxels).filter(|(a, b)| a != b).count();
     assert!(different <= a.voxels.len() / 10_000, "{different} labels differ");
 
-    // `labels` and `overlap` with the written files must give the overlap that the run has recorded.
+    // The registration has resampled the moving labels and recorded their overlap with the fixed labels. The
+    // subcommands `labels` and `overlap`, applied to the written transforms, must give the same overlap.
     let labels = "--apply s_1Warp.nii.gz --apply s_0GenericAffine.mat -l ml.nii.gz -g fl.nii.gz";
     place.succeed(&format!("labels {labels} -o t_"));
     place.succeed("overlap t_Labels.nii.gz fl.nii.gz --csv o.csv");
@@ -297,12 +298,12 @@ fn a_dry_run_says_all_and_does_nothing() {
     insta::with_settings!({ filters => vec![(r"about \d+\.\d\d GB", "about [MEMORY]")] }, {
         insta::assert_snapshot!("plan", plan);
     });
-    // The command line at the end of the printed plan must produce the same plan.
+    // The plan that a dry run prints ends with a command line. This command line must print the same plan.
     let command =
         plan.trim_end().lines().last().and_then(|line| line.trim().strip_prefix("antsreg-gpu ")).expect("a command");
     assert_eq!(place.succeed(&format!("{command} --dry-run")).stdout, plan);
-    // The same is tested with other transform models and other options: the command line at the end of a printed plan
-    // must produce the same plan.
+    // The printed plan of a dry run ends with a command line that must produce the same plan. This is tested with
+    // further transform models and options.
     for rest in [
         "-t rigid --no-search --format nii",
         "-t syn-only --no-warped --no-inverse --preset fast",
@@ -317,7 +318,7 @@ fn a_dry_run_says_all_and_does_nothing() {
         let again = place.succeed(&format!("{} --dry-run", command.expect("a command"))).stdout;
         assert_eq!(again, plan);
     }
-    // If the output files exist already, the plan says that they will be replaced.
+    // If the output files exist already, the plan that a dry run prints says that they will be replaced.
     place.file("pWarped.nii.gz", b"old");
     assert!(place.succeed(&line).stdout.contains("pWarped.nii.gz  (will be replaced)"));
 }
@@ -356,8 +357,8 @@ fn a_brain_of_other_contrast_is_warped_by_mutual_information_or_through_a_furthe
         (&parameters["channels"][0]["metric"], &parameters["bins"]),
         (&Value::from("mattes"), &Value::from(32))
     );
-    // The images of the second pair are similar and determine the warp, although the first pair has much noise. The
-    // second moving image has another grid.
+    // The two images of the second channel have the same contrast, so this channel determines the warp, although the
+    // contrasts of the first channel differ. The second moving image has another grid than the first.
     let coarse = grid(5.0, [9.0, -14.0, 21.0], Matrix3::identity());
     Brain::moved(&truth()).write_image(&coarse, &place.path("m3.nii.gz"));
     let (both, record) = score("--metric mattes --channel f.nii.gz,m3.nii.gz,cc,2 --cc-radius 3");

@@ -32,14 +32,15 @@ fn brains() -> Workplace {
 /// Runs a script of the folder `scripts` in the test folder.
 fn script(place: &Workplace, name: &str, line: &str) -> Output {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts").join(name);
-    // The script finds the program by an environment variable.
+    // The scripts read the path of the program from the environment variable ANTSREG_GPU.
     let program = place.command([] as [&str; 0]).get_program().to_owned();
     let mut command = Command::new("bash");
     command.arg(path).args(line.split_whitespace()).current_dir(place.path(".")).env("ANTSREG_GPU", program);
     command.output().expect("bash starts")
 }
 
-/// Runs a script as [`script`] does and checks its exit code; returns both output streams.
+/// Runs one of the shell scripts for users of ANTs, and checks its exit code. Returns the texts on standard output and
+/// on standard error.
 fn ends(place: &Workplace, code: i32, name: &str, line: &str) -> [String; 2] {
     let output = script(place, name, line);
     let [stdout, stderr] =
@@ -60,7 +61,7 @@ fn several_atlases_label_a_target_and_are_scored() {
         score.lines().map(|line| line.split(',').next().unwrap_or_default()).collect::<Vec<_>>(),
         ["Label", "All", "1", "2", "9"]
     );
-    // The script must give the same result as the program with these options.
+    // Labels by the script must equal those of `antsreg-gpu labels` with the options that correspond to the script's.
     place.succeed(
         "labels -a in/b.nii.gz=b_labels.nii.gz -a in/c.nii.gz=c_labels.nii.gz -f in/a.nii.gz -o k_ -t affine",
     );
@@ -95,8 +96,8 @@ fn a_folder_is_normalised_and_labelled() {
         let carried = read(format!("out/{name}_TemplateLabels.nii.gz"));
         let truth = read(format!("{name}_labels.nii.gz"));
         let jaccard = Overlap::between(&carried, &truth, None).expect("one grid").mean()[1];
-        // The required overlap (Jaccard index) is only 0.75, because an affine cannot correct the warps and voxels are
-        // coarse. If the script did not invert the affine, the overlap would be below 0.6.
+        // The required mean Jaccard index is only 0.75: the brains differ also by warps, which an affine cannot
+        // correct, and the voxels are coarse. Without the inversion of the affine it would be below 0.6.
         assert!(jaccard > 0.75, "{name}: {jaccard}");
     }
     std::fs::remove_file(place.path("in/bad.nii")).expect("removed");
@@ -121,7 +122,7 @@ fn names_with_quotes_are_normalised_and_labelled() {
         let truth = place.path(&format!("{}_labels.nii.gz", &name[..1]));
         let [carried, truth] = [carried, truth].map(|path| nifti::read_labels(&path).expect("labels"));
         let jaccard = Overlap::between(&carried, &truth, None).expect("one grid").mean()[1];
-        // If only the affine or only the warp were applied, the overlap would be below 0.6.
+        // If only the affine or only the warp were applied to the labels, their mean Jaccard index would be below 0.6.
         assert!(jaccard > 0.7, "{name}: {jaccard}");
     }
 }
@@ -140,7 +141,7 @@ fn a_template_is_built_and_taken_up_again() {
         (&1.into(), &0.2.into(), &true.into())
     );
     assert_eq!(plan["recipe"]["preset"], "fast");
-    // If the script is called again, it must find that all its steps are done.
+    // If build_template.sh is called again with the same arguments, it must find all steps done and keep the template.
     let before = place.read("t/template.nii.gz");
     ends(&place, 0, "build_template.sh", line);
     assert_eq!(place.read("t/template.nii.gz"), before);
@@ -202,7 +203,8 @@ fn ants_own_label_fusion_is_served_with_the_files_that_its_script_leaves() {
     let labels = |name: &str| nifti::read_labels(&place.path(name)).expect("labels");
     let overlap = Overlap::between(&labels("new/k_Labels.nii.gz"), &labels("a_labels.nii.gz"), None).expect("alike");
     assert!(overlap.all().dice() > 0.7, "{}", overlap.all().dice());
-    // The second call must use the registrations of the first call, because the files of the atlases are removed.
+    // The second call must use the registrations that the first call has kept, because the files of the atlases are
+    // removed.
     let again = place.succeed(&format!("{begin} -o new/k_ -x none -p new/p%03d.nii.gz"));
     assert_eq!(again.stderr.matches("not registered again").count(), 2, "{}", again.stderr);
     assert!(!kept("b_0_Warped.nii.gz") && !kept("c_1_WarpedLabels.nii.gz"));

@@ -8,12 +8,12 @@ fn main() -> Result<(), Error> {
     let mut program = antsreg_cli::described();
     program.build();
     let mut page = String::from("# Command line\n");
-    page += "Every verb with all its options, as `antsreg-gpu VERB --help` shows them.\n\n";
+    page += "Every subcommand (verb) with all its options, as `antsreg-gpu VERB --help` shows them.\n\n";
     describe(&program, &mut page);
     std::io::stdout().write_all(page.as_bytes())
 }
 
-/// Appends the description of a command, then of its subcommands, to the reference page.
+/// Appends the description of a command, then of its subcommands, to the reference page of the command line.
 fn describe(command: &Command, page: &mut String) {
     let name = command.get_bin_name().unwrap_or(command.get_name());
     *page += &format!("## {name}\n");
@@ -42,19 +42,21 @@ fn describe(command: &Command, page: &mut String) {
     }
 }
 
-/// Whether an option belongs to all verbs. Such options are described once, with the program itself.
+/// Whether an option belongs to all subcommands (verbs) of `antsreg-gpu`. Such options are described once, with the
+/// program itself.
 fn is_common(arg: &Arg, command: &Command) -> bool {
     let everywhere =
         arg.get_help_heading() == Some("Common options") || matches!(arg.get_id().as_str(), "help" | "version");
     everywhere && command.get_name() != "antsreg-gpu"
 }
 
-/// The heading under which an argument is listed.
+/// The heading under which an option or argument stands in the reference page of the command line.
 fn heading(arg: &Arg) -> &str {
     arg.get_help_heading().unwrap_or(if arg.is_positional() { "Arguments" } else { "Options" })
 }
 
-/// Appends the description of one argument to the page: names, values, help text and default value.
+/// Appends the description of one option or argument to the reference page of the command line: names, values, help
+/// text and default value.
 fn option(arg: &Arg, page: &mut String) {
     let names: Vec<String> = arg
         .get_short()

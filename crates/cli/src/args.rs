@@ -33,7 +33,7 @@ enum Verb {
     As(antsreg_drop_in::Args),
 }
 
-/// The verbs that have the common options, such as `--threads`.
+/// The subcommands (verbs) that have the common options, such as `--threads`.
 #[derive(Debug, Subcommand)]
 enum OwnVerb {
     Register(Box<register::Args>),
@@ -80,7 +80,7 @@ impl Cli {
     }
 }
 
-/// Runs the verb given on the command line.
+/// Runs the subcommand (verb) given on the command line.
 pub fn run(cli: Cli) -> Result<(), CliError> {
     let verb = match cli.verb {
         // A drop-in command (`antsreg-gpu as …`) has the options of the program that it replaces. These options also

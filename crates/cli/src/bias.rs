@@ -1,4 +1,5 @@
-//! The verb `bias`: removes shading (slowly varying intensity inhomogeneity, as of the receive coil) from an image.
+//! The subcommand (verb) `bias`: removes shading (slowly varying intensity inhomogeneity, as of the receive coil) from
+//! an image.
 
 use std::path::PathBuf;
 
@@ -71,7 +72,7 @@ impl Args {
         Devices::One(self.device).first_gpus(true)
     }
 
-    /// Reads the image, the mask and the weights.
+    /// Reads the inputs of N4 bias correction: the image, the mask and the weights of the voxels.
     fn read(&self) -> Result<(Volume, Option<Volume>, Option<Volume>), CliError> {
         let image = inputs::image(&self.input)?;
         let mask = self.mask.as_deref().map(|path| inputs::mask(path, &self.input, &image.grid)).transpose()?;

@@ -1,4 +1,4 @@
-//! The verb `brain`: extracts the brain from an image of a head.
+//! The subcommand (verb) `brain`: extracts the brain from an image of a head.
 
 use std::path::PathBuf;
 use std::str::FromStr;

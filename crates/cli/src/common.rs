@@ -6,7 +6,7 @@ use antsreg_console::Messages;
 
 use crate::values;
 
-/// Options every verb takes.
+/// Command-line options that all verbs have.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Common options")]
 pub struct Common {

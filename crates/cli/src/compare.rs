@@ -1,4 +1,4 @@
-//! The verb `compare`: measures how much two images on one grid differ.
+//! The subcommand (verb) `compare`: measures how much two images on one grid differ.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The verb `completions`: prints a script with which a shell completes the program's options.
+//! The subcommand (verb) `completions`: prints a script with which a shell completes the program's options.
 
 use antsreg_console::CliError;
 use clap::Command;

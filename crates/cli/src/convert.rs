@@ -1,4 +1,4 @@
-//! The verb `convert`: converts affine transforms between the formats of ITK (ANTs) and FSL.
+//! The subcommand (verb) `convert`: converts affine transforms between the formats of ITK (ANTs) and FSL.
 
 use std::path::{Path, PathBuf};
 
@@ -42,7 +42,7 @@ pub struct Args {
     moving: Option<PathBuf>,
 }
 
-/// Format of an affine transform.
+/// File format of an affine transform: that of ITK (ANTs) or that of FSL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// ITK and ANTs: .mat (MATLAB 4), .txt, .tfm, .h5
@@ -73,7 +73,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
                 // Every file that is not an FSL matrix is assumed to be an ITK transform. The file is read here so
                 // that a file that is no transform is reported before the options without effect.
                 itk::read_affine(&args.input)?;
-                let with = "two files in ITK's format (only FSL's format needs images)".into();
+                let with =
+                    "a conversion from ITK's format to ITK's format (only FSL's format needs the images)".into();
                 return Err(UsageError::NoEffect { option: "--fixed or --moving", with }.into());
             }
             None

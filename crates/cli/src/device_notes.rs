@@ -5,7 +5,7 @@ use antsreg_console::Console;
 use antsreg_pool::DeviceNote;
 use crossbeam_channel::Receiver;
 
-/// Shows all device notes that have been received so far.
+/// Shows all notes about devices (ready, or not used and why) that have been received so far.
 pub fn show(notes: &Receiver<DeviceNote>, console: &mut Console) {
     notes.try_iter().for_each(|note| show_one(&note, console));
 }

@@ -1,4 +1,4 @@
-//! The verb `info`: describes files. Without files, it describes the program and its devices.
+//! The subcommand (verb) `info`: describes files. Without files, it describes the program and its devices.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -121,7 +121,7 @@ fn values(volume: &Volume) -> String {
     }
     let zeros = volume.voxels.iter().filter(|value| **value == 0.0).count();
     let count = volume.voxels.len() as f64;
-    let mass = volume.centre_of_mass().map_or("none: all voxels are equal".into(), |point| position(&point));
+    let mass = volume.centre_of_mass().map_or("none, because all voxels are equal".into(), |point| position(&point));
     format!(
         "  Values     {least} to {most}, mean {}, {:.1} % zero\n  Centre     of mass {mass}, of the grid {}; mm RAS\n",
         rounded(sum / count),

@@ -1,4 +1,4 @@
-//! The verb `jacobian`: computes where a warp expands, compresses and folds.
+//! The subcommand (verb) `jacobian`: computes where a warp expands, compresses and folds.
 
 use std::path::PathBuf;
 
@@ -73,21 +73,23 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
 /// Statistics of the Jacobian determinants of a warp.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Summary {
-    /// Number of voxels in the statistics.
+    /// Number of voxels whose Jacobian determinants are in the statistics.
     pub voxels: u64,
-    /// Smallest determinant.
+    /// Smallest Jacobian determinant.
     pub minimum: f64,
-    /// Largest determinant.
+    /// Largest Jacobian determinant.
     pub maximum: f64,
-    /// Mean determinant.
+    /// Mean Jacobian determinant.
     pub mean: f64,
-    /// Number of voxels whose determinant is not positive.
+    /// Number of voxels whose Jacobian determinant is not positive, so that the warp folds there.
     pub folded: u64,
-    /// Share of voxels whose determinant is not positive, 0 to 1.
+    /// Share of the voxels whose Jacobian determinant is not positive, 0 to 1.
     pub folded_share: f64,
-    /// Smallest determinant by one-sided differences, that is, at the corners of trilinear cells.
+    /// Smallest Jacobian determinant by one-sided differences between voxels, that is, at the corners of the cells of
+    /// trilinear interpolation.
     pub corner_minimum: f64,
-    /// Number of voxels where any determinant by one-sided differences is not positive: the strict count of folds.
+    /// Number of voxels where any Jacobian determinant by one-sided differences between voxels is not positive: the
+    /// strict count of folds.
     pub corner_folded: u64,
 }
 
@@ -114,9 +116,10 @@ impl std::fmt::Display for Summary {
 /// inverse together take them.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Consistency {
-    /// Mean distance between a point and its position after warp and inverse warp, voxels.
+    /// Mean distance between a point and the position to which the warp and then its inverse take this point, voxels.
     pub mean_voxels: f64,
-    /// Largest distance between a point and its position after warp and inverse warp, voxels.
+    /// Largest distance between a point and the position to which the warp and then its inverse take this point,
+    /// voxels.
     pub largest_voxels: f64,
 }
 
@@ -128,6 +131,10 @@ impl From<InverseConsistency> for Consistency {
 
 impl std::fmt::Display for Consistency {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "mean {:.4}, largest {:.4} voxels from where points started", self.mean_voxels, self.largest_voxels)
+        write!(
+            f,
+            "distance of points from their start: mean {:.4}, largest {:.4} voxels",
+            self.mean_voxels, self.largest_voxels
+        )
     }
 }

@@ -37,7 +37,7 @@ use clap::{CommandFactory, Parser};
 /// Makes only the first `gpus` GPUs visible to the CUDA driver. Starting the driver takes 0.1 s longer for each GPU
 /// that is visible.
 #[cfg(feature = "cuda")]
-#[expect(unsafe_code, reason = "no safe function sets a variable of the environment")]
+#[expect(unsafe_code, reason = "Rust can set an environment variable only by an unsafe function")]
 fn show_first(gpus: usize) {
     use antsreg_kernels::cuda::{VISIBLE_DEVICES, first_visible};
 
@@ -49,7 +49,7 @@ fn show_first(gpus: usize) {
     }
 }
 
-/// Does nothing: this build has no CUDA.
+/// Does nothing: this build of the program has no CUDA, so there are no GPUs to make visible.
 #[cfg(not(feature = "cuda"))]
 fn show_first(_: usize) {}
 
@@ -81,8 +81,8 @@ pub fn run(program: Option<PathBuf>, words: Vec<OsString>) -> u8 {
     match args::Cli::try_parse_from(words) {
         Ok(cli) => start(cli.first_gpus(), || args::run(cli)),
         Err(told) => {
-            // Besides errors of the command line, help and version texts are printed here. An error of printing is
-            // ignored, because nobody can read a message about it.
+            // Prints what the parser of the command line reports: an error, the help text or the version. An error of
+            // printing is ignored, because nobody could read a message about it.
             let _ = told.print();
             u8::try_from(told.exit_code()).unwrap_or(2)
         }

@@ -33,7 +33,8 @@ pub struct Study {
     pub masked: bool,
 }
 
-/// Settings for running a study: devices, number of workers, and outputs about all subjects.
+/// Settings for running a study (the registrations of many subjects to one fixed image): devices, number of workers,
+/// and outputs about all subjects.
 pub struct Order<'a> {
     /// The devices given on the command line.
     pub devices: &'a Devices,
@@ -41,7 +42,7 @@ pub struct Order<'a> {
     pub workers: Option<usize>,
     /// Whether subjects that are done already are left out.
     pub resume: bool,
-    /// Whether only the plan is shown.
+    /// Whether the plan of the run is only shown, and nothing is registered (`--dry-run`).
     pub dry_run: bool,
     /// Folders that are created for the outputs.
     pub folders: Vec<PathBuf>,
@@ -51,7 +52,7 @@ pub struct Order<'a> {
     pub of_all: OfAll,
 }
 
-/// Paths of the files that describe all subjects together; `None` for files that are not written.
+/// Paths of the output files that describe all subjects of a study together; `None` for files that are not written.
 #[derive(Default)]
 pub struct OfAll {
     /// Path of the summary table.
@@ -69,8 +70,9 @@ impl OfAll {
     }
 }
 
-/// Runs the registrations of a study. `steps` says what is done with each subject besides the registration. `read`
-/// reads the fixed image, its mask and labels while the devices are opened.
+/// Runs the registrations of a study, in which many subjects are registered to one fixed image. `steps` says what is
+/// done with each subject besides the registration. `read` reads the fixed image, its mask and labels while the devices
+/// are opened.
 pub fn run<S: Steps>(
     study: &Study,
     order: &Order,
@@ -112,8 +114,8 @@ pub fn run<S: Steps>(
     end(order, &rows, wall, busy)
 }
 
-/// The devices of the study. `auto` becomes the CPU if the GPU kernels do not support the size of the correlation
-/// window.
+/// Returns the devices that run the registrations of a study. The setting `auto` becomes the CPU if the GPU kernels do
+/// not support the size of the window of windowed cross-correlation.
 fn devices(study: &Study, order: &Order, console: &mut Console) -> Devices {
     let auto = *order.devices == Devices::default();
     match study.recipe.too_wide_for_gpu(study.masked).filter(|_| auto) {

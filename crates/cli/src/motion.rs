@@ -1,4 +1,4 @@
-//! The verb `motion`: motion correction of a series.
+//! The subcommand (verb) `motion`: motion correction of a series.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -117,8 +117,9 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     console.note(format_args!("framewise displacement: {mean:.3} mm on average, {most:.3} mm at most"));
     paths.iter().for_each(|path| console.note(format_args!("wrote {}", path.display())));
     for (index, why) in failed {
-        console
-            .warn(format_args!("volume {index}, counted from 0: {why}; it has the transform of the volume before"));
+        console.warn(format_args!(
+            "volume {index}, counted from 0: {why}; this volume gets the transform of the volume before it"
+        ));
     }
     match failed.len() {
         0 => Ok(()),

@@ -1,4 +1,4 @@
-//! The verb `overlap`: measures the agreement of two label maps.
+//! The subcommand (verb) `overlap`: measures the agreement of two label maps.
 
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ pub struct Args {
     /// Label map to be scored, on the grid of TARGET
     #[arg(value_name = "SOURCE")]
     source: PathBuf,
-    /// True label map
+    /// True label map, with which SOURCE is compared
     #[arg(value_name = "TARGET")]
     target: PathBuf,
     /// Labels whose overlap is computed: a file of numbers, or 1,2,5 [default: all but 0]
@@ -45,7 +45,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     if let Some(csv) = &args.csv {
         outputs.write(csv, |path| outputs::write_file(path, overlap.to_csv().as_bytes()))?;
     }
-    // The table is printed before the file is written, so that no file remains if printing fails.
+    // The table of overlap measures is printed before the CSV file appears, so that no file remains if printing fails.
     antsreg_console::output::print(&show(&overlap))?;
     outputs.commit()?;
     if let Some(csv) = &args.csv {

@@ -7,20 +7,20 @@ use clap::ValueEnum;
 /// Error in a command-line value. Clap adds the name of the option to the message.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ValueError {
-    /// The value, or a part of a list, cannot be parsed.
+    /// The value of a command-line option, or an element of a list in this value, does not have the expected form.
     #[error("expected {expected}, found `{found}`")]
     Malformed {
         /// Description of the expected value, with an example.
         expected: &'static str,
-        /// The value given on the command line.
+        /// The value of the option, as given on the command line.
         found: String,
     },
-    /// A number is outside its allowed range.
+    /// A number in the value of a command-line option is outside its allowed range.
     #[error("expected {expected}, found {found}")]
     OutOfRange {
-        /// Description of the expected range.
+        /// Description of the range in which the number must lie.
         expected: &'static str,
-        /// The value given on the command line.
+        /// The value of the option, as given on the command line.
         found: String,
     },
 }
@@ -37,8 +37,8 @@ pub fn name(choice: &impl ValueEnum) -> String {
     choice.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
-/// A list with one value for each level, coarsest level first. On the command line, `x` separates the values, as in
-/// ANTs.
+/// A list with one value for each resolution level of a registration, coarsest level first. On the command line, `x`
+/// separates the values, as in ANTs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PerLevel<T>(pub Vec<T>);
 
@@ -48,7 +48,7 @@ fn list<T: FromStr>(text: &str, separator: char, expected: &'static str) -> Resu
     text.split(separator).map(|part| part.trim().parse().map_err(|_| malformed())).collect()
 }
 
-/// Parses whole numbers ≥ 1, one for each level.
+/// Parses the shrink factors of the resolution levels: whole numbers ≥ 1, one for each level, such as `8x4x2x1`.
 pub fn factors(text: &str) -> Result<PerLevel<usize>, ValueError> {
     let expected = "whole numbers from 1, one per level, such as 8x4x2x1";
     let values = list(text, 'x', expected)?;
@@ -56,7 +56,7 @@ pub fn factors(text: &str) -> Result<PerLevel<usize>, ValueError> {
     Ok(PerLevel(values))
 }
 
-/// Parses whole numbers ≥ 0, one for each level.
+/// Parses the numbers of iterations on the resolution levels: whole numbers ≥ 0, one for each level.
 pub fn counts(text: &str) -> Result<PerLevel<usize>, ValueError> {
     Ok(PerLevel(list(text, 'x', "whole numbers, one per level, such as 100x70x50x20")?))
 }
@@ -69,7 +69,8 @@ pub fn intervals(text: &str) -> Result<PerLevel<usize>, ValueError> {
     Ok(PerLevel(values))
 }
 
-/// Parses numbers ≥ 0, one for each level. The list may end in `vox`, as in ANTs.
+/// Parses the standard deviations of the smoothing on the resolution levels: numbers ≥ 0, voxels, one for each level.
+/// The list may end in `vox`, as in ANTs.
 pub fn sigmas(text: &str) -> Result<PerLevel<f64>, ValueError> {
     let expected = "numbers from 0 to 100, in voxels, one per level, such as 3x2x1x0";
     // In "8x4x2x1vox" the x of "vox" is not a separator.
@@ -109,13 +110,14 @@ pub fn winsorise(text: &str) -> Result<Winsorise, ValueError> {
     }
 }
 
-/// Two shares of the voxels, from 0 to 1; the smaller share comes first.
+/// Two shares of an image's voxels, from 0 to 1, which give two quantiles of its intensities; the smaller share comes
+/// first.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shares(pub [f64; 2]);
 
-/// Parses two shares with 0 ≤ low < high ≤ 1.
+/// Parses two shares of an image's voxels, with 0 ≤ low < high ≤ 1.
 pub fn shares(text: &str) -> Result<Shares, ValueError> {
-    let expected = "two shares with 0 ≤ low < high ≤ 1, such as 0.02,0.98";
+    let expected = "two shares of the voxels, 0 ≤ low < high ≤ 1, such as 0.02,0.98";
     match winsorise(text) {
         Ok(Winsorise(Some((low, high)))) => Ok(Shares([low, high])),
         _ => Err(ValueError::OutOfRange { expected, found: text.into() }),
@@ -161,7 +163,8 @@ pub fn step_voxels(text: &str) -> Result<f64, ValueError> {
     Ok(value)
 }
 
-/// Parses a variance, voxels². The largest variance is that of the widest smoothing that [`sigmas`] allows.
+/// Parses the variance of the smoothing of a displacement field, voxels². The largest variance is that of the widest
+/// smoothing that [`sigmas`] allows.
 pub fn variance(text: &str) -> Result<f64, ValueError> {
     up_to(1e4, "a number from 0 to 10000", text)
 }
@@ -171,7 +174,7 @@ pub fn share_or_none(text: &str) -> Result<f64, ValueError> {
     up_to(1e3, "a number from 0 to 1000", text)
 }
 
-/// Parses a relative weight from 0.001 to 1000.
+/// Parses the relative weight of a channel (an image of each subject), from 0.001 to 1000.
 pub fn weight(text: &str) -> Result<f64, ValueError> {
     let expected = "a number from 0.001 to 1000";
     let value: f64 = text.trim().parse().map_err(|_| ValueError::Malformed { expected, found: text.into() })?;
@@ -207,7 +210,7 @@ pub fn at_least_one(text: &str) -> Result<usize, ValueError> {
     Ok(value)
 }
 
-/// Parses the number of workers on one device.
+/// Parses the number of registrations that run at the same time on one device (workers).
 pub fn workers(text: &str) -> Result<usize, ValueError> {
     let expected = "a whole number from 1 to 64";
     let value: usize = text.parse().map_err(|_| ValueError::Malformed { expected, found: text.into() })?;
@@ -227,7 +230,8 @@ fn check(holds: bool, expected: &'static str, found: &str) -> Result<(), ValueEr
     if holds { Ok(()) } else { Err(ValueError::OutOfRange { expected, found: found.into() }) }
 }
 
-/// Parses the weights of the x, y and z components of updates: three numbers from 0, not all 0.
+/// Parses the weights of the x, y and z components in the updates of SyN's displacement fields: three numbers from 0,
+/// not all 0.
 pub fn restriction(text: &str) -> Result<[f64; 3], ValueError> {
     let expected = "three numbers from 0, not all 0, such as 0x1x0";
     let values: Vec<f64> = list(text, 'x', expected)?;
@@ -237,7 +241,7 @@ pub fn restriction(text: &str) -> Result<[f64; 3], ValueError> {
     Ok(weights)
 }
 
-/// Extensions of images and transforms, in lower case.
+/// File name extensions of images and transforms, in lower case.
 const FILES: [&str; 8] = [".nii", ".nii.gz", ".hdr", ".img", ".mat", ".txt", ".tfm", ".h5"];
 
 /// Parses the prefix (the common start of the names of all outputs). A prefix that ends in a file extension is an

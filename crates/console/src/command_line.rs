@@ -1,4 +1,5 @@
-//! The command line of this process, for records, and the path of its program, for starting it again.
+//! The command line of this process, which output files and reports quote, and the path of its program, for starting it
+//! again.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -72,7 +72,7 @@ pub enum CliError {
     NoInteger {
         /// Path of the image.
         path: PathBuf,
-        /// The voxel value.
+        /// The voxel value of the image that does not fit into a 32-bit integer.
         value: f32,
     },
     /// The given transforms cannot form a chain.
@@ -89,27 +89,27 @@ pub enum CliError {
     Folded {
         /// Path of the file with the warp.
         path: PathBuf,
-        /// Number of voxels whose determinant is not positive.
+        /// Number of voxels at which the Jacobian determinant of the warp is not positive (folds).
         folded: usize,
     },
-    /// The files of a study cannot be used, or a study cannot continue.
+    /// A study (registrations of many subjects) cannot use its files, or cannot continue.
     #[error("{source}{advice}", advice = advice::of_study(.source))]
     Study {
-        /// The error of the study.
+        /// The error in the files or in the course of the study (the registrations of many subjects).
         source: Box<study::Error>,
     },
     /// A registration was refused or failed.
     #[error("{source}{advice}", advice = advice::of_register(.source))]
     Register {
-        /// The error of the registration.
+        /// The error of the registration library: why the registration was refused or failed.
         source: Box<register::Error>,
     },
     /// The computer has too little free main memory.
     #[error("{what} {shortage}")]
     Memory {
-        /// The work that needs the memory.
+        /// Beginning of the error message: the file, and the computation that needs the memory.
         what: String,
-        /// Needed and available memory.
+        /// The main memory that the computation needs, and the main memory that is available.
         shortage: antsreg_core::memory::Shortage,
     },
     /// Some subjects failed; the results of the other subjects were written.
@@ -117,17 +117,17 @@ pub enum CliError {
     SomeFailed {
         /// Names of the subjects that failed.
         failed: Vec<String>,
-        /// Number of all subjects.
+        /// Number of all subjects of the command, including those that succeeded.
         of: usize,
-        /// The table of all subjects; `None` if no table was written.
+        /// Path of the table that lists the result or the error of every subject; `None` if no such table was written.
         summary: Option<PathBuf>,
     },
     /// A template was made without some of its subjects.
     #[error("{} of {all} subjects were left out of the template: {}", subjects.len(), first(subjects, "; "))]
     LeftOut {
-        /// Names of the subjects that were left out, each with the reason.
+        /// Names of the subjects that are not part of the template, each with the reason.
         subjects: Vec<String>,
-        /// Number of all subjects.
+        /// Number of all subjects that were given for the template.
         all: usize,
     },
     /// Some atlases failed; the labels come from the other atlases.
@@ -135,7 +135,7 @@ pub enum CliError {
     AtlasesLeftOut {
         /// Number of atlases that failed.
         failed: usize,
-        /// Number of all atlases.
+        /// Number of all atlases (images with label maps) that were given.
         of: usize,
     },
     /// Some volumes of a series could not be aligned; the other volumes are corrected.
@@ -146,8 +146,12 @@ pub enum CliError {
         /// Number of volumes of the series.
         of: usize,
     },
-    /// Some pairs of atlases could not be registered; the scores are those of the other pairs.
-    #[error("some pairs of atlases could not be registered; the scores are those of the other pairs")]
+    /// Some pairs of atlases could not be registered to each other. The overlaps of labels were computed without these
+    /// pairs.
+    #[error(
+        "some pairs of atlases could not be registered to each other; the overlaps of labels were computed without \
+         these pairs"
+    )]
     NotEveryPair,
     /// The measured times of GPU kernels could not be written.
     #[error("the times of the kernels could not be recorded: {0}")]
@@ -246,7 +250,7 @@ fn of_study(error: &study::Error) -> u8 {
     }
 }
 
-/// The exit code for an error in the construction of a template: 2 if the command line is wrong, else 1.
+/// The exit code for an error in building a template image from many subjects: 2 if the command line is wrong, else 1.
 fn of_template(error: &study::template::Error) -> u8 {
     use study::template::Error::*;
     match error {

@@ -53,7 +53,8 @@ fn watch_signals() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Whether this process was started with the signal ignored; false if the system does not say.
+/// Whether the parent of this process has set the given signal to be ignored, as `nohup` does with SIGHUP. False if the
+/// system does not say.
 fn starts_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -63,8 +64,8 @@ fn starts_ignored(signal: i32) -> bool {
 
 /// Ends the program after a signal.
 fn end(signal: i32) -> ! {
-    // While the guard `stopped` exists, no output file is renamed to its final name. The guard exists until the process
-    // ends. So either all files of a set have their final names, or none has.
+    // While the guard `stopped` exists, no further output file is renamed from its temporary to its final name. The
+    // guard exists until the process ends. So either all output files of a set have their final names, or none has.
     let mut stopped = outputs::stop_commits();
     let what = if RESUMABLE.load(Ordering::Relaxed) {
         "run the same command again to continue"

@@ -90,7 +90,7 @@ impl Console {
         self.write_log(&format_args!("warning: {text}"));
     }
 
-    /// Time since the command began.
+    /// Time since the command of the program began.
     pub fn elapsed(&self) -> Duration {
         self.began.elapsed()
     }
@@ -135,7 +135,7 @@ impl Console {
     }
 }
 
-/// Whether a file with this name exists that is no log of this program, for example an image.
+/// Whether the file with this name exists but is not a message log of this program, for example because it is an image.
 fn holds_something_else(path: &Path) -> bool {
     if !path.is_file() {
         return false;
@@ -147,13 +147,13 @@ fn holds_something_else(path: &Path) -> bool {
     read.is_ok() && !start.is_empty() && is_log.is_none_or(|seconds| seconds.trim().parse::<f64>().is_err())
 }
 
-/// Shows the reports of running stages as a bar or as lines.
+/// Shows the progress of the running registration stages on the console: as a bar on a terminal, otherwise as lines.
 pub struct Watcher<'a> {
     console: &'a mut Console,
     bar: Option<ProgressBar>,
-    /// The last report of an iteration or search step; `None` before the first report.
+    /// The last report of the registration about an iteration or a search step; `None` before the first report.
     last: Option<Report>,
-    /// Time at which the level, or the step of the linear search, began.
+    /// Time at which the present level of the registration, or the present step of the linear search, began.
     since: Instant,
 }
 
@@ -179,7 +179,8 @@ impl Watcher<'_> {
         }
     }
 
-    /// Removes the bar of a stage that has ended. Messages about the stage may follow.
+    /// Removes the progress bar of a registration stage that has ended, so that messages about the stage can be
+    /// printed.
     fn end_stage(&mut self) -> &mut Console {
         self.end_level();
         if let Some(bar) = self.bar.take() {

@@ -1,4 +1,4 @@
-//! Start of the threads that compute, and their number.
+//! Number of threads for computation, and the start of their thread pool.
 
 use crate::error::CliError;
 

@@ -20,7 +20,8 @@ pub enum Transform {
 pub struct Step {
     /// Name of the transform in messages, usually the path of its file.
     pub name: String,
-    /// The transform that is applied. If `inverted` is set, this transform is the inverse already.
+    /// The transform that acts in the chain. If `inverted` is set, this is already the inverse of the transform in the
+    /// file.
     pub transform: Transform,
     /// Whether `transform` is the inverse of the transform in the file `name`.
     pub inverted: bool,
@@ -70,8 +71,8 @@ pub enum ChainError {
     DoNotMeet {
         /// Name of the displacement field or image into which no point is mapped.
         what: String,
-        /// Number of transforms of the chain that act on a point before the test whether the point lies in the field or
-        /// image.
+        /// Number of transforms that had acted on the test points before they were compared with the extent of this
+        /// displacement field or image.
         steps_before: usize,
     },
 }
@@ -81,8 +82,8 @@ pub enum ChainError {
 pub struct ChainWarning {
     /// Name of the displacement field or image that most points miss.
     pub what: String,
-    /// Number of transforms of the chain that act on a point before the test whether the point lies in the field or
-    /// image.
+    /// Number of transforms that had acted on the test points before they were compared with the extent of this
+    /// displacement field or image.
     pub steps_before: usize,
     /// Share (0…1) of the output grid's points that lie inside the field or image.
     pub share_inside: f64,
@@ -105,11 +106,11 @@ impl std::fmt::Display for ChainWarning {
 pub struct OutsideField {
     /// Name of the displacement field, usually the path of its file.
     pub name: String,
-    /// Number of transforms of the chain that act before the displacement field.
+    /// Number of transforms of the chain that act on a point before this displacement field does.
     pub steps_before: usize,
-    /// Number of points outside the grid of the field.
+    /// Number of points that lie outside the grid of this displacement field when they reach it.
     pub count: usize,
-    /// Number of all points that were tested.
+    /// Number of all tested points, inside or outside the grid of this displacement field.
     pub of: usize,
 }
 
@@ -129,7 +130,7 @@ const MOST_CHECK_POINTS: usize = 128;
 const WARN_BELOW: f64 = 0.25;
 
 impl TransformChain {
-    /// Makes a chain without steps, which is the identity.
+    /// Makes a chain of no transforms, which is the identity.
     pub fn new() -> TransformChain {
         TransformChain::default()
     }
@@ -206,8 +207,8 @@ impl TransformChain {
         if !matches!(few, Err(ChainError::DoNotMeet { .. })) {
             return few;
         }
-        // Few test points may miss a thin slab or a small part of an image, so the check is repeated with more
-        // points.
+        // If a chain of transforms maps no test point into an image, the image may be a thin slab between the test
+        // points. So the check is repeated with more points.
         self.check_at(lattice(onto, onto.shape.map(|n| n.clamp(CHECK_POINTS, MOST_CHECK_POINTS))), input)
     }
 
@@ -247,7 +248,8 @@ impl Transform {
     }
 }
 
-/// World points at equal distances over a grid, including its corners; `counts` points along each axis.
+/// Lists test points of a grid in world mm, at equal distances and with the corners of the grid; `counts` points along
+/// each axis.
 fn lattice(grid: &Grid, counts: [usize; 3]) -> Vec<Point3<f64>> {
     let to_world = grid.voxel_to_world();
     let along = |axis: usize, n: usize| n as f64 / (counts[axis] - 1) as f64 * (grid.shape[axis] as f64 - 1.0);
@@ -298,7 +300,7 @@ mod tests {
             Transform::Affine(AffineTransform { matrix: Matrix3::identity() * 2.0, translation: Vector3::zeros() });
         let chain = TransformChain::from(vec![constant_field([0.0; 3], [1.0, 0.0, 0.0]), double]);
         assert_eq!(chain.apply(&Point3::new(3.0, 1.0, 1.0)), Point3::new(8.0, 2.0, 2.0));
-        // Outside the grid of the field the displacement is zero.
+        // Outside its grid, a displacement field does not move points.
         assert_eq!(chain.apply(&Point3::new(20.0, 1.0, 1.0)), Point3::new(40.0, 2.0, 2.0));
     }
 
@@ -356,14 +358,16 @@ mod tests {
     fn notices_spaces_that_do_not_meet() {
         let onto = Grid::axis_aligned([10, 10, 10], [1.0; 3]);
         let field = || constant_field([100.0, 0.0, 0.0], [0.0; 3]);
-        // In the right order, the translation by 100 mm acts first and takes the points into the field's grid.
+        // The test chain in the right order: the translation by 100 mm acts first and takes the points into the grid of
+        // the displacement field.
         let right = TransformChain::from(vec![shift(100.0, 0.0, 0.0), field()]);
         assert_eq!(right.check(&onto, None), Ok(vec![]));
         // The transforms are in the wrong order: the field is evaluated 100 mm away from its grid.
         let wrong = TransformChain::from(vec![field(), shift(100.0, 0.0, 0.0)]);
         let what = "the field of step 1".to_string();
         assert_eq!(wrong.check(&onto, None), Err(ChainError::DoNotMeet { what, steps_before: 0 }));
-        // The chain takes all points outside the grid of the input image.
+        // The test chain moves all points of the output grid to positions outside the input image, so the check of the
+        // chain must fail.
         let what = "the input image".to_string();
         assert_eq!(right.check(&onto, Some(&onto)), Err(ChainError::DoNotMeet { what, steps_before: 2 }));
         // The input image is a slab of two voxels, which lies between two of the first 9 planes of test points. So the
@@ -375,7 +379,8 @@ mod tests {
         assert!((warnings[0].share_inside - 0.02).abs() < 1e-12, "{warnings:?}");
         slab.origin.z = 101.0;
         assert!(TransformChain::new().check(&tall, Some(&slab)).is_err());
-        // The translation by 8 mm takes only 2 of the 9 planes of test points into the input image.
+        // The test chain is a translation by 8 mm. It takes only 2 of the 9 planes of test points into the input image,
+        // so a warning is expected.
         let warnings = TransformChain::from(vec![shift(8.0, 0.0, 0.0)]).check(&onto, Some(&onto)).unwrap();
         assert_eq!(warnings.len(), 1);
         assert!((warnings[0].share_inside - 2.0 / 9.0).abs() < 1e-12, "{warnings:?}");

@@ -6,7 +6,7 @@ use crate::same_grid::{GridMismatch, same_grid};
 /// Statistics of the differences of two images over all voxels, or over the voxels of a mask.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Comparison {
-    /// Number of voxels compared. If it is 0, all other numbers are NaN.
+    /// Number of voxels at which the two images were compared. If it is 0, all measures of their difference are NaN.
     pub voxels: u64,
     /// Root mean square difference, √(mean (a − b)²), as in Li (2015, eq. 5).
     pub root_mean_square: f64,

@@ -9,9 +9,9 @@ use crate::{AffineTransform, Grid};
 /// u has the border value; farther out u is zero, as in ITK.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DisplacementField {
-    /// The grid at whose voxels the vectors are given.
+    /// The grid of voxels at which the displacement vectors are given.
     pub grid: Grid,
-    /// One displacement vector for each voxel, mm; the first axis of the grid runs fastest.
+    /// The displacement vector of each voxel, mm; the first axis of the grid runs fastest in memory.
     pub vectors: Vec<[f32; 3]>,
 }
 
@@ -28,7 +28,7 @@ impl DisplacementField {
         self.sampler().at(point)
     }
 
-    /// Makes a sampler, which evaluates the field at many points.
+    /// Makes an interpolator for this displacement field, for evaluation at many points.
     pub fn sampler(&self) -> FieldSampler<'_> {
         FieldSampler { field: self, world_to_voxel: self.grid.world_to_voxel() }
     }
@@ -102,10 +102,11 @@ impl FieldSampler<'_> {
 
 /// The cell for trilinear interpolation: the eight voxels around a fractional index.
 struct Cell {
-    /// For each axis: the index of the lower neighbour, and the distance from it to the point as a fraction of the
-    /// voxel size.
+    /// For each axis: the index of the neighbouring voxel below the interpolated point, and the distance from this
+    /// voxel to the point as a fraction of the voxel size.
     at: [(usize, f64); 3],
-    /// For each axis: 1 if the upper neighbour exists, 0 on an axis with a single voxel.
+    /// For each axis: 1 if the interpolated point also has a neighbouring voxel above it, 0 if the field has a single
+    /// voxel along the axis.
     step: [usize; 3],
 }
 

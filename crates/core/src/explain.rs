@@ -10,7 +10,7 @@ use crate::{Transform, TransformChain};
 pub enum Space {
     /// The space of the resampled image: the fixed space, if the transforms of a registration are applied forward.
     Output,
-    /// A space between two successive transforms. The space after the first transform has the number 1.
+    /// The space between two successive transforms of a chain. The space after the first transform has the number 1.
     Between(usize),
     /// The space of the image to resample: the moving space, if the transforms of a registration are applied forward.
     Input,
@@ -36,12 +36,12 @@ pub struct ExplainedStep {
 /// Description of a whole chain of transforms, in the order in which they act on a point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
-    /// Descriptions of the transforms. The first transform acts first on a point.
+    /// Descriptions of the transforms of a chain. The first transform acts first on a point.
     pub steps: Vec<ExplainedStep>,
 }
 
 impl TransformChain {
-    /// Describes the chain as text.
+    /// Describes the chain of transforms as text.
     pub fn explain(&self) -> Explanation {
         let count = self.steps.len();
         let space = |n: usize| match n {

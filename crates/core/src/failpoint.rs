@@ -4,16 +4,16 @@
 //! `ANTSREG_FAIL_AT=N` lets the N-th of these operations fail, counted from 1 over the whole process.
 //! `ANTSREG_FAIL_LOG=FILE` adds a line to FILE for each operation. Builds for users have no failures on demand.
 
-/// An operation that a test can let fail.
+/// An operation of the program on files or memory. Tests can let it fail on purpose, to see how the program reacts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
-    /// A file or folder is created under a temporary name.
+    /// Creation of a file or folder under a temporary name.
     Create,
-    /// Bytes are written to a file.
+    /// Writing of bytes to a file.
     Write,
     /// A finished file is renamed from its temporary to its final name.
     Rename,
-    /// Memory for a volume is allocated.
+    /// Allocation of memory for an image.
     Allocate,
 }
 
@@ -42,7 +42,8 @@ pub(crate) fn check(operation: Operation) -> std::io::Result<()> {
     if *AT == Some(count) { Err(Error::from(ErrorKind::StorageFull)) } else { Ok(()) }
 }
 
-/// Does nothing in builds for users: there, no operation fails on demand.
+/// In builds for users, this check does nothing: tests can let an operation on files fail on purpose only in builds
+/// with debug assertions.
 #[cfg(not(debug_assertions))]
 pub(crate) fn check(_: Operation) -> std::io::Result<()> {
     Ok(())

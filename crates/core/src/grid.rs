@@ -79,7 +79,7 @@ impl Grid {
         Ok(Grid { shape, spacing, origin: Point3::from(voxel_to_world.translation), direction })
     }
 
-    /// Number of voxels.
+    /// Number of voxels of the grid: the product of the voxel counts along the three axes.
     pub fn len(&self) -> usize {
         self.shape.iter().product()
     }

@@ -6,11 +6,11 @@
 
 use rayon::prelude::*;
 
-/// Number of bins of each histogram.
+/// Number of bins of the intensity histogram of each image, for histogram matching.
 const BINS: usize = 256;
-/// Number of landmarks between the mean and the maximum of an image.
+/// Number of landmarks for histogram matching, between the mean and the largest intensity of an image.
 const POINTS: usize = 12;
-/// Number of voxels that one parallel task processes.
+/// Number of voxels of an image that one parallel task processes.
 const PIECE: usize = 1 << 16;
 
 /// Landmarks of an image's intensities: its minimum, its mean, values that divide the voxels above the mean into
@@ -18,27 +18,28 @@ const PIECE: usize = 1 << 16;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Landmarks {
     darkest: f64,
-    /// The landmarks from the mean to the maximum, in ascending order.
+    /// Intensities of the landmarks for histogram matching, from the image's mean to its maximum, in ascending order.
     values: [f64; POINTS + 2],
 }
 
 impl Landmarks {
-    /// Computes the landmarks of the histogram of these intensities; `None` if `voxels` is empty.
+    /// Computes from an image's intensities the landmarks for histogram matching; `None` if `voxels` is empty.
     pub fn of(voxels: &[f32]) -> Option<Landmarks> {
         let pieces = || voxels.par_chunks(PIECE);
         let darkest =
             f64::from(pieces().map(|piece| piece.iter().copied().fold(f32::NAN, f32::min)).reduce_with(f32::min)?);
         let brightest =
             f64::from(pieces().map(|piece| piece.iter().copied().fold(f32::NAN, f32::max)).reduce_with(f32::max)?);
-        // The sums of the parallel tasks are added in order, so the mean does not depend on the number of threads.
+        // The sums of intensities from the parallel tasks are added in order, so that the image's mean does not depend
+        // on the number of threads.
         let sums: Vec<f64> = pieces().map(|piece| piece.iter().map(|value| f64::from(*value)).sum()).collect();
         let mean = sums.iter().sum::<f64>() / voxels.len() as f64;
         let width = (brightest - mean) / BINS as f64;
         let count = |piece: &[f32]| {
             let mut histogram = [0u64; BINS];
             for value in piece.iter().map(|value| f64::from(*value)).filter(|value| *value >= mean) {
-                // The maximum belongs to the last bin. In an image of equal values, all voxels belong to the first
-                // bin.
+                // The maximum intensity belongs to the last bin of the histogram. In an image of equal values, all
+                // voxels belong to the first bin.
                 let bin = if width > 0.0 { ((value - mean) / width) as usize } else { 0 };
                 histogram[bin.min(BINS - 1)] += 1;
             }

@@ -4,12 +4,12 @@ use std::convert::Infallible;
 
 use rayon::prelude::*;
 
-/// Two quantiles of an image, and the number of finite voxels.
+/// Two quantiles of the intensities of an image, and the number of voxels from which they were computed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quantiles {
-    /// Number of finite voxels. The quantiles are of these voxels alone.
+    /// Number of finite voxels of the image. The quantiles leave out all other voxels.
     pub finite: usize,
-    /// The two quantiles; `None` if no voxel is finite.
+    /// The lower and the upper quantile of the intensities; `None` if no voxel is finite.
     pub low_high: Option<(f32, f32)>,
 }
 
@@ -63,7 +63,7 @@ pub fn rescaled(voxels: &[f32], (low, high): (f32, f32)) -> Vec<f32> {
 /// Number of different values of the upper or lower half (16 bits) of the 32-bit key of a voxel value; see
 /// [`quantiles_by`].
 pub const HALVES: usize = 1 << 16;
-/// Smallest number of voxels for which a parallel task is started.
+/// Smallest number of voxels of an image that one parallel task processes.
 const PIECE: usize = 1 << 18;
 
 /// The key of a voxel value: an unsigned number of 32 bits. Keys have the same order as the voxel values.
@@ -72,13 +72,15 @@ fn key(value: f32) -> u32 {
     if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }
 }
 
-/// The voxel value that has this key; the inverse of [`key`].
+/// Returns the voxel value for an integer key; keys are unsigned and have the same order as the voxel values. This is
+/// the inverse of [`key`].
 fn value_of(key: u32) -> f32 {
     f32::from_bits(if key >> 31 == 1 { key & !(1 << 31) } else { !key })
 }
 
-/// Counts voxels by the upper or lower halves of their keys, as [`quantiles_by`] needs it. Each thread fills a single
-/// table, because creating more tables would take longer than filling them.
+/// Counts voxels by the upper or lower 16 bits of their keys, as [`quantiles_by`] needs it. A key is an unsigned number
+/// of 32 bits that has the order of the voxel values. Each thread fills a single table, because creating more tables
+/// would take longer than filling them.
 fn count(voxels: &[f32], upper: Option<u16>) -> Vec<u32> {
     let index = |key: u32| match upper {
         None => Some(key >> 16),

@@ -9,18 +9,19 @@ use crate::same_grid::{GridMismatch, same_grid};
 pub struct JacobianSummary {
     /// Number of voxels in the statistics. If it is 0, minimum, maximum and mean are NaN.
     pub voxels: u64,
-    /// Smallest determinant.
+    /// Smallest Jacobian determinant by central differences.
     pub minimum: f64,
-    /// Largest determinant.
+    /// Largest Jacobian determinant by central differences.
     pub maximum: f64,
-    /// Mean determinant.
+    /// Mean Jacobian determinant by central differences.
     pub mean: f64,
-    /// Number of voxels whose determinant is not positive.
+    /// Number of voxels whose Jacobian determinant by central differences is not positive.
     pub folded: u64,
-    /// Smallest determinant by one-sided differences. These are the determinants of the trilinear interpolation at
-    /// the corners of its cells.
+    /// Smallest Jacobian determinant by one-sided differences. These are the determinants of the trilinear
+    /// interpolation at the corners of its cells.
     pub corner_minimum: f64,
-    /// Number of voxels with a one-sided determinant that is not positive: the strict count of folds.
+    /// Number of voxels with a Jacobian determinant by one-sided differences that is not positive: the strict count of
+    /// folds.
     pub corner_folded: u64,
 }
 
@@ -40,7 +41,8 @@ impl JacobianSummary {
         }
         let (mut voxels, mut folded, mut corner_folded, mut sum) = (0u64, 0, 0, 0.0);
         let (mut minimum, mut maximum, mut corner_minimum) = (f64::NAN, f64::NAN, f64::NAN);
-        // A comparison with NaN is false, so NaN is tested separately.
+        // A Jacobian determinant that is NaN counts as a fold. It is tested separately, because the comparison with 0
+        // is false for NaN.
         let folds = |determinant: f64| u64::from(determinant <= 0.0 || determinant.is_nan());
         for (n, (determinant, corner)) in determinants.voxels.iter().zip(&corners.voxels).enumerate() {
             if mask.is_none_or(|mask| mask.voxels[n] > 0.5) {

@@ -61,8 +61,8 @@ impl Counts {
         wrong as f64 / (wrong + self.neither) as f64
     }
 
-    /// The six measures in the order of the CSV's columns. A measure whose denominator is zero is NaN (ANTs prints
-    /// 1.79769e+308 there).
+    /// The six overlap measures of a label, in the order of the columns of the CSV table. A measure whose denominator
+    /// is zero is NaN (ANTs prints 1.79769e+308 there).
     pub fn measures(&self) -> [f64; 6] {
         [
             self.target_overlap(),
@@ -110,8 +110,8 @@ impl Overlap {
                 table.entry(pair.0).or_default().both += voxels;
             }
         };
-        // Neighbouring voxels mostly have the same pair of labels. So runs of equal pairs are counted, and the table
-        // is updated once for each run.
+        // Each voxel has a pair of labels, one from each map, and neighbouring voxels mostly have the same pair. So
+        // successive voxels with equal pairs are counted, and the table is updated once for all of them.
         let mut run = ((0, 0), 0);
         for pair in source.voxels.iter().copied().zip(target.voxels.iter().copied()) {
             if pair != run.0 {
@@ -142,7 +142,7 @@ impl Overlap {
         })
     }
 
-    /// The mean of each measure over the labels for which the measure is defined.
+    /// The mean of each overlap measure, such as Dice, over the labels for which the measure is defined.
     pub fn mean(&self) -> [f64; 6] {
         let mut sums = [(0.0, 0u32); 6];
         for (_, counts) in &self.labels {
@@ -201,7 +201,8 @@ mod tests {
 
     #[test]
     fn counts_like_one_pass_per_label() {
-        // Makes a label map with long and short runs of the labels −1 to 4.
+        // Makes a label map for the tests, in which equal labels (−1 to 4) follow each other in short and in long
+        // series.
         let noise = |seed: u64| -> Vec<i32> {
             (0..500u64).map(|n| ((n / 3 * (n / 7 + seed) + seed) * 2654435761 % 97 % 6) as i32 - 1).collect()
         };

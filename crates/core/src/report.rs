@@ -14,17 +14,18 @@ pub enum Stage {
     Deformable,
 }
 
-/// The part of a stage to which a report belongs. Reports of the same part differ only in iteration and cost.
+/// The part of a registration stage to which a progress report belongs: one resolution level, or one step of the search
+/// on that level. Reports of the same part differ only in iteration and cost.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Step {
-    /// A step of the search in a linear stage.
+    /// A step of the search for a linear transform, up to affine.
     Linear {
-        /// Voxel size of the level, mm.
+        /// Voxel size of the resolution level, mm.
         mm: f64,
-        /// Kind of the search step.
+        /// Kind of this step of the search for a linear transform.
         search: SearchStep,
     },
-    /// A resolution level of a deformable stage.
+    /// A resolution level of a deformable registration stage.
     Deformable {
         /// Shrink factor of the level: its grid is coarser than the full one by this factor.
         shrink: usize,
@@ -56,20 +57,22 @@ impl fmt::Display for Step {
 pub enum SearchStep {
     /// Optimisation of orientations over the whole range of angles.
     Orientations,
-    /// Evaluation of the initial transform alone. The transform is also optimised if no orientations are searched.
+    /// The initial transform alone, without rotated copies. Its cost is evaluated; if the search tries no orientations,
+    /// the transform is also optimised.
     Start,
     /// Optimisation of shifted copies of the initial transform, for models without rotation.
     Translations,
-    /// Optimisation of the best orientations of the coarser level, and of the initial transforms.
+    /// Optimisation that starts from the best orientations of the coarser resolution level, and from the given initial
+    /// transforms.
     BestOrientations,
     /// Optimisation of transforms near the best orientations, rotated and scaled a little.
     Neighbours,
-    /// Optimisation of a transform with this number of degrees of freedom in three dimensions. For slices, the number
-    /// is also that of the three-dimensional model: 6 for rigid, for instance.
+    /// Optimisation of a linear transform with this number of degrees of freedom: for rigid, for instance, 6. In
+    /// slices, the number of the same model in three dimensions is given.
     DegreesOfFreedom(u8),
-    /// Optimisation over all degrees of freedom of the model together.
+    /// Optimisation over all degrees of freedom of the linear transform together.
     AllTogether,
-    /// Line searches around the minimum that was found, for costs that are not smooth at their minimum.
+    /// Line searches around the minimum of the cost that was found, for costs that are not smooth at their minimum.
     Creases,
 }
 
@@ -92,15 +95,15 @@ impl fmt::Display for SearchStep {
 /// The state of a stage after one iteration, or after one step of its search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
-    /// The search step or resolution level to which the iteration belongs.
+    /// The search step or resolution level of the registration to which this report belongs.
     pub step: Step,
     /// Index of the resolution level; the coarsest level has index 0.
     pub level: usize,
     /// Number of resolution levels.
     pub levels: usize,
-    /// Number of iterations finished on this level.
+    /// Number of iterations that the registration has finished on this resolution level.
     pub iteration: usize,
-    /// Largest number of iterations on this level.
+    /// Largest number of iterations of the registration on this resolution level.
     pub iterations: usize,
     /// Value of the cost after the iteration; lower is better.
     pub energy: f64,
@@ -111,7 +114,7 @@ pub struct Report {
 /// On [`ControlFlow::Break`] from either method the stage returns its error for a stopped run at once, and calls neither
 /// method again.
 pub trait Observer {
-    /// Receives the report of an iteration or a step of the search that has ended.
+    /// Receives the report of an iteration of the registration, or of a step of its search, that has ended.
     fn report(&mut self, report: &Report) -> ControlFlow<()>;
 
     /// Lets the caller stop the run between reports: the method is called between small pieces of work, such as
@@ -121,7 +124,7 @@ pub trait Observer {
     }
 }
 
-/// An observer that ignores all reports and never stops a run.
+/// An observer (receiver of progress reports) that ignores all reports and never stops a registration.
 impl Observer for () {
     fn report(&mut self, _: &Report) -> ControlFlow<()> {
         ControlFlow::Continue(())

@@ -11,12 +11,12 @@ const SAME_GRID_VOXELS: f64 = 1e-2;
 /// The error that two volumes lie on different grids, so their voxels do not correspond.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error(
-    "{what} lie on different grids, {} and {}; resample one onto the other first",
+    "{what} lie on different grids, {} and {}; resample one of the two on the grid of the other first",
     in_words(.grids[0].as_ref()),
     in_words(.grids[1].as_ref())
 )]
 pub struct GridMismatch {
-    /// Names of the two volumes, for the message.
+    /// Names of the two images whose grids differ, for the error message.
     pub what: &'static str,
     /// The grids of the two volumes, on the heap so that a `Result` with this error takes little memory.
     pub grids: [Box<Grid>; 2],

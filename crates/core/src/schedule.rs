@@ -2,16 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Settings of one resolution level.
+/// Settings of one resolution level of a deformable registration.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Level {
-    /// Shrink factor: the level's grid is coarser than the full one by this whole factor.
+    /// Shrink factor of the level: its voxels are larger than those of the full resolution by this whole factor.
     pub shrink: usize,
     /// Standard deviation of the Gaussian that smooths the images of full resolution before shrinking, voxels of
     /// these images.
     pub sigma_voxels: f64,
-    /// Largest number of iterations on this level.
+    /// Largest number of iterations of the registration on this level.
     pub iterations: usize,
     /// Number of iterations between re-inversions of SyN's fields. Each re-inversion smooths the fields a little:
     /// fewer re-inversions let the fields move more freely, and make folds more likely.
@@ -26,9 +26,10 @@ pub struct Level {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Convergence {
-    /// Number of the latest energies to which a line is fitted; its slope is compared with `threshold`.
+    /// Number of the latest values of the registration's energy to which a line is fitted; the slope of this line is
+    /// compared with `threshold`.
     pub window: usize,
-    /// Slope below which the level has converged.
+    /// Slope of the energy over the last iterations below which the registration has converged on a level.
     pub threshold: f64,
 }
 

@@ -9,18 +9,18 @@ use crate::Grid;
 /// A scalar image.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Volume {
-    /// The grid of the voxels.
+    /// The grid of the image's voxels.
     pub grid: Grid,
-    /// One intensity for each voxel, first axis fastest.
+    /// The intensity of each voxel; the first axis runs fastest in memory.
     pub voxels: Vec<f32>,
 }
 
 /// An integer label map; label 0 is the background.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LabelVolume {
-    /// The grid of the voxels.
+    /// The grid of the label map's voxels.
     pub grid: Grid,
-    /// One label for each voxel, first axis fastest.
+    /// The label of each voxel; the first axis runs fastest in memory.
     pub voxels: Vec<i32>,
 }
 
@@ -58,8 +58,7 @@ impl Volume {
         self.mean_position(0.0)
     }
 
-    /// Mean position of the voxels in world mm, weighted by the intensity above `nothing`. A voxel of intensity
-    /// `nothing` has weight 0.
+    /// Mean position of the voxels in world mm, each weighted by its intensity minus `nothing`.
     fn mean_position(&self, nothing: f32) -> Option<Point3<f64>> {
         let [nx, ny, _] = self.grid.shape;
         let of_row = |voxels: &[f32]| {

@@ -89,20 +89,21 @@ fn good_files(folder: &Path) -> Vec<Vec<u8>> {
         .into()
 }
 
-/// A kind of damage to a file.
+/// A kind of damage that the tests do to a valid file, before they give the file to a reader.
 #[derive(Debug, Clone)]
 enum Damage {
-    /// The file is truncated at this share (0…1) of its length.
+    /// The file is cut off at this share (0…1) of its length.
     Cut(f64),
-    /// The byte at this share (0…1) of the file's length is replaced.
+    /// A byte of the file is replaced; the number from 0 to 1 gives its position as a share of the file's length.
     Replace(f64, u8),
-    /// A byte of the first 400, where headers are, is replaced.
+    /// One of the first 400 bytes of the file, where headers are, is replaced.
     ReplaceInHeader(usize, u8),
-    /// Two of the first 400 bytes are replaced by a number that programs often handle wrongly.
+    /// Two of the first 400 bytes of the file, where headers are, are replaced by a number that programs often handle
+    /// wrongly.
     Extreme(usize, u16),
-    /// A dimension in a NIfTI header is replaced by another number.
+    /// A dimension in the NIfTI header of the file is replaced by another number.
     Dimension(usize, u16),
-    /// A byte is inserted into the file.
+    /// A byte is inserted into the file at this share (0…1) of its length.
     Insert(f64, u8),
 }
 
@@ -190,7 +191,7 @@ fn gzip_bomb() {
     assert!(taken < OVERHEAD_BYTES, "{taken} bytes of memory");
 }
 
-/// Inputs that made a reader fail in the past, and similar inputs.
+/// Gives the file readers damaged files that made a reader fail in the past, and similar files.
 #[test]
 fn kept_inputs() {
     let folder = tempfile::tempdir().unwrap();

@@ -33,7 +33,7 @@ proptest! {
         let found = grid.voxel_to_world().apply(&at);
         prop_assert!((found - expected).norm() < ROUNDING_MM);
         if grid.shape[2] == 1 && grid.shape[0] > 1 && grid.shape[1] > 1 {
-            // In a slice, points have no third index, so the expected index is 0.
+            // A point of a two-dimensional image (slice) has no index along the third axis, so the index 0 is expected.
             at.z = 0.0;
         }
         prop_assert!((grid.world_to_voxel().apply(&found) - at).norm() < ROUNDING_MM);
@@ -53,7 +53,7 @@ proptest! {
         map.matrix = map.matrix.map(|value| f64::from(value as f32));
         let back = Grid::from_voxel_to_world(grid.shape, &map).unwrap();
         prop_assert!((back.direction.transpose() * back.direction - Matrix3::identity()).amax() < 1e-12);
-        // Tolerance: the axes were rounded to single precision, which has 24 bits.
+        // Tolerance: the directions of the voxel axes were rounded to single precision, which has 24 bits.
         prop_assert!((back.direction - grid.direction).amax() < 1e-6);
     }
 
@@ -123,8 +123,8 @@ fn centre_of_mass_is_in_world_mm() {
         direction: Matrix3::from_diagonal(&Vector3::new(-1.0, 1.0, 1.0)),
         ..Grid::axis_aligned([4, 3, 5], [2.0, 3.0, 4.0])
     };
-    // All voxels have intensity 7, except 10 at (3, 1, 0) and 8 at (0, 2, 4). Relative to the darkest voxel these two
-    // have the weights 3 and 1.
+    // All voxels have intensity 7, except 10 at (3, 1, 0) and 8 at (0, 2, 4). The centre of mass weights voxels by
+    // their intensity above the darkest voxel, so these two voxels have the weights 3 and 1.
     let mut volume = Volume::filled(grid, 7.0);
     assert_eq!(volume.centre_of_mass(), None);
     volume.voxels[3 + 4] = 10.0;

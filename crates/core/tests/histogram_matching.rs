@@ -28,7 +28,7 @@ const OF_ITK: [(usize, f32); 15] = [
     (909, 40.613_7),
     (999, 8.633_154),
 ];
-/// Sum of all matched intensities, computed by the same ITK program.
+/// Sum of all intensities after histogram matching, computed with ITK's `HistogramMatchingImageFilter`.
 const SUM_OF_ITK: f64 = 55_173.616_338_729_86;
 
 #[test]

@@ -77,7 +77,7 @@ fn what_does_not_fit_is_refused_at_once() {
     assert!(memory::room_for::<u8>(LEFT).is_err());
     assert_eq!(nifti::read_grid(&volume).unwrap().shape, [500, 400, 225]);
 
-    // Each volume of the series takes 4 MB.
+    // Each image of the test series takes 4 MB of memory.
     let mut reader = SeriesReader::open(&series).unwrap();
     let (grid, count, timing) = (reader.grid().clone(), reader.count(), Timing { start: 0.0, step: 2.0, unit: 8 });
     let copy = at("copy.nii.gz");

@@ -58,7 +58,7 @@ fn a_set_that_fails_leaves_nothing_and_names_the_output() {
     outputs.write(&folder.path().join("a.txt"), |path| write_file(path, b"a")).unwrap();
     let error = outputs.write(&target, |path| io::nifti::write_volume(path, &volume())).unwrap_err();
     assert_eq!(error.path, target);
-    // If several files fail, the error of the first file is returned.
+    // If several output files cannot be written, the error of the first file is returned.
     let targets: Vec<PathBuf> = ["x.txt", "y.txt"].iter().map(|name| folder.path().join(name)).collect();
     let fails = |n: usize| -> io::outputs::Writing<OutputError> {
         Box::new(move |path| write_file(&path.join(n.to_string()), b"a file is no folder"))

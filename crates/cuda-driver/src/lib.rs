@@ -3,7 +3,7 @@
 //!
 //! So a program builds with Rust alone, starts on a machine without a driver, reports why no device can be used, and
 //! uses the GPU where there is one. Call [`load`] before any function of `cust`.
-#![expect(unsafe_code, reason = "this crate defines C functions and calls a library that is opened at run time")]
+#![expect(unsafe_code, reason = "this crate calls C functions of a library that is opened at run time")]
 
 mod functions;
 mod library;

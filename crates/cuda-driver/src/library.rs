@@ -4,7 +4,8 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-/// A return code of the driver. Any number is possible, not only those in the enum of `cust_raw`.
+/// A return code of a function of the CUDA driver. Any number is possible, not only the values of the Rust enum in the
+/// crate `cust_raw`.
 pub(crate) type Code = u32;
 
 /// The driver's error code CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND.
@@ -25,7 +26,7 @@ unsafe extern "C" {
     fn dlerror() -> *const c_char;
 }
 
-/// A handle of the driver library, which is never closed.
+/// A handle of the CUDA driver's library, which is never closed.
 struct Library(*mut c_void);
 
 // SAFETY: dlsym may be called with one handle from any thread, and the handle is never closed.
@@ -48,7 +49,7 @@ fn library() -> Result<&'static Library, &'static str> {
             // call.
             let reason = unsafe { dlerror() };
             if first_reason.is_none() && !reason.is_null() {
-                // SAFETY: `reason` is not null, so it is a text that ends in NUL. It is copied here.
+                // SAFETY: `reason` is not null, so dlerror returned a text that ends in NUL. The text is copied here.
                 first_reason = Some(unsafe { CStr::from_ptr(reason) }.to_string_lossy().into_owned());
             }
         }
@@ -57,7 +58,7 @@ fn library() -> Result<&'static Library, &'static str> {
     opened.as_ref().map_err(String::as_str)
 }
 
-/// Opens the driver library.
+/// Opens the library of the CUDA driver.
 ///
 /// # Errors
 /// The system's message if the library cannot be opened.
@@ -83,7 +84,8 @@ pub(crate) fn resolve(slot: &AtomicPtr<c_void>, name: &CStr) -> Result<*mut c_vo
 
 static LAST_UNLISTED: AtomicU32 = AtomicU32::new(0);
 
-/// The last return code of the driver that `cust_raw` does not know, or 0. `cust` received 999 in its place.
+/// The last return code of the CUDA driver that the crate `cust_raw` does not know, or 0 if there was none. The crate
+/// `cust`, which calls the driver, received 999 (unknown error) in its place.
 pub fn last_unlisted_error() -> u32 {
     LAST_UNLISTED.load(Ordering::Relaxed)
 }

@@ -1,5 +1,5 @@
-//! The driver's texts for error codes. They must work without a driver: `cust` prints errors with them, and a failure
-//! here would make `println!` panic.
+//! The CUDA driver's texts for error codes. These functions must work without a driver: the crate `cust` prints errors
+//! with them, and a failure here would make `println!` panic.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::AtomicPtr;
@@ -8,7 +8,7 @@ use crate::library::{Code, NOT_LOADED, resolve};
 
 fn text(slot: &AtomicPtr<c_void>, name: &CStr, code: Code, out: *mut *const c_char) -> Code {
     if let Ok(address) = resolve(slot, name) {
-        // SAFETY: both driver functions that can be at this address, cuGetErrorString and cuGetErrorName, have this
+        // SAFETY: the address is that of cuGetErrorString or cuGetErrorName. Both functions of the driver have this
         // signature.
         let function: unsafe extern "C" fn(Code, *mut *const c_char) -> Code =
             unsafe { std::mem::transmute(address) };
@@ -27,8 +27,8 @@ fn text(slot: &AtomicPtr<c_void>, name: &CStr, code: Code, out: *mut *const c_ch
     0
 }
 
-// The symbols are hidden: other libraries of the process, such as Python's, must not resolve the driver's names to the
-// functions of this crate.
+// The functions defined here have the names of functions in the CUDA driver. So their names are hidden from the other
+// libraries of the process, such as those of Python, which must call the driver itself.
 #[cfg(target_os = "linux")]
 std::arch::global_asm!(
     ".globl cuGetErrorString",
@@ -61,7 +61,8 @@ pub unsafe extern "C" fn cuGetErrorName(code: Code, out: *mut *const c_char) -> 
 pub fn error_text(code: u32) -> String {
     let read = |function: unsafe extern "C" fn(Code, *mut *const c_char) -> Code| {
         let mut text = std::ptr::null();
-        // SAFETY: `text` is valid for writing. Both functions set it to a text that ends in NUL and is never freed.
+        // SAFETY: the pointer `text` is valid for writing. `function` sets this pointer to an error text that ends in
+        // NUL and is never freed.
         unsafe {
             function(code, &mut text);
             CStr::from_ptr(text).to_string_lossy().into_owned()

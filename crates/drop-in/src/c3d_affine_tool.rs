@@ -1,4 +1,5 @@
-//! The command `c3d_affine_tool`: converts and combines affine maps of FSL and ITK on a stack.
+//! The command `c3d_affine_tool`: converts and combines affine maps of FSL and ITK. Its arguments act in turn on a
+//! stack of matrices.
 
 use std::path::{Path, PathBuf};
 
@@ -17,8 +18,8 @@ Served by antsreg-gpu. Arguments act in turn on a stack of 4 × 4 matrices. A ma
 moving image in RAS mm, or in FSL's coordinates.
 ";
 
-/// State after the arguments read so far: the stack of matrices, and the grids of the fixed and the moving image, which
-/// FSL's convention needs.
+/// State of `c3d_affine_tool` after the arguments read so far: the stack of matrices, and the grids of the fixed and
+/// the moving image, which are needed to convert matrices between FSL's and ITK's conventions.
 #[derive(Default)]
 struct State {
     stack: Vec<Matrix4<f64>>,

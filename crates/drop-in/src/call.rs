@@ -5,14 +5,14 @@ use antsreg_register::Description;
 
 use crate::settings::Settings;
 
-/// A call of a command of ANTs or FSL.
+/// A call of a command of ANTs or FSL: its name, arguments and settings.
 #[derive(Debug)]
 pub struct Call {
     /// The command's name.
     pub name: &'static str,
-    /// The arguments of the command.
+    /// The command-line arguments of the call.
     pub arguments: Vec<String>,
-    /// Settings from environment variables.
+    /// Settings of the call that are read from environment variables: device, threads and fallback.
     pub settings: Settings,
 }
 

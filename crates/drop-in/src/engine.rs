@@ -18,7 +18,7 @@ pub struct Task {
 
 /// A finished registration: its input, its result and the device that ran it.
 pub struct Done {
-    /// The input of the registration.
+    /// The input of the finished registration.
     pub task: Task,
     /// The result of the registration.
     pub found: Registration,

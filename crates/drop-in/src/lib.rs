@@ -43,7 +43,7 @@ pub struct Invocation {
 }
 
 impl Args {
-    /// Returns the command and its arguments.
+    /// Returns the ANTs or FSL command that is called, and its arguments.
     ///
     /// # Errors
     /// The name of a command that is not supported.

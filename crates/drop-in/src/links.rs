@@ -1,4 +1,5 @@
-//! The verb `links`: makes links to this program under the names of the ANTs and FSL commands that it supports.
+//! The subcommand (verb) `links`: makes links to this program under the names of the ANTs and FSL commands that it
+//! supports.
 
 use std::path::{Path, PathBuf};
 
@@ -58,7 +59,7 @@ pub fn run(args: &Args) -> Result<(), CliError> {
     ))
 }
 
-/// Whether the name is taken by something other than a link to this program or to an earlier build of it.
+/// Whether the path of a new link is taken by something other than a link to this program or to an earlier build of it.
 fn is_taken(link: &Path, own: &Path) -> bool {
     match std::fs::read_link(link) {
         Ok(target) => target != own && target.file_name() != own.file_name(),

@@ -10,15 +10,17 @@ use crate::{ants, c3d_affine_tool, fsl};
 pub struct Command {
     /// Name of the command.
     pub name: &'static str,
-    /// The family of programs to which the command belongs.
+    /// The family of programs (ANTs or FSL) to which the command belongs.
     pub suite: Suite,
-    /// The function that translates the arguments and runs the command.
+    /// The function that runs the command. It converts the arguments of the ANTs or FSL command to options of this
+    /// program.
     pub run: fn(&Call) -> Result<(), CliError>,
-    /// The function that checks the arguments without reading an image; `None` for commands with only a few arguments.
+    /// The function that checks the arguments of the command without reading an image; `None` for commands with only a
+    /// few arguments.
     pub read: Option<Reader>,
 }
 
-/// A function that parses arguments without running the command.
+/// A function that checks whether the arguments of a command are valid, without running the command.
 type Reader = fn(&[String]) -> Result<(), Refusal>;
 
 /// All commands of ANTs and FSL that this program supports.

@@ -16,14 +16,14 @@ const FALLBACK: &str = "ANTSREG_FALLBACK";
 /// Largest number of threads of a command.
 const MOST_THREADS: usize = 1024;
 
-/// Settings from environment variables.
+/// Settings of a call of an ANTs or FSL command that are read from environment variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// The choice of the device that computes.
+    /// The device that computes (CPU or GPU), as the user chose it.
     pub device: DeviceChoice,
     /// Number of threads of the computation.
     pub threads: usize,
-    /// Whether a refused call runs the next program with the command's name.
+    /// Whether the next program with the command's name on `PATH` runs if this program refuses a call.
     pub fallback: bool,
 }
 

@@ -1,5 +1,5 @@
-//! `antsreg-fuzz`: gives damaged inputs to the readers for a time or a number of inputs, and keeps the inputs that
-//! fail.
+//! `antsreg-fuzz`: tests the readers of files and command lines with randomly damaged inputs, for a time or a number of
+//! inputs. Inputs at which a reader fails are kept.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,19 +11,19 @@ use clap::Parser;
 /// Gives millions of damaged files and command lines to everything that antsreg-gpu reads
 #[derive(Debug, Parser)]
 struct Args {
-    /// The readers to test [default: all]
+    /// Names of the readers (of files or command lines) to test [default: all]
     #[arg(value_name = "TARGET")]
     targets: Vec<String>,
-    /// Largest number of inputs for each target
+    /// Largest number of damaged inputs for each reader
     #[arg(long, value_name = "N", default_value_t = u64::MAX)]
     executions: u64,
-    /// Time for each target, in seconds
+    /// Time to test each reader, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
     seconds: f64,
     /// Seed of the random numbers; the same seed gives the same inputs
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Folder to which inputs that fail are written
+    /// Folder to which the inputs at which a reader fails are written
     #[arg(long, value_name = "FOLDER", default_value = "fuzz-failures")]
     keep: PathBuf,
 }
@@ -40,16 +40,17 @@ fn main() -> ExitCode {
     }
 }
 
-/// Fuzzes the chosen targets. Returns whether all inputs of all targets were read correctly.
+/// Tests the chosen readers with damaged inputs. Returns whether no reader failed at any input.
 fn fuzz(args: &Args) -> Result<bool, Box<dyn std::error::Error>> {
     if let Some(unknown) = args.targets.iter().find(|name| TARGETS.iter().all(|target| target.name != **name)) {
         let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
         return Err(format!("there is no fuzzing target {unknown}; the targets are {}", names.join(", ")).into());
     }
-    // One thread is used, so that the memory allocated by a thread belongs to the current input.
+    // One thread computes, so that all memory that is allocated during the reading of an input is counted for this
+    // input.
     rayon::ThreadPoolBuilder::new().num_threads(1).build_global()?;
     let budget = Budget { executions: args.executions, time: Duration::try_from_secs_f64(args.seconds)? };
-    // The panic hook prints nothing, because each failure is reported later with its input.
+    // Panics of the readers under test print no message, because each failure is reported later with its input.
     std::panic::set_hook(Box::new(|_| ()));
     let mut all = 0;
     let mut failed = false;

@@ -1,9 +1,9 @@
-//! Damages valid inputs at random.
+//! Damages valid files and command lines at random, for fuzzing.
 
 use fastrand::Rng;
 
-/// Numbers that programs often handle wrongly (such as NaN, limits of integers), as the four bytes of a float or an
-/// integer.
+/// Numbers that programs often handle wrongly (such as NaN and limits of integers), as the four bytes of a float or an
+/// integer. They are written into inputs to damage them.
 const EXTREMES: [u32; 12] = [
     0,
     1,
@@ -19,7 +19,7 @@ const EXTREMES: [u32; 12] = [
     0x7f7f_ffff,
 ];
 
-/// Words that parsers of command lines and tables tend to handle wrongly.
+/// Words that parsers of command lines and tables tend to handle wrongly. They are written into inputs to damage them.
 const WORDS: [&str; 24] = [
     "nan",
     "inf",
@@ -47,7 +47,8 @@ const WORDS: [&str; 24] = [
     " ",
 ];
 
-/// Damages an input one to six times, mostly once or twice. `other` is another seed, from which parts may be copied.
+/// Damages the bytes of an input at one to six random positions, mostly at one or two. `other` is another valid input,
+/// from which parts may be copied.
 pub fn mutate(bytes: &mut Vec<u8>, other: &[u8], rng: &mut Rng) {
     let times = [1, 1, 1, 2, 2, 3, 4, 6][rng.usize(..8)];
     (0..times).for_each(|_| once(bytes, other, rng));
@@ -77,8 +78,8 @@ fn once(bytes: &mut Vec<u8>, other: &[u8], rng: &mut Rng) {
     }
 }
 
-/// A random position in an input, or its end. Half of the positions are in the first 400 bytes, because headers are
-/// there.
+/// A random position in an input at which its bytes are damaged, or the end of the input. Half of the positions are in
+/// the first 400 bytes, because headers are there.
 fn place(bytes: &[u8], rng: &mut Rng) -> usize {
     let end = if rng.bool() { bytes.len().min(400) } else { bytes.len() };
     rng.usize(..=end)
@@ -106,7 +107,7 @@ mod tests {
         assert_eq!(damaged(5), damaged(5));
         let distinct: std::collections::BTreeSet<Vec<u8>> = (0..1000).map(damaged).collect();
         assert!(distinct.len() > 700, "{}", distinct.len());
-        // An empty input must be damaged without a panic.
+        // The function that damages inputs must not panic if the input is empty.
         (0..1000).for_each(|seed| mutate(&mut Vec::new(), b"", &mut Rng::with_seed(seed)));
     }
 }

@@ -1,4 +1,5 @@
-//! Fuzzing loop: damages seed inputs and reads them, until the time or the number of inputs is used up.
+//! Fuzzing loop: damages valid files and command lines at random and reads them, until the time or the number of inputs
+//! is used up.
 
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,53 +13,54 @@ use flate2::write::GzEncoder;
 use crate::mutate::mutate;
 use crate::{MEMORY, Target};
 
-/// Longest time allowed for one input. The largest seed input has 20 kB and takes less than a millisecond.
+/// Longest time that reading one damaged input may take. The largest undamaged input has 20 kB and is read in less than
+/// a millisecond.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// Memory in bytes that every input may take, whatever its length: buffers of fixed size, and the memory of the test
-/// program itself.
+/// Memory in bytes that the reading of any input may allocate, whatever its length. It covers buffers of fixed size and
+/// the memory of the test program itself.
 const OVERHEAD_BYTES: usize = 8 << 20;
-/// Memory in bytes that an input may take for each of its own bytes. A byte of a gzip file can decompress to 1032
-/// bytes, and each decompressed byte may be stored as a float of four bytes.
+/// Memory in bytes that the reading of an input may allocate for each byte of the input. A byte of a gzip file can
+/// decompress to 1032 bytes, and each decompressed byte may be stored as a float of four bytes.
 const BYTES_PER_BYTE: usize = 1032 * 4;
 
 /// Limits of a fuzzing run. The run ends when one limit is reached.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
-    /// Largest number of inputs in the run.
+    /// Largest number of damaged inputs that are read in the run.
     pub executions: u64,
-    /// Longest time of the run.
+    /// Longest time of the fuzzing run.
     pub time: Duration,
 }
 
-/// An input that failed: the reader panicked, or took too much time or memory.
+/// A damaged file or command line at which the reader under test panicked, or took too much time or memory.
 #[derive(Debug, Clone)]
 pub struct Failure {
-    /// The input that failed.
+    /// The bytes of the damaged file or command line at which the reader failed.
     pub input: Vec<u8>,
-    /// Description of the failure: panic, time or memory.
+    /// How the reader failed: by a panic, or by taking too much time or memory.
     pub what: String,
 }
 
 /// Result of a fuzzing run: counts, times, memory and failures.
 #[derive(Debug)]
 pub struct Report {
-    /// Number of inputs that were read in the run.
+    /// Number of damaged inputs that were read in the fuzzing run.
     pub executions: u64,
-    /// Time for all inputs together.
+    /// Time in which all damaged inputs were made and read.
     pub time: Duration,
-    /// Longest time for one input.
+    /// Longest time that the reading of one damaged input took.
     pub longest: Duration,
-    /// Largest memory allocated for one input, bytes.
+    /// Largest memory that the reading of one input allocated, bytes.
     pub most_bytes: usize,
-    /// The first failures of different kinds.
+    /// The failures of the tested reader, one of each kind: the first failure with each description.
     pub failures: Vec<Failure>,
 }
 
 /// Reasons why a fuzzing run cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Seeds or inputs could not be written.
+    /// Files with valid inputs (seeds) could not be written.
     #[error(transparent)]
     File(#[from] antsreg_core::io::Error),
     /// The temporary folder could not be created, or a file in it could not be written.
@@ -66,7 +68,7 @@ pub enum Error {
     Folder(#[from] std::io::Error),
 }
 
-/// Reads damaged seed inputs of a target. The random numbers follow from `seed`.
+/// Damages valid inputs of a reader (`target`) at random and reads them. The random numbers follow from `seed`.
 ///
 /// # Errors
 /// If seeds or inputs cannot be written.
@@ -78,7 +80,8 @@ pub fn run(target: &Target, seed: u64, budget: Budget) -> Result<Report, Error> 
     let mut report =
         Report { executions: 0, time: Duration::ZERO, longest: Duration::ZERO, most_bytes: 0, failures: Vec::new() };
     while report.executions < budget.executions {
-        // The time is checked only now and then, because reading the clock takes longer than some targets.
+        // The time is checked only after every 64 inputs, because for some readers it takes longer to read the clock
+        // than to read an input.
         if report.executions.is_multiple_of(64) && began.elapsed() >= budget.time {
             break;
         }
@@ -93,7 +96,7 @@ pub fn run(target: &Target, seed: u64, budget: Budget) -> Result<Report, Error> 
     Ok(report)
 }
 
-/// Reads one input, and adds its time, its memory and any failure to the report.
+/// Has the reader under test read one input, and adds the time, the memory and any failure to the report.
 fn read(target: &Target, folder: &Path, input: Vec<u8>, report: &mut Report) -> Result<(), Error> {
     let path = target.file.map_or_else(PathBuf::new, |name| folder.join(name));
     if target.file.is_some() {
@@ -124,7 +127,7 @@ fn read(target: &Target, folder: &Path, input: Vec<u8>, report: &mut Report) -> 
     Ok(())
 }
 
-/// Reads one input as it is, without damage. Returns the failure, if the input fails.
+/// Has the reader under test read one input as it is, without further damage. Returns the failure, if the reader fails.
 ///
 /// # Errors
 /// If the input cannot be written to a temporary file.
@@ -136,13 +139,13 @@ pub fn once(target: &Target, input: Vec<u8>) -> Result<Option<Failure>, Error> {
     Ok(report.failures.pop())
 }
 
-/// Makes a folder for inputs, in main memory if the system has such a file system.
+/// Makes a temporary folder for the damaged files, in main memory if the system has such a file system.
 fn scratch() -> Result<tempfile::TempDir, std::io::Error> {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }
 }
 
-/// The text of a panic.
+/// The message of a Rust panic.
 fn words(panic: &dyn std::any::Any) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
     text.unwrap_or("without words").to_owned()

@@ -1,4 +1,4 @@
-//! Valid inputs for each reader, which serve as seeds for fuzzing.
+//! Valid inputs for each reader of files and command lines. Fuzzing damages these inputs (seeds) at random.
 
 use std::path::Path;
 
@@ -7,12 +7,12 @@ use antsreg_core::io::{Error, fsl, itk, nifti};
 use antsreg_core::{AffineTransform, DisplacementField, Grid, LabelVolume, Volume};
 use nalgebra::Point3;
 
-/// A small grid for seed inputs.
+/// The small voxel grid of the images and warps that are made as valid inputs for fuzzing.
 pub fn grid() -> Grid {
     Grid::axis_aligned([3, 4, 5], [1.0, 1.5, 2.0])
 }
 
-/// Seed inputs for readers of images and label maps.
+/// Valid inputs (seeds), which fuzzing damages, for the readers of images and label maps.
 pub fn images(folder: &Path) -> Result<Vec<Vec<u8>>, Error> {
     let grid = grid();
     let slice = Grid::axis_aligned([4, 5, 1], [1.0; 3]);
@@ -27,7 +27,7 @@ pub fn images(folder: &Path) -> Result<Vec<Vec<u8>>, Error> {
     ])
 }
 
-/// Seed inputs for the reader of displacement fields.
+/// Valid inputs (seeds), which fuzzing damages, for the reader of displacement fields.
 pub fn warps(folder: &Path) -> Result<Vec<Vec<u8>>, Error> {
     let field = DisplacementField { vectors: vec![[0.5, -0.25, 0.125]; grid().len()], grid: grid() };
     Ok(vec![
@@ -37,7 +37,7 @@ pub fn warps(folder: &Path) -> Result<Vec<Vec<u8>>, Error> {
     ])
 }
 
-/// Seed inputs for the reader of ITK's affines in MATLAB files.
+/// Valid inputs (seeds), which fuzzing damages, for the reader of ITK's affines in MATLAB files.
 pub fn matlab(folder: &Path) -> Result<Vec<Vec<u8>>, Error> {
     let centre = Point3::new(1.0, 2.0, 3.0);
     Ok(vec![
@@ -49,7 +49,7 @@ pub fn matlab(folder: &Path) -> Result<Vec<Vec<u8>>, Error> {
     ])
 }
 
-/// Seed inputs for the reader of ITK's transforms in text files.
+/// Valid inputs (seeds), which fuzzing damages, for the reader of ITK's transforms in text files.
 pub fn text(folder: &Path) -> Result<Vec<Vec<u8>>, Error> {
     let centre = Point3::new(1.0, 2.0, 3.0);
     Ok(vec![
@@ -58,7 +58,7 @@ pub fn text(folder: &Path) -> Result<Vec<Vec<u8>>, Error> {
     ])
 }
 
-/// Seed inputs for the reader of ITK's composite transforms.
+/// Valid inputs (seeds), which fuzzing damages, for the reader of ITK's composite transforms.
 pub fn composites(_: &Path) -> Result<Vec<Vec<u8>>, Error> {
     Ok(vec![
         include_bytes!("../../core/tests/fixtures/ants_composite.h5").to_vec(),
@@ -66,13 +66,13 @@ pub fn composites(_: &Path) -> Result<Vec<Vec<u8>>, Error> {
     ])
 }
 
-/// Seed inputs for the reader of FSL's matrices.
+/// Valid inputs (seeds), which fuzzing damages, for the reader of FSL's matrices.
 pub fn matrices(folder: &Path) -> Result<Vec<Vec<u8>>, Error> {
     let (grid, identity) = (grid(), AffineTransform::identity());
     Ok(vec![written(folder, "f.mat", |path| fsl::write_matrix(path, &identity, &grid, &grid))?])
 }
 
-/// Seed inputs for the reader of tables of points.
+/// Valid inputs (seeds), which fuzzing damages, for the reader of tables of points.
 pub fn points(folder: &Path) -> Result<Vec<Vec<u8>>, Error> {
     let table = PointTable::new(vec![Point3::new(1.0, -2.0, 3.5); 3]);
     Ok(vec![
@@ -81,12 +81,12 @@ pub fn points(folder: &Path) -> Result<Vec<Vec<u8>>, Error> {
     ])
 }
 
-/// Seed inputs for the reader of lists of labels.
+/// Valid inputs (seeds), which fuzzing damages, for the reader of lists of labels.
 pub fn label_lists(_: &Path) -> Result<Vec<Vec<u8>>, Error> {
     Ok(vec![b"1, 2\t-3\r\n\n 4,,5\n".to_vec(), b"\xef\xbb\xbf17\n18\n".to_vec()])
 }
 
-/// Seed inputs for the reader of tables of subjects.
+/// Valid inputs (seeds), which fuzzing damages, for the reader of tables of subjects.
 pub fn tables(_: &Path) -> Result<Vec<Vec<u8>>, Error> {
     Ok(vec![
         b"subject,image,labels,mask\na,a.nii.gz,l.nii,\n,\"b, 2.nii\",,m.nii\n".to_vec(),
@@ -94,7 +94,8 @@ pub fn tables(_: &Path) -> Result<Vec<Vec<u8>>, Error> {
     ])
 }
 
-/// Seed inputs for the parser of antsreg-gpu's command lines. The words of a line are separated by zero bytes.
+/// Valid command lines of antsreg-gpu, from which fuzzing makes damaged command lines. The words of a line are
+/// separated by zero bytes.
 pub fn command_lines(_: &Path) -> Result<Vec<Vec<u8>>, Error> {
     const LINES: [&str; 18] = [
         "register -f f.nii -m m.nii -o p --fixed-labels fl.nii --moving-labels ml.nii --label-list 1,2 -t syn --dry-run",
@@ -119,7 +120,8 @@ pub fn command_lines(_: &Path) -> Result<Vec<Vec<u8>>, Error> {
     Ok(LINES.iter().map(|line| words(&format!("antsreg-gpu {line}"))).collect())
 }
 
-/// Seed inputs for the parsers of command lines of ANTs and FSL. The words of a line are separated by zero bytes.
+/// Valid command lines of ANTs and FSL, from which fuzzing makes damaged command lines. The words of a line are
+/// separated by zero bytes.
 pub fn drop_in_lines(_: &Path) -> Result<Vec<Vec<u8>>, Error> {
     const LINES: [&str; 17] = [
         "antsRegistration -d 3 -o [p,w.nii.gz,i.nii.gz] -u 1 -w [0.005,0.995] -r [f.nii,m.nii,1] -t Rigid[0.1] -m MI[f.nii,m.nii,1,32,Regular,0.25] -c [1000x500x250x0,1e-6,10] -f 8x4x2x1 -s 3x2x1x0vox",

@@ -1,4 +1,5 @@
-//! All readers, each with its seeds and with the conditions that accepted data must satisfy.
+//! The readers of files and command lines that fuzzing tests. Each has valid inputs, which are damaged at random
+//! (seeds), and conditions that data must satisfy if the reader accepts them.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -12,19 +13,21 @@ use antsreg_study::subjects;
 
 use crate::seeds;
 
-/// A reader to test.
+/// A reader of files or command lines that is tested with damaged inputs.
 pub struct Target {
-    /// Name of the target on the command line.
+    /// Name of the reader, by which the command line of the fuzzing program chooses it.
     pub name: &'static str,
-    /// Name of the temporary file to which an input is written; `None` if the reader takes bytes instead of a file.
+    /// Name of the temporary file to which a damaged input is written; `None` if the reader takes the bytes of the
+    /// input instead of a file.
     pub file: Option<&'static str>,
-    /// Function that makes valid seed inputs for this reader.
+    /// Function that makes the valid inputs (seeds) for this reader, which are then damaged at random.
     pub seeds: fn(&Path) -> Result<Vec<Vec<u8>>, Error>,
-    /// Function that reads an input, from the temporary file if there is one. Panics if invalid data is accepted.
+    /// Function that runs the reader on a damaged input, given as the path of a temporary file and as bytes. Panics if
+    /// the reader accepts invalid data.
     pub read: fn(&Path, &[u8]),
 }
 
-/// All readers.
+/// All readers of files and command lines that are tested with damaged inputs.
 pub const TARGETS: [Target; 11] = [
     Target { name: "nifti", file: Some("i.nii"), seeds: seeds::images, read: read_images },
     Target { name: "warp", file: Some("w.nii"), seeds: seeds::warps, read: read_warp },

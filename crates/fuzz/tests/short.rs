@@ -1,4 +1,5 @@
-//! Runs every target for a short time, and reads inputs that failed in the past.
+//! Tests every reader of files and command lines with some thousand damaged inputs, and with stored inputs at which a
+//! reader failed in the past.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -6,7 +7,8 @@ use std::time::Duration;
 
 use antsreg_fuzz::{Budget, TARGETS, Target, once, run};
 
-/// One test runs all targets, because the memory of the whole process is counted.
+/// One test function tests all readers, one after the other. If several ran at the same time, the count of allocated
+/// memory, which is of the whole process, would be wrong.
 #[test]
 fn nothing_that_is_read_does_harm() {
     rayon::ThreadPoolBuilder::new().num_threads(1).build_global().expect("the first pool");
@@ -17,7 +19,8 @@ fn nothing_that_is_read_does_harm() {
         let told = report.failures.first().map(|failure| (&failure.what, String::from_utf8_lossy(&failure.input)));
         assert!(told.is_none(), "{}: {told:?}", target.name);
     }
-    // The file name of each stored input begins with the name of the target (reader) that it tests, and a hyphen.
+    // Inputs at which a reader failed in the past are stored as files. Each file name begins with the name of this
+    // reader and a hyphen.
     let mut kept = 0;
     for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")).expect("the fixtures") {
         let path = entry.expect("an entry").path();
@@ -32,14 +35,15 @@ fn nothing_that_is_read_does_harm() {
     a_target_that_fails_is_found_out();
 }
 
-/// Checks that the harness detects panics, and more memory than an input justifies.
+/// Checks that the fuzzing loop detects a reader that panics, and a reader that allocates too much memory for the
+/// length of its input.
 fn a_target_that_fails_is_found_out() {
     let panics = Target { read: |_, bytes| assert!(!bytes.contains(&7), "a seven"), ..base() };
     let greedy =
         Target { read: |_, bytes| drop(black_box(vec![1u8; (32 << 20) + (8 << 10) * bytes.len()])), ..base() };
     let budget = Budget { executions: 5000, time: Duration::from_secs(60) };
     let found = |target: &Target| run(target, 1, budget).expect("a temporary folder").failures;
-    // The panics of this target are intended, so the panic hook prints nothing.
+    // The tested reader panics on purpose, so the messages of its panics are not printed.
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| ()));
     let failures = found(&panics);

@@ -20,7 +20,8 @@ fn shaded(shape: [usize; 3], field: impl Fn([f64; 3]) -> f64) -> (Volume, Volume
                 let radius = place.iter().map(|c| c * c).sum::<f64>().sqrt();
                 let tissue =
                     ((place[0] * 23.0).sin() + (place[1] * 19.0).sin() + (place[2] * 21.0).sin()).round() * 30.0;
-                // A fixed pattern is added as noise, so that a tissue has more than one intensity.
+                // The synthetic image gets a fixed pattern as noise, so that the voxels of one tissue differ in
+                // intensity.
                 let noise = ((at * 7919) % 101) as f64 / 25.0;
                 truth.voxels[at] = field(place).exp() as f32;
                 if radius < 1.0 {
@@ -33,7 +34,8 @@ fn shaded(shape: [usize; 3], field: impl Fn([f64; 3]) -> f64) -> (Volume, Volume
     (image, truth)
 }
 
-/// Standard deviation, in the foreground, of the logarithm of the estimated factor divided by the true factor.
+/// Error of an estimated bias field: the standard deviation, over the foreground, of log(estimated factor / true
+/// factor).
 fn left(image: &Volume, found: &Volume, truth: &Volume) -> f64 {
     let inside = image.voxels.iter().zip(&found.voxels).zip(&truth.voxels).filter(|((image, _), _)| **image > 0.0);
     let ratios: Vec<f64> = inside.map(|((_, found), truth)| f64::from(found / truth).ln()).collect();
@@ -75,8 +77,8 @@ fn slices_have_fields_too() {
     assert!(after < before / 3.0, "of {before} {after} is left");
 }
 
-/// Reference for one iteration of N4, in double precision, for each voxel and control point, with sums over all three
-/// axes at once. Returns the factors of the field.
+/// The expected bias field after one iteration of N4, computed in double precision with plain sums over all voxels and
+/// control points. Returns the factor of the field at each voxel.
 fn one_iteration(
     image: &Volume,
     weights: &Volume,
@@ -134,7 +136,8 @@ fn one_iteration(
     (0..logs.len()).map(|voxel| (0..count).map(|p| weight(p, voxel) * lattice[p]).sum::<f64>().exp()).collect()
 }
 
-/// Reference for the expectation of Sled et al.: sums over a circular histogram, instead of fast Fourier transforms.
+/// Reference for the sharpening of Sled et al. 1998: the expected log intensity without the field, for each bin of the
+/// histogram. It is computed by direct sums over a circular histogram, instead of fast Fourier transforms.
 fn expectation(counts: &[f64], low: f64, width: f64, fwhm: f64, noise: f64) -> Vec<f64> {
     let bins = counts.len();
     let length = 2 * bins.next_power_of_two();
@@ -148,7 +151,7 @@ fn expectation(counts: &[f64], low: f64, width: f64, fwhm: f64, noise: f64) -> V
         })
         .collect();
     let blur: Vec<f64> = (0..length).map(|k| (0..length).map(|n| gaussian[n] * angle(k, n).cos()).sum()).collect();
-    // The filters are real and even in frequency, so a kernel is a sum of cosines.
+    // The filters are real and even functions of frequency, so the kernel of each filter is a sum of cosines.
     let kernel = |gains: &dyn Fn(f64) -> f64| -> Vec<f64> {
         let gains: Vec<f64> = blur.iter().map(|b| gains(*b)).collect();
         (0..length).map(|n| (0..length).map(|k| gains[k] * angle(k, n).cos()).sum::<f64>() / length as f64).collect()
@@ -190,8 +193,9 @@ fn an_iteration_is_that_of_the_papers() {
         let found = on(&field, &image.grid);
         let expected = one_iteration(&image, &weights, elements, 24, 0.3, options.noise);
         for (found, expected) in found.voxels.iter().zip(&expected) {
-            // The field may differ from the reference by 2e-5: the library rounds histogram weights to 1/65536, and
-            // stores logarithms and factors in single precision.
+            // Tolerance: the bias field may differ by 2e-5 from the expected field, computed in double precision. The
+            // tested code rounds the weights of histogram entries to 1/65536, and stores logarithms and factors in
+            // single precision.
             assert!((f64::from(*found) - expected).abs() < 2e-5, "{elements:?}: {found} and {expected}");
         }
     }

@@ -44,7 +44,7 @@ fn made(grid: &Grid, place: &AffineTransform) -> (Volume, Volume) {
             _ if p.z < -50.0 && Vector3::new(p.x / 45.0, (p.y + 20.0) / 50.0, 0.0).norm() < 1.0 => 80.0,
             _ => 0.0,
         };
-        // A fixed pattern of intensities is added as noise.
+        // The synthetic head gets a fixed pattern of intensities as noise.
         (value + ((n * 7919) % 101) as f32 / 25.0, if radius < 1.0 { 1.0 } else { 0.0 })
     };
     let (head, brain) = (0..grid.len()).map(at).unzip();
@@ -127,7 +127,8 @@ fn a_shaded_head_whose_bottom_is_cut_off_is_found() {
     let (head, mask) = made(&head_grid([4.0; 3]), &AffineTransform::identity());
     let template = Template::new(head, mask).expect("one grid");
     let mut grid = head_grid([3.0, 3.0, 4.0]);
-    // The bottom of the brain is at -60 mm, and the bottom of this grid at -38 mm.
+    // The lower end of the brain is at z = -60 mm, and that of this grid at z = -38 mm: the image does not contain the
+    // lower part of the brain.
     let count = grid.shape[2];
     grid.shape[2] = 40;
     grid.origin.z += 4.0 * (count - 40) as f64;
@@ -162,7 +163,8 @@ fn heads_and_brains_are_told_apart() {
         assert_eq!(kind(head), Kind::Head, "{contrast}");
         assert_eq!(kind(&without_skull(head, template.brain())), Kind::Brain, "{contrast}");
     }
-    // Expected: a head with noise in its background is a head, and the top of a brain is unclear.
+    // Expected: an image of a head with noise in its background is classified as a head. An image of only the top of a
+    // brain is classified as unclear.
     let (head, mask) = made(&head_grid([4.0, 2.0, 3.0]), &AffineTransform::identity());
     assert_eq!(kind(&head), Kind::Head);
     let mut top = without_skull(&head, &mask);

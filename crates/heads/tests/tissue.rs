@@ -15,7 +15,7 @@ fn made(intensities: [f64; 3]) -> [Volume; 3] {
     let (mut image, mut brain, mut white) = (Vec::new(), Vec::new(), Vec::new());
     for n in 0..grid.len() {
         let p = map.apply(&Point3::new((n % nx) as f64, (n / nx % ny) as f64, (n / nx / ny) as f64));
-        // Size of the ellipsoid through the point, relative to the ellipsoid of the brain.
+        // Distance of the point from the centre of the synthetic brain, an ellipsoid: 1 at its surface, below 1 inside.
         let radius = (p.coords.component_div(&nalgebra::Vector3::new(66.0, 84.0, 60.0))).norm();
         let folds = (p.x / 9.0).sin() + (p.y / 11.0).sin() + (p.z / 8.0).sin();
         let tissue = match radius {
@@ -24,7 +24,7 @@ fn made(intensities: [f64; 3]) -> [Volume; 3] {
             _ => 1,
         };
         let shading = (0.2 * p.x / 66.0 - 0.15 * (p.y / 84.0).powi(2) + 0.1 * p.z / 60.0).exp();
-        // A fixed pattern of intensities is added as noise.
+        // The synthetic brain gets a fixed pattern of intensities as noise.
         let noise = ((n * 7919) % 101) as f64 / 10.0 - 5.0;
         let inside = radius < 1.0;
         image.push(if inside { (shading * (intensities[tissue] + noise)) as f32 } else { 0.0 });

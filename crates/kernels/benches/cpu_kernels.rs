@@ -46,8 +46,8 @@ fn run() -> Result<(), Error> {
     timed("advance both", || Cpu.advance_both([&first, &second], [&second, &first], 0.2, [&mut out, &mut other]))?;
     for steps in [1, 2] {
         let limits = InversionLimits { steps, tolerance_voxels: 0.0, untouched_voxels: 0.0 };
-        // Successive runs of this measurement invert the first and the second field alternately. So each inversion
-        // starts from the inverse of the other field.
+        // This measurement is repeated, and inverts the first and the second field alternately. So each inversion
+        // starts from the inverse of the other field, not from its own result.
         let mut fields = [&first, &second].into_iter().cycle();
         timed(&format!("invert, steps: {steps}"), || {
             fields.next().map_or(Ok(()), |field| Cpu.invert(field, &mut out, &limits))

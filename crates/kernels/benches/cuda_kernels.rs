@@ -6,6 +6,7 @@ mod operands;
 use antsreg_core::AffineTransform;
 use antsreg_kernels::bias::{BiasBackend, MeshAxis, Reach, Samples, Sharpened};
 use antsreg_kernels::cuda::{Field, Image, KernelTime};
+use antsreg_kernels::fusion::{FusionBackend, Images, Parameters, Patches, Scaled};
 use antsreg_kernels::{
     Backend, CcDerivative, CcParameters, Cuda, Error, FitRule, InversionLimits, JointParameters, JointSampling,
     MiParameters, RelaxLimits, RelaxRound, Sampling,
@@ -136,6 +137,7 @@ fn run() -> Result<(), Error> {
     correlation_ratio(&cuda, bandwidth, &images, &map)?;
     joint_histograms(&cuda, bandwidth, &images, &map)?;
     bias_field(&cuda, bandwidth)?;
+    fusion(&cuda, bandwidth)?;
     fits(&cuda, bandwidth)
 }
 
@@ -150,8 +152,8 @@ fn fits(cuda: &Cuda, bandwidth: f64) -> Result<(), Error> {
     let volumes: Vec<&Image> = volumes.iter().collect();
     let rule = FitRule { margin: [1; 3], origin: 0.5, scale: 4.0 };
     for (count, note) in [(10_000, "coarse"), (40_000, "fine")] {
-        // The reference points are voxels at equal distances in memory, in the order of memory. In motion correction,
-        // they are the voxels with the strongest gradients, in the same order.
+        // In motion correction, the reference points are the voxels with the strongest gradients, in the order of
+        // memory. Here they are voxels at equal distances in memory, in the same order.
         let voxel = |n: usize| n * voxels / count;
         let [x, y] = [SHAPE[0], SHAPE[1]];
         let axes: [fn(usize, [usize; 2]) -> usize; 3] =
@@ -317,6 +319,18 @@ fn bias_field(cuda: &Cuda, bandwidth: f64) -> Result<(), Error> {
         timed(cuda, bandwidth, &format!("{elements} elements"), |_| cuda.bias_divide(&axes, &field, &mut image))?;
     }
     Ok(())
+}
+
+/// Compares patches of a target with those of four atlases, around a quarter of the voxels of a brain image.
+fn fusion(cuda: &Cuda, bandwidth: f64) -> Result<(), Error> {
+    let voxels = |seed| cuda.download(&brain(cuda, SHAPE, seed)?);
+    let (target, atlases) = (voxels(1)?, (2..6).map(voxels).collect::<Result<Vec<_>, Error>>()?);
+    let scaled: Vec<Scaled> = atlases.iter().map(|voxels| Scaled::new(voxels)).collect();
+    let images = Images { shape: SHAPE, target: Scaled::new(&target), atlases: &scaled };
+    let set: Vec<bool> = (0..target.len()).map(|voxel| voxel % SHAPE[0] / 8 % 4 == 1).collect();
+    let patches = Patches::around(&set, SHAPE);
+    let parameters = Parameters { patch_radius: 2, search_radius: 3, alpha: 0.1, beta: 2.0, not_negative: false };
+    timed(cuda, bandwidth, "4 atlases", |_| cuda.fusion_choices(&images, &patches, &parameters).map(drop))
 }
 
 /// Makes an axis of a mesh with the weights of linear interpolation. Computing with these weights takes as long as with

@@ -8,25 +8,25 @@
 // One axis of a B-spline mesh, with four weights for each place (sample or voxel) along the axis: the B-spline weights,
 // or values computed from them.
 struct Axis {
-    // For each place: the index of the first of the four control points that influence the spline there, and the
-    // weights of these control points.
+    // For each place (sample or voxel along the axis): index of the first of the four control points that influence the
+    // spline there, and the weights of these control points.
     const unsigned int *first;
     const double *weights;
-    // For each control point: the first place that it influences, and the place after the last one.
+    // For each control point: index along the axis of the first sample or voxel that it influences, and last index + 1.
     const uint2 *places;
     unsigned int length, points;
 };
 
-// The expected sharp logarithm of each measured logarithm: the measured logarithm in the middle of the first bin, the
-// distance between the middles of two neighbouring bins, and the expectation in the middle of each bin.
+// N4's table of expected logarithms without shading: `low` is the measured logarithm in the middle of the first bin,
+// `width` the distance between the middles of two bins. `expected` has one expectation for each bin's middle.
 struct Sharpened {
     double low, width;
     const double *expected;
     int bins;
 };
 
-// Results of an iteration of N4 that the host reads: the sum of the changes and of their squares, and the range of the
-// logarithms minus the field. The histogram follows in memory, as the content of each bin in 65536ths of a sample.
+// Results of an iteration of N4: Σd and Σd² of the relative changes d of the bias factor, and the range of the
+// corrected logarithms (log intensity minus field). Their histogram follows in memory, in units of 1/65536 of a sample.
 struct Outcome {
     double sum, squares, low, high;
 };
@@ -44,8 +44,8 @@ __device__ __forceinline__ int place(double value, double low, double width, int
     return bin;
 }
 
-// Computes the residual of each sample times the sample's weight. The residual is `left`, the logarithm minus the
-// field, minus the expected sharp logarithm. Without expectations, the result is the weight alone.
+// Computes the weighted residual of each sample: the corrected logarithm `left` (log intensity minus bias field), minus
+// the expected logarithm without shading, times the weight. Without expectations, the result is the weight alone.
 extern "C" __global__ void __launch_bounds__(256) bias_residuals(const float *READ left, const float *READ weights,
                                                                  unsigned int count, Sharpened sharpened, double *out)
 {
@@ -66,9 +66,9 @@ extern "C" __global__ void __launch_bounds__(256) bias_residuals(const float *RE
     out[n] = residual;
 }
 
-// Sums along one axis: for each control point, adds the values at the places that the control point influences, times
-// its weights there. There are `inner` values for each place, and `inner` sums for each control point. Each thread
-// computes one of the `count` sums.
+// Sums values of samples for the fit, along one axis: each control point gets the sum over the samples it influences,
+// each times its weight there. There are `inner` values for each sample along the axis, and `inner` sums for each
+// control point. Each thread computes one of the `count` sums.
 extern "C" __global__ void __launch_bounds__(128)
     bias_gather(const double *READ values, Axis axis, unsigned int inner, unsigned int count, double *sums)
 {
@@ -84,8 +84,8 @@ extern "C" __global__ void __launch_bounds__(128)
     sums[n] = sum;
 }
 
-// Adds to each control point of the field the weighted mean of the values that would fit the residuals of the samples.
-// `sums` has the numerators of these means, and `squares` the denominators.
+// Updates the control points of the N4 bias field. Adds to each the weighted mean, over its samples, of the values that
+// would fit their residuals. `sums` has the numerators of these means, and `squares` the denominators.
 extern "C" __global__ void __launch_bounds__(128)
     bias_add(const double *READ sums, const double *READ squares, unsigned int count, double *field)
 {
@@ -93,9 +93,9 @@ extern "C" __global__ void __launch_bounds__(128)
     if (n < count) field[n] += squares[n] > 0.0 ? sums[n] / squares[n] : 0.0;
 }
 
-// Combines the control points of the field along the third axis, for each slice: the sum of four control points times
-// their weights. Each slice has `plane` results, one for each control point of the first two axes. Each thread computes
-// one of the `count` results.
+// First step of evaluating the bias field in each slice: sums four control points along the third axis times their
+// B-spline weights. Each slice has `plane` results, one for each control point of the first two axes. Each thread
+// computes one of the `count` results.
 extern "C" __global__ void __launch_bounds__(128)
     bias_planes(const double *READ field, Axis axis, unsigned int plane, unsigned int count, double *planes)
 {
@@ -109,8 +109,8 @@ extern "C" __global__ void __launch_bounds__(128)
     planes[n] = sum;
 }
 
-// The field at the sample or voxel (at_x, at_y) of a slice. `plane` has the control points of the slice, which
-// `bias_planes` has combined along the third axis.
+// The bias field at the sample or voxel with the indices (at_x, at_y) in a slice. `plane` has the control points of the
+// slice, which `bias_planes` has combined along the third axis.
 __device__ __forceinline__ double value_at(const double *READ plane, const Axis &x, const Axis &y, unsigned int at_x,
                                            unsigned int at_y)
 {
@@ -129,9 +129,9 @@ __device__ __forceinline__ double value_at(const double *READ plane, const Axis 
 // Number of warps of a block in kernels whose warps process one row each, as in src/cuda/bias/launches.rs.
 #define WARPS 4
 
-// Sets `left` to the logarithm minus the field, for each sample with a weight above 0. Each warp processes one of
-// `rows` rows. For each row it writes Σd and Σd², where d = exp(new − old value of `left`) − 1, and the range of the
-// new values. If `planes` is null, `left` stays as it is, and only its range is computed.
+// Sets `left` to log intensity minus bias field, for each sample with a weight above 0. Each warp processes one row of
+// samples. For each row it writes two sums, Σd and Σd², with d = exp(new − old value of `left`) − 1, and the range of
+// the new values. If `planes` is null, `left` stays as it is, and only its range is computed.
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
     bias_subtract(const float *READ logarithms, const float *READ weights, float *left, const double *READ planes, Axis x,
                   Axis y, unsigned int rows, double2 *sums, float2 *ranges)
@@ -166,8 +166,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
     }
 }
 
-// Adds the sums of all rows, computes their common range, and sets the bins of the histogram to zero. The launch has a
-// single block.
+// Adds the sums Σd and Σd² of all rows of samples, computes the common range of the rows' corrected logarithms, and
+// sets the bins of their histogram to zero. The launch has a single thread block.
 extern "C" __global__ void __launch_bounds__(1024) bias_totals(const double2 *READ sums, const float2 *READ ranges,
                                                                unsigned int rows, int bins, Outcome *outcome)
 {
@@ -192,8 +192,8 @@ extern "C" __global__ void __launch_bounds__(1024) bias_totals(const double2 *RE
 // in 65536ths of a sample, cannot overflow 32 bits with so few samples.
 #define RUN 2048
 
-// Adds each sample with a weight above 0 to the two nearest bins of the histogram, divided linearly between them. If
-// `own` is not 0, which needs few bins, each block counts in a histogram of its own in shared memory first.
+// Histogram of the corrected logarithms `left`: each sample with a weight above 0 is divided between the two nearest
+// bins. If `own` is not 0, each thread block first counts in its own histogram in shared memory; this needs few bins.
 extern "C" __global__ void __launch_bounds__(256) bias_histogram(const float *READ left, const float *READ weights,
                                                                  unsigned int count, int bins, int own, Outcome *outcome)
 {
@@ -225,8 +225,8 @@ extern "C" __global__ void __launch_bounds__(256) bias_histogram(const float *RE
         if (of_block_bins[bin]) atomicAdd(shares + bin, (unsigned long long)of_block_bins[bin]);
 }
 
-// Divides each voxel by the exponential of the field, or sets the voxel to this exponential if `divide` is 0. Each warp
-// processes one of `rows` rows.
+// Divides each voxel of an image by the exponential of the bias field. If `divide` is 0, sets the voxel to this
+// exponential instead. Each warp processes one of `rows` rows of voxels.
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
     bias_factors(const double *READ planes, Axis x, Axis y, unsigned int rows, int divide, float *image)
 {

@@ -9,7 +9,7 @@
 
 #define BRICKS_PER_WARP 4
 
-// The bin of the fixed voxel at a position in the order of bricks; −1 for a voxel outside the volume or without weight.
+// The bin of the fixed voxel at a position in brick order (8×8×8 voxels); −1 outside the volume or without weight.
 __device__ __forceinline__ int bin_of(const float *READ fixed, const float *READ weight, Shape shape, Binning binning,
                                       unsigned int position, unsigned int &voxel)
 {
@@ -38,9 +38,8 @@ extern "C" __global__ void count_bins(const float *READ fixed, const float *READ
     for (unsigned int bin = threadIdx.x; bin < bins; bin += 32) counts[bin * warps + blockIdx.x] = seen[bin];
 }
 
-// Exclusive prefix sum of each bin's counts over the warps: counts[bin · warps + warp] becomes the number of the bin's
-// voxels in the runs of earlier warps, and totals[bin] the number of all its voxels. Each thread block processes one
-// bin.
+// Prefix sums of each bin's counts: counts[bin · warps + warp] becomes the number of the bin's fixed voxels that
+// earlier warps process, and totals[bin] the number of all its voxels. Each thread block processes one bin.
 extern "C" __global__ void scan_bins(unsigned int warps, unsigned int *counts, unsigned int *totals)
 {
     __shared__ unsigned int sums[32];

@@ -156,7 +156,7 @@ __device__ __forceinline__ void box_sums(Shape shape, int z0, int z1, const Sour
             float sum = column[0];
 #pragma unroll
             for (int n = 1; n <= 2 * R; ++n) sum += column[n * TILE_X];
-            // window[q][k] is the unfinished sum of quantity q over the window centred in slice z − R + k.
+            // window[q][k]: sum of quantity q over the window centred in slice z − R + k, so far up to slice z − 1.
             sums[q] = window[q][0] + sum;
 #pragma unroll
             for (int k = 1; k < 2 * R; ++k) window[q][k - 1] = window[q][k] + sum;

@@ -30,11 +30,11 @@ template <bool MASKED> struct Products {
     }
 };
 
-// Receives the sums over the window of a voxel. From them it computes the updates of both images or, for the exact
-// derivative of the cross-correlation, five terms that a second kernel sums over windows.
+// Receives the sums over the window of each voxel and computes the updates of both images from them. For the exact
+// derivative of the cross-correlation it computes five terms instead, which a second kernel sums over windows.
 template <int R, bool MASKED, bool EXACT> struct WindowSink {
-    // Whether the tiles of the slices around the voxel stay in shared memory, so that image gradients can be computed
-    // from them. This needs tiles of unmasked image values. Tiles for wide windows would not fit into shared memory.
+    // Whether shared memory keeps the slices around the current one, to compute image gradients from them. This needs
+    // unmasked image values, and windows that are not wide: otherwise shared memory is too small.
     static constexpr bool KEEP = !MASKED && !EXACT && R <= 2;
 
     Pair pair;

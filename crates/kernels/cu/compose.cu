@@ -28,8 +28,8 @@ __device__ __forceinline__ void compose(const float *READ first, const float *RE
     }
 }
 
-// These kernels are faster with more registers for each thread than with more threads: the registers hold the cell
-// corners of two slices and the next displacement.
+// The kernels that compose fields are faster with more registers for each thread than with more threads: the registers
+// hold the displacements at the eight corners of a cell and the next displacement.
 extern "C" __global__ void __launch_bounds__(256, 4)
     compose_fields(const float *READ first, const float *READ then, float *out, const __grid_constant__ Shape shape,
                    int slices)

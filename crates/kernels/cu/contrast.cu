@@ -28,7 +28,7 @@ extern "C" __global__ void __launch_bounds__(256)
         const Vector inner = mapped(map, {at[0], at[count], at[2 * count]});
         const Vector outer = mapped(map, {at[3 * count], at[4 * count], at[5 * count]});
         const float weight = at[6 * count] * ramp(inner, shape, voxel) * ramp(outer, shape, voxel);
-        // If the weight is positive, the inner and the outer position lie within the moving image.
+        // If the weight of a surface point is positive, its inner and outer position lie within the moving image.
         if (!(weight > 0.f)) continue;
         const float within = read_inside(moving, shape, inner), beyond = read_inside(moving, shape, outer);
         const float mean = 0.5f * (within + beyond);

@@ -70,13 +70,13 @@ __device__ __forceinline__ bool reaches(int i, int n, int side)
     return side ? i + 1 < n || n == 1 : i > 0;
 }
 
-// The sum of the displacements that folded cell corners request for a voxel, and the number of these corners.
+// For one voxel: the sum of the displacements that folded cell corners request, and the number of these corners.
 struct Moves {
     Vector sum;
     float count;
 };
 
-// A 3×3 projection matrix, given by its rows.
+// A 3×3 matrix that projects displacements on the allowed directions, given by its rows.
 struct Projection {
     Vector x, y, z;
 
@@ -134,9 +134,9 @@ __device__ __noinline__ Moves with_corners_of(Moves moves, const float *READ fie
     return moves;
 }
 
-// The displacement of voxel `v` after correction: u plus the mean of the displacements that folded corners request for
-// `v`. These corners are those at `v`, and those at its neighbours that face `v`. Voxels at the border are not
-// displaced.
+// The displacement of voxel `v` after folds are corrected: u plus the mean of the corrections of `v`. Each folded cell
+// corner (small Jacobian determinant) at `v` or at a neighbour, if it depends on `v`, gives one correction. Border
+// voxels are not displaced.
 __device__ __forceinline__ Vector unfolded(const float *READ field, Voxel v, const Unfolding &limits, const Shape &shape)
 {
     const Vector u = load(field, plane(shape), offset(v, shape));

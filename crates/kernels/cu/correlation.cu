@@ -2,7 +2,7 @@
 #include "reduce.cuh"
 #include "volume.cuh"
 
-// Sums over the pairs (a, b) of values that two images have at the same voxel.
+// Sums for Pearson's correlation of two images: over the pairs (a, b) of values that the images have at the same voxel.
 struct Sums {
     double a, b, aa, bb, ab;
     unsigned int counted;
@@ -15,8 +15,8 @@ __device__ __noinline__ Sums block_sums(Sums own)
             block_sum(own.counted)};
 }
 
-// result = Σa, Σb, Σa², Σb², Σab and the number of voxels, over the voxels inside the mask. Each block writes its sums,
-// and the last block adds them in a fixed order.
+// result = Σa, Σb, Σa², Σb², Σab for the values a and b of two images at a voxel, and the number of voxels, over the
+// mask. Each thread block writes its sums, and the last block adds them in a fixed order.
 extern "C" __global__ void __launch_bounds__(256)
     correlation(const float *READ first, const float *READ second, const float *READ mask, Shape shape, Sums *parts,
                 unsigned int *counter, double *result)

@@ -75,8 +75,8 @@ extern "C" __global__ void __launch_bounds__(1024)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
     const float4 *own = sums + (size_t)blockIdx.x * segments;
-    // Lane 0 has the totals over the warp's bins: Σw, Σw·y and Σw·y², and the sum over bins of n·variance, where y is a
-    // moving value, w its weight, and n the sum Σw of a bin.
+    // The first lane of the warp has the sums over the warp's bins: Σw, Σw·y and Σw·y², and the sum over bins of
+    // n·variance. Here y is a moving value, w its weight, and n the sum Σw of a bin.
     double total = 0.0, total_s = 0.0, total_ss = 0.0, inside = 0.0;
     for (int bin = warp; bin < bins; bin += warps) {
         double n = 0.0, s = 0.0, ss = 0.0;

@@ -11,24 +11,26 @@
 #include "bricks.cuh"
 #include "reduce.cuh"
 
-// Largest number of bricks that a thread block processes.
+// Largest number of bricks (blocks of fixed voxels) that a thread block processes.
 #define MOST_BRICKS 120
-// Flag of a bin with at most SPARSE_VOXELS voxels. If two voxels or fewer of a bin are inside the moving image, the bin
-// does not count. This can happen to sparse bins, so the squares of moving values are also added up for each of them.
+// Flag of a sparse bin (at most SPARSE_VOXELS fixed voxels). If two voxels of a bin or fewer are mapped into the moving
+// image, the bin does not count. So for sparse bins, the squares of the moving values are also added up.
 #define SPARSE 0x8000u
 #define SPARSE_VOXELS 64
-// Scale of the squares of sparse bins: the sum over at most SPARSE_VOXELS voxels fits into 31 bits.
+// Squares of moving values in sparse bins are integers in units of 1/SPARSE_UNIT: SPARSE_VOXELS of them fit into 31
+// bits.
 #define SPARSE_UNIT 16777216.f
-// Largest distance between cells that is stored, in cells. Larger distances are stored as this value.
+// Largest distance between cells (2×2×2 moving voxels) that is stored, in cells. It also stands for larger distances.
 #define FAR 8
 
-// The operands of the kernels of this file, with the layout of Operands in src/cuda/ratio_bricks.rs.
+// The fixed bins, the moving image and derived data, which the kernels of this file read. The layout is that of
+// Operands in src/cuda/ratio_bricks.rs.
 struct Operands {
-    // Bins of the fixed voxels, brick by brick, in the order in which `fixed_bin` reads them.
+    // The histogram bins of the fixed voxels, brick by brick (8×8×4 voxels), in the order in which `fixed_bin` reads.
     const uint4 *fixed;
     const float *moving;
     cudaTextureObject_t texture;
-    // For each cell of 2×2×2 moving voxels, the distance to the nearest cell with a voxel that is not zero, in cells;
+    // For each cell (2×2×2 moving voxels), the distance in cells to the nearest cell with a voxel that is not zero;
     // `is_empty` reads it.
     const unsigned short *distance;
     // The largest absolute value of the moving image.
@@ -76,7 +78,8 @@ template <bool FILTERED> __device__ __forceinline__ float value_at(const Operand
     return read_inside(on.moving, on.moving_shape, i, j, k, at.x - (float)i, at.y - (float)j, at.z - (float)k);
 }
 
-// An amount rounded to the nearest integer; its absolute value must be less than 2²².
+// A number of integer units (of a weight or value), rounded to the nearest integer; its absolute value must be less
+// than 2²².
 struct Units {
     int whole;
     float number;
@@ -196,7 +199,7 @@ extern "C" __global__ void __launch_bounds__(256, 4)
     add_up<true>(on, maps, totals);
 }
 
-// Computes costs[transform] from the totals of the transform; in_bin is the number of voxels of each bin. The cost is
+// Computes the cost of each transform from its totals; in_bin is the number of fixed voxels of each bin. The cost is
 // NaN if it cannot be computed from the totals: because a bin that is not sparse kept two voxels or fewer inside the
 // moving image, or because the variance is of the order of the rounding error. A thread block processes one transform.
 extern "C" __global__ void __launch_bounds__(256)
@@ -234,7 +237,7 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-// Writes the bins of the fixed voxels in the order of Operands::fixed. Each thread writes one bin.
+// Writes the histogram bins of the fixed voxels brick by brick (8×8×4 voxels). Each thread writes the bin of one voxel.
 extern "C" __global__ void place_bins(const float *READ fixed, Size shape, Size bricks, Binning binning,
                                       const unsigned int *READ in_bin, unsigned int places, unsigned short *placed)
 {
@@ -251,9 +254,9 @@ extern "C" __global__ void place_bins(const float *READ fixed, Size shape, Size 
     placed[at] = (unsigned short)bin;
 }
 
-// Initialises the distances of cells: distance[cell] is 0 if a voxel of the cell is not zero, and FAR otherwise.
-// `largest`, which must be zero before, becomes the largest absolute value of the image. Each thread processes one
-// cell.
+// First step for the distance of each cell (2×2×2 moving voxels) to the nearest cell that is not background:
+// distance[cell] is 0 if a voxel of the cell is not zero, and FAR otherwise. `largest`, which must be zero before,
+// becomes the largest absolute value of the image. Each thread processes one cell.
 extern "C" __global__ void __launch_bounds__(256)
     empty_cells(const float *READ moving, Size shape, Size cells, unsigned short *distance, unsigned int *largest)
 {
@@ -272,8 +275,8 @@ extern "C" __global__ void __launch_bounds__(256)
     if (threadIdx.x == 0 && most > 0.f) atomicMax(largest, __float_as_uint(most));
 }
 
-// Extends the distances of cells (in the maximum norm) to one more axis: the new distance of a cell is the minimum,
-// over the cells of its line along the axis, of max(known distance there, distance along the axis).
+// Extends the distances to the nearest cell that is not background by one more axis, in the maximum norm. The new
+// distance of a cell is the minimum, over the cells of its line, of max(known distance there, distance along the axis).
 extern "C" __global__ void cell_distances(const unsigned short *READ known, unsigned int cells, unsigned int stride,
                                           unsigned int length, unsigned short *distance)
 {

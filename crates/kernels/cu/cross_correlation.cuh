@@ -68,7 +68,7 @@ __device__ __forceinline__ bool counted(const Pair &pair, size_t at)
 // Image gradient by central differences, one-sided at the border, for the voxels of one column along z. It is scaled to
 // a displacement in voxels.
 struct Gradient {
-    // Distances in memory to the four neighbours along x and y; 0 if a neighbour does not exist.
+    // Distances in memory from a voxel to its four neighbours along x and y; 0 if a neighbour does not exist.
     int left, right, up, down;
     float along_x, along_y;
 
@@ -90,7 +90,7 @@ struct Gradient {
         along_y = share(y, shape.y) * pair.metric.y;
     }
 
-    // The gradient at the voxel of slice z that `here` points to; `below` and `above` point to its neighbours along z.
+    // The image gradient at the voxel `here` of slice z; `below` and `above` point to its neighbours along z.
     __device__ __forceinline__ Vector between(const Pair &pair, int z, const float *below, const float *here,
                                               const float *above) const
     {
@@ -118,8 +118,8 @@ __device__ __forceinline__ void store_update(float *update, const Pair &pair, si
     store(update, plane(pair.shape), here, {length * g.x, length * g.y, length * g.z});
 }
 
-// Adds up the values, counts and weights of all threads of the launch into result[0] to result[2], in the order of the
-// blocks. `partial` has room for three numbers of each block.
+// Adds up three numbers of all threads, in the order of the blocks, into result[0] to result[2]: local correlations,
+// number and weights of windows. `partial` has room for three numbers of each block.
 __device__ __forceinline__ void add_energy(float value, float count, float weight, double *partial,
                                            unsigned int *counter, double *result)
 {

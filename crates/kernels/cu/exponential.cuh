@@ -12,7 +12,7 @@ __device__ const unsigned long long powers[32] = {
     0x3fef5818dcfba487ull, 0x3fef7c97337b9b5full, 0x3fefa4afa2a490daull, 0x3fefd0765b6e4540ull
 };
 
-// 1/n! from n = 14 down to 2.
+// Coefficients 1/n! of the power series of the exponential, n = 14 down to 2.
 __device__ const double series[13] = {
     1.0 / 87178291200.0, 1.0 / 6227020800.0, 1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0,
     1.0 / 362880.0, 1.0 / 40320.0, 1.0 / 5040.0, 1.0 / 720.0, 1.0 / 120.0,

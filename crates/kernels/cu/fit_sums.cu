@@ -5,9 +5,9 @@
 #include "reduce.cuh"
 #include "taps.cuh"
 
-// CHUNK: number of reference points of a chunk. RUN: number of successive points of a run. LANES: number of sums in
-// single precision for each run. All three are as in src/cpu/fit_sums.rs. A chunk has four runs, so it has 32 such
-// sums, one for each lane of a warp.
+// CHUNK: number of reference points for a thread block. RUN: number of successive points of a run, a part of a chunk.
+// LANES: number of sums in single precision for each run. All three are as in src/cpu/fit_sums.rs. A chunk has four
+// runs, so it has 32 such sums, one for each lane of a warp.
 #define CHUNK 2048
 #define RUN 512
 #define LANES 8
@@ -22,8 +22,8 @@ struct Placed {
     Map map;
 };
 
-// `low` and `high`: the range of voxel indices, along each axis, in which a point counts as inside the volume. A value
-// of the volume enters the sums as (value − origin)·scale.
+// A point is inside the volume if its voxel indices are between `low` and `high` on each axis. In the sums of the fit,
+// a value of the volume is scaled to (value − origin)·scale.
 struct Rule {
     Vector low, high;
     float origin, scale;
@@ -43,15 +43,15 @@ __device__ __forceinline__ bool inside(Vector at, const Rule &rule)
            at.z >= rule.low.z && at.z <= rule.high.z;
 }
 
-// The index in shared memory of the value at point n of the chunk. There is a gap after each run, so that the runs
-// begin in different memory banks.
+// A chunk of reference points has its values in shared memory, and this is the index of the value at its point n. There
+// is a gap after each run of points, so that the runs begin in different memory banks.
 __device__ __forceinline__ int slot(int n)
 {
     return n + n / RUN * LANES;
 }
 
-// The sum over a chunk of the products of a function and the volume's values; if `function` is null, the sum of the
-// squared values. All lanes of a warp must call this function. Each lane adds every eighth product of one run.
+// The sum, over a chunk of reference points, of a function of the fit times the volume's value; if `function` is null,
+// the sum of the squared values. All lanes of a warp must call it. Each lane adds every eighth product of one run.
 __device__ __forceinline__ double dot(const float *READ function, const float *values, int count)
 {
     const int lane = threadIdx.x % 32, start = lane / LANES * RUN + lane % LANES;
@@ -70,7 +70,7 @@ __device__ __forceinline__ double dot(const float *READ function, const float *v
     return total;
 }
 
-// The sum of the products of two functions over those points of a run whose bit in `outside` is set.
+// The sum of the products of two functions over the points of a run that are outside the volume (bits in `outside`).
 __device__ __forceinline__ double products(const float *READ first, const float *READ second,
                                            const unsigned int *outside, int run)
 {
@@ -85,16 +85,16 @@ __device__ __forceinline__ double products(const float *READ first, const float 
     return sum;
 }
 
-// Computes the numbers of `FitSums` (src/operands.rs) for each chunk of reference points and each map. `points` has
-// lists of `count` numbers: x, y and z of the points, then the values of each function. The results for a map and a
-// chunk are the elements of `sums` from rows · (map · chunks + chunk) on; `rows` is the number of results, `chunks`
-// that of chunks.
+// Computes the sums `FitSums` (src/operands.rs) for a least-squares fit, for each chunk of reference points and each
+// map. `points` has lists of `count` numbers: x, y and z of the points, then the values of each function. The results
+// for a map and a chunk are the elements of `sums` from rows · (map · chunks + chunk) on; `rows` is the number of
+// results, `chunks` that of chunks.
 extern "C" __global__ void __launch_bounds__(32 * WARPS, 4)
     fit_sums(const float *READ points, int count, int functions, const Placed *READ all,
              const __grid_constant__ Size shape, const __grid_constant__ Rule rule, double *sums)
 {
     __shared__ float values[CHUNK + RUNS * LANES];
-    // One bit for each point of the chunk; it is set if the point is outside the volume.
+    // One bit for each reference point that the thread block processes; it is set if the map takes the point outside.
     __shared__ unsigned int outside[CHUNK / 32];
     const Placed &own = all[blockIdx.y];
     const int first = blockIdx.x * CHUNK, here = min(count - first, CHUNK);
@@ -126,8 +126,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 4)
         const double sum = dot(function, values, here);
         if (lane == 0) out[1 + row] = sum;
     }
-    // Each thread sums the products of one pair of functions over one run of points. The threads for the runs of a pair
-    // are neighbouring lanes.
+    // Each thread sums the products of one pair of functions of the fit over one run of reference points. The threads
+    // for the runs of a pair are neighbouring lanes of a warp.
     for (int start = warp * (32 / RUNS); start < pairs; start += WARPS * (32 / RUNS)) {
         const int pair = start + lane / RUNS, known = min(pair, pairs - 1);
         // Pairs (a, b) with b ≤ a are numbered row by row of the lower triangle. At the first pair of a row,
@@ -141,8 +141,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 4)
     }
 }
 
-// Adds the sums of all chunks for each map, in the order of the chunks. Each map has `rows` totals. Each thread
-// computes one of the `count` totals of all maps.
+// For each map, adds the sums of all chunks of reference points, in the order of the chunks. Each map has `rows`
+// totals. Each thread computes one of the `count` totals of all maps.
 extern "C" __global__ void __launch_bounds__(128)
     fit_totals(const double *READ sums, unsigned int chunks, unsigned int rows, unsigned int count, double *totals)
 {

@@ -35,8 +35,8 @@ struct CellCorners {
                 lerp(lerp(h.a - l.a, h.b - l.b, cell.tx), lerp(h.c - l.c, h.d - l.d, cell.tx), cell.ty)};
     }
 
-    // For a volume of one voxel along x: the next value in memory belongs to another row, so it is replaced by the
-    // row's own value.
+    // In a volume of one voxel along x, the next value in memory belongs to another row. The row's own value replaces
+    // it, so that interpolation along x has no effect.
     __device__ __forceinline__ void flatten()
     {
         low.b = low.a, low.d = low.c, high.b = high.a, high.d = high.c;

@@ -8,7 +8,7 @@ __device__ __forceinline__ Vector derivative(const float *READ field, size_t str
 {
     const int below = i > 0, above = i + 1 < n;
     const Vector low = load(field, stride, here - below * step), high = load(field, stride, here + above * step);
-    // The factor 1/2 or 1 gives exactly the same result as a division by the distance of 2 or 1 voxels.
+    // A product with 1/2 or 1 has exactly the same result as a division by a distance of 2 voxels or 1 voxel.
     const float share = below + above == 2 ? 0.5f : 1.f;
     return {(high.x - low.x) * share, (high.y - low.y) * share, (high.z - low.z) * share};
 }

@@ -9,11 +9,11 @@
 // The integer that stands for a sample of weight 1, the same as JointParameters::UNIT.
 #define UNIT 65536.f
 
-// The bins of the moving image: a value has the position (value − low)·scale on the axis of bins.
+// Bins of the moving image's values in a joint histogram: a value is at (value − low)·scale on the axis of bins.
 struct Joint {
     float low, scale;
     int bins;
-    // Number of copies of each counter, a power of two.
+    // Number of copies of each histogram counter in shared memory, a power of two.
     int copies;
 };
 
@@ -22,7 +22,7 @@ __device__ __forceinline__ unsigned int rounded(float amount)
     return (unsigned int)floorf(amount + 0.5f);
 }
 
-// Adds one sample to a row of the histogram. `own` is this lane's copy of the row's first counter.
+// Adds one sample to a row of the joint histogram. `own` is the first counter of this lane's copy of the row.
 template <bool PARTIAL>
 __device__ __forceinline__ void count(const Sample &sample, const Moving &moving, const Joint &joint, unsigned int *own)
 {

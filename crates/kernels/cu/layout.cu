@@ -9,7 +9,7 @@ extern "C" __global__ void split_vectors(const float *READ vectors, float *field
     store(field, plane(shape), at, {vectors[3 * at], vectors[3 * at + 1], vectors[3 * at + 2]});
 }
 
-// Kernels with the suffix `_turned` also multiply each vector by a 3×3 matrix with the rows x, y, z.
+// Kernels with the suffix `_turned` also multiply each displacement by a 3×3 matrix; its rows are x, y and z.
 extern "C" __global__ void split_turned(const float *READ vectors, Vector x, Vector y, Vector z, float *field, Shape shape)
 {
     const size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x;

@@ -76,8 +76,8 @@ extern "C" __global__ void __launch_bounds__(1024)
         const float f = counts_here ? __ldg(pair.fixed + at) : 0.f, m = counts_here ? __ldg(pair.moving + at) : 0.f;
         const unsigned int counting = __ballot_sync(0xffffffffu, counts_here);
         if (counting == 0) continue;
-        // In the background and in regions of constant intensity many lanes have the same values as the first counting
-        // lane. That lane then counts for all of them.
+        // In the background and in regions of constant intensity many lanes (threads) of the warp have voxels with the
+        // same values as the first lane that counts a voxel. This lane then counts all of them.
         const int leader = __ffs(counting) - 1;
         const float first_f = __shfl_sync(0xffffffffu, f, leader), first_m = __shfl_sync(0xffffffffu, m, leader);
         const bool alike = counts_here && f == first_f && m == first_m;

@@ -3,11 +3,11 @@
 #include "reduce.cuh"
 #include "volume.cuh"
 
-// blockIdx.z is the number of the field.
+// The thread blocks with blockIdx.z = n process field number n.
 extern "C" __global__ void max_norm(const Sides<const float *> fields, Shape shape, double length, float *partial,
                                     unsigned int *counter, float *scales)
 {
-    // Each thread loads four voxels at once. Each component of a field is stored separately, with zeros behind its last
+    // Each thread loads four voxels at once. Each component of a field is stored separately, and zeros follow its last
     // voxel.
     const float4 *field = (const float4 *)fields.of(blockIdx.z);
     const size_t stride = plane(shape) / 4, step = (size_t)gridDim.x * blockDim.x;

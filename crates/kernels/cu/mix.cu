@@ -21,7 +21,7 @@ extern "C" __global__ void magnitude(const float *READ field, Shape shape, doubl
     if (threadIdx.x == 0) result[0] = sqrt(squares);
 }
 
-// Adds a scaled field: field ← field + scale·other.
+// Adds a scaled displacement field to another: field ← field + scale·other.
 extern "C" __global__ void add_scaled(float *READ field, const float *READ other, float scale, Shape shape)
 {
     const size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x, stride = plane(shape);

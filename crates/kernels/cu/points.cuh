@@ -8,7 +8,7 @@ struct Vector {
     float x, y, z;
 };
 
-// Number of voxels, bricks or cells along each axis. `Shape` of volume.cuh also has numbers derived from it.
+// Three numbers, one for each axis: of the voxels of a volume, of its bricks (blocks of voxels) or of its cells.
 struct Size {
     int x, y, z;
 };
@@ -60,9 +60,9 @@ __device__ __forceinline__ float lerp(float a, float b, float t)
 // corners along that axis are this voxel. If it has only one voxel along x, the right corner is the next value in
 // memory, with weight zero.
 struct Trilinear {
-    // Byte offsets of the four left corners of the cell.
+    // Byte offsets in memory of the cell's corners with the lower x, for each choice of y and z.
     unsigned int c00, c10, c01, c11;
-    // Position of the point within its cell along each axis, 0…1.
+    // Position of the point between the eight voxels around it, along each axis, 0…1.
     float tx, ty, tz;
 
     // Interpolates along x between the voxel at a byte offset and the next voxel.
@@ -80,8 +80,8 @@ struct Trilinear {
     }
 };
 
-// Trilinear interpolation with fewer operations than Trilinear, and slightly different rounding. (i, j, k) is the low
-// corner of the cell, and all eight corners must be in the volume.
+// Trilinear interpolation with fewer operations than the structure Trilinear has, and slightly different rounding. Of
+// the eight voxels around a point, (i, j, k) has the lowest indices; all eight must be in the volume.
 __device__ __forceinline__ float read_inside(const float *READ image, const Size &shape, int i, int j, int k, float tx,
                                              float ty, float tz)
 {

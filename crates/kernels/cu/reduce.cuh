@@ -41,7 +41,7 @@ template <typename T> __device__ __forceinline__ T block_sum(T value)
     return of_block(value, warp_sum<T>, T(0));
 }
 
-// The maximum of values that are not negative.
+// The maximum over the threads of a block, of values that are not negative.
 __device__ __forceinline__ float block_max(float value)
 {
     return of_block(value, warp_max, 0.f);

@@ -6,7 +6,7 @@
 #include "corners.cuh"
 #include "inverse.cuh"
 
-// Number of voxels of a brick; each thread of a block processes one voxel.
+// Number of voxels of a brick, a cube of BRICK³ voxels; each thread of a block processes one voxel.
 #define VOXELS (BRICK * BRICK * BRICK)
 
 // One half of each smoothing kernel, from its centre outwards; the unused weights are zero.
@@ -25,9 +25,9 @@ struct Round {
     float largest_residual_squared;
     // Radius of the region that is smoothed around a voxel that folds or has too large a residual, in voxels.
     int reach;
-    // Parameters of the inversion of the other field at a voxel: number of steps, and residuals at which the steps
-    // stop. The voxel counts as corrected if its squared residual is then at most `corrected_squared`, and its squared
-    // change at most `corrected_by_squared`.
+    // Parameters for setting a voxel to the inverse of the other field: number of steps, and residuals at which they
+    // stop. The voxel counts as corrected if then its squared residual is at most `corrected_squared`, and the squared
+    // change of its displacement at most `corrected_by_squared`.
     int steps;
     Residuals follow;
     float corrected_squared, corrected_by_squared;
@@ -36,8 +36,8 @@ struct Round {
     float margin;
 };
 
-// Marks that are stored among the weights of smoothing: UNFOLDED for a voxel that is displaced to correct a folded
-// corner, and CORRECTED for a voxel whose residual was corrected. Both are larger than any weight, which is at most 1.
+// Marks in place of a voxel's weight, which is at most 1. UNFOLDED: the voxel is displaced to correct a folded cell
+// corner. CORRECTED: the voxel was set to the inverse of the other field.
 #define UNFOLDED 2.f
 #define CORRECTED 3.f
 
@@ -46,7 +46,7 @@ __device__ __forceinline__ int brick_along(float at, float last)
     return (int)fminf(fmaxf(at, 0.f), last) / BRICK;
 }
 
-// Marks the bricks that contain voxels within `margin` of a point along each axis.
+// Marks the bricks (blocks of 8³ voxels) that contain a voxel near the point `at`: on each axis at most `margin` away.
 __device__ __forceinline__ void mark_around(unsigned int *marks, const Shape &shape, Vector at, float margin)
 {
     const int nx = (shape.x + BRICK - 1) / BRICK, ny = (shape.y + BRICK - 1) / BRICK;
@@ -66,12 +66,12 @@ __device__ __forceinline__ Voxel voxel_of(unsigned int at, const Shape &shape)
     return {(int)(at % shape.x), (int)(at / shape.x % shape.y), (int)(at / (shape.x * shape.y))};
 }
 
-// Number of bricks that a thread block examines. They lie far from each other, because bricks that are marked for
-// examination are often neighbours, and the work on these should be spread over many thread blocks.
+// Number of bricks (blocks of voxels) that a thread block examines. They lie far from each other, because bricks to be
+// examined are often neighbours, and the work on these should be spread over many thread blocks.
 #define BRICKS 8
 
-// Removes the marks of the bricks that this thread block processes. Calls `work` in each brick that was marked, with
-// the voxel of that brick that this thread processes.
+// Removes the marks of the bricks (blocks of 8³ voxels) that this thread block processes. For each brick that was
+// marked, each thread calls `work` with its own voxel of the brick.
 template <typename Work>
 __device__ __forceinline__ void each_marked(unsigned int *marks, const Shape &shape, Work work)
 {
@@ -96,7 +96,7 @@ __device__ __forceinline__ void list_voxel(float *weights, unsigned int *list, u
     if (atomicMax((int *)weights + at, __float_as_int(weight)) == 0) list[atomicAdd(listed, 1u)] = (unsigned int)at;
 }
 
-// Lists the voxels that are to be changed in this round, and counts the voxels beyond the limits, which fold or have a
+// Lists the voxels of a field that this round changes. Also counts the voxels beyond the limits, which fold or have a
 // large residual. A voxel is listed in one of three ways:
 //
 // - Its residual can be corrected by inverting the other field there: the new displacement is stored in `target`.
@@ -130,7 +130,7 @@ extern "C" __global__ void __launch_bounds__(VOXELS, 2)
             }
             if (folds && round.unfolds) {
                 list_voxel(weights, list, listed, here, UNFOLDED);
-                // The determinant at a cell corner depends only on a voxel and its neighbours along the axes.
+                // The Jacobian determinant at a cell corner depends only on a voxel and its neighbours along the axes.
                 if (v.x > 0) list_voxel(weights, list, listed, here - 1, UNFOLDED);
                 if (v.x + 1 < shape.x) list_voxel(weights, list, listed, here + 1, UNFOLDED);
                 if (v.y > 0) list_voxel(weights, list, listed, here - row, UNFOLDED);
@@ -160,8 +160,8 @@ extern "C" __global__ void __launch_bounds__(VOXELS, 2)
     });
 }
 
-// Corrects folds: computes the new displacements of the listed voxels with the mark UNFOLDED and stores them in
-// `target`. Each thread processes one voxel.
+// Corrects folds: computes the new displacement of each listed voxel with the mark UNFOLDED, and stores it in `target`.
+// Each thread processes one voxel.
 extern "C" __global__ void __launch_bounds__(128)
     unfold_listed(const float *READ field, const float *READ weights, const unsigned int *READ list,
                   const unsigned int *READ listed, const __grid_constant__ Round round, float *target,
@@ -175,11 +175,13 @@ extern "C" __global__ void __launch_bounds__(128)
     }
 }
 
-// Number of threads that smooth one voxel together, and the largest width of a smoothing kernel.
+// SHARING: number of threads that smooth one voxel together. MOST_TAPS: largest number of weights of a smoothing
+// kernel.
 #define SHARING 128
 #define MOST_TAPS 31
 
-// Weighted sum of the values around a centre by a symmetric kernel, computed as on the CPU.
+// Smooths along an axis: weighted sum of the values at and around a voxel by a symmetric kernel, computed as on the
+// CPU.
 template <typename Value> __device__ __forceinline__ float taps(const float *weights, int radius, Value value)
 {
     float sum = weights[0] * value(0);
@@ -188,8 +190,8 @@ template <typename Value> __device__ __forceinline__ float taps(const float *wei
     return sum;
 }
 
-// Smooths the listed voxels without a mark and stores their new displacements in `target`: between the old displacement
-// and the Gaussian-smoothed one, by the voxel's weight. The smoothed field is zero at the border. Each thread block
+// Smooths the listed voxels without a mark. The new displacement, stored in `target`, lies between the old and the
+// Gaussian-smoothed displacement, by the voxel's weight. The smoothed field is zero at the border. Each thread block
 // processes one voxel at a time.
 extern "C" __global__ void __launch_bounds__(SHARING)
     smooth_listed(const float *READ field, const float *READ weights, const unsigned int *READ list,
@@ -229,8 +231,8 @@ extern "C" __global__ void __launch_bounds__(SHARING)
     }
 }
 
-// Writes the new displacements of the listed voxels to the field. Marks the bricks that must be examined again, and in
-// `following` the bricks of the inverse field that must be inverted again.
+// Writes the new displacements of the listed voxels to the field. Marks the bricks that the next round must examine
+// and, in `following`, the bricks in which the inverse field must be computed again.
 extern "C" __global__ void __launch_bounds__(256)
     change_listed(float *field, const float *READ target, float *weights, const unsigned int *READ list,
                   const unsigned int *READ listed, float margin, unsigned int *marks, unsigned int *following,
@@ -250,15 +252,15 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-// Improves `inverse`, the inverse of `field`, in the bricks marked in `following`. Marks the bricks of both fields that
-// must be examined again.
+// After `field` was changed, computes its inverse again in the bricks marked in `following`. Marks the bricks of both
+// fields that the next round must examine.
 extern "C" __global__ void __launch_bounds__(VOXELS, 2)
     follow_marked(const float *READ field, float *inverse, unsigned int *following, const __grid_constant__ Round round,
                   unsigned int *marks, unsigned int *inverse_marks, const __grid_constant__ Shape shape)
 {
     each_marked(following, shape, [&](int brick, Voxel v) {
-        // Where the field has changed, the residual of its inverse may have grown, even if the inverse has not
-        // changed.
+        // Where a field has changed, its inverse field may deviate more than before, even if the inverse field has not
+        // changed. So this brick (block of 8³ voxels) of the inverse field is examined again.
         if (threadIdx.x == 0) inverse_marks[brick] = 1;
         if (!within(v, shape)) return;
         const size_t here = offset(v, shape), stride = plane(shape);

@@ -28,7 +28,7 @@ __device__ __forceinline__ float cell(float at, int n, float &within)
 // The position of a fixed voxel in the moving image, and the weight of the voxel.
 struct Sample {
     float weight;
-    // Low corner of the cell around the position, and the position within the cell (0 … 1).
+    // Around the position in the moving image: the voxel with the lowest indices, and the distance from it (0 … 1).
     float x, y, z, tx, ty, tz;
 
     __device__ __forceinline__ Sample(const Map &map, const Moving &moving, unsigned int voxel, Shape fixed,

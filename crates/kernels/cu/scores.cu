@@ -11,8 +11,8 @@ struct Statistics {
     double sum;
     float low, high;
     unsigned int counted, not_positive;
-    // Minimum and number of non-positive values of the smallest determinant at the cell corners of a voxel, for scores
-    // of determinants.
+    // For Jacobian determinants: of the smallest determinant at the trilinear cells' corners that meet at a voxel, the
+    // minimum over all voxels, and the number of voxels where it is not positive.
     float corner_low;
     unsigned int corner_not_positive;
 
@@ -25,7 +25,7 @@ struct Statistics {
     __device__ __forceinline__ void add(float value)
     {
         sum += (double)value;
-        // A NaN is neither a minimum nor a maximum, and it counts as not positive.
+        // The minimum and the maximum over voxels ignore NaN. The number of values that are not positive includes NaN.
         low = fminf(low, value);
         high = fmaxf(high, value);
         ++counted;
@@ -66,7 +66,7 @@ __device__ __forceinline__ Statistics of_warp(Statistics own)
     return own;
 }
 
-// Reads the statistics that another block has written, past the first-level cache.
+// Reads the statistics of another thread block from memory, past the first-level cache, which may have old values.
 __device__ __forceinline__ Statistics fresh(const Statistics *part)
 {
     return {__ldcg(&part->sum), __ldcg(&part->low), __ldcg(&part->high), __ldcg(&part->counted),

@@ -8,8 +8,8 @@
 #define BEFORE 2
 #define STEPS 1024
 
-// Weights of interpolation along one axis: the first voxel with a weight, and the weights of that voxel and the next
-// ones.
+// Interpolation weights along one axis: the index of the first voxel that has a weight, the weight of this voxel, and
+// the weights of the next ones.
 struct Weights {
     int first;
     float at[TAPS];
@@ -17,8 +17,8 @@ struct Weights {
     __device__ __forceinline__ Weights(float index, const float *READ table)
     {
         const float lower = floorf(index);
-        // The position in the table is computed in double precision, so that a fraction close to 1 is not rounded up to
-        // the next voxel.
+        // The position in the table of weights is computed in double precision, so that a fraction close to 1 is not
+        // rounded up to the next voxel.
         const double position = ((double)index - (double)lower) * STEPS;
         const int step = (int)position;
         const float share = (float)(position - (double)step), *near = table + TAPS * step;

@@ -11,7 +11,7 @@ struct Weights {
 // Number of columns along x of the widest tile, margins included; each thread processes one column. src/cuda/smooth.rs
 // has the same number.
 #define MOST_THREADS 192
-// Number of slices by which prefetching to the second-level cache precedes reading.
+// Slices of the input are prefetched into the second-level cache this many slices before they are read.
 #define AHEAD 4
 
 template <typename T> __device__ __forceinline__ T *at_byte(T *plane, unsigned int bytes)
@@ -67,13 +67,13 @@ template <int R, int ROWS> struct Smoother {
     // and some of them are in the next row, then that row begins, modulo the 32 banks, where the last read of this row
     // ends.
     static constexpr int PITCH = MOST_THREADS / ROWS * ROWS + (WIDE == 2 ? 32 : 4);
-    // Number of rows of a buffer: the rows of a tile, and three more for results that are not needed. BUFFER is the
-    // buffer's size in bytes.
+    // Number of rows of a buffer in shared memory: the rows of a tile (part of a slice), and three more for results
+    // that are not needed. BUFFER is the buffer's size in bytes.
     static constexpr int ALL_ROWS = ROWS + 3;
     static constexpr unsigned int BUFFER = 4 * ALL_ROWS * PITCH;
-    // Threads that have no voxels to smooth along x use one of the additional rows.
+    // Threads that have no voxels to smooth along x use one of the three additional rows instead.
     static_assert(32 / ROWS * (ROWS + 1) >= 32);
-    // Byte offset of the last float in a row of `smoothed`; this float is always zero.
+    // Byte offset of the last float in a row of the buffer `smoothed`. This float is always zero.
     static constexpr unsigned int ZERO = 4 * (PITCH - 1);
 
     struct Shared {
@@ -94,8 +94,8 @@ template <int R, int ROWS> struct Smoother {
         }
     }
 
-    // Smooths along z: adds a slice to the unfinished outputs `waiting`, and writes the finished outputs to shared
-    // memory.
+    // Smooths along z: adds a slice to the outputs that still lack slices (`waiting`). Outputs that now have all slices
+    // are written to shared memory.
     template <bool DONE>
     __device__ __forceinline__ void smooth_z(const float (&sum)[ROWS], float (&waiting)[ROWS][2 * R], unsigned int to) const
     {
@@ -151,8 +151,8 @@ template <int R, int ROWS> struct Smoother {
         const int front = clear && shape.z > 1 ? 0 : -1, back = clear && shape.z > 1 ? shape.z - 1 : -1;
         unsigned int buffer = 0;
 
-        // Number of rows from y0 on in which this thread writes an output; 0 for columns of the margin. The tile has
-        // ROWS rows.
+        // Number of rows, from y0 on, in which this thread writes a smoothed voxel. It is 0 for columns of the tile's
+        // margin. The tile has ROWS rows.
         const int rows = c < width && x < shape.x ? shape.y - y0 : 0;
         float *to = at_byte(out, z0 * slice + (y0 * row + 4 * x));
         auto write = [&](int z) {
@@ -167,7 +167,7 @@ template <int R, int ROWS> struct Smoother {
             to = at_byte(to, z >= z0 ? slice : 0u);
         };
 
-        // Beyond the first and last slice, row and column, the first and last ones are read again.
+        // Beyond the volume, the values at its border are read again: the first or last slice, row or column.
         const int first = max(z0 - R, 0), last = min(z1 + R, shape.z) - 1;
         unsigned int offset[TALL];
 #pragma unroll
@@ -179,8 +179,8 @@ template <int R, int ROWS> struct Smoother {
             for (int n = 0; n < TALL; ++n) value[n] = __ldg(at_byte(from, offset[n]));
         };
 
-        // Some threads prefetch one line of 128 bytes each from the tile's own rows. The neighbouring tiles prefetch
-        // the margins.
+        // Some threads prefetch one cache line (128 bytes) each of the rows that the thread block smooths. Other thread
+        // blocks prefetch the margins around these rows.
         const int line_x = x0 + c / ROWS * 32, line_y = y0 + c % ROWS;
         const bool brings = line_x < min(x0 + width, shape.x) && line_y < shape.y;
         const float *line = at_byte(in, first * slice + (brings ? line_y * row + 4 * line_x : 0u));
@@ -193,7 +193,7 @@ template <int R, int ROWS> struct Smoother {
             if (s >= first) bring(s + AHEAD);
             smooth_y(value, sum);
             from = at_byte(from, s >= first && s < last ? slice : 0u);
-            // The asm statement keeps the next load after the sums, because the loaded values use the same registers.
+            // The asm statement keeps the compiler from moving the next load before the sums: they share registers.
 #pragma unroll
             for (int r = 0; r < ROWS; ++r) asm volatile("" : "+f"(sum[r]), "+l"(from));
             fetch();

@@ -2,6 +2,6 @@
 // driver can compile them at the same time.
 #include "smooth.cuh"
 
-// Three numbers: the radius of the Gaussian kernel in voxels, the number of rows of a tile, and the smallest number of
-// thread blocks that a multiprocessor must hold. src/cuda/smooth.rs has the same radius and number of rows.
+// This kernel: radius of the Gaussian in voxels, rows of a tile (part of a slice), and smallest number of thread blocks
+// that a multiprocessor must hold. src/cuda/smooth.rs has the same radius and number of rows.
 SMOOTH(5, 10, 2)

@@ -11,7 +11,7 @@
 // Number of samples from which the first causal coefficient is computed: the weights of further samples, powers of the
 // pole, are below single precision.
 #define SAMPLES 32
-// Number of values that a thread loads at once before it uses them.
+// Number of values of a line that a thread loads at once before it filters them.
 #define AHEAD 16
 
 // Index on a line of sample number k, if the line is mirrored about both ends. The line may be shorter than k; it has
@@ -76,7 +76,7 @@ extern "C" __global__ void __launch_bounds__(64) spline_lines(float *values, uns
     }
 }
 
-// Number of lines in a warp's tile, and number of warps in a block; src/cuda/spline.rs uses the same numbers.
+// Number of lines of voxels that a warp filters, and number of warps in a block; as in src/cuda/spline.rs.
 #define ROWS 32
 #define WARPS 4
 
@@ -104,8 +104,8 @@ struct Tile {
     }
 };
 
-// Computes the coefficients of the lines along x, in place. Each warp processes 32 lines, and each of its lanes one
-// line.
+// Computes the spline coefficients of the lines of voxels along x, in place. Each warp processes 32 lines, one for each
+// of its lanes.
 extern "C" __global__ void __launch_bounds__(ROWS *WARPS) spline_rows(float *values, int rows, int length)
 {
     __shared__ Tile tiles[WARPS];

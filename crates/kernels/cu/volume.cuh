@@ -9,13 +9,13 @@
 // Number of voxels along each axis, and numbers derived from it. The host fills in this structure (src/cuda/launch.rs).
 struct Shape {
     int x, y, z;
-    // Index of the last voxel along each axis, and of the last voxel that has a right neighbour.
+    // Index of the last voxel along each axis, and index of the lower corner of the last cell between two voxels.
     Vector last, last_cell;
     // Number of bytes of a row and of a slice; and the distances in bytes to the neighbours along y and z, 0 along an
     // axis of one voxel.
     unsigned int row, slice, step_y, step_z;
-    // Number of bytes to subtract from byte offsets that are computed from the indices of `locate`: it returns an index
-    // i as the bits of the float 2²³ + i.
+    // Number of bytes to subtract from the byte offset of a voxel: `locate` returns a voxel index i as the bits of the
+    // float 2²³ + i, and offsets computed from these bits are too large.
     unsigned int origin;
     // Distance between the planes of a displacement field in memory, in floats. A plane contains one component for all
     // voxels. At least one zero stands behind each plane, so that the right neighbours of a cell can always be read.
@@ -170,7 +170,7 @@ template <int ROWS> __device__ __forceinline__ float starts_of_rows(const Affine
     return (float)(a * (double)y + b * (double)(z + lane / 3) + c);
 }
 
-// The mapped position of the first voxel of row n, for all lanes of the warp, from the result of starts_of_rows.
+// Position to which the first voxel of row n is mapped, for all lanes of the warp, as starts_of_rows has computed it.
 __device__ __forceinline__ Vector start_of_row(float starts, int n)
 {
     return {__shfl_sync(0xffffffffu, starts, 3 * n), __shfl_sync(0xffffffffu, starts, 3 * n + 1),
@@ -223,7 +223,7 @@ struct Cell : Trilinear {
     }
 };
 
-// Values at the four corners of a cell in one slice.
+// Values of a volume at four voxels of one slice: the corners of a cell (square between four voxels).
 struct Corners {
     float a, b, c, d;
 

@@ -9,8 +9,8 @@ struct Column {
     int x, y, z0, z1;
 };
 
-// The column of this thread if every thread processes `slices` slices. `v` is the voxel that the thread would have if
-// it processed one slice; the host launches accordingly fewer threads along z.
+// The voxels that this thread processes, if every thread processes `slices` slices. `v` is the voxel of the thread in a
+// launch with one slice for each thread; the host launches fewer threads along z accordingly.
 __device__ __forceinline__ Column column(Voxel v, const Shape &shape, int slices)
 {
     const int z0 = v.z * slices, z1 = min(z0 + slices, shape.z);
@@ -20,8 +20,8 @@ __device__ __forceinline__ Column column(Voxel v, const Shape &shape, int slices
 // Interpolates PLANES scalar volumes of the same shape, such as the components of a field, at successive points.
 template <int PLANES> struct Walk {
     Corners low[PLANES], high[PLANES];
-    // Byte offset of the upper corners of the cell that was interpolated last; the values at these corners are in
-    // `high`.
+    // Byte offset of the upper slice of the cell that was interpolated last. `high` has the values of the cell in this
+    // slice.
     unsigned int held = ~0u;
 
     __device__ __forceinline__ void to(const Cell &cell, const float *READ values, size_t stride)

@@ -1,10 +1,10 @@
 // Warps an image: out(x) = image(m(x + u(x))), 0 outside the image.
 #include "volume.cuh"
 
-// Largest number of successive slices that a thread processes. The displacements of all these slices are loaded first.
+// Largest number of successive slices that a thread processes. It loads the displacements of all these slices first.
 #define MOST_SLICES 2
 
-// The operands for warping one image, the fixed or the moving one. The outputs of both images have the same shape.
+// The operands for warping one image. A launch warps one or two images, fixed and moving; their outputs have one shape.
 struct Warp {
     const float *image;
     const float *field;
@@ -26,7 +26,7 @@ __device__ __forceinline__ void warp(const Warp &side, const Shape &shape, int s
     const unsigned int slice = shape.x * shape.y;
     const int taken = within(v, shape) ? min(slices, shape.z - v.z) : 0;
     Vector start[MOST_SLICES], u[MOST_SLICES];
-    // Displacements are loaded while the mapped positions of the rows' first voxels are computed.
+    // Displacements are loaded at the same time as the mapped position of the first voxel of each row is computed.
 #pragma unroll
     for (int n = 0; n < MOST_SLICES; ++n)
         if (n < taken) {
@@ -47,7 +47,7 @@ __device__ __forceinline__ void warp(const Warp &side, const Shape &shape, int s
     }
 }
 
-// The thread blocks of these kernels are small, because a small block finishes sooner, and the next block can start.
+// The thread blocks of the kernels that warp images are small: a small block finishes sooner, and the next can start.
 #define BLOCKS __launch_bounds__(128, 12)
 
 #define WARP(NAME, NEAREST)                                                                                            \

@@ -30,14 +30,15 @@ pub trait Backend: Sized + Sync {
     type Field: Send + Sync + 'static;
     /// Fixed voxels with their histogram bins, for the correlation ratio and joint histograms.
     type FixedBins: Send + Sync;
-    /// Scratch memory of [`cc_update`](Backend::cc_update) for images of one shape.
+    /// Scratch memory of [`cc_update`](Backend::cc_update), the update by cross-correlation, for images of one shape.
     type CcWorkspace: Send;
-    /// The scores of one [`cc_update`](Backend::cc_update), which the device may not have computed yet.
+    /// The scores (energy and agreement) of one [`cc_update`](Backend::cc_update), which the device may still be
+    /// computing.
     type CcPending: Send;
-    /// Scratch memory of [`mi_update`](Backend::mi_update).
+    /// Scratch memory of [`mi_update`](Backend::mi_update), the update by mutual information.
     type MiWorkspace: Send;
-    /// Scratch memory of [`relax`](Backend::relax) for one shape, and the marks of the voxels that are still to be
-    /// examined.
+    /// Memory of [`relax`](Backend::relax) for two fields of one shape: scratch memory, and the marks of the voxels
+    /// that the next round must examine.
     type Relaxation: Send;
 
     /// Number of transforms, at least one, that a caller should pass in one call of an operation that computes costs.
@@ -282,7 +283,8 @@ pub trait Backend: Sized + Sync {
         at: &[(usize, AffineTransform)],
     ) -> Result<Vec<FitSums>, Error>;
 
-    /// New scratch memory for [`cc_update`](Backend::cc_update).
+    /// New scratch memory for [`cc_update`](Backend::cc_update), the update by cross-correlation, for images of this
+    /// shape.
     fn cc_workspace(&self, shape: [usize; 3]) -> Result<Self::CcWorkspace, Error>;
 
     /// Windowed cross-correlation of two images on one grid, and its gradient (Avants 2008; Luo 2015, eqs. 5 to 10).
@@ -297,7 +299,7 @@ pub trait Backend: Sized + Sync {
     /// operations may be started before the scores are read, including another `cc_update` with the same workspace.
     #[expect(
         clippy::too_many_arguments,
-        reason = "the function takes two images, their masks, and the updates of both"
+        reason = "the arguments are two images, their two masks, parameters, scratch memory and two updates"
     )]
     fn cc_update(
         &self,
@@ -310,10 +312,12 @@ pub trait Backend: Sized + Sync {
         moving_update: &mut Self::Field,
     ) -> Result<Self::CcPending, Error>;
 
-    /// The scores of a [`cc_update`](Backend::cc_update). Waits until the device has computed them.
+    /// Returns the scores (energy and agreement) of a [`cc_update`](Backend::cc_update). Waits until the device has
+    /// computed them.
     fn cc_scores(&self, pending: Self::CcPending) -> Result<CcScores, Error>;
 
-    /// New scratch memory for [`mi_update`](Backend::mi_update) with this number of bins.
+    /// New scratch memory for [`mi_update`](Backend::mi_update), the update by mutual information, with this number of
+    /// bins.
     fn mi_workspace(&self, bins: usize) -> Result<Self::MiWorkspace, Error>;
 
     /// Mutual information of two images on one grid, and its gradient (Mattes et al. 2003; ITK's
@@ -337,7 +341,7 @@ pub trait Backend: Sized + Sync {
     /// bit.
     #[expect(
         clippy::too_many_arguments,
-        reason = "the function takes two images, their masks, and the updates of both"
+        reason = "the arguments are two images, their two masks, parameters, scratch memory and two updates"
     )]
     fn mi_update(
         &self,
@@ -354,7 +358,7 @@ pub trait Backend: Sized + Sync {
     /// they are added up.
     fn magnitude(&self, field: &Self::Field) -> Result<f64, Error>;
 
-    /// Adds a scaled field: field(x) ← field(x) + scale·other(x).
+    /// Adds a scaled displacement field to another field: field(x) ← field(x) + scale·other(x).
     fn add_scaled(&self, field: &mut Self::Field, other: &Self::Field, scale: f64) -> Result<(), Error>;
 
     /// Composes two fields, `then` after `first`: out(x) = first(x) + then(x + first(x)).
@@ -457,11 +461,11 @@ pub trait Backend: Sized + Sync {
     /// for any spacing and direction of the grid, because the matrices are similar.
     fn jacobian_summary(&self, field: &Self::Field, mask: Option<&Self::Image>) -> Result<JacobianSummary, Error>;
 
-    /// Scratch memory for [`relax`](Backend::relax) of two fields of this shape, in which all voxels are marked for
-    /// examination.
+    /// New memory for [`relax`](Backend::relax) of two fields of this shape. All voxels are marked, so that the first
+    /// round examines all of them.
     fn relaxation(&self, shape: [usize; 3]) -> Result<Self::Relaxation, Error>;
 
-    /// Marks all voxels of both fields for examination again.
+    /// Marks all voxels of both fields again, so that the next round of [`relax`](Backend::relax) examines all of them.
     fn examine_all(&self, relaxation: &mut Self::Relaxation) -> Result<(), Error>;
 
     /// One round of relaxation: corrects two displacement fields that should be inverse to each other, at the voxels

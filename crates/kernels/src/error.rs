@@ -12,9 +12,9 @@ pub enum Error {
     Shape {
         /// Name of the operation that failed.
         operation: &'static str,
-        /// The shape that the operation requires.
+        /// The shape that the operation requires of the argument.
         expected: [usize; 3],
-        /// The shape that the argument has.
+        /// The shape of the argument that was passed.
         found: [usize; 3],
     },
     /// The length of a buffer differs from the number of values that its shape requires.
@@ -22,15 +22,15 @@ pub enum Error {
     Length {
         /// Name of the operation that failed.
         operation: &'static str,
-        /// Number of values that the shape requires.
+        /// Number of values that a buffer of this shape must have.
         expected: usize,
-        /// Number of values in the buffer.
+        /// Number of values that the buffer has.
         found: usize,
     },
     /// The CUDA driver cannot be opened.
     #[error("there is no CUDA driver: {reason}")]
     NoDriver {
-        /// The system's message about the driver library.
+        /// The reason why the CUDA driver library cannot be opened.
         reason: &'static str,
     },
     /// The machine has no CUDA device with this number.
@@ -64,9 +64,9 @@ pub enum Error {
     /// The device has too little free memory.
     #[error("out of device memory: {requested} bytes were needed, {free} are free")]
     OutOfMemory {
-        /// Number of bytes that were requested.
+        /// Number of bytes of device memory that were requested.
         requested: u64,
-        /// Number of bytes that were free.
+        /// Number of bytes of device memory that were free.
         free: u64,
     },
     /// The volume is too large for the kernels, which address its bytes with 32 bits.
@@ -88,7 +88,7 @@ pub enum Error {
     /// The embedded code of kernels cannot be read: the program was built wrongly.
     #[error("the GPU kernels embedded in this program are damaged: {reason}; build or install it again")]
     BadCode {
-        /// Reason why the code cannot be read.
+        /// Reason why the embedded code of the kernels cannot be read.
         reason: String,
     },
     /// There are more bins or voxels than the device can sort.
@@ -96,19 +96,19 @@ pub enum Error {
         "bin_fixed: {bins} bins were requested for a volume of shape {shape:?}; 1 to {most} bins and at most 2³² voxels are possible"
     )]
     Bins {
-        /// Number of bins that was requested.
+        /// Number of histogram bins that was requested for the fixed image.
         bins: usize,
-        /// Largest number of bins that the device supports.
+        /// Largest number of histogram bins of a fixed image that the device supports.
         most: usize,
         /// Shape of the fixed volume.
         shape: [usize; 3],
     },
     /// Mutual information does not support this number of bins.
-    #[error("mi_update: {bins} bins were requested; {least} to {most} are possible")]
+    #[error("mi_update: mutual information with {bins} bins was requested; {least} to {most} bins are possible")]
     MiBins {
-        /// Number of bins that was requested.
+        /// Number of histogram bins for mutual information that was requested.
         bins: usize,
-        /// Smallest supported number of bins.
+        /// Smallest number of histogram bins that mutual information supports.
         least: usize,
         /// Largest supported number of bins.
         most: usize,
@@ -116,13 +116,13 @@ pub enum Error {
     /// A joint histogram would have too few or too many bins.
     #[error("joint_histogram: {fixed} × {moving} bins were requested; {least} to {most} are possible for each image")]
     JointBins {
-        /// Number of bins of the fixed image that was requested.
+        /// Number of bins of the fixed image that was requested for the joint histogram.
         fixed: usize,
-        /// Number of bins of the moving image that was requested.
+        /// Number of bins of the moving image that was requested for the joint histogram.
         moving: usize,
         /// Smallest supported number of bins of an image.
         least: usize,
-        /// Largest supported number of bins of an image.
+        /// Largest number of bins of an image that a joint histogram may have.
         most: usize,
     },
     /// A thread block would need more shared memory than the device allows.
@@ -132,7 +132,7 @@ pub enum Error {
     SharedMemory {
         /// Name of the kernel.
         operation: &'static str,
-        /// Shared memory that a block would need, bytes.
+        /// Shared memory that a thread block of the kernel would need, bytes.
         needed: usize,
         /// Shared memory that a block can have on this device, bytes.
         most: usize,
@@ -140,9 +140,9 @@ pub enum Error {
     /// A fit of a volume was requested whose index is not below the number of volumes that were passed.
     #[error("fit_sums: there is no volume {volume}: the volumes are numbered from 0, and {count} were passed")]
     Volume {
-        /// Index of the requested volume.
+        /// Index of the requested volume among those that were passed.
         volume: usize,
-        /// Number of volumes that were passed.
+        /// Number of volumes that were passed to the operation.
         count: usize,
     },
     /// A position on an axis of a B-spline mesh is influenced by control points that do not exist, or by control points
@@ -152,35 +152,49 @@ pub enum Error {
          expected a first number of at least {least}, and all four numbers below {points}"
     )]
     Reach {
-        /// Number of the position along the axis.
+        /// Number of the position (sample or voxel) along the mesh axis.
         place: usize,
-        /// The first control point that influences the position.
+        /// Number of the first control point of the B-spline mesh that influences this position.
         first: usize,
-        /// The first control point that influences the previous position.
+        /// Number of the first control point that influences the position before this one; `first` must not be below
+        /// it.
         least: usize,
         /// Number of control points of the axis.
         points: usize,
     },
-    /// A histogram of logarithms would have too few or too many bins.
+    /// The requested histogram of N4, of logarithms of intensities, would have too few or too many bins.
     #[error(
-        "bias_histogram: {bins} bins were requested; {} to {} are possible",
+        "bias_histogram: a histogram of {bins} bins was requested; {} to {} bins are possible",
         Histogram::BINS.start(),
         Histogram::BINS.end()
     )]
     BiasBins {
-        /// Number of bins that was requested.
+        /// Number of bins of N4's histogram that was requested.
         bins: usize,
     },
-    /// The kernels do not support windows of this radius.
-    #[error(
-        "cc_update: radius {radius} was requested with masks or the exact derivative; this device allows {least} to {most}"
-    )]
-    Radius {
+    /// A radius of joint label fusion is out of range.
+    #[error("fusion_choices: the {what} radius is {radius}; {least} to {most} voxels are possible")]
+    FusionRadius {
+        /// Which radius: `patch` or `search`.
+        what: &'static str,
         /// Radius that was requested, voxels.
         radius: usize,
         /// Smallest supported radius, voxels.
         least: usize,
         /// Largest supported radius, voxels.
+        most: usize,
+    },
+    /// The kernels do not support windows of this radius.
+    #[error(
+        "cc_update: a window radius of {radius} voxels was requested; with masks or the exact derivative, \
+         this device allows {least} to {most}"
+    )]
+    Radius {
+        /// Radius of the window of the cross-correlation that was requested, voxels.
+        radius: usize,
+        /// Smallest window radius that the device supports here, voxels.
+        least: usize,
+        /// Largest window radius that the device supports here, voxels.
         most: usize,
     },
 }

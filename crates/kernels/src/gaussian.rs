@@ -85,8 +85,8 @@ mod tests {
         for variance in [1e7, 1e99, f64::INFINITY] {
             let weights = kernel(variance);
             assert_eq!(weights.len(), MAX_RADIUS + 1);
-            // Larger variances are replaced by 10⁶. At this variance the outermost weight of a kernel is smaller than
-            // the middle weight w₀ by w₀·15²/(2·10⁶).
+            // Gaussian kernels with larger variances are replaced by the kernel of variance 10⁶. At this variance the
+            // outermost weight of a kernel is smaller than the middle weight w₀ by w₀·15²/(2·10⁶).
             assert!(weights.iter().all(|weight| (weight * 31.0 - 1.0).abs() < 2e-4), "{weights:?}");
         }
     }

@@ -10,18 +10,19 @@ use crate::{Backend, Error};
 /// volume.
 #[derive(Debug)]
 pub struct Input<'a, I> {
-    /// Grid of the volume.
+    /// Grid of the input image: size, spacing, origin and direction.
     pub grid: &'a Grid,
-    /// Where the voxels are, x fastest. Their number must be that of the grid's voxels.
+    /// The voxels of the image, x fastest: in main memory or on the device. Their number must be that of the grid's
+    /// voxels.
     pub voxels: Voxels<'a, I>,
 }
 
-/// The location of the voxels of an [`Input`].
+/// The voxels of an input image, in main memory or on the device.
 #[derive(Debug)]
 pub enum Voxels<'a, I> {
-    /// The voxels are in main memory.
+    /// Voxels in main memory, x fastest.
     Host(&'a [f32]),
-    /// The voxels are on the device, in an image of the backend.
+    /// Voxels on the device, in an image of the backend.
     Device(&'a I),
 }
 

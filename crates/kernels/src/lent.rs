@@ -57,17 +57,18 @@ impl Lent {
         self.address
     }
 
-    /// Number of elements of the array along each axis.
+    /// Number of elements along each axis of the lent array.
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// Distance in memory between neighbouring elements along each axis, in elements.
+    /// Strides of the lent array: for each axis, the distance in memory between neighbouring elements, in elements.
     pub fn strides(&self) -> &[usize] {
         &self.strides
     }
 
-    /// The array without its third axis, if that axis has one element: the array of a slice.
+    /// Lends the image of a slice as an array with two axes: removes the third axis of the array if that axis has one
+    /// element.
     pub fn planar(mut self) -> Lent {
         if self.shape.get(2) == Some(&1) {
             self.shape.remove(2);

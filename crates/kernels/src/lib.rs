@@ -1,7 +1,8 @@
 //! Whole-volume operations: one trait, one implementation for each device.
 //!
 //! [`Backend`] states each operation once: formula, units, boundary rule and source. [`Cpu`] runs them on threads, `Cuda` on
-//! an NVIDIA GPU. [`bias::BiasBackend`] adds the operations of N4.
+//! an NVIDIA GPU. [`bias::BiasBackend`] adds the operations of N4, and [`fusion::FusionBackend`] that of joint
+//! label fusion.
 //!
 //! # Features
 //! `cuda`, on by default: the backend `Cuda`. Without `cuda` the crate builds with Rust alone. With `cuda`, building
@@ -24,6 +25,7 @@ pub mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod error;
+pub mod fusion;
 pub mod gaussian;
 mod input;
 mod lent;

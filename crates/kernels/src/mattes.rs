@@ -16,9 +16,9 @@ pub(crate) const UNIT: u32 = 1 << 16;
 pub(crate) struct Binning {
     pub(crate) low: f32,
     pub(crate) high: f32,
-    /// Bins per unit of intensity.
+    /// Number of histogram bins per unit of intensity.
     pub(crate) scale: f32,
-    /// Length of the range of intensities, in bins.
+    /// Number of histogram bins between the lowest and the highest intensity.
     pub(crate) span: f32,
 }
 

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 pub enum Sampling {
     /// Trilinear interpolation.
     Linear,
-    /// The value of the nearest voxel, for labels and masks. Half-way between two voxels, the voxel with the higher
-    /// index is taken.
+    /// Takes the value of the nearest voxel, for labels and masks. Half-way between two voxels, the voxel with the
+    /// higher index is taken.
     Nearest,
 }
 
@@ -32,21 +32,22 @@ pub enum JointSampling {
     PartialVolume,
 }
 
-/// Writes the name that selects this variant on the command line.
+/// Writes the variant's name as on the command line, such as `partial-volume`.
 impl fmt::Display for JointSampling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
     }
 }
 
-/// Parameters of the moving image in a joint histogram.
+/// How the values of the moving image enter a joint histogram: how they are counted, number of bins, range of
+/// intensities.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct JointParameters {
     /// How moving values are counted: an interpolated value, or the values of the eight voxels around a point.
     pub sampling: JointSampling,
     /// Number of bins of the moving image.
     pub bins: usize,
-    /// The range of moving intensities that the bins cover.
+    /// The range of intensities of the moving image that the histogram bins cover.
     pub low_high: (f32, f32),
 }
 
@@ -66,7 +67,7 @@ impl JointParameters {
     }
 }
 
-/// Factor by which (value − `low`) is multiplied to get the position within the range, 0…1.
+/// Factor of a scaled intensity: (value − low)·factor is the position of an intensity within its range, 0…1.
 pub(crate) fn range_scale((low, high): (f32, f32)) -> f32 {
     if high > low { 1.0 / (high - low) } else { 0.0 }
 }
@@ -74,7 +75,7 @@ pub(crate) fn range_scale((low, high): (f32, f32)) -> f32 {
 /// Entropies of a joint histogram and its two marginals, nats.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Entropies {
-    /// Sum of the weights of all samples.
+    /// Sum of the weights of all samples in the joint histogram.
     pub weight: f64,
     /// Entropy H(X) of the fixed values.
     pub fixed: f64,
@@ -102,15 +103,16 @@ impl Entropies {
 pub struct Moments {
     /// Sum Σw of the weights w of all samples.
     pub weight: f64,
-    /// Weighted sum Σw·x of the fixed values x.
+    /// Weighted sum Σw·x over the samples: w is the weight of a sample, x the value of the fixed image there.
     pub fixed: f64,
-    /// Weighted sum Σw·y of the moving values y.
+    /// Weighted sum Σw·y over the samples: w is the weight of a sample, y the value of the moving image there.
     pub moving: f64,
-    /// Weighted sum Σw·x² of the squared fixed values x.
+    /// Weighted sum Σw·x² over the samples: w is the weight of a sample, x the value of the fixed image there.
     pub fixed_fixed: f64,
-    /// Weighted sum Σw·y² of the squared moving values y.
+    /// Weighted sum Σw·y² over the samples: w is the weight of a sample, y the value of the moving image there.
     pub moving_moving: f64,
-    /// Weighted sum Σw·x·y of the products of fixed values x and moving values y.
+    /// Weighted sum Σw·x·y over the samples: w is the weight of a sample, x and y the values of the fixed and the
+    /// moving image there.
     pub fixed_moving: f64,
 }
 
@@ -132,25 +134,27 @@ pub struct FitRule {
 pub struct FitSums {
     /// Number of reference points inside the volume.
     pub inside: f64,
-    /// Σv² over the reference points inside the volume, where v is the scaled value of the volume.
+    /// Σv² over the reference points inside the volume, where v is the volume's value at a point, scaled as in
+    /// [`FitRule`].
     pub square: f64,
-    /// Σf·v for each function f, over the reference points inside the volume, where v is the volume's scaled value.
+    /// Σf·v for each function f of the fit, over the reference points inside the volume, with the scaled value v of the
+    /// volume.
     pub with_value: Vec<f64>,
-    /// Σf·g over the reference points that are *not* inside the volume, for each pair of functions f and g. The sums
-    /// form a symmetric matrix, of which the lower triangle is stored row by row.
+    /// Σf·g for each pair of functions f and g of the fit, over the reference points that are *not* inside the volume.
+    /// The sums form a symmetric matrix, of which the lower triangle is stored row by row.
     pub outside: Vec<f64>,
 }
 
 impl FitSums {
-    /// Largest number of functions of a fit.
+    /// Largest number of functions by which a volume can be fitted.
     pub const MOST_FUNCTIONS: usize = 64;
 
-    /// Number of sums in a result for this number of functions.
+    /// Number of sums over reference points that the fit of a volume by this number of functions needs.
     pub(crate) fn rows(functions: usize) -> usize {
         2 + functions + functions * (functions + 1) / 2
     }
 
-    /// Makes a `FitSums` from the list `rows` of its numbers, which are in the order of the members of `FitSums`.
+    /// Makes a `FitSums` from the list `rows` of its sums, which are in the order of the members of `FitSums`.
     pub(crate) fn of(rows: &[f64], functions: usize) -> FitSums {
         let [inside, square, rest @ ..] = rows else {
             return FitSums { inside: 0.0, square: 0.0, with_value: Vec::new(), outside: Vec::new() };
@@ -159,7 +163,8 @@ impl FitSums {
         FitSums { inside: *inside, square: *square, with_value: with_value.into(), outside: outside.into() }
     }
 
-    /// Number of points and of functions in the image `points`, after a check of all operands.
+    /// Checks all operands of `fit_sums`. Returns the number of reference points and the number of functions in the
+    /// image `points`.
     pub(crate) fn check(
         points: [usize; 3],
         volumes: impl IntoIterator<Item = [usize; 3]>,
@@ -194,7 +199,8 @@ pub struct ContrastRule {
 }
 
 impl ContrastRule {
-    /// Number of rows of the image `points`: x, y, z of the inner positions, x, y, z of the outer positions, weights.
+    /// For each point on a surface, the image `points` has this number of rows: x, y, z of the inner position, x, y, z
+    /// of the outer position, and weight.
     pub const ROWS: usize = 7;
 }
 
@@ -229,19 +235,20 @@ pub enum CcDerivative {
     Exact,
 }
 
-/// Writes the name that selects this variant on the command line.
+/// Writes the variant's name as on the command line, such as `exact`.
 impl fmt::Display for CcDerivative {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
     }
 }
 
-/// Parameters of [`Backend::cc_update`](crate::Backend::cc_update).
+/// Parameters of [`Backend::cc_update`](crate::Backend::cc_update), the update by windowed cross-correlation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CcParameters {
     /// Radius of the window, voxels: a box of (2·radius + 1)³ voxels, truncated at borders and masks.
     pub radius: usize,
-    /// The derivative from which the update is computed.
+    /// Whether the update of a voxel follows the derivative for the window centred at the voxel, or for all windows
+    /// that contain it.
     pub derivative: CcDerivative,
     /// Variance of the noise that both images are assumed to have.
     ///
@@ -270,7 +277,8 @@ impl CcParameters {
     }
 }
 
-/// Scores that a [`Backend::cc_update`](crate::Backend::cc_update) computes for its two images.
+/// Scores of the windowed cross-correlation of two images, which [`Backend::cc_update`](crate::Backend::cc_update)
+/// computes.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct CcScores {
     /// Energy, −1…0: minus the mean of the local correlation w·C²/(A·B) over the windows of all voxels that count; 0 if
@@ -286,7 +294,7 @@ pub struct CcScores {
     pub agreement: f64,
 }
 
-/// Parameters of [`Backend::mi_update`](crate::Backend::mi_update).
+/// Parameters of [`Backend::mi_update`](crate::Backend::mi_update), the update by mutual information.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MiParameters {
     /// Number of bins of each image, within [`BINS`](MiParameters::BINS). Two bins at either end lie outside the range
@@ -327,23 +335,27 @@ pub struct RelaxLimits {
     pub largest_residual_voxels: f32,
 }
 
-/// Parameters of one round of [`Backend::relax`](crate::Backend::relax).
+/// Parameters of one round of [`Backend::relax`](crate::Backend::relax), which corrects two displacement fields that
+/// should be inverse to each other.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RelaxRound {
-    /// The limits beyond which the displacement of a voxel is changed; the same for both fields.
+    /// Limits of the Jacobian determinant and of the deviation from the inverse of the other field. Where a voxel of
+    /// either field is beyond these limits, its displacement is changed.
     pub limits: RelaxLimits,
-    /// Variance of the Gaussian that smooths around voxels beyond the limits, voxels²; at least 0.5.
+    /// Variance of the Gaussian that smooths the field around voxels that fold or have too large a residual, voxels²;
+    /// at least 0.5.
     pub variance_voxels: f64,
-    /// Distance along each axis up to which a voxel beyond the limits affects its neighbours, voxels.
+    /// Distance along each axis, in voxels, up to which the field is smoothed around a voxel that folds or has too
+    /// large a residual.
     pub reach_voxels: usize,
-    /// Whether voxels that fold are displaced, with their neighbours, by the smallest displacements that unfold them;
-    /// otherwise the field is smoothed there.
+    /// How folds are corrected. If true, the voxels that fold and their neighbours get the smallest displacements that
+    /// remove the fold. If false, the field is smoothed there.
     pub unfolds: bool,
     /// Symmetric matrix that projects displacements (voxels) on the directions in which voxels may be moved to unfold
     /// them.
     pub allowed: [[f32; 3]; 3],
-    /// After one field has been changed, the other field is set to the inverse of the changed field; this inversion
-    /// stops at these limits.
+    /// After one field has been changed, the other field is set to the inverse of the changed field by an iteration,
+    /// which stops at these limits.
     pub follow: InversionLimits,
 }
 
@@ -351,11 +363,11 @@ pub struct RelaxRound {
 /// first field's grid.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct InverseConsistency {
-    /// Number of voxels that count in the distances. With none, the distances are NaN.
+    /// Number of voxels whose distances are summarised. If it is 0, mean and largest distance are NaN.
     pub voxels: u64,
-    /// Mean distance over the voxels that count.
+    /// Mean distance between a point and its position after both fields.
     pub mean_voxels: f64,
-    /// Largest distance over the voxels that count.
+    /// Largest distance between a point and its position after both fields.
     pub largest_voxels: f64,
 }
 

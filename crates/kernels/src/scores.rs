@@ -4,7 +4,8 @@ use antsreg_core::jacobian::JacobianSummary;
 
 use crate::InverseConsistency;
 
-/// Sums over the pairs (a, b) of values that two images have at the same voxel.
+/// Sums for Pearson's correlation of two images: over the pairs (a, b) of values that the images have at the same
+/// voxel.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PairSums {
     pub(crate) counted: u64,
@@ -35,13 +36,14 @@ impl PairSums {
 pub(crate) struct Statistics {
     pub(crate) counted: u64,
     pub(crate) sum: f64,
-    /// The smallest number over all voxels. It is larger than `high`, the largest number, if all numbers are NaN or no
-    /// voxel is counted.
+    /// The smallest value of the quantity over all voxels that count. It is larger than `high`, the largest value, if
+    /// no voxel counts or all values are NaN.
     pub(crate) low: f32,
     pub(crate) high: f32,
-    /// Number of values that are zero, negative or NaN.
+    /// Number of voxels where the quantity, such as the Jacobian determinant, is zero, negative or NaN.
     pub(crate) not_positive: u64,
-    /// If the quantity is the Jacobian determinant: the smallest determinant at the cell corners of all voxels.
+    /// For Jacobian determinants: the smallest determinant at any corner of the trilinear cells, over all voxels that
+    /// count.
     pub(crate) corner_low: f32,
     pub(crate) corner_not_positive: u64,
 }
@@ -65,7 +67,8 @@ impl Statistics {
         }
     }
 
-    /// Summary of the distances of an inverse consistency, from their statistics.
+    /// The inverse consistency of two fields, from the statistics of the distances between points and their positions
+    /// after both fields: mean and largest distance.
     pub(crate) fn inverse_consistency(self) -> InverseConsistency {
         let Statistics { counted, sum, low, high, .. } = self;
         let largest_voxels = if low <= high { f64::from(high) } else { f64::NAN };

@@ -124,7 +124,7 @@ pub(crate) fn gradient([nx, ny, nz]: [usize; 3], coefficients: &[f32], index: [f
     sums
 }
 
-/// The derivatives of the weights that [`taps`] returns, with respect to the index.
+/// The derivatives of the four B-spline weights that [`taps`] returns, with respect to the index.
 fn slopes(index: f64) -> [f32; 4] {
     let w = (index - index.floor()) as f32;
     let v = 1.0 - w;

@@ -9,34 +9,34 @@
 #include "bricks.cuh"
 #include "slab.cuh"
 
-// Largest number of bricks that a thread block processes.
+// Largest number of bricks (boxes of 8×8×4 voxels) that a thread block processes.
 #define MOST_BRICKS 248
 
-// The bricks of a pair of images, with the layout of BrickTables in src/schemes/bricks.rs.
+// Bricks (boxes of 8×8×4 voxels) of the fixed image, and cells of the moving image; layout: BrickTables in bricks.rs.
 struct Bricks {
-    // Bins of the fixed voxels, brick by brick. Within a brick, the eight bins that one lane of a warp reads follow
-    // each other.
+    // Bins of the fixed voxels, grouped by bricks (boxes of 8×8×4 voxels). Within a brick, the eight bins that one
+    // thread of a GPU warp (32 threads) reads follow each other.
     const uint4 *fixed;
     // For each cell of 2×2×2 moving voxels, the distance to the nearest cell with another value than the most frequent
     // one, in cells; `is_empty` reads it.
     const unsigned short *distance;
-    // `count`: number of bricks along each axis. `cells`: number of cells of 2×2×2 moving voxels along each axis.
+    // `count`: bricks (boxes of 8×8×4 voxels) along each axis. `cells`: cells of 2×2×2 moving voxels along each axis.
     Size count, cells;
     float common;
     // The fixed bin with the most voxels.
     int hot;
 };
 
-// Whether a brick is `deep` (slab.cuh) along one axis of n moving voxels. The brick is mapped to the coordinates from
-// middle − reach to middle + reach, in moving voxels. It is deep if, at all these coordinates, the weight is 1 and both
-// neighbouring voxels used for interpolation exist.
+// Whether a brick (8×8×4 voxels) is `deep` (slab.cuh) along one axis of n moving voxels. The brick is mapped to the
+// coordinates from middle − reach to middle + reach, in moving voxels. It is deep if, at all these coordinates, the
+// weight is 1 and both neighbouring voxels used for interpolation exist.
 __device__ __forceinline__ bool deep_around(float middle, float reach, int n, float per_edge)
 {
     return deep(middle - reach, n, per_edge) && deep(middle + reach, n, per_edge);
 }
 
-// Returns the entry of a brick in the list of bricks to process: the number `index` of the brick, with the flags DEEP
-// and EMPTY of bricks.cuh. The entry NUMBER means that the brick is skipped.
+// Returns the entry of a brick (a box of 8×8×4 voxels) in the list of bricks to process: the number `index` of the
+// brick, with the flags DEEP and EMPTY of bricks.cuh. The entry NUMBER means that the brick is skipped.
 template <int SOURCE> __device__ __forceinline__ unsigned int look_at(const Pair &pair, const Bricks &bricks, unsigned int index)
 {
     const Size corner = corner_of(bricks.count, index);
@@ -51,8 +51,8 @@ template <int SOURCE> __device__ __forceinline__ unsigned int look_at(const Pair
     return index | (inside && complete ? DEEP : 0) | (empty ? EMPTY : 0);
 }
 
-// Calls use(bin, value) for each voxel of a brick with the flag DEEP: all its voxels are in the volume, have weight 1,
-// and need no tests at the border of the moving image.
+// Calls use(bin, value) for each voxel of a brick (a box of 8×8×4 voxels) with the flag DEEP. With this flag, all
+// voxels are in the fixed volume, have weight 1, and need no tests at the border of the moving image.
 template <int SOURCE, typename Use>
 __device__ __forceinline__ void over_deep(const Pair &pair, const Bricks &bricks, unsigned int index, int lane, Use use)
 {
@@ -89,8 +89,8 @@ __device__ __forceinline__ void over_deep(const Pair &pair, const Bricks &bricks
     for (int step = 0; step < STEPS; ++step) use(fixed_bin(packed, step), values[step]);
 }
 
-// Calls use(bin, value, weight) for each voxel of a brick without the flag DEEP, which may lie at the border of the
-// volume or of the moving image. Where the moving image is not read, the value is the most frequent moving value.
+// Calls use(bin, value, weight) for each voxel of a brick (8×8×4 voxels) without the flag DEEP, which may lie at a
+// border of either image. Where the moving image is not read, the value is its most frequent value.
 template <int SOURCE, typename Use>
 __device__ __forceinline__ void over_border(const Pair &pair, const Bricks &bricks, unsigned int entry, int lane, Use use)
 {
@@ -117,7 +117,7 @@ __device__ __forceinline__ void over_border(const Pair &pair, const Bricks &bric
     }
 }
 
-// Calls each(entry) for every brick of this block that is not skipped; each warp processes one brick at a time.
+// Calls each(entry) for each brick (8×8×4 voxels) of this block that is not skipped. One GPU warp handles one brick.
 template <int SOURCE, typename Each>
 __device__ __forceinline__ void over_bricks(const Pair &pair, const Bricks &bricks, Each each)
 {

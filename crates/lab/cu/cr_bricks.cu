@@ -2,11 +2,11 @@
 // together, where y is the moving value and w its weight. They suffice: the sum of Σw·variance over the bins is Σw·y²
 // of all voxels less the sum of (Σw·y)²/Σw over the bins.
 //
-// In place of y, its difference from the most frequent moving value is added up. This difference is 0 in bricks that
-// meet only that value. Such bricks are skipped where all weights are 1 (brick.cuh). In place of w, the lost weight
-// 1 − w is added up; Σw of a bin is the number of its voxels less Σ(1−w). The lost weight is 0 except outside the
-// moving image and in the zone at its edge where weights fall from 1 to 0. All sums are sums of integers, so the order
-// of addition does not matter. The sums of the fixed bin with the most voxels are kept in registers.
+// In place of y, its difference from the most frequent moving value is added up. This difference is 0 in bricks (boxes
+// of 8×8×4 voxels) with only that value. Such bricks are skipped where all weights are 1 (brick.cuh). In place of w,
+// the lost weight 1 − w is added up; Σw of a bin is the number of its voxels less Σ(1−w). The lost weight is 0 except
+// outside the moving image and in the zone at its edge where weights fall from 1 to 0. All sums are sums of integers,
+// so the order of addition does not matter. The sums of the fixed bin with the most voxels are kept in registers.
 #include "reduce.cuh"
 #include "brick.cuh"
 

@@ -1,6 +1,6 @@
-// Correlation ratio after Li 2015, 3.6, Listing 3. Fixed voxels are sorted by intensity, and the sorted list is cut
-// into segments; all voxels of a segment are in one bin. Each thread block adds up one segment, and each of its threads
-// keeps its sums in registers.
+// Correlation ratio after section 3.6 and Listing 3 of Li 2015. Fixed voxels are sorted by intensity, and the sorted
+// list is cut into segments; all voxels of a segment are in one bin. Each thread block adds up one segment, and each of
+// its threads keeps its sums in registers.
 #include "pair.cuh"
 
 extern "C" __global__ void cr_conflict_free(const __grid_constant__ Pair pair, int bins,

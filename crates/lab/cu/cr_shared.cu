@@ -1,6 +1,6 @@
-// Li 2015, 3.4 and 3.5: the sums of the correlation ratio in shared memory, with a copy for each block or each warp, to
-// which threads add by atomics. A copy holds three lists with one entry for each bin: Σw, Σw·y and Σw·y², where y is
-// the moving value and w its weight.
+// Sections 3.4 and 3.5 of Li 2015: the sums of the correlation ratio in shared memory, with a copy for each block or
+// each warp, to which threads add by atomics. A copy holds three lists with one entry for each bin: Σw, Σw·y and Σw·y²,
+// where y is the moving value and w its weight.
 #include "pair.cuh"
 
 extern __shared__ float shadow[];
@@ -11,7 +11,7 @@ __device__ __forceinline__ void clear(int count)
     __syncthreads();
 }
 
-// The paper's shared_atomic: blocks add their sums to global memory by atomics.
+// The algorithm shared_atomic of Li 2015: blocks add their sums Σw, Σw·y and Σw·y² to global memory by atomics.
 extern "C" __global__ void cr_shared_atomic(const __grid_constant__ Pair pair, int bins, float *sums)
 {
     clear(3 * bins);
@@ -21,7 +21,7 @@ extern "C" __global__ void cr_shared_atomic(const __grid_constant__ Pair pair, i
         if (shadow[at] != 0.f) atomicAdd(sums + at, shadow[at]);
 }
 
-// The paper's shared_merge: each block writes its sums as one row of a table, and a later kernel adds the rows.
+// The algorithm shared_merge of Li 2015: a block writes its sums as one row of a table; a later kernel adds the rows.
 extern "C" __global__ void cr_shared_rows(const __grid_constant__ Pair pair, int bins, float *rows)
 {
     clear(3 * bins);
@@ -30,8 +30,8 @@ extern "C" __global__ void cr_shared_rows(const __grid_constant__ Pair pair, int
     for (int at = threadIdx.x; at < 3 * bins; at += blockDim.x) rows[(size_t)blockIdx.x * 3 * bins + at] = shadow[at];
 }
 
-// The paper's shared_warp: each warp has a copy of the sums. Each block adds the copies of its warps, and writes the
-// result as one row of a table; a later kernel adds the rows.
+// The algorithm shared_warp of Li 2015: each warp has a copy of the sums Σw, Σw·y and Σw·y². Each block adds the copies
+// of its warps, and writes the result as one row of a table; a later kernel adds the rows.
 extern "C" __global__ void cr_warp_rows(const __grid_constant__ Pair pair, int bins, float *rows)
 {
     const int warps = blockDim.x / 32;

@@ -1,6 +1,6 @@
 // The sums of the correlation ratio without write conflicts and without scattered reads. Voxels are sampled tile by
-// tile in the order of the volume, and sorted by bin only within a tile, in shared memory. A table gives each voxel's
-// position in the sorted tile beforehand.
+// tile (boxes of 32×8×8 voxels) in the order of the volume, and sorted by bin only within a tile, in shared memory. A
+// table gives each voxel's position in the sorted tile beforehand.
 //
 // The sorted voxels of a bin are cut into pieces of at most PIECE voxels. One thread adds up each piece, and one thread
 // adds up all pieces of a bin in order, so that the result has the same bits every time. A thread block processes every
@@ -10,17 +10,17 @@
 #define THREADS 256
 #define NOT_COUNTED 0xffffu
 
-// The tables of tiles, with the layout of Tiles in src/schemes/tiles.rs.
+// Tables that sort the voxels of each tile (a box of 32×8×8 voxels) by bin; layout of Tiles in src/schemes/tiles.rs.
 struct Tiles {
-    // For each voxel of a tile, its position among the tile's sorted voxels; NOT_COUNTED outside the volume.
+    // For each voxel of a tile (32×8×8 voxels), its position after sorting by bin; NOT_COUNTED outside the volume.
     const unsigned short *places;
-    // A piece is a group of at most PIECE successive sorted voxels of a tile, all in one bin. `pieces`: for each tile
-    // the position of the first voxel of each piece, and the end of the last piece. `first_piece`: the index of each
-    // tile's first entry in `pieces`.
+    // A piece is a group of at most PIECE successive voxels of one bin, after the voxels of a tile (a box of 32×8×8
+    // voxels) were sorted by bin. `pieces`: for each tile the position of the first voxel of each piece, and the end of
+    // the last piece. `first_piece`: the index of each tile's first entry in `pieces`.
     const unsigned short *pieces;
     const unsigned int *first_piece;
-    // For each tile and each bin, the index of the bin's first piece among the pieces of the tile, counted from 0.
-    // After the last bin of a tile, the number of all pieces of the tile.
+    // For each tile and each bin, the index of the bin's first piece (group of sorted voxels that one thread adds up)
+    // among the tile's pieces, counted from 0. After the last bin of a tile, the number of all pieces of the tile.
     const unsigned short *bin_pieces;
     unsigned int count;
     int most_pieces;
@@ -98,9 +98,9 @@ __device__ __forceinline__ void add_tiles(const Pair &pair, int bins, const Tile
             sums[bins + bin] += s;
             sums[2 * bins + bin] += ss;
         }
-        // No barrier is needed between two tiles. The next tile first overwrites the values and weights of this tile,
-        // which all threads have finished reading. The sums of pieces, which some threads may still read, are
-        // overwritten only after another barrier.
+        // No barrier is needed between two tiles (boxes of voxels). The next tile first overwrites the values and
+        // weights of this tile, which all threads have finished reading. The sums of pieces (groups of sorted voxels),
+        // which some threads may still read, are overwritten only after another barrier.
     }
     for (int bin = thread; bin < bins; bin += THREADS)
         for (int which = 0; which < 3; ++which)

@@ -1,5 +1,5 @@
-// Interpolation for the histogram schemes of this crate. It is separate from that of the registration's kernels, so
-// that measurements of the schemes stay valid when those kernels change.
+// Interpolation for the GPU algorithms for histograms in this crate. It is separate from the interpolation in the
+// registration's kernels. So measurements of these algorithms stay valid when the registration's kernels change.
 #pragma once
 #include "points.cuh"
 

@@ -1,4 +1,4 @@
-// Adds the rows of a table of partial histograms or sums to one row, each column in a fixed order.
+// Adds up the rows of a table (partial histograms or sums of thread blocks), each column in a fixed order.
 #include "reduce.cuh"
 #include "pair.cuh"
 
@@ -21,7 +21,7 @@ __device__ __forceinline__ void merge(const From *READ rows, unsigned int count,
             part += (To)rows[(size_t)row * width + column];
     parts[threadIdx.y][threadIdx.x] = part;
     __syncthreads();
-    // Each warp adds up the partial sums of one column.
+    // Each GPU warp (32 threads) adds up the 32 partial sums of one column of the table `rows`.
     const To total = warp_sum(parts[threadIdx.x][threadIdx.y]);
     const unsigned int own = blockIdx.x * 32 + threadIdx.y;
     if (threadIdx.x == 0 && own < width) sum[(size_t)blockIdx.y * width + own] = total + (left ? left[own] : To(0));
@@ -46,7 +46,7 @@ extern "C" __global__ void __launch_bounds__(1024)
     merge(rows, count, width, sum, left);
 }
 
-// Sums each row of a table: counts[row] is the sum of its `width` entries. One warp processes one row.
+// Sums each row of a table: counts[row] is the sum of its `width` entries. One GPU warp (32 threads) sums one row.
 extern "C" __global__ void sum_rows(const unsigned int *READ table, unsigned int rows, unsigned int width,
                                     unsigned int *counts)
 {

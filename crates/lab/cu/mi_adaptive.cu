@@ -5,9 +5,9 @@
 // retries in the same way, and needs no bits for marks.
 #include "pair.cuh"
 
-// Number of counters of a bin, computed from the bin's entry in `table`. The upper 8 bits of the entry are the bin's
-// level; the lower bits are the offset of its first counter, in bytes. A bin of level 0 has no counter, and a bin of
-// level l has 2^(l−1) counters.
+// Number of counters that a bin has in shared memory, computed from the bin's entry in `table`. The upper 8 bits of the
+// entry are the bin's level; the lower bits are the offset of its first counter, in bytes. A bin of level 0 has no
+// counter, and a bin of level l has 2^(l−1) counters.
 __device__ __forceinline__ unsigned int counters(unsigned int entry)
 {
     return 1u << (entry >> 24) >> 1;

@@ -1,14 +1,14 @@
 // Joint histogram that counts as few voxels as possible. In the row of each fixed bin, the counter of the most frequent
 // moving value is known without counting: all voxels of the bin, less those of the other counters and those outside the
-// moving image. So bricks that meet only the most frequent value are skipped (brick.cuh), and voxels of this value are
-// never counted. Every thread block has a whole histogram in shared memory, with two 16-bit counters in a word, and
-// processes fewer than 2¹⁶ voxels.
+// moving image. So bricks (8×8×4 voxels) with only the most frequent value are skipped (brick.cuh), and voxels of this
+// value are never counted. Every thread block has a whole histogram in shared memory, with two 16-bit counters in a
+// word, and processes fewer than 2¹⁶ voxels.
 #include "reduce.cuh"
 #include "brick.cuh"
 
-// Counts the voxels of this block's bricks. Before, `joint` must hold the number of voxels of each fixed bin in the
-// column of the most frequent moving value, and zeros elsewhere. This block counts the `rows` fixed bins from
-// blockIdx.y · rows on.
+// Counts the voxels of the bricks (boxes of 8×8×4 voxels) of this block. Before, `joint` must hold the number of voxels
+// of each fixed bin in the column of the most frequent moving value, and zeros elsewhere. This block counts the `rows`
+// fixed bins from blockIdx.y · rows on.
 template <int SOURCE>
 __device__ __forceinline__ void count_bricks(const Pair &pair, const Bricks &bricks, int rows, unsigned int *joint)
 {
@@ -47,8 +47,8 @@ __device__ __forceinline__ void count_bricks(const Pair &pair, const Bricks &bri
     lost = warp_sum(lost);
     if (lane == 0 && lost) atomicSub(joint + hot * bins + column, lost);
     __syncthreads();
-    // Each warp adds one row to `joint`. Voxels in other counters, or outside the moving image, are subtracted from the
-    // counter of the most frequent moving value.
+    // Each warp adds one row of the block's histogram to `joint`. Voxels that were counted in other counters of the
+    // row, or are outside the moving image, are subtracted from the counter of the most frequent moving value.
     for (int row = threadIdx.x / 32; row < own; row += blockDim.x / 32) {
         unsigned int sum = 0;
         for (int moving = lane; moving < bins; moving += 32) {

@@ -5,8 +5,8 @@
 #include "reduce.cuh"
 #include "slab.cuh"
 
-// Counts the voxels of this block's slabs, with counters of 16 or 32 bits. This block counts the `rows` fixed bins from
-// blockIdx.y · rows on.
+// Counts the voxels of the slabs (parts of slices, SLAB slices deep) of this block, with counters of 16 or 32 bits.
+// This block counts the `rows` fixed bins from blockIdx.y · rows on.
 template <int SOURCE, int BITS>
 __device__ __forceinline__ void count_slabs(const Pair &pair, int rows, int hot, unsigned int *joint)
 {
@@ -30,9 +30,9 @@ __device__ __forceinline__ void count_slabs(const Pair &pair, int rows, int hot,
             }
         });
     in_hot = warp_sum(in_hot);
-    // If the histogram does not fit into shared memory, its rows are divided into parts (blockIdx.y). The thread blocks
-    // of each part process the whole volume. So only the thread blocks of the first part add the count of the fullest
-    // bin.
+    // If the joint histogram does not fit into shared memory, its rows are divided into parts (blockIdx.y), and the
+    // blocks of each part process the whole volume. The bin that was fullest in an earlier histogram is counted in
+    // registers; only the blocks of the first part add this count, so that it is added once.
     if (threadIdx.x % 32 == 0 && in_hot && blockIdx.y == 0) atomicAdd(joint + hot, in_hot);
     __syncthreads();
     for (int word = threadIdx.x; word < words; word += blockDim.x) {

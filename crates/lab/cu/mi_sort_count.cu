@@ -4,8 +4,8 @@
 // every bin of a chunk has one counter, and the block adds these counters to its own histogram without conflicts.
 #include "pair.cuh"
 
-// Layout of an element: the bin in the lower 20 bits and its count above. So there are at most 1024² bins, and counts
-// up to 2048 fit.
+// Layout of an element, which is a bin with its count: the bin is in the lower 20 bits and the count above. So there
+// are at most 1024² bins, and counts up to 2048 fit.
 #define BIN_BITS 20
 #define BIN ((1u << BIN_BITS) - 1u)
 
@@ -21,8 +21,8 @@ __device__ __forceinline__ void bitonic_sort_and_count(unsigned int *elements)
             const unsigned int low = (thread >> log_offset << (log_offset + 1)) + (thread & (offset - 1));
             const unsigned int high = low + offset, a = elements[low], b = elements[high];
             if ((a & BIN) == (b & BIN)) {
-                // As in Shams 2010, of two elements with the same bin, the later one in the current sorting direction
-                // takes over the count of the other.
+                // As in Shams 2010, of two elements (a bin and its count) with the same bin, the later one in the
+                // current sorting direction takes over the count of the other.
                 const unsigned int sum = (a & ~BIN) + b;
                 elements[low] = ascending ? a & BIN : sum;
                 elements[high] = ascending ? sum : a & BIN;
@@ -35,8 +35,8 @@ __device__ __forceinline__ void bitonic_sort_and_count(unsigned int *elements)
     __syncthreads();
 }
 
-// Computes a joint histogram for each thread block. It has bins² counters, the elements of `partial` from block · bins²
-// on, which must be zero before; `bins` is the number of bins of each image.
+// Computes a joint histogram of bins² counters for each thread block; `bins` is the number of bins of each image. The
+// counters of a block are the elements of `partial` from block · bins² on. They must be zero before.
 extern "C" __global__ void mi_sort_count(const __grid_constant__ Pair pair, unsigned int *partial)
 {
     extern __shared__ unsigned int elements[];
@@ -46,7 +46,7 @@ extern "C" __global__ void mi_sort_count(const __grid_constant__ Pair pair, unsi
         for (unsigned int half = 0; half < 2; ++half) {
             const unsigned int at = threadIdx.x + half * blockDim.x, voxel = start + at;
             const int bin = voxel < count ? joint_bin(pair, voxel) : -1;
-            // A voxel outside the fixed volume or the moving image becomes an element of bin 0 with a count of zero.
+            // A voxel outside either image becomes an element (a bin and its count) with bin 0 and count 0.
             elements[at] = bin >= 0 ? (unsigned int)bin | 1u << BIN_BITS : 0;
         }
         bitonic_sort_and_count(elements);

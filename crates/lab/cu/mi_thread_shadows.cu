@@ -2,9 +2,9 @@
 // the lowest bits of each thread's counters. When the bits of a counter are full, its count goes to global memory.
 #include "pair.cuh"
 
-// Counts all voxels, with BITS bits of each counter in shared memory (0: none). Each thread of the launch has a
-// histogram of bins² counters in `shadows`, from thread · bins² on; `bins` is the number of bins of each image. At the
-// end, the counts in shared memory are added to `joint`.
+// Counts all voxels in a joint histogram. A counter has BITS bits in shared memory (0: none there). Each thread of the
+// launch has a histogram of bins² counters in `shadows`, from thread · bins² on; `bins` is the number of bins of each
+// image. At the end, the counts in shared memory are added to `joint`.
 template <unsigned int BITS>
 __device__ __forceinline__ void count_all(const Pair &pair, unsigned int *shadows, unsigned int *joint)
 {

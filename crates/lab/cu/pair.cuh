@@ -9,12 +9,12 @@
 #define EXACT 1
 #define FILTERED 2
 
-// The input of the histogram schemes: the bins of the fixed image, the moving image, and the map between them. The
-// layout is that of Operands in src/schemes/pair.rs.
+// The input of a histogram algorithm: the bins of the fixed image, the moving image, and the affine map between their
+// voxels. The layout is that of Operands in src/schemes/pair.rs.
 struct Pair {
     // Bin of each fixed voxel; x varies fastest.
     const unsigned short *fixed;
-    // The voxels of the moving image. If `source` is GIVEN: the moving value of each fixed voxel.
+    // The voxels of the moving image or, if `source` is GIVEN, one moving value for each fixed voxel.
     const float *moving;
     cudaTextureObject_t texture;
     int source;
@@ -43,7 +43,7 @@ __device__ __forceinline__ Vector mapped(const Pair &pair, float i, float j, flo
     return mapped(pair.map, {i, j, k});
 }
 
-// The moving value at a point inside the moving image.
+// The interpolated value of the moving image at a point inside this image, in moving voxels.
 __device__ __forceinline__ float value_at(const Pair &pair, Vector at)
 {
     return pair.source == FILTERED ? tex3D<float>(pair.texture, at.x + 0.5f, at.y + 0.5f, at.z + 0.5f)
@@ -94,8 +94,8 @@ __device__ __forceinline__ unsigned int threads_of_grid()
     return gridDim.x * blockDim.x;
 }
 
-// Adds all voxels to three lists of sums with one entry for each bin: Σw, Σw·y and Σw·y². Threads add by atomics,
-// because they share the sums.
+// Adds up Σw, Σw·y and Σw·y² over the fixed voxels of each bin, where y is a voxel's moving value and w its weight.
+// Threads add by atomics, because they share the sums.
 template <typename T> __device__ __forceinline__ void add_all(const Pair &pair, int bins, T *sums)
 {
     const unsigned int count = voxel_count(pair), step = threads_of_grid();

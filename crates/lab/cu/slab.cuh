@@ -21,8 +21,8 @@ __device__ __forceinline__ unsigned int slab_count(const Pair &pair)
 // which weights rise from 0 to 1.
 __device__ __forceinline__ bool deep(float at, int n, float per_edge)
 {
-    // The constant 0.01 voxel allows for rounding. Only the first and last slice of a slab are tested, and the
-    // coordinates between them are rounded separately.
+    // The constant 0.01 voxel allows for rounding. Only the first and last slice of a slab (SLAB slices) are tested;
+    // the coordinates between them are rounded separately.
     const float edge = (per_edge < 1e6f ? 1.f / per_edge : 0.f) + 0.01f;
     return at > edge && at < (float)(n - 1) - edge;
 }
@@ -33,7 +33,7 @@ __device__ __forceinline__ bool deep(const Pair &pair, Vector at)
            deep(at.z, pair.moving_shape.z, pair.per_edge.z);
 }
 
-// Calls use(fixed bin, moving value, weight) for each voxel of a slab with a positive weight.
+// Calls use(fixed bin, moving value, weight) for each voxel with positive weight of a slab (a part of SLAB slices).
 template <int SOURCE, typename Use>
 __device__ __forceinline__ void over_slab(const Pair &pair, unsigned int index, Use use)
 {
@@ -59,8 +59,8 @@ __device__ __forceinline__ void over_slab(const Pair &pair, unsigned int index, 
     if (deep(pair, mapped(pair, i, j, (float)z)) && deep(pair, mapped(pair, i, j, (float)(z + count - 1)))) {
 #pragma unroll
         for (int n = 0; n < SLAB; ++n) {
-            // A slab at the end of the volume may have fewer than SLAB slices. Then its last slice is read again in
-            // place of the missing slices, and these values are not used.
+            // A slab (a part of a slice, SLAB slices deep) at the end of the volume may have fewer than SLAB slices.
+            // Then its last slice is read again in place of the missing slices, and these values are not used.
             const Vector at = mapped(pair, i, j, (float)(z + min(n, count - 1)));
             values[n] = value_inside<SOURCE>(pair, at);
         }

@@ -1,6 +1,6 @@
-// The fixed volume divided into tiles of 32×8×8 voxels. A warp reads whole rows of a tile, so its samples of the moving
-// image lie along rows too. If a tile is mapped well inside the moving image, all weights are 1, and interpolation
-// needs no tests at the border.
+// The fixed volume divided into tiles of 32×8×8 voxels. A GPU warp (32 threads) reads whole rows of a tile, so its
+// samples of the moving image lie along rows too. If a tile is mapped well inside the moving image, all weights are 1,
+// and interpolation needs no tests at the border.
 #pragma once
 #include "slab.cuh"
 
@@ -24,10 +24,10 @@ struct Tile {
     }
 };
 
-// Returns where a tile lies along one axis of n moving voxels. The tile is mapped to the coordinates from
-// middle − reach to middle + reach, in moving voxels. If all these coordinates are outside the moving image, the result
-// is OUTSIDE; if all are where weights are 1, it is INSIDE; otherwise it is BORDER. 1 / per_edge is the width of the
-// zone at the border of the moving image in which weights rise from 0 to 1.
+// Returns where a tile (32×8×8 voxels) lies along one axis of n moving voxels. The tile is mapped to the coordinates
+// from middle − reach to middle + reach, in moving voxels. If all these coordinates are outside the moving image, the
+// result is OUTSIDE; if all are where weights are 1, it is INSIDE; otherwise it is BORDER. 1 / per_edge is the width of
+// the zone at the border of the moving image in which weights rise from 0 to 1.
 __device__ __forceinline__ Where where(float middle, float reach, int n, float per_edge)
 {
     // Allowance for the rounding of coordinates, voxels. It ensures that both neighbouring voxels used for
@@ -52,7 +52,7 @@ __device__ __forceinline__ Where where(const Pair &pair, const Tile &tile)
     return x == INSIDE && y == INSIDE && z == INSIDE ? INSIDE : BORDER;
 }
 
-// The moving value of a fixed voxel in a tile that lies INSIDE the moving image.
+// The interpolated moving value at a fixed voxel of a tile (32×8×8 voxels) that is mapped inside the moving image.
 template <int SOURCE>
 __device__ __forceinline__ float inside_value(const Pair &pair, unsigned int voxel, float i, float j, float k)
 {

@@ -11,27 +11,27 @@ pub(crate) type PlotError = plotters::drawing::DrawingAreaErrorKind<std::io::Err
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The device failed, or it has too little memory for a histogram scheme.
+    /// The device failed, or its memory is too small for one of the GPU algorithms for histograms.
     #[error("device: {0}")]
     Device(#[from] antsreg_kernels::Error),
-    /// The histogram schemes do not support the number of bins.
-    #[error("histograms: {bins} bins, expected {least} to {most}")]
+    /// The GPU algorithms for histograms do not support the requested number of bins.
+    #[error("histograms: expected {least} to {most} bins of an image, found {bins}")]
     Bins {
-        /// Number of bins requested.
+        /// Requested number of histogram bins of an image.
         bins: usize,
-        /// Smallest supported number of bins.
+        /// Smallest number of histogram bins of an image that the GPU algorithms support.
         least: usize,
-        /// Largest supported number of bins.
+        /// Largest number of histogram bins of an image that the GPU algorithms support.
         most: usize,
     },
     /// The number of values differs from the number of voxels of the volume.
-    #[error("histograms: a volume of shape {shape:?} has {expected} voxels, found {found} values")]
+    #[error("histograms: expected {expected} voxel values for a volume of {shape:?} voxels, found {found}")]
     Voxels {
         /// Number of voxels of the volume along each axis.
         shape: [usize; 3],
         /// Number of voxels of a volume of this shape.
         expected: usize,
-        /// Number of voxel values given.
+        /// Number of voxel values that the caller gave for the volume.
         found: usize,
     },
     /// The linear stage failed.
@@ -40,7 +40,7 @@ pub enum Error {
     /// An image or a transform could not be read.
     #[error(transparent)]
     File(#[from] io::Error),
-    /// A transform file contains a displacement field instead of an affine map.
+    /// A transform file contains a displacement field, but an affine map is needed.
     #[error("{}: found a displacement field, expected an ITK affine (.mat, .txt, .tfm, .h5)", path.display())]
     NotAffine {
         /// The file.
@@ -78,12 +78,12 @@ pub enum Error {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A figure needs an image of a brain, but none was given.
-    #[error("{figure} needs a brain: expected --image")]
+    #[error("{figure} needs an image of a brain: expected --image")]
     NoBrain {
         /// The figure.
         figure: &'static str,
     },
-    /// The histogram schemes were to be measured on a device that is not a GPU.
+    /// The histogram algorithms were to be measured on a device that is not a GPU.
     #[error("histograms are measured on an NVIDIA GPU, expected cuda or cuda:N, found cpu")]
     NeedsGpu,
     /// The chosen device cannot be used.

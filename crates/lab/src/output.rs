@@ -84,7 +84,8 @@ impl Files {
 fn temporary(folder: &Path) -> std::io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".").suffix(".part");
-    // Sets the usual permissions. Temporary files are readable only by their owner by default.
+    // Output files are written as temporary files and then renamed. By default, only their owner may read temporary
+    // files, so they get the usual permissions of new files here.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     builder.tempfile_in(folder)

@@ -1,5 +1,5 @@
-//! Checks, without a device, that the committed kernels of the schemes are the kernels that were last checked on a
-//! device.
+//! Checks, without a device, that the committed CUDA kernels of the histogram algorithms are the kernels that were last
+//! checked on a device.
 
 #[path = "../../kernels/tests/code_digest/mod.rs"]
 mod code_digest;

@@ -9,12 +9,12 @@ use antsreg_tests::{Brain, grid};
 use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 use tempfile::TempDir;
 
-/// Runs the program in a folder. All GPUs are hidden from the driver.
+/// Runs the program antsreg-lab in a folder. All GPUs are hidden from the driver.
 fn run(folder: &Path, line: &str) -> Output {
     Command::new(env!("CARGO_BIN_EXE_antsreg-lab"))
         .current_dir(folder)
         .env("CUDA_VISIBLE_DEVICES", "-1")
-        // The variable `COLUMNS` would set the width of the help text.
+        // The environment variable `COLUMNS` would set the width of the help text.
         .env_remove("COLUMNS")
         .args(line.split_whitespace())
         .output()
@@ -85,8 +85,8 @@ fn curves_are_drawn_and_tabulated() {
     let line = "cost-curves -f f.nii.gz -m m.nii.gz -t a.mat -o c --cost nmi,ncc --mm 4 --points 4 --device cpu";
     let output = run(folder.path(), line);
     assert!(output.status.success(), "{}", text(&output.stderr));
-    // The expected table has three curves (two ways of filling the histogram, and a cost without a histogram) along six
-    // parameters.
+    // The expected table has three curves (two ways of filling the joint histogram, and a cost without a histogram)
+    // along each of the six parameters of a rigid transform.
     assert_eq!(text(&output.stdout).lines().count(), 1 + 6 * 3, "{}", text(&output.stdout));
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("a file of text");
     let csv = read("c.csv");

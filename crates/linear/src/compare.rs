@@ -1,4 +1,4 @@
-//! The search on the 4 mm level. It decides between the orientations that the coarsest level found.
+//! The search on the 4 mm level. It decides between the candidate orientations that the search on the 8 mm level found.
 
 use antsreg_core::report::SearchStep;
 use antsreg_kernels::Backend;
@@ -14,16 +14,18 @@ use crate::{Dof, Error};
 /// Number of candidates from the coarser level that are optimised on the 4 mm level.
 const KEPT_BEFORE: usize = 6;
 
-/// Number of candidates from which rotated and scaled neighbours are made.
+/// Number of candidate transforms from which neighbours (rotated and scaled copies) are made.
 const KEPT: usize = 4;
 
 /// Number of candidates that are optimised over all degrees of freedom.
 const FREED: usize = 12;
 
-/// Angle by which a neighbour is rotated from its candidate about one axis, in either direction, degrees.
+/// Near a candidate transform, neighbours are evaluated, too. A neighbour is rotated by this angle about one axis, in
+/// either direction, degrees.
 const NEIGHBOUR_ANGLE_DEGREES: f64 = 9.0;
 
-/// Factors by which neighbours are scaled relative to their candidate.
+/// Near a candidate transform, neighbours are evaluated, too. The scale of a neighbour is that of the candidate times
+/// one of these factors.
 const NEIGHBOUR_SCALES: [f64; 4] = [0.8, 0.9, 1.1, 1.2];
 
 /// Searches on the 4 mm level in three steps. First the best candidates of the coarser level, the start and the
@@ -74,8 +76,8 @@ pub(crate) fn search<B: Backend>(
     Ok((found, curvature))
 }
 
-/// The start transform and the alignment by the headers, as parameters. If the model has a scale for each axis, the
-/// list also has a stretched copy of each of the two.
+/// The start transform and the alignment by the headers, as sets of transform parameters. If the model has a scale for
+/// each axis, the list also has a copy of each that is stretched to give both objects the same covariance.
 fn anchors(frame: &Frame, dof: Dof, poses: &[Pose; 2]) -> Vec<Parameters> {
     let mut anchors: Vec<Parameters> = [IDENTITY].into_iter().chain(frame.headers()).collect();
     if dof >= Dof::Scales9 {
@@ -90,7 +92,8 @@ fn parameters(candidates: &[Candidate]) -> Vec<Parameters> {
     candidates.iter().map(|candidate| candidate.parameters).collect()
 }
 
-/// A copy of a candidate, stretched so that the moving object gets the covariance of the fixed object.
+/// A copy of a candidate transform, stretched so that the covariance of the moving object becomes that of the fixed
+/// object.
 pub(crate) fn stretched(
     frame: &Frame,
     [fixed, moving]: &[Pose; 2],

@@ -13,14 +13,16 @@ const OPENING: f64 = 10.0;
 /// Largest number of sweeps, as in FLIRT. A sweep is one line search along each direction.
 pub(crate) const SWEEPS: usize = 4;
 
-/// State of a coordinate search from one start: line searches along one search direction after the other, repeated.
+/// State of a coordinate search from one start. The search minimises the cost along one direction after the other, in
+/// repeated sweeps.
 #[derive(Debug, Clone)]
 struct Walk<'a> {
     directions: &'a [Direction],
     point: Parameters,
     cost: Option<f64>,
     line: LineSearch,
-    /// Length of the last move along each direction, in units of the parameters' tolerances.
+    /// Distance that the search moved along each direction in its last line search there, in units of the parameters'
+    /// tolerances.
     moves: Vec<f64>,
     direction: usize,
     sweeps_left: usize,

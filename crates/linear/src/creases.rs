@@ -12,8 +12,8 @@ use crate::parameters::{Frame, Parameters, along};
 use crate::progress::Progress;
 use crate::{Dof, Error};
 
-/// Distance from the given point to the additional starts of line searches, on both sides along each direction; in
-/// units of the parameters' tolerances.
+/// Line searches also begin at points around the given point, on both sides of it along each direction. This is the
+/// distance of these points, in units of the parameters' tolerances.
 const AWAY: f64 = 3.0;
 
 /// Returns the best result of line searches from `start` and from points around it, or `start` itself if no result is

@@ -6,21 +6,22 @@ use crate::line_search::LineSearch;
 use crate::lockstep::{self, AskTell, Candidate};
 use crate::parameters::{Direction, Parameters, along};
 
-/// Step of the finite differences, in units of the parameters' tolerances.
+/// Step of the finite differences by which steepest descent measures the gradient of the cost, in units of the
+/// parameters' tolerances.
 const STEP: f64 = 1.0;
 
 /// Distance from the start of a line search to its first evaluations, in units of the parameters' tolerances: the value
 /// for the first line search, and the upper limit for later line searches.
 const OPENING: f64 = 10.0;
 
-/// The search ends after a step shorter than this, in units of the parameters' tolerances.
+/// The steepest descent ends after a step shorter than this, in units of the parameters' tolerances.
 const SETTLED: f64 = 0.1;
 
 /// Largest number of parabolas fitted in one line search.
 const REFINEMENTS: usize = 6;
 
-/// Largest number of gradients in one search. If parameters are correlated, successive steps alternate in direction and
-/// many gradients are needed.
+/// Largest number of gradients that one steepest descent computes. If parameters are correlated, successive steps
+/// alternate in direction and many gradients are needed.
 const STEPS: usize = 60;
 
 /// Smallest gain of a step, as a share of the cost. The search ends after a step with a smaller gain.
@@ -29,9 +30,11 @@ const LEAST_GAIN: f64 = 1e-6;
 /// The phases of a steepest descent. The phase tells for which points the search needs costs next.
 #[derive(Debug, Clone)]
 enum Phase {
-    /// The search needs costs around the current point, for the gradient.
+    /// The search needs costs at the current point and on both sides of it along each direction, from which the
+    /// gradient is computed by finite differences.
     Around,
-    /// The search needs costs along the negative gradient; the direction is scaled to a length of one tolerance.
+    /// The search needs costs on a line along the negative gradient; the line's direction has the length of one
+    /// parameter tolerance.
     Down {
         line: LineSearch,
         down: Direction,
@@ -51,10 +54,11 @@ struct Descent<'a> {
 }
 
 impl Descent<'_> {
-    /// Makes the line search along the negative gradient, from the costs around the current point.
+    /// Prepares the line search along the negative gradient. The gradient is computed from the costs of points around
+    /// the current point.
     fn set_out(&self, costs: &[f64]) -> Phase {
-        // The first entry of `costs` is the cost of the current point, unless the search already knew that cost. The
-        // other entries are the costs on both sides of the point along each direction.
+        // `costs[0]` is the cost of the current point, unless the search already knew that cost. The other entries are
+        // the costs on both sides of the current point along each search direction.
         let (here, sides) = match self.cost {
             Some(cost) => (cost, costs),
             None => (costs[0], &costs[1..]),
@@ -70,7 +74,8 @@ impl Descent<'_> {
         Phase::Down { line: LineSearch::new(Some(here), self.opening).refined(0.5 * SETTLED, REFINEMENTS), down }
     }
 
-    /// Moves to the minimum that a line search found, and returns the next phase of the search.
+    /// Moves the steepest descent to the minimum that its line search found. Returns the next phase: another gradient,
+    /// or the end of the search.
     fn arrived(&mut self, line: &LineSearch, down: &Direction) -> Phase {
         let best = line.best();
         let gain = self.cost.map_or(f64::INFINITY, |cost| cost - best.cost);

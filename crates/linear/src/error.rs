@@ -61,7 +61,7 @@ pub enum Error {
     Planes {
         /// Angle between the planes of the two slices, degrees.
         found_degrees: f64,
-        /// Largest allowed angle between the planes, degrees.
+        /// Largest allowed angle between the planes of the two slices, degrees.
         most_degrees: f64,
     },
     /// Some voxels are NaN or infinite.
@@ -92,7 +92,7 @@ pub enum Error {
     FewVoxels {
         /// The image to which the weight belongs: fixed or moving.
         side: Side,
-        /// Number of voxels with positive weight.
+        /// Number of voxels of the image that have a positive weight.
         found: usize,
         /// Number of intensity bins on the 1 mm level.
         bins: usize,
@@ -104,26 +104,32 @@ pub enum Error {
     #[error("the starting transform is singular, or has numbers that are not finite")]
     SingularStart,
     /// The number of intensity bins is outside [`Options::BINS`].
-    #[error("bins: {found}, expected {}", ends(&Options::BINS))]
+    #[error("number of intensity bins: {found}, expected {}", ends(&Options::BINS))]
     Bins {
-        /// The number of bins that the options gave.
+        /// The number of intensity bins that the options ask for.
         found: usize,
     },
     /// The finest level in the options, mm, is not one of [`Options::LEVELS_MM`].
-    #[error("finest level: {0} mm, expected {levels}", levels = listed(&Options::LEVELS_MM))]
+    #[error("finest resolution level: {0} mm, expected {levels} mm", levels = listed(&Options::LEVELS_MM))]
     FinestLevel(f64),
     /// Of the two shares of voxels that set the robust range of intensities, one is outside [`Options::SHARES`], or the
     /// lower share is not below the upper share.
     #[error(
-        "robust range: {0:?}, expected two shares with {least} ≤ low < high ≤ {most}",
+        "robust range of intensities: {0:?}, expected two shares of the voxels with {least} ≤ low < high ≤ {most}",
         least = Options::SHARES.start(), most = Options::SHARES.end()
     )]
     RobustShares([f64; 2]),
     /// The range of angles of the search, degrees, is outside [`AngleSearch::RANGE_DEGREES`].
-    #[error("search range: {0:?}°, expected {range} for each axis", range = ends(&AngleSearch::RANGE_DEGREES))]
+    #[error(
+        "largest rotation angles of the search: {0:?}°, expected {range} for each axis",
+        range = ends(&AngleSearch::RANGE_DEGREES)
+    )]
     AngleRange([f64; 3]),
     /// The step between angles of the search, degrees, is outside [`AngleSearch::STEP_DEGREES`].
-    #[error("search step: {0}°, expected {range}", range = ends(&AngleSearch::STEP_DEGREES))]
+    #[error(
+        "step between the rotation angles of the search: {0}°, expected {range}",
+        range = ends(&AngleSearch::STEP_DEGREES)
+    )]
     AngleStep(f64),
     /// Boundary-based registration is not supported for slices.
     #[error("boundary-based registration needs volumes, found slices")]
@@ -144,14 +150,19 @@ pub enum Error {
     },
     /// The distance between the white matter's border and the sampling positions, mm, is outside
     /// [`Boundary::DISTANCE_MM`].
-    #[error("distance from the border: {0} mm, expected {range} mm", range = ends(&Boundary::DISTANCE_MM))]
+    #[error(
+        "distance from the border of the white matter: {0} mm, expected {range} mm",
+        range = ends(&Boundary::DISTANCE_MM)
+    )]
     BoundaryDistance(f64),
-    /// The slope of the boundary cost is zero, or the slope or the offset is not finite.
-    #[error("slope {slope} and offset {offset} of the contrast: expected finite numbers, and a slope that is not 0")]
+    /// In the cost of boundary-based registration, the slope is zero, or the slope or the offset is not finite.
+    #[error(
+        "slope {slope} and offset {offset} of the boundary cost: expected finite numbers, and a slope that is not 0"
+    )]
     BoundaryNumber {
-        /// Slope of the boundary cost, per % of contrast.
+        /// Slope of the cost of boundary-based registration as a function of the contrast, per % of contrast.
         slope: f64,
-        /// Offset of the contrast in the boundary cost, %.
+        /// Offset of the contrast in the cost of boundary-based registration, %.
         offset: f64,
     },
     /// The observer stopped the registration.

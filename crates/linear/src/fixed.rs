@@ -37,7 +37,7 @@ pub(crate) struct FixedLevel<B: Backend> {
 
 /// Voxels of the fixed image on one level, in the form that the cost function needs.
 pub(crate) enum FixedValues<B: Backend> {
-    /// Voxels sorted by intensity into this number of bins.
+    /// Voxels sorted by intensity into bins; the number is the number of bins.
     Binned(B::FixedBins, usize),
     /// Voxels in the order of the grid, not sorted, for cost functions that have no bins.
     Plain { image: B::Image, weight: Option<B::Image> },
@@ -153,7 +153,7 @@ impl<B: Backend> Fixed<B> {
     ) -> Result<Vec<f64>, Error> {
         let images = Images::new(backend, self, &moving.into(), moving_weight)?;
         let near = transforms.first().copied().unwrap_or_else(AffineTransform::identity);
-        images.level(mm, &near)?.costs_of(transforms)
+        images.level(mm, &near, &images.overlap(&[near]))?.costs_of(transforms)
     }
 
     pub(crate) fn level(&self, backend: &B, mm: f64) -> Result<Arc<FixedLevel<B>>, Error> {

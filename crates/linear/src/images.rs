@@ -7,6 +7,7 @@ use nalgebra::{Matrix3, Point3, Vector3};
 
 use crate::fixed::{Fixed, FixedLevel, FixedValues};
 use crate::level::Level;
+use crate::overlap::Overlap;
 use crate::pose::Pose;
 use crate::{Cost, Error, Options, Side, search};
 
@@ -25,6 +26,8 @@ pub(crate) struct Source<B: Backend> {
     pub grid: Grid,
     pub image: B::Image,
     weight: Option<B::Image>,
+    /// The part of the grid that counts: all voxels or, if there is a weight, the box around its positive voxels.
+    view: Grid,
     pub low_high: (f32, f32),
 }
 
@@ -73,17 +76,28 @@ impl<'a, B: Backend> Images<'a, B> {
         Ok([self.fixed.pose(self.backend, mm)?, self.moving.pose(self.backend, mm)?])
     }
 
+    /// The overlap of both images, compared with the overlap under the starts of a search, fixed → moving, RAS mm.
+    pub fn overlap(&self, starts: &[AffineTransform]) -> Overlap {
+        Overlap::new(&self.fixed.source.view, &self.moving.view, starts)
+    }
+
     /// The resolution level with voxels of `mm`: the fixed image on an isotropic grid of such voxels, and the moving
     /// image blurred to the same resolution.
     ///
     /// The axes of the moving image are reordered so that `fixed_to_moving` and similar transforms read its voxels in
     /// the order in which they are stored. Reading across that order takes five times as long.
-    pub fn level(&self, mm: f64, fixed_to_moving: &AffineTransform) -> Result<Level<'_, B>, Error> {
+    pub fn level<'b>(
+        &'b self,
+        mm: f64,
+        fixed_to_moving: &AffineTransform,
+        overlap: &'b Overlap,
+    ) -> Result<Level<'b, B>, Error> {
         let (backend, moving) = (self.backend, &self.moving);
         let fixed = self.fixed.level(backend, mm)?;
         let moving_grid = reordered(&thinned(&moving.grid, mm), &(fixed_to_moving.matrix * fixed.grid.direction));
         Ok(Level {
             backend,
+            overlap,
             mm,
             optimiser: self.fixed.options.optimiser,
             cost: self.fixed.options.cost,
@@ -123,14 +137,14 @@ impl<B: Backend> Source<B> {
         }
         let low_high = low_high.ok_or(Error::Constant(side))?;
         backend.clip(&mut image, low_high, 0.0, 1.0)?;
-        let weight = match weight {
+        let (weight, view) = match weight {
             Some(weight) => {
                 check_weight(side, grid, weight, options)?;
-                Some(upload_weight(backend, weight, options.cost)?)
+                (Some(upload_weight(backend, weight, options.cost)?), box_of(weight))
             }
-            None => None,
+            None => (None, grid.clone()),
         };
-        Ok(Source { grid: grid.clone(), image, weight, low_high })
+        Ok(Source { grid: grid.clone(), image, weight, view, low_high })
     }
 
     /// The pose (centre of mass and principal axes) of the object in the image at a resolution of `mm`. The mass of a
@@ -202,6 +216,19 @@ fn check_weight(side: Side, grid: &Grid, weight: &Volume, options: &Options) -> 
         return Err(Error::FewVoxels { side, found, bins: options.bins });
     }
     Ok(())
+}
+
+/// The smallest part of a weight's grid that has all positive weights.
+fn box_of(weight: &Volume) -> Grid {
+    let [nx, ny, _] = weight.grid.shape;
+    let (mut first, mut last) = (weight.grid.shape, [0; 3]);
+    for (number, _) in weight.voxels.iter().enumerate().filter(|(_, value)| **value > 0.0) {
+        let index = [number % nx, number / nx % ny, number / nx / ny];
+        first = std::array::from_fn(|axis| first[axis].min(index[axis]));
+        last = std::array::from_fn(|axis| last[axis].max(index[axis]));
+    }
+    let origin = weight.grid.voxel_to_world().apply(&Point3::from(first.map(|index| index as f64)));
+    Grid { shape: std::array::from_fn(|axis| last[axis] + 1 - first[axis]), origin, ..weight.grid.clone() }
 }
 
 /// Copies a weight image to the device. Joint histograms need weights of at most 1, so larger weights are divided by

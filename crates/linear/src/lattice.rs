@@ -69,7 +69,7 @@ impl Lattice {
         lowest.map(|number| parameters[number]).collect()
     }
 
-    /// Numbers of the points whose cost is no higher than at any of their up to 26 neighbours.
+    /// Numbers of the lattice points whose cost is no higher than at any of their up to 26 neighbours on the lattice.
     fn minima(&self, costs: &[f64]) -> Vec<usize> {
         let [nx, ny, nz] = self.count;
         let near = |i: usize, n: usize| i.saturating_sub(1)..(i + 2).min(n);
@@ -82,8 +82,8 @@ impl Lattice {
     }
 }
 
-/// The largest cost that counts as promising. Such a cost is within the lowest fifth of the range of costs, and among
-/// the lowest fifth of the points.
+/// The largest cost with which a local minimum on a lattice counts as promising. Such a cost is within the lowest fifth
+/// of the range of costs, and among the lowest fifth of the lattice points.
 fn promising(costs: &[f64]) -> f64 {
     let mut sorted = costs.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -8,6 +8,7 @@ use antsreg_kernels::{Backend, JointParameters, JointSampling};
 
 use crate::fixed::{FixedLevel, FixedValues};
 use crate::lockstep::{Candidate, best_first};
+use crate::overlap::Overlap;
 use crate::parameters::{Frame, Parameters};
 use crate::progress::Progress;
 use crate::{Cost, Error, Optimiser};
@@ -15,6 +16,7 @@ use crate::{Cost, Error, Optimiser};
 /// The fixed and the moving image on the device at one resolution level, with the settings of the level's search.
 pub(crate) struct Level<'a, B: Backend> {
     pub backend: &'a B,
+    pub overlap: &'a Overlap,
     /// Voxel size of the fixed grid, mm.
     pub mm: f64,
     pub optimiser: Optimiser,
@@ -32,22 +34,24 @@ pub(crate) struct Level<'a, B: Backend> {
 }
 
 impl<B: Backend> Level<'_, B> {
-    /// The cost of each set of parameters; 1 for parameters that have no valid transform. The observer is polled after
+    /// The cost of each set of parameters, raised where hardly any overlap is left; 1 for parameters that have no valid
+    /// transform. The observer is polled after
     /// each call to the device.
     pub fn costs(&self, frame: &Frame, batch: &[Parameters], progress: &mut Progress) -> Result<Vec<f64>, Error> {
         let transforms: Vec<Option<AffineTransform>> =
-            batch.iter().map(|parameters| self.voxel_map(frame, parameters)).collect();
+            batch.iter().map(|parameters| frame.transform(parameters)).collect();
         let usable: Vec<AffineTransform> = transforms.iter().flatten().copied().collect();
         let mut costs = Vec::with_capacity(usable.len());
         for call in usable.chunks(self.backend.costs_in_one_call(self.fixed.grid.len())) {
-            costs.extend(self.measured(call)?);
+            let measured = self.costs_of(call)?.into_iter().zip(call);
+            costs.extend(measured.map(|(cost, transform)| self.overlap.penalised(cost, transform)));
             progress.poll()?;
         }
         let mut costs = costs.into_iter();
         Ok(transforms.iter().map(|usable| usable.and_then(|_| costs.next()).unwrap_or(1.0)).collect())
     }
 
-    /// Evaluates sets of parameters and returns them with their costs, best first.
+    /// Evaluates the cost of several sets of transform parameters and returns the sets with their costs, best first.
     pub fn rated(
         &self,
         frame: &Frame,
@@ -67,7 +71,7 @@ impl<B: Backend> Level<'_, B> {
         self.cost.has_joint_histogram() && self.histogram == JointSampling::PartialVolume
     }
 
-    /// The cost of each transform, fixed → moving, RAS mm.
+    /// The cost of each transform, fixed → moving, RAS mm, whatever its overlap is.
     pub fn costs_of(&self, transforms: &[AffineTransform]) -> Result<Vec<f64>, Error> {
         self.measured(&transforms.iter().map(|transform| self.between_voxels(transform)).collect::<Vec<_>>())
     }
@@ -91,11 +95,10 @@ impl<B: Backend> Level<'_, B> {
         })
     }
 
-    fn voxel_map(&self, frame: &Frame, parameters: &Parameters) -> Option<AffineTransform> {
-        Some(self.between_voxels(&frame.transform(parameters)?))
-    }
-
     fn between_voxels(&self, fixed_to_moving: &AffineTransform) -> AffineTransform {
         self.world_to_moving_voxel.after(fixed_to_moving).after(&self.fixed_voxel_to_world)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,6 +23,7 @@ mod optimise;
 mod options;
 mod orient;
 mod outcome;
+mod overlap;
 mod parameters;
 mod polish;
 mod pose;

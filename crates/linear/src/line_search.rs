@@ -13,8 +13,8 @@ const MOST_GROWTH: usize = 8;
 /// Default for the largest number of parabolas that are fitted to a bracket.
 const MOST_REFINEMENTS: usize = 4;
 
-/// Default precision. The search ends when the vertex of the parabola is closer than this to the middle of the bracket,
-/// in units of the parameters' tolerances.
+/// Default precision of a line search. It ends when the vertex of the fitted parabola is closer than this to the middle
+/// of the bracket, in units of the parameters' tolerances.
 const PRECISION: f64 = 0.5;
 
 /// A position on the search line and the cost there.
@@ -26,11 +26,14 @@ pub(crate) struct Probe {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Phase {
-    /// Costs are evaluated at both sides of the start, and at the start itself if its cost is unknown.
+    /// First phase of a line search: the cost is evaluated on both sides of the start, and at the start itself if its
+    /// cost is unknown.
     Opening,
-    /// The bracket is extended, because the cost still falls towards one side.
+    /// Second phase of a line search: the bracket (three positions around the minimum) is extended, because the cost
+    /// still falls towards one side.
     Growing,
-    /// The bracket contains a minimum: the cost in the middle is no higher than at either end.
+    /// Third phase of a line search: the bracket (three positions on the line) contains a minimum, because the cost in
+    /// the middle is no higher than at either end. The bracket is made smaller.
     Closing,
     Done,
 }
@@ -40,8 +43,8 @@ enum Phase {
 pub(crate) struct LineSearch {
     phase: Phase,
     steps: usize,
-    /// Three positions with their costs, in ascending order of position. While the bracket shrinks, the middle position
-    /// has the lowest cost.
+    /// Bracket: three positions on the search line with their costs, in ascending order of position. While the bracket
+    /// shrinks, the middle position has the lowest cost.
     bracket: [Probe; 3],
     asked: Vec<f64>,
     start_known: bool,
@@ -69,17 +72,17 @@ impl LineSearch {
         }
     }
 
-    /// A copy of the search with another precision and another largest number of parabolas.
+    /// A copy of this line search with another precision and another largest number of parabolas.
     pub fn refined(self, precision: f64, refinements: usize) -> LineSearch {
         LineSearch { precision, refinements, ..self }
     }
 
-    /// The positions on the line whose costs are needed next; empty if the search has ended.
+    /// The positions on the search line at which the search needs the cost next; empty if the search has ended.
     pub fn ask(&self) -> &[f64] {
         &self.asked
     }
 
-    /// Receives the costs of the positions that [`LineSearch::ask`] returned.
+    /// Receives the costs at the positions on the line that [`LineSearch::ask`] returned, in the same order.
     pub fn tell(&mut self, costs: &[f64]) {
         let probe = |index: usize| Probe { at: self.asked[index], cost: costs[index] };
         match self.phase {
@@ -99,7 +102,7 @@ impl LineSearch {
         self.next();
     }
 
-    /// The position with the lowest cost so far.
+    /// The position on the search line with the lowest cost that this line search has found so far.
     pub fn best(&self) -> Probe {
         self.bracket
             .into_iter()
@@ -134,8 +137,8 @@ impl LineSearch {
     }
 }
 
-/// Returns the bracket after an evaluation inside `[low, middle, high]`: the smaller bracket around the position with
-/// the lowest cost.
+/// Returns the new bracket (three positions around a minimum) after an evaluation inside `[low, middle, high]`: the
+/// smaller bracket around the position with the lowest cost.
 fn closed([low, middle, high]: [Probe; 3], found: Probe) -> [Probe; 3] {
     match (found.at < middle.at, found.cost < middle.cost) {
         (true, true) => [low, found, middle],
@@ -145,14 +148,15 @@ fn closed([low, middle, high]: [Probe; 3], found: Probe) -> [Probe; 3] {
     }
 }
 
-/// The position of the minimum of the parabola through the bracket's three points, limited so that it is not too close
-/// to either end.
+/// The position of the minimum of the parabola through the three points of the bracket. It is limited so that it is not
+/// too close to either end of the bracket.
 fn vertex([low, middle, high]: [Probe; 3]) -> f64 {
     let (left, right) = (middle.at - low.at, high.at - middle.at);
     let (rise_left, rise_right) = (low.cost - middle.cost, high.cost - middle.cost);
     let (slope, curvature) =
         (rise_right * left * left - rise_left * right * right, rise_right * left + rise_left * right);
-    // If the curvature is not positive, the cost is flat on both sides, and the middle is returned.
+    // If the curvature of the parabola is not positive, the cost is flat on both sides, and the middle of the bracket
+    // is returned.
     let shift = if curvature > 0.0 { -0.5 * slope / curvature } else { 0.0 };
     middle.at + shift.clamp(-0.9 * left, 0.9 * right)
 }

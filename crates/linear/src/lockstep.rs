@@ -1,10 +1,10 @@
-//! Runs many searches in lockstep. Each search is a state machine that asks for costs. The costs for all searches are
-//! evaluated in one batch.
+//! Runs many searches together. Each search is a state machine that asks for the costs of transform parameters. The
+//! costs for all searches are evaluated in one batch.
 
 use crate::Error;
 use crate::parameters::Parameters;
 
-/// A set of parameters and its cost.
+/// A candidate: a set of transform parameters and its cost.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Candidate {
     pub parameters: Parameters,
@@ -16,19 +16,20 @@ pub(crate) fn best_first(candidates: &mut [Candidate]) {
     candidates.sort_by(|a, b| a.cost.total_cmp(&b.cost));
 }
 
-/// A minimisation from one start. [`AskTell::ask`] returns the parameters whose costs it needs, and [`AskTell::tell`]
-/// receives the costs.
+/// A minimisation from one start. The function [`AskTell::ask`] returns the parameters whose costs the minimisation
+/// needs next, and [`AskTell::tell`] receives these costs.
 pub(crate) trait AskTell {
-    /// The parameters whose costs are needed next; empty if the search has ended.
+    /// The sets of transform parameters whose costs this search needs next; empty if the search has ended.
     fn ask(&self) -> Vec<Parameters>;
-    /// Receives the costs of the parameters that [`AskTell::ask`] returned.
+    /// Receives the costs of the parameters that [`AskTell::ask`] returned, in the same order.
     fn tell(&mut self, costs: &[f64]);
-    /// The best candidate so far, with cost 1 before any cost is known.
+    /// The set of parameters with the lowest cost that this search has found so far; the cost is 1 before any cost is
+    /// known.
     fn found(&self) -> Candidate;
 }
 
-/// Runs every search to its end and returns the results. The searches repeatedly ask for costs: each call of `evaluate`
-/// computes the costs that all searches need at that time.
+/// Runs every search to its end and returns the results. Each call of `evaluate` computes the costs of all points that
+/// the searches ask for at that time.
 pub(crate) fn run(
     searches: &mut [impl AskTell],
     mut evaluate: impl FnMut(&[Parameters]) -> Result<Vec<f64>, Error>,

@@ -21,7 +21,7 @@ pub fn device_bytes([fixed, moving]: [&Grid; 2], masked: [bool; 2], options: &Op
     let loaded = fixed.len() * fixed_images + moving.len() * moving_images;
     // No level is finer than the coarser of the two images.
     let level = level_voxels(fixed, finest_mm(fixed, options).max(moving.spacing.min()));
-    // A blur with a wide kernel needs a copy of the image.
+    // Blurring an image with a wide kernel needs memory for a copy of the image.
     let blurring = 2 * fixed.len() + level;
     // During the search, memory holds the fixed image of the level and the list of its voxels, sorted into bins. In
     // addition it first holds the counters of the bins, and later the moving image of the level twice: blurred and
@@ -45,7 +45,8 @@ pub fn host_bytes([fixed, moving]: [&Grid; 2]) -> usize {
     SCALAR * (moving.len() + fixed.len() * (1 + 4))
 }
 
-/// Number of images to store for the fixed or the moving image: the image, and its weight if there is one.
+/// Number of images that the device stores for the fixed or the moving image: the image, and its weight image if there
+/// is one.
 fn images(masked: bool) -> usize {
     1 + usize::from(masked)
 }
@@ -97,8 +98,8 @@ mod tests {
         // fixed image and the image of the finest level, which has an eighth as many voxels.
         let expected = fine.len() + coarse.len() + 2 * fine.len() + coarse.len();
         assert_eq!(device_bytes([&fine, &coarse], [false; 2], &options), SCALAR * expected);
-        // Here the options limit the finest level to 2 mm. In the first part of the test, the voxel size of the coarser
-        // image limits it.
+        // In this part of the test, the options limit the finest level to 2 mm. In the part before, the voxel size of
+        // the coarser image limits it.
         let options = Options { finest_mm: 2.0, ..options };
         let expected = 2 * fine.len() + (2 * coarse.len() + 2 * fine.len()).max(2 * fine.len() + coarse.len());
         assert_eq!(device_bytes([&fine, &fine], [false; 2], &options), SCALAR * expected);

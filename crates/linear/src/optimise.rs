@@ -1,4 +1,4 @@
-//! Local optimisation of candidates on one resolution level.
+//! Local optimisation of candidates (sets of transform parameters with their cost) on one resolution level.
 
 use antsreg_kernels::Backend;
 
@@ -16,13 +16,13 @@ const NEWTON_STEPS: usize = 8;
 /// Number of sweeps of line searches for a rough optimisation, which Newton steps follow.
 const FEW_SWEEPS: usize = 2;
 
-/// Two candidates closer than this are assumed to have the same minimum; in units of the parameters' tolerances on the
-/// level.
+/// Two candidates (sets of transform parameters) closer than this are assumed to have the same minimum; in units of the
+/// parameters' tolerances on the level.
 const NEAR: f64 = 2.0;
 
 impl<B: Backend> Level<'_, B> {
-    /// Optimises the parameters from each start over the degrees of freedom `dof`. Returns the results in the order of
-    /// the starts.
+    /// Optimises the transform parameters from each start over the degrees of freedom `dof` of the transform. Returns
+    /// the optimised parameters and their costs in the order of the starts.
     pub fn optimise(
         &self,
         frame: &Frame,

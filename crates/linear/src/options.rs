@@ -16,7 +16,7 @@ use crate::{Boundary, Cost, Error};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dof {
-    /// Translation. The linear part stays that of the start, exactly.
+    /// Translation only. The linear part of the transform stays exactly that of the start transform.
     #[serde(rename = "translation")]
     Translation3,
     /// Rotation and translation (rigid).
@@ -53,19 +53,20 @@ impl Dof {
         }
     }
 
-    /// Name in reports for the search step that optimises over these degrees of freedom.
+    /// The name under which the observer gets reports on the search step that optimises over these degrees of freedom.
     pub(crate) fn search_step(self) -> SearchStep {
         SearchStep::DegreesOfFreedom(self.number(false))
     }
 }
 
-/// The search for the orientation; for a translation model, the search for the translation.
+/// The search of the coarsest level: for the orientation of the moving image or, with a translation model, for the
+/// translation.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Search {
     /// A coarse search over rotations, then refinement. A translation model has a search over translations instead.
     Angles(AngleSearch),
-    /// Only a refinement of the start, without a search.
+    /// No search: only the start transform is refined.
     None,
 }
 
@@ -92,7 +93,7 @@ impl AngleSearch {
     /// Allowed steps between rotations, degrees.
     pub const STEP_DEGREES: RangeInclusive<f64> = 1.0..=180.0;
 
-    /// The search for slices: all angles about the slice's normal.
+    /// The search for the orientation of a slice: over all angles about the slice's normal.
     pub fn of_slices() -> AngleSearch {
         AngleSearch { range_degrees: [0.0, 0.0, 180.0], ..AngleSearch::default() }
     }
@@ -166,11 +167,11 @@ pub struct Options {
     pub dof: Dof,
     /// The search for the orientation of the moving image.
     pub search: Search,
-    /// The optimiser that refines each candidate.
+    /// The local optimiser that refines each candidate (a set of transform parameters).
     pub optimiser: Optimiser,
     /// The cost function that is minimised.
     pub cost: Cost,
-    /// How the joint histogram is filled, for costs that have a joint histogram.
+    /// How the joint histogram of the intensities of both images is filled, for costs that have a joint histogram.
     pub histogram: JointSampling,
     /// Number of intensity bins on the 1 mm level, for costs that have bins, within [`Options::BINS`]. If this number
     /// is n, a level with voxels of s mm has n / s bins. The joint histogram of volumes has n / √s bins along either

@@ -71,7 +71,7 @@ fn angle_lattice(angles: &AngleSearch, step_degrees: f64) -> Lattice {
     Lattice::new(count, angles.range_degrees.map(f64::to_radians))
 }
 
-/// The parameters of the start, rotated by `angles` about the three axes, radians.
+/// The parameters of the start transform, rotated by `angles` (radians) about the three axes.
 fn turned(angles: [f64; 3]) -> Parameters {
     let mut parameters = IDENTITY;
     parameters[ROTATION..TRANSLATION].copy_from_slice(&angles);
@@ -85,8 +85,8 @@ fn principal(frame: &Frame, [fixed, moving]: &[Pose; 2], dof: Dof, scale: f64) -
     if dof >= Dof::Scales9 {
         maps.extend(moving.maps_to(fixed, &moving.stretch_to(fixed)));
     }
-    // `Frame::parameters` sets the three scales only for models with nine or more degrees of freedom. A similarity
-    // needs them as well, for its common scale.
+    // The function `Frame::parameters` sets the three scales only for models with nine or more degrees of freedom. A
+    // similarity needs the three scales as well, for its common scale.
     let kept = if dof == Dof::Similarity7 { Dof::Scales9 } else { dof };
     maps.iter()
         .filter(|map| frame.keeps_side(map))

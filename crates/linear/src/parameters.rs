@@ -25,11 +25,12 @@ const TOLERANCE: [f64; 4] = [0.005, 0.2, 0.002, 0.001];
 /// Smallest scale with which parameters have a valid transform.
 const LEAST_SCALE: f64 = 1e-2;
 
-/// A search direction in the space of the twelve parameters. Its length is one tolerance.
+/// A search direction in the space of the twelve transform parameters. Its length is one tolerance: a change that moves
+/// the surface of a brain by about the same distance for every parameter.
 pub(crate) type Direction = Parameters;
 
-/// The largest difference between two sets of parameters, in units of the parameters' tolerances on the resolution
-/// level with voxels of `mm`.
+/// The distance between two sets of transform parameters: the largest difference of any parameter, in units of this
+/// parameter's tolerance on the resolution level with voxels of `mm`.
 pub(crate) fn tolerances(a: &Parameters, b: &Parameters, mm: f64) -> f64 {
     (0..12).map(|i| (a[i] - b[i]).abs() / (TOLERANCE[i / 3] * mm)).fold(0.0, f64::max)
 }
@@ -98,8 +99,9 @@ impl Frame {
         self.fixed_centre
     }
 
-    /// The search directions of the model `dof`. Each has a length of one tolerance on the resolution level with voxels
-    /// of `mm`.
+    /// The search directions of the transform model `dof`, on the resolution level with voxels of `mm`. Each has the
+    /// length of one tolerance: a change that moves a brain's surface by about the same small distance for every
+    /// parameter.
     pub fn directions(&self, dof: Dof, mm: f64) -> Vec<Direction> {
         let single = |parameter: usize| {
             let mut direction = [0.0; 12];
@@ -134,17 +136,18 @@ impl Frame {
         if self.slices { 2..3 } else { 0..3 }
     }
 
-    /// Range of the indices of the scales that the transform uses.
+    /// Indices, among the twelve transform parameters, of the scales that the transform uses.
     pub fn scales(&self) -> Range<usize> {
         SCALE..if self.slices { SKEW - 1 } else { SKEW }
     }
 
-    /// Range of the indices of the skews that the transform uses.
+    /// Indices, among the twelve transform parameters, of the skews that the transform uses.
     fn skews(&self) -> Range<usize> {
         SKEW..if self.slices { SKEW + 1 } else { 12 }
     }
 
-    /// Search directions of the translations, each one tolerance long on the resolution level with voxels of `mm`.
+    /// Search directions for the translations. Each direction has the length of one tolerance of a translation on the
+    /// resolution level with voxels of `mm`.
     fn shifts(&self, mm: f64) -> Vec<Direction> {
         let axes = self.translation_axes();
         let shift = |axis: usize| {
@@ -156,7 +159,7 @@ impl Frame {
         (0..self.shift_axes()).map(shift).collect()
     }
 
-    /// Number of axes along which the images may be translated.
+    /// Number of axes along which the transform model may translate the images: two for slices, three for volumes.
     pub fn shift_axes(&self) -> usize {
         if self.slices { 2 } else { 3 }
     }
@@ -175,8 +178,8 @@ impl Frame {
         parameters
     }
 
-    /// The parameters of the start, translated so that the moving image's centre of mass is mapped to `fixed_centre`.
-    /// Slices are translated in their plane only.
+    /// The parameters of the start transform, with another translation: the moving image's centre of mass is mapped to
+    /// `fixed_centre`. Slices are translated in their plane only.
     pub fn translation_to(&self, fixed_centre: &Point3<f64>) -> Parameters {
         let mut parameters = IDENTITY;
         parameters[TRANSLATION..SCALE].copy_from_slice((fixed_centre - self.fixed_centre).as_slice());
@@ -213,9 +216,9 @@ impl Frame {
         AffineTransform { matrix, translation: target - matrix * self.moving_centre.coords }.inverse()
     }
 
-    /// The parameters that map the moving image's centre of mass to `fixed_centre`. They have the rotation, scales and
-    /// skews of the linear part `moving_to_fixed`, as far as the model `dof` has them. `None` for a linear part that is
-    /// singular or has a reflection.
+    /// The parameters of a transform with the rotation, scales and skews of the linear part `moving_to_fixed`, as far
+    /// as the model `dof` has them. The transform maps the moving image's centre of mass to `fixed_centre`. `None` for
+    /// a linear part that is singular or has a reflection.
     pub fn parameters(
         &self,
         moving_to_fixed: &Matrix3<f64>,
@@ -265,7 +268,7 @@ impl Frame {
     }
 }
 
-/// The rotation matrix Rx·Ry·Rz of the first three parameters.
+/// The rotation matrix Rx·Ry·Rz of the three angles, which are the first three transform parameters.
 fn rotation(parameters: &Parameters) -> Matrix3<f64> {
     let about = |axis, angle| Rotation3::from_axis_angle(&axis, angle);
     let [x, y, z] = [parameters[0], parameters[1], parameters[2]];
@@ -277,7 +280,8 @@ fn angles(rotation: &Rotation3<f64>) -> [f64; 3] {
     let r = rotation.matrix();
     let y = r[(0, 2)].clamp(-1.0, 1.0).asin();
     if r[(0, 2)].abs() > 1.0 - 1e-12 {
-        // In gimbal lock, only the sum of the angles about x and z is determined, so the angle about z is set to 0.
+        // If the angle about y is ±90° (gimbal lock), only the sum of the angles about x and z is determined, so the
+        // angle about z is set to 0.
         return [r[(2, 1)].atan2(r[(1, 1)]), y, 0.0];
     }
     [(-r[(1, 2)]).atan2(r[(2, 2)]), y, (-r[(0, 1)]).atan2(r[(0, 0)])]

@@ -14,16 +14,18 @@ use crate::Error;
 use crate::lockstep::{self, AskTell, Candidate};
 use crate::parameters::{Direction, Parameters};
 
-/// Step of the finite differences at first, in units of the parameters' tolerances.
+/// First step of the finite differences by which a Newton search measures gradient and curvature, in units of the
+/// parameters' tolerances.
 const STEP: f64 = 1.0;
 
-/// Smallest step of the finite differences, in units of the parameters' tolerances.
+/// Smallest step of the finite differences by which a Newton search measures gradient and curvature, in units of the
+/// parameters' tolerances.
 const SMALLEST_STEP: f64 = 0.25;
 
 /// Longest Newton step along any direction, in units of the parameters' tolerances.
 const LONGEST: f64 = 15.0;
 
-/// Fractions of the Newton step at which the cost is evaluated.
+/// The Newton step is multiplied by these factors, and the cost is evaluated at the ends of the resulting steps.
 const LENGTHS: [f64; 4] = [0.3, 0.7, 1.0, 1.4];
 
 /// Lengths of the damped steps, in units of the step of the finite differences.
@@ -32,10 +34,11 @@ const DAMPED: [f64; 4] = [0.25, 0.5, 1.0, 2.0];
 /// Smallest allowed curvature, as a share of the largest curvature. Smaller curvatures are raised to this limit.
 const LEAST_CURVATURE: f64 = 1e-4;
 
-/// Bisections of the damping for a step of a given length.
+/// Number of bisections with which the damping is found that gives a step the wanted length.
 const BISECTIONS: usize = 40;
 
-/// The search ends after a step shorter than this along every direction, in units of the parameters' tolerances.
+/// The Newton search ends after a step that is shorter than this along every search direction, in units of the
+/// parameters' tolerances.
 const SETTLED: f64 = 0.1;
 
 /// The search ends if the predicted gain of a step is below this share of the cost.
@@ -46,7 +49,7 @@ const LEAST_GAIN: f64 = 2e-6;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Curvature(DMatrix<f64>);
 
-/// The cost at a point with its first and second derivatives.
+/// The cost at a set of transform parameters, with its first and second derivatives along the search directions.
 struct Slopes {
     cost: f64,
     gradient: DVector<f64>,
@@ -56,52 +59,56 @@ struct Slopes {
 /// The phases of a Newton search. The phase tells for which points the search needs costs next.
 #[derive(Debug, Clone)]
 enum Phase {
-    /// The search needs costs at points around the current point.
+    /// The search needs the costs of points around the current point, for the gradient and the curvature of the cost by
+    /// finite differences.
     Around,
-    /// The search needs costs at points along the Newton step `step`. `gradient` is the gradient of the cost at the
-    /// point where this step starts.
+    /// The search needs costs at several points along the Newton step `step`. `gradient` is the gradient of the cost at
+    /// the point where this step starts.
     Along {
         step: DVector<f64>,
         gradient: DVector<f64>,
     },
-    /// The search needs costs at the ends of these damped steps.
+    /// The Newton step did not lower the cost, so the search needs costs at the ends of these damped Newton steps,
+    /// which are shorter.
     Damped(Vec<DVector<f64>>),
     Done,
 }
 
-/// What follows after a Newton step along which the cost is nowhere lower.
+/// What the search does after a Newton step along which the cost is nowhere lower than at its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rejected {
-    /// The end of the search.
+    /// The Newton search ends when the cost is nowhere lower along a Newton step.
     Ends,
-    /// Damped steps, and smaller finite differences. The search ends if the cost is nowhere lower with the smallest
-    /// finite differences.
+    /// The Newton search goes on when the cost is nowhere lower along a Newton step: first with damped, shorter steps,
+    /// then with smaller finite differences. It ends if the cost is nowhere lower with the smallest finite differences.
     Continues,
 }
 
-/// State of a Newton search from one start.
+/// State of a Newton search from one start: its current point, the cost there, and the derivatives of the cost.
 #[derive(Debug, Clone)]
 pub(crate) struct Newton<'a> {
     directions: &'a [Direction],
     point: Parameters,
     cost: Option<f64>,
     curvature: Option<Curvature>,
-    /// The last Newton step, and the gradient at the point where the step started.
+    /// The last step of the Newton search, and the gradient of the cost at the point where this step started.
     last: Option<(DVector<f64>, DVector<f64>)>,
     phase: Phase,
     steps_left: usize,
     rejected: Rejected,
-    /// Step of the finite differences, in units of the parameters' tolerances.
+    /// Step of the finite differences by which gradient and curvature are measured, in units of the parameters'
+    /// tolerances.
     reach: f64,
-    /// The lowest of the last points of the finite differences, if its cost is lower than at the current point and the
-    /// search continues after rejected steps.
+    /// The point with the lowest cost among the points at which the last finite differences evaluated the cost. It is
+    /// kept only if its cost is lower than at the current point, and if the search continues after rejected steps.
     beside: Option<Nearby>,
 }
 
-/// A point near the current point, and its cost.
+/// A point near the current point of a Newton search, and the cost at this point.
 #[derive(Debug, Clone)]
 struct Nearby {
-    /// Offset from the current point, in units of the parameters' tolerances.
+    /// Offset of this point from the search's current point along each search direction, in units of the parameters'
+    /// tolerances.
     offset: DVector<f64>,
     cost: f64,
 }
@@ -133,12 +140,14 @@ impl<'a> Newton<'a> {
         }
     }
 
-    /// The curvature at the current point; `None` before the curvature has been measured.
+    /// The curvature (second derivatives) of the cost at the search's current point; `None` before the curvature has
+    /// been measured.
     pub fn curvature(&self) -> Option<&Curvature> {
         self.curvature.as_ref()
     }
 
-    /// Computes the Newton step from the costs around the current point.
+    /// Computes the Newton step from the costs at the current point and around it, which give the gradient and the
+    /// curvature.
     fn set_out(&mut self, costs: &[f64]) {
         let offsets = self.stencil();
         let Slopes { cost, gradient, mut hessian } =
@@ -160,7 +169,8 @@ impl<'a> Newton<'a> {
         }
     }
 
-    /// Moves to the lowest of the points along the Newton step.
+    /// Moves the search to the point with the lowest cost along the Newton step. If no cost is lower than at the start
+    /// of the step, the search ends or tries shorter steps.
     fn advance(&mut self, step: DVector<f64>, gradient: DVector<f64>, costs: &[f64]) {
         let along = LENGTHS.map(|length| &step * length);
         let Some(lowest) = self.lowest(&along, costs) else {
@@ -180,8 +190,9 @@ impl<'a> Newton<'a> {
         }
     }
 
-    /// Moves to the lowest of the ends of damped steps and of the last points of the finite differences. If the cost is
-    /// nowhere lower than at the current point, the point stays.
+    /// Moves the search to the point with the lowest cost among the ends of the damped (shortened) Newton steps and the
+    /// last points of the finite differences. If the cost is nowhere lower than at the current point, the search stays
+    /// there.
     fn shorten(&mut self, steps: &[DVector<f64>], costs: &[f64]) {
         let beside = self.beside.take();
         match self.lowest(steps, costs).into_iter().chain(beside).min_by(|a, b| a.cost.total_cmp(&b.cost)) {
@@ -192,36 +203,40 @@ impl<'a> Newton<'a> {
         self.look_closer();
     }
 
-    /// Goes on with smaller finite differences, if steps are left.
+    /// Continues the Newton search with finite differences of half the step size (but not below a limit), unless the
+    /// largest number of Newton steps has been reached.
     fn look_closer(&mut self) {
         if self.steps_left > 0 {
             self.phase = Phase::Around;
             self.reach = (0.5 * self.reach).max(SMALLEST_STEP);
-            // The gradients of finite differences of two sizes cannot be compared.
+            // The change of the gradient along a step updates the curvature. Gradients from finite differences of two
+            // step sizes cannot be compared, so the last gradient is not used any more.
             self.last = None;
         }
     }
 
-    /// The lowest of the points at these offsets, if its cost is lower than at the current point.
+    /// Of the points at the given offsets from the search's current point, the point with the lowest cost; `None` if
+    /// none has a lower cost than the current point.
     fn lowest(&self, offsets: &[DVector<f64>], costs: &[f64]) -> Option<Nearby> {
         let nearby = offsets.iter().zip(costs).min_by(|a, b| a.1.total_cmp(b.1));
         let (offset, cost) = nearby.filter(|(_, cost)| self.cost.is_some_and(|own| **cost < own))?;
         Some(Nearby { offset: offset.clone(), cost: *cost })
     }
 
-    /// Moves to a point, which takes one of the steps that are left.
+    /// Moves the Newton search to a point near its current point. This counts as one of its allowed steps.
     fn go(&mut self, to: &Nearby) {
         self.point = moved(&self.point, self.directions, &to.offset);
         self.cost = Some(to.cost);
         self.steps_left -= 1;
     }
 
-    /// Offsets of the points of the finite differences.
+    /// Offsets, from the search's current point, of the points whose costs are needed for the gradient and the
+    /// curvature by finite differences.
     fn stencil(&self) -> Vec<DVector<f64>> {
         stencil(self.directions.len(), self.reach, self.curvature.is_none())
     }
 
-    /// Damped steps of the lengths [`DAMPED`].
+    /// Damped Newton steps; their lengths are [`DAMPED`], in units of the step of the finite differences.
     fn damped_steps(&self, gradient: &DVector<f64>) -> Vec<DVector<f64>> {
         let step = |length| Some(damped_step(&self.curvature.as_ref()?.0, gradient, length * self.reach));
         DAMPED.into_iter().filter_map(step).collect()
@@ -273,7 +288,7 @@ pub(crate) fn polish(
 }
 
 /// Gradient and curvature of the cost at a point, from the costs at this point and at its neighbours. If a curvature is
-/// `known`, only the diagonal of the curvature matrix is measured.
+/// `known` from another level, only the diagonal of the curvature matrix is measured.
 fn slopes(count: usize, reach: f64, known: Option<&Curvature>, costs: &[f64]) -> Slopes {
     let gradient = DVector::from_fn(count, |i, _| (costs[1 + 2 * i] - costs[2 + 2 * i]) / (2.0 * reach));
     let diagonal =
@@ -330,7 +345,8 @@ fn measured(costs: &[f64], reach: f64, diagonal: &DVector<f64>) -> DMatrix<f64> 
     hessian
 }
 
-/// A known curvature matrix, scaled to the measured diagonal. The correlations between directions are kept.
+/// Scales a known matrix of second derivatives of the cost so that its diagonal becomes the measured one. The
+/// correlations between the search directions stay as they are in the known matrix.
 fn rescaled(known: &DMatrix<f64>, diagonal: &DVector<f64>) -> DMatrix<f64> {
     let factor = DVector::from_fn(diagonal.len(), |i, _| {
         let ratio = diagonal[i] / known[(i, i)];
@@ -368,7 +384,8 @@ fn damped_step(hessian: &DMatrix<f64>, gradient: &DVector<f64>, length: f64) -> 
     };
     let step =
         |damping: f64| -&vectors * along.zip_map(&curvatures, |along, curvature| along / (curvature + damping));
-    // The step for this damping is certainly shorter than `length`.
+    // The damping is added to every curvature. With this damping (the start value of `most`), the damped Newton step is
+    // certainly shorter than `length`.
     let (mut least, mut most) = (0.0, along.norm() / length);
     if step(least).amax() <= length {
         return step(least);

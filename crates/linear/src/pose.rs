@@ -7,7 +7,8 @@ use nalgebra::{Matrix3, Point3, SymmetricEigen, Vector3};
 /// the reason is different fields of view.
 const MOST_STRETCH: f64 = 1.5;
 
-/// Pose of the object in an image: centre of mass and principal axes in the world, RAS mm.
+/// Pose (position and orientation) of the object in an image: its centre of mass and its principal axes in the world,
+/// RAS mm.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Pose {
     /// Centre of mass of the object, RAS mm.
@@ -58,8 +59,8 @@ impl Pose {
         Pose { centre: volume.grid.centre() + mean, axes, extent }
     }
 
-    /// The four linear maps that stretch this pose along its principal axes and then rotate these axes to the axes of
-    /// `other`. There are four because axes have no sign.
+    /// The four linear maps that stretch the object of this pose along its principal axes and then rotate these axes to
+    /// the axes of the pose `other`. There are four because axes have no sign.
     pub fn maps_to(&self, other: &Pose, stretch: &Vector3<f64>) -> [Matrix3<f64>; 4] {
         [[1.0, 1.0, 1.0], [1.0, -1.0, -1.0], [-1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]].map(|signs| {
             other.axes * Matrix3::from_diagonal(&stretch.component_mul(&Vector3::from(signs))) * self.axes.transpose()

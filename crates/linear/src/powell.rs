@@ -27,19 +27,20 @@ const SWEEPS: usize = 30;
 /// Smallest gain of a sweep, as a share of the cost. The search ends after a sweep with a smaller gain.
 const LEAST_GAIN: f64 = 1e-6;
 
-/// A line search with its direction.
+/// A line search of Powell's method, with its direction in the space of the transform parameters.
 #[derive(Debug, Clone)]
 struct Line {
     search: LineSearch,
     direction: Direction,
-    /// Index of the direction in the set; `None` if the direction is the displacement of a whole sweep.
+    /// Index of this line's direction in the set of search directions; `None` if the direction is the displacement of a
+    /// whole sweep over all directions.
     number: Option<usize>,
 }
 
 /// The phases of a Powell search. The phase tells for which points the search needs costs next.
 #[derive(Debug, Clone)]
 enum Phase {
-    /// A line search along a direction.
+    /// A line search along one direction is running.
     Line(Box<Line>),
     /// The evaluation of one point beyond the end of a sweep. This point is as far from the end as the end is from the
     /// start of the sweep.
@@ -47,16 +48,18 @@ enum Phase {
     Done,
 }
 
-/// State of a Powell search from one start.
+/// State of a search by Powell's method from one start: its current point and directions, and all points that were
+/// evaluated.
 #[derive(Debug, Clone)]
 struct Powell {
     memory: Memory,
     directions: Vec<Direction>,
     point: Parameters,
     cost: f64,
-    /// Start of the current sweep, and the cost there.
+    /// The parameters at which the current sweep (a line search along each direction) began, and the cost there.
     sweep_start: (Parameters, f64),
-    /// Index of the direction with the largest gain in the current sweep, and this gain.
+    /// The search direction along which the cost fell most in the current sweep: its index, and by how much the cost
+    /// fell.
     steepest: (usize, f64),
     phase: Phase,
     sweeps_left: usize,
@@ -81,7 +84,7 @@ impl Powell {
         }
     }
 
-    /// The points whose costs the search needs in its current phase.
+    /// The sets of transform parameters whose costs the Powell search needs in its current phase.
     fn needed_points(&self) -> Vec<Parameters> {
         match &self.phase {
             Phase::Line(line) => {
@@ -92,7 +95,8 @@ impl Powell {
         }
     }
 
-    /// Continues the search as long as the costs of the needed points are known.
+    /// Continues the Powell search without new evaluations, as long as the costs of all points that it needs are known
+    /// from earlier points.
     fn proceed(&mut self) {
         while !matches!(self.phase, Phase::Done) {
             let known: Option<Vec<f64>> =
@@ -109,11 +113,12 @@ impl Powell {
         }
     }
 
-    /// Moves to the minimum that a line search found, and returns the next phase of the search.
+    /// Moves the Powell search to the minimum that a line search found. Returns the next phase: the line search along
+    /// the next direction, or the end of the sweep.
     fn arrived(&mut self, line: &Line) -> Phase {
         let best = line.search.best();
         if self.cost.is_infinite() {
-            // The cost at the start is known, because the first line search has evaluated it.
+            // The cost at the start of the whole search is known now, because the first line search has evaluated it.
             self.cost = self.memory.cost_near(&self.point).unwrap_or(best.cost);
             self.sweep_start.1 = self.cost;
         }
@@ -130,7 +135,8 @@ impl Powell {
         }
     }
 
-    /// Ends a sweep and returns the next phase: the end of the search, or the evaluation of a point beyond the sweep.
+    /// Ends a sweep (a line search along each direction). Returns the next phase: the end of the search, or the
+    /// evaluation of a point beyond the end of the sweep.
     fn swept(&mut self) -> Phase {
         self.sweeps_left -= 1;
         let gain = self.sweep_start.1 - self.cost;
@@ -142,9 +148,9 @@ impl Powell {
         }
     }
 
-    /// Returns the phase after the evaluation of the point beyond a sweep. Depending on the cost there, the
-    /// displacement of the sweep replaces the direction with the largest gain (Press et al., Numerical Recipes, section
-    /// 10.7).
+    /// After a sweep of line searches over all directions, one point beyond the sweep is evaluated; `beyond` is the
+    /// cost there. Depending on this cost, the displacement of the sweep replaces the direction with the largest gain
+    /// (Press et al., Numerical Recipes, section 10.7).
     fn judged(&mut self, beyond: f64) -> Phase {
         let (start, here, (_, most)) = (self.sweep_start.1, self.cost, self.steepest);
         let bend = 2.0 * (start - 2.0 * here + beyond) * (start - here - most).powi(2);
@@ -152,7 +158,7 @@ impl Powell {
             return self.sweep();
         }
         let whole: Direction = std::array::from_fn(|i| self.point[i] - self.sweep_start.0[i]);
-        // The new direction is scaled to about the length of the other directions.
+        // The new search direction is scaled to about the length of the other search directions.
         let length = self.memory.resolutions(&whole);
         let whole = whole.map(|part| part * STEP / length);
         self.directions.remove(self.steepest.0);
@@ -160,7 +166,8 @@ impl Powell {
         search_along(&self.memory, whole, None, Some(self.cost))
     }
 
-    /// Begins the next sweep and returns its first line search.
+    /// Begins the next sweep, which is a line search along each direction. Returns the line search along the first
+    /// direction.
     fn sweep(&mut self) -> Phase {
         self.sweep_start = (self.point, self.cost);
         self.steepest = (0, 0.0);
@@ -187,7 +194,8 @@ impl AskTell for Powell {
     }
 
     fn found(&self) -> Candidate {
-        // The best evaluated point is returned instead of the current point, whose cost may be that of a nearby point.
+        // Returns the best point that was evaluated. It does not return the current point, because the cost of this
+        // point may be that of a nearby point.
         self.memory.best().unwrap_or(Candidate { parameters: self.point, cost: 1.0 })
     }
 }

@@ -10,7 +10,8 @@ use crate::lockstep::Candidate;
 /// Largest number of search steps on one level.
 const STEPS: usize = 5;
 
-/// Passes the progress of a search to the observer; knows the current level and step.
+/// Passes the progress of a linear registration to the caller's observer, which may stop the run. Knows the current
+/// resolution level and step of the search.
 pub(crate) struct Progress<'a> {
     observer: &'a mut dyn Observer,
     level: usize,
@@ -24,13 +25,14 @@ impl<'a> Progress<'a> {
         Progress { observer, level: 0, levels: 0, mm: 0.0, step: 0 }
     }
 
-    /// Begins level number `level` of `levels`. Its voxel size is `mm`.
+    /// Notes that a resolution level begins: number `level` of `levels`, with voxels of `mm`. Returns an error if the
+    /// observer stops the run.
     pub fn begin(&mut self, level: usize, levels: usize, mm: f64) -> Result<(), Error> {
         (self.level, self.levels, self.mm, self.step) = (level, levels, mm, 0);
         self.poll()
     }
 
-    /// Asks the observer whether to continue.
+    /// Asks the caller's observer whether to continue. Returns an error if it stops the run.
     pub fn poll(&mut self) -> Result<(), Error> {
         go_on(self.observer.poll())
     }

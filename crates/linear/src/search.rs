@@ -15,6 +15,7 @@
 //! - Each orientation is also evaluated with the stretch that gives both objects the same covariance, because with only
 //!   a common scale, the correct orientation may have a higher cost than wrong orientations.
 //! - All distinct candidates are optimised over all degrees of freedom already at 4 mm.
+//! - The cost of a transform that loses most of the starts' overlap is raised ([`overlap`](crate::overlap)).
 //! - From the 4 mm level on, Newton steps ([`polish`](crate::polish)) replace sweeps over the parameters.
 
 use antsreg_core::AffineTransform;
@@ -50,15 +51,16 @@ pub(crate) fn run<B: Backend>(
     progress: &mut Progress,
 ) -> Result<Outcome, Error> {
     let (dof, levels) = (options.dof, levels(images.voxel_mm(), options.finest_mm));
+    let overlap = images.overlap(&starts(frame, poses, &options.search));
     let mut best = Candidate { parameters: IDENTITY, cost: 1.0 };
     let mut candidates = vec![best];
     let mut curvature = None;
-    // Whether the best candidate has been optimised over all degrees of freedom.
+    // Whether the best candidate (set of transform parameters) has been optimised over all degrees of freedom.
     let mut freed = false;
     let mut costs = Vec::new();
     for (number, mm) in levels.iter().copied().enumerate() {
         let guess = frame.transform(&best.parameters).unwrap_or_else(AffineTransform::identity);
-        let level = images.level(mm, &guess)?;
+        let level = images.level(mm, &guess, &overlap)?;
         progress.begin(number, levels.len(), mm)?;
         let finest = number + 1 == levels.len();
         match &options.search {
@@ -91,6 +93,17 @@ pub(crate) fn run<B: Backend>(
     let start = *frame.start();
     let transform = frame.transform(&best.parameters).filter(|_| best.cost < 1.0).ok_or(Error::NoOverlap)?;
     Ok(Outcome { transform, start, cost: best.cost, levels: costs, boundary: None })
+}
+
+/// The transforms whose overlap the search expects, fixed → moving, RAS mm: the start and, unless the search is local,
+/// the headers' alignment and the alignment of the centres of mass.
+fn starts(frame: &Frame, [fixed, _]: &[Pose; 2], search: &Search) -> Vec<AffineTransform> {
+    let mut starts = vec![*frame.start()];
+    if let Search::Angles(_) = search {
+        let others = frame.headers().into_iter().chain([frame.translation_to(&fixed.centre)]);
+        starts.extend(others.filter_map(|parameters| frame.transform(&parameters)));
+    }
+    starts
 }
 
 /// Optimises a candidate over all degrees of freedom of the model. If `stepwise`, models with fewer degrees of freedom

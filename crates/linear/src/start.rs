@@ -15,7 +15,7 @@ pub enum Start {
     CentreOfMass,
     /// The identity in the world coordinates that the headers of both images define.
     Headers,
-    /// A given start transform, fixed → moving, RAS mm.
+    /// The registration starts from this given transform, fixed → moving, RAS mm.
     Transform(AffineTransform),
 }
 

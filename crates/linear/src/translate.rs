@@ -1,4 +1,5 @@
-//! The search on the coarsest level if the model is a translation.
+//! The search on the coarsest resolution level if the transform model is a translation: a search over translations
+//! instead of rotations.
 
 use antsreg_kernels::Backend;
 use nalgebra::Vector3;
@@ -44,7 +45,8 @@ pub(crate) fn search<B: Backend>(
     Ok(found)
 }
 
-/// Returns the parameters without those whose translation is within `mm` of an earlier translation in the list.
+/// From a list of sets of transform parameters, leaves out those whose translation is within `mm` of the translation of
+/// an earlier set in the list.
 fn separate(parameters: &[Parameters], mm: f64) -> Vec<Parameters> {
     let shift = |parameters: &Parameters| Vector3::from_column_slice(&parameters[TRANSLATION..SCALE]);
     let mut separate: Vec<Parameters> = Vec::new();

@@ -16,8 +16,8 @@ const CONVERGED_MM: f64 = 1e-3;
 /// Smallest share of the reference's compared points that must lie inside a volume. With fewer points inside, the
 /// volume cannot be aligned.
 const LEAST_SHARE: f64 = 0.3;
-/// Smallest number of searches (for the transform of one volume each) that a CPU thread continues as one task. To
-/// continue a search, the thread computes the transform that this search tries next.
+/// The transform of each volume is searched for step by step, and the volumes' searches run in parallel. This is the
+/// smallest number of searches whose next step one CPU task computes.
 const TOGETHER: usize = 4;
 
 /// The result of aligning a volume to the reference.
@@ -25,7 +25,7 @@ const TOGETHER: usize = 4;
 pub struct Aligned {
     /// The transform from points of the reference to points of the volume, RAS mm.
     pub transform: AffineTransform,
-    /// Cost of the transform on the finest level. It is 1 − correlation; the mean squared difference in units of the
+    /// Cost of the alignment on the finest level. It is 1 − correlation; the mean squared difference in units of the
     /// reference's variance; 1 − correlation ratio; or 2 − normalised mutual information.
     pub cost: f64,
     /// Share of the compared points of the reference that lie inside the volume.
@@ -41,9 +41,10 @@ struct Descent {
     best: Option<Aligned>,
     /// Motion parameters of the step from the best transform so far to the transform that is tried next.
     step: Vec<f64>,
-    /// The transform that is tried next: the device computes the sums of the fit for it.
+    /// The transform that this search evaluates next. For it, the device computes the sums of the least-squares fit of
+    /// the volume by functions of the reference.
     tried: AffineTransform,
-    /// Number of steps that may still be tried.
+    /// Number of steps that the search for this volume's transform may still make.
     left: usize,
     done: Option<Result<Aligned, Error>>,
 }
@@ -61,8 +62,8 @@ impl Descent {
         Descent { volume, best: None, step: Vec::new(), tried: start, left: steps, done: None }
     }
 
-    /// Receives the sums of the least-squares fit for the transform that was tried, and chooses the next transform to
-    /// try.
+    /// Receives the sums of the least-squares fit of the volume to the reference, for the transform that was tried.
+    /// Chooses the transform that is tried next.
     fn receive(&mut self, sums: &Sums, rules: &Rules<'_>) {
         let here = if sums.count < LEAST_SHARE * rules.points {
             Err(Error::NoOverlap { found: sums.count as usize, of: rules.points as usize })
@@ -137,7 +138,8 @@ fn descend<B: Backend>(
     Ok(descents.into_iter().map(|descent| descent.done.unwrap_or(Err(Error::Undetermined))).collect())
 }
 
-/// The result with the lowest cost; the first error if no volume could be aligned.
+/// Returns the alignment of a volume with the lowest cost, of those from several initial transforms; the first error if
+/// all of them failed.
 pub(crate) fn best(found: impl IntoIterator<Item = Result<Aligned, Error>>) -> Result<Aligned, Error> {
     let better = |best: Result<Aligned, Error>, found: Result<Aligned, Error>| match (&best, &found) {
         (Ok(kept), Ok(found)) if kept.cost <= found.cost => best,

@@ -8,16 +8,17 @@ pub enum Error {
     #[error("the options have no level of smoothing, expected at least one")]
     Levels,
     /// The standard deviation of a smoothing Gaussian is out of range.
-    #[error("a smoothing of {0} mm, expected 0 to 20 mm")]
+    #[error("the smoothing Gaussian has a standard deviation of {0} mm, expected 0 to 20 mm")]
     Sigma(f64),
-    /// A number in the options is too small.
+    /// An option of motion correction is too small: the number of iterations, or of the reference's voxels that are
+    /// compared.
     #[error("{found} {what}, expected at least {least}")]
     Count {
         /// What the option counts, as a word in the error message: "iterations" or "points".
         what: &'static str,
-        /// The number in the options that is too small.
+        /// The number that was given in the options, which is too small.
         found: usize,
-        /// Smallest allowed number of iterations or points.
+        /// Smallest number that the options allow for these iterations or points.
         least: usize,
     },
     /// The volume has too few voxels along an axis.
@@ -25,7 +26,7 @@ pub enum Error {
     Thin {
         /// Number of voxels of the volume along each axis.
         found: [usize; 3],
-        /// Smallest allowed number of voxels along each axis.
+        /// Smallest number of voxels that motion correction needs along each axis of a volume.
         least: usize,
     },
     /// All voxels of the volume have the same value.
@@ -34,7 +35,7 @@ pub enum Error {
     /// Some voxels are NaN or infinite.
     #[error("{count} voxels of the volume are NaN, infinite or beyond single precision")]
     NotFinite {
-        /// Number of voxels that are not finite.
+        /// Number of voxels of the volume that are NaN, infinite or beyond single precision.
         count: usize,
     },
     /// Too few of the reference's compared voxels lie inside the volume.
@@ -45,8 +46,8 @@ pub enum Error {
         /// Number of voxels of the reference that are compared.
         of: usize,
     },
-    /// The grid of a volume differs from the grid of the first volume.
-    #[error("the volume has {found:?} voxels, expected {expected:?}")]
+    /// A volume has another number of voxels along an axis than the first volume.
+    #[error("the volume has {found:?} voxels, expected {expected:?} as in the first volume")]
     Shape {
         /// Number of voxels of the volume along each axis.
         found: [usize; 3],

@@ -15,10 +15,12 @@ pub(crate) struct Generators {
 }
 
 impl Generators {
-    /// Distance from the centre, mm, at which a rotation or stretch with parameter 1 moves a point by 1 mm.
+    /// A parameter of a rotation or stretch is counted in mm: the value 1 moves a point at this distance from the
+    /// centre, mm, by 1 mm.
     pub const RADIUS_MM: f64 = 50.0;
 
-    /// Makes the generators of the model `dof` about a centre (RAS mm).
+    /// Makes the generators of the transform model `dof` (rigid or affine, for instance): one small motion for each of
+    /// its parameters. Rotations and scales are about `centre` (RAS mm).
     pub fn new(dof: Dof, centre: Point3<f64>) -> Generators {
         let entry = |row: usize, column: usize, value: f64| {
             let mut matrix = Matrix4::zeros();
@@ -50,24 +52,25 @@ impl Generators {
         self.centre
     }
 
-    /// Number of parameters of the model.
+    /// Number of parameters of the transform model: 6 for rigid, 12 for affine, for instance.
     pub fn len(&self) -> usize {
         self.matrices.len()
     }
 
-    /// The velocity of a point under each generator, in mm per unit of the parameter.
+    /// For each parameter of the transform model: the velocity at which a point moves if the parameter grows, in mm per
+    /// unit of the parameter. The point is in RAS mm.
     pub fn velocities(&self, point: &Point3<f64>) -> impl Iterator<Item = Vector3<f64>> {
         let offset = (point - self.centre).push(1.0);
         self.matrices.iter().map(move |matrix| (matrix * offset).xyz())
     }
 
-    /// The transform of the given parameters: the matrix exponential of the sum of the generators, each multiplied by
-    /// its parameter.
+    /// Returns the affine map (RAS mm) for these motion parameters: the matrix exponential of the sum of the generators
+    /// (matrices of small motions), each multiplied by its parameter.
     pub fn map(&self, parameters: &[f64]) -> AffineTransform {
         let sum: Matrix4<f64> = self.matrices.iter().zip(parameters).map(|(matrix, value)| matrix * *value).sum();
         let map = AffineTransform::from_homogeneous(&sum.exp());
-        // The matrix exponential maps positions relative to the centre. The translation is changed so that the
-        // transform maps world positions.
+        // The matrix exponential gives a map of positions relative to the centre of rotation. The translation is
+        // changed so that the map takes world positions.
         let translation = self.centre.coords - map.matrix * self.centre.coords + map.translation;
         AffineTransform { translation, ..map }
     }
@@ -89,8 +92,9 @@ mod tests {
                 const STEP: f64 = 1e-4;
                 parameters[n] = STEP;
                 let moved = generators.map(&parameters).apply(&point);
-                // The velocity is the derivative of the point's position with respect to the parameter. The difference
-                // quotient differs from the derivative by about 1e-4, because of the terms of second order in `STEP`.
+                // The expected velocity of a point is the derivative of its position with respect to a motion
+                // parameter. The test compares it with a difference quotient, which differs by about 1e-4 because of
+                // terms of second order in the step `STEP`.
                 assert!(((moved - point) / STEP - velocity).norm() < 1e-3, "{dof:?}, parameter {n}");
             }
         }

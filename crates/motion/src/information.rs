@@ -9,8 +9,9 @@ use crate::{Aligned, Error, Reference};
 const BINS: usize = 32;
 /// The histogram bins of an image cover the intensities between these two quantiles of the image.
 const SHARES: [f64; 2] = [0.001, 0.999];
-/// Longest and shortest step of the finite differences, in mm of movement at 50 mm from the centre, and the factor that
-/// shortens the step after an iteration that does not improve the mutual information.
+/// Longest and shortest step of the finite differences by which the mutual information is differentiated, in mm of
+/// movement at 50 mm from the centre. The third number is the factor that shortens the step after an iteration that
+/// does not improve the mutual information.
 const FIRST_MM: f64 = 0.6;
 const LAST_MM: f64 = 0.1;
 const FINER: f64 = 0.5;

@@ -14,7 +14,7 @@ pub enum Cost {
     /// Normalised correlation: intensities may be scaled and shifted.
     #[default]
     Ncc,
-    /// Least squares: intensities are the same.
+    /// Mean squared difference: reference and volume have equal intensities.
     Lsq,
     /// Correlation ratio: intensities are a function of the reference's intensities, for series whose contrast changes
     /// (diffusion).
@@ -53,7 +53,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Allowed standard deviations of the smoothing Gaussians, mm.
+    /// Allowed standard deviations, mm, of the Gaussians that smooth the reference and the volumes for motion
+    /// correction.
     pub const SIGMAS_MM: std::ops::RangeInclusive<f64> = 0.0..=20.0;
 
     /// Checks that all options of motion correction are in range.

@@ -16,24 +16,27 @@ pub(crate) struct Points<B: Backend> {
     /// The points and their function values on the device, as [`Backend::fit_sums`] takes them. Positions are in RAS
     /// mm.
     pub image: B::Image,
-    /// Number of compared points.
+    /// Number of the reference's voxels that are compared with each volume.
     pub count: usize,
-    /// For each pair of fitted functions: the sum of the products of their values over all compared points.
+    /// For each pair of the functions by which volumes are fitted: the sum of the products of their values over all
+    /// compared points.
     pub products: DMatrix<f64>,
-    /// Normalisation of a volume's values before the fit: the mean of the reference at the points is subtracted, and
-    /// the result divided by the reference's standard deviation there. The field `margin`, the width of the ignored
-    /// border of a volume, is 0 until an alignment sets it.
+    /// How the device normalises a volume's values before they are fitted by functions of the reference. It subtracts
+    /// the mean of the reference over the compared points, and divides by the reference's standard deviation there. The
+    /// field `margin`, the width of the ignored border of a volume, is 0 until an alignment sets it.
     pub rule: FitRule,
 }
 
-/// Index of the reference's intensity r in the list of the fitted functions. The list begins with the powers: r, 1,
-/// then r² and r³ if the cost fits a curve. Then follow, for each power except 1 in the same order, its changes under
-/// each generator of motion.
+/// A volume's intensities are fitted by a list of functions of the reference's intensity r; this is the index of r
+/// itself. The list begins with the powers: r, 1, then r² and r³ if the cost fits a curve. Then follow, for each power
+/// except 1 in the same order, its changes under each generator of motion (small motion in one parameter).
 pub(crate) const REFERENCE: usize = 0;
-/// Index of the constant function 1 in the list of the fitted functions; see [`REFERENCE`].
+/// Index of the constant function 1 in the list of the functions by which a volume's intensities are fitted; see
+/// [`REFERENCE`].
 pub(crate) const CONSTANT: usize = 1;
 
-/// Number of powers of the reference's intensity in the list of the fitted functions, including the constant 1.
+/// Number of functions, among those by which a volume's intensities are fitted, that are powers of the reference's
+/// intensity; the constant 1 counts.
 pub(crate) fn powers(cost: Cost) -> usize {
     match cost {
         Cost::Ncc | Cost::Lsq => 2,
@@ -59,7 +62,8 @@ impl<B: Backend> Points<B> {
         let spline = BSpline::through(grid.shape, &smooth.voxels);
         let to_world = grid.voxel_to_world();
         let inside = inner_indices(grid, margin);
-        // Matrix that converts derivatives along voxel axes to derivatives along world axes.
+        // This matrix converts derivatives of the reference's intensity along voxel axes to derivatives along world
+        // axes.
         let turn = to_world.matrix.try_inverse().map_or_else(nalgebra::Matrix3::zeros, |inverse| inverse.transpose());
         let gradient = |[i, j, k]: [usize; 3]| -> Vector3<f64> {
             turn * Vector3::from(spline.gradient([i as f64, j as f64, k as f64]).map(f64::from))
@@ -86,7 +90,8 @@ impl<B: Backend> Points<B> {
             of_point.map(|value| value as f32).collect()
         };
         let columns: Vec<Vec<f32>> = chosen.par_iter().zip(&values).map(of_point).collect();
-        // The device expects the values in rows: each row holds one coordinate, or one fitted function, at all points.
+        // The device expects a table by rows: each row holds one coordinate of all compared points, or the values of
+        // one fitted function at all points.
         let mut rows = vec![0.0f32; count * (3 + functions)];
         rows.par_chunks_mut(count).enumerate().for_each(|(row, out)| {
             out.iter_mut().zip(&columns).for_each(|(out, column)| *out = column[row]);

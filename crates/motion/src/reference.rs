@@ -24,7 +24,7 @@ pub struct Reference<'d, B: Backend> {
     pub(crate) options: Options,
 }
 
-/// The reference on one level of smoothing.
+/// The reference volume of a series on one level of smoothing.
 pub(crate) struct Level<B: Backend> {
     /// Standard deviation of the Gaussian that smooths the reference and the volumes, mm.
     pub sigma_mm: f64,

@@ -1,4 +1,5 @@
-//! Least-squares fit of a volume by functions of the reference.
+//! Least-squares fit of a volume's intensities by a sum of functions: powers of the reference's intensity, and the
+//! changes of these powers under small motions.
 
 use antsreg_kernels::{Backend, FitSums};
 use nalgebra::{DMatrix, DVector};
@@ -6,7 +7,8 @@ use nalgebra::{DMatrix, DVector};
 use crate::points::{CONSTANT, Points, REFERENCE, powers};
 use crate::{Cost, Error};
 
-/// Sums for the fit of a volume by functions of the reference, over the points that lie inside the volume.
+/// Sums for the least-squares fit of a volume by functions of the reference, over the reference's compared points that
+/// lie inside the volume.
 #[derive(Debug, Clone)]
 pub(crate) struct Sums {
     /// For each pair of fitted functions: the sum of the products of their values, over the points inside the volume.
@@ -14,15 +16,17 @@ pub(crate) struct Sums {
     /// For each fitted function: the sum of the products of its values with the volume's values, over the points inside
     /// the volume.
     vector: DVector<f64>,
-    /// Sum of the volume's squared values, over the points inside the volume.
+    /// Sum of the volume's squared intensities over the compared points of the reference that lie inside the volume.
     square: f64,
-    /// Number of points that lie inside the volume.
+    /// Number of the reference's compared points that lie inside the volume.
     pub count: f64,
 }
 
 impl Sums {
-    /// Makes the sums for the fit over the points inside a volume, from the sums over all points and the sums that the
-    /// device computed.
+    /// Makes the sums for the least-squares fit of a volume by functions of the reference, over the points inside the
+    /// volume. The device computed the products of the functions with the volume's values, and the products of two
+    /// functions over the points outside the volume (`found`). The latter are subtracted from the products over all
+    /// points (`points`).
     pub fn of<B: Backend>(points: &Points<B>, found: &FitSums) -> Sums {
         let mut matrix = points.products.clone();
         let pairs = (0..matrix.nrows()).flat_map(|a| (0..=a).map(move |b| (a, b)));
@@ -57,15 +61,15 @@ impl Sums {
         }
     }
 
-    /// The curve over the reference's intensity that fits the volume best without motion: the coefficient of each power
-    /// of the intensity.
+    /// The curve over the reference's intensity that predicts the volume's intensities best if nothing has moved: the
+    /// coefficient of each power of the reference's intensity.
     fn curve(&self, cost: Cost) -> Option<DVector<f64>> {
         let powers = powers(cost);
         let matrix = self.matrix.view((0, 0), (powers, powers)).into_owned();
         Some(matrix.cholesky()?.solve(&self.vector.rows(0, powers)))
     }
 
-    /// The parameters of the motion of the reference that fits the volume best.
+    /// Solves the least-squares fit: returns the motion parameters that make the reference most similar to the volume.
     ///
     /// # Errors
     /// Points that do not determine all degrees of freedom.
@@ -91,9 +95,9 @@ impl Sums {
                 Ok(fit.iter().copied().collect())
             }
             Cost::Cr | Cost::Nmi => {
-                // The change of the fitted curve under a small motion in one degree of freedom. The curve is a sum of
-                // powers of the reference's intensity, so the change is the sum of the changes of these powers, each
-                // multiplied by its coefficient in the curve.
+                // The change of the curve over the reference's intensity under a small motion in one degree of freedom.
+                // The curve is a sum of powers of the reference's intensity, so its change is the sum of the changes of
+                // these powers, each multiplied by its coefficient.
                 let curve = self.curve(cost).ok_or(Error::Undetermined)?;
                 let mut weights = DMatrix::zeros(self.matrix.nrows(), powers + changes);
                 (0..powers).for_each(|power| weights[(power, power)] = 1.0);

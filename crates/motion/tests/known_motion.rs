@@ -72,7 +72,7 @@ fn apart(a: &AffineTransform, b: &AffineTransform) -> f64 {
     points.iter().map(|point| (a.apply(point) - b.apply(point)).norm()).sum::<f64>() / points.len() as f64
 }
 
-/// Standard deviation of the noise: 1 % of the object's intensity.
+/// Standard deviation of the noise in the test volumes: 1 % of the test object's intensity.
 const NOISE: f64 = 5.0;
 /// Largest mean error of the positions of points that the tests allow, mm: twice the error that the noise causes.
 const TOLERANCE_MM: f64 = 0.03;

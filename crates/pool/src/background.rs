@@ -1,4 +1,5 @@
-//! Separate threads for long work, so that GPU workers do not wait for such work.
+//! Separate threads for long work such as the compression of output files, so that registrations on a GPU do not wait
+//! for this work.
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -13,10 +14,10 @@ use super::Error;
 pub struct BackgroundThreads(Option<ThreadPool>);
 
 impl BackgroundThreads {
-    /// Starts `threads` threads in addition to those of the caller's pool.
+    /// Starts `threads` background threads in addition to the threads of the caller's thread pool.
     ///
     /// # Errors
-    /// If they cannot be started.
+    /// If the threads cannot be started.
     pub fn new(threads: usize) -> Result<BackgroundThreads, Error> {
         let pool = ThreadPoolBuilder::new().num_threads(threads).build();
         let pool = pool.map_err(|source| Error::Threads {
@@ -26,12 +27,13 @@ impl BackgroundThreads {
         Ok(BackgroundThreads(Some(pool)))
     }
 
-    /// Uses no separate threads: work runs in the caller's pool.
+    /// Makes a set of background threads that has no threads: long work such as the compression of files then runs in
+    /// the caller's thread pool.
     pub fn shared() -> BackgroundThreads {
         BackgroundThreads(None)
     }
 
-    /// Runs `work` on one of the background threads and waits for its result.
+    /// Runs the function `work` on one of the background threads, waits for it, and returns its result.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         match &self.0 {
             Some(pool) => pool.install(work),

@@ -1,5 +1,5 @@
-//! The workers of all devices. A device's workers start as soon as the device is ready, without waiting for slower
-//! devices.
+//! The workers of all devices. Each worker computes one registration at a time on its device (CPU or GPU). A device's
+//! workers start as soon as the device is ready, without waiting for slower devices.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,8 @@ use crate::{Error, Late, StageThreads, Target, Worker, Workers, in_background, p
 pub struct DeviceWorkers {
     idle: Mutex<Vec<Worker>>,
     opening: Opening,
-    /// Number of workers that will start when the devices that are still being opened are open.
+    /// Number of workers (threads that compute registrations) that will start when the devices that are still being
+    /// opened are open.
     to_come: AtomicUsize,
     /// Memory that a GPU must have free to be used, bytes.
     needed_bytes: u64,
@@ -25,7 +26,8 @@ pub struct DeviceWorkers {
     devices: Mutex<Vec<Description>>,
     send: Sender<DeviceNote>,
     notes: Receiver<DeviceNote>,
-    /// Whether the current run is the last run that uses these workers.
+    /// Whether the present list of jobs (such as subjects) is the last list that these workers compute, so that devices
+    /// can be released when no job is left.
     last: bool,
     releasing: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -33,26 +35,27 @@ pub struct DeviceWorkers {
 /// A message for the user about a device.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DeviceNote {
-    /// A GPU is ready. The number is the time to open the GPU, s.
+    /// A GPU is ready for use. The number is the time that it took to open the GPU, s.
     Ready(Description, f64),
     /// The device choice `auto` uses no GPU. The text gives the reason.
     CpuBecause(String),
     /// The device choice `auto` does not use a GPU that exists.
     LeftOut {
-        /// Reason why the GPU is not used, in words.
+        /// The reason why `auto` does not use this GPU, in words, for the message.
         reason: String,
-        /// Whether the CPU is used instead, because no GPU is left.
+        /// Whether the CPU computes in place of GPUs, because `auto` found no GPU that can be used.
         cpu_instead: bool,
     },
 }
 
 impl DeviceWorkers {
     /// Creates the workers of devices that are being opened; waits for the first device. For `auto`, GPUs with less
-    /// free memory than `needed_bytes` are left out, and the CPU is used if none is left. A GPU that the user has named
-    /// is kept; registrations that are too large for this GPU fail.
+    /// free memory than `needed_bytes` returns are left out, and the CPU is used if no GPU is left. A GPU that the user
+    /// has named is always used; registrations that need more memory than this GPU has then fail.
     ///
-    /// # Errors A device that cannot be used. An error of the function `needed_bytes`, which is called only if its
-    /// result matters.
+    /// # Errors
+    /// A device that cannot be used, or an error of `needed_bytes`. This function is called only if the choice of
+    /// devices depends on its result.
     pub fn new<E: From<Error>>(
         opening: Opening,
         needed_bytes: impl FnOnce() -> Result<u64, E>,
@@ -116,10 +119,24 @@ impl DeviceWorkers {
         self.notes.clone()
     }
 
-    /// Returns an idle worker, for work that needs a single device. Must not be called during the last run of jobs, in
-    /// which workers are released.
+    /// Returns an idle worker, for work that needs a single device. Must not be called during the last run over a list
+    /// of jobs, because idle workers are released in that run.
     pub fn one(&mut self) -> &mut Worker {
         &mut self.idle.get_mut().unwrap_or_else(PoisonError::into_inner)[0]
+    }
+
+    /// Releases the prepared fixed sides (images, channels and masks) of all idle workers, so that their memory is free
+    /// for other work.
+    pub fn release_prepared(&mut self) {
+        self.idle.get_mut().unwrap_or_else(PoisonError::into_inner).iter_mut().for_each(Worker::release_prepared);
+    }
+
+    /// Releases all idle workers and their devices in the background, because the driver needs some time to release a
+    /// device. No further work is possible. Dropping `self` waits for these releases.
+    pub fn release_idle(&mut self) {
+        self.opening.end();
+        let workers = std::mem::take(self.idle.get_mut().unwrap_or_else(PoisonError::into_inner));
+        self.release(workers);
     }
 
     /// Prepares the fixed side of registrations (image, channels and masks) on all idle workers at the same time. If a
@@ -127,14 +144,15 @@ impl DeviceWorkers {
     pub fn prepare(&mut self, target: &Arc<Target>) {
         std::thread::scope(|scope| {
             for worker in self.idle.get_mut().unwrap_or_else(PoisonError::into_inner) {
-                // If no thread can be started now, the worker prepares the fixed image, channels and masks before its
-                // first registration.
+                // If the thread cannot be started now, this worker prepares the fixed image, channels and masks later,
+                // before its first registration.
                 let _ = std::thread::Builder::new().spawn_scoped(scope, || worker.prepare(target));
             }
         });
     }
 
-    /// Runs every job through reading, computing and writing, as [`pipeline::run`](crate::run) does.
+    /// Takes every job (such as one subject) through reading, computing and writing, as [`pipeline::run`](crate::run)
+    /// does.
     ///
     /// # Errors
     /// A thread that cannot be started; a device that cannot be used.
@@ -150,14 +168,16 @@ impl DeviceWorkers {
         pipeline::run(self, jobs, threads, read, compute, write, done)
     }
 
-    /// Announces that the next run is the last. A device without further work is then released in the background,
-    /// because the driver needs some time to release a device. Dropping `self` waits for these releases.
+    /// Announces that the next call of [`run`](DeviceWorkers::run) is the last. During that run, a device with no job
+    /// left is released in the background, because the driver needs some time for this. Dropping `self` waits until all
+    /// devices are released.
     pub fn last(&mut self) -> &mut DeviceWorkers {
         self.last = true;
         self
     }
 
-    /// Announces that the next run is the last and needs one device: all other devices are released immediately.
+    /// Announces that the next call of [`run`](DeviceWorkers::run) is the last and needs only one device: all other
+    /// devices are released immediately.
     pub fn last_device(&mut self) -> &mut DeviceWorkers {
         let stays = self.one().description().choice();
         self.opening.end();
@@ -167,12 +187,13 @@ impl DeviceWorkers {
         self.last()
     }
 
-    /// Number of idle workers.
+    /// Number of workers that have no job at present.
     pub fn idle(&self) -> usize {
         lock(&self.idle).len()
     }
 
-    /// Takes over the workers of a device that is ready. Returns an empty list if the device is left out.
+    /// Adds a device that has been opened, and returns its workers. If the device cannot be used or has too little free
+    /// memory, `auto` leaves it out, and the list of workers is empty.
     fn admit(&self, Ready { workers, free_bytes, to_come, unusable }: Ready) -> Vec<Worker> {
         self.to_come.store(to_come, Ordering::Relaxed);
         let too_little = free_bytes.zip(workers.first()).and_then(|(free_bytes, worker)| {
@@ -196,7 +217,8 @@ impl DeviceWorkers {
     }
 
     fn note(&self, note: DeviceNote) {
-        // Sending a message about a device cannot fail, because `self` owns the receiver.
+        // Sending a message about a device to the user through the channel `notes` cannot fail, because `self` also
+        // owns the receiving end of the channel.
         let _ = self.send.send(note);
     }
 
@@ -259,7 +281,8 @@ mod tests {
 
     use crate::Devices;
 
-    /// A simulated GPU with two workers and this much free memory, bytes; `to_come` further workers will follow.
+    /// A simulated GPU with two workers and `free_bytes` of free memory. The devices that are opened after this GPU
+    /// will have `to_come` workers together.
     fn ready(free_bytes: u64, to_come: usize) -> Ready {
         let description = Description::Cuda {
             index: to_come / 2,
@@ -294,12 +317,13 @@ mod tests {
         assert_eq!(workers.devices().len(), 2);
         let notes: Vec<DeviceNote> = workers.notes.try_iter().collect();
         assert_eq!((notes.len(), &notes[0]), (2, &leaves(2, false)));
-        // If the last device fails, the run no longer waits for its workers.
+        // The last device cannot be opened. The number of workers then no longer includes the workers that this device
+        // would have had.
         let workers = of(vec![ready(600_000_000, 2), unusable(0, 0)]);
         assert_eq!(workers.workers(), 4);
         let workers = workers.all().expect("devices");
         assert_eq!((workers.workers(), workers.notes.try_iter().collect()), (2, vec![leaves(0, false)]));
-        // In this case none of the simulated GPUs can be opened.
+        // None of the simulated GPUs can be opened, so the CPU is used.
         let workers = of(vec![unusable(1, 2), unusable(0, 0)]);
         assert_eq!(workers.devices(), [Description::Cpu]);
         let notes: Vec<DeviceNote> = workers.notes.try_iter().collect();
@@ -326,7 +350,8 @@ mod tests {
             DeviceWorkers::new::<Error>(Opening::of(Devices::AllGpus, ready), || Ok(0)).expect("devices")
         };
         let threads = StageThreads { readers: 4, writers: 4 };
-        // The test accepts both orders of events: the second device is ready already, or it is still being opened.
+        // The test passes in both cases: the second device is open before the run, or is still being opened when the
+        // run begins.
         for mut workers in [of().all().expect("devices"), of()] {
             let workers = workers.last_device();
             assert_eq!(workers.idle(), 2);

@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, in_background};
 
-/// The devices that the user asks for.
+/// The devices (CPU or GPUs) on which the user wants the registrations to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Devices {
     /// One device, or `auto` (the choice of the program).
     One(DeviceChoice),
-    /// The GPUs with these numbers.
+    /// The GPUs with these numbers, counted from 0.
     Several(Vec<usize>),
     /// All GPUs.
     AllGpus,
@@ -69,7 +69,7 @@ impl Devices {
     }
 }
 
-/// Devices that are being opened in the background.
+/// The devices (CPU or GPUs) of the user's choice, which a background thread opens one after the other.
 pub struct Opening {
     asked: Devices,
     workers: Option<usize>,
@@ -77,16 +77,17 @@ pub struct Opening {
     opening: Option<JoinHandle<()>>,
 }
 
-/// A device that has been opened.
+/// A device (CPU or GPU) that has been opened for registrations, with its workers.
 pub struct Ready {
-    /// One handle for each worker of the device. The handles of a GPU share its compiled kernels.
+    /// The opened device, once for each of the workers that compute on this device. On a GPU, each worker has its own
+    /// stream, but all share the compiled kernels.
     pub workers: Vec<Opened>,
     /// Free memory, bytes; `None` on the CPU.
     pub free_bytes: Option<u64>,
     /// Number of workers of the devices that are still being opened.
     pub to_come: usize,
-    /// Reason why the device has no workers, if it has none: it is one of the devices that `auto` chose, and cannot be
-    /// used.
+    /// Reason why the device cannot be used, if `auto` chose the device; the device then has no workers. `None` for a
+    /// device that can be used.
     pub unusable: Option<String>,
 }
 
@@ -133,7 +134,8 @@ fn begin(
 ) -> Result<Opening, Error> {
     let (devices, (to_ready, ready)) = (asked.clone(), unbounded());
     let opening = in_background("opening devices", move || {
-        // Sends an opened device; returns false if the receiver has been dropped.
+        // Passes an opened device on to the thread that waits for devices. Returns false if that thread waits for no
+        // more devices.
         let tell = |ready| to_ready.send(ready).is_ok();
         let all = choose(&devices).and_then(|choices| {
             // Before the first device is opened, the program checks that all devices exist.
@@ -154,8 +156,8 @@ fn begin(
     Ok(Opening { asked: asked.clone(), workers, ready, opening: Some(opening) })
 }
 
-/// Opens the devices one after another and sends each opened device, until the receiver is dropped. A device of `auto`
-/// that cannot be used is sent without workers.
+/// Opens the devices one after another. Calls `tell` with each opened device, until `tell` returns false because nobody
+/// receives devices any more. A device that `auto` chose and that cannot be used is passed on without workers.
 fn open_all(
     choices: &[DeviceChoice],
     auto: bool,
@@ -182,15 +184,15 @@ fn open_all(
     }
 }
 
-/// Makes the workers of an open device. The first worker uses the device's handle, and `again` makes a handle for each
-/// further worker. `others` more devices are still to be opened.
+/// Makes the workers that compute on an open device. The first worker uses the device `first`; `again` opens the same
+/// device again for each further worker. `others` is the number of devices that are still to be opened.
 fn open_one(
     first: Opened,
     again: impl Fn(&Opened) -> Result<Opened, RegisterError>,
     others: usize,
     workers: Option<usize>,
 ) -> Result<Ready, Error> {
-    // The number of workers depends on whether `auto` has chosen the CPU, which is known only after opening.
+    // The default number of workers depends on whether `auto` has opened a GPU or the CPU, which is known only now.
     let usual = if first.device.is_gpu() { USUAL_WORKERS } else { 1 };
     let mut all = vec![first];
     for _ in 1..workers.unwrap_or(usual) {
@@ -207,8 +209,8 @@ impl Opening {
         self.asked == Devices::One(DeviceChoice::Auto)
     }
 
-    /// Waits for the next device that is ready. For `auto` the CPU comes after the last GPU, for the case that no GPU
-    /// can be used.
+    /// Waits until the next of the chosen devices has been opened. For `auto` the CPU comes after the last GPU, for the
+    /// case that no GPU can be used.
     ///
     /// # Errors
     /// A device that cannot be used.
@@ -221,12 +223,12 @@ impl Opening {
         }
     }
 
-    /// Stops opening further devices.
+    /// Stops opening further devices (GPUs) in the background.
     pub fn end(&mut self) {
         self.ready = never();
     }
 
-    /// The channel of opened devices. The channel closes after the last device.
+    /// The channel through which the opened devices arrive. The channel closes after the last device.
     pub fn ready(&self) -> &Receiver<Result<Ready, Error>> {
         &self.ready
     }
@@ -300,7 +302,7 @@ mod tests {
     use super::*;
 
     impl Opening {
-        /// Devices of a test, as if they had just been opened.
+        /// Makes a list of opened devices for a test, as if a background thread had opened these devices.
         pub(crate) fn of(asked: Devices, ready: Vec<Ready>) -> Opening {
             let (to_ready, all) = unbounded();
             ready.into_iter().for_each(|ready| to_ready.send(Ok(ready)).expect("the other end is here"));
@@ -346,8 +348,8 @@ mod tests {
         assert_eq!(all(Devices::Several(vec![2, 0])), [DeviceChoice::Cuda(2), DeviceChoice::Cuda(0)]);
     }
 
-    /// A description of each device: number of workers, number of workers to come, and why there are no workers; or the
-    /// error.
+    /// What a test compares for each opened device: its number of workers, the number of workers of devices still to
+    /// come, and the reason if it has no workers; or the error.
     type Told = Result<(usize, usize, Option<String>), String>;
 
     /// Three GPUs of which the second cannot be opened.

@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Passes jobs from reading threads to computing threads. A reader waits until its job is taken.
+/// Passes jobs (such as subjects to be registered) from the threads that read files to the threads that compute. A
+/// reading thread waits until a computing thread takes its job.
 pub struct Dispatch<Job> {
     state: Mutex<State<Job>>,
     change: Condvar,
@@ -17,11 +18,11 @@ pub struct Dispatch<Job> {
 
 struct State<Job> {
     offered: VecDeque<Job>,
-    /// Number of jobs that have been taken.
+    /// Number of jobs (such as subjects) that workers have taken for computing.
     taken: usize,
-    /// Number of jobs that have been offered.
+    /// Number of jobs (such as subjects) that reading threads have offered to the workers.
     given: usize,
-    /// Number of all jobs.
+    /// Number of all jobs (such as subjects) of the list.
     all: usize,
     givers: usize,
     takers: usize,
@@ -31,37 +32,39 @@ struct State<Job> {
 
 #[derive(Debug, Clone, Default)]
 struct Place {
-    /// Start times of the jobs that the workers of this place (device) compute now.
+    /// Start times of the jobs that the workers of this place (device) compute at present.
     busy: Vec<Instant>,
     /// Number of workers of this place (device) that wait for a job.
     asking: usize,
 }
 
-/// The number and the total duration of all jobs that have finished; the mean duration of a job is computed from both.
+/// Number and total duration of the jobs that the workers have finished. The mean duration, by which the duration of
+/// later jobs is predicted, is computed from both.
 #[derive(Debug, Clone, Copy, Default)]
 struct Done {
     jobs: u32,
-    /// Total duration of the finished jobs.
+    /// Total computing time of the finished jobs, summed over the jobs.
     time: Duration,
 }
 
-/// A free worker may leave the next job to a worker of another place (device). After this time the worker checks again
-/// whether to take the job.
+/// Interval at which a free worker checks again whether to take the next job, after it has left this job to a worker of
+/// another place (device).
 const CHECK_EVERY: Duration = Duration::from_millis(2);
 
-/// Handle of a reading thread, which offers jobs.
+/// Handle with which a reading thread offers its jobs to the workers.
 pub struct Giver<'a, Job>(&'a Dispatch<Job>);
 
-/// Handle of a worker, which takes jobs. The worker belongs to a place (device).
+/// Handle with which a worker takes the next job (such as the next subject). Each worker computes at one place
+/// (device).
 pub struct Taker<'a, Job> {
     dispatch: &'a Dispatch<Job>,
     place: usize,
-    /// Start time of the worker's job; `None` while the worker has no job.
+    /// Time at which the worker began its present job; `None` while the worker has no job.
     busy: Option<Instant>,
 }
 
 impl<Job> Dispatch<Job> {
-    /// Makes a dispatcher for `all` jobs. They are offered by `givers` threads.
+    /// Makes a dispatcher, which passes jobs from `givers` reading threads to the workers. The number of jobs is `all`.
     pub fn new(all: usize, givers: usize) -> Dispatch<Job> {
         let state = State {
             offered: VecDeque::new(),
@@ -76,13 +79,14 @@ impl<Job> Dispatch<Job> {
         Dispatch { state: Mutex::new(state), change: Condvar::new() }
     }
 
-    /// A handle for offering jobs. All these handles must be created before the first is dropped.
+    /// Makes the handle of a reading thread, with which the thread offers jobs to workers. The handles of all reading
+    /// threads must be created before the first handle is dropped.
     pub fn giver(&self) -> Giver<'_, Job> {
         Giver(self)
     }
 
-    /// A handle with which a worker at this place (device) takes jobs. The first handle must be created before any job
-    /// is offered.
+    /// Makes the handle with which a worker at this place (device) takes jobs. The handle of at least one worker must
+    /// exist before any job is offered.
     pub fn taker(&self, place: usize) -> Taker<'_, Job> {
         let mut state = self.state();
         state.takers += 1;
@@ -105,26 +109,28 @@ impl<Job> State<Job> {
         self.places.entry(place).or_default()
     }
 
-    /// Whether a worker of this place (device) should take the next job. It should if no place with fewer jobs has a
-    /// waiting worker. For the last jobs, in addition, no other place may be expected to finish the job sooner.
+    /// Whether a free worker of this place (device) should take the next job. The worker leaves the job to another
+    /// place if fewer jobs run there and a worker waits there. Each of the last jobs goes to the place that is expected
+    /// to finish it soonest.
     fn is_next(&self, place: usize) -> bool {
         let Some(own) = self.places.get(&place) else { return true };
         if self.all - self.taken >= self.takers || self.done.jobs == 0 {
             return self.places.values().all(|other| other.asking == 0 || other.busy.len() >= own.busy.len());
         }
-        // The clock is read once for all devices. With several readings of the clock, a device that is evaluated later
-        // would seem to have less remaining work.
+        // The clock is read once for all devices. If it were read again for each device, the devices read later would
+        // seem to have less work left.
         let (usual, now) = (self.usual(), Instant::now());
         let left = own.left(usual, now);
         self.places.values().all(|other| other.left(usual, now) >= left)
     }
 
-    /// The mean duration of a finished job; zero if no job is finished.
+    /// The mean computing time of the finished jobs, by which the duration of the next jobs is predicted; zero if no
+    /// job is finished.
     fn usual(&self) -> Duration {
         self.done.time / self.done.jobs.max(1)
     }
 
-    /// Records that the worker's job has ended.
+    /// Records that a worker of this place (device) has finished the job which it began at this time.
     fn end(&mut self, place: usize, began: Option<Instant>) {
         let Some(began) = began else { return };
         let busy = &mut self.place(place).busy;
@@ -135,15 +141,16 @@ impl<Job> State<Job> {
 }
 
 impl Place {
-    /// Expected remaining time of the current jobs of this place (device), summed over the jobs, if each job takes the
-    /// mean duration.
+    /// Expected remaining computing time of the current jobs of this place (device), summed over the jobs. Each job is
+    /// expected to take the mean duration of the finished jobs.
     fn left(&self, usual: Duration, now: Instant) -> Duration {
         self.busy.iter().map(|began| usual.saturating_sub(now.saturating_duration_since(*began))).sum()
     }
 }
 
 impl<Job> Giver<'_, Job> {
-    /// Offers a job and waits until it is taken; false if no worker is left.
+    /// Offers a job (such as the loaded images of a subject) to the workers and waits until a worker takes it. Returns
+    /// false if all workers have ended without taking the job.
     pub fn give(&self, job: Job) -> bool {
         let mut state = self.0.state();
         let number = state.given;
@@ -165,7 +172,8 @@ impl<Job> Drop for Giver<'_, Job> {
 }
 
 impl<Job> Taker<'_, Job> {
-    /// Ends the current job and takes the next one; `None` when no jobs are left.
+    /// Reports that the worker's current job has ended, and waits for the next job. Returns `None` when no jobs are
+    /// left.
     pub fn take(&mut self) -> Option<Job> {
         let mut state = self.dispatch.state();
         state.end(self.place, self.busy.take());
@@ -223,7 +231,7 @@ mod tests {
         let dispatch = Dispatch::new(4, 1);
         std::thread::scope(|scope| {
             let (took, who) = channel();
-            // Each worker keeps its first job until the test releases the job.
+            // In this test each worker computes its first job until the test lets it continue.
             let on: Vec<_> = [0, 0, 1, 1]
                 .into_iter()
                 .map(|place| {
@@ -238,7 +246,8 @@ mod tests {
                     go_on
                 })
                 .collect();
-            // All workers must wait before the first job is offered; otherwise the first worker to ask takes the job.
+            // The test waits until all workers wait for a job. Otherwise the worker that happens to ask first would
+            // take the job.
             while dispatch.state().places.values().map(|place| place.asking).sum::<usize>() < 4 {
                 std::thread::yield_now();
             }
@@ -260,8 +269,8 @@ mod tests {
         let mut state = dispatch.state();
         let (now, usual) = (Instant::now(), Duration::from_secs(60));
         state.done = Done { jobs: 2, time: 2 * usual };
-        // The first device has an idle worker and has just begun one job. Both workers of the second device have almost
-        // finished their jobs.
+        // The first device has an idle worker, and a worker that has just begun a job. Both workers of the second
+        // device have almost finished their jobs.
         let nearly = now.checked_sub(usual - Duration::from_secs(1)).expect("a minute ago");
         *state.place(0) = Place { busy: vec![now], asking: 1 };
         *state.place(1) = Place { busy: vec![nearly, nearly], asking: 0 };

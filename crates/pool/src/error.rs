@@ -6,7 +6,7 @@ pub enum Error {
     /// The system cannot start another thread: a limit on processes or memory is reached.
     #[error("no thread could be started for {purpose}: {source}")]
     Thread {
-        /// What the thread was needed for, in words.
+        /// The work of the thread that could not be started, in words, for the error message.
         purpose: &'static str,
         /// The error of the operating system.
         source: std::io::Error,
@@ -14,7 +14,7 @@ pub enum Error {
     /// A pool of threads could not be started.
     #[error("no threads could be started for {purpose}: {source}")]
     Threads {
-        /// What the threads were needed for, in words.
+        /// The work of the threads that could not be started, in words, for the error message.
         purpose: &'static str,
         /// The error of the thread pool.
         source: rayon::ThreadPoolBuildError,

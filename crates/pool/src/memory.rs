@@ -3,7 +3,8 @@
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// A budget of bytes, from which workers take bytes and to which they return them.
+/// A budget of device memory in bytes. Workers take bytes from the budget before they compute, and return the bytes
+/// afterwards.
 #[derive(Debug)]
 pub struct MemoryBudget {
     total: u64,
@@ -11,7 +12,7 @@ pub struct MemoryBudget {
     more: Condvar,
 }
 
-/// Bytes taken from a budget. They are returned on drop.
+/// Bytes taken from a memory budget. They are returned to the budget when this value is dropped.
 #[derive(Debug)]
 pub struct MemoryShare {
     bytes: u64,
@@ -19,12 +20,13 @@ pub struct MemoryShare {
 }
 
 impl MemoryBudget {
-    /// Bytes taken from a budget. They are returned to the budget on drop.
+    /// Makes a memory budget of `total` bytes, all of them free.
     pub fn new(total: u64) -> Arc<MemoryBudget> {
         Arc::new(MemoryBudget { total, left: Mutex::new(total), more: Condvar::new() })
     }
 
-    /// Size of the budget, bytes: free and taken bytes together.
+    /// Size of the memory budget of a device, bytes: the bytes that workers have taken and the bytes that are free,
+    /// together.
     pub fn total(&self) -> u64 {
         self.total
     }
@@ -33,14 +35,15 @@ impl MemoryBudget {
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes `bytes` from the budget, or returns `None` without waiting if fewer bytes are free.
+    /// Takes `bytes` from the memory budget, or returns `None` without waiting if fewer bytes are free.
     pub fn try_take(self: &Arc<Self>, bytes: u64) -> Option<MemoryShare> {
         let mut left = self.left();
         *left = left.checked_sub(bytes)?;
         Some(MemoryShare { bytes, of: self.clone() })
     }
 
-    /// Waits until `bytes` are free and takes them; `None` if the whole budget is smaller.
+    /// Waits until `bytes` of the memory budget are free, and takes them. Returns `None` at once if the whole budget is
+    /// smaller than `bytes`.
     pub fn take(self: &Arc<Self>, bytes: u64) -> Option<MemoryShare> {
         if bytes > self.total {
             return None;
@@ -52,7 +55,7 @@ impl MemoryBudget {
 }
 
 impl MemoryShare {
-    /// Keeps at most `bytes` of the taken bytes, and returns the others to the budget.
+    /// Reduces the taken bytes to at most `bytes`, and returns the rest to the memory budget.
     pub fn keep(&mut self, bytes: u64) {
         let back = self.bytes.saturating_sub(bytes);
         self.bytes -= back;

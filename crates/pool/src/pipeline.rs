@@ -17,18 +17,19 @@ use super::spawn::Spawner;
 /// threads.
 pub const MOST_WORKERS: usize = 64;
 
-/// Numbers of threads that read and write.
+/// Numbers of threads that read the input files of jobs, and that write their output files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StageThreads {
-    /// Number of threads that read, and so of jobs that are read at the same time.
+    /// Number of threads that read input files. Each thread reads the files of one job (such as one subject) at a time.
     pub readers: usize,
-    /// Number of threads that write, and so of jobs that are written at the same time.
+    /// Number of threads that write output files. Each thread writes the files of one job (such as one subject) at a
+    /// time.
     pub writers: usize,
 }
 
 impl StageThreads {
-    /// The numbers of threads that keep this number of workers busy. Reading a subject takes less time than its
-    /// registration on a GPU, and writing its files takes twice as long.
+    /// The numbers of threads for reading and for writing files that keep this number of workers busy. Reading a
+    /// subject takes less time than its registration on a GPU, and writing its files takes twice as long.
     pub fn for_workers(workers: usize) -> StageThreads {
         StageThreads { readers: workers, writers: 2 * workers + 1 }
     }
@@ -41,9 +42,10 @@ impl StageThreads {
 
 /// The workers that compute. Workers of some devices may become ready after the run has begun.
 pub trait Workers: Sync {
-    /// Type of a worker.
+    /// Type of a worker, which computes one job (such as the registration of one subject) at a time.
     type Worker: Send;
-    /// The error if a worker that becomes ready during the run cannot start.
+    /// The error if a device that is opened after the first jobs have begun cannot be used, or if its worker cannot be
+    /// started.
     type Error: From<Error> + Send;
 
     /// The number of the place (the device) where a worker computes. Workers at one place slow each other down.
@@ -52,18 +54,18 @@ pub trait Workers: Sync {
     /// Removes and returns the workers that are ready now; at least one worker.
     fn ready(&self) -> Vec<Self::Worker>;
 
-    /// Waits for the workers that become ready after the run has begun, and starts each of these workers. Ends when all
-    /// workers have started, or when `late`, the handle that starts workers, reports that no job is left.
+    /// Waits for the devices that are opened after the run has begun, and starts their workers through `late`. Ends
+    /// when all workers have started, or when `late` reports that no job is left.
     ///
     /// # Errors
     /// If a worker cannot start. Then no further job begins; jobs that have begun are finished.
     fn later(&self, late: &Late<'_, Self::Worker>) -> Result<(), Self::Error>;
 
-    /// Takes back a worker for which no job is left.
+    /// Takes back a worker that is no longer needed, because no job is left for it.
     fn give_back(&self, worker: Self::Worker);
 }
 
-/// Starts workers that become ready after a run has begun.
+/// Starts workers whose devices are opened only after the run has begun.
 pub struct Late<'a, Worker> {
     start: &'a (dyn Fn(Worker) -> Result<(), Error> + 'a),
     all_taken: &'a Receiver<Infallible>,
@@ -78,15 +80,16 @@ impl<Worker> Late<'_, Worker> {
         (self.start)(worker)
     }
 
-    /// A channel that closes when the last job has been taken.
+    /// A channel that closes when the workers have taken the last job. The thread that starts workers of further
+    /// devices then ends, because no more workers are needed.
     pub fn all_taken(&self) -> &Receiver<Infallible> {
         self.all_taken
     }
 }
 
-/// Runs every job through `read`, `compute` (on a worker) and `write`. `done` receives the results in the order of
-/// completion, on the calling thread. Jobs begin in their order, each on the device with the least work. Failures of a
-/// stage are passed on as values.
+/// Runs every job through three functions: `read`, `compute` (on a worker) and `write`. `done` receives the results in
+/// the order of completion, on the calling thread. Jobs begin in their order, each on the device with the least work.
+/// If one of the functions fails for a job, its result must contain the error.
 ///
 /// # Errors
 /// If a thread cannot be started before the run; then no job begins. If a worker cannot start later; then jobs that
@@ -112,10 +115,10 @@ where
     run_by(&Spawner::default(), workers, jobs, threads, read, compute, write, done)
 }
 
-/// Does what [`run`] does, with the threads of `spawner`.
+/// Does what [`run`] does, and starts all threads through `spawner`, which in tests may refuse to start a thread.
 #[expect(
     clippy::too_many_arguments,
-    reason = "the function takes the arguments of `run`, and the starter of threads, which tests replace"
+    reason = "in addition to the arguments of `run`, tests give a `Spawner` that limits the number of threads"
 )]
 fn run_by<Job, Loaded, Computed, Written, W: Workers>(
     spawner: &Spawner,
@@ -143,7 +146,8 @@ where
     let (to_writers, computed) = bounded(0);
     let (to_end, written) = bounded(0);
     let (reading, all_taken) = bounded::<Infallible>(0);
-    // Readers wait until this channel closes: no job begins before all threads have started.
+    // This channel closes when all threads have started, or when a thread could not be started. Reading threads wait
+    // until then, so that no job begins if a thread cannot be started.
     let (gate, started) = bounded::<Infallible>(0);
     std::thread::scope(|scope| {
         let start = move |mut worker: W::Worker| {
@@ -155,15 +159,16 @@ where
             };
             spawner.spawn(scope, "a worker", work).map(drop)
         };
-        // All handles that offer jobs are created before the first of them is dropped. A handle is dropped if its
-        // thread cannot be started.
+        // All reading threads' handles for offering jobs must exist before the first handle is dropped. If a thread
+        // cannot be started, its handle is dropped.
         let givers: Vec<_> = (0..threads.readers).map(|_| dispatch.giver()).collect();
         let start_all = || -> Result<_, Error> {
             for giver in givers {
                 let (reading, started) = (reading.clone(), started.clone());
                 let work = move || {
                     let _ = started.recv();
-                    // If the next stage has ended because a thread has panicked, this stage ends as well.
+                    // If all computing threads have ended because of a panic, offering a job fails. Then this reading
+                    // thread ends as well.
                     while next().is_some_and(|job| giver.give(read(job))) {}
                     drop(reading);
                 };
@@ -183,8 +188,8 @@ where
         };
         let later = start_all();
         stopped.fetch_or(later.is_err(), Ordering::Relaxed);
-        // From here on, only the stages (reading, computing, writing) own senders and receivers of the channels between
-        // them. So each channel closes when the stage that sends into it has ended.
+        // The channels carry jobs from reading to computing to writing. From here on, only the threads of these stages
+        // own the ends of the channels. So each channel closes when all threads that send into it have ended.
         drop((gate, reading, computed, to_end));
         written.iter().for_each(done);
         later?.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -215,7 +220,7 @@ mod tests {
         there: usize,
         late: Option<(usize, bool)>,
         done: AtomicUsize,
-        /// Whether the worker that starts during the run has finished a job, or has failed to start.
+        /// Whether the worker that starts later than the others has finished a job, or has failed to start.
         settled: AtomicBool,
         left: Mutex<Vec<usize>>,
     }
@@ -249,7 +254,8 @@ mod tests {
     }
 
     impl Shift {
-        /// Makes `there` workers that are ready at once, and optionally (`late`) a worker that starts during the run.
+        /// Makes `there` test workers that are ready at once. If `late` is given, one more worker starts, or fails to
+        /// start, during the run.
         fn with(there: usize, late: Option<(usize, bool)>) -> Shift {
             Shift { there, late, ..Shift::default() }
         }
@@ -312,7 +318,7 @@ mod tests {
             assert!(matches!(result, Err(Failure::Pool(Error::Thread { .. }))), "{threads}: {result:?}");
             assert_eq!((of.len(), shift.done.into_inner()), (0, 0), "{threads}");
         }
-        // Here the thread of the worker that starts during the run cannot be started. Then jobs that have begun are
+        // Only the thread for a worker that starts during the run cannot be started. Then jobs that have begun are
         // finished, and no further job begins.
         let shift = Shift::with(2, Some((4, true)));
         let (of, result) = shift.run_by(&Spawner::limited_to(ALL), 1000);

@@ -4,7 +4,7 @@ use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 
 use super::Error;
 
-/// Starts the threads of a run. Tests limit their number.
+/// Starts the threads for reading, computing and writing. In tests, the number of threads can be limited.
 #[derive(Debug, Default)]
 pub struct Spawner {
     #[cfg(test)]
@@ -18,8 +18,8 @@ impl Spawner {
         Spawner { left: Some(threads.into()) }
     }
 
-    /// Starts a thread of a scope. `purpose` is the thread's purpose in error messages. If the thread cannot be
-    /// started, `work` is dropped.
+    /// Starts a thread that ends before the given scope ends. `purpose` says in error messages what the thread is for.
+    /// If the thread cannot be started, the function `work` is dropped without running.
     pub fn spawn<'scope, T: Send + 'scope>(
         &self,
         scope: &'scope Scope<'scope, '_>,
@@ -45,8 +45,8 @@ impl Spawner {
     }
 }
 
-/// Starts a thread that may live longer than the caller's scope. `purpose` is the thread's purpose in error messages.
-/// If the thread cannot be started, `work` is dropped.
+/// Starts a thread that may live longer than the caller's scope. `purpose` says in error messages what the thread is
+/// for. If the thread cannot be started, the function `work` is dropped without running.
 ///
 /// # Errors
 /// If the system cannot start another thread.

@@ -12,25 +12,26 @@ pub struct Target {
     number: u64,
     /// The fixed image with its channels and masks.
     pub side: Side,
-    /// Options of all registrations to this target.
+    /// Options of all registrations to this fixed side.
     pub options: Options,
 }
 
 impl Target {
-    /// Makes a target from a fixed image with its channels and masks, which workers have not prepared yet.
+    /// Makes a target, that is a fixed side and the options of its registrations, from a fixed image with its channels
+    /// and masks. The workers prepare this fixed side later.
     pub fn new(side: Side, options: Options) -> Arc<Target> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Arc::new(Target { number: NEXT.fetch_add(1, Ordering::Relaxed), side, options })
     }
 
-    /// A number that identifies this target among all targets of the process.
+    /// A number that identifies this target (a fixed side and its options) among all targets of the process.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
-    /// GPU memory that a registration of `moving` to this target needs while it runs, bytes. If the image of `moving`
-    /// is in GPU memory, the result includes memory for the next moving image, because that image is uploaded during
-    /// the registration.
+    /// GPU memory that a registration of `moving` to this fixed side needs while it runs, bytes. If the image of
+    /// `moving` is in GPU memory, the result includes memory for the next moving image, because that image is uploaded
+    /// during the registration.
     pub(crate) fn device_bytes(&self, moving: &Side, device: &Device) -> u64 {
         self.options.device_bytes(&Grids::of([&self.side, moving])) + 2 * moving.held_bytes(device)
     }

@@ -14,19 +14,20 @@ pub struct Worker {
     /// The fixed side (image, channels and masks) that this worker has prepared last, with the number that identifies
     /// it.
     prepared: Option<(u64, Fixed)>,
-    /// For a GPU: the memory budget of the GPU, and the bytes that the prepared fixed side occupies.
+    /// The memory budget of the GPU, and this worker's part of it; `None` on the CPU.
     memory: Option<DeviceMemory>,
 }
 
-/// Memory budget of a GPU, shared by its workers, and the part of it that this worker's prepared fixed side occupies.
+/// Memory budget of a GPU, shared by its workers, and the part of the budget that the fixed images prepared by this
+/// worker occupy.
 struct DeviceMemory {
     budget: Arc<MemoryBudget>,
     prepared: Option<MemoryShare>,
 }
 
-/// Work that states how much GPU memory it needs.
+/// Work for a worker of a device that states how much GPU memory it needs.
 pub trait DeviceBytes {
-    /// GPU memory that the work needs in addition to data already on the device, bytes.
+    /// GPU memory that the work needs in addition to data that are already in the memory of the GPU, bytes.
     fn device_bytes(&self) -> u64;
 }
 
@@ -46,12 +47,12 @@ impl Worker {
         self.device.description()
     }
 
-    /// Whether the device is a GPU.
+    /// Whether this worker computes on a GPU.
     pub fn is_gpu(&self) -> bool {
         self.device.is_gpu()
     }
 
-    /// Number of the device. Workers of one GPU have the same number.
+    /// Number that identifies the device of this worker. All workers of one GPU have the same number.
     pub fn place(&self) -> usize {
         match self.description() {
             Description::Cpu => 0,
@@ -68,8 +69,8 @@ impl Worker {
         self.with_prepared(target, 0, |_| Ok(()))
     }
 
-    /// Registers a moving side to a target. The result does not depend on the worker's earlier work, and is the same on
-    /// all devices of one kind.
+    /// Registers a moving image (with its channels and masks) to the fixed images of `target`. The result does not
+    /// depend on the worker's earlier work, and is the same on all devices of one kind.
     ///
     /// # Errors
     /// Those of [`antsreg_register::register`]; a GPU with too little memory.
@@ -83,8 +84,9 @@ impl Worker {
         self.with_prepared(target, bytes, |fixed| fixed.compute(moving, progress))
     }
 
-    /// Registers a moving side (image, channels and masks). Then runs a continuation, which is a computation by the
-    /// caller, with the result of the registration, while the warps of this result are still on the device.
+    /// Registers a moving side (image, channels and masks). Then runs a continuation, which is a computation defined by
+    /// the caller, with the result of the registration, while the warps of this result are still in the memory of the
+    /// device.
     ///
     /// # Errors
     /// Those of [`register`](Worker::register) and of the continuation.
@@ -101,10 +103,15 @@ impl Worker {
         self.with_prepared(target, bytes, |fixed| fixed.register_and(moving, &mut (), then))
     }
 
+    /// Whether work that needs this much GPU memory, bytes, can run on the device when no other work runs there.
+    pub fn has_memory_for(&self, bytes: u64) -> bool {
+        self.memory.as_ref().is_none_or(|memory| bytes <= memory.budget.total())
+    }
+
     /// Runs a task on the device.
     ///
     /// # Errors
-    /// Those of the task; a GPU with too little memory.
+    /// Errors of the task; a GPU with too little memory.
     pub fn run<T: Task + DeviceBytes>(&mut self, task: T) -> Result<T::Output, T::Error>
     where
         T::Error: From<Error>,
@@ -113,11 +120,11 @@ impl Worker {
         self.device.run(task)
     }
 
-    /// Calls `work` with the device while `bytes` of the GPU's memory are reserved. If too little memory is free, a
-    /// prepared fixed side (image, channels and masks) is released.
+    /// Calls the function `work` with the device while `bytes` of the GPU's memory are reserved. If too little memory
+    /// is free, the fixed images and masks that this worker has prepared are released first.
     ///
     /// # Errors
-    /// Those of the work; a GPU with too little memory.
+    /// Errors of `work`; a GPU with too little memory.
     pub fn with_device<T, E: From<Error>>(
         &mut self,
         bytes: u64,
@@ -127,8 +134,8 @@ impl Worker {
         work(&self.device)
     }
 
-    /// Calls `work` with the prepared fixed side (image, channels and masks) of a target while `bytes` of the GPU's
-    /// memory are reserved.
+    /// Prepares the fixed side (image, channels and masks) of `target`, if this worker has not prepared it yet, and
+    /// calls the function `work` with it. Meanwhile, `bytes` of GPU memory are reserved for `work`.
     fn with_prepared<T, E: From<Error>>(
         &mut self,
         target: &Arc<Target>,
@@ -162,9 +169,9 @@ impl Worker {
         self.prepared.as_ref().is_some_and(|(number, _)| *number == target.number())
     }
 
-    /// Reserves the memory of a registration, and of the prepared fixed side if this worker has not prepared it yet. If
-    /// too little memory is free, the prepared side is released before waiting. Otherwise two workers, each with a
-    /// prepared side, could wait for each other.
+    /// Reserves GPU memory for a registration, and for the prepared fixed images if this worker has not prepared them
+    /// yet. If too little memory is free, this worker releases its prepared fixed images, and then waits for memory.
+    /// Otherwise two workers could each keep prepared fixed images and wait for each other for ever.
     fn reserve(&mut self, target: &Target, bytes: u64) -> Result<Option<MemoryShare>, Error> {
         let Some(memory) = &self.memory else { return Ok(None) };
         let prepared = target.prepared_device_bytes(&self.device);
@@ -194,7 +201,8 @@ impl Worker {
         share.map(Some).ok_or_else(|| too_little().into())
     }
 
-    fn release_prepared(&mut self) {
+    /// Releases the prepared fixed side (image, channels and masks), and returns its memory to the budget.
+    pub(crate) fn release_prepared(&mut self) {
         self.prepared = None;
         if let Some(memory) = &mut self.memory {
             memory.prepared = None;

@@ -15,45 +15,48 @@ type Panic = Box<dyn Any + Send>;
 
 /// Tasks that run in the background, in any order.
 ///
-/// Each task returns a *record*, a short function that runs after it. Records run one at a time, in the order in
-/// which their
-/// tasks were added, so that each record can rely on the earlier ones.
+/// Each task returns a *record*, a short function that runs after it. Records run one at a time, in the order in which
+/// their tasks were added, so that each record can rely on the earlier ones.
 pub struct WriteQueue<'a, E> {
     state: Mutex<State<'a, E>>,
     change: Condvar,
-    /// Largest number of tasks that wait to begin.
+    /// Largest number of tasks, such as writing the files of a subject, that wait in the queue.
     capacity: usize,
     background: BackgroundThreads,
 }
 
 struct State<'a, E> {
     waiting: VecDeque<(usize, Task<'a, E>)>,
-    /// Number of tasks that have been added to the queue.
+    /// Number of tasks (such as writing the files of a subject) that have been added to the queue.
     added: usize,
-    /// The records (see [`WriteQueue`]) of finished tasks, by task number; `None` for a task that failed.
+    /// The records (functions that run after tasks) of the finished tasks, by task number; `None` for a task that
+    /// failed.
     records: BTreeMap<usize, Option<Record<'a, E>>>,
-    /// Number of records (functions that run after tasks) that have run.
+    /// Number of records that have run. A record is the function that a task returns to be run after the task, such as
+    /// an entry in a table.
     recorded: usize,
-    /// Whether a record (the function that runs after a task) is running now.
+    /// Whether a thread is running a record (the function that a task returns to be run after the task) at present.
     recording: bool,
-    /// The first failure of a task, until it is returned to the caller.
+    /// The error of the first task that has failed; `None` after this error has been returned to the caller.
     failed: Option<E>,
-    /// Whether a failure of a task has been returned to the caller. Then an error of the caller's work is reported
-    /// rather than a later failure of a task.
+    /// Whether the caller has already received the error of a failed task. Then the whole run ends with the error of
+    /// the caller's own work, and not with the error of a later task.
     told: bool,
-    /// The first panic in a task or a record.
+    /// The first panic in a background task, or in a record (the function that runs after a task).
     panicked: Option<Panic>,
-    /// While a [`Pause`] exists, no task begins before this time.
+    /// While the queue of background tasks is paused ([`Pause`]), no waiting task begins before this time.
     paused: Option<Instant>,
     closed: bool,
 }
 
-/// A guard that pauses the queue: while it exists, no further task begins.
+/// A guard that pauses the queue of background tasks, which write files: while the guard exists, no further task
+/// begins.
 pub struct Pause<'q, 'a, E>(&'q WriteQueue<'a, E>);
 
 impl<'a, E: From<Error> + Send> WriteQueue<'a, E> {
-    /// Calls `work` with a queue whose tasks run on `threads` threads. At most `capacity` tasks wait; adding another
-    /// waits. When this returns, all tasks have run and are recorded, also if `work` fails.
+    /// Calls `work` with a queue whose tasks run on `threads` threads. If `capacity` tasks wait to begin, the thread
+    /// that adds another task must wait. When this function returns, all tasks and their records (functions that run
+    /// after tasks) have run, even if `work` fails.
     ///
     /// # Errors
     /// If a thread cannot be started (`work` is not called then), a task or a record fails, or `work` fails. If several
@@ -80,8 +83,8 @@ impl<'a, E: From<Error> + Send> WriteQueue<'a, E> {
     ) -> Result<T, E> {
         let queue = WriteQueue { state: Mutex::default(), change: Condvar::new(), capacity, background };
         let result = std::thread::scope(|scope| {
-            // Closes the queue also if `work` panics or a thread cannot be started; otherwise the other threads would
-            // wait for ever.
+            // The queue of background tasks is also closed if `work` panics or a thread cannot be started. Otherwise
+            // the threads that have started would wait for new tasks for ever.
             let _closing = Closing(&queue);
             for _ in 0..threads.max(1) {
                 spawner.spawn(scope, "writing files", || queue.work())?;
@@ -100,9 +103,9 @@ impl<'a, E: From<Error> + Send> WriteQueue<'a, E> {
         }
     }
 
-    /// Prevents further tasks from beginning while the processor is needed for other work. The pause ends after at
-    /// most 0.2 s, because files that are not yet written would be lost if the program were killed. Adding a task
-    /// does not wait for the pause.
+    /// Pauses the queue: no further task begins, so that the processor is free for other work. The pause ends after at
+    /// most 0.2 s. A longer pause would delay the writing of files, and unwritten files are lost if the program is
+    /// killed. Tasks can be added without delay during the pause.
     pub fn pause(&self) -> Pause<'_, 'a, E> {
         self.pause_for(Duration::from_millis(200))
     }
@@ -112,7 +115,8 @@ impl<'a, E: From<Error> + Send> WriteQueue<'a, E> {
         Pause(self)
     }
 
-    /// Adds a task to the queue.
+    /// Adds a task, such as writing the files of a subject, to the queue of background tasks. Waits while the queue is
+    /// full.
     pub fn push<R>(&self, task: impl FnOnce() -> Result<R, E> + Send + 'a)
     where
         R: FnOnce() -> Result<(), E> + Send + 'a,
@@ -126,7 +130,7 @@ impl<'a, E: From<Error> + Send> WriteQueue<'a, E> {
         self.change.notify_all();
     }
 
-    /// Waits until every task has run and is recorded.
+    /// Waits until every task in the queue has run, and also its record (the function that runs after the task).
     ///
     /// # Errors
     /// The first failure of a task or a record, unless it was returned before.
@@ -135,7 +139,8 @@ impl<'a, E: From<Error> + Send> WriteQueue<'a, E> {
         idle.unwrap_or_else(PoisonError::into_inner).tell()
     }
 
-    /// Returns the first error of a task so far, without waiting for other tasks.
+    /// Returns the first error of a task, or of the record (function) that runs after it. Does not wait for tasks that
+    /// have not ended.
     ///
     /// # Errors
     /// The first failure of a task or a record, unless it was returned before.
@@ -152,8 +157,8 @@ impl<'a, E: From<Error> + Send> WriteQueue<'a, E> {
         }
     }
 
-    /// Runs a task or a record and stores its error or panic. If the thread ended instead, the other threads would wait
-    /// for ever.
+    /// Runs a task or a record (a function that runs after a task), and stores its error or panic. If a panic ended
+    /// this thread, other threads would wait for its tasks for ever.
     fn run<T>(&self, task: impl FnOnce() -> Result<T, E>) -> Option<T> {
         match catch_unwind(AssertUnwindSafe(task)) {
             Ok(Ok(value)) => return Some(value),
@@ -167,7 +172,8 @@ impl<'a, E: From<Error> + Send> WriteQueue<'a, E> {
         None
     }
 
-    /// Runs the records of finished tasks in order, unless another thread is doing so.
+    /// Runs the records (functions that run after tasks) of the finished tasks, in the order in which the tasks were
+    /// added. Returns at once if another thread is running records.
     fn record(&self) {
         let mut state = self.state();
         while !state.recording {
@@ -189,7 +195,8 @@ impl<'a, E> WriteQueue<'a, E> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until a task may begin and returns it; `None` if the queue is closed and empty.
+    /// Waits until the next background task in the queue may begin, and returns this task; `None` if the queue is
+    /// closed and empty.
     fn next(&self) -> Option<(usize, Task<'a, E>)> {
         let mut state = self.state();
         loop {
@@ -209,7 +216,7 @@ impl<'a, E> WriteQueue<'a, E> {
 }
 
 impl<E> State<'_, E> {
-    /// Returns the stored failure of a task the first time, and nothing later.
+    /// Returns the first failure of a task as an error, if no earlier call has returned it.
     fn tell(&mut self) -> Result<(), E> {
         let Some(error) = self.failed.take() else { return Ok(()) };
         self.told = true;
@@ -241,7 +248,7 @@ impl<E> Drop for Pause<'_, '_, E> {
     }
 }
 
-/// Closes the queue on drop, so that the threads end when the queue is empty.
+/// When this guard is dropped, the queue is closed, so that its threads end after the last waiting task.
 struct Closing<'q, 'a, E>(&'q WriteQueue<'a, E>);
 
 impl<E> Drop for Closing<'_, '_, E> {
@@ -315,7 +322,7 @@ mod tests {
             drop(pause);
             queue.settle()?;
             assert_eq!(done.load(Ordering::SeqCst), 5);
-            // The pause must end by itself after 0.2 s.
+            // The test does not end the pause; it must end by itself after its longest duration.
             let _pause = queue.pause_for(Duration::from_millis(1));
             queue.push(|| Ok(|| Ok(())));
             queue.settle()
@@ -359,7 +366,8 @@ mod tests {
             cause
         });
         assert!(matches!(result, Err(Failure::Named("cause"))), "{result:?}");
-        // If the first failure has been returned and the work continues, the next failure is returned at the end.
+        // Waiting for the queue (`settle`) returns the error of the first failed task, and the caller continues. If a
+        // later task fails, its error is then returned at the end.
         let result = with(1, 3, |queue| {
             queue.push(|| Ok(|| Err(Failure::Named("first"))));
             let _ = queue.settle();
@@ -386,7 +394,7 @@ mod tests {
 
     #[test]
     fn a_panic_comes_out_and_leaves_nobody_waiting() {
-        // The test uses a single thread: if the thread ended at the first panic, no further task would run.
+        // The queue has a single thread. If a panic in a task ended this thread, no further task would run.
         for in_record in [false, true] {
             let recorded = AtomicUsize::new(0);
             let result = catch_unwind(AssertUnwindSafe(|| {

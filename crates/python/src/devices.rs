@@ -11,11 +11,11 @@ use crate::error::{Class, Failure};
 /// All devices that this process has opened.
 #[derive(Default)]
 struct Devices {
-    /// The device that `auto` chose; `None` before `auto` was first requested.
+    /// The device that the setting `auto` chose; `None` before `auto` was first requested.
     auto: Option<DeviceChoice>,
     /// One handle of each opened device, from which handles for further registrations are made.
     opened: Vec<Device>,
-    /// Handles of devices on which nothing runs now.
+    /// Handles of opened devices (CPU or GPUs) on which no registration runs now.
     idle: Vec<Device>,
 }
 
@@ -34,7 +34,7 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// A reservation of a device that [`open`] has returned.
+    /// Makes the reservation of a device (CPU or GPU) for one registration, from the handle that [`open`] has returned.
     pub fn of(device: &Device) -> Lease {
         Lease { device: device.clone(), instead_of_gpu: None }
     }
@@ -57,7 +57,7 @@ impl Lease {
         Ok(Lease::of(&device))
     }
 
-    /// Reserves the device with this name, such as `auto` or `cuda:1`.
+    /// Reserves, for one registration, the device with this name, such as `auto` or `cuda:1`.
     ///
     /// # Errors
     /// If the device's name is unknown, or the device cannot be used.

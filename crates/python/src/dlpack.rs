@@ -147,7 +147,8 @@ fn described(capsule: &Bound<PyCapsule>, name: &std::path::Path) -> Result<Descr
 pub struct DeviceArray(Lent);
 
 impl DeviceArray {
-    /// Makes the array. For a slice (`planar`) the axes of one element are left out.
+    /// Makes an array of memory on a device. For a slice (`planar`), the third axis, which has one element, is left
+    /// out.
     pub fn new(lent: Lent, planar: bool) -> DeviceArray {
         DeviceArray(if planar { lent.planar() } else { lent })
     }
@@ -162,7 +163,7 @@ impl DeviceArray {
 
 #[pymethods]
 impl DeviceArray {
-    /// Number of elements along each axis.
+    /// Number of elements of the GPU array along each axis.
     #[getter]
     fn shape(&self) -> Vec<usize> {
         self.0.shape().to_vec()
@@ -202,7 +203,8 @@ impl DeviceArray {
     }
 }
 
-/// An array passed to another library: DLPack's structure first, then the memory to which its pointers lead.
+/// An array that is passed to another library by the protocol DLPack: DLPack's C structure first, then the memory to
+/// which the structure's pointers lead.
 #[repr(C)]
 struct Export {
     managed: Managed,
@@ -229,16 +231,18 @@ impl Export {
     }
 }
 
-/// Frees an export when the other library no longer needs the array. DLPack's deleter.
+/// Frees an exported array when the other library no longer needs the array. DLPack calls this function the deleter.
 ///
 /// # Safety
 /// `managed` came from [`DeviceArray::__dlpack__`] and is not used after this call.
 unsafe extern "C" fn delete(managed: *mut Managed) {
-    // SAFETY: by the function's contract `managed` is the first field of a boxed `Export` that nothing else uses.
+    // SAFETY: the caller promises that `managed` came from `__dlpack__`. So `managed` points to the first field of an
+    // `Export` on the heap, which nothing else uses.
     drop(unsafe { Box::from_raw(managed.cast::<Export>()) });
 }
 
-/// Destructor of a capsule: frees the export if no library has taken the array.
+/// Destructor of a DLPack capsule, the Python object that passes an array to another library: frees the exported array
+/// if no library has taken it.
 ///
 /// # Safety
 /// Only Python may call this function, when it destroys the capsule.

@@ -13,7 +13,7 @@ use pyo3::types::PyType;
 pub enum Failure {
     /// An error of the Rust libraries.
     Study(Box<study::Error>),
-    /// An exception of Python: Ctrl-C, or an exception of a callback.
+    /// A Python exception that ends the call: Ctrl-C, or an exception that a callback raised.
     Python(PyErr),
     /// An error that this module found, with the class of its Python exception and its message.
     Own(Class, String),
@@ -65,7 +65,7 @@ impl Class {
         })
     }
 
-    /// The exception class for an error of the Rust libraries.
+    /// Returns the class of the Python exception that is raised for an error of the Rust libraries.
     fn of(error: &study::Error) -> Class {
         match error {
             study::Error::File(error) => match &error.kind {

@@ -1,5 +1,6 @@
 //! Label fusion for Python: combines the label maps of several atlases.
 
+use antsreg_register::Device;
 use antsreg_study::labels::{CarriedAtlas, Fusion};
 use pyo3::prelude::*;
 use serde_json::Value;
@@ -37,7 +38,7 @@ pub fn fuse(
         .collect::<Result<Vec<_>, Failure>>()?;
     process::compute(py, || {
         fusion.check()?;
-        let fused = fusion.fuse_carried(target.volume()?, &carried)?;
+        let fused = fusion.fuse_carried(target.volume()?, &carried, &Device::cpu())?;
         Ok(Labels { labels: fused.labels, name: "the fused labels".into(), planar: target.planar })
     })
 }

@@ -24,7 +24,7 @@ use crate::view;
 #[pyclass(frozen, module = "antsreg_gpu._native")]
 #[derive(Debug, Clone)]
 pub struct Image {
-    /// The voxels with their grid.
+    /// The image: the values of its voxels, and the grid that gives the positions of the voxels.
     pub image: registering::Image,
     /// The name of the image in messages: the path of its file, or the name of an argument.
     pub name: PathBuf,
@@ -139,7 +139,7 @@ impl Image {
     }
 }
 
-/// Fails if a voxel is NaN or infinite.
+/// Returns an error if a voxel of the image is NaN or infinite.
 fn check_finite(volume: &Volume, name: &Path) -> Result<(), Failure> {
     let voxels = &volume.voxels;
     let Some(first) = voxels.par_iter().position_first(|value| !value.is_finite()) else { return Ok(()) };

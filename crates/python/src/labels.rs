@@ -18,7 +18,7 @@ use crate::view;
 #[pyclass(frozen, module = "antsreg_gpu._native")]
 #[derive(Debug)]
 pub struct Labels {
-    /// The labels and their grid.
+    /// The label map: the label of each voxel, and the grid that gives the positions of the voxels.
     pub labels: LabelVolume,
     /// The name of the label map in messages.
     pub name: PathBuf,

@@ -25,12 +25,12 @@ use crate::space::Matrix;
 /// Longest wait for a result between two checks for Ctrl-C.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Default number of workers on a GPU. Also the number of moving images that are read before the devices are ready, and
-/// the default number of finished results that are kept for the caller.
+/// Default number of registrations that run at the same time on a GPU (workers). Also the number of moving images that
+/// are read before the devices are ready, and the default number of finished results that are kept for the caller.
 const USUAL_WORKERS: usize = 4;
 
-/// What the computing threads send: the number of a moving image with its result, or an error after which no result
-/// follows.
+/// Message of the registration threads to the iterator that returns the results: the number of a moving image with its
+/// result, or an error after which no result follows.
 type Arrived = Result<(usize, Result<Registration, Failure>), Failure>;
 
 /// Python iterator over the results of many registrations, in the order of the moving images.
@@ -43,7 +43,8 @@ pub struct Many {
 
 struct State {
     arrived: Option<Receiver<Arrived>>,
-    /// Finished results of moving images whose predecessors are not finished, by the number of the moving image.
+    /// Results that are finished but cannot be returned yet, because the registration of an earlier moving image is not
+    /// finished. The key is the number of the moving image.
     early: HashMap<usize, Result<Registration, Failure>>,
     next: usize,
     count: usize,
@@ -71,7 +72,7 @@ impl Many {
     /// channels and masks) with a given number. Several threads call `load`.
     #[new]
     #[pyo3(signature = (fixed, plan, devices, workers, count, load, start, matrix=None))]
-    #[expect(clippy::too_many_arguments, reason = "this Rust function has the arguments of the Python function")]
+    #[expect(clippy::too_many_arguments, reason = "Python code passes all these arguments to the function")]
     fn new(
         fixed: &Side,
         plan: &Plan,
@@ -146,7 +147,8 @@ impl Many {
         });
     }
 
-    /// Messages about devices since the last call of this function.
+    /// Returns and forgets the messages about devices (ready, or not used and why) since the last call of this
+    /// function.
     fn notes(&self) -> Vec<String> {
         std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -166,7 +168,7 @@ impl Drop for Many {
 }
 
 impl State {
-    /// Waits a short time for the next result in order; `None` if it is not ready yet.
+    /// Waits a short time for the result of the next moving image; `None` if this result is not ready yet.
     fn turn(&mut self) -> Option<Result<Registration, Failure>> {
         let end = || Some(Err(Failure::Python(PyStopIteration::new_err(()))));
         if self.next == self.count {
@@ -201,7 +203,8 @@ fn run_all(task: &Task, send: &Sender<Arrived>) {
         let early = |number| {
             let (read, early) = bounded(1);
             let work = move || {
-                // Sending a moving image fails if no device can be opened. Then the image is not needed.
+                // The moving image is sent to the thread that registers it. Sending fails if no device can be opened;
+                // then the image is not needed.
                 let _ = read.send(task.read(number));
             };
             // If no thread can be started, the moving image is read later, when its registration begins.
@@ -211,7 +214,8 @@ fn run_all(task: &Task, send: &Sender<Arrived>) {
         run(task, &early, send)
     });
     if let Err(error) = done {
-        // Sending fails if the caller has dropped the iterator; then the result is not needed.
+        // The error is sent to the iterator that returns the results. This fails if the caller has deleted the
+        // iterator; then the error is not needed.
         let _ = send.send(Err(error));
     }
 }
@@ -225,8 +229,8 @@ fn run(task: &Task, early: &[Receiver<Result<Side, Failure>>], send: &Sender<Arr
         }
         None => task.devices.clone(),
     };
-    // The moving images have not been read yet, so they are assumed to be as large as the fixed image. A GPU holds
-    // three images: the fixed image, the moving image, and the next moving image.
+    // Estimate of the GPU memory needed. The moving images have not been read yet, so they are assumed to be as large
+    // as the fixed image. A GPU holds three images: the fixed image, the moving image, and the next moving image.
     let needed = || {
         let (side, options) = (&task.fixed.side, &task.options);
         let grids = Grids::of([side, side]);
@@ -317,7 +321,7 @@ impl Task {
     }
 }
 
-/// The text of a message about a device.
+/// Returns the text of a message about a device: that it is ready, or why it is not used.
 fn words(note: &DeviceNote) -> String {
     match note {
         DeviceNote::Ready(device, seconds) => format!("device: {device}, ready in {seconds:.2} s"),

@@ -33,7 +33,7 @@ pub fn overlap(py: Python, source: &Labels, target: &Labels, only: Option<Vec<i3
     process::compute(py, || {
         let mut moved = source.labels.clone();
         // The grids of the two label maps are equal except for rounding in their headers. The comparison needs exactly
-        // equal grids, so one grid is used for both maps.
+        // equal grids, so the source gets the grid of the target.
         moved.grid = target.labels.grid.clone();
         let overlap = Overlap::between(&moved, &target.labels, only.as_deref()).map_err(grids)?;
         let rows = overlap.labels.iter().map(|(label, counts)| (Some(*label), counts.measures())).collect();

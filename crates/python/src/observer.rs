@@ -19,7 +19,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub struct Watcher {
     /// Python function that is called with every report of progress.
     callback: Option<Py<PyAny>>,
-    /// Set to true by another thread in order to stop the registration.
+    /// Stop flag of the registration: another thread sets it to true in order to stop the registration.
     stop: Arc<AtomicBool>,
     looked: Instant,
     /// The Python exception that stopped the registration.

@@ -8,16 +8,16 @@ use serde_json::Value;
 
 use crate::error::{Class, Failure};
 
-/// The method of a registration, before the images are known.
+/// The requested method of a registration (a preset or a list of stages), before the images are known.
 #[pyclass(frozen, module = "antsreg_gpu._native")]
 #[derive(Debug, Clone)]
 pub struct Plan(Kind);
 
 #[derive(Debug, Clone)]
 enum Kind {
-    /// A method that is given as a preset with changed options.
+    /// A registration method that is given as a preset with changed options.
     Recipe(Box<Recipe>),
-    /// A method that is given as a list of stages with all their options.
+    /// A registration method that is given as a list of stages with all their options.
     Stages(Vec<Stage>),
 }
 

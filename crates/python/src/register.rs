@@ -26,20 +26,21 @@ use crate::space::{Matrix, affine_of};
 #[pyclass(frozen, module = "antsreg_gpu._native")]
 #[derive(Debug, Clone)]
 pub struct Side {
-    /// The image, its channels and its masks.
+    /// The fixed or the moving side of a registration: the image, further images of the same subject on its grid
+    /// (channels), and the masks.
     pub side: registering::Side,
     /// Name of the image (not of its channels and masks) in messages.
     pub name: PathBuf,
-    /// Whether Python sees the images of this side as two-dimensional arrays.
+    /// Whether Python sees these images (fixed or moving) as two-dimensional arrays.
     pub planar: bool,
 }
 
 /// The mask of the fixed or the moving image, as Python passes it.
 #[derive(FromPyObject)]
 enum GivenMask<'py> {
-    /// One mask for all stages.
+    /// One mask for all stages of the registration.
     All(PyRef<'py, Image>),
-    /// For each stage a mask or `None`.
+    /// A list with an entry for each stage of the registration: its mask, or `None` for no mask.
     PerStage(Vec<Option<PyRef<'py, Image>>>),
 }
 
@@ -106,7 +107,8 @@ impl From {
 
 /// Checked inputs and options of a registration, before a device is chosen.
 pub struct Ready {
-    /// The fixed and the moving images, channels and masks, in the form that the command uses for its input files.
+    /// The fixed and the moving images, channels and masks, in the form in which the command `antsreg-gpu register`
+    /// holds its inputs.
     pub inputs: Inputs,
     /// Names of the fixed and the moving image in messages.
     pub names: [PathBuf; 2],
@@ -129,7 +131,8 @@ impl Ready {
         Ok(Ready { inputs, names, planar: [fixed.planar, moving.planar], options })
     }
 
-    /// Makes the result object in main memory from what a device has computed.
+    /// Makes the Python object for the result of a registration, with all data in main memory, from what a device has
+    /// computed.
     ///
     /// # Errors
     /// If the affine is singular.
@@ -182,7 +185,7 @@ fn usual_device(device: &str, sides: &[&Side]) -> String {
 /// reason if the CPU was used instead of a GPU. If `keep` is true, warps and images of the result stay on the device.
 #[pyfunction]
 #[pyo3(signature = (fixed, moving, plan, device, start, matrix, progress, keep))]
-#[expect(clippy::too_many_arguments, reason = "this Rust function has the arguments of the Python function")]
+#[expect(clippy::too_many_arguments, reason = "Python code passes all these arguments to the function")]
 pub fn register(
     py: Python,
     fixed: &Side,

@@ -37,29 +37,31 @@ pub struct Result {
 pub enum Found {
     /// All warps, images and transforms of the result are in main memory.
     Here(Arc<register::Registration>),
-    /// The warps and images of the result are in the memory of the device.
+    /// The warps and images of the registration result are kept in the memory of the device.
     OnDevice {
-        /// The warps and images of the result, in the memory of the device.
+        /// The warps and images of the registration result, in the memory of the device.
         resident: Box<Resident>,
-        /// The result without warps and images, in main memory.
+        /// The registration result without its warps and images, in main memory.
         outline: Box<register::Registration>,
-        /// A copy of the whole result in main memory; empty until the result is first needed there.
+        /// A copy of the whole registration result in main memory; empty until the result is first needed there.
         here: OnceLock<Arc<register::Registration>>,
     },
 }
 
 impl Found {
-    /// Makes a result in main memory.
+    /// Wraps a registration result whose warps and images are in main memory.
     pub fn here(found: register::Registration) -> Found {
         Found::Here(Arc::new(found))
     }
 
-    /// Makes a result on the device; `outline` is the same result without warps and images.
+    /// Makes the result of a registration whose warps and images stay in the memory of the device (`resident`).
+    /// `outline` is the same result without warps and images.
     pub fn on_device(resident: Resident, outline: register::Registration) -> Found {
         Found::OnDevice { resident: resident.into(), outline: outline.into(), here: OnceLock::new() }
     }
 
-    /// The result in main memory. Its warps and images are missing if they are still on the device only.
+    /// Returns the registration result in main memory. Its warps and images are missing if they are still on the device
+    /// only.
     fn outline(&self) -> &register::Registration {
         match self {
             Found::Here(found) => found,
@@ -176,13 +178,13 @@ impl Registration {
         serde_json::to_string(&record).map_err(|error| Failure::own(Class::Input, error.to_string()))
     }
 
-    /// Warnings that the result may be wrong.
+    /// Warnings that the result of the registration may be wrong.
     #[getter]
     fn warnings(&self) -> Vec<String> {
         self.0.outline().warnings.iter().map(ToString::to_string).collect()
     }
 
-    /// Writes an HTML page on which a reader can judge the registration.
+    /// Writes an HTML page with images and tables, from which the quality of the registration can be judged.
     fn report(&self, py: Python, path: PathBuf) -> Fallible<()> {
         let found = self.0.found(py)?;
         process::compute(py, || {
@@ -232,8 +234,8 @@ impl Registration {
         Space { grid: inputs.sides()[side].grid().clone(), name: names[side].clone(), planar: planar[side] }
     }
 
-    /// Options and names of the output files, as the command uses them. Images and warps that were not computed are
-    /// left out.
+    /// Returns the options and the names of the registration's output files, in the form that the command `antsreg-gpu
+    /// register` uses. Images and warps that were not computed are left out.
     fn files(&self, found: &register::Registration, prefix: &str, writing: Writing) -> (PairFiles, Names) {
         let Ready { inputs, names: [fixed, moving], .. } = &self.0.ready;
         let files = PairFiles {
@@ -290,12 +292,13 @@ impl Registration {
 }
 
 impl Result {
-    /// The result in main memory. Its warps and images are missing if they are still on the device only.
+    /// Returns the registration result in main memory. Its warps and images are missing if they are still on the device
+    /// only.
     fn outline(&self) -> &register::Registration {
         self.found.outline()
     }
 
-    /// The whole result in main memory, copied from the device if necessary.
+    /// Returns the whole registration result in main memory, copied from the device if necessary.
     ///
     /// # Errors
     /// If the device that holds a part of the result fails.
@@ -314,7 +317,8 @@ impl Result {
     }
 }
 
-/// A numpy array of the warp that the function `of` selects from the result; `None` if the result has no such warp.
+/// Makes a numpy array of the warp that the function `of` selects from the registration result; `None` if the result
+/// has no such warp.
 fn field<'py>(
     slf: &Bound<'py, Registration>,
     of: impl Fn(&register::Registration) -> Option<&DisplacementField>,
@@ -326,7 +330,8 @@ fn field<'py>(
         .map(Some)
 }
 
-/// A numpy array of the image that the function `of` selects from the result; `None` if that image was not computed.
+/// Makes a numpy array of the image that the function `of` selects from the registration result; `None` if that image
+/// was not computed.
 fn image<'py>(
     slf: &Bound<'py, Registration>,
     planar: bool,

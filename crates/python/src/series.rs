@@ -53,13 +53,13 @@ impl Series {
         self.motion.rows.iter().map(row).collect()
     }
 
-    /// Volumes that could not be aligned: their numbers, counted from 0, and the reasons.
+    /// The volumes of the series that could not be aligned: their numbers, counted from 0, and the reasons.
     #[getter]
     fn failed(&self) -> Vec<(usize, String)> {
         self.motion.failed.clone()
     }
 
-    /// The mean over the corrected volumes.
+    /// The mean over the motion-corrected volumes of the series.
     fn mean(&self, py: Python) -> Result<Image, Failure> {
         process::compute(py, || Ok(Image::made(self.motion.mean(), "the mean", false)))
     }
@@ -93,7 +93,7 @@ impl Series {
 /// The reference of a motion correction, as given from Python.
 #[derive(FromPyObject)]
 pub enum GivenReference<'py> {
-    /// The reference is an image in memory.
+    /// The reference of the motion correction is an image in memory.
     Image(PyRef<'py, Image>),
     /// The reference is given as text: `middle`, `mean`, the number of a volume, or the path of an image.
     Text(String),
@@ -103,7 +103,7 @@ pub enum GivenReference<'py> {
 /// `volumes` contains a series in memory.
 /// Returns the motion, and the reason if a GPU was preferred but not used.
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "this Rust function has the arguments of the Python function")]
+#[expect(clippy::too_many_arguments, reason = "Python code passes all these arguments to the function")]
 pub fn register_series(
     py: Python,
     name: PathBuf,

@@ -22,7 +22,7 @@ pub struct Space {
     pub grid: Grid,
     /// The name of the image in messages.
     pub name: PathBuf,
-    /// Whether Python sees arrays on this grid as two-dimensional.
+    /// Whether the grid is that of a slice, so that Python sees arrays on this grid as two-dimensional.
     pub planar: bool,
 }
 

@@ -1,5 +1,5 @@
 //! Numpy arrays that share the memory of Rust objects, without a copy.
-#![expect(unsafe_code, reason = "numpy takes a pointer to memory that it does not own")]
+#![expect(unsafe_code, reason = "numpy arrays get a pointer to memory that belongs to a Rust object")]
 
 use antsreg_core::{Grid, LabelVolume, Volume};
 use ndarray::{ArrayView, Dimension, ShapeBuilder};
@@ -23,7 +23,7 @@ where
     D: Dimension,
 {
     let view = lend(owner.get())
-        .ok_or_else(|| Failure::own(Class::Input, "the number of voxels differs from that of the grid"))?;
+        .ok_or_else(|| Failure::own(Class::Input, "an array has another number of voxels than its grid"))?;
     // SAFETY: the view points to memory of `owner`. The owner is a frozen object, so nothing moves or changes its
     // memory while it lives, and the array keeps the owner alive.
     let array: Bound<'py, PyArray<T, D>> = unsafe { PyArray::borrow_from_array(&view, owner.clone().into_any()) };
@@ -85,7 +85,8 @@ where
     lent(owner, |owner| {
         let (grid, vectors) = of(owner)?;
         let [x, y, z] = grid.shape;
-        // In memory the three components of a voxel are adjacent, then the voxels along the first axis follow.
+        // The memory layout of a displacement field: the three components of a voxel are adjacent, and voxels along the
+        // first axis follow each other.
         ArrayView::from_shape((x, y, z, 3).strides((3, 3 * x, 3 * x * y, 1)), vectors.as_flattened()).ok()
     })
 }

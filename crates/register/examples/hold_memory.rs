@@ -4,7 +4,7 @@
 use antsreg_kernels::Backend;
 use antsreg_register::DeviceChoice;
 
-/// Shape of one allocated image, in voxels; 16 MB each.
+/// Shape of each image that is allocated to occupy GPU memory, in voxels: 16 MB per image.
 const PIECE: [usize; 3] = [1 << 22, 1, 1];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -33,7 +33,8 @@ fn share(fixed: &Grid, mask: Option<&Volume>, moving: &Grid, affine: &AffineTran
     let map = moving.world_to_voxel().after(affine).after(&fixed.voxel_to_world());
     let [nx, ny, nz] = fixed.shape;
     let step = fixed.shape.map(|n| n.div_ceil(POINTS).max(1));
-    // The third axis of slices is left out: the position along the normal does not matter.
+    // If the images are slices, a point is inside the moving image if its two coordinates in the plane are inside: its
+    // position along the normal of the plane does not matter.
     let axes = if moving.is_slice() { 2 } else { 3 };
     let (mut counted, mut covered) = (0usize, 0usize);
     for k in (step[2] / 2..nz).step_by(step[2]) {
@@ -67,8 +68,8 @@ mod tests {
         let fixed = Grid::axis_aligned([100, 20, 3], [1.0, 2.0, 5.0]);
         let covered = |moving: &Grid, mask: Option<&Volume>, shift| share(&fixed, mask, moving, &shift);
         assert_eq!(covered(&fixed, None, shift(0.0, 0.0, 0.0)), Some(1.0));
-        // The moving image is shifted by 30 of 100 voxels along x, 5 of 20 along y, and one of 3 along z. Along x every
-        // third voxel is sampled, from the second on.
+        // The moving grid is the fixed grid shifted by 30 of 100 voxels along x, 5 of 20 along y, and one of 3 along z.
+        // Along x, the overlap is sampled at every third voxel, from the second voxel on.
         let expected = [23.0 / 33.0, 0.75, 2.0 / 3.0];
         for (n, shift) in
             [shift(30.0, 0.0, 0.0), shift(0.0, -10.0, 0.0), shift(0.0, 0.0, 5.0)].into_iter().enumerate()

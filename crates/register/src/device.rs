@@ -71,8 +71,8 @@ impl DeviceChoice {
     }
 
     fn refused(self, reason: kernels::Error) -> Error {
-        // The error of a driver that finds no device does not contain the number of the requested device, so the number
-        // is set here.
+        // If CUDA finds no device, the error of the driver does not contain the number of the GPU that was requested.
+        // So this number is set here.
         let reason = match (reason, self) {
             (kernels::Error::NoDevice { count, .. }, DeviceChoice::Cuda(index)) => {
                 kernels::Error::NoDevice { index, count }
@@ -117,7 +117,7 @@ pub struct Device {
     description: Description,
 }
 
-/// The backend (CPU or CUDA) that computes on a device.
+/// The backend (the library's operations for the CPU or for CUDA) that computes on a device.
 #[derive(Clone)]
 pub(crate) enum On {
     Cpu(Cpu),
@@ -125,7 +125,8 @@ pub(crate) enum On {
     Cuda(Arc<Cuda>),
 }
 
-/// Evaluates an expression with the backend of a device: CPU or CUDA.
+/// Macro that evaluates an expression with the operations (`backend`) of a device. The same expression is compiled for
+/// the CPU and for CUDA.
 macro_rules! with_backend {
     ($device:expr, $backend:ident => $run:expr) => {
         match &$device.on {
@@ -145,7 +146,8 @@ pub(crate) use with_backend;
 pub struct Memory {
     /// Free memory.
     pub free: u64,
-    /// Memory that this process has freed but keeps for its next allocations; not part of `free`.
+    /// GPU memory that this process has freed but keeps for its next allocations, bytes. These bytes are not part of
+    /// `free`.
     pub kept: u64,
     /// Total memory.
     pub total: u64,
@@ -164,12 +166,12 @@ impl Device {
         Device { on: On::Cpu(Cpu), description }
     }
 
-    /// Description of the device.
+    /// Description of the device: the CPU, or the name and properties of the GPU.
     pub fn description(&self) -> &Description {
         &self.description
     }
 
-    /// The memory in which the device stores its data.
+    /// Says in which memory the device stores its data: main memory, or the memory of one GPU.
     pub fn place(&self) -> Place {
         with_backend!(self, backend => backend.place())
     }
@@ -252,7 +254,8 @@ impl std::fmt::Debug for Device {
     }
 }
 
-/// An open device, and the reason if a GPU was preferred but not used.
+/// The device (CPU or GPU) that was opened for computing. If the user preferred a GPU but the CPU is used, this also
+/// holds the reason.
 #[derive(Debug)]
 pub struct Opened {
     /// The device.
@@ -289,7 +292,7 @@ pub enum Description {
         index: usize,
         /// Name of the GPU, given by the vendor.
         name: String,
-        /// Compute capability, such as 9.0.
+        /// CUDA compute capability of the GPU, such as 9.0.
         compute_capability: String,
         /// The newest CUDA version that the GPU's driver supports, such as 13.0.
         driver_cuda: String,

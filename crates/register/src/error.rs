@@ -16,15 +16,15 @@ pub enum Error {
     /// A linear stage comes after a deformable stage.
     #[error("stage {stage} is linear and follows a deformable stage; expected linear stages first")]
     LinearAfterDeformable {
-        /// Number of the stage, counted from 1.
+        /// Number of the linear stage that follows a deformable stage, counted from 1.
         stage: usize,
     },
     /// The number of masks differs from the number of stages.
     #[error("the {side} image has masks for {found} stages; expected masks for {expected} stages")]
     Masks {
-        /// The image with these masks: fixed or moving.
+        /// Whether the masks belong to the fixed or to the moving image.
         side: linear::Side,
-        /// Number of stages of the registration.
+        /// Number of stages of the registration, which is the expected number of masks.
         expected: usize,
         /// Number of masks that were given for this image.
         found: usize,
@@ -46,7 +46,7 @@ pub enum Error {
          factor"
     )]
     Shrink {
-        /// The shrink factor.
+        /// The shrink factor that is too large: the factor by which a level reduces the fixed image.
         factor: usize,
         /// Voxels along the shortest axis of the fixed image.
         extent: usize,
@@ -80,7 +80,7 @@ pub enum Error {
         asked: String,
         /// The reason why the device cannot be used.
         reason: Box<kernels::Error>,
-        /// The list of the machine's devices.
+        /// The names of the devices that this machine has, as one text for the message.
         there: String,
     },
     /// The device has too little free memory.
@@ -92,17 +92,17 @@ pub enum Error {
     /// A linear stage was refused or failed.
     #[error("affine stage: {source}")]
     Linear {
-        /// The number of the stage, counted from 1.
+        /// Number of the registration stage that failed, counted from 1.
         stage: usize,
-        /// The error of the linear stage.
+        /// The error of the linear stage: why this stage was refused or failed.
         source: linear::Error,
     },
     /// A deformable stage was refused or failed.
     #[error("syn stage: {source}")]
     Deformable {
-        /// The number of the stage, counted from 1.
+        /// Number of the registration stage that failed, counted from 1.
         stage: usize,
-        /// The error of the deformable stage.
+        /// The error of the deformable stage: why this stage was refused or failed.
         source: syn::Error,
     },
     /// The observer stopped the registration.
@@ -111,8 +111,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Makes the error of the linear stage number `place`, counted from 0; [`Error::Stopped`] if the observer stopped
-    /// the stage.
+    /// Makes the error of a failed linear stage. `place` is the index of the stage, counted from 0. If the observer
+    /// stopped the stage, the error is [`Error::Stopped`].
     pub(crate) fn linear(place: usize, source: linear::Error) -> Error {
         match source {
             linear::Error::Stopped => Error::Stopped,
@@ -120,8 +120,8 @@ impl Error {
         }
     }
 
-    /// Makes the error of the deformable stage number `place`, counted from 0; [`Error::Stopped`] if the observer
-    /// stopped the stage.
+    /// Makes the error of a failed deformable stage. `place` is the index of the stage, counted from 0. If the observer
+    /// stopped the stage, the error is [`Error::Stopped`].
     pub(crate) fn deformable(place: usize, source: syn::Error) -> Error {
         match source {
             syn::Error::Stopped => Error::Stopped,

@@ -32,7 +32,7 @@ impl Display for WhyCpu {
 pub struct PlannedMemory {
     /// Memory that a registration is expected to need.
     pub planned_bytes: u64,
-    /// Free memory before the registration.
+    /// Free memory of the GPU before the registration, bytes.
     pub free_bytes: u64,
 }
 
@@ -93,7 +93,7 @@ fn planned_bytes(device: &Device, options: &Options, grids: &Grids, uploaded: &[
     options.device_bytes(grids) + uploaded.iter().map(|side| side.upload_bytes(device)).sum::<u64>()
 }
 
-/// Chooses the CPU, with the reason.
+/// Makes the result of the choice of a device if the CPU is used although a GPU was preferred; `reason` says why.
 fn on_cpu(reason: WhyCpu) -> Fitted {
     Fitted { device: Device::cpu(), memory: None, instead_of_gpu: Some(reason) }
 }
@@ -165,7 +165,8 @@ mod tests {
         }
     }
 
-    /// Makes an opened CPU device. Tests pass the free memory of a GPU to `fit` separately.
+    /// Makes an opened device on which the CPU computes. In these tests the device also stands for a GPU; the tests
+    /// pass the free memory of this GPU to the function `fit` separately.
     fn opened() -> Opened {
         Opened { device: Device::cpu(), seconds: None, instead_of_gpu: None }
     }

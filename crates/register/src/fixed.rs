@@ -1,6 +1,7 @@
 //! The fixed side of registrations, that is the fixed images with their masks, prepared once for many registrations.
 
 use antsreg_kernels::bias::BiasBackend;
+use antsreg_kernels::fusion::FusionBackend;
 use antsreg_kernels::{Backend, Cpu};
 
 #[cfg(feature = "cuda")]
@@ -20,14 +21,15 @@ pub struct Fixed {
     stages: Stages,
 }
 
-/// The data of the fixed images that were prepared for each stage, on the CPU or on a GPU.
+/// The fixed images as each stage of a registration needs them, prepared in advance on the CPU or on a GPU.
 enum Stages {
     Cpu(Cpu, FixedStages<Cpu>),
     #[cfg(feature = "cuda")]
     Cuda(std::sync::Arc<Cuda>, FixedStages<Cuda>),
 }
 
-/// Evaluates an expression for the CPU or for a GPU, with the data that were prepared for each stage there.
+/// Macro that evaluates an expression with the fixed images prepared for each stage. The same expression is compiled
+/// for the CPU and for CUDA.
 macro_rules! with_stages {
     ($stages:expr, ($backend:ident, $prepared:ident) => $run:expr) => {
         match &$stages {
@@ -43,28 +45,28 @@ macro_rules! with_stages {
 
 /// A computation for the CPU or a GPU, defined by the caller of this crate; see [`Device::run`].
 pub trait Task {
-    /// Type of the result of the computation.
+    /// Type of the result that the caller's computation returns.
     type Output;
-    /// Type of the errors of the computation.
+    /// Type of the errors that the caller's computation returns.
     type Error;
 
-    /// Runs the computation on the CPU or on a GPU, through the operations of `backend`.
+    /// Runs the caller's computation on the CPU or on a GPU, through the operations of `backend`.
     ///
     /// # Errors
     /// Errors of the computation.
-    fn run<B: BiasBackend>(self, backend: &B) -> Result<Self::Output, Self::Error>;
+    fn run<B: BiasBackend + FusionBackend>(self, backend: &B) -> Result<Self::Output, Self::Error>;
 }
 
 /// A computation with the result of a registration while the warps are still on the device. The caller of this crate
 /// defines the computation.
 pub trait Continuation {
-    /// Type of the result of the computation.
+    /// Type of the result that the caller's computation returns.
     type Output;
-    /// Type of the errors of the computation.
+    /// Type of the errors that the caller's computation returns.
     type Error: From<Error>;
 
-    /// Runs the computation where the registration ran, through the operations of `backend`. `found` is the result of
-    /// the registration.
+    /// Runs the caller's computation on the device of the registration, through the operations of `backend`. `found` is
+    /// the result of the registration, with the warps on the device.
     ///
     /// # Errors
     /// Errors of the computation.
@@ -86,7 +88,7 @@ impl Fixed {
         Ok(Fixed { device: device.clone(), side, options, stages })
     }
 
-    /// The fixed side that was prepared: its images and masks.
+    /// The fixed side (image, channels and masks) that was prepared for registrations.
     pub fn side(&self) -> &Side {
         &self.side
     }
@@ -182,7 +184,8 @@ pub fn register(
     compute(fixed, moving, options, device, progress)?.finish([fixed, moving], options)
 }
 
-/// The part of [`register`] that needs the device. [`Computed`] contains the result.
+/// Runs the part of a registration ([`register`]) that needs the device. The remaining work runs on the CPU: see
+/// [`Computed::finish`].
 ///
 /// # Errors
 /// The errors of [`register`].

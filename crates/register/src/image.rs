@@ -28,23 +28,23 @@ struct Shared {
 }
 
 enum Stored {
-    /// The voxels in main memory.
+    /// The voxels of the image in main memory.
     Volume(Arc<Volume>),
-    /// The voxels on a device.
+    /// The voxels of the image in the memory of a device (CPU or GPU).
     Held(Box<Held>),
 }
 
-/// Voxels on a device, which are never changed.
+/// The voxels of an image in the memory of a device. They are never changed.
 struct Held {
     grid: Grid,
     voxels: OnDevice,
-    /// Smallest and largest value of the voxels.
+    /// Smallest and largest value of the image's voxels.
     range: (f32, f32),
     /// A copy of the voxels in main memory. The copy is made once, when it is first needed.
     volume: OnceLock<Arc<Volume>>,
 }
 
-/// The voxels of an image, in the format of one backend.
+/// The voxels of an image, in the memory and format of the CPU or of a GPU.
 enum OnDevice {
     Cpu(cpu::Image),
     #[cfg(feature = "cuda")]

@@ -19,7 +19,7 @@ pub(crate) struct Images<I = Volume> {
     pub similarity: Similarity,
 }
 
-/// A fixed and a moving image with the affines between them (fixed → moving, RAS mm).
+/// A fixed and a moving image with the initial and the found affine between them (fixed → moving, RAS mm).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pair<'a> {
     pub fixed: &'a Image,
@@ -28,13 +28,13 @@ pub(crate) struct Pair<'a> {
     pub moving: &'a Image,
     /// The initial affine of the registration.
     pub start: AffineTransform,
-    /// The affine that the registration has found.
+    /// The affine that the registration has found, fixed → moving, RAS mm.
     pub affine: AffineTransform,
 }
 
 impl<I: 'static> Images<I> {
-    /// Computes the warped images on a backend, where they stay; `None` if the backend has no kernel for the
-    /// interpolation.
+    /// Computes the warped images of a registration on a backend (CPU or CUDA), in whose memory the images stay. `None`
+    /// if the backend has no kernel for the interpolation.
     pub fn on_device<B: Backend<Image = I>>(
         backend: &B,
         pair: &Pair,
@@ -91,7 +91,8 @@ impl<I: 'static> Images<I> {
         Ok(Some(Images { warped, inverse_warped, similarity }))
     }
 
-    /// Downloads the images to main memory. Their grids are those of the fixed and the moving image.
+    /// Downloads the warped images to main memory. `fixed` and `moving` are the grids of the fixed and of the moving
+    /// image, onto which the images are warped.
     pub fn download<B: Backend<Image = I>>(
         &self,
         backend: &B,
@@ -126,7 +127,8 @@ impl Images<Volume> {
             apply::resample(image, onto, chain, wanted.interpolation.into(), outside)
         };
         let start = TransformChain::from(vec![Transform::Affine(*start)]);
-        // Images contain no NaN, so a NaN marks voxels outside the moving image.
+        // The voxels of input images are never NaN, so a NaN in the resampled image marks a voxel outside the moving
+        // image.
         let correlation_at_start = correlation(fixed, &read(moving, &fixed.grid, &start, f32::NAN), *mask);
         let mut warped = read(moving, &fixed.grid, forward, f32::NAN);
         let correlation = correlation(fixed, &warped, *mask);

@@ -12,7 +12,8 @@ const SCALAR: usize = 4;
 /// Number of components of a displacement.
 const FIELD: usize = 3;
 
-/// GPU memory for partial sums, and for the rounding up of allocations by the driver's memory pool, bytes.
+/// GPU memory for the partial sums of costs and metrics, and for the rounding up of allocations by the driver's memory
+/// pool, bytes.
 const DEVICE_SCRATCH: usize = 100_000_000;
 
 /// Main memory for the program itself and for the buffers of reading and writing, bytes.
@@ -25,7 +26,7 @@ pub struct Grids<'a> {
     pub images: [&'a Grid; 2],
     /// Grids of all fixed images except the first, and of all moving images except the first.
     pub channels: [Vec<&'a Grid>; 2],
-    /// Whether any stage has a mask: for the fixed image, and for the moving image.
+    /// Whether any stage of the registration has a mask: first for the fixed image, then for the moving image.
     pub masked: [bool; 2],
 }
 
@@ -46,8 +47,8 @@ impl<'a> Grids<'a> {
 }
 
 impl Options {
-    /// Peak main memory of a registration on the CPU, bytes. Measured peaks at 1 and 2 mm differ by less than a
-    /// tenth.
+    /// Peak main memory of a registration on the CPU, bytes. With voxels of 1 and 2 mm, this estimate differs from
+    /// measured peaks by less than a tenth.
     pub fn host_bytes(&self, grids: &Grids) -> usize {
         let [fixed, moving] = grids.images;
         let masks = grids.masked.iter().filter(|masked| **masked).count();
@@ -127,17 +128,18 @@ impl Side {
     }
 }
 
-/// GPU memory to resample the images of a registration, bytes, without scratch memory.
+/// GPU memory that is needed to resample the fixed and the moving image after the registration, bytes. Scratch memory
+/// of kernels is not included.
 fn images_bytes([fixed, moving]: [&Grid; 2], masked: bool, warped: bool, wanted: WarpedImages) -> usize {
     let Some(kernel) = Kernel::of(wanted.interpolation) else { return 0 };
-    // Each resampling needs the image and its coefficients, the result, and a displacement field. Some kernels need a
-    // field of zeros if there is no warp.
+    // For each resampling, GPU memory contains the source image, its spline coefficients if needed, the result, and the
+    // displacement field if there is one. Some kernels need a displacement field of zeros if there is no warp.
     let (coefficients, zeros) = (usize::from(kernel == Kernel::Spline), kernel != Kernel::Linear);
     let reading = |image: &Grid, onto: &Grid, field: bool| {
         image.len() * (1 + coefficients) + onto.len() * (1 + FIELD * usize::from(field))
     };
-    // The correlation also needs the fixed image, an image of ones on the moving grid, and the image of ones after
-    // resampling on the fixed grid; with a mask, one image more.
+    // To compute the correlation, GPU memory also contains the fixed image, an image of ones on the moving grid, and
+    // this image of ones resampled on the fixed grid. With a mask, it contains one image more.
     let there = reading(moving, fixed, zeros) + moving.len() + fixed.len() * (2 + usize::from(masked));
     let made = fixed.len() * usize::from(wanted.warped);
     let back = if wanted.inverse_warped { made + reading(fixed, moving, warped || zeros) } else { 0 };
@@ -195,9 +197,9 @@ mod tests {
             images_bytes(grids, false, warped, wanted) / (SCALAR * grid.len())
         };
         let (linear, spline) = (Interpolation::Linear, Interpolation::Bspline);
-        // GPU memory contains both images, the resampled image and two images of ones. Splines also need coefficients
-        // and a field of zeros. With warps, GPU memory also contains both warps. While the fixed image is resampled,
-        // the memory contains a copy of the inverse warp on the moving grid, and the resampled moving image.
+        // The expected numbers count the images that GPU memory contains: both images, the resampled image and two
+        // images of ones. Splines add coefficients and a field of zeros (3 images). Warps add 6 images. While the fixed
+        // image is resampled, memory also contains the inverse warp on the moving grid, and the resampled moving image.
         assert_eq!(planned([&grid, &grid], false, linear, true), 5);
         assert_eq!(planned([&grid, &grid], false, spline, false), 9);
         assert_eq!(planned([&grid, &grid], false, Interpolation::Sinc, false), 8);

@@ -17,11 +17,11 @@ pub struct Options {
     /// The stages, in order. A linear stage begins at the result of the stage before; a deformable stage continues
     /// from the displacement fields of the deformable stage before.
     pub stages: Vec<Stage>,
-    /// Whether to return the inverse warp.
+    /// Whether the result of the registration includes the inverse warp.
     pub inverse_warp: bool,
     /// Whether to compute the Jacobian determinants and the inverse consistency of the warps.
     pub scores: bool,
-    /// The warped images to compute.
+    /// Which warped images to compute; `None` if neither warped images nor the correlation of the images are needed.
     pub images: Option<WarpedImages>,
 }
 
@@ -35,15 +35,16 @@ pub enum Stage {
     Deformable(syn::Options),
 }
 
-/// The warped images to compute. If neither warped image is requested, the correlation of the images is still computed.
+/// Which warped images a registration computes. If neither is requested, the correlation of the images is still
+/// computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WarpedImages {
     /// Interpolation of the images.
     pub interpolation: Interpolation,
-    /// Whether to compute the moving image on the fixed grid.
+    /// Whether to compute the moving image, resampled on the fixed grid.
     pub warped: bool,
-    /// Whether to compute the fixed image on the moving grid.
+    /// Whether to compute the fixed image, resampled on the moving grid.
     pub inverse_warped: bool,
 }
 
@@ -189,13 +190,13 @@ impl Options {
     }
 }
 
-/// Voxels along the shortest axis that a level shrinks; slices are not shrunk across their plane.
+/// Number of voxels along the shortest axis that a level may shrink. For slices, only the two axes in the plane count.
 pub(crate) fn shortest_axis(shape: [usize; 3]) -> usize {
     let axes = if shape[2] == 1 { 2 } else { 3 };
     shape.into_iter().take(axes).min().unwrap_or(0)
 }
 
-/// Whether a level with this shrink factor keeps enough voxels of an axis of this extent.
+/// Whether a level that reduces the image by this shrink factor keeps enough voxels along an axis of `extent` voxels.
 pub(crate) fn level_fits(shrink: usize, extent: usize) -> bool {
     shrink <= 1 || extent / shrink >= LEAST_VOXELS
 }

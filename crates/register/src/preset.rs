@@ -25,7 +25,7 @@ pub enum Preset {
     Multimodal,
 }
 
-/// The kind of transform, which determines the stages.
+/// The kind of transform that is searched, such as rigid, affine or SyN. It determines the stages of the registration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
@@ -88,14 +88,15 @@ impl Preset {
         if self == Preset::Multimodal { Model::Rigid } else { Model::Syn }
     }
 
-    /// The default stages of a model for a fixed grid of `shape` voxels.
+    /// The default stages of a registration with this kind of transform (such as rigid or SyN), for a fixed grid of
+    /// `shape` voxels.
     pub fn stages(self, model: Model, shape: [usize; 3]) -> Vec<Stage> {
         let linear = model.dof().map(|dof| Stage::Linear(linear::Options { dof, ..self.linear_for(shape) }));
         let deformable = model.is_deformable().then(|| Stage::Deformable(self.syn_for(shape)));
         linear.into_iter().chain(deformable).collect()
     }
 
-    /// Defaults of the linear stage.
+    /// Default options of the linear stage for this preset.
     pub fn linear(self) -> linear::Options {
         let defaults = linear::Options::default();
         match self {
@@ -117,7 +118,7 @@ impl Preset {
         options
     }
 
-    /// Defaults of the deformable stage.
+    /// Default options of the deformable stage for this preset.
     pub fn syn(self) -> syn::Options {
         let defaults = syn::Options::default();
         match self {
@@ -150,7 +151,8 @@ impl Preset {
         }
     }
 
-    /// A copy of `options` with a re-inversion of the displacement fields after each iteration and with more smoothing.
+    /// A copy of the SyN options `options`, with more smoothing, in which the displacement fields are inverted anew
+    /// after each iteration.
     fn reinverted_always(mut options: syn::Options) -> syn::Options {
         options.levels.iter_mut().for_each(|level| level.reinvert_every = 1);
         syn::Options { update_variance: 3.0, ..options }

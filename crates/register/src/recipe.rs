@@ -15,7 +15,8 @@ use crate::{Model, Options, Preset, Stage, WarpedImages};
 pub struct Recipe {
     /// The preset that gives the default levels.
     pub preset: Preset,
-    /// The kind of transform, which determines the stages.
+    /// The kind of transform that is searched, such as rigid, affine or SyN. It determines the stages of the
+    /// registration.
     pub model: Model,
     /// Number of degrees of freedom of the linear stage, for example 6 (volumes) or 3 (slices) for a rigid map; `None`
     /// for the degrees of freedom of the model.
@@ -31,11 +32,12 @@ pub struct Recipe {
     pub syn: syn::Options,
     /// The levels of the deformable stage.
     pub schedule: Schedule,
-    /// Whether to return the inverse warp.
+    /// Whether the result of the registration includes the inverse warp.
     pub inverse_warp: bool,
     /// Whether to compute the Jacobian determinants and the inverse consistency of the warps.
     pub scores: bool,
-    /// The warped images to compute.
+    /// Which warped images the registration computes; `None` if neither warped images nor the correlation of the images
+    /// are needed.
     pub images: Option<WarpedImages>,
 }
 
@@ -47,28 +49,30 @@ pub struct Schedule {
     pub shrink_factors: Option<Vec<usize>>,
     /// Standard deviations of the smoothing, voxels of the full grid.
     pub smoothing_sigmas: Option<Vec<f64>>,
-    /// Largest number of iterations of each level.
+    /// Largest number of iterations on each level of the deformable stage, coarse to fine.
     pub iterations: Option<Vec<usize>>,
-    /// Number of iterations between two re-inversions of the fields: one value for each level, or one value for all
-    /// levels.
+    /// Number of SyN iterations after which the inverses of the displacement fields are computed anew: one number for
+    /// each level, or one number for all levels.
     pub reinvert_every: Option<Vec<usize>>,
 }
 
-/// Why a recipe is inconsistent, or does not fit the images.
+/// Why the options of a registration (a preset with the user's changes) contradict each other, or do not fit the
+/// images.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecipeError {
     /// The given degrees of freedom are not possible for images of this dimension.
     #[error("{found} degrees of freedom are not possible: {images} can have {expected}")]
     Dof {
-        /// The given number of degrees of freedom.
+        /// The number of degrees of freedom of the linear transform that the user gave.
         found: u8,
         /// The kind of images: volumes or slices.
         images: &'static str,
         /// The possible numbers of degrees of freedom.
         expected: &'static str,
     },
-    /// The lists for the levels have different lengths.
+    /// Shrink factors, smoothing sigmas and numbers of iterations must have one value for each level, but the numbers
+    /// of values differ.
     #[error("the numbers of levels differ: shrink factors {shrink:?}, sigmas {sigmas:?}, iterations {iterations:?}")]
     Levels {
         /// The shrink factors of the levels, given by the user or taken from the preset.
@@ -85,15 +89,17 @@ pub enum RecipeError {
          interval for all levels"
     )]
     Reinversions {
-        /// Number of re-inversion intervals that were given.
+        /// Number of re-inversion intervals that were given. Such an interval is a number of iterations between two
+        /// re-inversions of the displacement fields.
         found: usize,
-        /// Number of levels.
+        /// Number of levels of the deformable stage.
         levels: usize,
     },
 }
 
 impl Recipe {
-    /// Makes a recipe from a preset, without changes.
+    /// Makes a recipe, that is the options of a registration before its images are known, from a preset without
+    /// changes.
     pub fn new(preset: Preset) -> Recipe {
         let Options { start, inverse_warp, scores, images, .. } = Options::default();
         Recipe {
@@ -111,7 +117,7 @@ impl Recipe {
         }
     }
 
-    /// Returns the options for a fixed grid of this shape.
+    /// Returns the options of a registration to a fixed image whose grid has this shape.
     ///
     /// # Errors
     /// Degrees of freedom that the images cannot have; levels that do not match.
@@ -154,8 +160,8 @@ impl Schedule {
     fn levels(&self, preset: Preset, shape: [usize; 3]) -> Result<Vec<Level>, RecipeError> {
         let mut defaults = preset.levels_for(shape);
         if self.shrink_factors.is_none() {
-            // A small image has fewer levels by default. Given shrink factors are kept, and refused later if they are
-            // too large.
+            // By default, a small image has fewer levels of the deformable stage. Shrink factors that the user gave are
+            // kept; those that are too large for the image are refused later.
             let extent = shortest_axis(shape);
             defaults.retain(|level| level_fits(level.shrink, extent));
         }
@@ -189,8 +195,8 @@ fn usual_reinversion(defaults: &[Level], shrink: usize) -> usize {
     level.map_or(1, |level| level.reinvert_every)
 }
 
-/// The values of one setting, such as the shrink factor, for each level of the deformable stage: the given values, or
-/// those of the default levels if none are given. `get` reads the setting from a default level.
+/// The values of one setting, such as the shrink factor, for each level of the deformable stage. These are the values
+/// `given` by the user or, if there are none, those of the default levels, which `get` reads.
 fn part<T: Copy>(given: &Option<Vec<T>>, defaults: &[Level], get: impl Fn(&Level) -> T) -> Vec<T> {
     given.clone().unwrap_or_else(|| defaults.iter().map(get).collect())
 }

@@ -19,12 +19,13 @@ pub struct Registration {
     pub start: AffineTransform,
     /// The affine of the result, fixed → moving, RAS mm.
     pub affine: AffineTransform,
-    /// Chain from fixed to moving points, the warp first. It is used to resample the moving image on the fixed grid.
+    /// Chain of transforms from fixed to moving points, the warp first. It is used to resample the moving image on the
+    /// fixed grid.
     pub forward: TransformChain,
-    /// Chain from moving to fixed points, the inverse warp last. It is used to resample the fixed image on the moving
-    /// grid. It contains only the affine if the inverse warp was not requested.
+    /// Chain of transforms from moving to fixed points, the inverse warp last. It is used to resample the fixed image
+    /// on the moving grid. It contains only the affine if the inverse warp was not requested.
     pub backward: TransformChain,
-    /// Outcome of each stage.
+    /// Outcome of each stage of the registration, in order.
     pub outcomes: Vec<StageOutcome>,
     /// Statistics of the relaxation, which removes folds and inconsistency of warp and inverse warp; `None` without a
     /// deformable stage.
@@ -42,7 +43,7 @@ pub struct Registration {
     pub similarity: Similarity,
     /// The share of the fixed image that the moving image covers.
     pub coverage: Coverage,
-    /// Warnings about the result.
+    /// Warnings that the result of the registration may be wrong.
     pub warnings: Vec<Warning>,
     /// Wall times of the parts of the registration.
     pub seconds: Seconds,
@@ -53,7 +54,7 @@ pub struct Registration {
 #[serde(rename_all = "kebab-case")]
 #[expect(
     clippy::large_enum_variant,
-    reason = "a registration has few stages, so the unequal sizes of the variants waste little memory"
+    reason = "a list of stage outcomes is short: it wastes little memory that one kind of outcome is larger"
 )]
 pub enum StageOutcome {
     /// The outcome of a linear stage: its transform, and the cost at the end of each level.
@@ -66,9 +67,9 @@ pub enum StageOutcome {
 /// and inside the fixed mask of the last stage. `None` without such voxels, or if either image is constant there.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Similarity {
-    /// Correlation under the initial affine.
+    /// Correlation of the fixed image with the moving image under the initial affine.
     pub correlation_at_start: Option<f64>,
-    /// Correlation under the transform of the result.
+    /// Correlation of the fixed image with the moving image under the resulting transform.
     pub correlation: Option<f64>,
 }
 
@@ -103,7 +104,7 @@ impl Registration {
         })
     }
 
-    /// The outcomes of the levels of all deformable stages, in order.
+    /// The outcomes of the levels of all deformable stages of the registration, in order.
     pub fn levels(&self) -> impl Iterator<Item = &syn::LevelOutcome> {
         self.outcomes.iter().flat_map(|outcome| match outcome {
             StageOutcome::Linear(_) => &[][..],
@@ -125,7 +126,8 @@ pub struct Computed {
     pub(crate) known: Option<KnownOfWarps>,
     /// The warps in main memory; `None` if the warps are only on a device, or if there is no deformable stage.
     pub(crate) warps: Option<Warps>,
-    /// The warped images and correlations, in main memory; `None` if the CPU computes them later.
+    /// The warped images and the correlations of the fixed and the moving image, in main memory; `None` if the CPU
+    /// computes them later.
     pub(crate) images: Option<Images>,
     pub(crate) seconds: Seconds,
 }
@@ -146,7 +148,7 @@ pub(crate) struct Warps {
 }
 
 impl Warps {
-    /// Downloads the warps to main memory. `stage` is the stage that an error names.
+    /// Downloads the warps to main memory. `stage` is the index of the stage that the message of an error names.
     pub(crate) fn download<B: Backend>(
         backend: &B,
         warps: &syn::Warps<B>,
@@ -198,8 +200,8 @@ impl Computed {
         Ok(computed)
     }
 
-    /// The data for the correlation: the first fixed and the first moving image, the fixed mask of the stage, and the
-    /// affines.
+    /// The data for the correlation of the images after registration: the first fixed and the first moving image, the
+    /// fixed mask of the stage, and the affines.
     pub(crate) fn pair<'a>(&self, [fixed, moving]: [&'a Side; 2], stage: usize) -> Pair<'a> {
         let mask = fixed.mask.of_stage(stage).map(AsRef::as_ref);
         Pair { fixed: &fixed.image, mask, moving: &moving.image, start: self.start, affine: self.affine }

@@ -5,7 +5,7 @@ use antsreg_kernels::{Backend, Error, Sampling};
 
 use crate::Interpolation;
 
-/// An interpolation that every backend supports.
+/// An interpolation of voxel values for which every backend (CPU and CUDA) has a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kernel {
     /// Trilinear.
@@ -14,7 +14,8 @@ pub enum Kernel {
     Spline,
     /// Windowed sinc.
     Sinc,
-    /// The nearest voxel. Half-way between two voxels the choice depends on the device's rounding.
+    /// Nearest-neighbour interpolation. Half-way between two voxels, the choice of the voxel depends on the device's
+    /// rounding.
     Nearest,
 }
 
@@ -37,9 +38,9 @@ impl Kernel {
     }
 }
 
-/// An image on a device, ready to be resampled.
+/// An image in the memory of a device, ready to be resampled on a grid.
 pub struct Sampler<B: Backend> {
-    /// The voxels, or the coefficients of a spline through the voxels.
+    /// The voxels of the image, or the coefficients of a spline through these voxels.
     values: B::Image,
     world_to_voxel: AffineTransform,
     kernel: Kernel,

@@ -18,19 +18,19 @@ use crate::{Computed, Error, Options, Registration, Side};
 /// The result of a registration whose warps and images stay on the device. Other libraries of the same process can use
 /// them there, and [`download`](Resident::download) copies them to main memory.
 pub struct Resident {
-    /// The parts of the result that are not warps or images.
+    /// The parts of the registration's result that are in main memory: all except the warps and the warped images.
     computed: Computed,
     kept: OnBackend,
 }
 
-/// The backend of the device, with the warps and images on it.
+/// The backend (CPU or CUDA) of the registration, with the warps and the warped images in its memory.
 enum OnBackend {
     Cpu(Cpu, Kept<Cpu>),
     #[cfg(feature = "cuda")]
     Cuda(Arc<Cuda>, Kept<Cuda>),
 }
 
-/// Warps and images on a device.
+/// The warps and the warped images of a registration, in the memory of the device that computed them.
 struct Kept<B: Backend> {
     warps: Option<syn::Warps<B>>,
     /// The warped images; `None` if the backend has no kernel for their interpolation.
@@ -43,7 +43,8 @@ struct Kept<B: Backend> {
     stage: usize,
 }
 
-/// Evaluates an expression for the CPU or for a GPU, with the warps and images that are there.
+/// Macro that evaluates an expression with the warps and images of a result. The same expression is compiled for the
+/// CPU and for CUDA.
 macro_rules! with_kept {
     ($on:expr, ($backend:ident, $kept:ident) => $run:expr) => {
         match $on {
@@ -100,7 +101,7 @@ impl<B: Backend> Kept<B> {
         Ok(self.images.as_ref().and_then(of).map(lend).transpose()?)
     }
 
-    /// Downloads the warps and images to main memory.
+    /// Copies the warps and the warped images of the registration from the device to main memory.
     fn download(&self, backend: &B, computed: &Computed) -> Result<Computed, Error> {
         let began = Instant::now();
         let warps = self.warps.as_ref().map(|warps| Warps::download(backend, warps, self.stage, self.inverse_warp));
@@ -137,7 +138,7 @@ impl Resident {
         Ok(Resident { computed, kept: OnBackend::Cuda(cuda.clone(), kept) })
     }
 
-    /// The result without its warps and images: its chains contain only the affine.
+    /// The result of the registration without warps and warped images: its transform chains contain only the affine.
     ///
     /// # Errors
     /// The errors of [`Computed::finish`].

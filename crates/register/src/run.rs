@@ -13,7 +13,7 @@ use crate::{Error, Options, Side, Stage, StageOutcome};
 
 /// Observer of a registration: called in every iteration and after every stage.
 pub trait Progress: Observer {
-    /// Called after a stage; `stage` is counted from 0.
+    /// Called after each stage of the registration; `stage` is the index of the stage, counted from 0.
     fn stage_ended(&mut self, _stage: usize, _outcome: &StageOutcome, _seconds: f64) {}
 }
 
@@ -23,7 +23,7 @@ impl Progress for () {}
 /// The fixed images and masks of a registration, prepared for every stage on a device, for any number of registrations.
 pub(crate) struct FixedStages<B: Backend>(Vec<FixedStage<B>>);
 
-/// The fixed images and the mask of one stage, prepared on a device.
+/// The fixed images and the mask of one registration stage, prepared on a device as the kind of stage needs them.
 enum FixedStage<B: Backend> {
     Linear(Box<linear::Fixed<B>>),
     Deformable(Box<syn::Fixed<B>>),
@@ -70,7 +70,7 @@ impl<B: Backend> FixedStages<B> {
     }
 }
 
-/// The result of all stages, with the warps still on the device.
+/// The result of all stages of a registration, with the warps still in the memory of the device.
 pub struct OnDevice<B: Backend> {
     /// The initial affine of the first stage, fixed → moving, RAS mm.
     pub start: AffineTransform,
@@ -78,7 +78,7 @@ pub struct OnDevice<B: Backend> {
     pub start_warnings: Vec<ChainWarning>,
     /// The affine of the result, fixed → moving, RAS mm.
     pub affine: AffineTransform,
-    /// Outcome of each stage.
+    /// Outcome of each stage of the registration, in order.
     pub outcomes: Vec<StageOutcome>,
     /// Duration of each stage, seconds.
     pub seconds: Vec<f64>,
@@ -86,13 +86,15 @@ pub struct OnDevice<B: Backend> {
     pub warps: Option<WarpsOnDevice<B>>,
 }
 
-/// The warps of a registration on a device.
+/// The total warp of a registration, its inverse and their statistics, with the displacements in the memory of a
+/// device.
 pub struct WarpsOnDevice<B: Backend> {
-    /// The warp and its inverse, on the device.
+    /// The warp and its inverse, in the memory of the device.
     pub warps: syn::Warps<B>,
-    /// Statistics of the relaxation of the warp and its inverse.
+    /// Statistics of relaxation, the local correction of the warp and its inverse where they fold or are not inverse to
+    /// each other.
     pub relaxed: syn::Relaxed,
-    /// Jacobian determinants and inverse consistency, if requested.
+    /// Jacobian determinants and inverse consistency of the warp and its inverse; `None` if they were not requested.
     pub scores: Option<syn::Scores>,
 }
 
@@ -115,7 +117,8 @@ pub(crate) fn run<B: Backend>(
         seconds: Vec::new(),
         warps: None,
     };
-    // An initial affine that does not depend on the first stage is checked before the work begins.
+    // An initial affine that is known in advance (no first stage has to compute it) is checked here, before the first
+    // stage and so before any long computation.
     let mut start = options.start;
     if !matches!(options.stages.first(), Some(Stage::Linear(_))) || start != Start::CentreOfMass {
         found.start = resolve(backend, [fixed, moving], start)?;
@@ -174,7 +177,8 @@ fn resolve<B: Backend>(backend: &B, [fixed, moving]: [&Side; 2], start: Start) -
         Start::Headers => Ok(AffineTransform::identity()),
         Start::Transform(transform) => Ok(transform),
         Start::CentreOfMass => {
-            // The centres of mass use the same weights of voxels as the linear stages.
+            // The alignment by centres of mass weights the voxels as the linear stages do, that is by the mask of the
+            // first stage.
             let weight = |side: &Side| side.mask.of_stage(0).cloned();
             let weights: [Option<std::sync::Arc<Volume>>; 2] = [weight(fixed), weight(moving)];
             let [fixed, moving] = [fixed.image.input(backend)?, moving.image.input(backend)?];

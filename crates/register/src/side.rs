@@ -13,12 +13,13 @@ use crate::{Device, Error, Image};
 /// other channels. The moving side is the same for the moving image.
 #[derive(Debug, Clone)]
 pub struct Side {
-    /// The image for linear stages, and the first channel of deformable stages. Its grid is the grid of the side.
+    /// The image that linear stages align; for deformable stages, the first channel. Results on this side (fixed or
+    /// moving) of the registration lie on the grid of this image.
     pub image: Image,
     /// The second and later channels of deformable stages: images of the same subject, aligned with the first image in
     /// world space. Each of these images may have its own grid.
     pub channels: Vec<Image>,
-    /// The mask, on the grid of `image`.
+    /// The mask of this side (fixed or moving), on the grid of its first image.
     pub mask: Mask,
     /// The white matter of a fixed side, for boundary-based registration: the voxels above 0.5. It may have any grid,
     /// in the same world space as `image`.
@@ -48,7 +49,7 @@ impl Mask {
         }
     }
 
-    /// Whether any stage has a mask.
+    /// Whether any stage of the registration has a mask for this image.
     pub fn is_some(&self) -> bool {
         match self {
             Mask::None => false,

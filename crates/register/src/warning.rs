@@ -16,18 +16,18 @@ use crate::{Coverage, Options, Registration, Similarity, StageOutcome};
 pub enum Warning {
     /// The images overlap little at the start.
     LittleOverlapAtStart {
-        /// Share of the fixed grid that lies inside the moving image, 0 to 1.
+        /// Share of the fixed image's grid that lies inside the moving image under the initial transform, 0 to 1.
         share: f64,
     },
     /// The result aligns the images worse than the initial transform.
     WorseThanStart {
-        /// The correlations at the start and of the result, if the metrics compare intensities and the correlation
-        /// fell.
+        /// Correlations of the fixed with the moving image, first at the start and then with the result. `None` if the
+        /// correlation hardly fell or rose, or if the metrics do not compare intensities.
         correlation: Option<[f64; 2]>,
-        /// Shares (0 to 1) of the fixed image that lie inside the moving image, at the start and with the result, if
-        /// the share fell by more than half.
+        /// Shares (0 to 1) of the fixed image that lie inside the moving image, first at the start and then with the
+        /// result. `None` if the share did not fall by more than half.
         coverage: Option<[f64; 2]>,
-        /// Whether there was a linear stage. The cause of the bad result may then be the search of the linear stage.
+        /// Whether there was a linear stage, whose search for the affine may have caused the bad result.
         searched: bool,
     },
     /// The intensities of the images are negatively correlated, although the metrics compare intensities.
@@ -37,23 +37,27 @@ pub enum Warning {
     },
     /// A linear stage scaled the moving image very much along a direction.
     ImplausibleScale {
-        /// The scale along the direction that is scaled most, up or down; 1 means unchanged.
+        /// Factor by which the affine found by the registration scales along the direction that it scales most, up or
+        /// down; 1 means unchanged.
         scale: f64,
     },
     /// The result of a boundary-based registration was refused, because its cost was not lower than at the start, or
     /// because the result was far from the start.
     BoundaryRefused {
-        /// The costs of the start and of the refused transform, 0 to 1.
+        /// Costs of the boundary-based registration, 0 to 1: first at the start, then with the refused transform.
         costs: [f64; 2],
-        /// Distance of the refused transform from the start, mm.
+        /// Distance between the transform at the start of the boundary-based registration and its refused result, mm:
+        /// the root-mean-square displacement over a sphere with a radius of 80 mm.
         moved_mm: f64,
     },
     /// After relaxation, which corrects the warps locally, some voxels of the warps still fold, or deviate from the
     /// inverse warp by more than the limit.
     BeyondLimits {
-        /// Number of voxels that fold or deviate, in the warp and its inverse together.
+        /// Number of voxels where the warp or its inverse folds, or where they deviate from each other's inverse by
+        /// more than the limit.
         voxels: usize,
-        /// Number of rounds of relaxation. Each round corrects the warps locally.
+        /// Number of rounds of relaxation. Each round corrects the warps only near voxels where they fold or are not
+        /// inverse to each other.
         rounds: usize,
     },
     /// The warps were smoothed at all voxels, because they still folded, or deviated from each other's inverse, after
@@ -164,7 +168,8 @@ fn refused(outcomes: &[StageOutcome]) -> impl Iterator<Item = Warning> {
         .map(|outcome| Warning::BoundaryRefused { costs: outcome.costs, moved_mm: outcome.moved_mm })
 }
 
-/// Warnings about levels that were undone.
+/// Warnings about levels of the deformable stages whose displacements were undone, because they did not make the images
+/// more similar.
 fn undone<'a>(levels: impl Iterator<Item = &'a syn::LevelOutcome>) -> impl Iterator<Item = Warning> {
     let undone: Vec<bool> = levels.map(|level| level.undone).collect();
     let levels = undone.len();
@@ -172,8 +177,8 @@ fn undone<'a>(levels: impl Iterator<Item = &'a syn::LevelOutcome>) -> impl Itera
     places.map(move |(place, _)| Warning::LevelUndone { level: place + 1, levels })
 }
 
-/// A warning if the start was better than the result. The cost does not show this: it is computed only in the overlap
-/// of the images, and a small overlap may match well.
+/// A warning if the initial transform aligned the images better than the result does. The cost does not show this: it
+/// is computed only where the images overlap, and a small overlap may match well.
 fn worse(options: &Options, similarity: &Similarity, coverage: &Coverage) -> Option<Warning> {
     let mut correlation = None;
     if let (true, Some(start)) = (compares_intensities(options), similarity.correlation_at_start) {

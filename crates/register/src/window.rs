@@ -8,13 +8,13 @@ use crate::{Options, Recipe};
 /// A window of the cross-correlation that no GPU supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "on GPUs, correlation windows with the exact derivative or masks have a radius of up to {most} voxels; the \
-     requested radius is {radius}"
+    "with masks or the exact derivative of the cross-correlation, GPUs support a window radius of up to {most} \
+     voxels; the requested radius is {radius}"
 )]
 pub struct TooWide {
-    /// Radius of the window, voxels.
+    /// Radius of the cross-correlation window that the user requested, voxels.
     pub radius: usize,
-    /// The largest radius on GPUs, voxels.
+    /// Largest radius of the cross-correlation window that the GPU kernels support, voxels.
     pub most: usize,
 }
 

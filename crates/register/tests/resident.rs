@@ -1,4 +1,5 @@
-//! Tests of images on a device, and of results that stay there: both must equal images and results in main memory.
+//! Tests of images whose voxels are on a device, and of registration results that stay on a device. They must equal
+//! images and results in main memory.
 
 use antsreg_core::{Grid, Volume};
 use antsreg_kernels::Place;

@@ -24,7 +24,7 @@ fn affine() -> AffineTransform {
     AffineTransform { matrix: turn * stretch, translation: Vector3::new(7.0, -5.0, 4.0) }
 }
 
-/// A head-sized object without symmetry, as a function of moving world coordinates.
+/// The intensities of a head-sized test object without symmetry, at a world point of the moving image.
 fn object(p: &Point3<f64>) -> f32 {
     let blob = |x: f64, y: f64, z: f64, size: f64| {
         (-((p.x - x).powi(2) + (p.y - y).powi(2) + (p.z - z).powi(2)) / (2.0 * size * size)).exp()
@@ -137,7 +137,8 @@ fn masks_may_differ_from_stage_to_stage() {
     let mask = std::sync::Arc::new(front);
     let second = with(Mask::PerStage(vec![None, Some(mask.clone())]), stages()).expect("a result");
     let first_alone = with(Mask::None, stages()[..1].to_vec()).expect("a result");
-    // Expected: the result of the second stage alone, which starts from the result of the first stage without masks.
+    // The second stage alone computes the expected result. This stage begins at the affine that the first stage finds
+    // without masks.
     let options =
         Options { start: Start::Transform(first_alone), stages: stages()[1..].to_vec(), ..Options::default() };
     let side = fixed.clone().with_mask(mask.clone());
@@ -163,7 +164,7 @@ fn a_prepared_side_gives_the_same_result_any_number_of_times() {
     }
 }
 
-/// An observer that stops at the n-th call and records the time.
+/// An observer that stops the registration at the n-th call, and records the time of this stop.
 struct Stopper {
     left: usize,
     stopped: Option<Instant>,

@@ -1,4 +1,5 @@
-//! Charts as SVG. On a page, the style sheet replaces the colours of a chart, for light and dark mode.
+//! Charts as SVG. On an HTML report page, the style sheet replaces the colours of a chart, so that they suit light and
+//! dark mode.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -6,7 +7,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::Error;
 
-/// Size of a chart, pixels.
+/// Width and height of a chart on a report page, pixels.
 const SIZE: (u32, u32) = (460, 260);
 /// Size of a strip plot of dots, pixels.
 const STRIP_SIZE: (u32, u32) = (460, 110);
@@ -26,11 +27,11 @@ pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 /// A curve.
 #[derive(Debug, Clone)]
 pub struct Curve {
-    /// Name of the curve.
+    /// Name of the curve in the legend of the chart.
     pub name: String,
-    /// Points of the curve.
+    /// Points of the curve, each as x and y in the units of the chart's axes.
     pub points: Vec<(f64, f64)>,
-    /// Whether a mark is drawn at each point of the curve.
+    /// Whether the chart marks each point of the curve, in addition to the line.
     pub marks: bool,
 }
 

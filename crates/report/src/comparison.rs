@@ -5,28 +5,28 @@ use askama::Template;
 use crate::viewer::PlanePictures;
 use crate::{Error, Facts, Pictures, stretch};
 
-/// The contents of a page about one registered image.
+/// The contents of an HTML report page about one registered image.
 #[derive(Debug, Clone, Copy)]
 pub struct ComparisonPage<'a> {
-    /// Texts and numbers on the page.
+    /// Title, command line, numbers, warnings and other texts of the HTML report page.
     pub facts: &'a Facts,
-    /// Pictures of the image and its reference.
+    /// Pictures that compare the registered image with its reference image.
     pub pictures: &'a Pictures,
     /// Names on the page of three images: the reference, the image before registration, and the image after
     /// registration.
     pub names: [&'a str; 3],
-    /// Charts of the page.
+    /// Charts that the report page shows, such as histograms of the images or the cost over the iterations.
     pub charts: &'a [Chart],
 }
 
-/// A chart with its title.
+/// A chart of an HTML report page, with its title.
 #[derive(Debug, Clone)]
 pub struct Chart {
     /// Title of the chart.
     pub title: String,
     /// The chart as SVG.
     pub svg: String,
-    /// A note that explains how to read the chart.
+    /// A note below the chart that explains how to read the chart.
     pub note: String,
 }
 
@@ -37,10 +37,10 @@ pub struct Page {
     pub html: String,
 }
 
-/// Makes the page of one result.
+/// Makes the HTML report page about the result of one registration.
 ///
 /// # Errors
-/// A template that cannot be filled in.
+/// An HTML template that cannot be filled in.
 pub fn comparison_page(page: &ComparisonPage) -> Result<Page, Error> {
     let ComparisonPage { facts, pictures, names, charts } = *page;
     let contents = Contents {

@@ -1,5 +1,5 @@
-//! The page of many results: a table with marked outliers, small pictures, distributions of measures, and form fields
-//! in which the reader marks each result as good, doubtful or bad.
+//! The HTML report page about the results of a group: a table with marked outliers, small pictures, distributions of
+//! measures, and form fields in which the reader marks each result as good, doubtful or bad.
 
 use askama::Template;
 
@@ -10,75 +10,80 @@ use crate::{Chart, Error, Facts, Page};
 /// A value is an outlier if its distance from the median is more than this number of robust standard deviations
 /// (Iglewicz and Hoaglin 1993).
 const OUTLIER: f64 = 3.5;
-/// Outliers are marked only if at least this number of values exists.
+/// Values of a measure are marked as outliers only if at least this number of subjects (or other members) has a value.
 const LEAST: usize = 5;
-/// Largest total size of all small pictures of a page, bytes.
+/// Largest total size of all small pictures on an HTML report page, bytes.
 const PICTURE_BYTES: usize = 1_500_000;
 
-/// Which values of a measure are outliers.
+/// Which extreme values of a quality measure are marked as outliers: low values, high values, or both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Worse {
     /// Low values.
     Low,
     /// High values.
     High,
-    /// Values far from the median, larger or smaller, are outliers.
+    /// Values far below and values far above the median are outliers.
     Either,
 }
 
-/// A measure by which the members of the group are compared.
+/// A quality measure, such as a correlation, by which a report page compares the results of many subjects (or other
+/// members).
 #[derive(Debug, Clone)]
 pub struct Measure {
-    /// Name of this measure.
+    /// Name of this quality measure, as the report page shows it.
     pub name: String,
-    /// Description of this measure.
+    /// Description of this quality measure, as the report page shows it.
     pub note: String,
-    /// Number of decimals that the table shows.
+    /// Number of decimals with which the table of the report page shows the values of this quality measure.
     pub decimals: usize,
-    /// Which values of this measure are outliers.
+    /// Which extreme values of this measure are marked as outliers: low values, high values, or both.
     pub worse: Worse,
 }
 
-/// One member of the group, such as a subject, with its result.
+/// One of the results that a report page compares, such as the registration of one subject.
 #[derive(Debug, Clone, Default)]
 pub struct Member {
-    /// Name of this member.
+    /// Name of the subject (or other member) as the report page's table shows it.
     pub name: String,
-    /// State of this member in one word, such as `done`.
+    /// State of the subject's (or other member's) result in one word, such as `done`.
     pub status: String,
-    /// The reason why this member has no result.
+    /// The reason why this subject (or other member) has no result; `None` if it has a result.
     pub failure: Option<String>,
-    /// Path of the page about this member alone, relative to the folder of the group's page.
+    /// Path of the HTML report page about this member alone, relative to the folder of the group's report page.
     pub page: Option<String>,
-    /// A small picture of this member's result, as a `data:` address.
+    /// A small picture of this member's registered image, as a `data:` address (an address that contains the picture
+    /// itself).
     pub thumbnail: Option<String>,
-    /// The value of each measure, in the order of the page's measures.
+    /// The values of the quality measures for this subject (or other member), in the order of the measures on the
+    /// report page.
     pub values: Vec<Option<f64>>,
-    /// Warnings about this member's result.
+    /// Warnings about the result of this member of the group (such as one subject).
     pub warnings: Vec<String>,
 }
 
-/// The contents of a page about many results.
+/// The contents of an HTML report page that compares the results of a group, such as all subjects.
 #[derive(Debug, Clone, Copy)]
 pub struct GroupPage<'a> {
-    /// Texts and numbers of the page. Failures and outliers of members are added to the warnings.
+    /// Texts and numbers of the report page. [`group_page`] adds to the warnings which members of the group failed, and
+    /// which members have values that are outliers.
     pub facts: &'a Facts,
-    /// The word for one member of the group, such as `subject`.
+    /// The word by which the report page calls the things that it compares, such as `subject`.
     pub member: &'a str,
-    /// The measures by which members are compared.
+    /// The quality measures by which the page compares the results, such as the correlation with the reference image.
     pub measures: &'a [Measure],
-    /// The members of the group.
+    /// The subjects (or other members) whose results the report page compares, each with its values and warnings.
     pub members: &'a [Member],
-    /// Pictures above the table, such as the template: title, note and `data:` address.
+    /// Pictures above the table, such as the template image: each with its title, its note, and the picture as a
+    /// `data:` address.
     pub shared: &'a [[String; 3]],
-    /// Charts shown in addition to the distributions of the measures.
+    /// Charts that the report page shows before the charts of the distribution of each quality measure.
     pub charts: &'a [Chart],
 }
 
-/// Makes the page of many results.
+/// Makes the HTML report page about the results of a group.
 ///
 /// # Errors
-/// A chart that cannot be drawn, or a template that cannot be filled in.
+/// A chart that cannot be drawn, or an HTML template that cannot be filled in.
 pub fn group_page(page: &GroupPage) -> Result<Page, Error> {
     let GroupPage { member, measures, members, shared, .. } = *page;
     let mut rows: Vec<Row> = members.iter().map(Row::of).collect();
@@ -148,7 +153,7 @@ fn show_pictures(rows: &mut [Row]) {
     }
 }
 
-/// A row of the table, for one member of the group.
+/// A row of the report page's table, for one member of the group (such as one subject).
 struct Row<'a> {
     member: &'a Member,
     cells: Vec<Cell>,
@@ -160,7 +165,7 @@ impl Row<'_> {
         Row { member, cells: Vec::new(), picture: None }
     }
 
-    /// Whether the member of this row has a warning or an outlier.
+    /// Whether the subject (or other member) in this row of the report page's table has a warning or an outlier.
     fn is_marked(&self) -> bool {
         self.member.failure.is_some()
             || !self.member.warnings.is_empty()
@@ -168,12 +173,12 @@ impl Row<'_> {
     }
 }
 
-/// A cell of the page's table: the value of one measure for one member of the group.
+/// A cell of the report page's table: the value of one measure for one member of the group.
 struct Cell {
     text: String,
-    /// The value as text by which the table is sorted; empty if the member has no value.
+    /// The value of the measure as text, by which the report page sorts its table; empty if there is no value.
     sort: String,
-    /// The robust z score of the value as text.
+    /// The robust z score of the measure's value as text: its distance from the median in robust standard deviations.
     z: String,
     outlying: bool,
 }
@@ -236,8 +241,8 @@ mod tests {
         let html = page(&members, Worse::Low);
         assert!(html.contains("s&#60;5&#62; is unusual: correlation 0.20"));
         assert_eq!(html.matches("class=\"outlier\"").count(), 1);
-        // The limit of bytes allows three pictures for six members of the group. The last member is an outlier and must
-        // get a picture.
+        // All members of the group have pictures, but the size limit allows only three on the page. One of these must
+        // be the picture of the last member, which is an outlier.
         assert_eq!(html.matches("src=\"data:,").count(), 3);
         let row = html.split("<tr").find(|row| row.contains("s&#60;5&#62;</")).expect("a row");
         assert!(row.contains("src=\"data:,"));

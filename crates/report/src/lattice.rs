@@ -9,8 +9,7 @@ use crate::views::Slice;
 
 /// Number of grid lines along the longer side of a slice.
 const LINES: f64 = 18.0;
-/// The pixels of a slice are grouped into squares of this width and height, pixels. The warp is evaluated once for each
-/// square.
+/// The warp is evaluated once for each square of pixels of a slice. This is the width and height of a square, pixels.
 const STRIDE: usize = 2;
 
 /// Distance between the grid lines for this slice, rounded up to a round number of mm.
@@ -27,7 +26,7 @@ pub fn line_distance(slice: &Slice) -> f64 {
 /// The values of a warp at points of a slice, row by row. [`coarse`] returns the number of these points along both
 /// axes.
 pub struct Warped {
-    /// The point to which the warp maps each evaluated point, RAS mm.
+    /// The point x + u(x) to which the warp u maps each evaluated point x, RAS mm.
     points: Vec<Point3<f64>>,
     /// The Jacobian determinant of x + u(x) at each evaluated point; u is the warp, trilinear between its voxels.
     pub determinants: Vec<f64>,

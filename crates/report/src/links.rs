@@ -1,9 +1,12 @@
-//! Links between pages: relative addresses of files, and the icon of a page.
+//! Links between HTML report pages: addresses of files, and the small picture that a page stores in its head for other
+//! pages.
 
-/// HTML before and after the address (URL) of the page's icon (favicon).
+/// HTML before the small picture of the registered image in the head of a page. The page of a group of results copies
+/// this picture into its table.
 const BEFORE: &str = "<meta name=\"thumbnail\" content=\"";
 
-/// The icon of a page, as a `data:` address.
+/// Returns the small picture that the head of a report page contains, as a `data:` address; `None` if there is no valid
+/// picture.
 pub fn thumbnail_in(head: &str) -> Option<&str> {
     let from = head.find(BEFORE)? + BEFORE.len();
     let picture = &head[from..];

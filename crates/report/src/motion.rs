@@ -1,4 +1,5 @@
-//! The page of a motion correction: pictures of mean images, curves, and the carpet plot of the corrected series.
+//! The HTML report page about a motion correction: pictures of mean images, curves, and the carpet plot of the
+//! corrected series.
 
 use antsreg_core::{Grid, Volume};
 use askama::Template;
@@ -12,12 +13,12 @@ const COLUMNS: usize = 1200;
 /// Range of the grey scale of a carpet plot, in standard deviations above and below the mean.
 const DEVIATIONS: f32 = 2.0;
 
-/// The contents of a page about a motion correction.
+/// The contents of an HTML report page about a motion correction.
 #[derive(Debug, Clone, Copy)]
 pub struct MotionPage<'a> {
-    /// Texts and numbers of the page.
+    /// Title, command line, numbers, warnings and other texts of the HTML report page.
     pub facts: &'a Facts,
-    /// Pictures of images, each with title, note and `data:` address.
+    /// Pictures of images, each with its title, its note, and the picture as a `data:` address.
     pub pictures: &'a [[String; 3]],
     /// The charts.
     pub charts: &'a [Chart],
@@ -25,7 +26,7 @@ pub struct MotionPage<'a> {
     pub carpet: &'a str,
 }
 
-/// Data that the HTML template of the page uses.
+/// Data with which the HTML template of the report page is filled in.
 #[derive(Template)]
 #[template(path = "motion.html")]
 struct Contents<'a> {
@@ -35,10 +36,10 @@ struct Contents<'a> {
     carpet: &'a str,
 }
 
-/// Makes the page of a motion correction.
+/// Makes the HTML report page of a motion correction.
 ///
 /// # Errors
-/// A template that cannot be filled in.
+/// An HTML template that cannot be filled in.
 pub fn motion_page(page: &MotionPage) -> Result<Page, Error> {
     let MotionPage { facts, pictures, charts, carpet } = *page;
     Ok(Page { html: Contents { facts, pictures, charts, carpet }.render()? })
@@ -68,7 +69,8 @@ pub fn carpet(courses: &[Vec<f32>]) -> Result<String, Error> {
     Indexed::grey(&picture, (-DEVIATIONS, DEVIATIONS)).address()
 }
 
-/// Standardises values to mean 0 and standard deviation 1. The result is zero if all values are equal.
+/// Standardises the intensities of a voxel over time to mean 0 and standard deviation 1. The result is zero if all
+/// intensities are equal.
 fn standardised(course: &[f32]) -> impl Iterator<Item = f32> {
     let count = course.len().max(1) as f32;
     let mean = course.iter().sum::<f32>() / count;

@@ -9,7 +9,8 @@ use crate::Error;
 
 /// An outline with fewer points than this is not drawn.
 const SPECK: usize = 16;
-/// Largest number of points in the outlines of one slice. An image of noise would have many more.
+/// Largest number of points in the outlines of one slice. The limit keeps pages small: outlines in a noisy image would
+/// have many more points.
 const MOST_POINTS: usize = 1500;
 
 /// A point, pixels; the middle of the first pixel is at (½, ½).
@@ -38,8 +39,8 @@ pub fn level_lines(
     let mut pieces = Vec::new();
     for level in ContourBuilder::new(width, height, true).lines(values, thresholds)? {
         for line in &level.geometry().0 {
-            // A contour that meets the edge of the slice is closed along the edge. Its points at the edge are left out,
-            // so that the edge is not drawn.
+            // An outline that meets the edge of the slice runs along this edge to close itself. Its points at the edge
+            // are left out, so that the edge is not drawn.
             let at_edge = |point: &Point| {
                 let [x, y] = *point;
                 x < 0.5 || y < 0.5 || x > width as f64 - 0.5 || y > height as f64 - 0.5
@@ -52,8 +53,8 @@ pub fn level_lines(
     Ok(pieces)
 }
 
-/// Lines as an SVG path. The coordinates of the lines times `unit` are pixels; the path has them as integers, in tenths
-/// of a pixel.
+/// Writes lines as an SVG path. Coordinates times `unit` give pixels; the path stores them as integers, in tenths of a
+/// pixel.
 pub fn path(lines: &[Vec<Point>], unit: f64) -> String {
     let mut path = String::new();
     for line in lines {
@@ -77,7 +78,8 @@ fn spaced(number: i64) -> String {
     if number < 0 { number.to_string() } else { format!(" {number}") }
 }
 
-/// Means over three by three pixels; at the edge only pixels inside the image are averaged.
+/// Smooths a slice: each pixel becomes the mean of three by three pixels, or of those of them that are inside the
+/// slice.
 fn smoothed(values: &[f32], [width, height]: [usize; 2]) -> Vec<f64> {
     let mean = |x: usize, y: usize| {
         let (rows, columns) = (y.saturating_sub(1)..(y + 2).min(height), x.saturating_sub(1)..(x + 2).min(width));

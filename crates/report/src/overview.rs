@@ -11,9 +11,9 @@ use crate::{Error, thumbnail};
 /// Size of the pictures in an overview.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Overview {
-    /// Pictures as large as the slices of a page about one image.
+    /// Pictures as large as the slices on the report page about one image.
     Large,
-    /// Small pictures, as in a table of results.
+    /// Small pictures, as in the table of the report page about a group of results.
     Small,
 }
 

@@ -29,7 +29,7 @@ impl Indexed {
         Indexed { size: [width, height], pixels: pixels.collect(), palette: (0..=SHADES as u8).map(shade).collect() }
     }
 
-    /// The picture as a `data:` address.
+    /// The picture as a PNG file in a `data:` address.
     pub fn address(&self) -> Result<String, Error> {
         self.encoded(&[])
     }
@@ -39,7 +39,8 @@ impl Indexed {
         self.encoded(&[0])
     }
 
-    /// The picture as a `data:` address, with the given opacities for the first colours of the palette.
+    /// The picture as a PNG file in a `data:` address. `opacities` has the opacities of the first colours of the
+    /// palette; the others are opaque.
     fn encoded(&self, opacities: &'static [u8]) -> Result<String, Error> {
         let mut bytes = Vec::new();
         let mut encoder = png::Encoder::new(&mut bytes, self.size[0] as u32, self.size[1] as u32);

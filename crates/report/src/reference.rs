@@ -13,24 +13,24 @@ use crate::views::{View, views};
 /// The image with which other images are compared, such as the fixed image of a registration.
 #[derive(Debug, Clone)]
 pub struct Reference {
-    /// The planes and positions of the slices.
+    /// The planes of the slices that the report page shows, and the positions of these slices.
     pub(crate) views: Vec<View>,
-    /// Intensities of the image on the slices.
+    /// Intensities of the reference image on the slices that the report page shows.
     pub(crate) slices: Slices,
-    /// The values from which outlines are made: the image itself, or its mask.
+    /// The values on the slices from which the outlines are made: those of the reference image itself, or of its mask.
     pub(crate) outlined: Slices,
     /// The threshold of the outlines. An outline encloses the pixels whose value in the field `outlined` exceeds this
     /// threshold.
     pub(crate) threshold: f32,
-    /// Pictures of the slices of each view, as `data:` addresses.
+    /// Grey pictures of the reference's slices, for each view (plane), as `data:` addresses.
     pub(crate) pictures: Vec<Vec<String>>,
     /// Outlines on the slices of each view, as SVG paths.
     pub(crate) outlines: Vec<Vec<String>>,
 }
 
 impl Reference {
-    /// Prepares an image. The slices cover its content: the region where `mask` exceeds ½, or without a mask the bright
-    /// region.
+    /// Prepares a reference image for drawing. Its slices cover the content of the image: the region where `mask`
+    /// exceeds ½, or without a mask the bright region.
     ///
     /// # Errors
     /// A picture that cannot be drawn.
@@ -43,8 +43,8 @@ impl Reference {
         Ok(Reference { views, outlined: slices.clone(), slices, threshold, pictures, outlines })
     }
 
-    /// Prepares the part of an image where a mask on its grid exceeds ½. Outlines are those of the mask; slices cover
-    /// the whole image.
+    /// Prepares a reference image for drawing. The pictures are black where `mask`, which has the image's grid, is ½ or
+    /// less. The outlines are those of the mask. The slices cover the content of the whole image.
     ///
     /// # Errors
     /// A picture that cannot be drawn.
@@ -79,7 +79,7 @@ pub fn outlines(slices: &Slices, threshold: f32) -> Result<Vec<Vec<String>>, Err
     each(slices, |slice| outline(slice, threshold))
 }
 
-/// Calls a function for each slice of each view, on all threads, and returns the results.
+/// Calls a function for each slice of each plane, on all threads, and returns the results by plane and slice.
 fn each<T: Send>(slices: &Slices, of: impl Fn(&Volume) -> Result<T, Error> + Sync) -> Result<Vec<Vec<T>>, Error> {
     slices.views.par_iter().map(|view| view.par_iter().map(&of).collect()).collect()
 }

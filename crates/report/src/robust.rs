@@ -1,7 +1,7 @@
 //! Robust statistics: medians, and distances from them in robust standard deviations.
 
-/// Factor by which the median absolute deviation is multiplied to estimate the standard deviation of a normal
-/// distribution.
+/// Factor by which the median absolute deviation of values is multiplied to estimate their standard deviation, if they
+/// are normally distributed.
 pub const NORMAL: f64 = 1.4826;
 /// Factor by which the mean absolute deviation is multiplied to estimate the standard deviation of a normal
 /// distribution.

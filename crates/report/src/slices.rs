@@ -1,4 +1,4 @@
-//! An image resampled on the slices that a page shows.
+//! An image resampled on the slices that an HTML report page shows.
 
 use antsreg_core::intensity::quantiles;
 use antsreg_core::{TransformChain, Volume};
@@ -48,7 +48,7 @@ impl Slices {
         let mut counts = vec![0.0; BINS];
         let width = (white - black).max(f32::MIN_POSITIVE);
         for value in self.all().flat_map(|slice| &slice.voxels).map(|value| (value - black) / width) {
-            // The bin with the lowest intensities is left out, because its pixels are mostly background.
+            // Pixels in the bin with the lowest intensities are not counted, because they are mostly background.
             if value > 1.0 / BINS as f32 {
                 counts[((value * BINS as f32) as usize).min(BINS - 1)] += 1.0;
             }

@@ -4,10 +4,11 @@ use crate::lattice::{Warped, coarse};
 use crate::picture::Indexed;
 use crate::views::Slice;
 
-/// Jacobian determinant with the strongest colour of expansion; its inverse has the strongest colour of compression.
-/// More extreme determinants have the same colours.
+/// Jacobian determinant that is drawn in the strongest colour of expansion. The strongest colour of compression stands
+/// for one divided by this number. More extreme determinants have these colours, too.
 pub const FACTOR: f64 = 2.0;
-/// Number of colours for expansion, and for compression.
+/// Number of colours for determinants above 1 (expansion), and number of colours for determinants below 1
+/// (compression), in the map of Jacobian determinants.
 const STEPS: usize = 16;
 /// Colours from compression to expansion, light in the middle (purple to orange, after ColorBrewer's PuOr).
 pub const COLOURS: [[u8; 3]; 5] = [[84, 39, 136], [153, 142, 195], [247, 247, 247], [241, 163, 64], [179, 88, 6]];

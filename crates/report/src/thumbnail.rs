@@ -1,4 +1,4 @@
-//! A small picture of an image: the middle slice of each plane, with the outline of its reference image.
+//! A small picture of a registered image: the middle slice of each plane, with the outline of the reference image.
 
 use antsreg_core::Volume;
 
@@ -6,13 +6,13 @@ use crate::Error;
 use crate::picture::Indexed;
 use crate::slices::Slices;
 
-/// Length of the longest side of a slice in the small picture, pixels.
+/// Length of the longest side of a slice in the small picture of a registered image, pixels.
 const SIDE: usize = 76;
-/// The colour of the outline.
+/// Colour (red, green, blue) of the reference image's outline in the small picture.
 const OUTLINE: [u8; 3] = [255, 176, 0];
 
-/// Draws the small picture as a `data:` address. `outline` gives slices and a threshold; the region above the threshold
-/// is outlined.
+/// Draws the small picture of an image for tables, as a `data:` address. `outline` is another image on the same slices
+/// with a threshold. The outline of its region above the threshold is drawn on the picture.
 pub fn address(slices: &Slices, outline: Option<(&Slices, f32)>) -> Result<String, Error> {
     let pictures = slices.views.iter().enumerate().map(|(n, view)| {
         let middle = view.len() / 2;
@@ -44,7 +44,8 @@ fn shrunken(slice: &Volume) -> Volume {
     Volume { voxels: (0..across * down).map(mean).collect(), grid }
 }
 
-/// For each pixel, whether its value is above the threshold and a neighbouring pixel is below the threshold.
+/// For each pixel of a slice, whether the pixel is on the inner side of an outline: its value is above the threshold,
+/// and the value of a neighbouring pixel is not.
 fn edge(slice: &Volume, threshold: f32) -> Vec<bool> {
     let [width, height, _] = slice.grid.shape;
     let bright = |x: usize, y: usize| slice.voxels[y * width + x] > threshold;

@@ -34,20 +34,20 @@ pub struct Compared<'a> {
 pub struct Pictures {
     /// The pictures of each plane (axial, coronal, sagittal).
     pub(crate) planes: Vec<PlanePictures>,
-    /// Whether there are pictures of the image before registration.
+    /// Whether the report page has pictures of the image before registration.
     pub(crate) before: bool,
-    /// Whether there are pictures of labels.
+    /// Whether the report page has pictures of labels.
     pub(crate) labels: bool,
     /// Distance between the lines of the deformed grid, mm; `None` without a warp.
     pub(crate) grid_mm: Option<f64>,
-    /// Histograms of the intensities of the reference and of the image, between black and white, as shares of the
-    /// pixels.
+    /// Histograms of the intensities of the reference and of the compared image, between the intensities that are drawn
+    /// black and white. Values are shares of the pixels.
     pub histograms: [Vec<f64>; 2],
     /// A small picture of the image with the outline of the reference, as a `data:` address.
     pub thumbnail: String,
 }
 
-/// The pictures of one plane.
+/// The pictures of all slices of one plane (axial, coronal or sagittal).
 #[derive(Debug, Clone)]
 pub(crate) struct PlanePictures {
     pub name: &'static str,
@@ -56,7 +56,8 @@ pub(crate) struct PlanePictures {
     pub tiles: Vec<Tile>,
 }
 
-/// The pictures of one slice as `data:` addresses, and the lines drawn over them as SVG paths.
+/// One slice on the report page: its pictures (reference, image before and after registration, labels, Jacobian
+/// determinants) as `data:` addresses, and the lines drawn over them as SVG paths.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tile {
     pub place: String,

@@ -1,5 +1,5 @@
-//! Chooses the slices that a page shows: seven in each plane, through the content of an image, with isotropic pixels.
-//! The content is the box around the head or brain.
+//! Chooses the slices of an image that an HTML report page shows: seven in each plane, through the content of the
+//! image, with isotropic pixels. The content is the box around the head or brain.
 
 use antsreg_core::intensity::quantiles;
 use antsreg_core::{Grid, Volume};
@@ -49,8 +49,8 @@ pub struct Slice {
     pub place: String,
 }
 
-/// A plane by its name, and the world axes that run across, down and through the picture. Each axis has a flag for the
-/// reverse direction.
+/// A plane (axial, coronal or sagittal) by its name, and the world axes that run across, down and through its pictures.
+/// Each axis has a flag for the reverse direction.
 type Plane = (&'static str, [(usize, bool); 3]);
 
 /// The three planes in the radiological convention: the subject's right is on the left.
@@ -119,7 +119,7 @@ pub fn views(image: &Volume, mask: Option<&Volume>) -> Vec<View> {
     PLANES.iter().filter(shown).map(view).collect()
 }
 
-/// Evenly spaced positions of slices between two bounds.
+/// Evenly spaced positions of slices between the two ends of the image's content along an axis.
 fn positions([first, last]: [f64; 2]) -> Vec<f64> {
     let inset = ENDS * (last - first);
     let (from, step) = (first + inset, (last - first - 2.0 * inset) / (SLICES - 1) as f64);

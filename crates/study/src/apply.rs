@@ -13,28 +13,28 @@ use crate::Error;
 /// Kind of an image: what its voxels hold, and along which axes its volumes lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// One number per voxel.
+    /// An image with one number for each voxel.
     Scalar,
-    /// Vectors, with components along the fifth axis.
+    /// An image of vectors, with their components along the fifth axis.
     Vector,
-    /// Diffusion tensors, with six components along the fifth axis.
+    /// An image of diffusion tensors, with six components along the fifth axis.
     Tensor,
-    /// A series of scalars along the fourth axis.
+    /// A series of scalar volumes along the fourth axis.
     Series,
     /// One volume of a series along the fourth axis, chosen by its index, counted from 0.
     OneOfSeries(usize),
-    /// Channels along the fifth axis.
+    /// An image with several channels along the fifth axis.
     Channels,
-    /// Volumes along the fourth and the fifth axis.
+    /// An image with volumes along both the fourth and the fifth axis.
     FiveDimensional,
 }
 
 /// The standard deviation of a Gaussian along each axis of the input image.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Sigma {
-    /// The standard deviations are the voxel sizes of the image.
+    /// The standard deviation of the Gaussian along each axis is the voxel size of the input image.
     Spacing,
-    /// The given standard deviations along the axes of the image, mm.
+    /// The given standard deviations of the Gaussian along the axes of the input image, mm.
     Mm([f64; 3]),
 }
 
@@ -52,23 +52,24 @@ impl Sigma {
 pub enum Reading {
     /// Trilinear interpolation.
     Linear,
-    /// Value of the nearest voxel.
+    /// Nearest neighbour: the value of the nearest voxel.
     Nearest,
-    /// B-spline through the voxel values.
+    /// B-spline interpolation of the voxel values, of the given order.
     Spline(SplineOrder),
     /// Windowed sinc interpolation.
     Sinc(Window),
     /// Mean of the intensities weighted by a Gaussian, which is cut off at the given number of standard deviations.
     Gaussian(Sigma, f64),
-    /// The label with the largest sum of trilinear weights.
+    /// For label maps: the label of the neighbouring voxels that has the largest sum of trilinear weights.
     GenericLabel,
-    /// The label with the largest sum of Gaussian weights. The Gaussian is cut off at the given number of standard
-    /// deviations.
+    /// For label maps: the label of the neighbouring voxels that has the largest sum of Gaussian weights. The Gaussian
+    /// is cut off at the given number of standard deviations.
     MultiLabel(Sigma, f64),
 }
 
 impl Reading {
-    /// The interpolation for an image on `grid`; standard deviations are converted to mm.
+    /// The same interpolation as an argument of the resampling functions, for an image on `grid`; standard deviations
+    /// of Gaussians are converted to mm.
     pub fn on(self, grid: &Grid) -> apply::Interpolation {
         match self {
             Reading::Linear => apply::Interpolation::Linear,
@@ -88,7 +89,7 @@ impl Reading {
 pub struct Carrying {
     /// Path of the input image.
     pub input: PathBuf,
-    /// Kind of the input image.
+    /// Kind of the input image: scalars, vectors, tensors, series or channels.
     pub kind: Kind,
     /// The rule by which the grid of the input image is read from its header: from sform, qform or pixdim.
     pub rule: GridRule,
@@ -216,8 +217,8 @@ impl Opened<'_> {
         Ok((0..count).map(|_| self.reader.next_volume()).collect::<Result<_, io::Error>>()?)
     }
 
-    /// Checks that all data fits into memory: the volumes as read, the coefficients of the interpolation, and the
-    /// resampled volumes.
+    /// Checks that memory suffices to resample the image: the volumes as read, the coefficients of the interpolation,
+    /// and the resampled volumes.
     fn check_memory(&self, count: usize) -> Result<(), Error> {
         let bytes = |grid: &Grid| (grid.len() * size_of::<f32>()) as u64;
         let at_once = match self.carrying.kind {

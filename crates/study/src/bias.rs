@@ -30,12 +30,12 @@ pub enum Corrected {
 }
 
 impl Corrected {
-    /// Whether the images of the fixed side are corrected.
+    /// Whether the fixed images are corrected for shading (the bias field).
     pub fn fixed(self) -> bool {
         matches!(self, Corrected::Fixed | Corrected::Both)
     }
 
-    /// Whether the images of the moving side are corrected.
+    /// Whether the moving images are corrected for shading (the bias field).
     pub fn moving(self) -> bool {
         matches!(self, Corrected::Moving | Corrected::Both)
     }
@@ -65,9 +65,10 @@ pub fn corrected_on(worker: &mut Worker, name: &Path, image: &Volume) -> Result<
 /// Whether the bias field is estimated also from voxels without a positive intensity, if no mask is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Background {
-    /// Only voxels above zero are used, since the logarithm needs positive values.
+    /// The bias field is estimated only from voxels above zero, since the logarithm needs positive values.
     LeftOut,
-    /// All voxels are used, as in ITK; an intensity that is not positive is used unchanged in place of its logarithm.
+    /// The bias field is estimated from all voxels, as in ITK; an intensity that is not positive is used unchanged in
+    /// place of its logarithm.
     Counts,
 }
 
@@ -89,7 +90,7 @@ pub struct Correction<'a> {
     pub options: &'a Options,
     /// Whether corrected intensities in the mask are rescaled to the range of the original intensities.
     pub rescale: bool,
-    /// The device that computes. All devices find the same field.
+    /// The device (GPU or CPU) that computes. All devices find the same bias field.
     pub device: &'a Device,
 }
 

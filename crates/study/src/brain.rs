@@ -57,7 +57,7 @@ fn named<T>(path: &Path, result: Result<T, brain::Error>) -> Result<T, Error> {
     })
 }
 
-/// The record of a brain extraction.
+/// Results of a brain extraction, as in JSON records: contrast and quality measures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BrainRecord {
     /// The contrast of the template whose intensities are most similar to those of the image.
@@ -93,13 +93,13 @@ pub struct BrainFiles<'a> {
 }
 
 impl<'a> BrainFiles<'a> {
-    /// Paths of the files that are to be written.
+    /// Paths of the files that the brain extraction will write.
     pub fn paths(&self) -> impl Iterator<Item = &'a Path> + use<'a> {
         [self.image, self.mask, self.probability].into_iter().flatten()
     }
 
-    /// Writes the files that have a path, and the page, given as its path and its HTML text. Writes all files or
-    /// none.
+    /// Writes the output files of a brain extraction for which a path was given, and the HTML page, given as its path
+    /// and its text. Writes all files or none.
     ///
     /// # Errors
     /// A file that cannot be written.

@@ -1,4 +1,4 @@
-//! The page of an extracted brain: its outline on the whole head, warnings and measures.
+//! The HTML page of an extracted brain: its outline on the whole head, warnings and measures.
 
 use std::path::Path;
 
@@ -13,8 +13,8 @@ use crate::brain::BrainFiles;
 use crate::words::{self, stem};
 use crate::{Error, geometry};
 
-/// Names of the three pictures that a page can show. The first shows the brain. The second is empty, because this page
-/// has no image before registration. The third shows the whole head.
+/// Names of the three pictures on the HTML page of an extracted brain. The first shows the brain. The second is empty,
+/// because no image exists before a registration. The third shows the whole head.
 const NAMES: [&str; 3] = ["Brain", "", "Head"];
 
 /// Makes the page of an extracted brain as HTML.
@@ -41,7 +41,7 @@ pub fn brain_page(
     let charts = [Chart {
         title: "Intensities".into(),
         svg: histograms(["brain", "head"], &pictures.histograms)?,
-        note: "Histograms of the pixels brighter than black in the slices. Each image has its own intensity range."
+        note: "Intensities in the slices that this page shows, without black pixels. Each image has its own range."
             .into(),
     }];
     let facts = facts(input, head, found, files, command_line);

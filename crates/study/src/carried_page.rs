@@ -1,4 +1,4 @@
-//! The page of an image that was resampled through transforms: the reference, and the image before and after.
+//! The HTML page of an image that was resampled through transforms: the reference, and the image before and after.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use crate::transforms::TransformFile;
 use crate::words::{self, stem};
 use crate::{Error, geometry, inputs};
 
-/// Names of the pictures on the page: the reference, the image before the transforms, and the resampled image.
+/// Names of the pictures on the HTML page: the reference, the image before the transforms, and the resampled image.
 const NAMES: [&str; 3] = ["Reference", "Before", "After"];
 
-/// An image that was resampled through transforms, as input of its page.
+/// An image that was resampled through transforms, from which its HTML page is made.
 #[derive(Debug, Clone, Copy)]
 pub struct Carried<'a> {
     /// Path of the input image.
@@ -24,11 +24,11 @@ pub struct Carried<'a> {
     pub output: &'a Path,
     /// Files of the transforms; the last file is applied to the image first.
     pub transforms: &'a [TransformFile],
-    /// The chain of the transforms.
+    /// All transforms of the image, joined into one chain.
     pub chain: &'a TransformChain,
     /// Interpolation of the input image.
     pub interpolation: Interpolation,
-    /// The command line of the program, shown on the page.
+    /// The command line of the program, shown on the HTML page.
     pub command_line: &'a [String],
 }
 
@@ -45,8 +45,8 @@ pub fn carried_page(carried: &Carried) -> Result<String, Error> {
         before: (!transforms.is_empty()).then_some(&unmoved),
         after: chain,
         warp: chain.displacement(),
-        // The page uses linear interpolation instead of splines and sincs. Splines and sincs need the whole image,
-        // and the difference is invisible in a picture.
+        // The HTML page uses linear interpolation, even if the image was resampled with splines or sincs. Splines and
+        // sincs need the whole image, and the difference is invisible in a picture.
         interpolation: match interpolation {
             Interpolation::Nearest | Interpolation::GenericLabel | Interpolation::MultiLabel { .. } => {
                 Interpolation::Nearest
@@ -84,7 +84,7 @@ pub fn carried_page(carried: &Carried) -> Result<String, Error> {
     let charts = [Chart {
         title: "Intensities".into(),
         svg: histograms(["reference", "image, after"], &pictures.histograms)?,
-        note: "Histograms of the pixels brighter than black in the slices. Each image has its own intensity range."
+        note: "Intensities in the slices that this page shows, without black pixels. Each image has its own range."
             .into(),
     }];
     Ok(comparison_page(&ComparisonPage { facts: &facts, pictures: &pictures, names: NAMES, charts: &charts })?.html)

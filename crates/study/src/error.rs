@@ -41,7 +41,7 @@ pub enum Error {
     Constant {
         /// Path of the image.
         path: PathBuf,
-        /// The value of all voxels.
+        /// The value that all voxels of the image have.
         value: f32,
     },
     /// The range of an image's intensities cannot be used in single precision.
@@ -52,9 +52,9 @@ pub enum Error {
     Range {
         /// Path of the image.
         path: PathBuf,
-        /// The smallest voxel value.
+        /// The smallest voxel value of the image.
         least: f32,
-        /// The largest voxel value.
+        /// The largest voxel value of the image.
         most: f32,
     },
     /// The bias field (shading) of an image cannot be estimated.
@@ -78,7 +78,7 @@ pub enum Error {
     WhiteMatter {
         /// Path of the image.
         path: PathBuf,
-        /// The error of the classification.
+        /// The error of the classification of the brain's intensities into tissues.
         source: Box<antsreg_heads::tissue::Error>,
     },
     /// A mask has no voxel above 0.5.
@@ -103,7 +103,7 @@ pub enum Error {
         path: PathBuf,
         /// Description of the volume's grid, for the message.
         found: String,
-        /// Path of the other volume, which has the expected grid.
+        /// Path of the other volume, on whose grid the volume should lie.
         other: PathBuf,
         /// Description of the expected grid, for the message.
         expected: String,
@@ -128,9 +128,9 @@ pub enum Error {
     /// A slice and a volume were given where all images must have the same number of dimensions.
     #[error("{} is a slice, {} a volume: expected two slices or two volumes", slice.display(), volume.display())]
     SliceAndVolume {
-        /// Path of the two-dimensional image.
+        /// Path of the slice: a two-dimensional image.
         slice: PathBuf,
-        /// Path of the three-dimensional image.
+        /// Path of the volume: a three-dimensional image.
         volume: PathBuf,
     },
     /// The image of a channel does not overlap with the first channel of the same side (fixed or moving).
@@ -139,7 +139,7 @@ pub enum Error {
         path.display(), other.display()
     )]
     Elsewhere {
-        /// Path of the image that does not overlap.
+        /// Path of the image of a second or later channel, which does not overlap with the image of the first channel.
         path: PathBuf,
         /// Path of the image of the first channel of the same side (fixed or moving).
         other: PathBuf,
@@ -154,7 +154,7 @@ pub enum Error {
         path: PathBuf,
         /// Name of the requested kind of image, for the message.
         expected: &'static str,
-        /// Number of volumes along the fourth and the fifth axis.
+        /// Number of volumes of the image along the fourth and the fifth axis.
         found: [usize; 2],
     },
     /// A file contains no transform.
@@ -254,7 +254,7 @@ pub enum Error {
         /// The error of the plotting library.
         source: plotters::drawing::DrawingAreaErrorKind<std::io::Error>,
     },
-    /// A page cannot be made.
+    /// An HTML page cannot be made.
     #[error(transparent)]
     Report(#[from] antsreg_report::Error),
     /// A thread could not be started, or a device could not be used.
@@ -281,9 +281,9 @@ pub enum Error {
     /// The number of transforms differs from the number of the series' volumes.
     #[error("{}: {found} transforms, expected {count}, one for each volume of {}", path.display(), series.display())]
     MotionCount {
-        /// Path of the transforms.
+        /// Path of the file with the transforms of a motion correction.
         path: PathBuf,
-        /// Number of transforms found.
+        /// Number of transforms found in the file.
         found: usize,
         /// Path of the series.
         series: PathBuf,
@@ -303,7 +303,7 @@ pub enum Error {
     /// A template could not be built.
     #[error(transparent)]
     Template(#[from] template::Error),
-    /// A record could not be read, or written as JSON.
+    /// A JSON file, such as the record of a registration, could not be read or written.
     #[error("{}: {source}", path.display())]
     Json {
         /// Path of the file.

@@ -26,7 +26,8 @@ pub fn orientation(grid: &Grid) -> String {
     grid.nearest_axes().iter().map(|&(world, against)| LETTERS[world][usize::from(against)]).collect()
 }
 
-/// The largest angle between a voxel axis and the world axis named by its letter, degrees.
+/// The largest angle between a voxel axis of a grid and the nearest world axis, degrees: 0 for a grid that is not
+/// oblique.
 pub fn obliquity_degrees(grid: &Grid) -> f64 {
     let cosines = (0..3).map(|axis| grid.direction.column(axis).amax().min(1.0));
     cosines.fold(0.0, |worst: f64, cosine| worst.max(cosine.acos().to_degrees()))

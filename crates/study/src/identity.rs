@@ -20,7 +20,7 @@ pub struct FileIdentity {
 }
 
 impl FileIdentity {
-    /// The present identity of a file; `None` if the file cannot be accessed.
+    /// The identity (size, time, inode) that a file has now; `None` if the file cannot be accessed.
     pub fn of(path: &Path) -> Option<FileIdentity> {
         let metadata = std::fs::metadata(path).ok()?;
         let modified = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
@@ -32,7 +32,7 @@ impl FileIdentity {
         })
     }
 
-    /// The identities of several files; files that cannot be accessed are left out.
+    /// The identities (size, time, inode) of several files; files that cannot be accessed are left out.
     pub fn of_all<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Vec<FileIdentity> {
         paths.into_iter().filter_map(FileIdentity::of).collect()
     }
@@ -48,7 +48,7 @@ fn inode(_: &std::fs::Metadata) -> u64 {
     0
 }
 
-/// A file that was written.
+/// An output file of a command, with its size when it was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WrittenFile {
     /// Path of the file.
@@ -58,7 +58,7 @@ pub struct WrittenFile {
 }
 
 impl WrittenFile {
-    /// Whether the file exists with the recorded size.
+    /// Whether the output file still exists and has the size that it had when it was written.
     pub fn is_whole(&self) -> bool {
         std::fs::metadata(&self.path).is_ok_and(|found| found.is_file() && found.len() == self.bytes)
     }

@@ -10,14 +10,15 @@ use rayon::prelude::*;
 
 use crate::{Error, bias, geometry};
 
-/// Smallest and largest allowed range of intensities. With other ranges, sums of squares over an image overflow or
-/// underflow single precision.
+/// Smallest and largest allowed difference between the highest and the lowest intensity of an image. With other
+/// differences, sums of squares over an image overflow or underflow single precision.
 pub const RANGE: [f64; 2] = [1e-15, 1e15];
 
-/// Reads an image with contrast. Its path must be UTF-8, because records contain the path.
+/// Reads an image and checks its contrast. The path must be UTF-8, because JSON records contain the path.
 ///
 /// # Errors
-/// A file that cannot be read; a name that is not UTF-8; a constant image; values beyond [`RANGE`].
+/// A file that cannot be read; a name that is not UTF-8; a constant image; values beyond [`RANGE`], the allowed range
+/// of intensities.
 pub fn image(path: &Path) -> Result<Volume, Error> {
     image_by(GridRule::default(), path)
 }
@@ -44,7 +45,8 @@ pub fn image_by(rule: GridRule, path: &Path) -> Result<Volume, Error> {
     Ok(volume)
 }
 
-/// Checks that an image has contrast and values within [`RANGE`]; `name` is used in messages.
+/// Checks that an image has contrast, and values within the allowed range [`RANGE`]; `name` is the image's name in
+/// messages.
 ///
 /// # Errors
 /// [`Error::Constant`], [`Error::Range`].
@@ -56,7 +58,8 @@ pub fn check_contrast(volume: &Volume, name: &Path) -> Result<(), Error> {
     check_range(least, most, name)
 }
 
-/// Checks that an image whose voxels lie between `least` and `most` has contrast and a range within [`RANGE`].
+/// Checks an image whose voxels lie between `least` and `most`: it must have contrast, and its range must be within
+/// [`RANGE`], the allowed range of intensities.
 ///
 /// # Errors
 /// [`Error::Constant`], [`Error::Range`].
@@ -171,10 +174,25 @@ pub fn labels(path: &Path) -> Result<LabelVolume, Error> {
 /// # Errors
 /// The errors of [`labels`]; a label map on another grid.
 pub fn labels_of(path: &Path, image: &Path, grid: &Grid) -> Result<LabelVolume, Error> {
-    let mut labels = labels(path)?;
+    on_grid(labels(path)?, path, image, grid)
+}
+
+/// Checks that the label map of the file `path` lies on the grid of an image, and gives it this grid.
+fn on_grid(mut labels: LabelVolume, path: &Path, image: &Path, grid: &Grid) -> Result<LabelVolume, Error> {
     check_grid(path, &labels.grid, image, grid, "generic-label")?;
     labels.grid = grid.clone();
     Ok(labels)
+}
+
+/// Reads an image and a label map on its grid, both at the same time.
+///
+/// # Errors
+/// Those of [`image`] and of [`labels_of`], the image's first.
+pub fn image_and_labels(path: &Path, labels_path: &Path) -> Result<(Volume, LabelVolume), Error> {
+    let (image, labels) = rayon::join(|| image(path), || labels(labels_path));
+    let image = image?;
+    let labels = on_grid(labels?, labels_path, path, &image.grid)?;
+    Ok((image, labels))
 }
 
 /// Checks that two images are both slices or both volumes.

@@ -1,5 +1,5 @@
 //! Chooses the images whose brain is extracted and registered instead of the whole head, in a pair or a group of
-//! images. Pages and written images show the whole head.
+//! images. HTML pages and written images show the whole head.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -37,11 +37,11 @@ pub enum BrainChoice {
 /// The role of an image in the registrations among a group of images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Other images are registered to this image.
+    /// An image to which other images of the group are registered.
     Fixed,
-    /// The image is registered to other images.
+    /// An image that is registered to other images of the group.
     Moving,
-    /// The image is the fixed image of some registrations, and the moving image of others.
+    /// An image that is the fixed image of some registrations, and the moving image of others.
     Either,
 }
 
@@ -52,11 +52,11 @@ pub struct Candidate<'a> {
     pub role: Role,
     /// The image.
     pub image: &'a Volume,
-    /// Whether the image has a mask.
+    /// Whether the image has a mask, so that its brain is not extracted.
     pub masked: bool,
 }
 
-/// The record of a brain that was extracted from an image.
+/// Volume and quality measures of a brain that was extracted from an image, as in JSON records.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExtractedRecord {
     /// Volume of the brain, cm³.
@@ -72,11 +72,11 @@ pub struct ExtractedRecord {
 /// mask.
 #[derive(Debug, Clone)]
 pub struct Skull {
-    /// The image of the whole head, on its own grid.
+    /// The image of the whole head, from which the brain was extracted, on its own grid.
     pub head: Arc<Volume>,
     /// The brain mask on the grid of the head: 1 in the brain, else 0.
     pub mask: Arc<Volume>,
-    /// The record of the extracted brain.
+    /// Volume and quality measures of the extracted brain.
     pub record: ExtractedRecord,
 }
 
@@ -115,7 +115,7 @@ impl BrainChoice {
 }
 
 impl<'a> Candidate<'a> {
-    /// Makes the first fixed or the first moving image of a registration a candidate for brain extraction.
+    /// Describes the first fixed or the first moving image of a registration, to decide whether its brain is extracted.
     ///
     /// # Errors
     /// A device that fails while an image is copied from the device.
@@ -149,7 +149,8 @@ impl Skull {
         Ok(Skull { head, record: ExtractedRecord::from(&found), mask: Arc::new(found.mask) })
     }
 
-    /// Extracts a brain as [`remove`](Skull::remove) does, on the device of a worker that registers with `options`.
+    /// Extracts the brain from the image of a head as [`remove`](Skull::remove) does, on the device of a worker that
+    /// registers with `options`.
     ///
     /// # Errors
     /// The errors of [`remove`](Skull::remove); a GPU with too little memory.

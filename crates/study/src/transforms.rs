@@ -14,7 +14,7 @@ use crate::{Error, inputs};
 /// Formats of affines that can be read, for messages.
 const AFFINE_FORMATS: &str = "an ITK affine (.mat, .txt, .tfm, .h5)";
 
-/// Size of the largest FSL matrix file, bytes.
+/// Largest size of a text file that may be an FSL matrix, bytes. Larger files are not read as matrices.
 const LARGEST_MATRIX: u64 = 1 << 14;
 
 /// ANTs' name of the identity transform.
@@ -33,7 +33,7 @@ pub struct TransformFile {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected FILE, or [FILE,1] for its inverse, found `{found}`")]
 pub struct NotATransformFile {
-    /// The text that should name a transform file.
+    /// The given text, which names neither a transform file nor its inverse.
     pub found: String,
 }
 

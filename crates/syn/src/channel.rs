@@ -31,7 +31,8 @@ impl std::fmt::Display for Metric {
 pub struct Channel {
     /// Similarity metric of the two images. The registration maximises it.
     pub metric: Metric,
-    /// Weight of this channel in each step, relative to the weights of the other channels.
+    /// Weight of this channel (pair of images) in each step of the registration, relative to the weights of the other
+    /// channels.
     pub weight: f64,
 }
 
@@ -48,7 +49,8 @@ impl Default for Channel {
 /// list. A single volume, with or without a mask, converts to this type, and so does a list of volumes.
 #[derive(Debug, Clone)]
 pub struct Images<'a, I> {
-    /// One image for each channel. `I` is the image type of the backend.
+    /// One image for each channel of the registration (a channel is a pair of a fixed and a moving image). `I` is the
+    /// image type of the backend.
     pub channels: Vec<Input<'a, I>>,
     /// Mask on the grid of the first image: voxels above 0.5 count. Without a mask, all voxels count.
     pub mask: Option<&'a Volume>,

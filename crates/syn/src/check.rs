@@ -9,7 +9,8 @@ use antsreg_kernels::MiParameters;
 use crate::{Channel, Error, Options};
 
 impl Options {
-    /// Allowed weights of a channel, relative to the other channels.
+    /// Allowed weights of a channel (a pair of images in a registration), relative to the weights of the other
+    /// channels.
     pub const CHANNEL_WEIGHT: RangeInclusive<f64> = 1e-3..=1e3;
     /// Largest allowed length of a step, voxels. A step must be longer than 0.
     pub const LONGEST_STEP: f64 = 10.0;
@@ -26,9 +27,11 @@ impl Options {
     pub const SHRINK: RangeFrom<usize> = 1..;
     /// Allowed standard deviations of the Gaussian that smooths the images, voxels.
     pub const SIGMA: RangeInclusive<f64> = 0.0..=100.0;
-    /// Allowed numbers of iterations from one re-inversion of the fields to the next.
+    /// Allowed values of the option `reinvert_every`. After this number of iterations, the displacement fields to the
+    /// middle space are replaced by the inverses of their inverses.
     pub const REINVERT_EVERY: RangeFrom<usize> = 1..;
-    /// Allowed numbers of energies in the window of the convergence check.
+    /// Allowed lengths of the window of the convergence check: the number of last iterations whose energies are
+    /// compared.
     pub const CONVERGENCE_WINDOW: RangeFrom<usize> = 2..;
     /// Allowed standard deviations of the noise, as shares of the intensity range.
     pub const NOISE: RangeInclusive<f64> = 0.0..=1.0;
@@ -76,11 +79,15 @@ impl Options {
             let of_level = |name: &str| format!("{name} of level {}", n + 1);
             within(of_level("shrink factor"), Self::SHRINK, *shrink)?;
             within(of_level("smoothing sigma, voxels,"), Self::SIGMA, *sigma_voxels)?;
-            within(of_level("iterations from one re-inversion to the next"), Self::REINVERT_EVERY, *reinvert_every)?;
+            within(
+                of_level("iterations from one re-inversion of the fields to the next"),
+                Self::REINVERT_EVERY,
+                *reinvert_every,
+            )?;
         }
         if let Some(sigmas_mm) = &self.sigmas_mm {
             if sigmas_mm.len() != self.levels.len() {
-                let expected = format!("one sigma for each of {} levels", self.levels.len());
+                let expected = format!("one standard deviation for each of the {} levels", self.levels.len());
                 return Err(refused("smoothing sigmas, mm", expected, sigmas_mm.len().to_string()));
             }
             sigmas_mm.iter().try_for_each(|sigma| within("smoothing sigma, mm", Self::SIGMA, *sigma))?;
@@ -200,7 +207,7 @@ mod tests {
             (|o| o.levels[0].sigma_voxels = -1.0, "of level 1"),
             (|o| o.levels[0].sigma_voxels = 100.5, "sigma"),
             (|o| o.levels[0].sigma_voxels = f64::NAN, "sigma"),
-            (|o| o.levels[3].reinvert_every = 0, "re-inversion to the next of level 4"),
+            (|o| o.levels[3].reinvert_every = 0, "re-inversion of the fields to the next of level 4"),
             (|o| o.convergence.window = 1, "convergence window"),
             (|o| o.convergence.threshold = -1e-9, "convergence threshold"),
             (|o| o.convergence.threshold = f64::NAN, "convergence threshold"),
@@ -212,7 +219,7 @@ mod tests {
             (|o| o.levels.clear(), "the options of the registration have no resolution level"),
             (
                 |o| o.sigmas_mm = Some(vec![1.0]),
-                "smoothing sigmas, mm: expected one sigma for each of 4 levels, found 1",
+                "smoothing sigmas, mm: expected one standard deviation for each of the 4 levels, found 1",
             ),
             (
                 |o| o.sigmas_mm = Some(vec![4.0, 2.0, -1.0, 0.0]),

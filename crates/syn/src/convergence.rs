@@ -11,7 +11,8 @@ pub(crate) fn converged(energies: &[f64], convergence: &Convergence) -> bool {
     convergence.window > 1 && descent(&energies[from..]) < convergence.threshold
 }
 
-/// Fall of the energies over the window along a fitted line, relative to the sum of their magnitudes.
+/// Fall of the energies along a fitted line over the last iterations (the window), relative to the sum of their
+/// magnitudes.
 ///
 /// ITK fits a first-order B-spline with two control points by one pass of Lee's scattered data approximation. Control
 /// point c (0 or 1) is Σ w_c³·e/(w₀² + w₁²) / Σ w_c². The sums are over the energies e of the window. At time t, from 0

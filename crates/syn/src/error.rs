@@ -30,17 +30,18 @@ pub enum Error {
     /// The value of an option is outside its allowed range.
     #[error("{option}: expected {expected}, found {found}")]
     Range {
-        /// Name of the option that is out of range, with its unit.
+        /// Name of the option whose value is out of range, with its unit.
         option: String,
-        /// Description of the allowed range of the option, for the error message.
+        /// The values that are allowed for the option, in words.
         expected: String,
-        /// Value of the option that is out of range.
+        /// The value of the option, which is out of range.
         found: String,
     },
     /// The affine transform at which the registration starts cannot be inverted.
     #[error("the affine transform at which the registration starts is singular: it cannot be inverted")]
     SingularStart,
-    /// A mask is not on the grid of its image. The value says which mask: "fixed" or "moving".
+    /// The mask of an image is on another grid than the image. The value says whose mask: that of the "fixed" or of the
+    /// "moving" image.
     #[error("the {0} mask is not on the grid of the {0} image")]
     MaskGrid(&'static str),
     /// The fields of an earlier stage are on a wrong grid: neither the fixed image's grid nor this grid shrunken by an
@@ -59,7 +60,7 @@ pub enum Error {
     /// The observer stopped the registration.
     #[error("the registration was stopped")]
     Stopped,
-    /// The options have no level to run.
+    /// The options of the deformable stage contain no resolution level.
     #[error("the options of the registration have no resolution level")]
     NoLevels,
 }

@@ -8,21 +8,22 @@ use nalgebra::Matrix3;
 use crate::Error;
 use crate::error::go_on;
 
-/// Limits of the inversions of fields during the iterations: a small fraction of a voxel. Each inversion starts from
-/// the last inverse, so one or two steps are enough.
+/// Limits of the inversions of displacement fields during the iterations: a small fraction of a voxel. Each inversion
+/// starts from the last inverse, so one or two steps are enough.
 pub(crate) const INVERSION: InversionLimits =
     InversionLimits { steps: 20, tolerance_voxels: 0.03, untouched_voxels: 0.0 };
 
 /// The two displacement fields of the fixed or of the moving image, in voxels of the level's grid.
 pub(crate) struct Side<B: Backend> {
-    /// φ: maps points of the image to the middle space.
+    /// The displacement field φ, which maps points of the fixed or moving image to the middle space.
     pub(crate) to_middle: B::Field,
-    /// φ⁻¹: maps points of the middle space to the image.
+    /// The displacement field φ⁻¹, which maps points of the middle space to the fixed or moving image.
     pub(crate) from_middle: B::Field,
 }
 
 impl<B: Backend> Side<B> {
-    /// The fields of the fixed and of the moving image, with zero displacements.
+    /// Displacement fields without any displacement: the two fields of the fixed image, then the two of the moving
+    /// image.
     fn identities(backend: &B, grid: &Grid) -> Result<[Self; 2], Error> {
         let [fixed, moving] = backend.field_pair(grid.shape)?;
         let [from_fixed, from_moving] = backend.field_pair(grid.shape)?;
@@ -37,14 +38,15 @@ impl<B: Backend> Side<B> {
 /// [`Fixed::warps`](crate::Fixed::warps) composes the fields to the warp and its inverse. Another deformable stage can
 /// continue from the fields.
 pub struct Fields<B: Backend> {
-    /// Factor by which the fields' grid is coarser than the fixed image's grid.
+    /// Factor by which the grid of these displacement fields is coarser than the fixed image's grid.
     shrink: usize,
     grid: Grid,
-    /// Fields of the fixed image, then fields of the moving image.
+    /// Displacement fields of the fixed image, then those of the moving image.
     pub(crate) sides: [Side<B>; 2],
 }
 
-/// Data for resampling a field on another grid: the map between voxel indices, and the matrix that scales the vectors.
+/// Data for resampling a displacement field on another grid: the map between voxel indices, and the matrix that scales
+/// the displacements.
 struct Resizing {
     map: AffineTransform,
     scale: Matrix3<f64>,
@@ -60,23 +62,24 @@ impl Resizing {
 }
 
 impl<B: Backend> Fields<B> {
-    /// Fields of zero displacement on the grid `full` shrunken by `shrink`.
+    /// Displacement fields of zeros on a grid: the fixed image's grid `full`, shrunken by the factor `shrink`.
     pub(crate) fn identities(backend: &B, full: &Grid, shrink: usize) -> Result<Self, Error> {
         let grid = full.shrink([shrink; 3]);
         Ok(Fields { shrink, sides: Side::identities(backend, &grid)?, grid })
     }
 
-    /// The grid of the fields: the fixed image's grid, shrunken by the shrink factor of the last level.
+    /// The grid of the displacement fields: the fixed image's grid, shrunken by the shrink factor of the last level.
     pub fn grid(&self) -> &Grid {
         &self.grid
     }
 
-    /// Factor by which the fields' grid is coarser than the fixed image's grid.
+    /// Factor by which the grid of these displacement fields is coarser than the fixed image's grid.
     pub fn shrink(&self) -> usize {
         self.shrink
     }
 
-    /// Checks that the fields lie on the grid `full`, or on `full` shrunken by an integer factor.
+    /// Checks that the displacement fields lie on the grid `full` of the fixed image, or on `full` shrunken by an
+    /// integer factor.
     pub(crate) fn check_grid(&self, full: &Grid) -> Result<(), Error> {
         let expected = full.shrink([self.shrink; 3]);
         match self.grid.matches(&expected, 1e-3 * expected.spacing.min()) {
@@ -85,7 +88,7 @@ impl<B: Backend> Fields<B> {
         }
     }
 
-    /// The same displacements, resampled on the grid `full` shrunken by `shrink`.
+    /// The same displacements, resampled on another grid: the grid `full`, shrunken by the factor `shrink`.
     pub(crate) fn resized(
         &self,
         backend: &B,
@@ -104,7 +107,8 @@ impl<B: Backend> Fields<B> {
         Ok(resized)
     }
 
-    /// Adds the change that a coarser level made, from `start` to `end`, and keeps the detail of the finer fields.
+    /// Adds the change of the displacements that a coarser level made, from `start` to `end`, to finer fields, which
+    /// keep their detail.
     ///
     /// The difference between the displacements of `end` and `start` is interpolated and added. The fields from the
     /// middle space are then inverted again, because the sum of two inverse fields is not the inverse of the sum.
@@ -193,7 +197,8 @@ mod tests {
         let mut fine = fields();
         let before = fine.sides.each_ref().map(|side| vectors(&side.to_middle));
         let [start, mut end] = [0; 2].map(|_| fine.resized(&Cpu, &full(), 2, &mut ()).expect("fields"));
-        // The test change moves the fixed image by 0.3 coarse voxels along x and does not move the moving image.
+        // The test change moves the field of the fixed image by up to 0.3 coarse voxels along x, and does not move the
+        // field of the moving image.
         let mut bump = waves(end.grid.shape, 1.0);
         bump.iter_mut().for_each(|u| *u = [0.3 * u.iter().map(|c| c.abs()).sum::<f32>().min(1.0), 0.0, 0.0]);
         let bump = Cpu.upload_field(end.grid.shape, &bump).expect("one shape");
@@ -206,7 +211,8 @@ mod tests {
             after[0] - before[0]
         });
         let largest = changes.fold(0.0, f32::max);
-        // One voxel of the coarse grid is two voxels of the fine grid, so the largest change is twice 0.3 voxels.
+        // A voxel of the coarse grid is two voxels of the fine grid. The coarse change is 0.3 coarse voxels, so the
+        // largest change on the fine grid is 0.6 voxels.
         assert!((0.3..0.61).contains(&largest), "{largest}");
         for side in &fine.sides {
             let missed = Cpu.inverse_consistency(&side.from_middle, &side.to_middle, None).expect("one shape");
@@ -219,7 +225,8 @@ mod tests {
         let mut fields = fields();
         // These displacements change by up to two voxels between neighbouring voxels, so the field folds.
         fields.sides[0].to_middle = Cpu.upload_field(SHAPE, &waves(SHAPE, 3.0)).expect("one shape");
-        // Number of folds by the strict criterion: one-sided differences at the corners of the cells.
+        // Number of voxels where the displacement field folds, by the strict criterion: a Jacobian determinant from
+        // one-sided differences that is not positive.
         let folds =
             |field: &<Cpu as Backend>::Field| Cpu.jacobian_summary(field, None).expect("a field").corner_folded;
         assert!(folds(&fields.sides[0].to_middle) > 0, "this test needs folds");

@@ -22,7 +22,8 @@ pub struct Fixed<B: Backend> {
     pyramid: Vec<Smoothed<B>>,
 }
 
-/// A value that is either borrowed from a cache or newly computed.
+/// Smoothed images of a level, or other data: either borrowed, because they were kept from an earlier registration, or
+/// newly computed.
 pub(crate) enum KeptOrMade<'a, T> {
     Kept(&'a T),
     Made(T),
@@ -55,7 +56,8 @@ impl<B: Backend> Fixed<B> {
         Ok(Fixed { loaded, options: options.clone(), pyramid: Vec::new() })
     }
 
-    /// Keeps also the smoothed images of every level. This saves time from the second registration on, and takes memory
+    /// Computes the smoothed images of every resolution level now, and keeps them for all registrations to these fixed
+    /// images. This saves time from the second registration on, and takes memory
     /// ([`memory::prepared_device_bytes`](crate::memory::prepared_device_bytes)).
     ///
     /// # Errors
@@ -132,14 +134,16 @@ impl<B: Backend> Fixed<B> {
         let full = self.loaded.grid();
         fields.check_grid(full)?;
         if fields.grid().shape != full.shape {
-            // The fields on the coarser grid are dropped here, which frees their memory.
+            // The displacement fields on the coarser grid are replaced here by fields on the full grid, which frees the
+            // memory of the coarser fields.
             fields = fields.resized(backend, full, 1, observer)?;
         }
         go_on(observer.poll())?;
         relaxation::warps(backend, full, &fields.sides, &self.options, observer)
     }
 
-    /// Computes the scores of warps to these fixed images, inside the fixed mask or, without a mask, everywhere.
+    /// Computes the quality scores of warps (folds, residual of warp and inverse) to these fixed images, inside the
+    /// fixed mask or, without a mask, everywhere.
     ///
     /// # Errors
     /// The device failed.
@@ -147,7 +151,7 @@ impl<B: Backend> Fixed<B> {
         warps.scores(backend, self.loaded.mask())
     }
 
-    /// The fixed images, smoothed for a level.
+    /// The fixed images, smoothed for a resolution level: those kept from an earlier registration, or newly computed.
     pub(crate) fn smoothed(
         &self,
         backend: &B,

@@ -14,12 +14,14 @@ use crate::restriction::{self, restrict};
 use crate::update::{SideUpdate, step_both};
 use crate::{Channel, Error, Options};
 
-/// Buffers for the iterations of one level. In each pair, the fixed image comes first.
+/// Memory for the iterations of one level: the updates of the displacement fields and the metrics. In each pair, the
+/// fixed image comes first.
 pub(crate) struct Stepper<B: Backend> {
     updates: [SideUpdate<B>; 2],
     metrics: Metrics<B>,
     channels: Vec<Channel>,
-    /// Matrix that multiplies each update, for weights on its world components; `None` if all weights are 1.
+    /// Matrix that multiplies each update of the displacement fields, for weights on its world components; `None` if
+    /// all weights are 1.
     restriction: Option<Matrix3<f64>>,
 }
 
@@ -33,8 +35,9 @@ impl<B: Backend> Stepper<B> {
         })
     }
 
-    /// Moves the fixed and the moving fields one step along the gradient of the metrics. With `reinvert`, the fields to
-    /// the middle space are replaced by the inverses of their inverses. Returns the similarity before the step.
+    /// Moves the displacement fields of the fixed and of the moving image one step along the gradient of the metrics.
+    /// With `reinvert`, the fields to the middle space are replaced by the inverses of their inverses. Returns the
+    /// similarity before the step.
     pub(crate) fn step(
         &mut self,
         backend: &B,
@@ -49,14 +52,15 @@ impl<B: Backend> Stepper<B> {
             restrict(backend, matrix, self.updates.each_mut().map(|side| &mut side.updates))?;
         }
         step_both(backend, options, reinvert, &mut self.updates, sides, observer)?;
-        // The similarity is read last, so that the device can compute the step while it still computes the similarity.
+        // The host reads the similarity only after it has queued the step. So the device can compute the step while it
+        // still computes the similarity.
         if let Some((weight, pending)) = last {
             similarity.add(weight, pending.wait(backend)?);
         }
         Ok(similarity.over(weights))
     }
 
-    /// Computes the sum of the updates of all channels.
+    /// Computes the sum of the updates of the displacement fields over all channels (pairs of images).
     fn update(
         &mut self,
         backend: &B,
@@ -102,11 +106,12 @@ impl<B: Backend> Stepper<B> {
     }
 }
 
-/// Weighted sum of the channels' similarities. Weights are relative to the weight of the first channel.
+/// Weighted sum of the similarities of all channels (pairs of images). Weights are relative to the weight of the first
+/// channel.
 struct Sum<B: Backend> {
-    /// Weighted sum of the similarities of all channels except the last.
+    /// Weighted sum of the similarities of all channels (pairs of images) except the last one.
     similarity: Similarity,
     weights: f64,
-    /// Weight and similarity of the last channel. The device may still be computing this similarity.
+    /// Weight and similarity of the last channel (pair of images). The device may still be computing this similarity.
     last: Option<(f64, PendingSimilarity<B>)>,
 }

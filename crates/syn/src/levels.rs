@@ -39,8 +39,8 @@ pub fn register<'a, B: Backend>(
 /// Rounding causes gains of up to a tenth of this. A level that improves the alignment gains a thousand times as much.
 const LEAST_GAIN: f64 = 1e-5;
 
-/// Whether a level failed to make the images more similar. `agreements` are the agreements before each step of the
-/// level.
+/// Whether a level failed to make the images more similar. `agreements` are the agreements of the images (similarities
+/// that contrast does not raise) before each step of the level.
 ///
 /// The length of a step does not depend on the length of the gradient. So two images that are already aligned drift
 /// apart and do not return completely. Or both images drift together to places where the correlation windows have more
@@ -52,8 +52,9 @@ fn gained_nothing(agreements: &[f64]) -> bool {
     matches!(agreements, [first, .., last] if last - first < LEAST_GAIN)
 }
 
-/// Runs all levels, starting from zero displacements or from the fields of an earlier stage. Returns the fields on the
-/// grid of the last level, or on the grid of the earlier stage if that grid is finer.
+/// Runs all resolution levels of a deformable stage, starting from zero displacements or from the displacement fields
+/// of an earlier stage. Returns the fields on the grid of the last level, or on the grid of the earlier stage if that
+/// grid is finer.
 pub(crate) fn run<B: Backend>(
     backend: &B,
     fixed: &Fixed<B>,
@@ -95,7 +96,8 @@ pub(crate) fn run<B: Backend>(
     Ok((fields.ok_or(Error::NoLevels)?, outcomes))
 }
 
-/// Data of a deformable stage while it runs.
+/// What a deformable stage works with while it runs: the fixed and moving images, the start transform, and the
+/// observer, which gets reports and may stop the run.
 struct Stage<'a, B: Backend> {
     backend: &'a B,
     fixed: &'a Fixed<B>,
@@ -105,8 +107,8 @@ struct Stage<'a, B: Backend> {
 }
 
 impl<B: Backend> Stage<'_, B> {
-    /// Runs a level. It starts from zero displacements, or from the fields of the level before, resampled on this
-    /// level's grid.
+    /// Runs the iterations of one resolution level. They start from zero displacements, or from the displacement fields
+    /// of the level before, resampled on this level's grid.
     fn run_level(&mut self, index: usize, before: Option<&Fields<B>>) -> Result<(Fields<B>, LevelOutcome), Error> {
         let Stage { backend, fixed, moving, initial, observer } = self;
         let (backend, options, full) = (*backend, fixed.options(), fixed.loaded.grid());

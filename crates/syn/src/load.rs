@@ -15,24 +15,25 @@ pub(crate) struct Source<'a, B: Backend> {
     pub(crate) grid_to_image: AffineTransform,
 }
 
-/// The fixed or the moving images and their mask, as one level uses them.
+/// The fixed or the moving images and their mask, as the metrics use them on one resolution level.
 pub(crate) struct Sources<'a, B: Backend> {
-    /// The images of all channels, followed by the edge images (gradient magnitudes) of the channels that also compare
-    /// edges: the order of [`Options::channels_with_edges`].
+    /// The images of all channels (pairs of images), followed by the edge images (gradient magnitudes) of the channels
+    /// that also compare edges: the order of [`Options::channels_with_edges`].
     pub(crate) channels: Vec<Source<'a, B>>,
     pub(crate) mask: Option<Source<'a, B>>,
 }
 
 /// The fixed or the moving images at full resolution, on the device.
 pub(crate) struct Loaded<B: Backend> {
-    /// Grid of the first of the images.
+    /// Grid of the first fixed image or, for moving images, of the first moving image.
     grid: Grid,
     channels: Vec<(B::Image, Grid)>,
-    /// Indices of the channels that compare the edges (gradient magnitudes) of their images in addition to the images.
+    /// Indices of the channels (pairs of images) that compare the edges (gradient magnitudes) of their images in
+    /// addition to the images.
     edged: Vec<usize>,
     mask: Option<(B::Image, Grid)>,
-    /// Quantiles of each fixed image's intensities, for matching the histogram of the moving image. The list is empty
-    /// for moving images, and if the options do not ask for histogram matching.
+    /// Quantiles of each fixed image's intensities, to which the histogram of the moving image is matched. The list is
+    /// empty for moving images, and if the options do not ask for histogram matching.
     landmarks: Vec<Landmarks>,
 }
 
@@ -85,7 +86,7 @@ impl<B: Backend> Loaded<B> {
         Ok(Loaded { grid: first.grid.clone(), channels, edged, mask: mask.transpose()?, landmarks })
     }
 
-    /// The grid of the first image in the list.
+    /// The grid of the first of these (fixed or moving) images.
     pub(crate) fn grid(&self) -> &Grid {
         &self.grid
     }
@@ -95,8 +96,8 @@ impl<B: Backend> Loaded<B> {
         self.mask.as_ref().map(|(mask, _)| mask)
     }
 
-    /// The images of all channels, smoothed for a level, and the edges (gradient magnitudes) for channels that use
-    /// edges.
+    /// The fixed or the moving images of all channels (pairs of images), smoothed for a resolution level, and the edges
+    /// (gradient magnitudes) for channels that use edges.
     pub(crate) fn smoothed(
         &self,
         backend: &B,
@@ -144,7 +145,7 @@ impl<B: Backend> Loaded<B> {
     }
 }
 
-/// The fixed or the moving images, smoothed for one level.
+/// The fixed or the moving images, smoothed for one resolution level of a deformable stage.
 pub(crate) struct Smoothed<B: Backend> {
     /// The smoothed images, one for each channel. The list is empty if the level does not smooth and uses the uploaded
     /// images.

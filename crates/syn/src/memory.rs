@@ -37,24 +37,24 @@ pub fn device_bytes(
         true => CcParameters::device_scalars(options.radius, options.derivative),
         false => 0,
     };
-    // Buffers of the iterations, per voxel: four fields, two updates, two scratch fields; the two warped images and
-    // their masks.
+    // Memory for the iterations, in values per voxel: four displacement fields, two updates, two scratch fields; the
+    // two warped images and their masks.
     let iterating = 8 * FIELD + 2 + fixed_mask + moving_mask + windows;
     let levels = states(from, options).map(|(level, before)| {
         let voxels = |shrink: usize| fixed.shrink([shrink; 3]).len();
         let own = voxels(level.shrink);
-        // A level holds its smoothed images, and one more image while they are computed.
+        // On a resolution level, memory holds the level's smoothed images, and one more image while they are computed.
         let working = images * images_of(level, options) + largest.max(own * iterating);
         let Some(before) = before else { return working };
-        // The fields before a level are kept until the result of the level has been accepted.
+        // The displacement fields before a level are kept until the result of the level has been accepted.
         let kept = voxels(before) * 4 * FIELD;
-        // While the change of a coarser level is added, memory holds the level's fields before and after, and one field
-        // on the finer grid.
+        // A coarser level may run after a finer one. While its change is added to the finer fields, memory holds the
+        // coarse displacement fields before and after the level, and one field on the finer grid.
         let adding = images * images_of(level, options) + own * 8 * FIELD + voxels(before) * FIELD;
         kept + if before < level.shrink { working.max(adding) } else { working }
     });
-    // At the end, memory holds the four fields on the full grid and the two warps. Relaxation stores lists of voxels
-    // with weights and new values.
+    // At the end, memory holds the four displacement fields on the full grid and the two warps. Relaxation (the
+    // correction of the warps) stores lists of voxels with weights and new values.
     let leaving = fixed.len() * (7 * FIELD + 2);
     SCALAR * (loaded + levels.max().unwrap_or(0).max(leaving))
 }
@@ -75,11 +75,12 @@ pub fn host_bytes(fixed: &Grid, moving: &Grid, from: Option<usize>, options: &Op
     let images = fixed.len() + moving.len();
     let voxels = |shrink: usize| fixed.shrink([shrink; 3]).len();
     let levels = states(from, options).map(|(level, before)| {
-        // Buffers of the iterations, per voxel: four fields, two updates, two scratch fields, the two warped images,
-        // and the window sums. In addition, the fields before the level are kept.
+        // Memory for the iterations, in values per voxel: four displacement fields, two updates, two scratch fields,
+        // the two warped images, and the window sums of the metric. In addition, the fields before the level are kept.
         voxels(level.shrink) * (8 * FIELD + 2 + 6) + before.map_or(0, |before| voxels(before) * 4 * FIELD)
     });
-    // At the end, memory holds the four fields on the full grid and the two warps.
+    // At the end, memory holds the four displacement fields on the fixed image's full grid and the two warps composed
+    // of them.
     let leaving = fixed.len() * 8 * FIELD;
     SCALAR * (images + levels.max().unwrap_or(0).max(leaving))
 }
@@ -97,8 +98,9 @@ fn images_of(level: &Level, options: &Options) -> usize {
     usize::from(level.sigma_voxels > 0.0 || options.sigmas_mm.is_some()) + usize::from(edged)
 }
 
-/// All levels in order, each with the shrink factor of the displacement fields from which the level continues; `None`
-/// without earlier fields. If the level is coarser than these fields, the fields keep their own, finer grid.
+/// All resolution levels in order, each with the shrink factor of the displacement fields from which the level
+/// continues; `None` without earlier fields. If the level is coarser than these fields, the fields keep their own,
+/// finer grid.
 fn states(from: Option<usize>, options: &Options) -> impl Iterator<Item = (&Level, Option<usize>)> {
     options.levels.iter().scan(from, |reached, level| {
         let before = *reached;
@@ -120,7 +122,7 @@ mod tests {
         Options { levels: shrinks.iter().map(level).collect(), ..Options::default() }
     }
 
-    /// Estimated memory per voxel of a 1 mm cube, in single-precision numbers.
+    /// Estimated device memory of a registration of 1 mm cubes, as the number of single-precision values per voxel.
     fn scalars(further: &[&Grid], masked: [bool; 2], from: Option<usize>, options: &Options) -> f64 {
         let grid = cube(100, 1.0);
         device_bytes([&grid, &grid], further, masked, from, options) as f64 / (SCALAR * grid.len()) as f64
@@ -128,14 +130,15 @@ mod tests {
 
     #[test]
     fn the_peak_is_iterating_on_the_full_grid_or_relaxing_there() {
-        // The expected values were counted by hand: two images and their masks, and the buffers of the finest level.
+        // Expected number of scalars per voxel, counted by hand: two images and their masks, and the buffers of the
+        // finest level.
         for (masked, expected) in [([false; 2], 33.0), ([true, false], 35.0), ([true; 2], 37.0)] {
             assert_eq!(scalars(&[], masked, None, &options(&[1])), expected, "{masked:?}");
         }
-        // Iterations on an eighth of the voxels need less memory than the end of the stage, with its fields on the full
-        // grid.
+        // On a level with shrink factor 2, the iterations run on an eighth of the voxels. They need less memory than
+        // the end of the stage, when the fields are on the full grid.
         assert_eq!(scalars(&[], [false; 2], None, &options(&[2])), 25.0);
-        // During the second level, memory also holds the four fields of the level before.
+        // During the second level, memory also holds the four displacement fields of the first level.
         assert_eq!(scalars(&[], [false; 2], None, &options(&[2, 1])), 33.0 + 12.0 / 8.0);
         assert_eq!(scalars(&[], [false; 2], None, &options(&[4, 2, 1])), 33.0 + 12.0 / 8.0);
     }
@@ -144,8 +147,8 @@ mod tests {
     fn a_further_stage_keeps_the_fields_that_it_goes_on_from() {
         assert_eq!(scalars(&[], [false; 2], Some(1), &options(&[1])), 33.0 + 12.0);
         assert_eq!(scalars(&[], [false; 2], Some(2), &options(&[1])), 33.0 + 12.0 / 8.0);
-        // The level runs on a coarser grid than the given fields, which stay on the full grid. Its iterations need less
-        // memory than relaxation.
+        // The level runs on a coarser grid than the given displacement fields, which stay on the full grid. So the
+        // iterations of the level need less memory than the relaxation of the warps at the end.
         assert_eq!(scalars(&[], [false; 2], Some(1), &options(&[4])), 25.0);
         let images = options(&[2]).levels.iter().map(|l| Level { sigma_voxels: 1.0, ..*l }).collect();
         let edged = Options { edge_weight: 1.0, levels: images, ..options(&[2]) };
@@ -171,11 +174,11 @@ mod tests {
         // With an edge weight above 0, memory also holds an edge image (gradient magnitudes) for each image.
         options.edge_weight = 0.3;
         assert_eq!(planned(&options, &[]), 35.0 + 2.0);
-        // For windows above the radius `MOST_TILED_RADIUS`, other CUDA kernels run. They store CUDA surfaces and
-        // textures instead of the terms of the exact derivative.
+        // For correlation windows above the radius `MOST_TILED_RADIUS`, other CUDA kernels run. They store CUDA
+        // surfaces and textures instead of the terms of the exact derivative of the metric.
         let wide = Options { radius: CcParameters::MOST_TILED_RADIUS + 1, ..options.clone() };
         assert_eq!(planned(&wide, &[]), 35.0 + 2.0 + 2.0);
-        // With mutual information, memory holds no edge images and no other values of the metric per voxel.
+        // With mutual information as the metric, memory holds no edge images and no window sums per voxel.
         options.channels[0].metric = Metric::Mattes;
         assert_eq!(planned(&options, &[]), 30.0);
     }

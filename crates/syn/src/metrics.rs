@@ -1,4 +1,5 @@
-//! The similarity metrics on a level: their buffers and parameters, and the calls of the backend that compute them.
+//! The similarity metrics on a resolution level: their memory and parameters, and the calls of the backend that compute
+//! them.
 
 use antsreg_core::Grid;
 use antsreg_kernels::{Backend, CcParameters, CcScores, Error, MiParameters};
@@ -8,7 +9,7 @@ use crate::{Metric, Options};
 /// The similarity of two images, or the weighted sum or mean of the similarities of several image pairs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Similarity {
-    /// Energy of the metric, which the iterations lower.
+    /// Energy of the similarity metric: a number that falls as the images become more similar. The iterations lower it.
     pub(crate) energy: f64,
     /// Agreement of the images: a similarity that does not increase with contrast alone. It is highest for two equal
     /// images.
@@ -22,34 +23,36 @@ impl Similarity {
         self.agreement += weight * other.agreement;
     }
 
-    /// The weighted mean: divides the weighted sums by the sum of the weights.
+    /// The weighted mean of similarities, where `self` is the weighted sum and `weights` the sum of the weights.
     pub(crate) fn over(self, weights: f64) -> Similarity {
         Similarity { energy: self.energy / weights, agreement: self.agreement / weights }
     }
 }
 
-/// A similarity that the device may still be computing.
+/// The similarity of two images, which the device may still be computing.
 pub(crate) enum PendingSimilarity<B: Backend> {
     Cc(B::CcPending),
-    /// Energy of mutual information. It is known as soon as the update has been computed.
+    /// Energy of the metric mutual information. It is known as soon as the update of the displacement fields has been
+    /// computed.
     Mattes(f64),
 }
 
 impl<B: Backend> PendingSimilarity<B> {
-    /// Waits until the device has computed the similarity, and returns the similarity.
+    /// Waits until the device has computed the similarity of the images, and returns this similarity.
     pub(crate) fn wait(self, backend: &B) -> Result<Similarity, Error> {
         Ok(match self {
             PendingSimilarity::Cc(pending) => {
                 let CcScores { energy, agreement } = backend.cc_scores(pending)?;
                 Similarity { energy, agreement }
             }
-            // Mutual information does not depend on contrast, so its agreement is the negative energy.
+            // Mutual information does not depend on contrast. So the agreement (a similarity that contrast does not
+            // raise) is the negative energy.
             PendingSimilarity::Mattes(energy) => Similarity { energy, agreement: -energy },
         })
     }
 }
 
-/// Buffers and parameters of all metrics on a level, for the level's image size.
+/// Memory and parameters of all similarity metrics on a resolution level, for the size of the images on this level.
 pub(crate) struct Metrics<B: Backend> {
     cc: B::CcWorkspace,
     cc_parameters: CcParameters,

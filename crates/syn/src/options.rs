@@ -17,7 +17,8 @@ use crate::{Channel, Metric};
 pub struct Options {
     /// The metric and weight of each pair of images; at least one.
     pub channels: Vec<Channel>,
-    /// Length of one step, voxels of the level's grid; above 0, at most [`LONGEST_STEP`](Options::LONGEST_STEP).
+    /// Length of one gradient step of the iterations, in voxels of the level's grid; above 0, at most
+    /// [`LONGEST_STEP`](Options::LONGEST_STEP).
     pub gradient_step: f64,
     /// Variance of the Gaussian that smooths each update, voxels²; 0 for none.
     pub update_variance: f64,
@@ -25,7 +26,8 @@ pub struct Options {
     pub total_variance: f64,
     /// Radius of the correlation window, voxels; for the metric CC.
     pub radius: usize,
-    /// Which derivative of the window correlation gives the update; for the metric CC.
+    /// How the update is derived from the windowed cross-correlation, for the metric CC: from the window around each
+    /// voxel, as in ANTs, or from all windows that contain the voxel.
     pub derivative: CcDerivative,
     /// Standard deviation of the noise that both images are assumed to have, as a share of the intensity range; for the
     /// metric CC.
@@ -47,9 +49,9 @@ pub struct Options {
     /// [`STEP_MM`](Options::STEP_MM), unless rounding would fold a warp. Compressed files of rounded displacements are
     /// little more than half as large.
     pub exact: bool,
-    /// The levels, coarse to fine; at least one.
+    /// The resolution levels of the deformable stage, coarse to fine; at least one.
     pub levels: Vec<Level>,
-    /// The criterion by which a level ends before its last iteration.
+    /// The criterion by which a resolution level ends before its largest number of iterations.
     pub convergence: Convergence,
     /// Shares of the voxels (low, high) whose quantiles clip the intensities before the registration; `None` for no
     /// clipping.
@@ -114,15 +116,15 @@ impl Options {
         [x, y, if grid.is_slice() { 0.0 } else { z }]
     }
 
-    /// The channels that compare the edges (gradient magnitudes) of their images in addition to the images. Each
-    /// channel comes with its index.
+    /// The channels (pairs of images) that compare the edges (gradient magnitudes) of their images in addition to the
+    /// images. Each channel comes with its index.
     pub(crate) fn edged(&self) -> impl Iterator<Item = (usize, &Channel)> {
         let wanted = |channel: &Channel| channel.metric == Metric::Cc && self.edge_weight > 0.0;
         self.channels.iter().enumerate().filter(move |(_, channel)| wanted(channel))
     }
 
-    /// All channels, followed by one more channel for each channel that also compares the edges (gradient magnitudes)
-    /// of its images.
+    /// All channels (pairs of images), followed by one more channel for each channel that also compares the edges
+    /// (gradient magnitudes) of its images.
     pub(crate) fn channels_with_edges(&self) -> Vec<Channel> {
         let edges =
             self.edged().map(|(_, channel)| Channel { weight: channel.weight * self.edge_weight, ..*channel });
@@ -144,7 +146,8 @@ mod tests {
         let changed = Options {
             channels: vec![channel(Metric::Mattes, 0.3), channel(Metric::Cc, 1.0)],
             derivative: CcDerivative::Centre,
-            // JSON has the shortest decimal text of this number. A parser must round correctly to get the same number.
+            // A number without a short decimal form. JSON stores the shortest decimal text from which it can be read
+            // again, and a parser must round correctly to get the same number.
             noise: 0.1 + 0.2,
             gradient_step: 1.0 / 49.0 * 49.0 / 3.0,
             restrict: [1.0, 0.0, 0.5],

@@ -28,30 +28,32 @@ pub struct Outcome {
     pub scores: Scores,
 }
 
-/// Record of the iterations of a deformable stage: the energies on each level, and the rounds of relaxation.
+/// The course of a deformable stage: the energies of the iterations on each level, and the correction (relaxation) of
+/// the warps at the end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Iterations {
-    /// Outcomes of the levels, coarsest level first.
+    /// Outcomes of the iterations on the resolution levels, coarsest level first.
     pub levels: Vec<LevelOutcome>,
-    /// Statistics of the relaxation, which made the two warps invertible and inverse to each other.
+    /// Statistics of the relaxation (the local correction of the two warps), which made them invertible and inverse to
+    /// each other.
     pub relaxed: Relaxed,
 }
 
 /// Outcome of the iterations on one level of a deformable stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LevelOutcome {
-    /// Shrink factor of the level.
+    /// Shrink factor of the resolution level: the factor by which its grid is coarser than the fixed image's grid.
     pub shrink: usize,
     /// Energy of the similarity metrics in each iteration.
     pub energies: Vec<f64>,
     /// Whether the level ended early because the energy no longer fell.
     pub converged: bool,
-    /// Whether the level's result was discarded because the images had not become more similar.
+    /// Whether the displacement fields of the level were discarded because the images had not become more similar.
     pub undone: bool,
 }
 
 impl LevelOutcome {
-    /// Returns the outcome of a level without any iterations.
+    /// Returns the outcome of a resolution level on which no iterations were made.
     pub(crate) fn of_nothing(level: &Level) -> LevelOutcome {
         LevelOutcome { shrink: level.shrink, energies: Vec::new(), converged: false, undone: false }
     }
@@ -61,9 +63,9 @@ impl LevelOutcome {
 pub struct Warps<B: Backend> {
     /// Grid of the first fixed image.
     pub grid: Grid,
-    /// Displacement field of the warp, as [`Outcome::warp`].
+    /// Displacement field of the warp, which [`Outcome::warp`] describes, on the device.
     pub warp: B::Field,
-    /// Displacement field of the inverse warp, as [`Outcome::inverse_warp`].
+    /// Displacement field of the inverse warp, which [`Outcome::inverse_warp`] describes, on the device.
     pub inverse_warp: B::Field,
     /// The displacements of both warps are rounded to multiples of this step, mm; `None` if they are not rounded.
     pub step_mm: Option<f32>,
@@ -96,7 +98,7 @@ impl<B: Backend> Warps<B> {
         Ok(DisplacementField { grid: self.grid.clone(), vectors })
     }
 
-    /// The matrix that converts displacements from voxels to mm. It is an error if the field has values that are not
+    /// The matrix that converts displacements from voxels to mm. Returns an error if the field has values that are not
     /// finite.
     fn to_world(&self, backend: &B, field: &B::Field) -> Result<Matrix3<f32>, Error> {
         // No other operation detects a field that is not finite: images resampled through it are 0, as outside the
@@ -150,17 +152,19 @@ pub struct Scores {
     pub inverse_then_warp: InverseConsistency,
 }
 
-/// Statistics of the relaxation: the correction of both warps where one folded (by one-sided differences), or where the
-/// residual of warp and inverse was larger than [`largest_residual_voxels`](crate::Options::largest_residual_voxels).
+/// Statistics of the relaxation: the correction of both warps where one of them folded (by one-sided differences), or
+/// where the residual of warp and inverse was larger than
+/// [`largest_residual_voxels`](crate::Options::largest_residual_voxels).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Relaxed {
-    /// Number of rounds of relaxation. A round corrects the voxels that fold or have too large a residual.
+    /// Number of rounds of corrections. A round corrects the voxels that fold or have too large a residual of warp and
+    /// inverse.
     pub rounds: usize,
-    /// Number of times that both warps were smoothed at all voxels, which happens if rounds do not help. It is 0 except
-    /// for fields that are far from invertible.
+    /// Number of times that both warps were smoothed at all voxels. This happens only if the local corrections do not
+    /// help. The number is 0 except for fields that are far from invertible.
     pub whole: usize,
-    /// Number of voxels of both warps that still folded, or had too large a residual, in the last round; 0 unless
-    /// relaxation failed.
+    /// Number of voxels of both warps that still folded, or had too large a residual of warp and inverse, after the
+    /// last correction; 0 unless the correction failed.
     pub beyond: usize,
 }
 
@@ -171,7 +175,7 @@ mod tests {
     use super::*;
     use crate::Options;
 
-    /// A test warp that is zero except at its middle voxel, with an inverse warp of zeros.
+    /// A test warp whose displacement is zero except at its middle voxel, with an inverse warp of zeros.
     fn moved(spacing: f64, moved_mm: [f32; 3]) -> Warps<Cpu> {
         let shape = [21, 5, 5];
         let mut vectors = vec![[0.0; 3]; 525];
@@ -208,8 +212,8 @@ mod tests {
             // rounded to zero, 0.0006 mm to one step.
             let near = |left: f32| moved(1.0, [1.0 - left, 0.0, 0.0]);
             assert!(!rounds(near(0.0004), other_way) && rounds(near(0.0006), other_way));
-            // If a voxel is smaller than the rounding step, rounding moves it past its neighbour, so the warp would
-            // fold.
+            // Displacements are stored rounded to a fixed step. If a voxel is smaller than this step, rounding can move
+            // its mapped point past that of its neighbour. Then the warp would fold.
             assert!(!rounds(moved(0.0007, [0.0006, 0.0, 0.0]), other_way));
         }
         let mut folded = moved(1.0, [0.0, -1.2, 0.0]);

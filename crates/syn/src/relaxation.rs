@@ -9,28 +9,28 @@ use crate::error::go_on;
 use crate::fields::Side;
 use crate::{Error, Options, Relaxed, Warps, restriction};
 
-/// Smallest Jacobian determinant that relaxation accepts, at every corner of every trilinear cell. So a warp is
-/// invertible between voxels, too. [`Relaxed::beyond`](crate::Relaxed::beyond) counts the voxels where relaxation
-/// failed.
+/// Smallest Jacobian determinant that relaxation (the correction of both warps) accepts, at every corner of every
+/// trilinear cell. So a warp is invertible between voxels, too. [`Relaxed::beyond`](crate::Relaxed::beyond) counts the
+/// voxels where relaxation failed.
 const SMALLEST_JACOBIAN: f32 = 0.01;
-/// Rounds of relaxation in order of increasing strength. Each entry has the number of rounds, the variance of the
-/// smoothing (voxels²), and a distance (voxels). Up to this distance along each axis, the neighbours of a voxel that
-/// folds or has too large a residual are smoothed too. The first, weakest rounds correct nearly all voxels. The other
-/// rounds smooth the remaining voxels over growing distances.
+/// Rounds of relaxation (corrections of the warps), in order of increasing strength. Each entry has the number of
+/// rounds, the variance of the smoothing (voxels²), and a distance (voxels). Up to this distance along each axis, the
+/// neighbours of a voxel that folds or has too large a residual are smoothed too. The first, weakest rounds correct
+/// nearly all voxels. The other rounds smooth the remaining voxels over growing distances.
 const ROUNDS: [(usize, f64, usize); 5] = [(150, 1.0, 1), (100, 2.0, 2), (100, 4.0, 3), (50, 4.0, 6), (50, 4.0, 12)];
-/// Where a warp folds, this many first rounds displace the folded voxels and their neighbours by the smallest
-/// displacements that remove the fold. After that, one round in every `SMOOTHING_EVERY` smooths instead, because the
-/// displacements for neighbouring folds may contradict each other.
+/// Folds of a warp are removed in rounds. In this many first rounds, the folded voxels and their neighbours are
+/// displaced by the smallest displacements that remove the fold. After that, one round in every `SMOOTHING_EVERY`
+/// smooths instead, because the displacements for neighbouring folds may contradict each other.
 const UNFOLDING_FIRST: usize = 10;
 const SMOOTHING_EVERY: usize = 6;
-/// If folds or too large residuals remain after all rounds, both fields are smoothed at all voxels by a Gaussian of
-/// this variance, voxels². This is tried at most `WHOLE_ATTEMPTS` times. Each attempt smooths twice as often as the
-/// attempt before.
+/// If folds or too large residuals remain after all local corrections, both warps are smoothed at all voxels by a
+/// Gaussian of this variance, voxels². This is tried at most `WHOLE_ATTEMPTS` times. Each attempt smooths twice as
+/// often as the attempt before.
 const WHOLE_VARIANCE: f64 = 4.0;
 const WHOLE_ATTEMPTS: u32 = 14;
 
-/// Limits of the inversion after one warp has changed: the other warp is computed again, as the inverse of the changed
-/// warp, at voxels where the residual of both is above `untouched_voxels`.
+/// Limits of an inversion during relaxation. After one of the two warps has changed, the other is computed again as its
+/// inverse, at voxels where the residual of both is above `untouched_voxels`.
 const FOLLOW: InversionLimits = InversionLimits { steps: 50, tolerance_voxels: 0.005, untouched_voxels: 0.3 };
 
 /// The warp φm⁻¹ ∘ φf and the inverse warp φf⁻¹ ∘ φm, composed of fields on `grid`. φf and φm map points of the fixed
@@ -61,18 +61,21 @@ pub(crate) fn warps<B: Backend>(
     Ok((warps, relaxed))
 }
 
-/// The operations of relaxation on a warp and its inverse warp.
+/// The operations of relaxation, which corrects a warp and its inverse warp where they fold or are not inverse to each
+/// other. A test replaces these operations.
 trait Rounds {
-    /// Runs a round of relaxation. Returns how many of the examined voxels fold or have too large a residual.
+    /// Runs a round of relaxation, which corrects voxels of a warp and its inverse. Returns how many of the examined
+    /// voxels fold or have too large a residual of warp and inverse.
     fn run(&mut self, round: &RelaxRound) -> Result<usize, Error>;
-    /// Makes the next round examine all voxels; the first round does so anyway.
+    /// Makes the next round of corrections examine all voxels of both warps, not only those near the last changes; the
+    /// first round does so anyway.
     fn examine_all(&mut self) -> Result<(), Error>;
-    /// Smooths both fields at all voxels, `times` times. Then computes the second field again as the inverse of the
+    /// Smooths both warps at all voxels, `times` times. Then computes the second warp again as the inverse of the
     /// first.
     fn smooth_whole(&mut self, times: usize, observer: &mut dyn Observer) -> Result<(), Error>;
 }
 
-/// The operations of relaxation on a device.
+/// The operations of relaxation (the correction of a warp and its inverse), executed by a backend.
 struct OnDevice<'a, B: Backend> {
     backend: &'a B,
     shape: [usize; 3],
@@ -102,13 +105,13 @@ impl<B: Backend> Rounds for OnDevice<'_, B> {
     }
 }
 
-/// Relaxes a warp and its inverse until no voxel folds and no residual of warp and inverse is too large (`limits`). A
-/// round examines only voxels near the last changes. So after a round that finds no voxel outside the limits, all
-/// voxels are examined once more.
+/// Relaxes (corrects locally) a warp and its inverse until no voxel folds and no residual of warp and inverse is too
+/// large (`limits`). A round of corrections examines only voxels near the last changes. So after a round that finds no
+/// voxel outside the limits, all voxels are examined once more.
 ///
-/// The relaxation always ends: if rounds do not help, the whole fields are smoothed, twice as often in each attempt.
-/// The border of the fields is zero, so smoothing brings them closer to zero, and fields close to zero are within the
-/// limits.
+/// The relaxation always ends: if the rounds do not help, the whole warps are smoothed, twice as often in each attempt.
+/// The displacements at the border of the grid are zero, so smoothing brings the warps closer to zero, and warps close
+/// to zero are within the limits.
 fn relax(
     rounds: &mut impl Rounds,
     limits: RelaxLimits,
@@ -131,8 +134,9 @@ fn relax(
     Ok(relaxed)
 }
 
-/// Runs rounds of relaxation until no voxel folds or has too large a residual, or until all rounds in [`ROUNDS`] are
-/// done. The caller must have marked all voxels for examination.
+/// Relaxes the two warps in rounds, until no voxel folds or has too large a residual of warp and inverse, or until all
+/// rounds in [`ROUNDS`] are done. A round corrects the voxels that fold or have too large a residual. The caller must
+/// have marked all voxels for examination.
 fn attempt_to_relax(
     rounds: &mut impl Rounds,
     limits: RelaxLimits,
@@ -169,15 +173,17 @@ mod tests {
 
     const FREE: [[f32; 3]; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
 
-    /// A test device. Its rounds return the given counts, then repeat the last count until the fields have been
-    /// smoothed often enough. It records all calls.
+    /// A replacement, in tests, for the operations that relax (correct) warps. Each round of corrections returns the
+    /// given number of bad voxels, and then repeats the last number until the warps have been smoothed often enough.
+    /// All calls are recorded.
     struct Script {
         finds: Vec<usize>,
         enough: usize,
         rounds: Vec<RelaxRound>,
-        /// For each call of `examine_all`: the number of rounds that ran before the call.
+        /// For each call of `examine_all`, which makes the next round examine all voxels: the number of rounds that ran
+        /// before the call.
         examined_after: Vec<usize>,
-        /// For each call of `smooth_whole`: how many times in succession this call smooths the fields.
+        /// For each call of `smooth_whole`: how many times in succession this call smooths the warps.
         smoothed: Vec<usize>,
     }
 

@@ -1,4 +1,5 @@
-//! Weights on the world components of each update: [`Options::restrict`](crate::Options::restrict).
+//! Weights on the world (x, y, z) components of each update of the displacement fields:
+//! [`Options::restrict`](crate::Options::restrict).
 
 use antsreg_core::{AffineTransform, Grid};
 use antsreg_kernels::{Backend, Error};

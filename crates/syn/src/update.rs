@@ -1,5 +1,5 @@
-//! The update of the fixed or of the moving fields: the images in the middle space, the sum of all channels' updates,
-//! and the step along this sum.
+//! The update of the displacement fields of the fixed or of the moving image: the images in the middle space, the sum
+//! of the updates of all channels (pairs of images), and the step along this sum.
 
 use antsreg_core::report::Observer;
 use antsreg_kernels::{Backend, Sampling};
@@ -9,17 +9,19 @@ use crate::fields::{INVERSION, Side};
 use crate::load::Sources;
 use crate::{Error, Options};
 
-/// Buffers for the update of the fixed or of the moving fields, allocated once for each level.
+/// Memory for the update of the fixed or of the moving displacement field, allocated once for each level.
 pub(crate) struct SideUpdate<B: Backend> {
-    /// The image of the current channel, resampled in the middle space.
+    /// The fixed or moving image of the channel (pair of images) that is being processed, resampled in the middle
+    /// space.
     pub(crate) warped: B::Image,
-    /// The mask, resampled in the middle space; `None` without a mask.
+    /// The mask of the fixed or moving image, resampled in the middle space; `None` without a mask.
     pub(crate) warped_mask: Option<B::Image>,
     pub(crate) updates: Updates<B>,
 }
 
 impl<B: Backend> SideUpdate<B> {
-    /// Makes the buffers for the fixed and for the moving image; `masked` says which of them has a mask.
+    /// Makes the memory for the updates of the fixed and of the moving image's displacement fields; `masked` says which
+    /// of the two images has a mask.
     pub(crate) fn both(backend: &B, shape: [usize; 3], masked: [bool; 2]) -> Result<[Self; 2], Error> {
         let [sum, other_sum] = backend.field_pair(shape)?;
         let [next, other_next] = backend.field_pair(shape)?;
@@ -33,7 +35,8 @@ impl<B: Backend> SideUpdate<B> {
         Ok([side(masked[0], sum, next)?, side(masked[1], other_sum, other_next)?])
     }
 
-    /// Resamples the mask in the middle space.
+    /// Resamples the mask of the fixed or moving image in the middle space of the deformable registration, if there is
+    /// a mask.
     pub(crate) fn warp_mask(&mut self, backend: &B, sources: &Sources<B>, side: &Side<B>) -> Result<(), Error> {
         if let (Some(mask), Some(warped)) = (&sources.mask, &mut self.warped_mask) {
             backend.warp(mask.image, &side.from_middle, &mask.grid_to_image, Sampling::Nearest, warped)?;
@@ -42,7 +45,7 @@ impl<B: Backend> SideUpdate<B> {
     }
 }
 
-/// Moves the fields of the fixed and of the moving image one step along their updates.
+/// Moves the displacement fields of the fixed and of the moving image one step along their updates.
 pub(crate) fn step_both<B: Backend>(
     backend: &B,
     options: &Options,
@@ -52,7 +55,7 @@ pub(crate) fn step_both<B: Backend>(
     observer: &mut dyn Observer,
 ) -> Result<(), Error> {
     go_on(observer.poll())?;
-    // The updates of all channels have been added, so the buffers for single channels are free.
+    // The updates of all channels have been added to the sum, so the memory for the updates of single channels is free.
     let (fixed, moving) = (&mut fixed.updates, &mut moving.updates);
     let (variance, scratch) = (options.update_variance, [&mut fixed.next, &mut moving.next]);
     backend.smooth_both_fields([&mut fixed.sum, &mut moving.sum], variance, scratch)?;
@@ -73,8 +76,8 @@ pub(crate) fn step_both<B: Backend>(
     go_on(observer.poll())?;
     let inverses = [&mut fixed_side.from_middle, &mut moving_side.from_middle];
     backend.invert_both([&fixed_side.to_middle, &moving_side.to_middle], inverses, &INVERSION)?;
-    // Replacing the fields to the middle space by the inverses of their inverses also regularises these fields, because
-    // the interpolation between voxels blurs them slightly. Without this blur, many iterations lead to folds.
+    // The fields to the middle space are replaced by the inverses of their inverses. The interpolation between voxels
+    // blurs the fields slightly, which regularises them. Without this blur, many iterations lead to folds.
     if reinvert {
         go_on(observer.poll())?;
         let inverses = [&mut fixed_side.to_middle, &mut moving_side.to_middle];
@@ -92,18 +95,19 @@ pub(crate) fn step_both<B: Backend>(
 /// twice has exactly the effect of a channel that is given once.
 pub(crate) struct Updates<B: Backend> {
     pub(crate) sum: B::Field,
-    /// The update of the second or a later channel, until it is added to the sum; then scratch space.
+    /// The update of the second or a later channel, until it is added to the sum of all channels; then scratch memory.
     pub(crate) next: B::Field,
     first_magnitude: f64,
 }
 
 impl<B: Backend> Updates<B> {
-    /// The buffer into which the update of channel `n` is written.
+    /// The memory into which the update of the displacement field by channel `n` (pair of images) is written.
     pub(crate) fn of_channel(&mut self, n: usize) -> &mut B::Field {
         if n == 0 { &mut self.sum } else { &mut self.next }
     }
 
-    /// Adds the update of channel `n` to the sum. Its weight is `weight_ratio` times the weight of the first channel.
+    /// Adds the update of the displacement field by channel `n` (pair of images) to the sum over the channels. Its
+    /// weight is `weight_ratio` times the weight of the first channel.
     pub(crate) fn add(&mut self, backend: &B, n: usize, weight_ratio: f64) -> Result<(), Error> {
         if n == 0 {
             self.first_magnitude = backend.magnitude(&self.sum)?;
@@ -113,7 +117,8 @@ impl<B: Backend> Updates<B> {
         if magnitude == 0.0 {
             return Ok(());
         }
-        // If the first channel's update is zero, the sum is not scaled by its magnitude.
+        // The update by a channel (pair of images) after the first is scaled to the magnitude of the first channel's
+        // update. If the first update is zero, the scaling is left out.
         let length = if self.first_magnitude > 0.0 { self.first_magnitude } else { 1.0 };
         Ok(backend.add_scaled(&mut self.sum, &self.next, weight_ratio * length / magnitude)?)
     }
@@ -215,7 +220,8 @@ mod tests {
             along(&side),
             along(&other)
         );
-        // Both updates are scaled to the same step length, so the fields of both images move equally far.
+        // The update of the fixed image's displacement field and that of the moving image's field are scaled to the
+        // same step length. So both fields move equally far.
         let apart =
             side.iter().flatten().zip(other.iter().flatten()).fold(0.0_f32, |most, (a, b)| most.max((a + b).abs()));
         assert!(apart < 1e-6, "{apart}");

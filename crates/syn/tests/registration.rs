@@ -49,7 +49,7 @@ fn run(pair: &Pair, options: &Options) -> Outcome {
     register(&Cpu, (&pair.fixed, None), (&pair.moving, None), &pair.affine, options, &mut ()).expect("it registers")
 }
 
-/// Mean absolute difference of two images, where `reference` is bright.
+/// Mean absolute difference of two images over the voxels where the image `reference` is brighter than 50.
 fn difference(reference: &Volume, other: &Volume) -> f64 {
     let bright = reference.voxels.iter().zip(&other.voxels).filter(|(r, _)| **r > 50.0);
     let (sum, count) = bright.fold((0.0, 0), |(sum, count), (r, o)| (sum + f64::from((r - o).abs()), count + 1));
@@ -84,7 +84,7 @@ fn a_known_deformation_is_undone_without_folds() {
 #[test]
 fn no_cell_folds_at_any_corner() {
     // Independent noise in both images gives updates in random directions. Long steps with little smoothing follow
-    // these updates, so the fields fold before relaxation.
+    // these updates, so the fields fold before the warps are corrected (relaxed).
     let mut pair = pair();
     let mut state = 1u32;
     for voxel in pair.fixed.voxels.iter_mut().chain(&mut pair.moving.voxels) {
@@ -174,12 +174,14 @@ fn a_few_bright_voxels_are_clipped_unless_winsorising_is_off() {
             / expected.vectors.len() as f64
     };
     let (clipped, whole) = (apart(options.winsorise), apart(None));
-    // The measured mean distances are 0.015 mm with clipping and 1.02 mm without. Without clipping, the bright spots
-    // compress all other intensities.
+    // The measured mean distances between the warps of the images with and without bright spots are 0.015 mm with
+    // clipping of the intensities and 1.02 mm without. Without clipping, the bright spots compress all other
+    // intensities.
     assert!(clipped < 0.1 && whole > 0.5, "mean distance {clipped} mm clipped, {whole} mm whole");
 }
 
-/// Test options with which images drift most: many iterations, few re-inversions, edges in addition to intensities.
+/// Test options with which images that are already aligned drift most: many iterations, few re-inversions of the
+/// fields, and edges in addition to intensities.
 fn free() -> Options {
     let levels = [(4, 2.0, 40, 1), (2, 1.0, 120, 6), (1, 0.0, 60, 6)];
     Options {
@@ -240,8 +242,8 @@ fn every_iteration_is_reported_and_converged_levels_end_early() {
     assert_eq!(energies, reported);
     assert!(recorder.0.iter().all(|report| report.step.stage() == Stage::Deformable && report.levels == 3));
     assert!(outcome.iterations.levels.iter().any(|level| level.converged && level.energies.len() < 30));
-    // The coarsest level may be undone, because its smooth images agree from the start. The other levels must not be
-    // undone.
+    // The result of the coarsest level may be discarded: the level's smooth images are nearly equal from the start, so
+    // it may not improve them. The results of the other levels must be kept.
     assert!(outcome.iterations.levels[1..].iter().all(|level| !level.undone), "{:?}", outcome.iterations.levels);
     let falls = outcome.iterations.levels.iter().all(|level| level.energies.last() < level.energies.first());
     assert!(falls, "the energy should fall on every level: {:?}", outcome.iterations.levels);
@@ -340,7 +342,8 @@ fn histograms_are_matched_after_winsorising() {
     let pair = pair();
     let options = Options { levels: options().levels[..2].to_vec(), winsorise: Some((0.01, 0.98)), ..options() };
     let matched = Options { match_histograms: true, ..options.clone() };
-    // For comparison, the test clips and matches the images itself, and registers them without winsorising.
+    // For comparison, the test clips the intensities and matches the histograms of the images itself, and registers the
+    // images without winsorising.
     let plain = Options { winsorise: None, ..options.clone() };
     let clipped = |volume: &Volume| {
         let range = intensity::quantiles(&volume.voxels, 0.01, 0.98).expect("voxels");

@@ -29,5 +29,5 @@ SECTIONS = {
 
 
 def section(name: str) -> Callable[[Context], Report]:
-    """The function that runs a section."""
+    """The function that runs the section of the benchmark with this name."""
     return getattr(importlib.import_module(f"benchmark.sections.{SECTIONS[name]}"), name)

@@ -48,7 +48,8 @@ def headers(context: Context) -> Report:
         path = context.work / f"turned_{number}.nii.gz"
         write_image(path, moved_copy(moving, world))
         affine = read_mapping(context.program.register(fixed_path, path, "-t", "affine").prefix).affine
-        # The change of the header is undone, so that both affines map to the same moving image.
+        # The found affine maps to the copy of the moving image whose header was changed. It is converted to the image
+        # with the unchanged header, so that it can be compared with the reference affine.
         distance = scores.distance_mm(fixed, unmoved, np.linalg.inv(world) @ affine).mean()
         found += distance <= MEAN_MM
         table.rows.append([triple(degrees), triple(shift), f"{distance:.3f}"])

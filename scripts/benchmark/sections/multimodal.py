@@ -24,7 +24,8 @@ from benchmark.images import (
 from benchmark.process import record
 from benchmark.report import Bars, Report
 
-#: A registration succeeds if its error is at most FOUND_MM at every voxel of the brain, mm.
+#: A registration with known true transform succeeds if its error is at most this distance at every voxel of the brain,
+#: mm.
 FOUND_MM = 2.0
 MEDIAN_MM = 0.15
 WORST_MM = 0.5
@@ -35,7 +36,7 @@ JACCARD_LOSS = 0.003
 
 
 def multimodal(context: Context) -> Report:
-    """Run all parts of the section. Their order is that of the table of acceptance limits."""
+    """Run all measurements of the section, in the order in which its table of acceptance limits lists them."""
     report = Report(
         commands=[
             "antsreg-gpu batch T2_N.nii… PD_N.nii… -f spgr.nii.gz -o FOLDER -t rigid --cost COST",
@@ -58,7 +59,7 @@ def multimodal(context: Context) -> Report:
 
 
 def register(context: Context) -> Path:
-    """Run the registrations of this section. Returns the folder of their results."""
+    """Run the registrations of the benchmark section `multimodal`. Returns the folder of their results."""
     folder = context.work / "multimodal"
     folder.mkdir()
     program = context.program
@@ -79,20 +80,24 @@ def register(context: Context) -> Path:
 
 
 class Distances:
-    """Distances between two affines inside a brain: at a sample of voxels, and the largest."""
+    """Distances between the points to which two affines map brain voxels: for a sample, and the largest of all."""
 
-    #: Step through the list of brain voxels: the sample has the first voxel of every STRIDE voxels.
+    #: Only every n-th voxel in the list of brain voxels belongs to the sample at which distances are computed. This is
+    #: n.
     STRIDE = 11
 
     def __init__(self, fixed: Image) -> None:
         points = transform(fixed.voxel_to_world, voxel_indices(fixed.brain()))
         self.some = points[:: self.STRIDE]
-        # The distance between two affines is a convex function of the point, so it is largest at a vertex of the convex
-        # hull.
+        # The distance between the two points to which two affines map a point is a convex function of this point. Over
+        # the brain it is therefore largest at a vertex of the convex hull of the brain.
         self.corners = points[ConvexHull(points).vertices]
 
     def between(self, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, float]:
-        """Distances between two affines at the sampled voxels, and the largest distance in the brain, mm."""
+        """Distances between the two points to which two affines map a voxel, mm.
+
+        Returns the distances at the sampled voxels, and the largest distance in the brain.
+        """
         some, corners = (
             np.linalg.norm(points @ (first - second)[:3, :3].T + (first - second)[:3, 3], axis=1)
             for points in (self.some, self.corners)
@@ -123,12 +128,15 @@ def known_transforms(context: Context, folder: Path, report: Report, bars: Bars)
 
 
 def found(folder: Path, modality: str, number: int) -> np.ndarray:
-    """Read the affine that was found for one displaced copy."""
+    """Read the affine that a registration has found for one displaced copy of an image."""
     return read_mapping(f"{folder}/{modality}_{number}_").affine
 
 
 def add_known_transforms(report: Report, bars: Bars, kind: str, errors: dict[str, list]) -> None:
-    """Add acceptance limits and a table: errors at the voxels of the brain, mm."""
+    """Add acceptance limits and a table of errors for images that were moved by known transforms.
+
+    Errors are measured at the brain voxels, mm.
+    """
     table = report.table(f"T1 ← (moved by {kind})", "cost", "found", "median over cases and voxels", "worst voxel")
     for name, cases in errors.items():
         found = sum(worst <= FOUND_MM for _, _, worst in cases)
@@ -164,7 +172,7 @@ def silver_standard(context: Context, folder: Path, bars: Bars) -> None:
 
 
 def search_time(folder: Path, bars: Bars) -> None:
-    """Measure the time of a rigid registration at 1 mm, without other work on the device, from the program's record."""
+    """Measure the time of a rigid registration at 1 mm on an idle device, from the JSON record of the program."""
     records = [record(f"{folder}/alone_{repeat}_") for repeat in range(modalities.REPEATS)]
     if "name" not in records[0]["device"]:
         return

@@ -28,7 +28,7 @@ def jaccard(context: Context, pair: Pair, mapping: Mapping) -> float:
 
 
 def affine(context: Context) -> Report:
-    """Measure the affine stage."""
+    """Measure the affine registration of all pairs of subjects: label overlap, time and memory."""
     report = Report(commands=[f"antsreg-gpu {OPTIONS} -t affine"])
     bars = report.bars()
     table = report.table("pair", "program", "mean Jaccard", "seconds", "peak memory", hidden=True)
@@ -50,13 +50,13 @@ def affine(context: Context) -> Report:
 
 
 def affine_cells(score: float, seconds: float, peak_gb: float) -> list[str]:
-    """Format the figures of an affine registration for a table row."""
+    """Format the label overlap, the time and the memory of an affine registration as cells of a table row."""
     return [f"{score:.4f}", f"{seconds:.1f}", f"{peak_gb:.2f} GB"]
 
 
 @dataclass
 class Quality:
-    """The measures of a deformable registration."""
+    """The quality of a deformable registration: label overlap, folds and inverse consistency."""
 
     jaccard: float
     forward: scores.Shape
@@ -76,7 +76,7 @@ class Quality:
 
 
 def quality(context: Context, pair: Pair, mapping: Mapping) -> Quality:
-    """Compute all measures of a deformable registration."""
+    """Compute the label overlap, the folds and the inverse consistency of a deformable registration."""
     fixed, moving = read_image(context.data.t1(pair.fixed)), read_image(context.data.t1(pair.moving))
     brain = fixed.brain()
     # The inverse warp acts on the moving brain after the affine has mapped it to the fixed grid.
@@ -94,7 +94,10 @@ def quality(context: Context, pair: Pair, mapping: Mapping) -> Quality:
 
 
 def syn(context: Context) -> Report:
-    """Measure the affine stage followed by SyN."""
+    """Measure the affine and SyN registration of all pairs of subjects.
+
+    Overlap of labels, time, memory, folds and inverse consistency are measured.
+    """
     report = Report(commands=[f"antsreg-gpu {OPTIONS} --preset {preset}" for preset in context.presets])
     bars = report.bars()
     table = report.table(
@@ -135,7 +138,7 @@ def add_row(table: Table, pair: Pair, program: str, found: Quality, seconds: flo
 
 
 def worst(bars: Bars, runs: list) -> None:
-    """Compare the worst figure over all pairs with each acceptance limit."""
+    """Add the acceptance limits that all pairs must meet. Each limit is compared with the worst pair."""
     bars.at_most("slowest pair, whole process", SYN_SECONDS, max(usage.seconds for _, usage in runs), " s", digits=1)
     bars.at_most("most memory", PEAK_GB, max(usage.peak_gb for _, usage in runs), " GB")
     bars.at_most(

@@ -1,4 +1,4 @@
-//! The verb `apply`: applies transforms to an image, a label map or points.
+//! The subcommand (verb) `apply`: applies transforms to an image, a label map or points.
 
 mod args;
 mod run;

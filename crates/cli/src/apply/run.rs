@@ -1,4 +1,4 @@
-//! Runs the verb `apply`.
+//! Runs the subcommand (verb) `apply`.
 
 use std::path::{Path, PathBuf};
 
@@ -38,7 +38,7 @@ pub fn run(mut args: Args, console: &mut Console) -> Result<(), CliError> {
         return explain(&args, &chain);
     }
     let Some(output) = &args.output else {
-        return Err(UsageError::Missing { option: "--output", why: "the result needs a file name" }.into());
+        return Err(UsageError::Missing { option: "--output", why: "the result is written to this file" }.into());
     };
     let mut outputs = Outputs::new();
     match (&args.points, &args.input, &args.reference) {
@@ -89,7 +89,7 @@ fn page(args: &Args) -> Result<Option<PathBuf>, CliError> {
     };
     let no_effect = |with: &str| Err(UsageError::NoEffect { option: "--report", with: with.into() }.into());
     let (Some(input), Some(reference)) = (&args.input, &args.reference) else {
-        return no_effect("outputs other than a single resampled image");
+        return no_effect("outputs other than a single resampled image, which the HTML page would show");
     };
     if input_grid(args, input)?.0 {
         return no_effect("a series of volumes");
@@ -124,8 +124,8 @@ fn volume(
     outputs: &mut Outputs,
     console: &mut Console,
 ) -> Result<(), CliError> {
-    // First come the checks that need headers only: files that do not fit together, or not into memory, are refused
-    // before any voxels are read.
+    // The first checks read only the headers of the files. So files that do not fit together, or not into memory, are
+    // refused before any voxels are read.
     let (series, input_grid) = input_grid(args, input)?;
     let reference_grid = inputs::grid(reference)?;
     let axes = if reference_grid.is_slice() { 2 } else { 3 };
@@ -180,7 +180,8 @@ fn volume(
     })
 }
 
-/// Whether the input is resampled as a series of images, and the grid of the input or of each of its volumes.
+/// Returns whether the input of `apply` is resampled as a series of images (several volumes in one file), and the grid
+/// of the input or of each of its volumes.
 fn input_grid(args: &Args, input: &Path) -> Result<(bool, Grid), CliError> {
     let header = nifti::inspect(input)?;
     let series = header.dim[0] == 4 && header.dim[4] > 1 && args.interpolation != Interpolation::GenericLabel;
@@ -210,7 +211,8 @@ fn check_memory(args: &Args, input: &Path, from: &Grid, onto: &Grid, outputs: us
     /// Buffers of the compression, bytes: a block of the output, and its compressed copy.
     const PACKING: u64 = 64 << 20;
     let bytes = |grid: &Grid| (grid.len() * size_of::<f32>()) as u64;
-    // Spline interpolation also needs the coefficients and a temporary copy of them.
+    // For spline interpolation, memory must also hold the coefficients of the splines and a temporary copy of these
+    // coefficients.
     let read = if args.interpolation == Interpolation::Bspline { 3 } else { 1 } * bytes(from);
     let carried = (if args.integer { 2 } else { 1 } + outputs as u64 - 1) * bytes(onto);
     memory::check(read + carried + PACKING.min(2 * bytes(onto)))

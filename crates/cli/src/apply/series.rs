@@ -13,7 +13,7 @@ use crossbeam_channel::bounded;
 /// Largest number of resampled volumes that wait to be written.
 pub const AHEAD: usize = 4;
 
-/// A series, and how it is resampled.
+/// A series of images (several volumes in one file) that is to be resampled, and how.
 pub struct Series<'a> {
     /// Path of the file with the series.
     pub input: &'a Path,
@@ -25,8 +25,8 @@ pub struct Series<'a> {
     pub interpolation: Interpolation,
     /// Value of output voxels that lie outside the input volume.
     pub outside: f32,
-    /// With motion correction, a transform for each volume. This transform acts last on a point, after the transforms
-    /// in `chain`.
+    /// With motion correction, one affine map for each volume of the series. A point passes through the transforms in
+    /// `chain` first, and then through the map of the volume.
     pub motion: Option<&'a [AffineTransform]>,
 }
 

@@ -108,7 +108,7 @@ fn usual() -> TemplateOptions {
     TemplateOptions::default()
 }
 
-/// Parser of `--transform`, which for templates allows only `syn`.
+/// Parser of the option `--transform` for building a template (`atlas`), which allows only the value `syn`.
 fn only_syn() -> impl TypedValueParser<Value = Model> {
     PossibleValuesParser::new([PossibleValue::new("syn").alias("s")]).map(|_| Model::Syn)
 }
@@ -145,7 +145,7 @@ impl Args {
             return Err(UsageError::NoEffect { option: "--brain fixed", with }.into());
         }
         let Some(folder) = &self.output else {
-            return Err(UsageError::Missing { option: "--output", why: "the template needs a folder" }.into());
+            return Err(UsageError::Missing { option: "--output", why: "the template is written to a folder" }.into());
         };
         let is_table = |source: &&PathBuf| !source.is_dir() && !subjects::is_image(source);
         Ok(Request {
@@ -226,7 +226,7 @@ pub enum Step {
     Update(Update),
     /// Write the final template, the transforms of every subject, labels and the report
     Finish(Finish),
-    /// Check all files of an atlas against its manifests
+    /// Check all files of an atlas against the checksums in its manifests
     Verify(Verify),
 }
 
@@ -236,7 +236,7 @@ pub struct RegisterOne {
     /// Folder of the atlas
     #[arg(value_name = "FOLDER")]
     pub folder: PathBuf,
-    /// Number of the pass; 0 is the affine pass before the first SyN pass
+    /// Pass of template building, counted from 0 (affine); the SyN passes follow
     #[arg(long, value_name = "N")]
     pub pass: usize,
     /// Name of the subject
@@ -247,13 +247,13 @@ pub struct RegisterOne {
     pub device: Devices,
 }
 
-/// Arguments of a step that concerns all subjects of a pass.
+/// Command-line arguments of a step of template building that processes all subjects of one pass.
 #[derive(Debug, Clone, clap::Args)]
 pub struct OfPass {
     /// Folder of the atlas
     #[arg(value_name = "FOLDER")]
     pub folder: PathBuf,
-    /// Number of the pass; 0 is the affine pass before the first SyN pass
+    /// Pass of template building, counted from 0 (affine); the SyN passes follow
     #[arg(long, value_name = "N")]
     pub pass: usize,
 }
@@ -264,7 +264,7 @@ pub struct Update {
     /// Folder of the atlas
     #[arg(value_name = "FOLDER")]
     pub folder: PathBuf,
-    /// Number of the pass; 0 is the affine pass before the first SyN pass
+    /// Pass of template building, counted from 0 (affine); the SyN passes follow
     #[arg(long, value_name = "N")]
     pub pass: usize,
     /// Device that computes: auto, cpu, cuda or cuda:N
@@ -283,7 +283,7 @@ pub struct Finish {
     pub device: Devices,
 }
 
-/// Check all files of an atlas against its manifests.
+/// Check all files of an atlas against the checksums in its manifests.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Verify {
     /// Folder of the atlas

@@ -1,4 +1,4 @@
-//! The verb `atlas`: builds an unbiased template of many subjects, on one machine or in single steps.
+//! The subcommand (verb) `atlas`: builds an unbiased template of many subjects, on one machine or in single steps.
 
 mod args;
 mod run;

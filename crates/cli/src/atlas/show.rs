@@ -17,7 +17,10 @@ impl TemplateProgress for Lines<'_> {
     }
 
     fn brain(&mut self, subject: &str, brain: &ExtractedRecord) {
-        self.0.note(format_args!("{subject}: its brain is registered, {}", found_brain(brain)));
+        self.0.note(format_args!(
+            "{subject}: its brain is registered instead of the whole head: {}",
+            found_brain(brain)
+        ));
         brain.doubts.iter().for_each(|doubt| self.0.warn(format_args!("{subject}: {doubt}")));
     }
 

@@ -1,4 +1,4 @@
-//! Runs one step of a planned template.
+//! Runs one step of building a template whose plan has been written before.
 
 use std::path::Path;
 
@@ -36,7 +36,7 @@ pub fn run(step: &Step, console: &mut Console) -> Result<(), CliError> {
         }
         Step::Verify(args) => {
             let files = template::verify(&args.folder)?;
-            console.note(format_args!("{files} files match the plan and the manifests"));
+            console.note(format_args!("{files} files match the checksums in the plan and the manifests"));
         }
     }
     Ok(())

@@ -110,7 +110,7 @@ impl Args {
         let Listing { subjects, channels } = self.listing()?;
         let mut recipe = self.registration.recipe_for_many()?;
         let metric = recipe.syn.channels[0].metric;
-        // Weights are relative to the weight of the first channel.
+        // The weights of the channels (the images of one subject) are relative to the weight of the first channel.
         let weight = |n: usize| self.weights.get(n).map_or(1.0, |weight| weight / self.weights[0]);
         recipe.syn.channels.extend((1..channels.len()).map(|n| Channel { metric, weight: weight(n) }));
         if channels.len() > 1 && !recipe.model.is_deformable() {
@@ -170,7 +170,7 @@ impl Args {
         let prefix = prefix(&self.output, &subject.name);
         let mut moving = subject.images.into_iter();
         let (first_fixed, first_moving) = (fixed.next().unwrap_or_default(), moving.next().unwrap_or_default());
-        // Labels are scored only if the subject has a label map.
+        // The overlap with the labels of the fixed image is computed only if the subject has a label map.
         let scored = subject.labels.is_some();
         PairFiles {
             fixed: first_fixed,
@@ -195,7 +195,7 @@ impl Args {
         }
     }
 
-    /// Whether HTML pages are written.
+    /// Whether HTML pages about the results are written.
     pub fn report(&self) -> bool {
         !self.no_report
     }

@@ -1,4 +1,4 @@
-//! The verb `batch`: registers many subjects to one fixed image.
+//! The subcommand (verb) `batch`: registers many subjects to one fixed image.
 
 mod args;
 

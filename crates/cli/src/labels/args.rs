@@ -1,4 +1,5 @@
-//! The command-line options of `labels`, and their conversion to a task.
+//! The command-line options of the verb `labels`. They are converted to one of its tasks: registration, existing
+//! transforms, or several atlases.
 
 use std::path::PathBuf;
 
@@ -134,13 +135,14 @@ Examples:
       -o out/target_
   antsreg-gpu labels --leave-one-out -a atlases.csv -o out/score_";
 
-/// The task that the command-line options of `labels` describe.
+/// What the subcommand `labels` has to do, as its command-line options describe.
 pub enum Task {
     /// Registers two images and resamples one label map.
     Pair(Box<Job>),
     /// Resamples one label map through existing transforms.
     Carry(Carrying),
-    /// Labels an image by several atlases, or scores the atlases if there is no image.
+    /// Labels an image by several atlases. Without an image, labels each atlas by the others and compares the result
+    /// with the labels of this atlas.
     Atlases(Box<LabelOptions>, Option<TargetFiles>),
 }
 
@@ -177,12 +179,12 @@ impl Args {
         }
     }
 
-    /// The path of the HTML page, if a page is wanted.
+    /// The path of the HTML page about the transferred labels; `None` if no page is wanted.
     pub fn page(&self) -> Option<PathBuf> {
         self.report.path(|| PairFiles::usual_report(&self.output))
     }
 
-    /// Makes the job that registers the moving image, to which the labels belong, and resamples its labels.
+    /// Makes the inputs and settings of a registration that also resamples the labels of its moving image.
     fn job(&self, labels: PathBuf, fixed: PathBuf, moving: PathBuf) -> Result<Job, UsageError> {
         let written = WritingArgs::default();
         let recipe = self.registration.recipe()?;
@@ -216,7 +218,7 @@ impl Args {
 
     /// Makes the task of resampling the label map through existing transforms.
     fn carrying(&self, labels: PathBuf) -> Result<Carrying, UsageError> {
-        let why = "the output needs an image whose grid it gets";
+        let why = "the labels are resampled on the grid of this image";
         let missing = UsageError::Missing { option: "--reference or --target", why };
         Ok(Carrying {
             labels,

@@ -8,7 +8,8 @@ use clap::ValueEnum;
 use crate::values;
 
 /// Options for fusing the labels of several atlases into one label map.
-// clap's `requires` is not enough here: clap does not enforce it if a given option conflicts with the required one.
+// The attribute `requires` alone is not enough for these options: clap does not enforce it if another given option
+// conflicts with the required option.
 #[derive(Debug, Clone, clap::Args)]
 pub struct FusionArgs {
     /// How the labels of several atlases are fused [default: joint]
@@ -48,7 +49,7 @@ enum Kind {
     /// Weighted votes: an atlas has more weight where it is similar to the target, and less if it makes the same
     /// errors as other atlases (Wang 2013)
     Joint,
-    /// Each atlas has one vote
+    /// Each atlas has one vote on the label of each voxel
     Majority,
 }
 

@@ -1,4 +1,5 @@
-//! The verb `labels`: resamples labels on another image, from one label map or from several atlases, and scores them.
+//! The subcommand (verb) `labels`: resamples labels on another image, from one label map or from several atlases, and
+//! scores them.
 
 mod args;
 mod fusion;

@@ -1,4 +1,4 @@
-//! Runs the verb `labels` and shows its results.
+//! Runs the subcommand (verb) `labels` and shows its results.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -38,7 +38,8 @@ fn run_carry(carrying: &Carrying, console: &mut Console) -> Result<(), CliError>
     carried.overlap.map_or(Ok(()), |overlap| output::print(&overlap::show(&overlap)))
 }
 
-/// Labels a target image by several atlases. Without a target, scores the atlases.
+/// Labels a target image by several atlases. Without a target, labels each atlas by the others and compares the result
+/// with the labels of this atlas.
 fn run_atlases(
     args: &Args,
     options: &LabelOptions,
@@ -78,7 +79,7 @@ fn note_written(paths: &[PathBuf], console: &mut Console) {
     paths.iter().for_each(|path| console.note(format_args!("wrote {}", path.display())));
 }
 
-/// Returns an error if some atlases were left out.
+/// Returns an error if some atlases were left out of the label fusion.
 fn check_used(used: usize, of: usize) -> Result<(), CliError> {
     if used < of { Err(CliError::AtlasesLeftOut { failed: of - used, of }) } else { Ok(()) }
 }
@@ -109,7 +110,8 @@ impl LabelsProgress for Lines<'_> {
 
     fn brain(&self, image: &str, brain: &ExtractedRecord) {
         let mut console = self.console();
-        console.note(format_args!("{image}: its brain is registered, {}", found_brain(brain)));
+        console
+            .note(format_args!("{image}: its brain is registered instead of the whole head: {}", found_brain(brain)));
         brain.doubts.iter().for_each(|doubt| console.warn(format_args!("{image}: {doubt}")));
     }
 

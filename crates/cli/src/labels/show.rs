@@ -1,4 +1,4 @@
-//! Formats the scores of a set of atlases.
+//! Formats the scores of a set of atlases as text: the overlap of the labels that the atlases predict with true labels.
 
 use antsreg_study::labels::{SummaryRow, TargetScores, summary};
 

@@ -1,4 +1,4 @@
-//! Formats the plan and the outcome of many registrations.
+//! Formats, as text, the plan and the outcome of a study (the registrations of many subjects to one fixed image).
 
 use std::fmt::Write;
 
@@ -11,19 +11,20 @@ use antsreg_study::pair::{FixedInputs, Record, Seconds};
 use super::Study;
 use crate::pair;
 
-/// Plan of a study, as printed by `--dry-run`: settings and devices.
+/// What a study (the registrations of many subjects to one fixed image) would do, as printed by `--dry-run`: settings
+/// and devices.
 pub struct Plan<'a> {
-    /// The study as given on the command line.
+    /// The study (the registrations of many subjects to one fixed image) as given on the command line.
     pub study: &'a Study,
     /// Inputs that all registrations share: fixed images, mask and labels.
     pub fixed: &'a FixedInputs,
     /// Options of the registrations.
     pub options: &'a Options,
-    /// The device of each worker.
+    /// The device of each worker (a thread that runs one registration after the other).
     pub devices: &'a [Description],
 }
 
-/// Describes the plan of a study as text.
+/// Describes, as text, what a study would do: its fixed image, subjects, options and devices.
 pub fn plan(plan: &Plan, threads: StageThreads, rows: &[Row]) -> String {
     let Plan { study, fixed, options, devices } = plan;
     let (mut text, grid) = (String::new(), fixed.side.grid());
@@ -38,7 +39,7 @@ pub fn plan(plan: &Plan, threads: StageThreads, rows: &[Row]) -> String {
     for device in *devices {
         let _ = writeln!(text, "Worker   {device}");
     }
-    // The memory is estimated for subjects on the grid of the fixed image.
+    // The memory needed is estimated as if the images of all subjects had the grid of the fixed image.
     let channels = fixed.side.channel_grids();
     let subject = (1 + channels.len()) * subject_bytes(grid.len(), fixed.labels.is_some());
     let most = threads.most_jobs(devices.len());
@@ -68,7 +69,7 @@ fn subject_bytes(voxels: usize, labels: bool) -> usize {
 /// A function that returns the seconds of one part of a subject's processing; `None` if the part was not run.
 type Part = fn(&Seconds) -> Option<f64>;
 
-/// Names and times of the timed parts of a subject's processing.
+/// Names and times of the timed parts of a subject's processing: reading, affine stage, SyN stage and outputs.
 const PARTS: [(&str, Part); 4] = [
     ("read", |seconds| Some(seconds.read)),
     ("affine", |seconds| seconds.linear),

@@ -51,7 +51,7 @@ pub struct Args {
     #[arg(long, help_heading = "Output")]
     pub resume: bool,
     /// Process only the Kth of N parts of the scans, for workflow engines; a last call with --resume then writes the
-    /// table and the page of all scans
+    /// summary table and the HTML page of all scans
     #[arg(long, value_name = "K/N", conflicts_with = "prefix", help_heading = "Output")]
     pub shard: Option<Shard>,
     /// Do not write the HTML pages about the results
@@ -101,7 +101,8 @@ impl Args {
         self.registration.device.first_gpus(false)
     }
 
-    /// Makes the request from the options. An option without effect is an error.
+    /// Converts the command-line options to a request: the scans to normalise, the template and all settings. An option
+    /// without effect is an error.
     pub fn request(&self) -> Result<Request, CliError> {
         let scans = normalise::list(&self.scans, &self.also)?;
         if !self.also.is_empty() && self.scans.iter().all(|source| antsreg_study::subjects::is_image(source)) {
@@ -127,7 +128,7 @@ impl Args {
         })
     }
 
-    /// Whether HTML pages are written.
+    /// Whether HTML pages about the results are written.
     pub fn report(&self) -> bool {
         !self.no_report
     }

@@ -1,4 +1,4 @@
-//! The verb `normalise`: normalises raw scans of heads to a template.
+//! The subcommand (verb) `normalise`: normalises raw scans of heads to a template.
 
 mod args;
 
@@ -9,10 +9,11 @@ use crate::many::{self, OfAll, Order, Study};
 
 pub use args::Args;
 
-/// Runs the verb `normalise`.
+/// Runs the subcommand (verb) `normalise`, which normalises raw scans of heads to a template.
 pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let plan = args.request()?.plan()?;
-    // With `--shard` no summary and no page are written: they would contain only the scans of the shard.
+    // With `--shard` (only a part of the scans is processed), no summary table and no HTML page about all scans are
+    // written, because they would contain only this part.
     let folder = plan.dataset.as_ref().map(|dataset| &dataset.folder).filter(|_| args.shard.is_none());
     let order = Order {
         devices: &args.registration.device,

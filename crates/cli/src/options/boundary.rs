@@ -11,9 +11,11 @@ use crate::values::name;
 /// Value of the option `--cost`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TypedCost {
-    /// A cost that compares the intensities of both images. The search over orientations minimises this cost.
+    /// A cost that compares the intensities of both images, such as the correlation ratio. The search over orientations
+    /// minimises this cost.
     Search(Cost),
-    /// Boundary-based registration. First a search with the cost [`TypedCost::of_search`] finds the initial transform.
+    /// Boundary-based registration. A search that minimises the cost [`TypedCost::of_search`], normalised mutual
+    /// information, finds its initial transform.
     Boundary,
 }
 

@@ -53,7 +53,7 @@ impl RegistrationArgs {
         self.transform.unwrap_or(self.preset.model())
     }
 
-    /// Returns the device of a verb that uses one device; an error if several devices are given.
+    /// Returns the device of a subcommand (verb) that uses only one device. Several given devices are an error.
     pub fn one_device(&self) -> Result<DeviceChoice, UsageError> {
         match &self.device {
             Devices::One(choice) => Ok(*choice),
@@ -91,8 +91,8 @@ impl RegistrationArgs {
         Ok(recipe)
     }
 
-    /// Makes the recipe for a command of many registrations. Such a command does not find the white matter of its fixed
-    /// images, so boundary-based registration is an error.
+    /// Makes the recipe (the settings of a whole registration) for a command that runs many registrations. Such a
+    /// command does not find the white matter of its fixed images, so boundary-based registration is an error.
     pub fn recipe_for_many(&self) -> Result<Recipe, UsageError> {
         let recipe = self.recipe()?;
         match recipe.linear.boundary {
@@ -101,7 +101,7 @@ impl RegistrationArgs {
         }
     }
 
-    /// Returns an error if an option is given for a metric that no channel of the recipe has.
+    /// Returns an error if an option is given for a similarity metric that no channel of the registration uses.
     pub fn check_metrics(&self, recipe: &Recipe) -> Result<(), UsageError> {
         self.syn.check_metrics(&recipe.syn)
     }

@@ -144,7 +144,7 @@ impl SynArgs {
         };
     }
 
-    /// Returns an error if an option is given for a metric that no channel uses.
+    /// Returns an error if an option is given for a similarity metric that no channel (pair of images) uses.
     pub fn check_metrics(&self, options: &syn::Options) -> Result<(), UsageError> {
         let useless = [
             given("--cc-radius", self.cc_radius.is_some() && !options.uses(Metric::Cc)),
@@ -162,7 +162,7 @@ impl SynArgs {
     }
 }
 
-/// The metric of the first channel.
+/// Returns the similarity metric of the first channel (the first pair of images) of the SyN stage.
 pub fn first_metric(options: &syn::Options) -> Metric {
     options.channels.first().map(|channel| channel.metric).unwrap_or_default()
 }

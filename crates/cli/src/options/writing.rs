@@ -33,7 +33,8 @@ pub struct WritingArgs {
 }
 
 impl WritingArgs {
-    /// Returns which output files are written, and their format.
+    /// Returns which output files of a registration are written, such as warped images and inverse warps, and their
+    /// format.
     pub fn writing(&self) -> Writing {
         Writing { format: self.format, warped: !self.no_warped, inverse: !self.no_inverse, composite: self.composite }
     }

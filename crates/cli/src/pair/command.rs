@@ -1,4 +1,4 @@
-//! Formats a complete command line that does what a plan describes.
+//! Formats the command line of `antsreg-gpu register` that repeats a planned registration.
 
 use std::path::Path;
 
@@ -10,7 +10,8 @@ use super::job::Plan;
 use crate::options::{Shown, linear, syn};
 use crate::values::name;
 
-/// The command line of `register` for a plan. Every option is written out, also those that have their default values.
+/// The command line of `register` that repeats a planned registration. Every option is written out, also those that
+/// have their default values.
 pub(super) fn command(plan: &Plan, threads: usize) -> String {
     let Plan { job, inputs, options, fitted, .. } = plan;
     let files = &job.files;
@@ -50,7 +51,7 @@ pub(super) fn command(plan: &Plan, threads: usize) -> String {
         parameters.retain(|(option, _)| *option != "--dof" || job.recipe.model == Model::Syn);
         words.extend(parameters);
     }
-    // Options without effect would be errors, so they are left out.
+    // The subcommand `register` refuses options without effect, so such options are left out of this command line.
     if let Some(images) = options.images.filter(|images| images.warped) {
         words.push(("--interpolation", name(&images.interpolation)));
     }

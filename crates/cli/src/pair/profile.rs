@@ -13,22 +13,22 @@ pub struct Profile {
     /// Copy bandwidth within the device's memory: bytes read and written per second; `None` if it could not be
     /// measured.
     pub copy_bytes_per_second: Option<f64>,
-    /// Times of each kernel, sorted by total time, the longest first.
+    /// Times of each GPU kernel, sorted by total time, the longest first.
     pub kernels: Vec<KernelRecord>,
 }
 
-/// Times and data volumes of all launches of one kernel.
+/// Times of all launches of one GPU kernel in a registration, and the bytes of memory that they read and write.
 #[derive(Debug, Serialize)]
 pub struct KernelRecord {
-    /// Name of the kernel.
+    /// Name of the GPU kernel.
     pub name: &'static str,
-    /// Number of launches of the kernel.
+    /// Number of launches of the GPU kernel.
     pub launches: usize,
-    /// Time of all launches together, seconds.
+    /// Time of all launches of the GPU kernel together, seconds.
     pub seconds: f64,
-    /// Median time of a launch, seconds.
+    /// Median time of a launch of the GPU kernel, seconds.
     pub median_seconds: f64,
-    /// Least number of bytes that all launches together must read and write.
+    /// Least number of bytes of GPU memory that all launches of the kernel together must read and write.
     pub bytes: u64,
     /// Bandwidth of the kernel (`bytes` by `seconds`) as a share of the device's copy bandwidth.
     pub share_of_copy_bandwidth: Option<f64>,
@@ -42,7 +42,7 @@ impl Profile {
         }
     }
 
-    /// Prints and returns the times since [`start`](Profile::start); `None` on the CPU.
+    /// Prints and returns the times of the GPU kernels that ran since [`Profile::start`] was called; `None` on the CPU.
     pub fn finish(device: &Device, console: &mut Console) -> Result<Option<Profile>, CliError> {
         let Some(cuda) = device.cuda() else { return Ok(None) };
         let times = cuda.finish_profile().map_err(antsreg_register::Error::Device)?;
@@ -75,7 +75,7 @@ impl Profile {
         Profile { copy_bytes_per_second, kernels: kernels.collect() }
     }
 
-    /// Formats the times as a table, without a line end.
+    /// Formats the times of the GPU kernels as a table, without a line end after the last row.
     fn show(&self) -> String {
         let header = ["Kernel", "Launches", "Total, ms", "Median, µs", "GB", "GB/s", "Of copying"];
         let mut rows = vec![header.map(String::from).to_vec()];

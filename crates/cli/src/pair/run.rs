@@ -12,7 +12,8 @@ use super::job::{Job, Plan};
 use super::profile::Profile;
 use super::show;
 
-/// Runs a registration job. Returns the overlap of the labels, if the job has labels to score.
+/// Runs the registration of two images. Returns the overlap of the moving and the fixed label map after registration,
+/// if both are given.
 pub fn run(job: &Job, console: &mut Console) -> Result<Option<Overlap>, CliError> {
     let names = Names::new(&job.files, job.recipe.model.is_deformable());
     check(job, &names)?;
@@ -88,7 +89,8 @@ fn check(job: &Job, names: &Names) -> Result<(), CliError> {
     Ok(names.check(&job.files)?)
 }
 
-/// The device to open: the CPU for `auto` if the GPU kernels do not support the size of the correlation window.
+/// Returns the device to open. The setting `auto` becomes the CPU if the GPU kernels do not support the size of the
+/// window of windowed cross-correlation.
 fn choose(job: &Job, console: &mut Console) -> Result<DeviceChoice, CliError> {
     let masked = job.files.fixed_mask.is_some() || job.files.moving_mask.is_some();
     let too_wide = job.recipe.too_wide_for_gpu(masked).filter(|_| job.device == DeviceChoice::Auto);
@@ -130,7 +132,8 @@ fn read_and_open(
     Ok((inputs, options, opened))
 }
 
-/// Reads the inputs, and makes the options of the registration from the recipe, the grids and the initial transform.
+/// Reads the inputs. Makes the complete options of the registration from the settings on the command line (the recipe),
+/// the grids of the images, and the initial transform.
 fn read(job: &Job) -> Result<(Inputs, Options), CliError> {
     let inputs = Inputs::read(&job.files)?;
     let shape = inputs.fixed.side.grid().shape;

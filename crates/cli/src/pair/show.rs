@@ -1,4 +1,4 @@
-//! Formats the plan and the outcome of a registration.
+//! Formats the plan and the outcome of a registration as text for the terminal.
 
 use std::fmt::Write;
 
@@ -24,7 +24,10 @@ pub fn brains(files: &PairFiles, inputs: &Inputs, console: &mut Console) {
         } else {
             ""
         };
-        console.note(format_args!("{side} image: its brain is registered, {}{because}", found_brain(brain)));
+        console.note(format_args!(
+            "{side} image: its brain is registered instead of the whole head: {}{because}",
+            found_brain(brain)
+        ));
         brain.doubts.iter().for_each(|doubt| console.warn(format_args!("{}: {doubt}", path.display())));
     }
 }
@@ -73,7 +76,7 @@ pub fn plan(plan: &Plan, threads: usize) -> String {
     let _ = writeln!(text, "Memory   about {}", gigabytes(options.host_bytes(&inputs.grids())));
     if let Some(PlannedMemory { planned_bytes, free_bytes }) = fitted.memory {
         let [planned, free] = [planned_bytes, free_bytes].map(|bytes| gigabytes(bytes as usize));
-        let _ = writeln!(text, "         about {planned} on the device, where {free} are free");
+        let _ = writeln!(text, "         about {planned} on the device, which has {free} of free memory");
     }
     text.push_str(&stages(options, fixed.grid().is_slice()));
     if let Some(deformable) = options.deformable().next() {
@@ -88,7 +91,7 @@ pub fn plan(plan: &Plan, threads: usize) -> String {
     text
 }
 
-/// Formats the parameters of all stages.
+/// Formats the parameters of all stages of a registration as text for the terminal.
 pub fn stages(options: &Options, slices: bool) -> String {
     options
         .stages
@@ -111,7 +114,7 @@ fn list(parameters: &[Shown]) -> String {
     parameters.iter().map(|(option, value)| format!("  {option} {value}\n").replace(" \n", "\n")).collect()
 }
 
-/// The levels of a deformable stage as a table.
+/// Formats the resolution levels of a deformable stage as a table: grid, voxel size, smoothing and iterations.
 fn levels(options: &syn::Options, fixed: &antsreg_core::Grid) -> String {
     let header = ["  Level", "Shrink", "Grid", "Spacing, mm", "Sigma, voxels", "Iterations"];
     let mut rows = vec![header.map(String::from).to_vec()];
@@ -172,7 +175,8 @@ pub fn outcome(record: &Record) -> String {
         let on_device = taken.map_or(String::new(), |bytes| format!(", on the device {}", gigabytes(bytes as usize)));
         row("Peak memory", gigabytes(bytes) + &on_device);
     }
-    // The table has two columns. Both are aligned to the left, because the second column contains sentences.
+    // The table of the registration's results has two columns. Both are aligned to the left, because the second column
+    // contains sentences.
     let width = rows.iter().map(|row| row[0].chars().count()).max().unwrap_or(0);
     rows.iter().map(|row| format!("{:<width$}  {}\n", row[0], row[1])).collect()
 }

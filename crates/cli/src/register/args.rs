@@ -1,4 +1,4 @@
-//! The command-line options of `register`, and the files that they name.
+//! The command-line options of `register`, which registers two images, and the files that the options name.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -185,9 +185,9 @@ impl Args {
 #[derive(Debug, Clone, PartialEq)]
 struct ChannelArg {
     files: ChannelFiles,
-    /// Metric of the channel; `None` for the metric of the first channel.
+    /// Similarity metric of this channel (a further pair of images); `None` for the metric of the first channel.
     metric: Option<Metric>,
-    /// Weight of the channel, relative to the first channel, whose weight is 1.
+    /// Weight of this channel's similarity metric, relative to that of the first channel, whose weight is 1.
     weight: f64,
 }
 

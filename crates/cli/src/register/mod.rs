@@ -1,4 +1,5 @@
-//! The verb `register`: registers two images and writes transforms, warped images and a record.
+//! The subcommand (verb) `register`: registers two images. Writes transforms, warped images and a record, the JSON file
+//! that describes the run.
 
 mod args;
 

@@ -2,10 +2,11 @@
 //! voxel.
 
 use antsreg_core::{LabelVolume, Volume};
+use antsreg_kernels::fusion::{Choices, Patches, shifts};
 use rayon::prelude::*;
 
 use super::fused::RowVotes;
-use super::joint::{Blocks, Choices, JointOptions};
+use super::joint::JointOptions;
 use super::tally::Tally;
 
 /// The votes of the atlases, patch by patch. In each patch that contains a voxel, each atlas votes with its weight for
@@ -14,9 +15,9 @@ use super::tally::Tally;
 pub(super) struct Ballot<'a> {
     shape: [usize; 3],
     options: &'a JointOptions,
-    patches: &'a Blocks,
+    patches: &'a Patches,
     choices: &'a Choices,
-    shifts: &'a [[i32; 3]],
+    shifts: Vec<[i32; 3]>,
     /// For each shift between a patch of the target and a patch of an atlas: the number that is added to the memory
     /// index of a voxel to get the index of the shifted voxel.
     strides: Vec<isize>,
@@ -27,10 +28,10 @@ impl<'a> Ballot<'a> {
     pub(super) fn new(
         shape: [usize; 3],
         options: &'a JointOptions,
-        patches: &'a Blocks,
+        patches: &'a Patches,
         choices: &'a Choices,
-        shifts: &'a [[i32; 3]],
     ) -> Ballot<'a> {
+        let shifts = shifts(options.search_radius);
         let [nx, ny, _] = shape.map(|extent| extent as isize);
         let strides = shifts.iter().map(|[x, y, z]| *x as isize + nx * (*y as isize + ny * *z as isize)).collect();
         Ballot { shape, options, patches, choices, shifts, strides }
@@ -41,13 +42,21 @@ impl<'a> Ballot<'a> {
     pub(super) fn labels(&self, labels: &[&LabelVolume], open: &[bool]) -> Vec<RowVotes> {
         let [nx, ny, nz] = self.shape;
         let rows = (0..ny * nz).into_par_iter().with_min_len(4);
-        let votes = rows.map_init(Tally::default, |tally, row| {
+        let maps: Vec<&[i32]> = labels.iter().map(|map| map.voxels.as_slice()).collect();
+        let width = 2 * self.options.patch_radius + 1;
+        // The votes at a voxel are listed before they are counted: two simple loops take less time than one.
+        let most = width * width * width * maps.len();
+        let scratch = || (Tally::default(), vec![(0, 0.0); most]);
+        let votes = rows.map_init(scratch, |(tally, list), row| {
             let mut votes = RowVotes::default();
             for x in (0..nx).filter(|x| open[row * nx + x]) {
-                tally.clear();
-                self.each([x, row % ny, row / ny], labels.len(), |atlas, there, weight| {
-                    tally.add(labels[atlas].voxels[there], f64::from(weight));
+                let mut count = 0;
+                self.each([x, row % ny, row / ny], maps.len(), |atlas, there, weight| {
+                    list[count] = (maps[atlas][there], weight);
+                    count += 1;
                 });
+                tally.clear();
+                tally.add_all(&list[..count]);
                 votes.push(row * nx + x, tally);
             }
             votes

@@ -3,7 +3,7 @@
 use antsreg_core::GridMismatch;
 
 /// Reason why the labels of atlases cannot be fused.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FusionError {
     /// The list of atlases is empty.
@@ -17,10 +17,11 @@ pub enum FusionError {
         /// Description of the difference between the grids.
         source: GridMismatch,
     },
-    /// The number of voxels of a region differs from the number of voxels of the target image.
-    #[error("the region has {found} voxels, expected {expected}, the number of voxels of the target image")]
+    /// The mask of the region to fuse must have one value for each voxel of the target image, but its number of values
+    /// differs.
+    #[error("the mask of the region has {found} values, expected {expected}, one for each voxel of the target image")]
     Region {
-        /// Number of voxels of the region.
+        /// Number of values of the region's mask.
         found: usize,
         /// Number of voxels of the target image.
         expected: usize,
@@ -35,4 +36,7 @@ pub enum FusionError {
         /// Description of the option's allowed values.
         expected: &'static str,
     },
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] antsreg_kernels::Error),
 }

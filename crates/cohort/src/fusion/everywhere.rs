@@ -1,13 +1,12 @@
 //! Joint fusion of labels and intensities at every voxel of a region.
 
 use antsreg_core::{LabelVolume, Volume};
+use antsreg_kernels::fusion::{FusionBackend, Patches};
 
 use super::ballot::Ballot;
 use super::error::FusionError;
 use super::fused::Fused;
-use super::joint::{Atlas, Blocks, JointOptions, check, choose};
-use super::search::shifts;
-use super::weights::Sign;
+use super::joint::{Atlas, JointOptions, Sign, check, choose};
 
 /// The result of a fusion of labels and intensities.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,15 +26,16 @@ pub struct FusedImages {
 /// 0.
 ///
 /// The intensity of a voxel is the weighted mean of the atlases in each patch that contains the voxel, averaged over
-/// these patches.
+/// these patches. Patches are compared on the device of `backend`.
 ///
 /// # Errors
-/// No atlas, an atlas or a region on another grid, or an option out of range.
-pub fn joint_everywhere(
+/// No atlas, an atlas or a region on another grid, an option out of range, or a device that fails.
+pub fn joint_everywhere<B: FusionBackend>(
     target: &Volume,
     atlases: &[Atlas],
     options: &JointOptions,
     region: Option<&[bool]>,
+    backend: &B,
 ) -> Result<FusedImages, FusionError> {
     check(target, atlases, options)?;
     let grid = &target.grid;
@@ -44,10 +44,9 @@ pub fn joint_everywhere(
     if open.len() != grid.len() {
         return Err(FusionError::Region { found: open.len(), expected: grid.len() });
     }
-    let patches = Blocks::around(&open, grid);
-    let shifts = shifts(options.search_radius);
-    let choices = choose(target, atlases, options, Sign::NotNegative, &patches, &shifts);
-    let ballot = Ballot::new(grid.shape, options, &patches, &choices, &shifts);
+    let patches = Patches::around(&open, grid.shape);
+    let choices = choose(target, atlases, options, Sign::NotNegative, &patches, backend)?;
+    let ballot = Ballot::new(grid.shape, options, &patches, &choices);
     let labels: Vec<&LabelVolume> = atlases.iter().map(|atlas| atlas.labels).collect();
     let images: Vec<&Volume> = atlases.iter().map(|atlas| atlas.image).collect();
     let background = LabelVolume { grid: grid.clone(), voxels: vec![0; grid.len()] };

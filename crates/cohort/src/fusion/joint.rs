@@ -1,16 +1,13 @@
 //! Joint label fusion: votes with weights that minimise the expected error.
 
-use antsreg_core::{Grid, LabelVolume, Volume};
-use rayon::prelude::*;
+use antsreg_core::{LabelVolume, Volume};
+use antsreg_kernels::fusion::{Choices, FusionBackend, Images, Parameters, Patches, Scaled, device_bytes};
 use serde::{Deserialize, Serialize};
 
 use super::ballot::Ballot;
-use super::block::{BLOCK, Patches, Region, Scaled};
 use super::error::FusionError;
 use super::fused::Fused;
-use super::search::{BLOCK_LEN, Search, shifts};
 use super::undecided::{check_grid, dilate, undecided};
-use super::weights::{Differences, Sign, View, place, solve};
 
 /// An atlas for label fusion: image and labels, resampled on the target's grid.
 #[derive(Debug, Clone, Copy)]
@@ -44,11 +41,17 @@ impl Default for JointOptions {
 
 impl JointOptions {
     /// The largest patch radius allowed, voxels.
-    pub const MOST_PATCH_RADIUS: usize = 8;
+    pub const MOST_PATCH_RADIUS: usize = Parameters::MOST_PATCH_RADIUS;
     /// The largest search radius allowed, voxels.
-    pub const MOST_SEARCH_RADIUS: usize = 15;
+    pub const MOST_SEARCH_RADIUS: usize = Parameters::MOST_SEARCH_RADIUS;
     /// The largest allowed alpha and beta.
     pub const MOST_WEIGHTING: f64 = 1e3;
+
+    /// The parameters of the comparison of patches.
+    fn parameters(&self, sign: Sign) -> Parameters {
+        let JointOptions { patch_radius, search_radius, alpha, beta } = *self;
+        Parameters { patch_radius, search_radius, alpha, beta, not_negative: sign == Sign::NotNegative }
+    }
 
     /// Checks that all parameters of joint label fusion are in range.
     ///
@@ -79,25 +82,44 @@ impl JointOptions {
     }
 }
 
-/// Fuses the labels of `atlases`, whose images lie on the grid of `target` (Wang et al. 2013).
+/// Whether negative weights of atlases are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sign {
+    /// Negative weights are kept, as in the formula of joint label fusion.
+    Any,
+    /// Negative weights are set to 0 before the weights are scaled to a sum of 1.
+    NotNegative,
+}
+
+/// Fuses the labels of `atlases`, whose images lie on the grid of `target` (Wang et al. 2013). Patches are compared on
+/// the device of `backend`.
 ///
 /// A voxel where all atlases have the same label gets that label. Around every other voxel, the patch of the target is
 /// compared with the most similar patch of each atlas, which a local search finds. The weights that result from a patch
 /// apply to all voxels of the patch. So all patches that contain a voxel decide its label.
 ///
 /// # Errors
-/// No atlas, an atlas on another grid, or an option out of range.
-pub fn joint(target: &Volume, atlases: &[Atlas], options: &JointOptions) -> Result<Fused, FusionError> {
+/// No atlas, an atlas on another grid, an option out of range, or a device that fails.
+pub fn joint<B: FusionBackend>(
+    target: &Volume,
+    atlases: &[Atlas],
+    options: &JointOptions,
+    backend: &B,
+) -> Result<Fused, FusionError> {
     let first = check(target, atlases, options)?;
     let labels: Vec<&LabelVolume> = atlases.iter().map(|atlas| atlas.labels).collect();
     let grid = &target.grid;
     let open = undecided(&labels);
-    let patches = Blocks::around(&dilate(&open, grid.shape, options.patch_radius), grid);
-    let shifts = shifts(options.search_radius);
-    let choices = choose(target, atlases, options, Sign::Any, &patches, &shifts);
-    let votes = Ballot::new(grid.shape, options, &patches, &choices, &shifts).labels(&labels, &open);
+    let patches = Patches::around(&dilate(&open, grid.shape, options.patch_radius), grid.shape);
+    let choices = choose(target, atlases, options, Sign::Any, &patches, backend)?;
+    let votes = Ballot::new(grid.shape, options, &patches, &choices).labels(&labels, &open);
     let agreed = LabelVolume { grid: grid.clone(), voxels: first.labels.voxels.clone() };
     Ok(Fused::new(agreed, votes))
+}
+
+/// GPU memory that [`joint`] needs, bytes, on a grid of this shape.
+pub fn joint_device_bytes(shape: [usize; 3], atlases: usize, options: &JointOptions) -> u64 {
+    device_bytes(shape, atlases, &options.parameters(Sign::Any))
 }
 
 /// Checks the options and the grids of the atlases. Returns the first atlas.
@@ -115,158 +137,16 @@ pub(super) fn check<'a>(
     Ok(*first)
 }
 
-/// The patches of the target image that are compared with patches of the atlases. They are grouped in blocks of voxels.
-pub(super) struct Blocks {
-    /// For each block of voxels: the position of its first voxel in the image, and the numbers (counted within the
-    /// block) of those voxels that have a patch around them.
-    blocks: Vec<([usize; 3], Vec<u16>)>,
-    /// For each voxel: the number of the patch around it, counted in the order of the blocks; `NONE` for a voxel
-    /// without a patch.
-    patch_of: Vec<u32>,
-    count: usize,
-}
-
-const NONE: u32 = u32::MAX;
-
-impl Blocks {
-    /// The number of the patch around a voxel; `None` if the voxel has no patch.
-    pub(super) fn patch_of(&self, voxel: usize) -> Option<usize> {
-        Some(self.patch_of[voxel]).filter(|patch| *patch != NONE).map(|patch| patch as usize)
-    }
-
-    /// Makes one patch around every voxel where `set` is true.
-    pub(super) fn around(set: &[bool], grid: &Grid) -> Blocks {
-        let [nx, ny, nz] = grid.shape;
-        let across: [usize; 3] = std::array::from_fn(|axis| grid.shape[axis].div_ceil(BLOCK[axis]));
-        let index = |[x, y, z]: [usize; 3]| (z * ny + y) * nx + x;
-        let blocks: Vec<([usize; 3], Vec<u16>)> = (0..across.iter().product())
-            .into_par_iter()
-            .map(|block: usize| {
-                let at = [block % across[0], block / across[0] % across[1], block / (across[0] * across[1])];
-                let start: [usize; 3] = std::array::from_fn(|axis| at[axis] * BLOCK[axis]);
-                let counts = |number: &u16| {
-                    let [x, y, z] = voxel(start, usize::from(*number));
-                    x < nx && y < ny && z < nz && set[index([x, y, z])]
-                };
-                (start, (0..BLOCK_LEN as u16).filter(counts).collect())
-            })
-            .filter(|(_, voxels): &([usize; 3], Vec<u16>)| !voxels.is_empty())
-            .collect();
-        let mut patch_of = vec![NONE; set.len()];
-        let mut count = 0;
-        for (start, voxels) in &blocks {
-            for number in voxels {
-                patch_of[index(voxel(*start, usize::from(*number)))] = count as u32;
-                count += 1;
-            }
-        }
-        Blocks { blocks, patch_of, count }
-    }
-}
-
-/// Position in the target image of voxel `number` of a block. The first voxel of the block is at `start`.
-fn voxel(start: [usize; 3], number: usize) -> [usize; 3] {
-    let place = place(number);
-    std::array::from_fn(|axis| start[axis] + place[axis])
-}
-
-/// For each patch and each atlas: the index of the chosen shift in the list of shifts, and the weight of the atlas.
-pub(super) struct Choices {
-    pub(super) shift: Vec<u16>,
-    pub(super) weight: Vec<f32>,
-}
-
-/// Buffers of one thread for one block of voxels, reused from block to block.
-#[derive(Default)]
-struct Scratch {
-    target: (Region, Patches),
-    atlases: Vec<(Region, Patches)>,
-    found: Vec<Search>,
-    differences: Differences,
-}
-
-/// The work for one block of target voxels: its patches, and the output buffers for the chosen shifts and the weights
-/// of the atlases.
-struct Task<'a> {
-    /// Position of the first voxel of the block in the image.
-    start: [usize; 3],
-    /// Numbers of the block's voxels that have a patch, counted within the block.
-    voxels: &'a [u16],
-    /// Output buffers: for each voxel in `voxels` and each atlas, the index of the chosen shift and the weight of the
-    /// atlas.
-    chosen: &'a mut [u16],
-    weights: &'a mut [f32],
-}
-
 /// For every patch of the target image, finds the best shift of each atlas's patch and the weight of each atlas.
-pub(super) fn choose(
+pub(super) fn choose<B: FusionBackend>(
     target: &Volume,
     atlases: &[Atlas],
     options: &JointOptions,
     sign: Sign,
-    patches: &Blocks,
-    shifts: &[[i32; 3]],
-) -> Choices {
-    let count = atlases.len();
-    let mut choices = Choices { shift: vec![0; patches.count * count], weight: vec![0.0; patches.count * count] };
-    let (mut shift, mut weight) = (&mut choices.shift[..], &mut choices.weight[..]);
-    let mut tasks = Vec::with_capacity(patches.blocks.len());
-    for (start, voxels) in &patches.blocks {
-        let (chosen, weights);
-        (chosen, shift) = std::mem::take(&mut shift).split_at_mut(voxels.len() * count);
-        (weights, weight) = std::mem::take(&mut weight).split_at_mut(voxels.len() * count);
-        tasks.push(Task { start: *start, voxels, chosen, weights });
-    }
-    let target = Scaled::new(target);
-    let images = atlases.iter().map(|atlas| Scaled::new(atlas.image)).collect();
-    let comparison = Comparison { target, images, options, sign, shifts };
-    tasks.into_par_iter().for_each_init(Scratch::default, |scratch, task| {
-        pulp::Arch::new().dispatch(
-            #[inline(always)]
-            || comparison.block(scratch, task),
-        );
-    });
-    choices
-}
-
-/// The target, the atlas images and the parameters that are the same for all blocks.
-struct Comparison<'a> {
-    target: Scaled<'a>,
-    images: Vec<Scaled<'a>>,
-    options: &'a JointOptions,
-    sign: Sign,
-    shifts: &'a [[i32; 3]],
-}
-
-impl Comparison<'_> {
-    /// Finds the best shifts and the weights of the atlases for one block of voxels.
-    #[inline(always)]
-    fn block(&self, scratch: &mut Scratch, Task { start, voxels, chosen, weights }: Task) {
-        let Comparison { target, images, options, sign, shifts } = self;
-        let (radius, width) = (options.search_radius, 2 * options.patch_radius + 1);
-        let Scratch { target: here, atlases: there, found, differences } = scratch;
-        here.0.read(target, start, options.patch_radius, BLOCK.map(|extent| extent + width - 1));
-        here.1.measure(&here.0, width);
-        there.resize_with(images.len(), Default::default);
-        found.resize_with(images.len(), Default::default);
-        for ((image, atlas), found) in images.iter().zip(there.iter_mut()).zip(found.iter_mut()) {
-            let margin = options.patch_radius + radius;
-            atlas.0.read(image, start, margin, BLOCK.map(|extent| extent + 2 * margin));
-            atlas.1.measure(&atlas.0, width);
-            found.run((&here.0, &here.1), (&atlas.0, &atlas.1), width, radius, shifts);
-        }
-        let each = chosen.chunks_exact_mut(images.len()).zip(weights.chunks_exact_mut(images.len()));
-        for (number, (chosen, weights)) in voxels.iter().map(|number| usize::from(*number)).zip(each) {
-            for (chosen, found) in chosen.iter_mut().zip(found.iter()) {
-                *chosen = found.best[number] as u16;
-            }
-            let offset = |shift: &u16| shifts[usize::from(*shift)].map(|along| (along + radius as i32) as usize);
-            let shifted = there.iter().map(View::from).zip(chosen.iter().map(offset));
-            differences.take(place(number), width, View::from(&*here), shifted);
-            let errors = differences.errors(images.len(), options.alpha, options.beta);
-            for (weight, solved) in weights.iter_mut().zip(solve(errors, *sign).iter()) {
-                *weight = *solved as f32;
-            }
-        }
-    }
+    patches: &Patches,
+    backend: &B,
+) -> Result<Choices, FusionError> {
+    let scaled: Vec<Scaled> = atlases.iter().map(|atlas| Scaled::new(&atlas.image.voxels)).collect();
+    let images = Images { shape: target.grid.shape, target: Scaled::new(&target.voxels), atlases: &scaled };
+    Ok(backend.fusion_choices(&images, patches, &options.parameters(sign))?)
 }

@@ -14,19 +14,16 @@
 //! With equal votes, the smallest label wins. Results do not depend on the number of threads.
 
 mod ballot;
-mod block;
 mod error;
 mod everywhere;
 mod fused;
 mod joint;
 mod majority;
-mod search;
 mod tally;
 mod undecided;
-mod weights;
 
 pub use error::FusionError;
 pub use everywhere::{FusedImages, joint_everywhere};
 pub use fused::Fused;
-pub use joint::{Atlas, JointOptions, joint};
+pub use joint::{Atlas, JointOptions, joint, joint_device_bytes};
 pub use majority::majority;

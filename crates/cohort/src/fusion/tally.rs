@@ -9,36 +9,37 @@ const TIE: f64 = 1e-6;
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     votes: Vec<(i32, f64)>,
-    /// Index of the label that the last vote was for. Consecutive votes are mostly for the same label.
-    last: usize,
 }
 
 impl Tally {
     /// Removes all votes, for the next voxel.
     pub(super) fn clear(&mut self) {
         self.votes.clear();
-        self.last = 0;
     }
 
     /// Adds a vote.
-    #[inline]
     pub(super) fn add(&mut self, label: i32, weight: f64) {
-        if let Some(entry) = self.votes.get_mut(self.last)
-            && entry.0 == label
-        {
-            entry.1 += weight;
-            return;
+        let entry = self.entry(label);
+        self.votes[entry].1 += weight;
+    }
+
+    /// Adds votes, labels with weights, in their order.
+    pub(super) fn add_all(&mut self, votes: &[(i32, f32)]) {
+        // Consecutive votes are mostly for the same label.
+        for run in votes.chunk_by(|first, second| first.0 == second.0) {
+            let entry = self.entry(run[0].0);
+            let sum = &mut self.votes[entry].1;
+            *sum = run.iter().fold(*sum, |sum, vote| sum + f64::from(vote.1));
         }
-        match self.votes.iter().position(|entry| entry.0 == label) {
-            Some(found) => {
-                self.votes[found].1 += weight;
-                self.last = found;
-            }
-            None => {
-                self.last = self.votes.len();
-                self.votes.push((label, weight));
-            }
-        }
+    }
+
+    /// The index of a label in the list. A label that is not in the list is appended, with 0 votes.
+    #[inline]
+    fn entry(&mut self, label: i32) -> usize {
+        self.votes.iter().position(|entry| entry.0 == label).unwrap_or_else(|| {
+            self.votes.push((label, 0.0));
+            self.votes.len() - 1
+        })
     }
 
     /// The label with the most votes. With equal votes, the smallest of these labels; 0 if there are no votes.
@@ -52,7 +53,6 @@ impl Tally {
     /// Every label with its share of the positive votes, 0 to 1, in ascending order of the labels.
     pub(super) fn shares(&mut self) -> impl Iterator<Item = (i32, f32)> + '_ {
         self.votes.sort_unstable_by_key(|entry| entry.0);
-        self.last = 0;
         // The sum of votes for a label may be negative, but its share must not be.
         let total: f64 = self.votes.iter().map(|entry| entry.1.max(0.0)).sum();
         let scale = if total > 0.0 { 1.0 / total } else { 0.0 };
@@ -79,6 +79,14 @@ mod tests {
         assert_eq!(tally(&[(3, 0.1), (9, 0.3), (3, 0.1), (3, 0.1)]).winner(), 3);
         assert_eq!(tally(&[(9, 0.1), (3, 0.3), (9, 0.1), (9, 0.1)]).winner(), 3);
         assert_eq!(tally(&[(5, 2.0), (1, -1.0)]).winner(), 5);
+    }
+
+    #[test]
+    fn votes_count_alike_one_by_one_and_together() {
+        let votes = [(7, 0.1), (7, 0.2), (3, 0.7), (7, -0.4), (3, 0.1), (3, 0.1), (-2, 0.3_f32)];
+        let mut together = Tally::default();
+        together.add_all(&votes);
+        assert_eq!(together.votes, tally(&votes.map(|(label, weight)| (label, f64::from(weight)))).votes);
     }
 
     #[test]

@@ -8,8 +8,8 @@ use rayon::prelude::*;
 
 use super::means::PIECE;
 
-/// The foreground threshold is the low quantile of the intensities plus this share of the range from the low to the
-/// high quantile.
+/// The foreground threshold of an image is the low quantile of its intensities plus this share of the range from the
+/// low to the high quantile.
 const SHARE: f64 = 0.1;
 const LOW: f64 = 0.02;
 const HIGH: f64 = 0.98;

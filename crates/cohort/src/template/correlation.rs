@@ -59,8 +59,8 @@ mod tests {
         let mask = Volume { voxels, grid: grid.clone() };
         let expected = Comparison::between(&a, &b, Some(&mask)).expect("one grid").correlation;
         let found = correlation(&a, &b, &mask).expect("one grid").expect("contrast");
-        // The correlations computed by this module and by `Comparison` may differ by 1e-12: both add 97 000 products
-        // with rounding, but in different orders.
+        // The correlation of two images is computed by `correlation` and, for the test, by `Comparison`. The results
+        // may differ by 1e-12: both functions add 97 000 products with rounding, but in different orders.
         assert!((found - expected).abs() < 1e-12 && found > 0.5, "{found} {expected}");
         let flat = Volume::filled(grid, 2.0);
         assert_eq!(correlation(&a, &flat, &mask).expect("one grid"), None);

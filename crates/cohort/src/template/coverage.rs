@@ -20,7 +20,8 @@ impl Coverage {
         Coverage { counts: vec![0; grid.len()], grid: grid.clone(), images: 0 }
     }
 
-    /// Adds images of further subjects, each with its foreground threshold, to the counts.
+    /// Adds images of further subjects, each with its foreground threshold, to the numbers of subjects that have
+    /// foreground at each voxel.
     pub fn add(&mut self, images: &[(&Volume, f32)]) -> Result<(), GridMismatch> {
         check(&self.grid, images)?;
         self.counts.par_chunks_mut(PIECE).enumerate().for_each(|(n, counts)| count_all(counts, n, images));
@@ -97,7 +98,8 @@ mod tests {
             let images: Vec<(&Volume, f32)> = images.iter().map(|image| (*image, 0.5)).collect();
             Coverage::half_of(&grid, &images).expect("one grid").voxels
         };
-        // The first images are added one by one by `Coverage::add`, the remaining images together by `Coverage::half`.
+        // The first images are added to the count of subjects one by one, the remaining images together with the
+        // computation of the mask.
         let in_parts = |images: &[&Volume], first: usize| {
             let images: Vec<(&Volume, f32)> = images.iter().map(|image| (*image, 0.5)).collect();
             let mut coverage = Coverage::new(&grid);

@@ -61,8 +61,8 @@ mod tests {
             image.voxels[(k * 8 + j) * 10 + i] = 100.0;
         }
         let around = grid_around(&image, 3.0);
-        // Expected along x: 5 voxels of 1 mm, and 3 more on both sides. Expected along y: 5 voxels of 2 mm, and 2 more
-        // on both sides.
+        // Expected shape of the grid with a margin of 3 mm: along x, 5 foreground voxels of 1 mm and 3 more on both
+        // sides; along y, 5 foreground voxels of 2 mm and 2 more on both sides.
         assert_eq!(around.shape, [11, 9, 8]);
         // The x axis of the test grid points to the left.
         assert_eq!(around.origin, Point3::new(1.0, 0.0, 1.0));

@@ -18,7 +18,7 @@ pub(super) const PIECE: usize = 1 << 16;
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum Averaging {
-    /// Mean of the values.
+    /// Mean of the images' values at each voxel.
     #[default]
     Mean,
     /// Mean without the smallest and the largest value, for at least four images.
@@ -54,8 +54,8 @@ impl Units {
         })
     }
 
-    /// Adds the mean intensities of images. Returns for each image its voxel values and the factor by which they are
-    /// multiplied. All images must lie on `grid`.
+    /// Adds the mean intensities of images to their sum. Returns for each image its voxel values and the factor by
+    /// which they are multiplied. All images must lie on `grid`.
     fn of<'a>(&mut self, grid: &Grid, images: &[(&'a Volume, f64)]) -> Result<Vec<(&'a [f32], f64)>, GridMismatch> {
         let mut all = Vec::new();
         for (image, intensity) in images {
@@ -65,7 +65,7 @@ impl Units {
         Ok(all)
     }
 
-    /// Mean of the added mean intensities.
+    /// Mean, over the images that have been added, of their mean intensities.
     fn mean(&self) -> f64 {
         self.sum / self.images.max(1) as f64
     }
@@ -151,13 +151,13 @@ fn components<'a>(grid: &Grid, warps: &[&'a DisplacementField]) -> Result<Vec<(&
     warps.iter().map(of_warp).collect()
 }
 
-/// Makes sums for `values` voxel values, divided into chunks. All sums are 0.
+/// Makes the running sums for a mean of images of `values` voxels each, divided into chunks of voxels. All sums are 0.
 fn pieces(values: usize, averaging: Averaging) -> Vec<Sums> {
     let piece = |n: usize| Sums::new(PIECE.min(values - n * PIECE), averaging);
     (0..values.div_ceil(PIECE)).map(piece).collect()
 }
 
-/// Adds all images to the sums, chunk by chunk in parallel.
+/// Adds all images to the sums from which their mean is computed. Chunks of voxels are processed in parallel.
 fn add_all(pieces: &mut [Sums], all: &[(&[f32], f64)]) {
     pieces.par_iter_mut().enumerate().for_each(|(n, sums)| add_piece(sums, n, all));
 }
@@ -169,7 +169,7 @@ fn finish(mut pieces: Vec<Sums>, last: &[(&[f32], f64)], unit: f64, mean: &mut [
         sums.mean(unit, mean);
     };
     pieces.par_iter_mut().zip(mean.par_chunks_mut(PIECE)).enumerate().for_each(of_piece);
-    // The system needs some time to free the memory of the sums, so it is freed in the background.
+    // Freeing the memory of the sums over the images takes some time, so a background task frees this memory.
     rayon::spawn(move || drop(pieces));
 }
 
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_trimmed_mean_leaves_out_both_ends_of_each_voxel() {
-        // Each test image has the mean 4.
+        // Each image of this test has a mean intensity of 4, so all images get the same factor.
         let mean = |images: &[[f32; 3]]| {
             both(Averaging::Trimmed, &images.iter().map(|voxels| image(voxels)).collect::<Vec<_>>()).voxels
         };
@@ -245,7 +245,8 @@ mod tests {
         for n in [0, PIECE - 1, PIECE, 2 * PIECE + 76] {
             let share = |of: usize| f64::from(images[of].voxels[n]) / means[of];
             let expected = (share(0) + share(1) + share(2)) / 3.0 * (means[0] + means[1] + means[2]) / 3.0;
-            // The means may differ by 1e-6, because the result is rounded to single precision once.
+            // Tolerance: the computed mean of the images may differ from the expected mean by 1e-6, because it is
+            // rounded to single precision once.
             assert!((f64::from(mean.voxels[n]) - expected).abs() < 1e-6, "at {n}");
         }
     }

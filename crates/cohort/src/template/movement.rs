@@ -10,9 +10,9 @@ use super::means::PIECE;
 /// Mean and largest length of displacement vectors inside a mask, voxels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Movement {
-    /// Mean length, voxels; 0 if the mask is empty.
+    /// Mean length of the displacement vectors inside the mask, voxels; 0 if the mask is empty.
     pub mean_voxels: f64,
-    /// Largest length.
+    /// Length of the longest displacement vector inside the mask, voxels.
     pub largest_voxels: f64,
 }
 

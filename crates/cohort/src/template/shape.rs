@@ -13,11 +13,13 @@ use super::StretchError;
 pub struct ShapeStep {
     /// Share of the mean warp that one step removes from the template, 0 to 1.
     pub gradient: f64,
-    /// Number of steps. Each step reads the mean warp at the position to which the previous step has moved the point.
+    /// Number of steps by which a point is moved against the mean warp of the subjects. Each step reads the mean warp
+    /// at the position to which the previous step has moved the point.
     pub times: usize,
 }
 
-/// The default values are those of ANTs: four steps with a share of 0.25 each.
+/// The defaults of the update that moves a template towards the mean shape of its subjects. They are those of ANTs:
+/// four steps, each of which removes a quarter of the mean warp from the template.
 impl Default for ShapeStep {
     fn default() -> Self {
         ShapeStep { gradient: 0.25, times: 4 }

@@ -20,7 +20,7 @@ pub fn sharpen(image: &Volume) -> Volume {
     };
     let sharper: Vec<f64> = image.voxels.par_iter().zip(&laplacian.voxels).map(difference).collect();
     let count = image.voxels.len() as f64;
-    // The values are added in order, so that the sums do not depend on the number of threads.
+    // The intensities are added in the order of the voxels, so that their sums do not depend on the number of threads.
     let mean = image.voxels.iter().map(|value| f64::from(*value)).sum::<f64>() / count;
     let shift = mean - sharper.iter().sum::<f64>() / count;
     let voxels = sharper.par_iter().map(|value| ((value + shift) as f32).clamp(low, high)).collect();
@@ -57,7 +57,8 @@ mod tests {
 
     use super::*;
 
-    /// The expected result: the sharpening formula in double precision, voxel by voxel.
+    /// The expected sharpened image, for comparison: the image minus its scaled Laplacian, computed in double
+    /// precision, voxel by voxel.
     fn naive(image: &Volume) -> Vec<f64> {
         let shape = image.grid.shape;
         let value =

@@ -8,7 +8,8 @@ use rayon::prelude::*;
 
 use super::shape::before_affine;
 
-/// [`nearest_affine`] reads every n-th voxel along each axis; this is n. Warps are smooth over this distance.
+/// The affine map nearest to a warp is fitted to every n-th voxel along each axis, where n is this number. Warps are
+/// smooth over this distance.
 const EVERY: usize = 2;
 
 /// Reduces a mask to the voxels at which [`nearest_affine`] reads the warp.
@@ -68,8 +69,9 @@ fn fit(affine: &AffineTransform, warp: &DisplacementField, mask: &Volume) -> Aff
     let [nx, ny, _] = warp.grid.shape;
     let to_world = warp.grid.voxel_to_world();
     let centre = warp.grid.centre();
-    // Sums of a least-squares fit: the products x·xᵀ of positions relative to the grid's centre, and the products of x
-    // with the displaced positions. Each slice has its own sums, and these are added in order.
+    // Sums for the least-squares fit of an affine map to the warp: the products x·xᵀ of positions relative to the
+    // grid's centre, and the products of x with the displaced positions. Each slice has its own sums, and these are
+    // added in order.
     type Moments = (Matrix4<f64>, Matrix4x3<f64>);
     let of_slice = |(k, mask): (usize, &[f32])| -> Moments {
         let mut sums = (Matrix4::zeros(), Matrix4x3::zeros());
@@ -89,7 +91,7 @@ fn fit(affine: &AffineTransform, warp: &DisplacementField, mask: &Volume) -> Aff
     let Some(fit) = own.cholesky().map(|own| own.solve(&mixed)) else { return *affine };
     let matrix: Matrix3<f64> = fit.fixed_view::<3, 3>(0, 0).transpose();
     let shift: Vector3<f64> = fit.row(3).transpose();
-    // The fitted map is x ↦ centre + matrix·(x − centre) + shift.
+    // The affine map that was fitted to the warp takes a point x to centre + matrix·(x − centre) + shift.
     let fitted = AffineTransform { matrix, translation: centre.coords + shift - matrix * centre.coords };
     if fitted.inverse().is_some() { affine.after(&fitted) } else { *affine }
 }
@@ -166,8 +168,8 @@ mod tests {
         let affine_part = on_grid(&grid, |x| part.apply(&x) - x);
         let mask = Volume::filled(grid.clone(), 1.0);
         let fitted = nearest(&affine_part, &mask);
-        // The fitted and the expected matrix may differ by 1e-6, because displacements of up to 2 mm are stored in
-        // single precision.
+        // Tolerance: the fitted affine matrix may differ from the expected matrix by 1e-6, because the warp's
+        // displacements of up to 2 mm are stored in single precision.
         let expected = turned().after(&part);
         assert!((fitted.matrix - expected.matrix).amax() < 1e-6, "{fitted:?}");
         assert!((fitted.apply(&grid.centre()) - expected.apply(&grid.centre())).norm() < 1e-6);

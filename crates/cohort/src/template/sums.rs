@@ -6,22 +6,23 @@ use super::Averaging;
 #[derive(Debug)]
 pub(super) struct Sums {
     sum: Vec<f64>,
-    /// Smallest and largest value at each voxel, for means without the extremes.
+    /// Smallest and largest value of the added images at each voxel, for means that leave out these two values.
     extremes: Option<Vec<[f64; 2]>>,
     images: usize,
 }
 
-/// Initial smallest and largest value, before any image is added.
+/// Smallest and largest value of a voxel over the added images, before any image is added.
 const NONE: [f64; 2] = [f64::INFINITY, f64::NEG_INFINITY];
 
 impl Sums {
-    /// Makes sums for `values` voxels, to which no image has been added yet.
+    /// Makes the sums for the mean of several images of `values` voxels each. No image has been added yet.
     pub(super) fn new(values: usize, averaging: Averaging) -> Sums {
         let extremes = (averaging == Averaging::Trimmed).then(|| vec![NONE; values]);
         Sums { sum: vec![0.0; values], extremes, images: 0 }
     }
 
-    /// Resets the sums, for `values` voxels, to the state before any image was added.
+    /// Resets the sums of the images to the state before any image was added; from then on, each image has `values`
+    /// voxels.
     pub(super) fn clear(&mut self, values: usize) {
         self.sum.clear();
         self.sum.resize(values, 0.0);
@@ -32,7 +33,7 @@ impl Sums {
         self.images = 0;
     }
 
-    /// Adds the values of an image, each multiplied by `factor`.
+    /// Adds the values of an image to the sums, each multiplied by `factor`.
     pub(super) fn add(&mut self, values: &[f32], factor: f64) {
         self.sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += factor * f64::from(*value));
         if let Some(extremes) = &mut self.extremes {
@@ -44,8 +45,8 @@ impl Sums {
         self.images += 1;
     }
 
-    /// Computes the mean of the added images at each voxel, multiplies the mean by `unit`, and writes the product to
-    /// `mean`.
+    /// Computes the mean of the added images at each voxel, multiplies the mean by the factor `unit`, and writes the
+    /// product to `mean`.
     pub(super) fn mean(&self, unit: f64, mean: &mut [f32]) {
         match &self.extremes {
             Some(extremes) if self.images > 2 => {

@@ -7,8 +7,8 @@ use antsreg_core::{LabelVolume, Volume};
 
 use crate::scene::Scene;
 
-/// If two correlation sums differ by less than this, single precision cannot decide which is larger. The sums are about
-/// 100.
+/// Smallest difference of the correlations of two shifts at which single precision surely finds the larger one. The
+/// correlations are sums of products over a patch, of about 100.
 const TOO_CLOSE: f64 = 5e-5;
 
 /// For each voxel of `region`: the share of each label, and the fused intensity. Only patches around voxels of the
@@ -71,7 +71,8 @@ pub fn joint(scene: &Scene, options: &JointOptions) -> Vec<BTreeMap<i32, f64>> {
         .collect()
 }
 
-/// The best shift and the weight of every atlas, for the patch around `centre`.
+/// For joint label fusion at one voxel `centre`: the shift of each atlas at which its patch is most similar to the
+/// target's patch, and the weight of each atlas.
 fn choose(scene: &Scene, options: &JointOptions, centre: [i32; 3]) -> (Vec<[i32; 3]>, Vec<f64>) {
     let radius = options.patch_radius as i32;
     let target = patch(&scene.target, centre, radius);
@@ -139,7 +140,8 @@ fn patch(image: &Volume, centre: [i32; 3], radius: i32) -> Vec<f64> {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     let sd = (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64).sqrt();
     let (low, high) = image.range().expect("numbers");
-    // A flat patch carries no information.
+    // The intensities of a flat patch (with almost no contrast) are all set to 0, because such a patch carries no
+    // information.
     let scale = if sd < 1e-3 * f64::from(high - low) { 0.0 } else { 1.0 / sd };
     values.into_iter().map(|value| (value - mean) * scale).collect()
 }
@@ -159,7 +161,8 @@ fn place([nx, ny, _]: [usize; 3], voxel: usize) -> [i32; 3] {
     [voxel % nx, voxel / nx % ny, voxel / (nx * ny)].map(|at| at as i32)
 }
 
-/// All offsets of at most `radius` along each axis. The offset along the first axis varies fastest.
+/// Lists the offsets from a voxel to all voxels of the cube around it that reaches `radius` voxels along each axis. The
+/// offset along the first axis varies fastest.
 fn cube(radius: i32) -> Vec<[i32; 3]> {
     let width = 2 * radius + 1;
     (0..width.pow(3)).map(|n| [n % width - radius, n / width % width - radius, n / width / width - radius]).collect()

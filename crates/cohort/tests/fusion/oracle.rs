@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use antsreg_cohort::fusion::{JointOptions, joint, joint_everywhere, majority};
+use antsreg_kernels::Cpu;
 
 use crate::naive;
 use crate::scene::Scene;
@@ -17,7 +18,8 @@ fn joint_fusion_is_that_of_the_formulas() {
         ([7, 9, 5], 5, defaults),
         ([18, 9, 3], 3, JointOptions { patch_radius: 1, search_radius: 1, alpha: 0.3, beta: 1.0 }),
         ([10, 8, 9], 2, JointOptions { patch_radius: 1, search_radius: 0, alpha: 0.01, beta: 1.5 }),
-        // In this case the volume is only one voxel thick along the third axis, and the patches are larger.
+        // In this test case the volume is only one voxel thick along the third axis, so patches (7 voxels wide) are
+        // thicker than the volume.
         ([9, 4, 1], 3, JointOptions { patch_radius: 3, search_radius: 2, ..defaults }),
     ];
     for (shape, atlases, options) in cases {
@@ -25,7 +27,7 @@ fn joint_fusion_is_that_of_the_formulas() {
         // The target image is constant on its left side, and the first atlas is constant at its front. So the test
         // compares constant and varying patches of the target with constant and varying patches of the atlas.
         scene.flatten();
-        let fused = joint(&scene.target, &scene.atlases(), &options).expect("fused");
+        let fused = joint(&scene.target, &scene.atlases(), &options, &Cpu).expect("fused");
         let expected = naive::joint(&scene, &options);
         assert!(
             fused.undecided() > shape.iter().product::<usize>() / 4,
@@ -60,7 +62,7 @@ fn joint_fusion_everywhere_is_that_of_the_formulas() {
         let voxels: usize = shape.iter().product();
         let region: Vec<bool> = (0..voxels).map(|n| !is_masked || n % shape[0] > 2 && n % 7 != 0).collect();
         let given = is_masked.then_some(&region[..]);
-        let fused = joint_everywhere(&scene.target, &scene.atlases(), &options, given).expect("fused");
+        let fused = joint_everywhere(&scene.target, &scene.atlases(), &options, given, &Cpu).expect("fused");
         let posteriors = [0, 3, 41, 2001].map(|label| (label, fused.labels.posterior(label)));
         let (low, high) = scene.images[0].range().expect("numbers");
         let mut others = false;
@@ -88,7 +90,8 @@ fn joint_fusion_everywhere_is_that_of_the_formulas() {
     }
 }
 
-/// The label with the largest share. With equal shares, the smallest of these labels.
+/// Returns the label with the largest share of the atlases' votes at a voxel. With equal shares, the smallest of these
+/// labels wins.
 fn winner(shares: &BTreeMap<i32, f64>) -> i32 {
     let most = shares.values().copied().fold(0.0, f64::max);
     shares.iter().find(|(_, share)| **share > most - 1e-6).map_or(0, |(label, _)| *label)
@@ -121,7 +124,7 @@ fn the_number_of_threads_changes_nothing() {
     let scene = Scene::new([37, 21, 18], 4, 11);
     let with = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
-        pool.install(|| joint(&scene.target, &scene.atlases(), &JointOptions::default()).expect("fused"))
+        pool.install(|| joint(&scene.target, &scene.atlases(), &JointOptions::default(), &Cpu).expect("fused"))
     };
     assert_eq!(with(1), with(3));
 }

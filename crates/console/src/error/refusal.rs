@@ -8,7 +8,7 @@ use std::fmt::Display;
 pub struct Refusal {
     /// The refused option and its value, as given.
     pub option: String,
-    /// The reason: what was expected and what was found, or what is not supported.
+    /// Why the option is refused: what was expected and what was found, or what this program does not support.
     pub why: String,
     /// What the user can give instead of the refused option.
     pub instead: Option<String>,
@@ -34,7 +34,7 @@ impl Refusal {
         Refusal { instead: Some(instead.to_string()), ..self }
     }
 
-    /// Adds the advice to use the original program, unless the refusal has other advice.
+    /// Adds the advice to run the original program of ANTs, FSL or c3d, unless other advice is given already.
     pub fn or_by_the_next(self, command: &str) -> Refusal {
         match self.instead {
             Some(_) => self,

@@ -17,7 +17,7 @@ pub enum UsageError {
          factor"
     )]
     Shrink {
-        /// The shrink factor.
+        /// The shrink factor that is too large: the factor by which a level reduces the image.
         factor: usize,
         /// Voxels along the shortest axis of the image.
         extent: usize,
@@ -30,19 +30,19 @@ pub enum UsageError {
          several; give one device"
     )]
     SeveralDevices {
-        /// The list of devices, as given.
+        /// The several devices as the user gave them, such as `cuda:0,1`.
         asked: String,
     },
-    /// Boundary-based registration was asked for in a command that has no white matter of the fixed images.
+    /// Boundary-based registration was requested, but this command has no white-matter segmentation of the fixed image.
     #[error(
-        "--cost bbr needs the white matter of the fixed image, which only register, and labels with one atlas, find; \
-         give another cost here"
+        "--cost bbr needs a white-matter segmentation of the fixed image; only the command register, and labels with \
+         one atlas, provide one; give another --cost"
     )]
     BoundaryOfMany,
     /// The number of label maps differs from the number of subjects.
     #[error("--labels: expected one label map for each of the {expected} subjects, found {found} label maps")]
     Labels {
-        /// Number of subjects.
+        /// Number of subjects, which is the expected number of label maps.
         expected: usize,
         /// Number of label maps.
         found: usize,

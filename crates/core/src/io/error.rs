@@ -22,7 +22,7 @@ impl Error {
     }
 }
 
-/// The kinds of problems with a file.
+/// Reasons why a file cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -41,9 +41,9 @@ pub enum ErrorKind {
     /// The file is larger than files of its kind may be.
     #[error("the file has more than {most} bytes, the most that {what} may have")]
     TooLong {
-        /// Name of the expected kind of file.
+        /// Name of the kind of file that was expected, such as "a table".
         what: &'static str,
-        /// Largest allowed size after decompression, bytes.
+        /// Largest allowed size of such a file after decompression, bytes.
         most: u64,
     },
     /// Reading the file needs more memory than is available.
@@ -65,7 +65,8 @@ pub enum ErrorKind {
         expected: u64,
         /// Number of bytes found in the file.
         found: u64,
-        /// Whether the numbers of expected and of found bytes are those after decompression.
+        /// Whether the file is compressed, so that the expected and the found number of bytes are counted after
+        /// decompression.
         unpacked: bool,
     },
     /// The header announces more bytes than a compressed file of this size can contain.
@@ -82,7 +83,7 @@ pub enum ErrorKind {
     /// The file has another format than the expected one.
     #[error("not {expected}: found {found}")]
     Format {
-        /// Name of the expected format.
+        /// Name of the file format that was expected.
         expected: &'static str,
         /// Description of the format found at the start of the file.
         found: String,
@@ -93,13 +94,14 @@ pub enum ErrorKind {
     /// A dimension in the NIfTI header is impossible, for instance negative.
     #[error("impossible dimensions: dim = {dim:?}, expected dim[0] from 1 to 7 and every used dimension positive")]
     Dimensions {
-        /// The field `dim` of the NIfTI header.
+        /// The field `dim` of the NIfTI header: the number of axes, then the number of elements along each axis.
         dim: [i16; 8],
     },
     /// The transform moves points out of the plane of the slices, so it cannot be written as a two-dimensional
     /// transform.
     #[error(
-        "the transform moves points out of the plane of the first two axes; a two-dimensional transform of ITK cannot"
+        "the transform moves points out of the plane of the first two axes; a two-dimensional transform of ITK \
+         cannot do this"
     )]
     OutOfPlane,
     /// A two-dimensional image whose plane is not that of the first two axes: one of these axes has a single voxel.
@@ -116,19 +118,19 @@ pub enum ErrorKind {
     SeveralVolumes {
         /// Number of volumes in the file.
         count: u64,
-        /// The field `dim` of the NIfTI header.
+        /// The field `dim` of the NIfTI header: the number of axes, then the number of elements along each axis.
         dim: [i16; 8],
     },
     /// The number of volumes is 0, or more than NIfTI-1 can store.
     #[error("the file would have {found} volumes, expected from 1 to 32767")]
     Volumes {
-        /// Number of volumes to be written.
+        /// Number of volumes that the caller wants to write to the file.
         found: usize,
     },
     /// The file is not a displacement field in the form of ITK.
     #[error("not a displacement field: dim = {dim:?}, expected [5, nx, ny, nz, 1, 3, 1, 1]")]
     NotWarp {
-        /// The field `dim` of the NIfTI header.
+        /// The field `dim` of the NIfTI header: the number of axes, then the number of elements along each axis.
         dim: [i16; 8],
     },
     /// The voxels are not single real numbers but, for instance, complex numbers or colours.
@@ -157,7 +159,7 @@ pub enum ErrorKind {
         count: usize,
         /// Index along each axis of the first voxel that is no label; voxels are searched with the first axis fastest.
         first: [usize; 3],
-        /// Value of the first voxel that is no label.
+        /// Value of the first voxel that is not an integer label.
         value: f64,
     },
     /// The NIfTI header does not describe a usable grid.
@@ -171,13 +173,13 @@ pub enum ErrorKind {
     TransformType {
         /// Supported kinds.
         expected: &'static str,
-        /// The kind of transform found.
+        /// Name of the kind of transform that the file contains.
         found: String,
     },
-    /// The number of values differs from the expected number.
+    /// A list of numbers in a file, or the voxels of a volume to be written, has another length than expected.
     #[error("{what}: expected {expected} numbers, found {found}")]
     Count {
-        /// Description of the values, for instance "parameters" or "voxels".
+        /// Description of the numbers that are counted, for instance "parameters" or "voxels".
         what: &'static str,
         /// Numbers expected.
         expected: usize,
@@ -187,11 +189,11 @@ pub enum ErrorKind {
     /// A number of a transform is NaN or infinite.
     #[error("number {index} of the {what} is {value}, expected a finite number")]
     NotFiniteNumber {
-        /// Name of the part of the transform that contains the number.
+        /// Name of the part of the transform that contains the NaN or infinite number, such as "parameters".
         what: &'static str,
-        /// Index of the number, from 0.
+        /// Index of the NaN or infinite number within the named part of the transform, counted from 0.
         index: usize,
-        /// Value of the number: NaN or infinite.
+        /// The number found in the transform file: NaN or infinite.
         value: f64,
     },
     /// A matrix in a file is singular, but its inverse is needed.
@@ -203,7 +205,7 @@ pub enum ErrorKind {
     /// A word in a text file is not a number, or is not expected at this position.
     #[error("line {line}: expected {expected}, found \"{found}\"")]
     Syntax {
-        /// Line, counted from 1.
+        /// Number of the line in the text file, counted from 1.
         line: usize,
         /// Description of the text that was expected on this line.
         expected: &'static str,
@@ -219,15 +221,15 @@ pub enum ErrorKind {
     /// The data cannot be stored in an HDF5 file.
     #[error("{0}")]
     Hdf5Written(Box<hdf5_writer::Error>),
-    /// A file with a list of labels contains no label.
+    /// A file that should list labels contains no label.
     #[error("the list of labels is empty")]
     NoLabels,
     /// A table has no column of a required name.
     #[error("no column \"{expected}\", found {found:?}")]
     Column {
-        /// Name of the missing column.
+        /// Name of the column that the table of points lacks.
         expected: &'static str,
-        /// Names of the columns in the table.
+        /// Names of the columns that the table of points has.
         found: Vec<String>,
     },
     /// A table has two columns of the same name.

@@ -59,7 +59,7 @@ pub fn text(matrix: &Matrix4<f64>) -> String {
     let mut text = String::new();
     for row in 0..4 {
         let [a, b, c, d] = [0, 1, 2, 3].map(|column| matrix[(row, column)]);
-        // Writing to a `String` cannot fail.
+        // Formatting text into a string in memory cannot fail, so the result is not checked.
         let _ = writeln!(text, "{a}  {b}  {c}  {d}");
     }
     text

@@ -15,7 +15,7 @@ use super::deflate;
 /// Compression level of the general compressor. Higher levels take longer and save almost nothing.
 const LEVEL: i32 = 4;
 
-/// Number of pieces that are compressed together and are in memory at the same time.
+/// Number of pieces of the data that are compressed together, each by one task, and are in memory at the same time.
 pub(crate) const BATCH: usize = 32;
 
 /// The gzip header: without file name and time, so that two runs write the same bytes.
@@ -31,7 +31,8 @@ pub(crate) enum Content {
     Values,
 }
 
-/// Writes a gzip stream of `pieces` pieces. `make(index, buffer)` appends the bytes of each piece to an empty buffer.
+/// Writes a gzip stream whose data is divided into `pieces` pieces. `make(index, buffer)` appends the bytes of each
+/// piece to an empty buffer.
 pub(crate) fn write(
     out: &mut impl Write,
     pieces: usize,
@@ -45,25 +46,26 @@ pub(crate) fn write(
     writer.end()
 }
 
-/// Writes a gzip stream whose pieces are made in batches.
+/// Writes a gzip stream. The data is given in batches of several pieces, and each piece is compressed on its own.
 pub(crate) struct Writer<'w, W: Write> {
     out: &'w mut W,
     checksum: Crc,
-    /// `pieces`: number of pieces of the whole stream. `done`: number of pieces that have been written.
+    /// `pieces` is the number of pieces into which the data of the whole gzip stream is divided. `done` is the number
+    /// of pieces that have been compressed and written.
     pieces: usize,
     done: usize,
     content: Content,
 }
 
 impl<'w, W: Write> Writer<'w, W> {
-    /// Begins a stream of this number of pieces.
+    /// Writes the header of a gzip stream whose data is divided into this number of pieces.
     pub fn start(out: &'w mut W, pieces: usize, content: Content) -> std::io::Result<Writer<'w, W>> {
         out.write_all(&HEADER)?;
         Ok(Writer { out, checksum: Crc::new(), pieces, done: 0, content })
     }
 
-    /// Compresses the next `count` pieces on all threads and writes them. `make(index, buffer)` appends the bytes of
-    /// each piece to an empty buffer.
+    /// Compresses the next `count` pieces of the data on all threads and writes them. `make(index, buffer)` appends the
+    /// bytes of each piece to an empty buffer.
     pub fn write_batch(&mut self, count: usize, make: impl Fn(usize, &mut Vec<u8>) + Sync) -> std::io::Result<()> {
         let content = self.content;
         let deflated: Vec<std::io::Result<_>> = (self.done..self.done + count)
@@ -91,34 +93,35 @@ impl<'w, W: Write> Writer<'w, W> {
         Ok(())
     }
 
-    /// Number of pieces that have been written.
+    /// Number of pieces of the file's data that have been compressed and written.
     pub fn done(&self) -> usize {
         self.done
     }
 
-    /// Ends the stream with the checksum and the length of the data. All pieces must have been written.
+    /// Ends the gzip stream with the checksum and the length of the data. All pieces of the data must have been written
+    /// before.
     pub fn end(self) -> std::io::Result<()> {
         self.out.write_all(&self.checksum.sum().to_le_bytes())?;
         self.out.write_all(&self.checksum.amount().to_le_bytes())
     }
 }
 
-/// Buffers of one thread, which are used again for each piece that the thread compresses.
+/// Buffers of one thread, which are used again for each piece of the data that the thread compresses.
 #[derive(Default)]
 struct Scratch {
     compressor: Option<Deflate>,
-    /// The uncompressed bytes of the piece.
+    /// The uncompressed bytes of the piece of the file that this thread compresses now.
     buffer: Vec<u8>,
     memory: Vec<u8>,
 }
 
-/// A compressor for a raw deflate stream without zlib header, because gzip has its own header.
+/// Makes a compressor for a raw deflate stream without zlib header, because the gzip file has its own header.
 fn new_compressor() -> Deflate {
     Deflate::new_with_config(DeflateConfig { level: LEVEL, window_bits: -15, ..DeflateConfig::default() })
 }
 
-/// Whether a piece contains repeats of any length, as labels and masks do. In warps and images only zeros repeat, and
-/// [`deflate`] finds repeated zeros faster than a general compressor.
+/// Whether a piece of a file's data contains repeats of any length, as labels and masks do. In warps and images only
+/// zeros repeat, and [`deflate`] finds repeated zeros faster than a general compressor.
 fn repeats(bytes: &[u8]) -> bool {
     let (words, _) = bytes.as_chunks::<4>();
     let filled = words.iter().filter(|word| **word != [0; 4]).count();
@@ -126,7 +129,7 @@ fn repeats(bytes: &[u8]) -> bool {
     8 * repeated > filled
 }
 
-/// Compresses a piece with a general compressor, which searches for repeats of any length.
+/// Compresses a piece of the data with a general compressor, which searches for repeats of any length.
 fn search(compress: &mut Deflate, bytes: &[u8], last: bool) -> std::io::Result<Vec<u8>> {
     compress.reset();
     let flush = if last { DeflateFlush::Finish } else { DeflateFlush::SyncFlush };
@@ -158,7 +161,7 @@ mod tests {
     use super::*;
 
     fn bytes(length: usize) -> Vec<u8> {
-        // Noise and repeated bytes alternate, 1000 bytes of each.
+        // Test data for compression: 1000 bytes of noise, then 1000 equal bytes, and so on.
         let mut state = 1u32;
         (0..length)
             .map(|at| {
@@ -168,7 +171,7 @@ mod tests {
             .collect()
     }
 
-    /// Floating-point numbers that are all different, as in a warp.
+    /// Test data for compression: floating-point numbers that are all different, as in a warp.
     fn warp(length: usize) -> Vec<u8> {
         (0..length.div_ceil(4)).flat_map(|at| (at as f32 * 0.01).sin().to_le_bytes()).take(length).collect()
     }

@@ -33,7 +33,7 @@ impl PointTable {
         PointTable { points, header: ["x", "y", "z"].map(String::from).into(), rows, columns: [0, 1, 2].map(Some) }
     }
 
-    /// The points, RAS mm.
+    /// The points of the table, RAS mm.
     pub fn points(&self) -> &[Point3<f64>] {
         &self.points
     }
@@ -61,7 +61,7 @@ impl PointTable {
         read(path, false)
     }
 
-    /// Writes the table with its points (RAS mm in memory, LPS mm in the file).
+    /// Writes the table of points to a file. The coordinates are converted from RAS mm to LPS mm, as ITK expects.
     pub fn write(&self, path: &Path) -> Result<(), Error> {
         replace(path, |file| {
             let mut writer = csv::Writer::from_writer(std::io::BufWriter::new(file));

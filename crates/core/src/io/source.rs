@@ -11,7 +11,7 @@ use super::{Error, ErrorKind};
 /// Largest compression ratio of deflate: unpacked bytes for each compressed byte.
 const LARGEST_RATIO: u64 = 1032;
 
-/// Smallest and largest number of bytes read from the file at a time.
+/// Smallest and largest size of the buffer with which a file is read, bytes.
 const LEAST_BUFFER: u64 = 1 << 9;
 const MOST_BUFFER: u64 = 1 << 18;
 
@@ -44,7 +44,7 @@ impl Source {
         Ok(Source { reader, length, gzipped, position: 0 })
     }
 
-    /// Number of bytes of the stream that have been read, after decompression.
+    /// Number of bytes of the file that have been read so far, after decompression.
     pub fn position(&self) -> u64 {
         self.position
     }
@@ -84,7 +84,8 @@ impl Source {
         Ok(filled)
     }
 
-    /// Skips the stream up to byte `position`; returns false if the stream ends before.
+    /// Reads the file up to byte `position`, counted after decompression, and discards the bytes; returns false if the
+    /// file ends before.
     pub fn skip_to(&mut self, position: u64) -> Result<bool, ErrorKind> {
         let mut scratch = [0; 4096];
         while self.position < position {
@@ -132,7 +133,7 @@ impl<R: BufRead> Read for Members<R> {
             if count > 0 {
                 return Ok(count);
             }
-            // The member has ended, and its checksum was correct. Another member may follow.
+            // The gzip member has ended, and its checksum was correct. Another gzip member may follow in the file.
             let mut rest = match self.0.take() {
                 Some(member) => member.into_inner(),
                 None => break,

@@ -29,7 +29,7 @@ impl<'a> From<&'a PathBuf> for Target<'a> {
 }
 
 impl<'a> Target<'a> {
-    /// Makes the description of a file to be written at `path`, with a listener.
+    /// Describes a file to be written at `path`, whose bytes are also passed to a function (the listener).
     pub fn heard(path: &'a Path, listener: Listener<'a>) -> Target<'a> {
         Target { path, listener: Some(listener) }
     }
@@ -42,8 +42,8 @@ pub(super) struct Heard<'f, 'a> {
 }
 
 impl Heard<'_, '_> {
-    /// Writes a buffer, then passes it to the listener. Returns a buffer for the next bytes; the caller overwrites
-    /// its contents.
+    /// Writes a buffer to the file, then passes the buffer to the listener (the function that receives all written
+    /// bytes), if there is one. Returns a buffer for the next bytes, whose old contents the caller overwrites.
     pub(super) fn pass(&mut self, bytes: Vec<u8>) -> std::io::Result<Vec<u8>> {
         failpoint::check(Operation::Write)?;
         self.file.write_all(&bytes)?;
@@ -55,7 +55,7 @@ impl Heard<'_, '_> {
 }
 
 impl Write for Heard<'_, '_> {
-    /// Writes all bytes, then passes them to the listener.
+    /// Writes all bytes to the file, then passes them to the listener (the function that receives all written bytes).
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         failpoint::check(Operation::Write)?;
         self.file.write_all(bytes)?;

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-/// Names of the files in which a version of control groups states memory limits and memory use.
+/// Names of the files in which one version of Linux control groups (1 or 2) states memory limits and memory use.
 struct Version {
     /// The controllers that a line of `/proc/self/cgroup` names before the path of the group.
     controllers: &'static str,
@@ -44,7 +44,8 @@ pub(super) fn left(groups: &Path, mount: &Path) -> Option<u64> {
         let is_of = |version: &&Version| controllers.split(',').any(|name| name == version.controllers);
         let Some(version) = VERSIONS.iter().find(is_of) else { continue };
         let mount = mount.join(version.folder);
-        // In a container that shows no other groups, the mount point itself is the group of the process.
+        // In a container that shows no other control groups, the folder at which control groups are mounted is itself
+        // the control group of the process.
         let inner = Path::new(path.trim_start_matches('/'));
         for group in inner.ancestors() {
             let left = of_group(&mount.join(group), version);
@@ -57,7 +58,7 @@ pub(super) fn left(groups: &Path, mount: &Path) -> Option<u64> {
 fn of_group(folder: &Path, version: &Version) -> Option<u64> {
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
     let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
-    // The value "max" means no limit.
+    // The file of a memory limit may contain the word "max" instead of a number: then the control group has no limit.
     let limit = number(version.limit)?;
     let used = number(version.used)?;
     let stat = read("memory.stat").unwrap_or_default();
@@ -89,14 +90,14 @@ mod tests {
         write(at, "mount/jobs/memory.max", "1000\n");
         write(at, "mount/jobs/memory.current", "700\n");
         assert_eq!(left(&groups, &mount), Some(300));
-        // File pages that the system can drop count as available memory.
+        // Cached file contents that the system can drop count as available memory.
         write(at, "mount/jobs/memory.stat", "anon 600\ninactive_file 100\nactive_file 50\n");
         assert_eq!(left(&groups, &mount), Some(400));
         // In a container, the root of the mounted hierarchy is the control group of the container itself.
         write(at, "mount/memory.max", "900\n");
         write(at, "mount/memory.current", "950\n");
         assert_eq!(left(&groups, &mount), Some(0));
-        // The following test files are those of version 1 of control groups.
+        // The following test files are those of version 1 of Linux control groups; those before are of version 2.
         write(at, "cgroup", "3:cpu,cpuacct:/a\n4:memory:/b\n");
         write(at, "mount/memory/b/memory.limit_in_bytes", "5000\n");
         write(at, "mount/memory/b/memory.usage_in_bytes", "2000\n");

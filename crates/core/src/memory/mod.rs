@@ -38,10 +38,10 @@ pub enum Bound {
 impl std::fmt::Display for Bound {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Bound::Machine => "are free on this machine",
-            Bound::AddressSpace => "are left by the limit on the address space of the process (ulimit -v)",
-            Bound::Data => "are left by the limit on the data of the process (ulimit -d)",
-            Bound::ControlGroup => "are left by the memory limit of the container or batch job",
+            Bound::Machine => "this machine has no more free memory",
+            Bound::AddressSpace => "the address space of the process is limited (ulimit -v)",
+            Bound::Data => "the data segment of the process is limited (ulimit -d)",
+            Bound::ControlGroup => "the memory of the container or batch job is limited",
         })
     }
 }
@@ -125,8 +125,8 @@ fn megabytes(bytes: u64) -> String {
 
 fn found(available: Option<Available>) -> String {
     match available {
-        Some(Available { bytes, bound }) => format!("but only {} MB {bound}", bytes / 1_000_000),
-        None => "but the system refused this request".into(),
+        Some(Available { bytes, bound }) => format!("but only {} MB are available: {bound}", bytes / 1_000_000),
+        None => "but the operating system refused to give this amount".into(),
     }
 }
 
@@ -163,9 +163,9 @@ mod tests {
     fn a_shortage_says_both_figures() {
         let available = Some(Available { bytes: 999_999, bound: Bound::AddressSpace });
         let text = Shortage { wanted: 2_000_000_001, available }.to_string();
-        let reason = "0 MB are left by the limit on the address space of the process (ulimit -v)";
+        let reason = "0 MB are available: the address space of the process is limited (ulimit -v)";
         assert_eq!(text, format!("needs 2001 MB of memory, but only {reason}"));
         let text = Shortage { wanted: 5, available: None }.to_string();
-        assert_eq!(text, "needs 1 MB of memory, but the system refused this request");
+        assert_eq!(text, "needs 1 MB of memory, but the operating system refused to give this amount");
     }
 }

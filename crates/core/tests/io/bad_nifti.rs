@@ -12,7 +12,7 @@ fn raw() -> RawNifti {
     RawNifti::new([3, 2, 2], 16, (0..12).flat_map(|value| (value as f32).to_le_bytes()).collect())
 }
 
-/// Reads `bytes` as a volume, which must fail.
+/// Writes `bytes` as a NIfTI file and reads it as a volume, which must fail; returns the reason.
 fn refusal(bytes: &[u8]) -> ErrorKind {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("subject.nii.gz");
@@ -77,7 +77,7 @@ fn gzip_cut_short_or_damaged() {
     for length in [2, 9, 12, packed.len() / 2] {
         assert!(matches!(refusal(&packed[..length]), ErrorKind::Truncated { unpacked: true, .. }), "{length}");
     }
-    // All voxels are in the stream, but a byte of the trailer with checksum and length is missing.
+    // The gzip stream has the data of all voxels, but lacks a byte of its end, where checksum and length are stored.
     assert!(matches!(refusal(&packed[..packed.len() - 1]), ErrorKind::Gzip(_)));
     let mut wrong_checksum = packed.clone();
     wrong_checksum[packed.len() - 8] ^= 1;
@@ -168,7 +168,7 @@ fn dimensions_beyond_what_the_file_holds() {
     assert_eq!(message(&bytes), format!("the file is truncated: expected {expected} bytes, found 400"));
     let ErrorKind::Announced { announced, .. } = refusal(&gzip(&bytes)) else { panic!("another error") };
     assert_eq!(announced, expected);
-    // The product of all dimensions overflows 64 bits.
+    // In this NIfTI header, the product of all dimensions (the number of values) does not fit into 64 bits.
     let dim = [7, 32767, 32767, 32767, 32767, 32767, 32767, 32767];
     let ErrorKind::SeveralVolumes { count, .. } = refusal(&RawNifti { dim, ..raw() }.bytes()) else {
         panic!("another error")

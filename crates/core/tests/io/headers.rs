@@ -31,8 +31,8 @@ fn positions_that_itk_takes_from_elsewhere_are_told() {
         panic!("one doubt")
     };
     assert!((corners_mm - 26f64.sqrt()).abs() < 1e-5, "{corners_mm}");
-    // With these codes of sform and qform, no contradiction is expected: of the two, ITK 5.4 (tried through antspyx
-    // 0.6.3) uses the same one as this program.
+    // With these codes of sform and qform in the header, ITK 5.4 (tried through antspyx 0.6.3) and this program use the
+    // same form. So no contradiction is expected to be reported.
     for (sform_code, qform_code) in [(1, 1), (1, 2), (3, 0), (0, 1)] {
         assert_eq!(apart(sform_code, qform_code), [], "{sform_code} {qform_code}");
     }
@@ -50,9 +50,9 @@ fn voxel_sizes_that_itk_takes_otherwise_are_told() {
     let corners_mm = 52f64.sqrt();
     let other_sizes = HeaderDoubt::OtherSizes { sform_mm, pixdim_mm, corners_mm };
     assert_eq!(doubts(&RawNifti { rows, ..plain() }), [other_sizes]);
-    // A voxel size of 0 or NaN counts as 1 in ITK, so the expected difference is that of voxel sizes of 1.
+    // ITK takes a voxel size of 0 or NaN in `pixdim` as 1. So the expected report is the same as for sizes of 1.
     assert_eq!(doubts(&RawNifti { rows, pixdim: pixdim([0.0, 1.0, f32::NAN]), ..plain() }), [other_sizes]);
-    // A difference of voxel sizes by rounding is not reported.
+    // If sform and `pixdim` give voxel sizes that differ only by rounding, no contradiction is reported.
     assert_eq!(doubts(&RawNifti { pixdim: pixdim([1.000_000_1, 1.0, 1.0]), ..plain() }), []);
     // Without an sform only the sign of the voxel sizes matters. ITK reverses the first axis, along which the last
     // voxel is 4 steps of 2 mm away.
@@ -60,12 +60,12 @@ fn voxel_sizes_that_itk_takes_otherwise_are_told() {
     let expected = HeaderDoubt::NegativeSizes { pixdim_mm: [-2.0, 1.0, 1.0], corners_mm: 16.0 };
     assert_eq!(doubts(&negative), [expected]);
     assert_eq!(doubts(&RawNifti { qform_code: 1, ..negative.clone() }), [expected]);
-    // The voxel sizes are in the header's unit of length, here metres.
+    // The header of this test states its voxel sizes in metres instead of mm.
     let [HeaderDoubt::NegativeSizes { corners_mm, .. }] = doubts(&RawNifti { units: 1, ..negative })[..] else {
         panic!("another doubt")
     };
     assert_eq!(corners_mm, 16_000.0);
-    // The voxel size across a slice is not compared.
+    // In the header of a slice, the voxel size along the third axis is not compared between sform and `pixdim`.
     let slice = RawNifti { dim: [3, 8, 5, 1, 1, 1, 1, 1], pixdim: pixdim([1.0, 1.0, -5.0]), ..plain() };
     assert_eq!(doubts(&slice), []);
 }
@@ -78,13 +78,13 @@ fn a_grid_is_read_without_its_voxels() {
     let whole = save(folder.path(), "whole.nii.gz", &packed);
     let grid = read_volume(&whole).unwrap().grid;
     assert_eq!(read_grid(&whole).unwrap(), grid);
-    // Here the file is damaged in the middle of its voxels.
+    // The compressed test file is now damaged in the middle of its voxel data.
     let middle = packed.len() / 2;
     packed[middle..middle + 40].fill(0xff);
     let damaged = save(folder.path(), "damaged.nii.gz", &packed);
     assert!(read_volume(&damaged).is_err());
     assert_eq!(read_grid(&damaged).unwrap(), grid);
-    // A file that is too short is refused from its length alone.
+    // A file that is too short for its voxels is refused because of its length, without reading the voxels.
     let cut = save(folder.path(), "cut.nii", &raw.bytes()[..1000]);
     assert!(matches!(read_grid(&cut).unwrap_err().kind, ErrorKind::Truncated { .. }));
     let series = RawNifti { dim: [4, 20, 30, 20, 2, 1, 1, 1], ..raw };
@@ -127,7 +127,7 @@ fn itk_has_a_rule_of_its_own_for_the_grid() {
     }
     let alone = Matrix3::from_diagonal(&Vector3::new(-1.5, -2.0, 2.5));
     assert_eq!(grid(&with(0, 0)).unwrap().matrix, alone);
-    // If the sform is sheared, ITK uses the qform of a header that has one.
+    // If the sform in a header is sheared, ITK uses the qform instead, where the header has one.
     let sheared = |qform_code| {
         let rows = [[0.0, -3.0, 0.3, 5.0], rows[1], rows[2]];
         RawNifti { rows, ..with(1, qform_code) }

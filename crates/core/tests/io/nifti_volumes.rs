@@ -72,7 +72,8 @@ fn every_type_in_both_byte_orders() {
                 // Gzip is recognised by its magic bytes, not by the name.
                 let packed = save(folder.path(), "b.nii", &gzip(&raw.bytes()));
                 assert_eq!(read_volume(&packed).unwrap().voxels, expected, "type {}", $code);
-                // The stored values must be multiplied by the slope, and the intercept added.
+                // If a NIfTI header has a slope and an intercept, the reader must multiply the stored values by the
+                // slope and add the intercept.
                 let scaled = RawNifti { slope_intercept: [0.5, -2.0], ..raw };
                 let path = save(folder.path(), "c.nii", &scaled.bytes());
                 assert_eq!(read_volume(&path).unwrap().voxels, expected.map(|value| value * 0.5 - 2.0));
@@ -159,7 +160,8 @@ fn a_series_of_one_volume_is_a_volume() {
 #[test]
 fn a_series_comes_back_volume_by_volume() {
     let folder = tempfile::tempdir().unwrap();
-    // The series has more values than a piece of 2¹⁸ values, so that pieces end within volumes.
+    // A series is compressed in pieces of 2¹⁸ voxel values. A volume of this test has more values, so that borders of
+    // pieces lie within volumes.
     let grid = Grid::axis_aligned([70, 65, 61], [3.0, 3.0, 3.5]);
     let volume = |n: usize| Volume {
         voxels: (0..grid.len()).map(|at| (n * 1000 + at % 997) as f32).collect(),
@@ -256,7 +258,8 @@ fn labels_take_the_smallest_type_that_holds_them() {
 
 #[test]
 fn large_volumes_come_back_whole() {
-    // The bytes of all voxels are more than one piece of the compressor and more than one block of the reader.
+    // The voxel data of this test image are longer than the blocks in which files are read, and than the pieces in
+    // which they are compressed.
     let folder = tempfile::tempdir().unwrap();
     let grid = Grid::axis_aligned([101, 83, 67], [1.0, 0.9, 1.1]);
     let voxels = (0..grid.len() as u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 8) as f32).collect();

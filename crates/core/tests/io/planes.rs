@@ -73,8 +73,8 @@ fn a_grid_of_cubes_begins_where_fsl_counts_from() {
     reference.direction[(0, 0)] = -1.0;
     assert_eq!(fsl::isotropic(&reference, 3.0).origin, reference.origin);
     assert_eq!(fsl::isotropic(&reference, 2.0), reference);
-    // FSL's identity matrix must stand for the same world map, whether it starts from the reference grid or from an
-    // isotropic grid made from it.
+    // FSL's identity matrix must mean the same map of world points for two grids of the fixed image: the reference grid
+    // itself, and the isotropic grid that is made from the reference grid.
     let map = |grid: &Grid| fsl::to_world(&Matrix4::identity(), grid, &reference).unwrap();
     let apart = map(&reference).to_homogeneous() - map(&fsl::isotropic(&reference, 5.0)).to_homogeneous();
     assert!(apart.amax() < 1e-9, "{apart}");

@@ -115,7 +115,7 @@ fn affines_of_slices_are_those_of_itk() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["a.mat", "a.txt"] {
         let path = folder.path().join(name);
-        // A translation across the plane has no effect in two dimensions.
+        // A translation along the third axis is ignored when the map is written as a two-dimensional transform.
         let mut offset = in_plane();
         offset.translation.z = 55.0;
         itk::write_affine_of_slices(&path, &offset, Point3::new(4.0, -6.0, 40.0)).unwrap();

@@ -48,7 +48,7 @@ impl RawNifti {
         }
     }
 
-    /// The bytes of the whole file.
+    /// Returns the bytes of a complete NIfTI file: header and voxels.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = vec![0; 352];
         let mut put = |at: usize, little: &[u8]| {

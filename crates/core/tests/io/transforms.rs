@@ -175,7 +175,8 @@ fn affine_files_that_cannot_be_used() {
     assert_eq!(refusal(&[]), "the file is empty");
     for length in 1..good.len() {
         let text = refusal(&good[..length]);
-        // The file ends after the first record, so the record with the centre is missing.
+        // With 143 bytes, the MATLAB 4 file ends after its first record (the matrix and the translation). The second
+        // record, which has the centre of rotation, is missing.
         let expected =
             if length == 143 { "fixed parameters: expected 3 numbers, found 0" } else { "the file is truncated" };
         assert!(text.starts_with(expected), "{length}: {text}");

@@ -25,7 +25,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     search::run(call, &parse(words)?, false)
 }
 
-/// Parses the arguments without running the command.
+/// Parses the arguments of `antsAffineInitializer` without running the command.
 ///
 /// # Errors
 /// An argument that is wrong or not supported.
@@ -44,8 +44,8 @@ fn parse(words: &[String]) -> Result<Request, Refusal> {
             _ => Err(Refusal::new(format!("{name} {word}"), "expected a number")),
         },
     };
-    // The search factor and the number of iterations have no effect here. They are parsed only to report values that
-    // are no numbers.
+    // The search factor and the number of iterations of ANTs have no effect on this program's search. They are parsed
+    // only to report values that are no numbers.
     number(0, "SEARCH_FACTOR", 0.0)?;
     number(3, "ITERATIONS", 0.0)?;
     let fraction = number(1, "RADIAN_FRACTION", 0.1)?;

@@ -43,7 +43,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     search::run(call, &request(&given)?, verbose)
 }
 
-/// Parses the arguments without running the command.
+/// Parses the arguments of `antsAI` without running the command.
 ///
 /// # Errors
 /// An argument that is wrong or not supported.

@@ -63,7 +63,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Parses the arguments without running the command.
+/// Parses the arguments of `antsApplyTransformsToPoints` without running the command.
 ///
 /// # Errors
 /// An argument that is wrong or not supported.

@@ -50,7 +50,7 @@ struct Request {
     field: Option<PathBuf>,
 }
 
-/// Parses the arguments without running the command.
+/// Parses the arguments of `N4BiasFieldCorrection` without running the command.
 ///
 /// # Errors
 /// An argument that is wrong or not supported.
@@ -92,7 +92,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
 }
 
 impl Request {
-    /// Reads the image, the mask and the weights.
+    /// Reads the inputs of `N4BiasFieldCorrection`: the image, the mask and the weights of the voxels.
     fn read_files(&self) -> Result<(Volume, Option<Volume>, Option<Volume>), CliError> {
         let image = GridRule::Itk.read_volume(&self.input)?;
         if let Some(dimension) = self.dimension {

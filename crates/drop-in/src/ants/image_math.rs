@@ -58,6 +58,6 @@ pub fn run(call: &Call) -> Result<(), CliError> {
         image.voxels.iter_mut().for_each(|value| *value = value.clamp(darkest, brightest));
     }
     nifti::write_volume(output, &image)?;
-    call.tell(&Description::Cpu, &["quantiles of a histogram are replaced by exact quantiles".into()]);
+    call.tell(&Description::Cpu, &["quantiles from ANTs' histogram are replaced by exact quantiles".into()]);
     Ok(())
 }

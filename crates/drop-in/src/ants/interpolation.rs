@@ -62,8 +62,8 @@ fn sigma(text: &str) -> Option<Sigma> {
     let numbers = text.split('x').map(str::parse).collect::<Result<Vec<f64>, _>>().ok()?;
     let sigma = match numbers[..] {
         [x, y, z] => [x, y, z],
-        // Two numbers are given for slices. The third axis has only one voxel, so the number for this axis has no
-        // effect.
+        // Two standard deviations of the Gaussian are given for slices. A slice has only one voxel along the third
+        // axis, so the standard deviation for this axis has no effect.
         [x, y] => [x, y, x],
         [first, ..] => [first; 3],
         [] => return None,

@@ -17,7 +17,8 @@ CreateJacobianDeterminantImage DIMENSION FIELD OUTPUT [LOGARITHM=0] [GEOMETRIC=0
 Served by antsreg-gpu. Determinants are computed from differences between voxels; GEOMETRIC has no effect.
 ";
 
-/// Smallest determinant for the logarithm. Smaller determinants, such as those of folds, are replaced by this value.
+/// Smallest Jacobian determinant whose logarithm is taken. Smaller determinants, such as those of folds, are replaced
+/// by this value.
 const LEAST: f32 = 0.001;
 
 /// Runs `CreateJacobianDeterminantImage`.
@@ -43,8 +44,9 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     let grid = determinants.grid.clone();
     let file = PlanesFile { grid: &grid, count: 1, planes: Planes::One, stored: Stored::Float64 };
     file.write(output, |_| Ok::<_, CliError>(determinants.clone()))?;
-    let replaced = geometric
-        .then(|| "geometric determinants are replaced by determinants of differences between voxels".to_owned());
+    let replaced = geometric.then(|| {
+        "geometric Jacobian determinants are replaced by determinants of finite differences between voxels".to_owned()
+    });
     call.tell(&Description::Cpu, replaced.as_slice());
     Ok(())
 }

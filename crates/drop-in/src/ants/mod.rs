@@ -33,7 +33,8 @@ fn dimension(word: &str) -> Result<u8, Refusal> {
     }
 }
 
-/// Checks that all images are slices if `slices` is set, and that all are volumes otherwise.
+/// Checks that all images are two-dimensional slices if `slices` is set, and that all are three-dimensional volumes
+/// otherwise.
 fn check_dimension<'a>(slices: bool, images: impl IntoIterator<Item = (&'a Path, &'a Grid)>) -> Result<(), Refusal> {
     match images.into_iter().find(|(_, grid)| grid.is_slice() != slices) {
         None => Ok(()),

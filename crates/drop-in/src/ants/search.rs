@@ -13,7 +13,8 @@ use antsreg_study::inputs;
 use crate::call::Call;
 use crate::engine::{self, Done, Task};
 
-/// A request to search for an affine transform between two images.
+/// What a command line of `antsAffineInitializer` or `antsAI` requests: a search for an affine transform between two
+/// images.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
     /// Whether the images have two dimensions.
@@ -28,7 +29,7 @@ pub struct Request {
     pub output: PathBuf,
     /// Degrees of freedom of the transform.
     pub dof: Dof,
-    /// The cost function that is minimised.
+    /// The cost function that the search minimises.
     pub cost: Cost,
     /// Largest rotation that is searched about each axis in both directions, from the orientation in the headers,
     /// degrees.

@@ -14,10 +14,11 @@ Served by antsreg-gpu: -d 2|3  -f FIXED  -m MOVING  -o PREFIX  -t t|r|a|s|sr|so 
 Several -f and -m give SyN several pairs of images. -i and -x may be given several times, as in ANTs' scripts.
 ";
 
-/// Volumes with more voxels than this along an axis start at a coarser level.
+/// If a fixed image has more voxels than this along an axis, the registration starts at a coarser level, as in ANTs'
+/// scripts.
 const LARGE_AXIS: usize = 256;
 
-/// The two scripts that this module replaces.
+/// The two shell scripts of ANTs whose work this module does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Script {
     /// `antsRegistrationSyN.sh`: with a full-resolution level, by cross-correlation.
@@ -26,7 +27,7 @@ enum Script {
     Quick,
 }
 
-/// The options of one of the two scripts.
+/// The options of `antsRegistrationSyN.sh` or `antsRegistrationSyNQuick.sh`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Options {
     dimension: String,
@@ -37,7 +38,7 @@ struct Options {
     initial: Vec<String>,
     masks: Vec<String>,
     threads: Option<usize>,
-    /// Radius of cross-correlation in voxels, or number of bins of mutual information.
+    /// Radius of windowed cross-correlation in voxels, or number of intensity bins of mutual information.
     size: String,
     step: String,
     single: bool,
@@ -133,8 +134,9 @@ fn parse(words: &[String], script: Script) -> Result<Options, Refusal> {
             "-j" => options.match_histograms = value,
             "-y" => options.reproducible = value == "1",
             "-z" => options.collapse = value,
-            // The option `-s` is the distance between the knots of B-spline transforms, which are not supported. The
-            // option `-e` is a random seed, but this program uses no random numbers.
+            // The script's option `-s` is the distance between the knots of B-spline transforms, which are not
+            // supported. Its option `-e` is a random seed, which has no effect, because this program uses no random
+            // numbers.
             "-s" | "-e" => {}
             _ => return Err(Refusal::new(flag, "this script has no such option")),
         }

@@ -12,9 +12,10 @@ use super::version::print_version;
 /// A flag of a command: its short and its long name.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Flag {
-    /// The letter after a single dash; `None` if the flag has only a long name.
+    /// The short name of the flag: the letter after a single dash, such as `d` in `-d`; `None` if the flag has only a
+    /// long name.
     pub short: Option<char>,
-    /// The name after two dashes.
+    /// The long name of the flag, which follows two dashes.
     pub long: &'static str,
 }
 
@@ -27,19 +28,22 @@ pub struct Given {
     pub values: Vec<Value>,
 }
 
-/// A value of a flag: a name, a group in brackets, or a name followed by a group.
+/// A value of a command-line flag in ANTs' notation: a name, a group in brackets, or a name followed by a group, such
+/// as `CC[a.nii,b.nii,1,4]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Value {
-    /// The text of the value, without spaces in brackets.
+    /// The whole text of the flag's value as on the command line, but without spaces inside brackets.
     pub text: String,
-    /// The text before the bracket, or the whole value without brackets.
+    /// The name in the flag's value: the text before the brackets, such as `CC` in `CC[a.nii,b.nii,1,4]`; without
+    /// brackets, the whole text.
     pub name: String,
-    /// The parts of the group in brackets; `None` without brackets.
+    /// The parameters inside the brackets of the flag's value; `None` if the value has no brackets.
     pub parameters: Option<Vec<String>>,
 }
 
 impl Value {
-    /// Splits the text of a value into its name and its parameters.
+    /// Splits the text of a flag's value, such as `CC[a.nii,b.nii,1,4]`, into its name and the parameters inside its
+    /// brackets.
     pub fn parse(text: &str) -> Value {
         let group = text.strip_suffix(']').and_then(|rest| rest.split_once('['));
         let (name, parameters) = match group {
@@ -50,12 +54,13 @@ impl Value {
         Value { text: text.to_owned(), name: name.trim().to_owned(), parameters }
     }
 
-    /// The parameter number `place`, counted from 0, of the group in brackets; `None` if it is missing or empty.
+    /// Returns the parameter at position `place`, counted from 0, inside the brackets of the flag's value; `None` if
+    /// this parameter is missing or empty.
     pub fn parameter(&self, place: usize) -> Option<&str> {
         self.parameters.as_ref()?.get(place).map(String::as_str).filter(|part| !part.is_empty())
     }
 
-    /// Whether the name of the value is `name`, regardless of case.
+    /// Whether the name before the brackets of the flag's value equals `name`, regardless of case.
     pub fn is(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name)
     }
@@ -92,7 +97,8 @@ pub fn read(arguments: &[String], flags: &'static [Flag], usage: &str) -> Result
     Ok(None)
 }
 
-/// Returns the arguments of a command without flags. If the usage is requested, prints it and returns `None`.
+/// Returns the arguments of a command that has no flags, but arguments in a fixed order. If the usage text is
+/// requested, prints it and returns `None`.
 ///
 /// # Errors
 /// More or fewer arguments than the command expects.
@@ -126,7 +132,7 @@ pub fn last<'a>(given: &'a [Given], flag: &'a str) -> Option<&'a Value> {
     all(given, flag).next_back()
 }
 
-/// Reads a switch, which must be 0 or 1.
+/// Reads the value of an option that is a switch: 0 for off, 1 for on.
 ///
 /// # Errors
 /// Any text except 0 and 1.
@@ -172,7 +178,7 @@ pub fn parse(arguments: &[String], flags: &'static [Flag]) -> Result<Vec<Given>,
     Ok(all)
 }
 
-/// Whether a word is a flag and not a negative number.
+/// Whether a word of the command line is a flag, such as `-o`, and not a negative number.
 fn is_flag(word: &str) -> bool {
     word.starts_with('-') && word.len() > 1 && !word.starts_with(|c: char| c.is_ascii_digit()) && !is_number(word)
 }
@@ -181,7 +187,7 @@ fn is_number(word: &str) -> bool {
     word.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == '.'))
 }
 
-/// Returns the arguments, with the words of each group in brackets joined to one argument.
+/// Returns the command-line arguments, with the words of each group in brackets joined to one argument.
 fn regrouped(arguments: &[String]) -> Result<Vec<String>, Refusal> {
     let mut words = Vec::new();
     let mut open: Option<String> = None;

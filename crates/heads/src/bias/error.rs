@@ -1,17 +1,17 @@
 //! Errors of the estimation of a bias field.
 
-/// Why a bias field could not be found.
+/// Reasons why the bias field of an image cannot be estimated.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The value of an option is out of its range.
     #[error("{what}: expected {expected}, found {found}")]
     Range {
-        /// Name of the option.
+        /// Name of the option of N4 that is out of range.
         what: &'static str,
         /// Allowed range of the option.
         expected: String,
-        /// Value of the option.
+        /// Value that was given for the option.
         found: String,
     },
     /// No sampled voxel is finite, inside the mask and of a positive weight.
@@ -27,7 +27,7 @@ pub enum Error {
         "all {voxels} sampled voxels inside the mask have the same intensity; expected an image with contrast inside the mask"
     )]
     Constant {
-        /// Number of sampled voxels inside the mask.
+        /// Number of voxels inside the mask from which the bias field was to be estimated.
         voxels: usize,
     },
     /// The finest B-spline mesh has too many control points.
@@ -35,9 +35,9 @@ pub enum Error {
         "the finest mesh has {found} control points, expected at most {most}; give a larger spline distance or fewer levels"
     )]
     Mesh {
-        /// Number of control points of the finest mesh.
+        /// Number of control points of the finest B-spline mesh that the options ask for.
         found: usize,
-        /// Largest supported number of control points.
+        /// Largest number of control points that is supported for the finest B-spline mesh.
         most: usize,
     },
     /// The shape of the mask, or of the image of weights, differs from the shape of the image.

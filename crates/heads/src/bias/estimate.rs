@@ -12,16 +12,16 @@ use super::samples::Samples;
 use super::sharpen::Sharpener;
 use super::{BiasField, Error, Options};
 
-/// Largest number of control points of the finest mesh.
+/// Largest number of control points that is supported for the finest B-spline mesh of a bias field.
 const MOST_POINTS: usize = 1 << 24;
 
-/// Iterations and convergence of one resolution level.
+/// Number of iterations and convergence of the estimation of a bias field, on one resolution level.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Course {
-    /// Number of iterations.
+    /// Number of iterations that N4 made on this level.
     pub iterations: usize,
-    /// Change of the field in the last iteration: coefficient of variation of the ratio of the field's factors before
-    /// and after the iteration.
+    /// Change of the bias field in the last iteration: coefficient of variation of the ratio of the field's factors
+    /// before and after the iteration.
     pub change: f64,
 }
 
@@ -49,8 +49,8 @@ pub fn estimate(
     device.run(Estimation { samples: &samples, options, elements })
 }
 
-/// Estimation of a bias field: the iterations of all levels, on one device. The coarsest mesh has `elements` elements
-/// along the axes.
+/// Estimation of a bias field on one device, level by level. The B-spline mesh of the coarsest level has `elements`
+/// elements along the axes.
 struct Estimation<'a> {
     samples: &'a Samples,
     options: &'a Options,

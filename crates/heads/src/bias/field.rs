@@ -23,7 +23,8 @@ impl BiasField {
         &self.courses
     }
 
-    /// Computes the field's factor at each voxel of `grid`, the grid of the image for which the field was found.
+    /// Computes the factor of the bias field at each voxel of `grid`, the grid of the image for which the bias field
+    /// was found.
     ///
     /// # Errors
     /// A device that fails.
@@ -33,8 +34,8 @@ impl BiasField {
         Ok(Volume { grid: grid.clone(), voxels })
     }
 
-    /// Returns the image divided by the field's factor at each voxel. The image must be the one for which the field was
-    /// found.
+    /// Returns the image divided by the factor of the bias field at each voxel. The bias field must have been found for
+    /// the same image.
     ///
     /// # Errors
     /// A device that fails.
@@ -58,7 +59,8 @@ impl BiasField {
 struct Factors<'a> {
     axes: [MeshAxis; 3],
     field: &'a [f64],
-    /// Intensities of the image that is divided; `None` if only the factors are computed.
+    /// Intensities of the image that is divided by the bias field; `None` if only the factors of the field are
+    /// computed.
     divided: Option<&'a [f32]>,
 }
 

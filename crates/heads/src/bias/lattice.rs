@@ -8,13 +8,13 @@ use super::spline;
 pub struct Lattice {
     /// Number of mesh elements along each axis.
     pub elements: [usize; 3],
-    /// Values of the control points, the first axis fastest. Each axis has three more control points than mesh
-    /// elements.
+    /// Values of the B-spline's control points, the first axis fastest. Along each axis there are three more control
+    /// points than mesh elements.
     pub values: Vec<f64>,
 }
 
 impl Lattice {
-    /// Makes a lattice whose control points are all 0.
+    /// Makes a B-spline lattice whose control points all have the value 0.
     pub fn zeros(elements: [usize; 3]) -> Lattice {
         Lattice { elements, values: vec![0.0; Lattice::len(elements)] }
     }
@@ -24,7 +24,7 @@ impl Lattice {
         elements.map(spline::points).into_iter().product()
     }
 
-    /// Number of control points along each axis.
+    /// Number of the B-spline's control points along each axis.
     pub fn points(&self) -> [usize; 3] {
         self.elements.map(spline::points)
     }
@@ -51,8 +51,8 @@ impl Lattice {
                 let at = |n: usize| self.values[(block * old[axis] + n) * stride + inner];
                 for n in 0..new[axis] {
                     let half = n / 2;
-                    // In units of old mesh elements, old control point n lies at n − 1 and new control point n at (n −
-                    // 1)/2.
+                    // The new B-spline mesh has elements of half the length. Positions in units of the old mesh
+                    // elements: old control point n lies at n − 1, new control point n at (n − 1)/2.
                     let value = match n % 2 {
                         0 => (at(half) + at(half + 1)) / 2.0,
                         _ => (at(half) + 6.0 * at(half + 1) + at(half + 2)) / 8.0,

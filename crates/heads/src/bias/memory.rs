@@ -13,14 +13,15 @@ pub fn device_bytes(grid: &Grid, options: &Options) -> u64 {
     let [px, py, pz] = axes.map(|axis| spline::points(axis.elements.saturating_mul(2_usize.saturating_pow(refined))));
     let [nx, ny, nz] = axes.map(|axis| axis.voxels / options.shrink.max(1) + 1);
     let product = |factors: &[usize]| factors.iter().fold(1_u64, |product, n| product.saturating_mul(*n as u64));
-    // Finding the field needs memory for four numbers of each sample: three in single precision, and the residual in
-    // double precision. The sums along each axis, and three lattices of control points, are in double precision.
+    // Finding the bias field needs memory for four numbers of each sampled voxel: three in single precision, and the
+    // residual of the fit in double precision. The sums of the B-spline fit along each axis, and three lattices of
+    // control points, are in double precision.
     let samples = product(&[20, nx, ny, nz]);
     let sums = product(&[8, px, ny, nz]).saturating_add(product(&[8, px, py, nz]));
     let lattices = product(&[3 * 8, px, py, pz]);
     let finding = samples.saturating_add(sums).saturating_add(lattices);
-    // Dividing the image needs memory for the image in single precision, and for the control points of each slice in
-    // double precision.
+    // Dividing the image by the bias field needs memory for the image in single precision, and for the B-spline's
+    // control points of each slice in double precision.
     let dividing = product(&[4, grid.len()]).saturating_add(product(&[8, px, py, grid.shape[2]]));
     finding.max(dividing)
 }

@@ -27,9 +27,9 @@ pub struct Options {
     pub iterations: Vec<usize>,
     /// A level ends when the coefficient of variation of the field's change in an iteration is at most this threshold.
     pub threshold: f64,
-    /// The mesh of the coarsest level.
+    /// The B-spline mesh that describes the bias field on the coarsest level.
     pub mesh: Mesh,
-    /// Number of bins of the histogram of log intensities.
+    /// Number of bins of the histogram of the logarithms of the intensities.
     pub bins: usize,
     /// Full width at half maximum of the Gaussian that is deconvolved from the histogram, in units of the natural
     /// logarithm.
@@ -53,19 +53,21 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Allowed shrink factors.
+    /// Allowed shrink factors of N4. The factor n means that the bias field is estimated from every n-th voxel along
+    /// each axis.
     pub const SHRINK: RangeInclusive<usize> = 1..=64;
-    /// Allowed numbers of levels.
+    /// Allowed numbers of resolution levels of N4.
     pub const LEVELS: RangeInclusive<usize> = 1..=8;
-    /// Allowed numbers of iterations of a level.
+    /// Allowed numbers of iterations of N4 on one level.
     pub const ITERATIONS: RangeInclusive<usize> = 0..=100_000;
-    /// Allowed thresholds of the field's change at which a level ends.
+    /// Allowed thresholds of convergence of N4: a level ends when the coefficient of variation of the field's change in
+    /// an iteration is at most the threshold.
     pub const THRESHOLD: RangeInclusive<f64> = 0.0..=1.0;
-    /// Allowed lengths of a mesh element, mm.
+    /// Allowed lengths of an element of N4's B-spline mesh, mm.
     pub const DISTANCE_MM: RangeInclusive<f64> = 1.0..=1e5;
-    /// Allowed numbers of mesh elements along an axis.
+    /// Allowed numbers of elements of N4's B-spline mesh along an axis.
     pub const ELEMENTS: RangeInclusive<usize> = 1..=128;
-    /// Allowed numbers of histogram bins.
+    /// Allowed numbers of bins of N4's intensity histogram.
     pub const BINS: RangeInclusive<usize> = 8..=65_536;
     /// Allowed full widths at half maximum of the deconvolved Gaussian.
     pub const FWHM: RangeInclusive<f64> = 1e-3..=10.0;
@@ -82,7 +84,7 @@ impl Options {
         self.iterations
             .iter()
             .try_for_each(|count| within("number of iterations of a level", Self::ITERATIONS, *count))?;
-        within("threshold of the field's change", Self::THRESHOLD, self.threshold)?;
+        within("threshold of the bias field's change", Self::THRESHOLD, self.threshold)?;
         match self.mesh {
             Mesh::DistanceMm(distance) => within("length of a mesh element, mm", Self::DISTANCE_MM, distance)?,
             Mesh::Elements(elements) => {

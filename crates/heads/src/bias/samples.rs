@@ -13,11 +13,11 @@ use super::{Error, Mesh, Options};
 pub struct Axis {
     /// Number of voxels of the image along this axis.
     pub voxels: usize,
-    /// Number of voxels of the box that the mesh covers; at least the number of voxels of the image.
+    /// Number of voxels, along this axis, of the box that the B-spline mesh covers; at least that of the image.
     pub padded: usize,
-    /// Number of voxels of the box before the first voxel of the image.
+    /// Number of voxels, along this axis, by which the box that the B-spline mesh covers begins before the image.
     pub before: usize,
-    /// Number of mesh elements of the coarsest level along this axis.
+    /// Number of elements of the B-spline mesh of the coarsest level along this axis.
     pub elements: usize,
 }
 
@@ -30,7 +30,8 @@ impl Axis {
             Mesh::DistanceMm(distance) => {
                 let extent = (voxels - 1) as f64 * grid.spacing[axis];
                 let elements = ((extent / distance).ceil() as usize).max(1);
-                // An axis of one voxel, the third axis of a slice, is not padded.
+                // The B-spline mesh does not extend beyond the image along an axis of one voxel, the third axis of a
+                // slice.
                 let further = if voxels == 1 { 0.0 } else { elements as f64 * distance - extent };
                 let padding = (further / grid.spacing[axis] + 0.5) as usize;
                 Axis { voxels, padded: voxels + padding, before: padding / 2, elements }
@@ -38,19 +39,20 @@ impl Axis {
         }
     }
 
-    /// Returns the control points that influence a voxel of the image, for a mesh with this number of elements over the
-    /// box.
+    /// Returns the B-spline control points that influence a voxel of the image along this axis. The mesh has `elements`
+    /// elements over its box of voxels, which may extend beyond the image.
     pub fn reach(&self, voxel: usize, elements: usize) -> Reach {
         reach(voxel + self.before, self.padded, elements)
     }
 
-    /// Returns the samples of this axis that lie in the image: every `shrink`th voxel of the box. The samples are
-    /// centred in the box, as in ITK's shrink filter.
+    /// Returns the samples of this axis that lie in the image: every `shrink`th voxel of the box that the mesh covers.
+    /// The samples are centred in the box, as in ITK's shrink filter.
     fn samples(&self, shrink: usize) -> AxisSamples {
         let count = (self.padded / shrink).max(1);
         let first = ((self.padded - 1) as f64 - (shrink * (count - 1)) as f64) / 2.0;
-        // ITK counts voxels from the first voxel of the image, so that a padded box begins at a negative index. ITK
-        // takes no sample before the first index in the box that is a multiple of the shrink factor.
+        // N4 in ITK counts voxels from the first voxel of the image, so that a box that extends before the image begins
+        // at a negative index. ITK takes no sample before the first index in this box that is a multiple of the shrink
+        // factor.
         let first = ((first + 0.5).floor() as usize).max(self.before % shrink);
         let voxel = |n: usize| (first + shrink * n).checked_sub(self.before).filter(|voxel| *voxel < self.voxels);
         let (numbers, voxels) = (0..count).filter_map(|n| Some((n, voxel(n)?))).unzip();
@@ -58,14 +60,15 @@ impl Axis {
     }
 }
 
-/// The samples along one axis of an image.
+/// Positions, along one axis of an image, of the voxels from which a bias field is estimated (samples).
 #[derive(Debug)]
 pub struct AxisSamples {
-    /// Number of samples along the whole box of voxels that the mesh covers.
+    /// Number of samples along this axis in the whole box of voxels that the B-spline mesh covers.
     count: usize,
-    /// Numbers of the samples that lie in the image, counted within the box.
+    /// Numbers of those samples that lie in the image. They are counted along this axis from the first sample of the
+    /// box of voxels that the B-spline mesh covers.
     numbers: Vec<usize>,
-    /// Voxel indices, within the image, of the samples that lie in the image.
+    /// Voxel indices, along this axis of the image, of the samples that lie in the image.
     voxels: Vec<usize>,
 }
 
@@ -85,18 +88,19 @@ fn reach(number: usize, count: usize, elements: usize) -> Reach {
     spline::reach(elements as f64 * number as f64 / last, elements)
 }
 
-/// The samples of an image, with their logarithms and weights.
+/// The voxels of an image from which the bias field is estimated (samples), with the logarithms of their intensities
+/// and their weights.
 #[derive(Debug)]
 pub struct Samples {
-    /// Position of each axis of the image in the B-spline mesh.
+    /// For each axis of the image: its number of voxels, and its position in the B-spline mesh.
     pub axes: [Axis; 3],
-    /// Positions of the samples along each axis.
+    /// For each axis of the image: the positions of the samples (voxels from which the bias field is estimated).
     pub along: [AxisSamples; 3],
-    /// Logarithms of the samples' intensities, the first axis fastest.
+    /// Logarithms of the image's intensities at the samples, the first axis fastest.
     pub logarithms: Vec<f32>,
-    /// Weights of the samples in the fit; 0 for samples that are not used.
+    /// Weights of the samples in the B-spline fit; 0 for samples that are not used.
     pub weights: Vec<f32>,
-    /// Number of samples with a weight above 0.
+    /// Number of samples that are used in the B-spline fit: those with a weight above 0.
     pub count: usize,
 }
 
@@ -138,7 +142,7 @@ impl Samples {
         Ok(Samples { axes, along, logarithms, weights: kept, count })
     }
 
-    /// Number of samples along each axis.
+    /// Number of samples (voxels from which the bias field is estimated) along each axis of the image.
     pub fn shape(&self) -> [usize; 3] {
         [0, 1, 2].map(|axis| self.along[axis].voxels.len())
     }

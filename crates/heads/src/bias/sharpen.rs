@@ -19,7 +19,8 @@ pub struct Sharpener {
 }
 
 impl Sharpener {
-    /// Makes a sharpener with the number of bins, the width of the Gaussian and the noise term of the options.
+    /// Prepares the sharpening of the intensity histogram for N4, with the number of bins, the width of the Gaussian
+    /// and the noise term from the options.
     pub fn new(options: &Options) -> Sharpener {
         let Options { bins, fwhm, noise, .. } = *options;
         // The length of the Fourier transforms is at least twice the number of bins, so that values blurred beyond one
@@ -45,7 +46,7 @@ impl Sharpener {
         let mut sharp = vec![Complex::default(); length];
         sharp[margin..margin + self.bins].iter_mut().zip(counts).for_each(|(place, count)| place.re = *count);
         self.forward.process(&mut sharp);
-        // The blurring kernel is real and even, so its Fourier transform is real.
+        // The Gaussian that blurs the histogram is a real and even function, so its Fourier transform is real.
         sharp.iter_mut().zip(&blur).for_each(|(value, blur)| *value *= blur / (blur * blur + self.noise));
         self.backward.process(&mut sharp);
         let sharp: Vec<f64> = sharp.into_iter().map(|value| value.re.max(0.0)).collect();

@@ -16,7 +16,7 @@ pub fn reach(place: f64, elements: usize) -> Reach {
     Reach { first, weights }
 }
 
-/// Number of control points along an axis with this number of mesh elements.
+/// Number of control points that a cubic B-spline has along an axis with this number of mesh elements.
 pub fn points(elements: usize) -> usize {
     elements + 3
 }

@@ -52,8 +52,8 @@ const WHOLE_MM: f64 = 4.0;
 /// the brain's edge, because deformation moves the edge. The refinement of the edge needs the intensities there.
 const MARGIN_MM: f64 = 25.0;
 
-/// Width of the strip along the image's border that the deformable registration ignores where the border cuts the
-/// brain, mm. Correlation windows in this strip have no voxels on one side.
+/// Where the border of the image cuts the brain, the deformable registration ignores a strip of this width along the
+/// border, mm. Windows of local correlation in this strip extend beyond the image, where there are no voxels.
 const CUT_MM: f64 = 8.0;
 
 /// Registers an image to the template, and resamples the template's brain on the image's grid.
@@ -189,12 +189,12 @@ fn near(
     Ok(Near { number, affine, similarity, plausible, window, moving })
 }
 
-/// Returns the affine stage for the registration of the whole heads.
+/// Returns the settings of the affine registration of the template's whole head to the head of the image.
 fn whole() -> Stage {
     Stage::Linear(linear::Options { finest_mm: WHOLE_MM, ..Preset::Fast.linear() })
 }
 
-/// Returns the deformable stage for the region near the brain.
+/// Returns the settings of the deformable registration of the region near the brain.
 fn deformable(metric: Metric, template: &Template) -> Stage {
     let channels = vec![syn::Channel { metric, ..syn::Channel::default() }];
     Stage::Deformable(syn::Options { channels, ..Preset::Fast.syn_for(template.head().grid.shape) })
@@ -211,7 +211,7 @@ pub fn device_bytes(template: &Template, image: &Grid) -> u64 {
     options.device_bytes(&grids) + 4 * SCALARS * image.len() as u64
 }
 
-/// The options that all registrations of this module share. The registrations' results stay on the device.
+/// The options that all registrations for brain extraction share. The results stay on the device.
 fn options() -> Options {
     Options { inverse_warp: false, scores: false, images: None, ..Options::default() }
 }

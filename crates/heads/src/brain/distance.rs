@@ -15,7 +15,8 @@ pub struct Limits {
     pub outside_mm: f32,
 }
 
-/// Largest number of neighbouring voxels along the first axis that are processed together.
+/// Largest number of voxels, adjacent along the first axis, for which distances to the border of a set are computed
+/// together.
 const WIDTH: usize = 32;
 
 /// Signed distances: for each voxel of a set, the distance of its centre to the nearest centre of a voxel outside, mm;
@@ -24,9 +25,11 @@ pub fn signed_distance_mm(grid: &Grid, set: &[bool], limits: Limits) -> Vec<f32>
     let [nx, ny, nz] = grid.shape;
     let steps = [0, 1, 2].map(|axis| grid.spacing[axis] as f32);
     let squares = [limits.outside_mm, limits.inside_mm].map(|mm| mm * mm);
-    // Squares of the distances of 1, 2, … voxels along the first axis.
+    // Squares of the lengths of 1, 2, … voxels along the first axis, mm². They are the squared distances of voxels to a
+    // voxel of the same row.
     let ramp: Vec<f32> = (1..=nx).map(|count| count as f32 * steps[0]).map(|mm| mm * mm).collect();
-    // Squared distances along the first two axes.
+    // For each voxel, the squared distance to the nearest voxel of its slice on the other side of the set's border:
+    // positive in the set, negative outside.
     let mut found = vec![0.0; set.len()];
     found.par_chunks_mut(nx * ny).zip(set.par_chunks(nx * ny)).for_each_init(Rows::default, |rows, (slice, set)| {
         for (out, set) in slice.chunks_mut(nx).zip(set.chunks(nx)) {
@@ -41,7 +44,8 @@ pub fn signed_distance_mm(grid: &Grid, set: &[bool], limits: Limits) -> Vec<f32>
             }
         }
     });
-    // Distances along all axes. In memory, the third axis comes before the second.
+    // Signed distances of all voxels to the border of the set, mm. In this array the third axis comes before the
+    // second: the voxels of each plane of constant y are adjacent in memory.
     let mut turned = vec![0.0; set.len()];
     turned.par_chunks_mut(nx * nz).enumerate().for_each_init(Rows::default, |rows, (y, plane)| {
         for first in (0..nx).step_by(WIDTH) {
@@ -60,9 +64,9 @@ pub fn signed_distance_mm(grid: &Grid, set: &[bool], limits: Limits) -> Vec<f32>
     found
 }
 
-/// Squared distance of each voxel in a row to the nearest voxel of this row on the other side of the set's border, at
-/// most the limit for its side. Positive in the set, negative outside. `limits` are the limits outside and inside;
-/// `ramp` has the squares of the distances of 1, 2, … voxels.
+/// Computes for each voxel of a row the squared distance to the nearest voxel of this row on the other side of the
+/// set's border: positive in the set, negative outside. `limits` are the largest squared distances for voxels outside
+/// and in the set; `ramp` has the squares of the distances of 1, 2, … voxels.
 fn along_row(set: &[bool], out: &mut [f32], limits: [f32; 2], ramp: &[f32]) {
     let mut first = 0;
     for run in set.chunk_by(|a, b| a == b) {
@@ -81,35 +85,42 @@ fn along_row(set: &[bool], out: &mut [f32], limits: [f32; 2], ramp: &[f32]) {
     }
 }
 
-/// Squared distances of voxels to the border of a set, for the rows of voxels along one axis. They are positive in the
-/// set and negative outside.
+/// Squared distances of voxels to the border of a set: positive in the set, negative outside. Each row has the values
+/// of up to [`WIDTH`] neighbouring voxels along the first axis; the rows follow each other along the second or the
+/// third axis.
 #[derive(Default)]
 struct Rows {
-    /// Number of voxels of each row.
+    /// Number of adjacent voxels along the first axis in each of these rows.
     width: usize,
-    /// The squared distances of all rows, row by row.
+    /// The squared distances of all voxels to the set's border, row by row, before the border in other rows is
+    /// considered.
     squares: Vec<f32>,
-    /// The squared distances after [`Rows::lower`].
+    /// The squared distances of all voxels to the set's border, row by row, after the border in other rows has also
+    /// been considered.
     lowered: Vec<f32>,
-    /// For each voxel of the present row: 1 in the set, −1 outside.
+    /// For each voxel of the row that is computed now: 1 if the voxel is in the set, −1 if it is outside.
     sides: Vec<f32>,
-    /// Properties of each row.
+    /// For each row of voxels: the smallest and the largest squared distance to the set's border, and whether all
+    /// voxels are in the set.
     extents: Vec<Extent>,
 }
 
-/// Properties of the squared distances of a row.
+/// For a row of voxels: the smallest and the largest squared distance to the set's border, and whether all voxels are
+/// in the set.
 #[derive(Clone, Copy, Default)]
 struct Extent {
-    /// Smallest absolute value.
+    /// Smallest squared distance of a voxel of the row to the set's border, without sign.
     low: f32,
-    /// Largest absolute value.
+    /// Largest squared distance of a voxel of the row to the set's border, without sign.
     high: f32,
-    /// Whether all voxels are in the set, or all outside; `None` if there are both.
+    /// `true` if all voxels of the row are in the set, `false` if all are outside, `None` if the row has voxels of both
+    /// kinds.
     uniform: Option<bool>,
 }
 
 impl Rows {
-    /// Replaces the rows. All have the same number of voxels.
+    /// Takes the squared distances to the set's border for a new group of rows of voxels. All rows have the same number
+    /// of voxels.
     fn load<'a>(&mut self, rows: impl Iterator<Item = &'a [f32]>) {
         self.squares.clear();
         for row in rows {
@@ -118,19 +129,21 @@ impl Rows {
         }
     }
 
-    /// The rows of squared distances after [`Rows::lower`].
+    /// Returns, row by row, the squared distances that [`Rows::lower`] has computed from the border in all rows.
     fn lowered(&self) -> impl Iterator<Item = &[f32]> {
         self.lowered.chunks(self.width)
     }
 
-    /// Lowers the squared distances where another row, `step` mm apart from the next, gives a smaller value.
+    /// Lowers the squared distance of each voxel if the set's border is nearer in another row than in the voxel's own
+    /// row. Adjacent rows are `step` mm apart.
     fn lower(&mut self, step: f32) {
         Arch::new().dispatch(Lower { rows: self, step });
     }
 
-    /// Lowers the squared distances of row `at` where another row gives a smaller value. This value is the squared
-    /// distance between the rows, plus the other voxel's squared distance if both voxels are on the same side of the
-    /// border. If not, the border lies between the voxels.
+    /// Updates the squared distance to the set's border for each voxel of the row with index `at`, where the border is
+    /// nearer in another row. For a voxel at the same place in another row, the candidate is the squared distance
+    /// between the two rows. If both voxels are in the set or both outside, the squared distance of the other voxel is
+    /// added. Otherwise the border lies between them, and nothing is added.
     #[inline(always)]
     fn lower_row(&mut self, at: usize, step: f32) {
         let Rows { width, squares, lowered, sides, extents } = self;
@@ -169,7 +182,8 @@ impl Rows {
     }
 }
 
-/// The computation of [`Rows::lower`], which is compiled for the widest vectors of the processor.
+/// The search for nearer borders of the set in other rows ([`Rows::lower`]), compiled for the widest vector
+/// instructions (SIMD) of the processor.
 struct Lower<'a> {
     rows: &'a mut Rows,
     step: f32,
@@ -198,8 +212,8 @@ impl NullaryFnOnce for Lower<'_> {
     }
 }
 
-/// The absolute value that is better than all others. Eight values are compared at a time, so that the compiler uses
-/// vector instructions.
+/// Returns the smallest or the largest absolute value of a row of numbers; `is_better(a, b)` tells which of two numbers
+/// to keep. Eight numbers are compared at a time, so that the compiler uses vector instructions.
 #[inline(always)]
 fn extreme(values: &[f32], is_better: impl Fn(f32, f32) -> bool) -> f32 {
     let better = |a: f32, b: f32| if is_better(a, b) { a } else { b };

@@ -18,7 +18,7 @@ pub enum Error {
         /// Shape of the mask of the template's brain, in voxels.
         mask: [usize; 3],
     },
-    /// The mask of a template's brain is empty.
+    /// The brain mask of the template is empty: no voxel is above 0.5.
     #[error("the mask of the template's brain is empty, expected voxels above 0.5")]
     TemplateEmpty,
     /// The template has no image of this contrast.

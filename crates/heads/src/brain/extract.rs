@@ -31,7 +31,7 @@ pub struct Extraction {
     /// Dice overlap of the final mask with the brain of the registered template, from which the refinement of the edge
     /// started.
     pub agreement: f64,
-    /// Warnings about the mask.
+    /// Reasons to suspect that the mask of the brain is wrong.
     pub doubts: Vec<Doubt>,
 }
 

@@ -14,16 +14,18 @@ pub enum Kind {
     Head,
     /// An extracted brain, without skull and other tissue.
     Brain,
-    /// Unclear: a slice, a small part of a head, or an object of another size.
+    /// Neither a head nor an extracted brain for certain: a slice, a small part of a head, or an object of another
+    /// size.
     Unclear,
 }
 
-/// Voxel size at which the content of an image is examined, mm.
+/// Distance between the voxels that are read to decide whether an image shows a head or an extracted brain, mm.
 const SPACING_MM: f64 = 4.0;
-/// Intensity above which a voxel belongs to the imaged object (head or brain), as a share of the range from the darkest
-/// to the bright intensity.
+/// Voxels brighter than this belong to the imaged object (head or brain). The number is a share of the range from the
+/// darkest to the bright intensity of the image.
 const OBJECT_SHARE: f32 = 0.1;
-/// Quantile that defines the bright intensity, among the voxels above the darkest intensity.
+/// The intensity at this quantile counts as the bright intensity of the image. The quantile is computed over the voxels
+/// above the darkest intensity.
 const BRIGHT: f64 = 0.98;
 /// Smallest volume of a head with its inside filled, cm³. Scanned heads have 2400 to 4700 cm³.
 const LEAST_HEAD_CM3: f64 = 2200.0;

@@ -19,8 +19,8 @@ pub fn unpack(packed: &[u8], grid: Grid, unit: f32) -> Result<Volume, Error> {
         return Err(Error::Damaged(format!("{} voxels, expected {}", differences.len(), grid.len())));
     }
     let [nx, ny, nz] = grid.shape;
-    // The prediction needs neighbours of the first voxels, so a plane of zeros is added before the first index of each
-    // axis.
+    // The value of each voxel is predicted from neighbours with lower indices. So a plane of zeros is added before the
+    // first index of each axis.
     let (row, slice) = (nx + 1, (nx + 1) * (ny + 1));
     let mut padded = vec![0_i32; slice * (nz + 1)];
     let mut voxels = Vec::with_capacity(grid.len());

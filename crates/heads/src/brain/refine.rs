@@ -12,31 +12,36 @@ use super::regions::{fill_holes, keep_largest};
 
 /// Largest distance by which the refinement may move the brain's edge, mm.
 const BAND_MM: f32 = 6.0;
-/// Scale of the error of the registered edge, in a logistic model, mm: for images similar to the template, and for
-/// dissimilar images.
+/// Scale of the error of the registered edge (the edge of the template's brain after registration), in a logistic
+/// model, mm: for images similar to the template, and for dissimilar images.
 const EDGE_MM: [f32; 2] = [0.5, 2.0];
 /// Difference between 1 and the correlation with the template, from which on an image is treated as dissimilar.
 const UNLIKE: f64 = 0.1;
-/// Mean distance of the true edge outside the registered edge for dissimilar images, mm. The template is a mean of
-/// heads, and in a mean the fluid at the surface is thinner.
+/// Mean distance by which the true edge of the brain lies outside the registered edge in images that are dissimilar to
+/// the template, mm. The template is a mean of heads, and in a mean the fluid at the surface is thinner.
 const OUTWARD_MM: f32 = 0.9;
-/// Depth inside the registered edge from which on voxels define the histogram of brain intensities, mm.
+/// Depth below the edge of the registered template's brain; deeper voxels define the histogram of brain intensities,
+/// mm.
 const INSIDE_MM: f32 = 3.0;
-/// Distances outside the registered edge at which voxels define the histogram of the other tissues' intensities, mm.
+/// Distances outside the edge of the registered template's brain; voxels there define the histogram of the other
+/// tissues' intensities, mm.
 const OUTSIDE_MM: std::ops::RangeInclusive<f32> = 3.0..=12.0;
-/// Largest distance outside the registered edge of the voxels that define the intensity range of the histograms, mm.
+/// Distance outside the edge of the registered template's brain up to which voxels count for the intensity range of the
+/// histograms, mm.
 const AROUND_MM: f32 = 15.0;
-/// Number of bins of the intensity histograms.
+/// Number of bins of the histograms of intensities inside and outside the brain.
 const BINS: usize = 64;
 /// Standard deviation of the Gaussian that smooths the histograms, in bins.
 const BINS_SIGMA: f64 = 1.5;
 /// Relative frequency that is added to each histogram bin, so that the ratio of two empty bins is 1.
 const LEAST_SHARE: f64 = 1e-4;
-/// Largest absolute log-odds that the intensity of one voxel contributes.
+/// Largest absolute value of the log-odds "brain or not" that the intensity of one voxel contributes.
 const MOST_ODDS: f64 = 2.0;
-/// Weight of the intensities' log-odds relative to the log-odds of the registered edge.
+/// The log-odds that a voxel is brain are those from its depth below the registered edge, plus this weight times those
+/// from the intensities.
 const INTENSITY_WEIGHT: f32 = 1.0;
-/// Standard deviation of the Gaussian that smooths the intensities' log-odds over the image, mm.
+/// Standard deviation of the Gaussian that smooths, over the image, the log-odds of brain that the intensities give,
+/// mm.
 const SMOOTH_MM: f64 = 1.5;
 /// Radius of the morphological opening of the mask, mm: bridges thinner than twice this radius are removed.
 const OPENING_MM: f32 = 2.0;
@@ -46,7 +51,7 @@ const BACK_MM: f32 = 2.5;
 
 /// Number of voxels that one task counts in the histograms.
 const PIECE: usize = 1 << 16;
-/// Largest probability that a voxel outside the final mask gets.
+/// Largest brain probability that a voxel outside the final mask gets.
 const BELOW_HALF: f32 = 0.49;
 
 /// Decides for each voxel whether it is brain, and how probable that is, from the image and a registered brain. The
@@ -114,7 +119,8 @@ fn opened(grid: &Grid, set: &[bool]) -> Vec<bool> {
 /// Returns the log-odds that each voxel is brain, from its intensity alone: the logarithm of the intensity's frequency
 /// inside the brain divided by its frequency outside.
 fn odds(image: &Volume, depth: &[f32]) -> Vec<f32> {
-    // Voxels farther away get NaN, which quantiles leave out.
+    // Voxels that lie farther outside the registered brain than `AROUND_MM` get NaN, so that the quantiles of the
+    // intensities leave them out.
     let near = |(value, mm): (&f32, &f32)| if *mm > -AROUND_MM { *value } else { f32::NAN };
     let around: Vec<f32> = image.voxels.par_iter().zip(depth).map(near).collect();
     let Some((low, high)) = quantiles(&around, 0.002, 0.998).filter(|(low, high)| low < high) else {

@@ -4,12 +4,14 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-/// The runs of voxels of a set along rows, each with its region. Runs that touch through faces belong to one region.
+/// The connected regions of a set of voxels. The set is described by runs (series of adjacent voxels along a row), each
+/// with its region. Runs that touch through faces belong to one region.
 struct Regions {
     shape: [usize; 3],
-    /// Voxel indices of each run, in the order of the voxels in memory.
+    /// Voxel indices of each run (series of adjacent voxels along a row), in the order of the voxels in memory.
     runs: Vec<Range<usize>>,
-    /// Union-find forest: for each run, an earlier run of the same region, or the run itself.
+    /// For each run of adjacent voxels: an earlier run of the same region, or the run itself if it is the first. The
+    /// runs thus form trees, from which connected regions are found (union-find).
     before: Vec<usize>,
 }
 
@@ -49,8 +51,8 @@ impl Regions {
         regions
     }
 
-    /// Joins the regions of runs that touch each other in a row and an earlier row. The earlier row lies `apart`
-    /// elements earlier in memory.
+    /// Joins regions: if a run of voxels in `row` touches a run in the adjacent row `earlier`, their regions become
+    /// one. The row `earlier` lies `apart` elements earlier in memory.
     fn join(&mut self, row: Range<usize>, earlier: Range<usize>, apart: usize) {
         let (mut a, mut b) = (row.start, earlier.start);
         while a < row.end && b < earlier.end {
@@ -137,7 +139,8 @@ mod tests {
             set[at(x, y, z)] = true;
         }
         set[at(3, 3, 3)] = false;
-        // The voxel (6, 6, 3) touches the cube of the test set only at an edge, so it is a region of its own.
+        // The test set is a cube of 5 × 5 × 5 voxels. The voxel (6, 6, 3) touches this cube only at an edge, not at a
+        // face, so it is a region of its own.
         set[at(6, 6, 3)] = true;
         let mut found = set.clone();
         keep_largest(shape, &mut found);

@@ -14,7 +14,7 @@ use super::Error;
 const BLOCK_MM: f64 = 6.0;
 /// Standard deviation of the Gaussian by which the blocks around a voxel are weighted, mm.
 const SIGMA_MM: f64 = 30.0;
-/// Largest factor of the correction; the smallest factor is its inverse.
+/// Largest factor by which the correction of shading multiplies an intensity; the smallest factor is its inverse.
 const MOST: f32 = 3.0;
 
 /// Divides an image by its shading: the mean intensity of the brain around each voxel, relative to the mean of the
@@ -32,13 +32,13 @@ pub fn remove(image: &mut Volume, mask: &Volume, affine: &AffineTransform) -> Re
     let step = to_mask.matrix.column(0).into_owned();
     let [mx, my, mz] = mask.grid.shape;
     let counts = |at: &Point3<f64>| {
-        // The conversion of a negative voxel position to an integer gives the index 0. There the mask of the template's
-        // brain is 0, so the position does not count as brain.
+        // Positions are rounded to whole voxels of the template. A negative position becomes 0; the template's brain
+        // mask is 0 there, so the position does not count as brain.
         let [x, y, z] = [at.x, at.y, at.z].map(|index| (index + 0.5) as usize);
         x < mx && y < my && z < mz && mask.voxels[(z * my + y) * mx + x] > 0.5
     };
-    // For each block: the sum of the intensities in the brain, and the number of these voxels; both divided by the
-    // number of voxels of the block.
+    // For each block of voxels: the sum of the intensities in the brain, and the number of these voxels; both divided
+    // by the number of voxels of the block.
     let mut sums = vec![[0.0_f32; 2]; blocks.iter().product()];
     sums.par_chunks_mut(bx).enumerate().for_each(|(row, out)| {
         let (y, z) = (row % by * size[1], row / by * size[2]);
@@ -64,7 +64,7 @@ pub fn remove(image: &mut Volume, mask: &Volume, affine: &AffineTransform) -> Re
     let (local, weight) = (smoothed(0)?, smoothed(1)?);
     let all = sums.iter().fold([0.0_f64; 2], |all, sum| [0, 1].map(|part| all[part] + f64::from(sum[part])));
     let mean = (all[0] / all[1]) as f32;
-    // The mean intensity is NaN if no voxel of the image lies in the brain.
+    // The mean intensity of the brain is NaN if the template's brain lies completely outside the image.
     if mean.is_nan() || mean <= 0.0 {
         return Ok(());
     }
@@ -73,8 +73,8 @@ pub fn remove(image: &mut Volume, mask: &Volume, affine: &AffineTransform) -> Re
         if factor.is_finite() { factor.clamp(1.0 / MOST, MOST) } else { 1.0 }
     };
     let factors: Vec<f32> = local.iter().zip(&weight).map(factor).collect();
-    // The blocks before and after a voxel along an axis, and the position of the voxel between the centres of the
-    // blocks, 0 to 1.
+    // Shading factors are known for blocks of voxels. For a voxel, this gives along one axis: the block before it, the
+    // block after it, and its position between the centres of the two, 0 to 1.
     let between = |n: usize, axis: usize| {
         let at = ((n as f32 + 0.5) / size[axis] as f32 - 0.5).clamp(0.0, blocks[axis] as f32 - 1.0);
         (at as usize, (at as usize + 1).min(blocks[axis] - 1), at.fract())
@@ -127,7 +127,8 @@ mod tests {
         };
         let before = spread(&image);
         remove(&mut image, &mask, &affine).expect("smoothed");
-        // At the edge of the brain, all brain voxels lie on one side, so that a part of the shading remains.
+        // The shading at a voxel is estimated from the brain voxels around it. At the edge of the brain these all lie
+        // on the inner side of the voxel, so that a part of the shading remains.
         assert!(before > 1.6 && spread(&image) < 1.0 + 0.65 * (before - 1.0), "{before} and {}", spread(&image));
         let mut dark = Volume::filled(grid.clone(), -1.0);
         remove(&mut dark, &mask, &affine).expect("smoothed");

@@ -12,8 +12,8 @@ pub fn surface_ratio(grid: &Grid, set: &[bool]) -> f64 {
     let voxel_mm3 = spacing.product();
     let [nx, ny, nz] = grid.shape;
     let differ = |a: &[bool], b: &[bool]| a.iter().zip(b).filter(|(a, b)| a != b).count();
-    // For each row: the number of faces on the set's border between voxels of the row, to the next row, and to the same
-    // row of the next slice; and the number of the row's voxels in the set.
+    // Counts for one row of voxels: the pairs of adjacent voxels of which only one is in the set, within the row, with
+    // the next row, and with the same row of the next slice; and the voxels of the row that are in the set.
     let of_row = |row: usize| {
         let at = |row: usize| &set[row * nx..(row + 1) * nx];
         let this = at(row);

@@ -20,7 +20,7 @@ pub enum Contrast {
     T1,
     /// T2-weighted.
     T2,
-    /// Proton density, which is the contrast most similar to FLAIR.
+    /// Proton density. Of the contrasts of the built-in template, this is the most similar to FLAIR.
     Pd,
     /// Contrast of a template that the caller gives.
     Given,
@@ -136,8 +136,8 @@ impl Template {
 
     fn of(heads: Vec<(Contrast, Arc<Volume>)>, brain: Volume) -> Template {
         let inside: Vec<bool> = brain.voxels.iter().map(|share| *share > 0.5).collect();
-        // Distances from the edge of the brain are computed up to 1 mm beyond the thresholds with which they are
-        // compared.
+        // Voxels are compared with thresholds of their distance from the brain's edge. So distances are computed up to
+        // 1 mm beyond these thresholds.
         let limits = Limits { inside_mm: DEEP_MM + 1.0, outside_mm: NEAR_MM + 1.0 };
         let depth = signed_distance_mm(&brain.grid, &inside, limits);
         let beyond = |least: f32| {

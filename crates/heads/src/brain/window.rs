@@ -59,7 +59,8 @@ impl Window {
         Grid { shape: self.shape, origin: whole.voxel_to_world().apply(&low), ..whole.clone() }
     }
 
-    /// Returns a volume on the grid `whole`, with the values of `part` inside this window and 0 elsewhere.
+    /// Returns a volume on the grid `whole`, with the values of `part` inside this window (box of voxels) and 0
+    /// elsewhere.
     pub fn paste(&self, part: &[f32], whole: &Grid) -> Volume {
         let (width, rows) = (self.shape[0], self.shape[1]);
         let mut volume = Volume::filled(whole.clone(), 0.0);
@@ -74,7 +75,8 @@ impl Window {
         volume
     }
 
-    /// Index in the whole volume of the first voxel of row `y` in slice `z` of the window.
+    /// Index, in the memory of the whole image, of the window's first voxel in row `y` of slice `z`. The window is a
+    /// box of voxels.
     fn first(&self, y: usize, z: usize) -> usize {
         ((self.low[2] + z) * self.whole[1] + self.low[1] + y) * self.whole[0] + self.low[0]
     }

@@ -14,7 +14,7 @@ pub enum Error {
     FewVoxels {
         /// Number of voxels of the brain with a positive intensity.
         found: usize,
-        /// Smallest number of voxels for a classification.
+        /// Smallest number of brain voxels from which the tissues can be classified.
         least: usize,
     },
     /// The two brightest classes of intensities cannot be told apart.
@@ -26,14 +26,15 @@ pub enum Error {
     NoContrast {
         /// Difference between the means of the two brightest classes, divided by the mean of their standard deviations.
         found: f64,
-        /// Smallest contrast for a classification.
+        /// Smallest contrast of the two brightest classes at which the classification is accepted.
         least: f64,
         /// Share of the brightest class, 0 to 1.
         share: f64,
-        /// Smallest share of the brightest class for a classification.
+        /// Smallest share of the brightest class at which the classification is accepted, 0 to 1.
         least_share: f64,
     },
-    /// The brightest tissue lies at the surface of the brain, and white matter lies deep inside.
+    /// The brightest tissue lies at the surface of the brain, so it is not white matter, which lies deep inside. The
+    /// image is probably not T1-weighted.
     #[error(
         "the brightest tissue is {:.0} % of the inside of the brain and {:.0} % of its surface, but white matter lies \
          inside; expected a T1-weighted image, in which white matter is the brightest tissue", 100.0 * inside,

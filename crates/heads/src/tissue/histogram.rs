@@ -2,17 +2,18 @@
 
 use antsreg_core::intensity::quantiles;
 
-/// Number of bins.
+/// Number of bins of a histogram.
 const BINS: usize = 256;
-/// Quantiles between which the bins lie. Intensities beyond, such as those of vessels, are left out.
+/// The bins of the histogram cover the intensities between these two quantiles of the image. Intensities outside, such
+/// as those of vessels, are left out.
 const RANGE: [f64; 2] = [0.001, 0.999];
 
 /// A histogram of intensities with bins of equal width.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Histogram {
-    /// Lower end of the first bin.
+    /// Intensity at the lower end of the histogram's first bin.
     least: f64,
-    /// Width of a bin.
+    /// Width of each bin of the histogram, in units of the image's intensities.
     width: f64,
     counts: Vec<f64>,
 }
@@ -38,12 +39,12 @@ impl Histogram {
         self.counts.iter().enumerate().map(|(bin, count)| (self.least + (bin as f64 + 0.5) * self.width, *count))
     }
 
-    /// Width of a bin.
+    /// Width of each bin of the histogram, in units of the image's intensities.
     pub fn width(&self) -> f64 {
         self.width
     }
 
-    /// Number of intensities in all bins.
+    /// Number of intensities that the histogram counts, over all bins.
     pub fn total(&self) -> f64 {
         self.counts.iter().sum()
     }

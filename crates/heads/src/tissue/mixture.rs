@@ -9,9 +9,10 @@ use super::Histogram;
 /// The fit starts with three classes that divide the sorted intensities: the second and the third class begin at these
 /// shares of all intensities.
 const STARTS: [f64; 2] = [0.2, 0.6];
-/// Largest number of iterations.
+/// Largest number of iterations of the fit of a mixture.
 const MOST_ITERATIONS: usize = 1000;
-/// The iterations end when no mean changes by more than this share of the width of a bin.
+/// The fit of the mixture ends when an iteration changes no class's mean by more than this share of the width of a
+/// histogram bin.
 const SMALL_CHANGE: f64 = 1e-4;
 
 /// A class of a mixture: a Gaussian.
@@ -19,9 +20,9 @@ const SMALL_CHANGE: f64 = 1e-4;
 pub struct Class {
     /// Share of the intensities that belong to the class, 0 to 1.
     pub share: f64,
-    /// Mean of the intensities.
+    /// Mean of the intensities that belong to the class.
     pub mean: f64,
-    /// Standard deviation of the intensities.
+    /// Standard deviation of the intensities that belong to the class.
     pub deviation: f64,
 }
 
@@ -29,7 +30,7 @@ pub struct Class {
 /// grey matter and white matter.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Mixture {
-    /// The classes, the darkest first.
+    /// The Gaussians of the mixture (classes of intensities), the darkest first.
     pub classes: [Class; 3],
 }
 
@@ -42,7 +43,8 @@ impl Class {
 }
 
 impl Mixture {
-    /// Fits a mixture to a histogram. The initial classes depend only on quantiles of the histogram.
+    /// Fits a mixture of three Gaussians to a histogram of intensities. The initial Gaussians depend only on quantiles
+    /// of the histogram.
     pub fn fit(histogram: &Histogram) -> Mixture {
         let mut below = 0.0;
         let total = histogram.total();
@@ -70,7 +72,8 @@ impl Mixture {
         mixture
     }
 
-    /// The mixture that fits a histogram best, if `parts` gives the share of each class in each bin.
+    /// Returns the mixture that fits a histogram best, given which share of the voxels in each bin belongs to each
+    /// class (`parts`).
     fn of(histogram: &Histogram, parts: &[[f64; 3]]) -> Mixture {
         let total = histogram.total();
         let classes = std::array::from_fn(|class| {
@@ -170,7 +173,8 @@ mod tests {
         let mixture = Mixture { classes: [class(0.2, 0.0, 1.0), class(0.4, 100.0, 10.0), class(0.4, 140.0, 10.0)] };
         assert_eq!(mixture.threshold(), 120.0);
         assert_eq!(mixture.contrast(), 4.0);
-        // At this intensity, the density of the darkest class is practically 0.
+        // At the threshold between the two brightest classes, the probability density of the darkest class is
+        // practically 0.
         assert!((mixture.posteriors(120.0)[2] - 0.5).abs() < 1e-12);
         assert_eq!(mixture.posteriors(1e9), [0.0, 0.0, 1.0]);
     }

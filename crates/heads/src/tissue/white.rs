@@ -10,11 +10,11 @@ use crate::brain::{Limits, keep_largest, signed_distance_mm};
 
 /// Distance between the voxels from which the shading is estimated, mm.
 const BIAS_STEP_MM: f64 = 4.0;
-/// Smallest number of voxels for a classification.
+/// Smallest number of brain voxels from which the tissues are classified.
 const LEAST_VOXELS: usize = 1000;
-/// Smallest contrast of the two brightest classes, in standard deviations.
+/// Smallest contrast of the two brightest classes at which the classification is accepted, in standard deviations.
 const LEAST_CONTRAST: f64 = 1.0;
-/// Smallest share of the brightest class.
+/// Smallest share of the brightest class at which the classification is accepted, 0 to 1.
 const LEAST_SHARE: f64 = 0.05;
 /// Voxels of the brain at a smaller depth than this count as surface, mm.
 const SURFACE_MM: f32 = 4.0;
@@ -76,7 +76,7 @@ fn without_shading(image: &Volume, brain: &Volume, inside: &[bool]) -> Result<Ve
     let mask = Volume { grid: brain.grid.clone(), voxels };
     let shrink = (BIAS_STEP_MM / image.grid.spacing.max()).round().max(1.0) as usize;
     let options = bias::Options { shrink, ..bias::Options::default() };
-    // The bias field is computed on the CPU, because the few samples need little time.
+    // The bias field is always estimated on the CPU: it is estimated from few voxels, so this takes little time.
     let cpu = Device::cpu();
     let field = bias::estimate(image, Some(&mask), None, &options, &cpu)?;
     Ok(field.divided(image, &cpu)?.voxels)

@@ -64,9 +64,9 @@ mod tests {
         k.min(period - k) as usize
     }
 
-    /// Weight of each voxel of an axis at `index` for the spline through all voxels. The cubic B-spline function at the
-    /// distances between voxels, with mirrored ends, forms a matrix; the inverse of this matrix maps values to
-    /// coefficients.
+    /// Weight of each voxel of an axis in the value at `index` of the cubic spline through all voxels. The cubic
+    /// B-spline function at the distances between voxels, with mirrored ends, forms a matrix. The inverse of this
+    /// matrix maps voxel values to spline coefficients.
     fn axis_weights(length: usize, index: f64) -> Vec<f64> {
         let mut basis = nalgebra::DMatrix::zeros(length, length);
         let mut at_index = nalgebra::DVector::zeros(length);

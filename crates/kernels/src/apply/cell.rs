@@ -8,11 +8,11 @@ pub fn is_inside(shape: [usize; 3], index: [f64; 3]) -> bool {
 
 /// The eight voxels around a fractional index: their positions in memory, and the position of the index between them.
 pub struct Cell {
-    /// Position in memory of the neighbour with the lowest indices.
+    /// Position in memory of the voxel with the lowest indices among the eight neighbours of a point.
     pub base: usize,
     /// Distance in memory between two neighbours along each axis; 0 on an axis of one voxel.
     pub step: [usize; 3],
-    /// Distance of the index from the lower neighbour along each axis, 0…1.
+    /// Distance of the fractional index from the next lower voxel along each axis, 0…1.
     pub fraction: [f64; 3],
 }
 
@@ -33,14 +33,15 @@ impl Cell {
         cell
     }
 
-    /// Positions in memory of the eight neighbours, x fastest.
+    /// Positions in memory of the eight voxels that surround a point, x fastest.
     #[inline]
     pub fn corners(&self) -> [usize; 8] {
         let [x, y, z] = self.step;
         [0, x, y, x + y, z, x + z, y + z, x + y + z].map(|offset| self.base + offset)
     }
 
-    /// Trilinear weights of the eight neighbours, in the order of [`corners`](Self::corners).
+    /// Trilinear interpolation weights of the eight voxels that surround a point, in the order of
+    /// [`corners`](Self::corners).
     #[inline]
     pub fn weights(&self) -> [f64; 8] {
         let [x, y, z] = self.fraction;

@@ -11,7 +11,7 @@ const PER_UNIT: f64 = 640.0;
 /// Masses of a Gaussian over the voxels along each axis of an image, cut off at `alpha` standard deviations.
 pub struct GaussianWeights {
     pub shape: [usize; 3],
-    /// The factor 1/(√2·σ) for each axis, where σ is the standard deviation in voxels.
+    /// The factor 1/(√2·σ) for each axis, where σ is the standard deviation of the Gaussian in voxels.
     scale: [f64; 3],
     cutoff_voxels: [f64; 3],
     erf: Vec<f64>,
@@ -39,13 +39,14 @@ impl GaussianWeights {
     /// The range of voxels along one axis that lie within the cutoff distance of the fractional index `index`.
     #[inline]
     fn reach(&self, axis: usize, index: f64) -> std::ops::Range<usize> {
-        // In the coordinate `cell`, voxel j extends from j to j + 1.
+        // In the coordinate `cell` = index + ½, voxel j extends from j to j + 1.
         let cell = index + 0.5;
         let first = (cell - self.cutoff_voxels[axis]).floor().max(0.0) as usize;
         first..((cell + self.cutoff_voxels[axis]).ceil() as usize).min(self.shape[axis])
     }
 
-    /// Calls `visit(voxel, mass)` for each voxel within the cutoff along one axis; returns the sum of the kernel's masses.
+    /// Calls `visit(voxel, mass)` for each voxel along one axis within the Gaussian's cutoff distance from `index`. The
+    /// mass is the integral of the Gaussian over the voxel. Returns the sum of the masses.
     #[inline]
     pub fn walk(&self, axis: usize, index: f64, mut visit: impl FnMut(usize, f64)) -> f64 {
         let at = |edge: usize| self.erf((edge as f64 - 0.5 - index) * self.scale[axis]);

@@ -71,8 +71,8 @@ mod tests {
             let mut votes = [0.0; 4];
             moving.voxels.iter().enumerate().for_each(|(n, label)| votes[*label as usize] += weight(n));
             let most = votes.iter().copied().fold(0.0, f64::max);
-            // Tolerance, relative to the largest mass: the masses of the operation come from a tabulated error function
-            // with an error of 3e-7.
+            // The tolerance is relative to the largest mass, the sum of a label's Gaussian weights. The tested function
+            // takes its masses from a table of the error function with an error of 3e-7.
             assert!(votes[*found as usize] > most * (1.0 - 1e-5), "{votes:?}, found {found}");
             seen += 1;
         }

@@ -143,7 +143,8 @@ mod tests {
         assert!((f64::from(found.voxels[0]) - expected).abs() < 1e-5, "{}, expected {expected}", found.voxels[0]);
     }
 
-    /// The change of u per mm along the world axes, computed from the differences of u along the voxel axes.
+    /// The Jacobian determinant det(I + ∂u/∂x) at a voxel, with the derivatives per mm along the world axes. These are
+    /// computed from the differences of u along the voxel axes.
     fn naive(field: &DisplacementField, at: [usize; 3]) -> f64 {
         let Grid { shape, spacing, direction, .. } = &field.grid;
         let vector = |index: [usize; 3]| {

@@ -32,8 +32,8 @@ impl<'a> Path<'a> {
         Path::to(onto, chain, &input.world_to_voxel())
     }
 
-    /// Makes the path of points from the voxels of `onto` through the chain, followed by `to_input`, which maps world
-    /// points of the input, for example to its voxel indices.
+    /// Prepares a chain of transforms for mapping the voxels of `onto`. The map goes from a voxel of `onto` through the
+    /// chain to a world point of the input, then through `to_input`, for example to voxel indices.
     pub fn to(onto: &Grid, chain: &'a TransformChain, to_input: &AffineTransform) -> Path<'a> {
         let tolerance_mm = SAME_GRID_VOXELS * onto.spacing.min();
         let mut start = onto.voxel_to_world();
@@ -57,8 +57,8 @@ impl<'a> Path<'a> {
         Path { shape: onto.shape, start, on_output, rest }
     }
 
-    /// Computes the fractional indices in the input for the row (·, j, k) of the output, whose number is `row` = k·ny +
-    /// j.
+    /// Maps the voxels (·, j, k) of a row of the output to fractional voxel indices of the input image. The number of
+    /// the row is `row` = k·ny + j.
     pub fn row(&self, row: usize, indices: &mut [[f64; 3]]) {
         let [nx, ny, _] = self.shape;
         let (j, k) = ((row % ny) as f64, (row / ny) as f64);

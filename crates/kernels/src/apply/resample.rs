@@ -96,7 +96,7 @@ pub fn resample(
     Volume { grid: onto.clone(), voxels }
 }
 
-/// Computes one value for each voxel of `onto`, in parallel over rows.
+/// Computes the value of each voxel of the output grid `onto`, in parallel over its rows.
 pub(super) fn fill<S: Sample>(
     path: &Path,
     onto: &Grid,

@@ -119,8 +119,8 @@ fn mirror(k: i64, length: usize) -> usize {
     k.min(period - k) as usize
 }
 
-/// The causal and anticausal recursion for one pole, over `width` interleaved lines of `length` samples, mirrored
-/// about their first and last samples.
+/// The recursive filter that computes spline coefficients, for one of its poles: a causal and an anticausal recursion.
+/// It filters `width` interleaved lines of `length` samples, mirrored about their first and last samples.
 fn prefilter(lines: &mut [f64], length: usize, width: usize, pole: f64) {
     if length == 1 {
         return;
@@ -167,8 +167,9 @@ mod tests {
         }
     }
 
-    /// Weight of each voxel of an axis at `index` for the spline through all voxels. The samples of the B-spline,
-    /// with mirrored ends, form a matrix; its inverse maps values to coefficients.
+    /// Weight of each voxel of an axis in the value at `index` of the spline of this order through all voxels. The
+    /// B-spline function at the distances between voxels, with mirrored ends, forms a matrix. The inverse of this
+    /// matrix maps voxel values to spline coefficients.
     fn axis_weights(order: usize, length: usize, index: f64) -> Vec<f64> {
         let mut basis = nalgebra::DMatrix::zeros(length, length);
         let mut at_index = nalgebra::DVector::zeros(length);

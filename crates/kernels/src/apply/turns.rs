@@ -221,8 +221,8 @@ mod tests {
         assert!(fold.determinant() < 0.0);
         let turned = rotation(&fold);
         assert!((turned.determinant() - 1.0).abs() < 1e-12, "{turned}");
-        // No rotation is closer to the matrix than the nearest rotation: a small rotation after it must increase the
-        // distance.
+        // No rotation is closer to the matrix than the nearest rotation. So if a small rotation is applied after the
+        // nearest rotation, the distance to the matrix must increase.
         let apart = |rotation: Matrix3<f64>| (rotation - fold).norm();
         for axis in [Vector3::x_axis(), Vector3::y_axis(), Vector3::z_axis()] {
             for angle in [-0.05, 0.05] {

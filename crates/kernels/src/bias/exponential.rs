@@ -47,8 +47,8 @@ const SHIFT: f64 = 6_755_399_441_055_744.0;
 /// Limits of the argument: beyond them, the exponential is zero or infinite in single precision.
 const LOWEST: f32 = -104.0;
 const HIGHEST: f32 = 88.722_83;
-/// The sum of these two numbers is ln 2. The first has few bits that are not zero, so that its product with a small
-/// whole number is exact.
+/// LN_2_HIGH + LN_2_LOW = ln 2. LN_2_HIGH has few bits that are not zero, so that its product with a small whole number
+/// is exact.
 const LN_2_HIGH: f64 = 6.931_471_803_691_238e-1;
 const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 /// Coefficients 1/n! of the power series of the exponential, from n = 14 down to 2.

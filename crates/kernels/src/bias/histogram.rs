@@ -3,18 +3,18 @@
 
 use std::ops::RangeInclusive;
 
-/// Number of shares into which a sample is divided between two bins. Shares are whole numbers, so that their sums do
-/// not depend on the order.
+/// A sample of a histogram counts as this number of units, which are divided between the two nearest bins. Units are
+/// whole numbers, so that the sums do not depend on the order.
 pub(crate) const WHOLE: f64 = 65_536.0;
 
 /// Histogram of logarithms. Each sample is divided linearly between the two nearest bins.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Histogram {
-    /// The smallest logarithm, in the middle of the first bin.
+    /// The smallest logarithm of a sample; it lies in the middle of the first bin.
     pub low: f64,
-    /// The largest logarithm, in the middle of the last bin.
+    /// The largest logarithm of a sample; it lies in the middle of the last bin.
     pub high: f64,
-    /// Content of each bin, in 65536ths of a sample; all 0 if no two logarithms differ.
+    /// Number of samples in each bin, in units of 1/65536 of a sample; all 0 if all samples have the same logarithm.
     pub shares: Vec<u64>,
 }
 
@@ -27,7 +27,7 @@ impl Histogram {
         width(self.low, self.high, self.shares.len())
     }
 
-    /// Content of each bin, in samples.
+    /// Number of samples in each bin. It is not a whole number, because each sample is divided between two bins.
     pub fn counts(&self) -> Vec<f64> {
         self.shares.iter().map(|share| *share as f64 / WHOLE).collect()
     }
@@ -42,7 +42,7 @@ pub(crate) fn width(low: f64, high: f64, bins: usize) -> f64 {
 /// The expected sharp logarithm E\[u | v\] for each measured logarithm v, where u is the logarithm without shading.
 #[derive(Debug, Clone, Copy)]
 pub struct Sharpened<'a> {
-    /// The measured logarithm v in the middle of the first bin.
+    /// In N4's table of expected logarithms without shading: the measured logarithm v in the middle of the first bin.
     pub low: f64,
     /// Distance between the middles of two neighbouring bins; above 0.
     pub width: f64,
@@ -52,7 +52,7 @@ pub struct Sharpened<'a> {
 }
 
 impl Sharpened<'_> {
-    /// Returns a measured logarithm minus its expected sharp logarithm.
+    /// Returns the residual of a sample: its measured logarithm minus the expected logarithm without shading.
     pub(crate) fn residual(&self, value: f64) -> f64 {
         let (bin, beyond) = place(value, self.low, self.width, self.expected.len());
         value - (self.expected[bin] + (self.expected[bin + 1] - self.expected[bin]) * beyond)

@@ -5,7 +5,8 @@ use crate::Error;
 /// The four neighbouring control points along one axis that influence a position, and their weights.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reach {
-    /// Index of the first of the four neighbouring control points along the axis.
+    /// Four successive control points influence the spline at a position. This is the index of the first of them along
+    /// the axis.
     pub first: usize,
     /// Weights of the four control points; they add up to 1.
     pub weights: [f64; 4],

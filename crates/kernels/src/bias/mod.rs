@@ -15,12 +15,12 @@ pub use mesh::{MeshAxis, Reach};
 
 use crate::{Backend, Error};
 
-/// Samples of an image, on one grid.
+/// The samples from which N4 estimates a bias field: voxels of a coarser grid, each with a weight.
 #[derive(Debug)]
 pub struct Samples<'a, I> {
-    /// Logarithms of the intensities.
+    /// Logarithm of the intensity of each sample.
     pub logarithms: &'a I,
-    /// Weights of the samples in the fit of the field. Only samples with a weight above zero count.
+    /// Weight of each sample in the fit of the bias field. Only samples with a weight above zero count.
     pub weights: &'a I,
 }
 
@@ -35,26 +35,27 @@ impl<I> Copy for Samples<'_, I> {}
 /// Result of one iteration of N4: the change of the field, and the new histogram.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
-    /// Σ d and Σ d² over the samples that count, where d is the relative change of the field's factor by the iteration.
+    /// Σ d and Σ d² over the samples with a weight above zero. Here d is the relative change of the bias factor, the
+    /// exponential of the field, by the iteration.
     pub changes: [f64; 2],
-    /// Histogram of the logarithms minus the field after the iteration.
+    /// Histogram of the logarithms of the samples' intensities minus the bias field, after the iteration.
     pub histogram: Histogram,
 }
 
 /// Operations of N4 on one device, the CPU or a GPU.
 pub trait BiasBackend: Backend {
-    /// B-spline mesh over the samples, with the control points of the present field.
+    /// B-spline mesh over the samples of N4, with the control points of the present bias field.
     type Mesh;
 
-    /// Returns the histogram of `left`, the samples' logarithms minus the present field. Only samples with a weight
-    /// above zero count.
+    /// Returns the histogram of `left`: the logarithms of the samples' intensities minus the present bias field. Only
+    /// samples with a weight above zero count.
     ///
     /// # Errors
     /// Volumes of different shapes; fewer than two bins; a device that fails.
     fn bias_histogram(&self, left: &Self::Image, weights: &Self::Image, bins: usize) -> Result<Histogram, Error>;
 
-    /// Makes a B-spline mesh over samples with these weights. `control_points` are those of the present field, the
-    /// first axis fastest.
+    /// Makes the B-spline mesh of N4 over samples with these weights. `control_points` are those of the present bias
+    /// field, the first axis fastest.
     ///
     /// # Errors
     /// Axes or values that do not fit the weights or each other; a device that fails.
@@ -65,9 +66,10 @@ pub trait BiasBackend: Backend {
         control_points: &[f64],
     ) -> Result<Self::Mesh, Error>;
 
-    /// Does one iteration. Fits the mesh to the residuals, left − E\[u | left\], by Lee, Wolberg and Shin (1997, IEEE
-    /// TVCG 3:228), and adds the result to the field. Then sets `left` to the logarithms minus the field, for the
-    /// samples that count.
+    /// Does one iteration of N4. `left` is the logarithm of each sample's intensity minus the present bias field. The
+    /// residual of a sample is left − E\[u | left\], where u is the logarithm without shading. Fits a B-spline to the
+    /// residuals by Lee, Wolberg and Shin (1997, IEEE TVCG 3:228), and adds this spline to the bias field. Then sets
+    /// `left` to the logarithms minus the new field, for the samples with a weight above zero.
     ///
     /// A control point of the result is Σ w·b²·(b·r/Σ b²) / Σ w·b² over the samples that it influences. Here r is the
     /// residual of a sample, w its weight, and b the product of the control point's B-spline weights along the three
@@ -83,20 +85,20 @@ pub trait BiasBackend: Backend {
         left: &mut Self::Image,
     ) -> Result<Step, Error>;
 
-    /// Returns the control points of the present field of a mesh, the first axis fastest.
+    /// Returns the control points of the present bias field of a mesh, the first axis fastest.
     ///
     /// # Errors
     /// A device that fails.
     fn bias_field(&self, mesh: &Self::Mesh) -> Result<Vec<f64>, Error>;
 
-    /// Divides each voxel of an image by the exponential of the field with these control points.
+    /// Divides each voxel of an image by the exponential of the bias field with these control points.
     ///
     /// # Errors
     /// Axes or values that do not fit the image or each other; a device that fails.
     fn bias_divide(&self, axes: &[MeshAxis; 3], control_points: &[f64], image: &mut Self::Image)
     -> Result<(), Error>;
 
-    /// Sets each voxel of an image to the exponential of the field with these control points.
+    /// Sets each voxel of an image to the exponential of the bias field with these control points.
     ///
     /// # Errors
     /// Those of [`bias_divide`](BiasBackend::bias_divide).

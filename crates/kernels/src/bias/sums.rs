@@ -2,7 +2,8 @@
 
 /// Number of threads of a GPU's warp.
 pub const LANES: usize = 32;
-/// Number of threads of the GPU's block that adds up the sums of all rows.
+/// Number of threads of the GPU's thread block that adds up the sums of all rows of samples. The CPU adds in the same
+/// order.
 const THREADS: usize = 1024;
 
 /// Returns the sum over the lanes (threads) of a GPU's warp: the upper half of the lanes is added to the lower half,

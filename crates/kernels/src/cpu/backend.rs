@@ -1,4 +1,5 @@
-//! Implements [`Backend`] for [`Cpu`]: names the function that computes each operation.
+//! The operations of the backend trait [`Backend`] on the CPU ([`Cpu`]). Each method calls the function that computes
+//! the operation.
 
 use std::sync::Arc;
 
@@ -17,8 +18,8 @@ use crate::{
     InversionLimits, JointParameters, Lent, MiParameters, Moments, Place, RelaxRound, Sampling,
 };
 
-/// Number of samples that each thread processes in one call for costs, if the caller must be able to stop between
-/// calls. Such a call takes some hundredths of a second.
+/// Number of samples of the moving image that each thread computes in one call for the costs of transforms, if the
+/// caller must be able to stop between calls. Such a call takes some hundredths of a second.
 const SAMPLES_IN_ONE_CALL: usize = 1 << 21;
 
 impl Backend for Cpu {

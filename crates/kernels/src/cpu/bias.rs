@@ -8,7 +8,7 @@ use crate::bias::exponential::{exponential, minus_one};
 use crate::bias::sums::{LANES, of_block, of_warp};
 use crate::bias::{BiasBackend, Histogram, MeshAxis, Reach, Samples, Sharpened, Step, check_mesh, histogram};
 
-/// B-spline mesh over the samples, with the control points of the present field.
+/// B-spline mesh over the samples of N4, with the control points of the present bias field.
 #[derive(Debug)]
 pub struct BiasMesh {
     axes: [MeshAxis; 3],
@@ -16,8 +16,8 @@ pub struct BiasMesh {
     /// instead of each B-spline weight w. A control point of a fit is a weighted mean over samples; these values are
     /// needed for its numerator.
     asked: [Vec<Reach>; 3],
-    /// Denominator of the weighted mean of each control point: the sum of the samples' weights times the squared
-    /// B-spline weights.
+    /// For each control point, the denominator of the weighted mean that defines it in a fit: the sum, over the samples
+    /// that it influences, of the sample's weight times the squared B-spline weight.
     squares: Vec<f64>,
     field: Vec<f64>,
 }
@@ -146,8 +146,8 @@ fn sums(
     sums
 }
 
-/// Sets `left` to the samples' logarithms minus the field of a mesh, for the samples that count. Returns the sum of the
-/// relative changes of the field's factor, and the sum of their squares.
+/// Sets `left` to the logarithms of the samples' intensities minus the bias field of `mesh`, for the samples that
+/// count. Returns Σd and Σd², where d is the relative change of the exponential of the field at a sample.
 fn subtract(samples: Samples<'_, Image>, mesh: &BiasMesh, left: &mut Image) -> [f64; 2] {
     let [nx, ny, _] = left.shape;
     let [along_x, along_y, along_z] = mesh.axes.each_ref().map(MeshAxis::reaches);
@@ -179,7 +179,8 @@ fn subtract(samples: Samples<'_, Image>, mesh: &BiasMesh, left: &mut Image) -> [
     [0, 1].map(|part| of_block(rows.iter().flatten().map(|row| row[part])))
 }
 
-/// Calls `act` with each voxel of an image and the field's factor at this voxel.
+/// Calls `act(value, factor)` for each voxel of an image, with the voxel's value and the exponential of the bias field
+/// at this voxel.
 fn each_voxel(axes: &[MeshAxis; 3], field: &[f64], image: &mut Image, act: impl Fn(&mut f32, f32) + Sync) {
     let [nx, ny, _] = image.shape;
     let [along_x, along_y, along_z] = axes.each_ref().map(MeshAxis::reaches);
@@ -196,9 +197,9 @@ fn each_voxel(axes: &[MeshAxis; 3], field: &[f64], image: &mut Image, act: impl 
     });
 }
 
-/// Adds `values` to the sums of the four groups of control points that influence a position; a group is a row or a
-/// slice of control points. `values` has one number for each control point of a group. For each group the numbers are
-/// multiplied by the group's B-spline weight. `reach` has the four groups and their weights.
+/// Distributes values at one position of an axis to the four groups of control points that influence this position. A
+/// group is a row or a slice of control points, and `values` has one number for each of its control points. Adds to the
+/// sums of each group these numbers, times the group's B-spline weight. `reach` has the four groups and their weights.
 fn spread(sums: &mut [f64], reach: &Reach, values: &[f64]) {
     for (j, weight) in reach.weights.iter().enumerate() {
         let group = &mut sums[(reach.first + j) * values.len()..][..values.len()];
@@ -206,9 +207,9 @@ fn spread(sums: &mut [f64], reach: &Reach, values: &[f64]) {
     }
 }
 
-/// Evaluates the spline along the last axis at one position. `points` has groups of control points, rows or slices;
-/// `reach` has the four groups that influence the position, with their B-spline weights. The weighted sum of these four
-/// groups is written to `mixed`.
+/// Evaluates a B-spline along its last axis, at one position on this axis. `points` has groups of control points: rows
+/// or slices. `reach` names the four groups that influence the position, with their B-spline weights. The weighted sum
+/// of these four groups is written to `mixed`.
 fn mix(points: &[f64], reach: &Reach, mixed: &mut [f64]) {
     mixed.fill(0.0);
     for (j, weight) in reach.weights.iter().enumerate() {

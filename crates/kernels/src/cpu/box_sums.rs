@@ -9,7 +9,8 @@ use super::blocks;
 /// its margins stay in the second-level cache.
 const TILE: usize = 32;
 
-/// Buffers of the box sums that one thread needs for one slab of slices.
+/// Buffers in which one thread computes moving sums over boxes of voxels, for one slab (some successive slices of a
+/// volume).
 #[derive(Debug, Default)]
 pub(super) struct BoxSums {
     padded: Vec<f32>,
@@ -45,7 +46,8 @@ impl BoxSums {
             for k in range.start.saturating_sub(radius)..range.end + radius {
                 let slot = &mut self.ring[(k % width) * Q * plane..][..Q * plane];
                 if k < nz {
-                    // Sums along x are computed for the rows of the tile and of its margins.
+                    // Sums along x are computed for the rows of a tile (a part of each slice) and for its margins of
+                    // `radius` rows.
                     for r in 0..rows + 2 * radius {
                         let Some(j) = (y0 + r).checked_sub(radius).filter(|j| *j < ny) else {
                             for q in 0..Q {
@@ -66,7 +68,7 @@ impl BoxSums {
                             add_rows(width, |d| &padded[d..d + nx], target);
                         }
                     }
-                    // The sums along x are now added along y.
+                    // The sums over `2·radius + 1` voxels along x are now added along y.
                     for q in 0..Q {
                         for r in 0..rows {
                             let along_x = &self.along_x[(q * (TILE + 2 * radius) + r) * nx..];
@@ -105,7 +107,7 @@ fn add_rows<'a>(count: usize, row: impl Fn(usize) -> &'a [f32], target: &mut [f3
     }
 }
 
-/// Computes the same sums as [`add_rows`], for `LANES` elements at a time.
+/// Adds rows of numbers element by element, as [`add_rows`] does, `LANES` elements at a time.
 #[inline(always)]
 fn add_rows_by<'a, const LANES: usize>(count: usize, row: impl Fn(usize) -> &'a [f32], target: &mut [f32]) {
     for from in blocks(target.len(), LANES) {

@@ -60,7 +60,8 @@ fn piece(
     for n in range {
         let (inner, outer) = (mapped(0, n), mapped(3, n));
         let weight = rows[6][n] * ramp(inner, moving.shape) * ramp(outer, moving.shape);
-        // If the weight is positive, the inner and the outer position lie within the moving image.
+        // Only if the weight of the surface point is positive, its inner and its outer position lie within the moving
+        // image.
         if weight.is_nan() || weight <= 0.0 {
             continue;
         }

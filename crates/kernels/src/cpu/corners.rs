@@ -76,8 +76,8 @@ pub(super) fn unfolded(field: &Field, at: [usize; 3], smallest: f32, allowed: &[
     if count > 0.0 { std::array::from_fn(|c| u[c] + sum[c] / count) } else { u }
 }
 
-/// Sum and number of the changes of one voxel's displacement, one change for each folded corner with an edge at the
-/// voxel.
+/// Corrections of one voxel's displacement: their sum and their number. A voxel gets one correction for each folded
+/// cell corner that depends on the voxel.
 struct Moves<'a> {
     field: &'a Field,
     smallest: f32,
@@ -92,8 +92,8 @@ impl Moves<'_> {
     fn add(&mut self, at: [usize; 3], neighbour: Option<(usize, usize)>) {
         let shape = self.field.shape;
         let Edges(edges) = Edges::at(self.field, at);
-        // `there` tells whether a corner has an edge along an axis on a side. `moves` tells whether the voxel at the
-        // other end of this edge may be displaced.
+        // `there` tells whether the voxel at a cell corner has a neighbour on this side of an axis. `moves` tells
+        // whether this neighbour may be displaced to correct a fold; voxels at the border may not.
         let there = |axis: usize, side: usize| match side {
             0 => at[axis] > 0,
             _ => at[axis] + 1 < shape[axis] || shape[axis] == 1,

@@ -21,7 +21,8 @@ use slices::Slices;
 /// threads busy.
 const SLAB_SAMPLES: usize = 1 << 15;
 
-/// Largest total weight of a bin that is left out, because a variance of so few samples has no meaning.
+/// A histogram bin of the fixed image with at most this total weight of samples does not count in the correlation
+/// ratio, because the variance of so few samples has no meaning.
 const LEAST_COUNT: f64 = 2.0;
 
 /// Fixed voxels with their bins, the result of [`Backend::bin_fixed`](crate::Backend::bin_fixed).
@@ -56,7 +57,8 @@ pub(super) fn bin_fixed(
     Ok(FixedBins { shape: fixed.shape, bins, bin, weight: weight.map(|weight| weight.voxels.to_vec()), extents })
 }
 
-/// Index range of the positive weights of a row: the first positive weight, and one past the last positive weight.
+/// The part of a row of voxels that contains all positive weights: index of the first voxel with a positive weight, and
+/// one past the index of the last.
 pub(super) fn extent(row: &[f32]) -> [u32; 2] {
     let start = row.iter().position(|weight| *weight > 0.0);
     let last = row.iter().rposition(|weight| *weight > 0.0);
@@ -85,8 +87,8 @@ pub(super) fn costs(
     let slabs = fixed.shape[2].div_ceil(slab_slices);
     let count = fixed_to_moving.len();
     let backdrop = moving.backdrop();
-    // The tasks are ordered so that neighbouring tasks read the same slab, and about the same part of the moving
-    // image, while both are in the cache.
+    // The tasks (slab of slices × transform) are ordered by slab. So tasks that run at the same time read the same slab
+    // and about the same part of the moving image, which are then in the cache.
     let pieces: Vec<Vec<Moments>> = (0..slabs * count)
         .into_par_iter()
         .map_init(

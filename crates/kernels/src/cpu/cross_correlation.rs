@@ -14,13 +14,14 @@ use super::{slab, widest};
 use crate::{CcDerivative, CcParameters, CcScores};
 use window::{Sums, Terms};
 
-/// The buffers that [`Backend::cc_update`](crate::Backend::cc_update) needs.
+/// Scratch memory of [`Backend::cc_update`](crate::Backend::cc_update), the update by windowed cross-correlation.
 #[derive(Debug)]
 pub struct CcWorkspace {
-    /// Number of slices (along z) that a thread processes as one slab; `slabs` has the buffers of each slab.
+    /// Number of slices (along z) of a slab. A thread processes one slab at a time; `slabs` has the buffers of each
+    /// slab.
     slices: usize,
     slabs: Vec<Slab>,
-    /// For each slice, the sums of the scores over its windows.
+    /// For each slice: sums, over the windows centred at its voxels, from which energy and agreement are computed.
     energies: Vec<Sums>,
     /// The five terms of the exact derivative for the window of each voxel. Each row of voxels has five rows of
     /// numbers, one for each term. Empty until the exact derivative is first computed.
@@ -86,7 +87,7 @@ pub(super) fn update(
     scores(&workspace.energies)
 }
 
-/// Computes the scores from the sums of all slices.
+/// Computes the energy and the agreement of the windowed cross-correlation from the sums of all slices.
 fn scores(slices: &[Sums]) -> CcScores {
     let Sums { value, count, weight } = slices.iter().copied().sum();
     CcScores {
@@ -120,7 +121,8 @@ impl Pair<'_> {
         product(ij, i, jm);
     }
 
-    /// Lane masks of eight voxels of a row: all bits are set for voxels inside both image masks.
+    /// Lane masks of eight successive voxels of a row: all bits of a lane are set if its voxel is inside the masks of
+    /// both images.
     #[inline(always)]
     fn inside(&self, row: std::ops::Range<usize>, x: usize) -> f32x8 {
         let within = lanes::first(row.len() - x);
@@ -130,9 +132,9 @@ impl Pair<'_> {
             .fold(within, |inside, mask| inside & lanes::load(&mask[row.clone()], x).simd_gt(f32x8::splat(0.5)))
     }
 
-    /// Calls `take(j, k, x, terms)` for each group of eight voxels of the slices from `first` on; `terms` are those of
-    /// the eight windows around these voxels. Terms are zero for voxels outside the masks. Writes the score sums of
-    /// each slice to `energies`.
+    /// Computes the terms of the cross-correlation in the window around each voxel, for eight voxels at a time. Calls
+    /// `take(j, k, x, terms)` for each group of eight successive voxels of a row, in the slices from `first` on. Terms
+    /// are zero for voxels outside the masks. Writes to `energies` the sums of each slice for the scores.
     #[inline(always)]
     fn each_window(
         &self,
@@ -169,14 +171,16 @@ impl Pair<'_> {
         );
     }
 
-    /// Writes row (j, k) of the updates of both images, in buffers that begin at slice `first`.
+    /// Writes the updates of both images for the row of voxels (·, j, k). The first slice of the buffers is slice
+    /// `first` of the volume.
     #[inline(always)]
     fn write(&self, factors: &mut Factors, at: [usize; 2], first: usize, updates: [&mut [[f32; 3]]; 2]) {
         let own = self.row(at[0], at[1] - first);
         factors.write(&self.gradient, [self.fixed, self.moving], at, updates.map(|update| &mut update[own.clone()]));
     }
 
-    /// Computes the updates of both images from the derivative of the window centred at each voxel.
+    /// Computes the updates of both images. The update of each voxel follows the derivative of the cross-correlation in
+    /// the window centred at this voxel alone, as in ANTs.
     fn centre(&self, workspace: &mut CcWorkspace, (fixed_update, moving_update): (&mut [[f32; 3]], &mut [[f32; 3]])) {
         let [nx, ny, _] = self.shape;
         let slices = workspace.slices;
@@ -247,7 +251,8 @@ impl Pair<'_> {
         );
     }
 
-    /// Writes the terms of the exact derivative for the windows of all voxels to the workspace.
+    /// Computes five terms for the window around each voxel, from which the exact derivative of the cross-correlation
+    /// is summed later, and writes them to the workspace.
     fn terms(&self, workspace: &mut CcWorkspace) {
         let [nx, ny, nz] = self.shape;
         let slices = workspace.slices;
@@ -276,8 +281,8 @@ impl Pair<'_> {
         });
     }
 
-    /// Factors by which both image gradients are multiplied in row (j, k), from the box sums of the exact derivative's
-    /// terms.
+    /// The update of a voxel is the image gradient times a factor. Computes the factors of both images for the voxels
+    /// (·, j, k), from sums of the exact derivative's terms over the windows that contain the voxel.
     #[inline(always)]
     fn write_factors(
         &self,

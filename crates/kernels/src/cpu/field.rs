@@ -15,7 +15,7 @@ use crate::Error;
 #[derive(Debug, Clone)]
 pub struct Field {
     pub(super) shape: [usize; 3],
-    /// Three floats for each voxel, followed by [`PADDING`] zeros.
+    /// The displacement of each voxel, three floats, x fastest; [`PADDING`] zeros follow the last voxel.
     components: Vec<f32>,
 }
 
@@ -48,7 +48,7 @@ impl Field {
         self.shape.iter().product()
     }
 
-    /// Index of a voxel in the list of displacement vectors.
+    /// Position of a voxel in the list of displacement vectors, x fastest.
     pub(super) fn index(&self, [i, j, k]: [usize; 3]) -> usize {
         (k * self.shape[1] + j) * self.shape[0] + i
     }
@@ -62,7 +62,7 @@ impl Field {
     }
 }
 
-/// Whether a voxel is on the border of a volume. An axis of one voxel has no border.
+/// Whether a voxel is on the border of a volume. An axis of one voxel does not count.
 pub(super) fn on_edge(at: [usize; 3], shape: [usize; 3]) -> bool {
     (0..3).any(|axis| shape[axis] > 1 && (at[axis] == 0 || at[axis] == shape[axis] - 1))
 }
@@ -85,7 +85,8 @@ impl FieldSampler<'_> {
         let [_, sy, sz] = self.strides;
         let near = 3 * near;
         let far = near + sz;
-        // Along an axis of one voxel the position within the cell is 0, so the next value in memory has no effect.
+        // Along an axis of one voxel the position between two voxels is 0. So the weight of the second one, which is
+        // some other number in memory, is 0.
         let along_x = |at: usize| {
             let four = |at: usize| f32x4::from(&self.components[at..at + 4]);
             lerp(four(at), four(at + 3), tx)

@@ -8,16 +8,18 @@ use super::image::Image;
 use super::widest;
 use crate::{Error, FitRule, FitSums, spline};
 
-/// Number of reference points of a chunk, the part of a sum that one task computes. The CUDA kernel `cu/fit_sums.cu`
-/// adds in the same order.
+/// Number of reference points of a chunk. One task computes the sums over one chunk. The CUDA kernel `cu/fit_sums.cu`
+/// has the same chunks and adds in the same order.
 const CHUNK: usize = 2048;
 /// Number of reference points of a run, which is a part of a chunk. A sum over a chunk is computed run by run, and the
 /// sums of the runs are added in double precision.
 const RUN: usize = 512;
-/// Number of partial sums in single precision into which the terms of a run are divided.
+/// Number of partial sums in single precision for a run of reference points. Each partial sum has every `LANES`-th
+/// term.
 const LANES: usize = 8;
 
-/// Computes the sums of the fits, as defined by [`Backend::fit_sums`](crate::Backend::fit_sums).
+/// Computes the sums for least-squares fits of volumes by functions that are known at reference points, as defined by
+/// [`Backend::fit_sums`](crate::Backend::fit_sums).
 pub(super) fn fit_sums(
     points: &Image,
     volumes: &[&Image],
@@ -44,7 +46,7 @@ pub(super) fn fit_sums(
     Ok(pieces.chunks_exact(chunks).map(total).collect())
 }
 
-/// Computes the sums of [`FitSums`] over a range of reference points.
+/// Computes the sums [`FitSums`] of one volume and one map over a range of reference points.
 #[inline(always)]
 fn piece(
     points: &Image,
@@ -88,8 +90,8 @@ fn piece(
     sums
 }
 
-/// Dot product Σa·b. Each run of points is summed in eight partial sums in single precision, which are added up in
-/// double precision.
+/// Dot product Σa·b over reference points. Each run of `RUN` successive points is summed in eight partial sums in
+/// single precision. These are added up in double precision.
 #[inline(always)]
 fn dot(a: &[f32], b: &[f32]) -> f64 {
     let of_run = |a: &[f32], b: &[f32]| -> f64 {

@@ -54,7 +54,8 @@ impl Slopes {
     }
 }
 
-/// Factors by which both image gradients are multiplied at the voxels of a row.
+/// The update of a voxel is the image gradient times a factor. These are the factors for one row of voxels, for the
+/// fixed and the moving image.
 #[derive(Debug)]
 pub(super) struct Factors {
     pub(super) fixed: Vec<f32>,
@@ -67,7 +68,8 @@ impl Factors {
         Factors { fixed: vec![0.0; nx], moving: vec![0.0; nx], slopes: Slopes::new(nx) }
     }
 
-    /// Writes row (j, k) of both updates: the gradients of the images, multiplied by the factors.
+    /// Writes the updates of both images for the row of voxels (·, j, k): the gradient of each image, multiplied by its
+    /// factors.
     #[inline(always)]
     pub(super) fn write(
         &mut self,

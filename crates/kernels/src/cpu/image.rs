@@ -19,7 +19,8 @@ pub struct Image {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Voxels {
     values: Vec<f32>,
-    /// The backdrop, computed when first needed and dropped when values are written.
+    /// The backdrop, the parts of the image with the value of its first voxel. It is computed when first needed and
+    /// dropped when values are written.
     backdrop: OnceLock<Arc<Backdrop>>,
 }
 
@@ -119,7 +120,7 @@ pub(super) fn strides(shape: [usize; 3]) -> [usize; 3] {
 pub(super) struct Cell {
     /// Largest voxel index along each axis.
     top: f32x4,
-    /// Largest index of the lower corner of a cell.
+    /// Largest index, along each axis, of the lowest of the eight voxels between which a value is interpolated.
     last: f32x4,
     /// Number of voxels in a row and in a slice.
     row: usize,

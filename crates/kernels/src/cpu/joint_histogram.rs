@@ -62,7 +62,7 @@ pub(super) fn entropies(
         .collect())
 }
 
-/// Entropies of a joint histogram with `moving_bins` moving bins.
+/// Entropies of a joint histogram, whose counters are given row by row, with `moving_bins` counters in each row.
 fn of_counts(counts: &[u64], moving_bins: usize) -> Entropies {
     let mut moving = vec![0; moving_bins];
     let (mut total, mut fixed_sum, mut joint_sum) = (0, 0.0, 0.0);
@@ -92,15 +92,14 @@ fn term(count: u64) -> f64 {
     if count > 0.0 { count * count.ln() } else { 0.0 }
 }
 
-/// The operands of a joint histogram that do not depend on the transform.
+/// What the joint histograms of all transforms share: the images, their weights and their bins.
 struct Joint<'a> {
     fixed: &'a FixedBins,
     operands: Operands<'a>,
     sampling: JointSampling,
     bins: usize,
     low: f32,
-    /// Factor by which moving values, less the lower end of the range, are multiplied to get positions on the axis of
-    /// bins.
+    /// Factor in the position of a moving value on the axis of histogram bins, (value − `low`)·`scale`.
     scale: f32,
 }
 
@@ -128,7 +127,8 @@ impl<'a> Joint<'a> {
         Ok(Joint { fixed, operands, sampling, bins, low, scale: parameters.scale() })
     }
 
-    /// Computes the joint histogram of one transform, with the volume split into about `pieces` pieces.
+    /// Computes the joint histogram of one transform. The volume is divided into about `pieces` parts (groups of
+    /// slices), which are processed in parallel.
     fn histogram(&self, fixed_to_moving: &AffineTransform, pieces: usize) -> Vec<u64> {
         let [nx, ny, nz] = self.fixed.shape;
         let least = LEAST_SAMPLES.div_ceil((nx * ny).max(1));
@@ -166,8 +166,8 @@ impl<'a> Joint<'a> {
     #[inline(always)]
     fn share(&self, block: &Block, counts: &mut [u64]) {
         let top = (self.bins - 1) as f32;
-        // For each sample: its weight in integer units, the units that go to the upper bin, and the index of the lower
-        // bin.
+        // For each sample: its weight as an integer, the part of this weight that goes to the upper of the two nearest
+        // bins, and the index of the lower bin.
         let mut shares = [[[0u32; LANES]; 3]; Cells::GROUPS];
         for (group, shares) in shares.iter_mut().enumerate().take(block.count.div_ceil(LANES)) {
             for lane in 0..LANES {
@@ -222,7 +222,7 @@ fn units(weight: f32) -> u32 {
     units_of(weight * JointParameters::UNIT as f32)
 }
 
-/// Rounds an amount of units to the nearest integer.
+/// Rounds a weight, in units of 1/`UNIT`, to the nearest integer.
 #[inline(always)]
 fn units_of(amount: f32) -> u32 {
     whole((amount + 0.5).floor())

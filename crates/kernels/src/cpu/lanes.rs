@@ -1,4 +1,4 @@
-//! Reads and writes eight values of a row at once.
+//! Vectors of eight single-precision numbers (SIMD): reading and writing eight successive values of a row at once.
 
 use wide::f32x8;
 

@@ -9,14 +9,15 @@ use super::slab;
 use crate::MiParameters;
 use crate::mattes::{Binning, UNIT};
 
-/// The buffers that [`Backend::mi_update`](crate::Backend::mi_update) needs.
+/// Scratch memory of [`Backend::mi_update`](crate::Backend::mi_update), the update by mutual information.
 #[derive(Debug)]
 pub struct MiWorkspace {
     pub(super) bins: usize,
-    /// The joint histogram for the moving image's update, then the one for the fixed image's update: bins² counts in
-    /// [`UNIT`]s each, with a row for each bin of the other image.
+    /// Two joint histograms: first the histogram for the moving image's update, then that for the fixed image's update.
+    /// Each has bins² counts in [`UNIT`]s, with a row for each bin of the image that is not updated.
     histograms: Vec<u64>,
-    /// Scaled logarithms of the probabilities in both histograms, from which the updates are computed.
+    /// For each bin pair of both joint histograms, the scaled logarithm of a ratio of probabilities, scale·ln(p(i,
+    /// j)/p(j)), where j is the bin of the updated image. The updates are computed from these logarithms.
     logarithms: Vec<f32>,
 }
 
@@ -127,7 +128,8 @@ impl Pair<'_> {
         [self.binnings[0].place(self.fixed[voxel]), self.binnings[1].place(self.moving[voxel])]
     }
 
-    /// Computes both joint histograms.
+    /// Computes the two joint histograms for mutual information: one for the update of the moving image, one for that
+    /// of the fixed image.
     fn histograms(&self) -> Vec<u64> {
         let (bins, voxels) = (self.bins, self.fixed.len());
         let piece = self.shape[0] * self.shape[1] * slab(self.shape[2]);
@@ -150,7 +152,8 @@ impl Pair<'_> {
         })
     }
 
-    /// Computes the updates of both images from the logarithms of both histograms.
+    /// Computes the updates of both images by mutual information, from the logarithms of probabilities in both joint
+    /// histograms.
     fn updates(
         &self,
         gradient: Gradient,

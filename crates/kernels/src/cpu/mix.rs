@@ -26,7 +26,7 @@ pub(super) fn round_field(field: &Field, [there, back]: [&Matrix3<f32>; 2], step
     out
 }
 
-/// Adds a scaled field: field ← field + scale·other.
+/// Adds a scaled displacement field to another field: field ← field + scale·other.
 pub(super) fn add_scaled(field: &mut Field, other: &Field, scale: f64) {
     let [nx, ny, nz] = field.shape;
     let (scale, piece) = (scale as f32, nx * ny * slab(nz));

@@ -13,6 +13,7 @@ mod correlation_ratio;
 mod cross_correlation;
 mod field;
 mod fit_sums;
+mod fusion;
 mod gradient;
 mod image;
 mod intensity;
@@ -50,8 +51,8 @@ fn widest<R>(operation: impl FnOnce() -> R) -> R {
     pulp::Arch::new().dispatch(operation)
 }
 
-/// Start indices of blocks of `lanes` values that cover a row of at least `lanes` values. The last block may overlap
-/// the one before.
+/// Divides a row of at least `lanes` values into blocks of `lanes` values, as vectorised loops process them. Returns
+/// the index of the first value of each block. The last block may overlap the one before.
 #[inline(always)]
 fn blocks(len: usize, lanes: usize) -> impl Iterator<Item = usize> {
     (0..len.div_ceil(lanes)).map(move |block| (block * lanes).min(len - lanes))

@@ -89,7 +89,8 @@ fn piece(
             samples.visit::<true>(slices, fixed_to_moving, |block| {
                 let own = &fixed.voxels[block.first..block.first + block.count];
                 let moving = block.values.as_flattened().iter().zip(block.weights.as_flattened());
-                // A block has so few samples that their sums can be computed in single precision.
+                // Samples are summed block by block. A block is so short that single precision is exact enough for its
+                // sums.
                 let mut block_sums = [0.0f32; 6];
                 for (fixed, (moving, weight)) in own.iter().zip(moving) {
                     let (x, y) = ((fixed - fixed_range.0) * scales[0], (moving - moving_range.0) * scales[1]);

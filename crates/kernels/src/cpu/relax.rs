@@ -1,5 +1,5 @@
-//! Corrects two displacement fields that should be inverse to each other, where they fold or where their inverse
-//! consistency is poor, brick by brick.
+//! Corrects a pair of displacement fields that should be inverse to each other, where they fold or where their inverse
+//! consistency is poor. The volume is examined in bricks (blocks of 8³ voxels).
 
 use std::ops::RangeInclusive;
 
@@ -11,13 +11,15 @@ use super::invert;
 use crate::relax::{BRICK, CORRECTED, CORRECTED_BY, MARGIN, bricks, pull, weight};
 use crate::{InversionLimits, RelaxLimits, RelaxRound, gaussian};
 
-/// For both fields, the marks of the bricks (blocks of 8³ voxels) that are still to be examined; and scratch memory.
+/// Memory of the relaxation of two fields: the marks of the bricks (blocks of 8³ voxels) of both fields that the next
+/// round must examine; and scratch memory.
 #[derive(Debug)]
 pub struct Relaxation {
     pub(super) shape: [usize; 3],
     examine: [Marks; 2],
-    /// For each voxel of the field that is being corrected: the share of the smoothed field in the voxel's new
-    /// displacement, or the mark [`UNFOLDED`]. All shares are zero between the corrections of the two fields.
+    /// Weight of each voxel of the field that is being corrected: the share of the Gaussian-smoothed field in the
+    /// voxel's new displacement, or the mark [`UNFOLDED`]. All weights are zero between the corrections of the two
+    /// fields.
     weights: Vec<f32>,
 }
 
@@ -37,7 +39,8 @@ impl Relaxation {
     }
 }
 
-/// The bricks of a volume, with marks on the bricks that are still to be processed.
+/// The bricks (blocks of 8³ voxels) of a volume, each with a mark that tells whether the brick is still to be
+/// processed.
 #[derive(Debug)]
 struct Marks {
     shape: [usize; 3],
@@ -51,7 +54,8 @@ impl Marks {
         Marks { shape, bricks, marked: vec![false; bricks.iter().product()] }
     }
 
-    /// Marks the bricks that contain voxels whose distance from a point along each axis is at most `margin`.
+    /// Marks the bricks (blocks of 8³ voxels) that contain a voxel whose distance from `point` along each axis is at
+    /// most `margin`.
     fn around(&mut self, point: [f32; 3], margin: f32) {
         let [x, y, z] = std::array::from_fn(|axis| self.along(axis, point[axis], margin));
         for k in z {
@@ -69,7 +73,7 @@ impl Marks {
         brick(at - margin)..=brick(at + margin)
     }
 
-    /// The voxels of the marked bricks, brick by brick.
+    /// The indices of all voxels in the marked bricks, one brick after the other.
     fn voxels(&self) -> impl ParallelIterator<Item = [usize; 3]> + '_ {
         let [bx, by, _] = self.bricks;
         (0..self.marked.len()).into_par_iter().filter(|brick| self.marked[*brick]).flat_map_iter(move |brick| {
@@ -83,7 +87,8 @@ impl Marks {
     }
 }
 
-/// Runs one round of the relaxation of two fields, as defined by [`Backend::relax`](crate::Backend::relax).
+/// Corrects two fields that should be inverse to each other, in one round of relaxation as defined by
+/// [`Backend::relax`](crate::Backend::relax).
 pub(super) fn relax(pair: [&mut Field; 2], round: &RelaxRound, relaxation: &mut Relaxation) -> [usize; 2] {
     let [there, back] = pair;
     [half(there, back, 0, round, relaxation), half(back, there, 1, round, relaxation)]
@@ -129,8 +134,8 @@ fn half(
         })
         .collect();
     let mut followed = Marks::none(shape);
-    // The displacements in `corrections` are written last, so that at their voxels they replace the smoothed
-    // displacements.
+    // `corrections` has displacements that were set to the inverse of the other field. They are written last, so that
+    // they replace smoothed displacements of the same voxels.
     for (at, relaxed) in changed.into_iter().zip(relaxed).chain(corrections) {
         let index = field.index(at);
         relaxation.weights[index] = 0.0;
@@ -146,8 +151,8 @@ fn half(
     count
 }
 
-/// Sets `inverse` to the inverse of the changed `field`, in the bricks that `followed` marks. Then marks the bricks of
-/// both fields that must be examined again.
+/// Computes `inverse` again from the changed `field`, in the bricks that `followed` marks. Then marks the bricks of
+/// both fields that the next round must examine.
 fn follow(
     field: &Field,
     inverse: &mut Field,
@@ -166,7 +171,8 @@ fn follow(
             (after != before).then_some((at, after))
         })
         .collect();
-    // Where the field changed, its inverse may deviate more than before even if the inverse did not change.
+    // Where the field changed, its inverse field may deviate more than before, even if the inverse field did not
+    // change. So these bricks (blocks of 8³ voxels) of the inverse field are examined again.
     for (examine, followed) in relaxation.examine[1 - side].marked.iter_mut().zip(&followed.marked) {
         *examine |= followed;
     }
@@ -179,12 +185,13 @@ fn follow(
     }
 }
 
-/// How a voxel of a field exceeds the limits of a relaxation.
+/// In which way a displacement field exceeds the limits of the relaxation at a voxel: it folds, or it deviates from the
+/// inverse of the other field.
 #[derive(Debug, Clone, Copy)]
 enum Beyond {
     Folds,
-    /// The field deviates from the inverse of the other field, and is blended with the smoothed field. The number is
-    /// the share of the smoothed field.
+    /// The field deviates too much from the inverse of the other field at this voxel. The voxel gets a weighted mean of
+    /// its displacement and that of the smoothed field; the number is the weight of the smoothed field.
     Misses(f32),
 }
 
@@ -197,8 +204,8 @@ fn beyond(field: &Field, inverse: &Field, limits: &RelaxLimits, at: [usize; 3]) 
     (squared > largest).then(|| Beyond::Misses(pull(squared, largest)))
 }
 
-/// The corrected displacement at a voxel that deviates from the inverse of the other field; `None` if it cannot be
-/// corrected.
+/// The new displacement of a voxel where the field deviates from the inverse of the other field: that of this inverse.
+/// `None` if the residual would stay above `CORRECTED`, or the displacement would change by more than `CORRECTED_BY`.
 fn corrected(field: &Field, inverse: &Field, round: &RelaxRound, at: [usize; 3]) -> Option<[f32; 3]> {
     let shape = field.shape;
     if on_edge(at, shape) {
@@ -213,13 +220,14 @@ fn corrected(field: &Field, inverse: &Field, round: &RelaxRound, at: [usize; 3])
     (left <= CORRECTED * CORRECTED && by <= CORRECTED_BY * CORRECTED_BY).then_some(better)
 }
 
-/// The weight that marks a voxel whose displacement is changed to unfold itself or a neighbour: larger than any share
-/// of the smoothed field.
+/// Each voxel has a number: the share of the smoothed field in its new displacement, at most 1. This larger number
+/// marks a voxel whose displacement is changed otherwise, to remove a fold there or at a neighbour.
 const UNFOLDED: f32 = 2.0;
 
-/// Writes the share of the smoothed field, or [`UNFOLDED`], to `weights` for all voxels near the voxels in `beyond`,
-/// which exceed the limits of the relaxation. Returns the list of the voxels whose weight was written. Near means at
-/// most `reach_voxels` along each axis, or a direct neighbour if folds are corrected by displacements.
+/// Sets the weights of all voxels near the voxels in `beyond`, which exceed the limits of the relaxation. A weight is
+/// the share of the smoothed field in the new displacement, or [`UNFOLDED`]. Returns the list of the voxels whose
+/// weight was set. Near means at most `reach_voxels` along each axis, or a direct neighbour if folds are corrected by
+/// displacements.
 fn spread(
     beyond: &[([usize; 3], Beyond)],
     round: &RelaxRound,
@@ -241,7 +249,8 @@ fn spread(
                 for i in x.clone() {
                     let offset = [i.abs_diff(centre[0]), j.abs_diff(centre[1]), k.abs_diff(centre[2])];
                     let share = match strength {
-                        // The determinant at a cell corner depends only on a voxel and its neighbours along the axes.
+                        // The Jacobian determinant at a cell corner depends only on a voxel and its neighbours along
+                        // the axes.
                         UNFOLDED => {
                             if offset.iter().sum::<usize>() <= 1 {
                                 UNFOLDED

@@ -18,7 +18,7 @@ use super::image::Image;
 /// errors of positions. A sample that is outside in single precision has weight 0.
 const SLACK: f64 = 0.01;
 
-/// One number for each sample of a block of samples.
+/// One number for each sample of a block of consecutive samples, in groups of `LANES` samples.
 pub(super) type Lanes = [[f32; LANES]; Cells::GROUPS];
 
 /// The operands of sampling: the fixed voxels, the moving image and their weights.
@@ -38,7 +38,7 @@ pub(super) struct Operands<'a> {
 
 /// A block of consecutive samples, at the voxels of one row of the fixed image.
 pub(super) struct Block<'b> {
-    /// Index of the block's first fixed voxel.
+    /// Index of the fixed voxel that belongs to the first sample of the block.
     pub first: usize,
     pub count: usize,
     pub weights: &'b Lanes,
@@ -70,8 +70,8 @@ impl<'a> Samples<'a> {
         Samples { operands, per_edge, cells: Cells::new(), weights: zeros, values: zeros }
     }
 
-    /// Passes the samples at the fixed voxels of `slices` to `each`, block by block, with or without interpolated
-    /// values.
+    /// Computes the samples of the moving image at the mapped fixed voxels of `slices`, block by block. Calls `each`
+    /// for each block, with or without interpolated values.
     #[inline(always)]
     pub fn visit<const INTERPOLATED: bool>(
         &mut self,
@@ -82,7 +82,8 @@ impl<'a> Samples<'a> {
         let [nx, ny, _] = self.operands.shape;
         let shape = self.operands.moving.shape;
         let finite = fixed_to_moving.matrix.iter().chain(&fixed_to_moving.translation).all(|v| v.is_finite());
-        // In a moving volume with an axis of one voxel every point is at the border and has weight 0.
+        // The weight of a point is 0 at the border of the moving volume. If the volume has an axis of one voxel, every
+        // point is at the border.
         if !finite || shape.iter().any(|n| *n < 2) {
             return;
         }
@@ -116,7 +117,8 @@ impl<'a> Samples<'a> {
         }
     }
 
-    /// Computes the weights of a block of samples, and their values or the voxels around them.
+    /// Computes the weights of a block of consecutive samples, and either the interpolated moving values or the values
+    /// of the eight voxels around each sample.
     #[inline(always)]
     fn fill<const INTERPOLATED: bool>(&mut self, row: &SingleRow, first: usize, count: usize, row_start: usize) {
         let Samples { operands, cells, weights, values, .. } = self;

@@ -26,7 +26,8 @@ impl Statistics {
         Statistics {
             counted: self.counted + 1,
             sum: self.sum + f64::from(value),
-            // A NaN is never taken as minimum or maximum, but counts as not positive.
+            // The minimum and the maximum over voxels ignore NaN. The number of values that are not positive includes
+            // NaN.
             low: self.low.min(value),
             high: self.high.max(value),
             not_positive: self.not_positive + u64::from(value <= 0.0 || value.is_nan()),

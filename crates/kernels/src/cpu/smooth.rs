@@ -102,7 +102,8 @@ fn separable(voxels: &mut [f32], out: &mut [f32], width: usize, shape: [usize; 3
     });
 }
 
-/// Copies a row of voxels and repeats its first and last voxel (`width` floats each) over the margins.
+/// Copies a row of voxels, of `width` floats each, to a longer buffer. The margins before and after the row get copies
+/// of its first and last voxel.
 #[inline(always)]
 fn pad(row: &[f32], width: usize, margin: usize, padded: &mut [f32]) {
     let (before, rest) = padded.split_at_mut(margin);
@@ -112,7 +113,8 @@ fn pad(row: &[f32], width: usize, margin: usize, padded: &mut [f32]) {
     after.chunks_exact_mut(width).for_each(|voxel| voxel.copy_from_slice(&row[row.len() - width..]));
 }
 
-/// Weighted sum of rows, element by element: target = w₀·a₀ + Σ_k w_k·(a_k + b_k), where `taps(k)` gives (a_k, b_k).
+/// Weighted sum of rows of numbers by a symmetric kernel, element by element: target = w₀·a₀ + Σ_k w_k·(a_k + b_k).
+/// `taps(k)` gives the rows (a_k, b_k).
 #[inline(always)]
 fn weighted_sum<'a>(weights: &[f32], taps: impl Fn(usize) -> (&'a [f32], &'a [f32]), target: &mut [f32]) {
     match target.len() {
@@ -123,7 +125,7 @@ fn weighted_sum<'a>(weights: &[f32], taps: impl Fn(usize) -> (&'a [f32], &'a [f3
     }
 }
 
-/// Computes the same sum as [`weighted_sum`], for `LANES` elements at a time.
+/// Computes the weighted sum of rows of numbers, as [`weighted_sum`] does, for `LANES` elements at a time.
 #[inline(always)]
 fn weighted_sum_by<'a, const LANES: usize>(
     weights: &[f32],

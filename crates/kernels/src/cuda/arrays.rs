@@ -134,7 +134,8 @@ impl Array {
 
 impl Drop for Array {
     fn drop(&mut self) {
-        // An array may be dropped on any thread, so the thread's current context is saved and restored.
+        // A CUDA array may be dropped on any thread. The driver needs the context of the array's device, so the
+        // thread's own current context is saved and restored.
         let _kept = KeptContext::new();
         // Arrays are not freed in stream order, so all work that reads this array must be done first.
         if self.device.synchronize("drop 3D array").is_err() {

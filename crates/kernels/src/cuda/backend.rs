@@ -1,4 +1,5 @@
-//! Implements [`Backend`] for [`Cuda`]: names the function that computes each operation.
+//! The operations of the backend trait [`Backend`] on the GPU ([`Cuda`]). Each method calls the function that computes
+//! the operation.
 
 use antsreg_core::AffineTransform;
 use antsreg_core::intensity::Quantiles;

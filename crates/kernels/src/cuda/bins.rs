@@ -12,19 +12,20 @@ use crate::Error;
 pub struct FixedBins {
     pub(super) shape: [usize; 3],
     pub(super) bins: usize,
-    /// Index of each counted fixed voxel, sorted by bin.
+    /// The positions in memory of all fixed voxels with a positive weight, sorted by histogram bin.
     pub(super) sorted: Buffer<u32>,
-    /// The weight of each counted voxel, in the order of `sorted`; `None` if voxels have no weights.
+    /// The weight of each fixed voxel in the list `sorted`, in the same order; `None` if the image has no weights.
     pub(super) weights: Option<Buffer<f32>>,
-    /// Start and end of each segment in the list `sorted`.
+    /// Start and end of each segment: a part of the list `sorted` with voxels of a single bin.
     pub(super) segments: Buffer<[u32; 2]>,
-    /// The first segment of each bin, followed by the number of segments.
+    /// A segment is a part of the list `sorted` with voxels of a single bin. This is the number of the first segment of
+    /// each bin, followed by the number of all segments.
     pub(super) bin_segments: Buffer<u32>,
-    /// Number of segments of all bins.
+    /// Total number of segments: parts of the list `sorted` with voxels of a single bin.
     pub(super) segment_count: usize,
-    /// Number of counted fixed voxels.
+    /// Number of fixed voxels that count: voxels with weight zero do not.
     pub(super) counted: usize,
-    /// The bins of the fixed voxels in the order of bricks, if voxels have no weights.
+    /// The bin of each fixed voxel, stored brick by brick (8×8×4 voxels); `None` if the voxels have weights.
     pub(super) bricks: Option<FixedBricks>,
 }
 
@@ -35,8 +36,8 @@ const BRICKS_PER_WARP: usize = 4;
 /// Largest number of bins: a warp keeps one counter per bin in 48 KiB of shared memory.
 const MOST_BINS: usize = 48 * 1024 / size_of::<u32>();
 
-/// Number of voxels of a segment: enough to hide the cost of starting a thread block and of adding up its threads, few
-/// enough that the segments of all bins fill the device.
+/// The list of fixed voxels sorted by bin is divided into segments, one for each thread block. Number of voxels of a
+/// segment: enough to hide the cost of starting a thread block, few enough that the segments fill the device.
 fn segment_length(counted: usize, multiprocessors: u32) -> usize {
     (counted / (16 * multiprocessors as usize)).next_multiple_of(128).clamp(512, 8192)
 }
@@ -66,10 +67,12 @@ impl Cuda {
         };
         let (values, weight_values, shape) = (fixed.read(), weight.map_or(0, Image::read), Shape::of(fixed.shape));
         let (count, total) = (counts.pointer(), totals.pointer());
-        // SAFETY: `counts` has one element for each bin and warp, and the kernel skips positions outside the volume.
+        // SAFETY: `counts` has one counter for each bin and each warp of the launch, and the kernel skips positions
+        // outside the volume.
         unsafe { self.launch(by_warp, arguments![values, weight_values, shape, binning, warps, count])? };
         let by_bin = Launch::of_blocks(&kernels.scan_bins, bins as u32, 256, 8 * bins as u64 * u64::from(warps));
-        // SAFETY: `counts` has one element for each bin and warp, and `totals` has one for each bin.
+        // SAFETY: `counts` has one counter for each bin and each warp of the launch before, and `totals` has one
+        // element for each bin.
         unsafe { self.launch(by_bin, arguments![warps, count, total])? };
 
         let totals = totals.download(bins)?;
@@ -87,8 +90,8 @@ impl Cuda {
         let scatter = Launch { kernel: &kernels.scatter_bins, bytes: 8 * fixed.len() as u64, ..by_warp };
         let (start, order) = (starts.pointer(), sorted.pointer());
         let sorted_weight = weights.as_ref().map_or(0, Buffer::pointer);
-        // SAFETY: `counts` has one element for each bin and warp, and the kernel skips positions outside the volume.
-        // `sorted` and `weights` have one element for each voxel that was counted.
+        // SAFETY: `counts` has one counter for each bin and each warp, and the kernel skips positions outside the
+        // volume. `sorted` and `weights` have one element for each fixed voxel that was counted.
         unsafe {
             self.launch(
                 scatter,
@@ -109,8 +112,8 @@ impl Cuda {
     }
 }
 
-/// The tables of sorted voxels that the host computes: the start of each bin, the segments, and the first segment of
-/// each bin.
+/// Tables that the host computes for the list of fixed voxels sorted by bin: the start of each bin, the segments (parts
+/// of the list with voxels of one bin), and the first segment of each bin.
 struct Segments {
     counted: usize,
     starts: Vec<u32>,

@@ -1,6 +1,7 @@
 //! Buffers in device memory with elements of one type.
 
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -25,6 +26,8 @@ unsafe impl Plain for u32 {}
 unsafe impl Plain for u64 {}
 // SAFETY: numbers.
 unsafe impl Plain for u16 {}
+// SAFETY: an array of numbers has no padding, no pointers and no invalid values.
+unsafe impl Plain for [f32; 2] {}
 // SAFETY: an array of numbers has no padding, no pointers and no invalid values.
 unsafe impl Plain for [f32; 3] {}
 // SAFETY: an array of numbers has no padding, no pointers and no invalid values.
@@ -106,18 +109,29 @@ impl<T: Plain> Buffer<T> {
             return Ok(values);
         }
         let mut values = Vec::with_capacity(count);
-        let room = &mut values.spare_capacity_mut()[..count];
-        // SAFETY: `bytes` covers exactly `room`, and is only written to, so that it need not be initialised.
-        let bytes = unsafe { std::slice::from_raw_parts_mut(room.as_mut_ptr().cast(), size_of_val(room)) };
-        // SAFETY: the buffer has at least as many bytes as `bytes`.
-        unsafe { self.device.staging().fetch(&self.device, self.pointer, bytes)? };
+        self.fetch(&mut values.spare_capacity_mut()[..count])?;
         // SAFETY: `fetch` has written all `count` elements, and any bits are a valid number.
         unsafe { values.set_len(count) };
         Ok(values)
     }
 
+    /// Downloads the first elements of the buffer by the threads of the staging memory. The buffer must have at least as
+    /// many elements as `room`.
+    fn fetch(&self, room: &mut [MaybeUninit<T>]) -> Result<(), Error> {
+        let count = self.len.min(room.len());
+        let room = &mut room[..count];
+        // SAFETY: `bytes` covers exactly `room`, and is only written to, so that it need not be initialised.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(room.as_mut_ptr().cast(), size_of_val(room)) };
+        // SAFETY: the buffer has at least as many bytes as `bytes`.
+        unsafe { self.device.staging().fetch(&self.device, self.pointer, bytes) }
+    }
+
     pub(super) fn download_into(&self, values: &mut [T]) -> Result<(), Error> {
         let count = values.len().min(self.len);
+        if count * size_of::<T>() >= Staging::WORTH {
+            // SAFETY: the elements are the first `count` of `values`. `fetch` only writes numbers to them.
+            return self.fetch(unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), count) });
+        }
         self.device.bind("download")?;
         // SAFETY: source and target have at least `count` elements, and this function waits for the stream before
         // `values` is used.

@@ -12,7 +12,7 @@ pub(super) const MACHINE: (u32, u32) = (9, 0);
 /// The compiled code of one source file in `cu/`, with the names of its kernels, which are loaded together.
 #[derive(Debug, Clone, Copy)]
 pub struct Code {
-    /// Name of the source file in `cu/`, without extension.
+    /// Name of the CUDA source file in `cu/` whose compiled code this is, without extension.
     pub name: &'static str,
     /// The PTX of all kernels of the file, as UTF-8 text.
     pub ptx: Embedded,
@@ -22,12 +22,12 @@ pub struct Code {
     pub kernels: &'static [&'static str],
 }
 
-/// A file that is embedded in the program.
+/// The content of a file, embedded in the program when it is compiled.
 #[derive(Debug, Clone, Copy)]
 pub enum Embedded {
-    /// The bytes of the file, uncompressed.
+    /// The bytes of the embedded file, uncompressed.
     Plain(&'static [u8]),
-    /// The bytes of the file as a zlib stream.
+    /// The bytes of the embedded file, compressed to a zlib stream.
     Compressed(&'static [u8]),
 }
 

@@ -9,7 +9,8 @@ use super::launch::{Argument, Launch, Size, arguments};
 use super::samples::{MOST_TRANSFORMS, grown, uploaded};
 use crate::{Contrast, ContrastRule, Error};
 
-/// Kernel argument with the layout of the structure `Rule` in `cu/contrast.cu`.
+/// Kernel argument with the layout of the structure `Rule` in `cu/contrast.cu`: how a surface point's contrast enters
+/// the sums.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Rule {
@@ -22,7 +23,7 @@ impl Argument for Rule {}
 /// Number of surface points that a thread block processes, as in `cu/contrast.cu`.
 const RUN: usize = 2048;
 
-/// Device memory for a batch of transforms, reused from call to call.
+/// GPU memory for the contrast across a surface under a batch of transforms, reused from call to call.
 #[derive(Default)]
 pub(super) struct ContrastBuffers {
     maps: Option<Buffer<[f32; 12]>>,

@@ -19,7 +19,8 @@ use crate::Error;
 /// with voxels of one bin.
 const THREADS: u32 = 128;
 
-/// Device memory for the sums of a batch of transforms, reused from call to call.
+/// Device memory for the correlation ratio of a batch of transforms: the transforms, their sums and their costs. It is
+/// reused from call to call.
 #[derive(Default)]
 pub(super) struct BatchBuffers {
     maps: Option<Buffer<[f32; 12]>>,
@@ -43,15 +44,15 @@ impl Cuda {
         fixed_to_moving: &[AffineTransform],
     ) -> Result<Vec<f64>, Error> {
         Error::check_shapes("correlation_ratio", moving.shape, moving_weight.map(|weight| weight.shape))?;
-        // In a moving volume with an axis of one voxel every point is at the border and has weight 0. Without fixed
-        // voxels there is nothing to compare.
+        // The weight of a point is 0 at the border of the moving volume. If the volume has an axis of one voxel, every
+        // point is at the border. Without fixed voxels there is nothing to compare.
         let sampled = Sampled::of(fixed.shape, moving.shape, edge_voxels, fixed_to_moving);
         let Some(sampled) = sampled.filter(|_| fixed.segment_count > 0) else {
             return Ok(vec![1.0; fixed_to_moving.len()]);
         };
         let filtered = self.filtered.load(Ordering::Relaxed);
-        // A slice is sampled as a volume of two equal slices. Only a texture provides that volume; the kernels for
-        // bricks read the image itself.
+        // A slice is sampled as a volume of two equal slices, and only a texture provides this volume. The kernels that
+        // process the fixed image in bricks cannot use it, because they read the moving image itself.
         let volume = sampled.shape == moving.shape;
         if let (Some(bricks), None, true) = (&fixed.bricks, moving_weight, volume) {
             let batch = Batch { shape: fixed.shape, bins: fixed.bins, fixed: bricks, moving, edge_voxels, filtered };
@@ -60,7 +61,8 @@ impl Cuda {
         self.by_segments(fixed, moving, moving_weight, edge_voxels, filtered, &sampled)
     }
 
-    /// Computes the costs of a batch of transforms for images without weights, brick by brick.
+    /// Computes the correlation ratio cost of each transform of a batch for images without weights. The kernels process
+    /// the fixed image in bricks of 8×8×4 voxels.
     fn by_bricks(&self, fixed: &FixedBins, batch: &Batch<'_>, sampled: &Sampled<'_>) -> Result<Vec<f64>, Error> {
         let mut costs = Vec::with_capacity(sampled.maps.len());
         for transforms in sampled.maps.chunks(MOST_TRANSFORMS) {
@@ -138,8 +140,8 @@ impl Cuda {
         let launch = Launch::of_blocks(&kernels.correlation_ratio_costs, transforms as u32, 1024, bytes);
         let (bin_segments, costs) = (fixed.bin_segments.pointer(), cost_buffer.pointer());
         let (bins, segments) = (fixed.bins as i32, fixed.segment_count as i32);
-        // SAFETY: `bin_segments` has one element more than there are bins, and `costs` has one element for each
-        // transform.
+        // SAFETY: `bin_segments`, the first segment of each bin, has one element more than there are bins. `costs` has
+        // one element for each transform.
         unsafe { self.launch(launch, arguments![sums, bin_segments, bins, segments, costs])? };
         cost_buffer.download(transforms)
     }

@@ -14,39 +14,45 @@ use super::module::Kernel;
 use super::pending::Pending;
 use crate::{CcDerivative, CcParameters, CcScores, Error};
 
-/// The buffers that [`Backend::cc_update`](crate::Backend::cc_update) needs, allocated when first needed.
+/// GPU buffers of [`Backend::cc_update`](crate::Backend::cc_update), the update by windowed cross-correlation. They are
+/// allocated when first needed.
 pub struct CcWorkspace {
     shape: [usize; 3],
     /// The five terms of the exact derivative of the cross-correlation for the window of each voxel; each term has a
     /// plane of memory.
     terms: Option<Buffer<f32>>,
-    /// Textures and surfaces of the kernels of `direct.rs`, for radii that the tiled kernels do not support.
+    /// Textures and surfaces for the direct kernels (`direct.rs`). These serve window radii that the tiled kernels do
+    /// not support.
     direct: Option<DirectCc>,
 }
 
-/// Scores of a [`Backend::cc_update`](crate::Backend::cc_update). The device may still be computing them.
+/// The scores (energy and agreement) of a [`Backend::cc_update`](crate::Backend::cc_update). The device may still be
+/// computing them.
 pub struct CcPending {
-    /// Three sums over the windows: their values, their number, and their weights.
+    /// Three sums over the windows of all voxels: the local correlations, the number of windows that count, and their
+    /// weights.
     sums: Pending,
 }
 
 impl CcPending {
-    /// Takes memory for the sums, which a kernel writes to [`target`](CcPending::target).
+    /// Takes page-locked memory for three sums, from which the energy and the agreement of the cross-correlation are
+    /// computed. A kernel writes the sums to [`target`](CcPending::target).
     pub(super) fn new(device: &Arc<Device>) -> Result<CcPending, Error> {
         Ok(CcPending { sums: Pending::new(device)? })
     }
 
-    /// Address on the device where a kernel writes the sums.
+    /// Address to which a kernel writes the sums for energy and agreement of the cross-correlation.
     pub(super) fn target(&mut self) -> u64 {
         self.sums.target()
     }
 
-    /// Records that the kernel which writes the sums has been launched.
+    /// Must be called after the launch of the kernel that writes the sums for energy and agreement. Places a mark (a
+    /// CUDA event) in the stream, so that the host can wait for this kernel.
     pub(super) fn under_way(&mut self) -> Result<(), Error> {
         self.sums.under_way()
     }
 
-    /// Waits until the kernel has written its sums, and returns the scores computed from them.
+    /// Waits until the kernel has written its three sums, and returns the energy and the agreement computed from them.
     pub(super) fn wait(self) -> Result<CcScores, Error> {
         let [sum, count, weight] = self.sums.wait("cc_scores")?;
         Ok(CcScores {
@@ -56,7 +62,8 @@ impl CcPending {
     }
 }
 
-/// The operand `Pair` of the kernels: both images and their masks, with the layout of `cu/cross_correlation.cuh`.
+/// The images of the windowed cross-correlation as a kernel argument: both images and their masks, with the layout of
+/// `Pair` in `cu/cross_correlation.cuh`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pair {
@@ -102,7 +109,7 @@ impl Cuda {
 
     #[expect(
         clippy::too_many_arguments,
-        reason = "the function takes two images, their masks, and the updates of both"
+        reason = "the arguments are two images, their two masks, parameters, scratch memory and two updates"
     )]
     pub(super) fn cc_both_updates(
         &self,
@@ -143,7 +150,7 @@ impl Cuda {
                 let (partial, counter) = (scratch.partial.pointer(), scratch.counter.pointer());
                 let result = pending.target();
                 // SAFETY: all volumes have one shape, and the kernel reads and writes only voxels within it. `partial`
-                // has three numbers for each block.
+                // has room for three partial sums of each thread block.
                 unsafe { self.launch(launch, arguments![pair, depth, f, m, partial, counter, result])? };
                 pending.under_way()?;
             }

@@ -36,7 +36,8 @@ pub struct DeviceInfo {
 pub struct Memory {
     /// Free memory.
     pub free: u64,
-    /// Bytes that this process has freed but keeps for its next allocations; `free` does not include them.
+    /// Device memory that this process has freed but keeps for its next allocations, bytes. It is not part of the
+    /// number `free`.
     pub kept: u64,
     /// Total memory.
     pub total: u64,
@@ -228,7 +229,8 @@ impl Device {
         let Some(pool) = self.pool() else { return 0 };
         let bytes = |attribute| {
             let mut bytes = 0u64;
-            // SAFETY: the value of these attributes is a number of 64 bits, and `bytes` is valid for writing.
+            // SAFETY: the value of these attributes of a memory pool is a number of 64 bits, and `bytes` is valid for
+            // writing.
             let result = unsafe { sys::cuMemPoolGetAttribute(pool, attribute, (&raw mut bytes).cast()) };
             (result == sys::CUresult::CUDA_SUCCESS).then_some(bytes)
         };
@@ -315,7 +317,7 @@ pub(super) fn driver_error(operation: &'static str, error: CudaError) -> Error {
 }
 
 fn code_error(operation: &'static str, code: u32) -> Error {
-    /// The error code that cust returns in place of driver codes that are not in its list.
+    /// The error code that the library `cust` returns in place of driver codes that are not in its list.
     const UNKNOWN: u32 = 999;
     let code = match (code, antsreg_cuda_driver::last_unlisted_error()) {
         (UNKNOWN, unlisted) if unlisted != 0 => unlisted,

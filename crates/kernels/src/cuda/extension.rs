@@ -133,7 +133,7 @@ impl Cuda {
         /// Shared memory that a block can have without a request to the driver, bytes.
         const USUAL: usize = 48 << 10;
         let (mut own, most) = (0, self.most_shared()?);
-        // SAFETY: `own` is valid for writing, and the kernel belongs to a loaded module.
+        // SAFETY: `own` is a local variable, to which the driver writes. The kernel belongs to a loaded module.
         let result =
             unsafe { sys::cuFuncGetAttribute(&mut own, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, kernel.function()) };
         check(kernel.name, result)?;

@@ -17,9 +17,9 @@ use crate::Error;
 /// A displacement field on the device: displacements in voxels, with one plane of memory per component.
 pub struct Field {
     pub(super) shape: [usize; 3],
-    /// The planes of this field and of the fields that were allocated together with it.
+    /// Memory of the displacements of this field. Fields that were allocated together share one memory.
     components: Arc<Buffer<f32>>,
-    /// Index of this field among the fields that were allocated together.
+    /// Index of this field among the displacement fields whose memory was allocated together.
     number: usize,
 }
 
@@ -29,7 +29,7 @@ pub(super) fn plane(shape: [usize; 3]) -> usize {
     (shape.iter().product::<usize>() + 1).next_multiple_of(64)
 }
 
-/// Largest number of voxels of a plane: kernels use 32-bit byte offsets.
+/// Largest number of voxels of a field or image: kernels use 32-bit byte offsets.
 const MOST_VOXELS: usize = (1 << 30) - 64;
 /// Largest number of voxels along an axis: kernels find the voxel of a coordinate by adding 2²³ to it.
 const LONGEST: usize = 1 << 22;
@@ -53,7 +53,8 @@ pub(super) fn planes(
     Ok(planes)
 }
 
-/// Sets the padding behind each plane of the field to zero. Kernels may read it, with weight zero.
+/// Sets the padding behind each component of the fields in memory to zero. Kernels may read this padding, with weight
+/// zero.
 fn clear_behind_planes(planes: &mut Buffer<f32>, shape: [usize; 3], count: usize) -> Result<(), Error> {
     let voxels: usize = shape.iter().product();
     (0..count).try_for_each(|n| planes.clear(n * plane(shape) + voxels..(n + 1) * plane(shape)))
@@ -64,7 +65,7 @@ impl Field {
         Ok(Field { shape, components: Arc::new(planes(device, shape, 3, false)?), number: 0 })
     }
 
-    /// Whether the planes of `other` directly follow the planes of this field in memory.
+    /// Whether `other` directly follows this field in memory.
     pub(super) fn is_before(&self, other: &Field) -> bool {
         Arc::ptr_eq(&self.components, &other.components) && self.number + 1 == other.number
     }
@@ -79,7 +80,7 @@ impl Field {
         12 * self.len() as u64
     }
 
-    /// The address of the field's first plane, for reading.
+    /// The address of the field on the device, for reading: that of the x component of its first voxel.
     pub(super) fn read(&self) -> u64 {
         self.components.pointer() + (12 * self.number * plane(self.shape)) as u64
     }
@@ -90,7 +91,7 @@ impl Field {
     }
 }
 
-/// The rows of a matrix, as kernels take them.
+/// The three rows of a matrix as arguments of a kernel.
 fn rows(matrix: &Matrix3<f32>) -> [Vector; 3] {
     [0, 1, 2].map(|row| Vector([0, 1, 2].map(|column| matrix[(row, column)])))
 }
@@ -196,15 +197,16 @@ impl Cuda {
 
     /// Prepares a launch of threads that process several slices each. Also returns the number of slices of a thread.
     fn walk<'a>(&self, kernel: &'a Kernel, field: &Field, sides: usize) -> (Launch<'a>, i32) {
-        /// Largest number of slices per thread. With more slices there would be too few threads.
+        /// Largest number of slices that a thread processes. With more slices for each thread, too few threads would
+        /// remain to fill the GPU.
         const MOST_SLICES: usize = 8;
         let slices = self.slices_of_threads(sides * field.len(), MOST_SLICES);
         let launch = Launch::over_blocks(kernel, field.shape, [32, 8, 1], slices, 3 * field.bytes());
         (launch.for_sides(sides), slices)
     }
 
-    /// Composes one field, or two of one shape, with their updates, which are scaled to a given length. The scales stay
-    /// on the device, so the host does not wait.
+    /// Composes one displacement field, or two of one shape, with their updates. Each update is scaled so that its
+    /// longest vector has a given length. The scales stay on the device, so the host does not wait.
     pub(super) fn advance_fields<const N: usize>(
         &self,
         fields: [&Field; N],
@@ -224,14 +226,14 @@ impl Cuda {
         let (result, shape, count) = (sides(out, Field::write), Shape::of(first.shape), N as i32);
         let (partial, counter) = (scratch.partial.pointer(), scratch.counter.pointer());
         let scales = scratch.scales.pointer();
-        // SAFETY: `partial` has one float for each block, and `scales` has one for each field. Reads are limited to the
-        // fields' planes.
+        // SAFETY: `partial` has one float for each thread block, and `scales` has one factor for each field. Reads are
+        // limited to the planes (components) of the fields.
         unsafe {
             self.launch(launch.for_sides(N), arguments![g, shape, step_voxels, partial, counter, scales])?;
         }
         let (launch, slices) = self.walk(&self.kernels.compose.advance, first, N);
         // SAFETY: all fields have one shape. Reads are clamped to it, and threads outside it return. The launch before
-        // this one on the same stream has written the scales.
+        // this one on the same stream has written `scales`, the factors of the updates.
         unsafe { self.launch(launch, arguments![u, g, scales, result, count, shape, slices]) }
     }
 

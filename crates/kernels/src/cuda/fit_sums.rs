@@ -14,7 +14,7 @@ const CHUNK: usize = 2048;
 const THREADS: u32 = 256;
 /// Number of threads of a block of the kernel `fit_totals`, as in `cu/fit_sums.cu`.
 const TOTALS: u32 = 128;
-/// Largest number of sums that all blocks of one launch write together.
+/// Largest number of sums that one launch of the kernel `fit_sums` writes; more fits are divided into several launches.
 const MOST_SUMS: usize = 1 << 24;
 
 /// Layout of the structure `Placed` in `cu/fit_sums.cu`: the address of a volume's spline coefficients, and a map from
@@ -28,7 +28,8 @@ struct Placed {
 // SAFETY: the structure consists of numbers only, and it has no padding.
 unsafe impl Plain for Placed {}
 
-/// Kernel argument with the layout of the structure `Rule` in `cu/fit_sums.cu`.
+/// Kernel argument with the layout of the structure `Rule` in `cu/fit_sums.cu`: which points count, and the scale of
+/// volumes.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Rule {
@@ -47,13 +48,15 @@ impl Rule {
     }
 }
 
-/// Device memory for the sums of a batch of fits, reused from call to call.
+/// GPU memory for the sums of least-squares fits (of volumes, by functions at reference points) under a batch of maps,
+/// reused from call to call.
 #[derive(Default)]
 pub(super) struct FitBuffers {
     placed: Option<Buffer<Placed>>,
-    /// The numbers of `FitSums` for each map and each chunk of reference points.
+    /// For each requested fit (a volume and a map) and each chunk of reference points: the sums over the points of the
+    /// chunk that [`FitSums`] lists.
     sums: Option<Buffer<f64>>,
-    /// The numbers of `FitSums` for each map: the totals over all chunks.
+    /// For each requested fit (a volume and a map): the sums that [`FitSums`] lists, over all reference points.
     totals: Option<Buffer<f64>>,
 }
 
@@ -94,9 +97,9 @@ impl Cuda {
             };
             let (values, number, functions_of_point, placed) =
                 (points.read(), count as i32, functions as i32, placed_buffer.pointer());
-            // SAFETY: the launch has one block for each chunk of points and each map, and `sums` has `rows` numbers for
-            // each block. `points` has three rows of coordinates and one row for each function. All volumes have the
-            // same shape, and only coefficients within this shape are read.
+            // SAFETY: the launch has one thread block for each chunk of points and each map. `sums` has `rows` numbers
+            // for each of these. `points` has three rows of coordinates and one row for each function. All volumes have
+            // the same shape, and only coefficients within this shape are read.
             unsafe {
                 self.launch(launch, arguments![values, number, functions_of_point, placed, shape, rule, sums])?
             };
@@ -104,8 +107,8 @@ impl Cuda {
             let launch = Launch::over_elements(&kernels.fit_totals, numbers, TOTALS, (8 * numbers * chunks) as u64);
             let (chunk_count, row_count, number, totals) =
                 (chunks as u32, rows as u32, numbers as u32, totals_buffer.pointer());
-            // SAFETY: the launch has one thread for each of the `numbers` elements of `totals`. Threads beyond the last
-            // element return.
+            // SAFETY: the launch has one thread for each of the `numbers` elements of `totals`, the sums over all
+            // chunks. Threads beyond the last element return.
             unsafe { self.launch(launch, arguments![sums, chunk_count, row_count, number, totals])? };
             let totals = totals_buffer.download(numbers)?;
             all.extend(totals.chunks_exact(rows).map(|totals| FitSums::of(totals, functions)));

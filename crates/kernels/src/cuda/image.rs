@@ -49,7 +49,7 @@ impl Image {
         Ok(Image::of(self.shape, Buffer::copy_of(device, &self.voxels)?))
     }
 
-    /// The voxels of the image, followed by padding.
+    /// The buffer with the voxels of the image, followed by padding, so that kernels may read beyond the last voxel.
     pub(super) fn voxels(&self) -> &Buffer<f32> {
         &self.voxels
     }

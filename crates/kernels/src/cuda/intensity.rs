@@ -8,7 +8,7 @@ use super::image::Image;
 use super::launch::{Launch, arguments};
 use crate::Error;
 
-/// Number of threads of a block in these kernels.
+/// Number of threads of a block in the kernels that process image intensities.
 const THREADS: u32 = 256;
 
 impl Cuda {
@@ -16,14 +16,16 @@ impl Cuda {
         quantiles_by(|upper| self.count_keys(image, upper), low, high)
     }
 
-    /// Counts the finite voxels by the upper or the lower 16 bits of their sort key, as `quantiles_by` requires.
+    /// Sort keys of 32 bits have the order of the voxel values. Counts the finite voxels by the upper 16 bits of their
+    /// keys, or by the lower 16 bits if `upper` gives the upper bits.
     fn count_keys(&self, image: &Image, upper: Option<u16>) -> Result<Vec<u32>, Error> {
         let table = Buffer::<u32>::zeroed(&self.device, HALVES)?;
         let blocks = self.blocks_for(image.len(), THREADS);
         let launch = Launch::of_blocks(&self.kernels.intensity.count_keys, blocks, THREADS, 4 * image.len() as u64);
         let (source, count, upper) = (image.read(), image.len() as u32, upper.map_or(-1, i32::from));
         let target = table.pointer();
-        // SAFETY: threads read only voxels of the image, and the 16 bits of a key are a valid index of the table.
+        // SAFETY: threads read only voxels of the image. An entry of the table is selected by half a sort key, which
+        // has 16 bits, so the index is always valid.
         unsafe { self.launch(launch, arguments![source, count, upper, target])? };
         table.download(HALVES)
     }

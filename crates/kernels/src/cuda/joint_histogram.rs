@@ -1,5 +1,6 @@
-//! Joint histograms of a batch of transforms and their entropies. The rows of a histogram are computed from sorted
-//! segments of voxels.
+//! Joint histograms of fixed and moving values for a batch of transforms, and their entropies. Fixed voxels are sorted
+//! by bin, and the list is cut into segments of one bin each. The row of a bin in the histogram is computed from the
+//! bin's segments.
 
 use antsreg_core::AffineTransform;
 
@@ -12,7 +13,8 @@ use super::sampled::Sampled;
 use super::samples::{MOST_TRANSFORMS, Moving, grown, uploaded};
 use crate::{Entropies, Error, JointParameters, JointSampling};
 
-/// Kernel argument with the layout of the structure `Joint` in `cu/joint_histogram.cu`.
+/// Kernel argument with the layout of the structure `Joint` in `cu/joint_histogram.cu`: range and bins of moving
+/// values.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Joint {
@@ -30,11 +32,11 @@ const THREADS: u32 = 128;
 /// little enough that many blocks share a multiprocessor.
 const ROW_BYTES: usize = 16 << 10;
 
-/// Largest size of the device memory for the rows and histograms of a batch of transforms, bytes. A batch that needs
-/// more is divided into parts.
+/// Largest GPU memory for the joint histograms of a batch of transforms, and for the rows that are added up to them,
+/// bytes. A batch that needs more is divided into parts.
 const BATCH_BYTES: usize = 32 << 20;
 
-/// Device memory for a batch of transforms, reused from call to call.
+/// GPU memory for the joint histograms of a batch of transforms, reused from call to call.
 #[derive(Default)]
 pub(super) struct JointBuffers {
     maps: Option<Buffer<[f32; 12]>>,
@@ -76,8 +78,8 @@ impl Cuda {
         Error::check_joint_bins(fixed.bins, parameters.bins)?;
         let cells = fixed.bins * parameters.bins;
         let maps = std::slice::from_ref(fixed_to_moving);
-        // In a moving volume with an axis of one voxel every point is at the border and has weight 0. Without fixed
-        // voxels there is nothing to compare.
+        // The weight of a point is 0 at the border of the moving volume. If the volume has an axis of one voxel, every
+        // point is at the border. Without fixed voxels there is nothing to compare.
         let sampled = Sampled::of(fixed.shape, moving.shape, edge_voxels, maps);
         let Some(sampled) = sampled.filter(|_| fixed.segment_count > 0) else {
             return Ok(vec![0; cells]);
@@ -135,8 +137,8 @@ impl Cuda {
         Ok(all)
     }
 
-    /// Computes the joint histograms of a batch of transforms in `buffers`. Returns the addresses of their counters and
-    /// of the terms of their rows.
+    /// Computes the joint histograms of a batch of transforms in `buffers`. Returns the address of their counters, and
+    /// that of three numbers for each histogram row, from which the entropies are computed.
     fn fill_counts(
         &self,
         buffers: &mut JointBuffers,

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use super::code::{Code, code};
 use super::device::Device;
 use super::module::{Alone, Kernel, Loaded, once};
+use crate::fusion::Parameters;
 use crate::{CcParameters, Error};
 
 /// Declares a struct that contains the kernels of one CUDA source file, which are loaded together.
@@ -49,6 +50,7 @@ module!(Compose, "compose", [compose_fields, advance]);
 module!(Contrast, "contrast", [contrast]);
 module!(Correlation, "correlation", [correlation]);
 module!(FitSums, "fit_sums", [fit_sums, fit_totals]);
+module!(Fusion, "fusion", [fusion_means, fusion_boxes, fusion_weights]);
 module!(GradientMagnitude, "gradient_magnitude", [gradient_magnitude]);
 module!(Intensity, "intensity", [count_keys, clip]);
 module!(Invert, "invert", [invert]);
@@ -73,7 +75,8 @@ module!(Spline, "spline", [spline_rows, spline_lines, warp_spline]);
 module!(Relax, "relax", [examine, unfold_listed, smooth_listed, change_listed, follow_marked]);
 module!(Warp, "warp", [warp_linear, warp_nearest]);
 
-/// The kernels of the windowed cross-correlation, in the same order as in each element of `CC_TILED`.
+/// The kernels that compute the cross-correlation on tiles of the volume. Each element of `CC_TILED`, the code for one
+/// window radius, has its kernels in this order.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum CcKernel {
     Centre,
@@ -101,6 +104,38 @@ macro_rules! cc_tiled {
 /// The compiled code of the tiled cross-correlation for each radius, from radius 1 on.
 pub(super) const CC_TILED: [Code; CcParameters::MOST_TILED_RADIUS] = cc_tiled!(1, 2, 3, 4, 5);
 
+/// The kernels of label fusion for one patch radius.
+pub(super) struct FusionOfRadius {
+    pub(super) patches: Kernel,
+    pub(super) search: Kernel,
+    pub(super) errors: Kernel,
+    _loaded: Loaded,
+}
+
+macro_rules! fusion_of_radius {
+    ($($radius:literal),+) => {
+        [$(code!(
+            "fusion",
+            &[
+                concat!("fusion_patches_", $radius),
+                concat!("fusion_search_", $radius),
+                concat!("fusion_errors_", $radius),
+            ]
+        )),+]
+    };
+}
+
+/// The compiled code of label fusion for each patch radius, from radius 1 on.
+const FUSION_OF_RADIUS: [Code; Parameters::MOST_PATCH_RADIUS] = fusion_of_radius!(1, 2, 3, 4, 5, 6, 7, 8);
+
+impl FusionOfRadius {
+    fn load(code: &Code, device: &Arc<Device>) -> Result<FusionOfRadius, Error> {
+        let loaded = Loaded::new(code, device)?;
+        let kernel = |number: usize| loaded.kernel(code.kernels[number]);
+        Ok(FusionOfRadius { patches: kernel(0)?, search: kernel(1)?, errors: kernel(2)?, _loaded: loaded })
+    }
+}
+
 /// All kernels of a device. Modules that nearly every registration needs are loaded in parallel when the device is
 /// opened: the driver compiles each of them, unless it has cached the result of an earlier run.
 macro_rules! load_at_once {
@@ -109,6 +144,7 @@ macro_rules! load_at_once {
             $(pub(super) $field: $type,)+
             later: Later,
             cc_tiled: [[OnceLock<Alone>; 5]; CC_TILED.len()],
+            fusion_of_radius: [OnceLock<FusionOfRadius>; FUSION_OF_RADIUS.len()],
         }
 
         const AT_ONCE: &[Code] = &[$($type::CODE),+];
@@ -121,6 +157,7 @@ macro_rules! load_at_once {
                         $($field: $field.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?,)+
                         later: Later::default(),
                         cc_tiled: Default::default(),
+                        fusion_of_radius: Default::default(),
                     })
                 })
             }
@@ -170,6 +207,7 @@ load_later!(
     contrast: Contrast,
     correlation_ratio: CorrelationRatio,
     fit_sums: FitSums,
+    fusion: Fusion,
     gradient_magnitude: GradientMagnitude,
     jacobian: Jacobian,
     joint_histogram: JointHistogram,
@@ -194,11 +232,19 @@ impl Kernels {
         let alone = once(&self.cc_tiled[index][number], || Alone::load(&CC_TILED[index], number, device))?;
         Ok(&alone.kernel)
     }
+
+    /// The kernels of label fusion for patches of this radius.
+    pub(super) fn fusion_of_radius(&self, radius: usize, device: &Arc<Device>) -> Result<&FusionOfRadius, Error> {
+        let most = FUSION_OF_RADIUS.len();
+        let index = radius.checked_sub(1).filter(|index| *index < most);
+        let index = index.ok_or(Error::FusionRadius { what: "patch", radius, least: 1, most })?;
+        once(&self.fusion_of_radius[index], || FusionOfRadius::load(&FUSION_OF_RADIUS[index], device))
+    }
 }
 
 /// The compiled code of every source file, with the names of the kernels that are loaded from it.
 fn groups() -> impl Iterator<Item = &'static Code> {
-    [AT_ONCE, LATER, &CC_TILED].into_iter().flatten()
+    [AT_ONCE, LATER, &CC_TILED, &FUSION_OF_RADIUS].into_iter().flatten()
 }
 
 /// The compiled code of every source file, by the name of the file.

@@ -36,7 +36,7 @@ impl<'a> Launch<'a> {
         Launch::of_blocks(kernel, count.div_ceil(threads as usize) as u32, threads, bytes)
     }
 
-    /// Prepares a launch of one thread per voxel.
+    /// Prepares a launch of a kernel with one thread for each voxel of a volume.
     pub(super) fn over_voxels(kernel: &'a Kernel, shape: [usize; 3], bytes: u64) -> Launch<'a> {
         Launch::over_blocks(kernel, shape, Launch::VOXEL_BLOCK, 1, bytes)
     }
@@ -103,12 +103,12 @@ impl Shape {
     }
 }
 
-/// Kernel argument with the layout of the structure `Vector` in `cu/points.cuh`.
+/// Kernel argument with the layout of the structure `Vector` in `cu/points.cuh`: three floats.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Vector(pub(super) [f32; 3]);
 
-/// Kernel argument with the layout of the structure `Size` in `cu/points.cuh`.
+/// Kernel argument with the layout of the structure `Size` in `cu/points.cuh`: numbers of voxels along three axes.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Size([i32; 3]);
@@ -157,7 +157,7 @@ impl Argument for Shape {}
 impl Argument for Vector {}
 impl Argument for Size {}
 impl Argument for Affine {}
-/// Two floats, passed as a structure.
+/// Two floats as a kernel argument, passed as one structure.
 impl Argument for [f32; 2] {}
 /// Two addresses in device memory, such as those of two fields, passed as the structure `Sides` of `cu/volume.cuh`.
 impl Argument for [u64; 2] {}
@@ -169,14 +169,16 @@ pub(super) fn sides<T, const N: usize>(operands: [T; N], address: impl FnMut(T) 
     [addresses[0], addresses[N - 1]]
 }
 
-/// Collects the addresses of local variables, in the order of the kernel's parameters.
+/// Makes the list of a kernel's arguments, as the driver requires it: the addresses of local variables, in the order of
+/// the kernel's parameters.
 macro_rules! arguments {
     ($($argument:ident),+ $(,)?) => { &mut [$($crate::cuda::launch::Argument::address(&$argument)),+] };
 }
 pub(super) use arguments;
 
 impl Cuda {
-    /// Number of blocks for a kernel whose threads share `elements` elements: at most as many as fill the device.
+    /// Number of thread blocks for a kernel whose threads share the work on `elements` elements: at most as many blocks
+    /// as fill the device.
     pub(super) fn blocks_for(&self, elements: usize, threads: u32) -> u32 {
         (elements.div_ceil(threads as usize) as u32).min(8 * self.device.info.multiprocessors)
     }

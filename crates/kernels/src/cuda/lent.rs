@@ -18,17 +18,17 @@ use crate::{Error, Lent, Place};
 /// when this value is dropped.
 struct Shared<T: Plain> {
     device: Arc<Device>,
-    /// The buffer that other libraries may read; `None` only while this value is dropped.
+    /// The device memory that other libraries may read; `None` only while this value is dropped.
     memory: Option<Buffer<T>>,
 }
 
 impl<T: Plain> Drop for Shared<T> {
     fn drop(&mut self) {
-        // The library that used the memory last may drop this value on any thread, where another device may be
-        // current.
+        // Another library, such as PyTorch, may drop this value on a thread whose current CUDA device is another one.
+        // So the thread's context is saved here and restored at the end.
         let _kept = KeptContext::new();
-        // Work on streams of other libraries may still read the memory. If waiting for all work fails, the memory is
-        // not freed. SAFETY: the function has no pointer argument.
+        // Other libraries may still read the lent memory, by work on their own streams. If waiting for all work of the
+        // device fails, the memory is not freed. SAFETY: the function has no pointer argument.
         let done =
             self.device.bind("free").is_ok() && unsafe { sys::cuCtxSynchronize() } == sys::CUresult::CUDA_SUCCESS;
         let memory = self.memory.take();
@@ -73,8 +73,7 @@ impl Cuda {
         self.lend(self.joined_vectors(field, Some((matrix, step)))?, field.shape, Lent::vectors)
     }
 
-    /// Waits until all writes to the buffer have finished, then makes the buffer available to other libraries of the
-    /// process.
+    /// Waits until all writes to the buffer have finished, then lends the buffer to other libraries of the process.
     fn lend<T: Plain + Send + Sync + 'static>(
         &self,
         memory: Buffer<T>,

@@ -26,13 +26,13 @@ impl Mark {
         Ok(Mark { event })
     }
 
-    /// Places the mark after all work queued on the stream so far.
+    /// Records this mark, a CUDA event, in the stream after all work that is queued so far.
     pub(super) fn set(&self, stream: &Stream) -> Result<(), Error> {
         // SAFETY: the event and the stream exist.
         check("event", unsafe { sys::cuEventRecord(self.event, stream.as_inner()) })
     }
 
-    /// Waits until the stream has done all work before the mark.
+    /// Waits until the stream has done all work that was queued before this mark, a CUDA event.
     pub(super) fn wait(&self, operation: &'static str) -> Result<(), Error> {
         // SAFETY: the event exists as long as `self`.
         check(operation, unsafe { sys::cuEventSynchronize(self.event) })

@@ -11,12 +11,13 @@ use crate::{Error, MiParameters};
 
 impl Argument for Binning {}
 
-/// The buffers that [`Backend::mi_update`](crate::Backend::mi_update) needs.
+/// GPU buffers of [`Backend::mi_update`](crate::Backend::mi_update), the update by mutual information.
 pub struct MiWorkspace {
     bins: usize,
-    /// The joint histogram for the moving image's update, then the one for the fixed image's update.
+    /// The counters of two joint histograms: first the histogram for the update of the moving image, then that for the
+    /// update of the fixed image.
     counts: Buffer<u64>,
-    /// Scaled logarithms of the probabilities in both histograms.
+    /// For each bin pair of both joint histograms, scale·ln(p(i, j)/p(j)), where j is the bin of the updated image.
     logarithms: Buffer<f32>,
 }
 
@@ -39,7 +40,7 @@ impl Cuda {
 
     #[expect(
         clippy::too_many_arguments,
-        reason = "the function takes two images, their masks, and the updates of both"
+        reason = "the arguments are two images, their two masks, parameters, scratch memory and two updates"
     )]
     pub(super) fn mi_both_updates(
         &self,
@@ -66,8 +67,8 @@ impl Cuda {
         workspace.counts.clear(0..2 * bins * bins)?;
         let resident = kernels.mattes_histograms.resident_blocks(COUNTING as u32)?;
         let filling = resident * self.device.info.multiprocessors as usize;
-        // Smallest number of blocks with which no 32-bit counter of a block can overflow, whatever the values of the
-        // voxels.
+        // Smallest number of thread blocks with which no 32-bit counter of a block's joint histogram can overflow, even
+        // if all its voxels are in one bin.
         let safe = voxels.div_ceil((u32::MAX / UNIT) as usize / COUNTING * COUNTING);
         let blocks = filling.min(voxels.div_ceil(COUNTING)).max(safe);
         let launch = Launch {
@@ -78,8 +79,8 @@ impl Cuda {
             bytes: 2 * 4 * voxels as u64,
         };
         let (counts, rows_at_once) = (workspace.counts.pointer(), rows_at_once as u32);
-        // SAFETY: all volumes have one shape, and only voxels within it are read. Bins lie within a row, and rows
-        // within `counts`.
+        // SAFETY: all volumes have one shape, and only voxels within it are read. Bin numbers are within a row of the
+        // joint histogram, and rows within `counts`.
         unsafe { self.launch(launch, arguments![pair, fixed_binning, moving_binning, count, rows_at_once, counts])? };
 
         let launch = Launch {
@@ -92,8 +93,8 @@ impl Cuda {
         let scratch = self.scratch();
         let (moving_scale, fixed_scale) = (moving_binning.scale, fixed_binning.scale);
         let (logarithms, result) = (workspace.logarithms.pointer(), scratch.result.pointer());
-        // SAFETY: `counts` and `logarithms` have 2·bins² cells each, and `result` has two numbers. A block has at least
-        // as many threads as there are bins.
+        // SAFETY: `counts` and `logarithms` have bins² elements for each of the two joint histograms, and `result` has
+        // two numbers. A thread block has at least as many threads as there are bins.
         unsafe { self.launch(launch, arguments![counts, count, moving_scale, fixed_scale, logarithms, result])? };
 
         let table_bytes = rows * bins * size_of::<f32>();

@@ -20,6 +20,7 @@ mod direct;
 pub mod extension;
 mod field;
 mod fit_sums;
+mod fusion;
 mod gradient_magnitude;
 mod image;
 mod intensity;
@@ -78,13 +79,15 @@ pub struct Cuda {
 
 /// Device memory for partial sums and results of kernels. Only one operation at a time uses it.
 struct Scratch {
-    /// Partial sums: up to three numbers for each block of the largest launch so far.
+    /// Memory for partial sums of thread blocks: up to three numbers for each block of the largest launch so far.
     partial: Buffer<f64>,
-    /// Number of blocks of the current launch that have finished; every kernel resets the counter to zero.
+    /// Number of thread blocks of the current launch that have finished. Each kernel sets the counter back to zero at
+    /// its end.
     counter: Buffer<u32>,
-    /// Results that kernels have computed and that the host has not read yet.
+    /// Results that kernels have computed and that the host will read next.
     result: Buffer<f64>,
-    /// Factors by which updates are multiplied before they are composed with fields. They stay in device memory.
+    /// Each displacement field is composed with its scaled update. These are the scale factors; they stay in device
+    /// memory.
     scales: Buffer<f32>,
     /// Buffers of the correlation ratio for batches of transforms.
     batch: correlation_ratio::BatchBuffers,
@@ -210,7 +213,8 @@ impl Scratch {
         })
     }
 
-    /// Ensures that there is memory for three partial sums of each of `blocks` blocks.
+    /// Kernels write three partial sums for each thread block. Ensures that there is memory for the sums of `blocks`
+    /// thread blocks.
     fn reserve(&mut self, device: &Arc<Device>, blocks: usize) -> Result<(), Error> {
         if self.partial.len() < 3 * blocks {
             self.partial = Buffer::zeroed(device, 3 * blocks.next_power_of_two())?;

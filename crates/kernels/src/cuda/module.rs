@@ -13,7 +13,7 @@ use crate::Error;
 pub struct Kernel {
     pub(super) name: &'static str,
     function: sys::CUfunction,
-    /// For each number of warps of a block, the number of blocks that fit on a multiprocessor.
+    /// Number of thread blocks of this kernel that fit on a multiprocessor, for each number of warps of a block.
     resident: [OnceLock<usize>; 33],
 }
 
@@ -42,7 +42,7 @@ impl Kernel {
     /// static shared memory.
     pub(super) fn resident_with_shared(&self, threads: u32, shared: usize) -> Result<usize, Error> {
         let mut blocks = 0;
-        // SAFETY: `blocks` is valid for writing, and the kernel belongs to a loaded module.
+        // SAFETY: `blocks` is a local variable, to which the driver writes. The kernel belongs to a loaded module.
         let result = unsafe {
             sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, self.function, threads as i32, shared)
         };
@@ -97,7 +97,7 @@ pub(super) struct Alone {
 }
 
 impl Alone {
-    /// Loads the kernel with this number in the list of its source file.
+    /// Loads one kernel of a source file: the kernel with this number in the file's list.
     pub(super) fn load(code: &Code, number: usize, device: &Arc<Device>) -> Result<Alone, Error> {
         let name = code.kernels[number];
         let loaded = Loaded::new(&Code { kernels: &code.kernels[number..=number], ..*code }, device)?;
@@ -105,8 +105,8 @@ impl Alone {
     }
 }
 
-/// Returns the value of a cell that is set only once. If the cell is empty, `make` computes the value. If two threads
-/// compute it at the same time, the cell keeps one of the two values.
+/// Returns the value of `cell`, which is set only once. If `cell` is empty, `make` computes the value. If two threads
+/// compute it at the same time, `cell` keeps one of the two values.
 pub(super) fn once<T>(cell: &OnceLock<T>, make: impl FnOnce() -> Result<T, Error>) -> Result<&T, Error> {
     if let Some(value) = cell.get() {
         return Ok(value);

@@ -11,7 +11,8 @@ use super::samples::{MOST_TRANSFORMS, Moving, grown, uploaded};
 use crate::operands::range_scale;
 use crate::{Error, Moments};
 
-/// Kernel argument with the layout of the structure `Ranges` in `cu/moments.cu`.
+/// Kernel argument with the layout of the structure `Ranges` in `cu/moments.cu`: how fixed and moving values are
+/// scaled.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Ranges {
@@ -26,7 +27,7 @@ impl Argument for Ranges {}
 const BRICK: usize = 8;
 const RUN: usize = 4096;
 
-/// Device memory for a batch of transforms, reused from call to call.
+/// GPU memory for the moments of fixed and moving values under a batch of transforms, reused from call to call.
 #[derive(Default)]
 pub(super) struct MomentBuffers {
     maps: Option<Buffer<[f32; 12]>>,
@@ -48,7 +49,8 @@ impl Cuda {
         fixed_to_moving: &[AffineTransform],
     ) -> Result<Vec<Moments>, Error> {
         Error::check_shapes("moments", fixed.shape, fixed_weight.map(|weight| weight.shape))?;
-        // In a moving volume with an axis of one voxel every point is at the border and has weight 0.
+        // The weight of a point is 0 at the border of the moving volume. If the volume has an axis of one voxel, every
+        // point is at the border.
         let Some(sampled) = Sampled::of(fixed.shape, moving.shape, edge_voxels, fixed_to_moving) else {
             return Ok(vec![Moments::default(); fixed_to_moving.len()]);
         };

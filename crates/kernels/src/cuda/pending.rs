@@ -1,5 +1,5 @@
-//! Sums that a kernel writes to page-locked memory. The host reads them when they are complete, without waiting for
-//! other work.
+//! Sums that a kernel writes to page-locked memory, such as those for the energy of the cross-correlation. The host
+//! reads them when they are complete, without waiting for other work.
 
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,20 +13,21 @@ use crate::Error;
 /// Three sums in page-locked memory, to which a kernel writes them.
 pub(super) struct Pending {
     sums: *mut [f64; 3],
-    /// Mark in the stream after the kernel that writes the sums; `None` before the first launch of a kernel.
+    /// Mark (a CUDA event) in the stream after the kernel that writes the three sums of this result; `None` before the
+    /// first launch of such a kernel.
     written: Option<Mark>,
     device: Arc<Device>,
 }
 
-// SAFETY: the pointer refers to plain memory that belongs to this value alone, and the memory is read only when the
-// stream has reached the mark.
+// SAFETY: the pointer refers to plain page-locked memory that belongs to this value alone. The memory is read only
+// after the stream has passed the mark behind the kernel that writes it.
 unsafe impl Send for Pending {}
 
 impl Pending {
     pub(super) fn new(device: &Arc<Device>) -> Result<Pending, Error> {
         device.bind("page-locked memory")?;
         let Spare { sums, written } = device.sums().take()?;
-        // SAFETY: the memory has room for three numbers, and no kernel writes to it any more.
+        // SAFETY: the page-locked memory has room for three sums, and no kernel writes to it any more.
         unsafe { sums.write([0.0; 3]) };
         Ok(Pending { sums, written, device: device.clone() })
     }
@@ -36,7 +37,8 @@ impl Pending {
         self.sums as u64
     }
 
-    /// Records that the kernel which writes the sums has been launched.
+    /// Must be called after the launch of the kernel that writes the three sums of this result. Places a mark (a CUDA
+    /// event) in the stream, so that the host can wait for this kernel.
     pub(super) fn under_way(&mut self) -> Result<(), Error> {
         let mark = match &self.written {
             Some(mark) => mark,
@@ -45,7 +47,7 @@ impl Pending {
         mark.set(self.device.stream())
     }
 
-    /// Waits until the kernel has written the sums, and returns them.
+    /// Waits until the kernel has written the three sums of this result to page-locked memory, and returns them.
     pub(super) fn wait(&self, operation: &'static str) -> Result<[f64; 3], Error> {
         self.device.bind(operation)?;
         if let Some(mark) = &self.written {
@@ -59,7 +61,8 @@ impl Pending {
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        // A kernel may still be writing to the memory. If waiting for that kernel fails, the memory is not reused.
+        // A kernel may still be writing to this page-locked memory. If waiting for that kernel fails, the memory is not
+        // reused.
         let written = self.written.take();
         let done = |mark: &Mark| self.device.bind("free").is_ok() && mark.wait("free").is_ok();
         if written.as_ref().is_none_or(done) {
@@ -68,10 +71,12 @@ impl Drop for Pending {
     }
 }
 
-/// The page-locked memory and the mark of one [`Pending`], kept for reuse by later values of this type.
+/// Page-locked memory for three sums that is not in use. With it is the mark (a CUDA event) behind the last kernel that
+/// wrote to this memory.
 struct Spare {
     sums: *mut [f64; 3],
-    /// Mark in the stream after the kernel that wrote the sums; `None` until this memory is first used.
+    /// Mark (a CUDA event) in the stream after the last kernel that wrote sums to this memory; `None` until the memory
+    /// is first used.
     written: Option<Mark>,
 }
 
@@ -86,13 +91,14 @@ unsafe impl Send for SpareSums {}
 unsafe impl Sync for SpareSums {}
 
 impl SpareSums {
-    /// Number of results, of three sums each, for which memory is allocated together. Fewer results
-    /// than this are in use at the same time.
+    /// Page-locked memory is allocated once for this number of results, of three sums each. Fewer results are in use at
+    /// the same time.
     const COUNT: usize = 256;
-    /// Number of bytes of `COUNT` results of three sums each.
+    /// Size of the page-locked memory for the sums of `COUNT` results, bytes.
     pub(super) const BYTES: usize = Self::COUNT * size_of::<[f64; 3]>();
 
-    /// Adds `BYTES` bytes of unused page-locked memory to the pool. The memory must be aligned for the sums.
+    /// Adds unused page-locked memory of `BYTES` bytes to the pool. Its address must be a multiple of the alignment of
+    /// three doubles.
     pub(super) fn add(&self, memory: *mut c_void) {
         let first: *mut [f64; 3] = memory.cast();
         let mut spare = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -112,7 +118,8 @@ impl SpareSums {
         }
     }
 
-    /// Gives memory from [`take`](SpareSums::take) back to the pool, after the last kernel has written to it.
+    /// Returns page-locked memory for three sums, which [`take`](SpareSums::take) gave, to the pool. The last kernel
+    /// that writes to this memory must have finished.
     fn give_back(&self, spare: Spare) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(spare);
     }

@@ -17,11 +17,11 @@ pub struct KernelTime {
     pub name: &'static str,
     /// Number of launches of the kernel.
     pub launches: usize,
-    /// Total time of all launches on the device, seconds.
+    /// Total time on the device of all launches of the kernel, seconds.
     pub seconds: f64,
-    /// Time of the shortest launch, seconds.
+    /// Time of the kernel's shortest launch, seconds.
     pub fastest: f64,
-    /// Median time of the launches, seconds.
+    /// Median time of the kernel's launches, seconds.
     pub median: f64,
     /// Smallest number of bytes that all launches of the kernel together read and write.
     pub bytes: u64,

@@ -13,14 +13,14 @@ use super::launch::{Argument, Launch, Size, Vector, arguments};
 use super::samples::{grown, per_edge};
 use crate::Error;
 
-/// Number of voxels of a brick along each axis, number of bricks of a run, and largest number of bricks that a block
-/// processes, as in `cu/bricks.cuh` and `cu/correlation_ratio_bricks.cu`.
+/// Three numbers: voxels of a brick along each axis, successive bricks of a run, and largest number of bricks that a
+/// thread block processes. They are as in `cu/bricks.cuh` and `cu/correlation_ratio_bricks.cu`.
 const BRICK: [usize; 3] = [8, 8, 4];
 const RUN: usize = 8;
 const MOST_BRICKS: usize = 120;
 /// Number of moving voxels of a cell along each axis.
 const CELL: usize = 2;
-/// Number of threads of a block.
+/// Number of threads of a block in the kernels of the correlation ratio.
 const THREADS: u32 = 256;
 /// Largest number of bins for which the correlation ratio is computed brick by brick. With more bins, few thread blocks
 /// would fit on a multiprocessor.
@@ -28,7 +28,7 @@ const MOST_BINS: usize = 1024;
 /// Approximate number of thread blocks for a batch of transforms, as a multiple of the number that fills the device.
 const WAVES: usize = 2;
 
-/// Kernel argument with the layout of the structure `Binning` in `cu/binning.cuh`.
+/// Kernel argument with the layout of the structure `Binning` in `cu/binning.cuh`: map from fixed values to bins.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Binning {
@@ -38,7 +38,8 @@ pub(super) struct Binning {
 }
 impl Argument for Binning {}
 
-/// Kernel argument with the layout of the structure `Operands` in `cu/correlation_ratio_bricks.cu`.
+/// Kernel argument with the layout of the structure `Operands` in `cu/correlation_ratio_bricks.cu`: the fixed bins, the
+/// moving image, and data derived from them.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Operands {
@@ -58,7 +59,7 @@ struct Operands {
 }
 impl Argument for Operands {}
 
-/// The bins of a fixed image's voxels, brick by brick.
+/// The histogram bins of the voxels of a fixed image, stored brick by brick (8×8×4 voxels).
 pub(super) struct FixedBricks {
     placed: Buffer<u16>,
     /// Number of fixed voxels of each bin.
@@ -69,7 +70,8 @@ pub(super) struct FixedBricks {
 
 /// The backdrop of a moving image: for each cell of voxels, the distance to the nearest voxels that are not zero.
 pub(super) struct Backdrop {
-    /// For each cell, the distance in cells to the nearest cell with a voxel that is not zero.
+    /// For each cell (2×2×2 voxels of the moving image), the distance in cells to the nearest cell with a voxel that is
+    /// not zero.
     distance: Buffer<u16>,
     /// The bits of the image's largest absolute value, which is a float.
     largest: Buffer<u32>,
@@ -79,8 +81,8 @@ fn count(shape: [usize; 3], of: [usize; 3]) -> [usize; 3] {
     std::array::from_fn(|axis| shape[axis].div_ceil(of[axis]))
 }
 
-/// Number of blocks for each transform: enough to fill the device, and enough that no block has more than `MOST_BRICKS`
-/// bricks; at most the number of runs, which are groups of `RUN` successive bricks.
+/// Number of thread blocks for each transform: enough to fill the GPU, and enough that no block has more than
+/// `MOST_BRICKS` bricks of fixed voxels. At most the number of runs, which are groups of `RUN` successive bricks.
 fn blocks(bricks: usize, transforms: usize, resident: usize) -> usize {
     let runs = bricks.div_ceil(RUN);
     (WAVES * resident).div_ceil(transforms).min(runs).max(runs.div_ceil(MOST_BRICKS / RUN))
@@ -116,8 +118,8 @@ impl FixedBricks {
         let launch = Launch::over_elements(kernel, places, THREADS, 6 * fixed.len() as u64);
         let (values, shape, per_axis) = (fixed.read(), Size::of(fixed.shape), Size::of(bricks));
         let (in_bins, places, out) = (in_bin.pointer(), places as u32, placed.pointer());
-        // SAFETY: each thread writes one element of `placed`, and threads beyond its end return. Bins are clamped to
-        // the length of `in_bin`.
+        // SAFETY: `placed` has one element for each voxel of each brick (block of fixed voxels). Each thread writes one
+        // element, and threads beyond the last element return. Bin numbers are below the length of `in_bin`.
         unsafe { cuda.launch(launch, arguments![values, shape, per_axis, binning, in_bins, places, out])? };
         let hot = (0..totals.len()).max_by_key(|bin| totals[*bin]).unwrap_or(0);
         Ok(Some(FixedBricks { placed, in_bin, hot }))
@@ -136,15 +138,15 @@ impl Backdrop {
         let launch = Launch::over_elements(&kernels.empty_cells, all, THREADS, 4 * image.len() as u64);
         let (values, shape, per_axis) = (image.read(), Size::of(image.shape), Size::of(cells));
         let (distance, most) = (first.pointer(), largest.pointer());
-        // SAFETY: each thread processes one cell, and threads beyond the last cell write nothing.
+        // SAFETY: each thread processes one cell (2×2×2 voxels), and threads beyond the last cell write nothing.
         unsafe { cuda.launch(launch, arguments![values, shape, per_axis, distance, most])? };
         let strides = [1, cells[0], cells[0] * cells[1]];
         let along = Launch { kernel: &kernels.cell_distances, bytes: 4 * all as u64, ..launch };
         for (axis, (from, to)) in [(&first, &second), (&second, &first), (&first, &second)].into_iter().enumerate() {
             let (from, to) = (from.pointer(), to.pointer());
             let (cells_in_all, stride, length) = (all as u32, strides[axis] as u32, cells[axis] as u32);
-            // SAFETY: both arrays have one number for each cell, and only cells within the line along the axis are
-            // read.
+            // SAFETY: both arrays have one number for each cell (2×2×2 voxels). A thread reads only cells on its own
+            // line along the axis.
             unsafe { cuda.launch(along, arguments![from, cells_in_all, stride, length, to])? };
         }
         Ok(Backdrop { distance: second, largest })
@@ -163,8 +165,8 @@ pub(super) struct Batch<'b> {
 }
 
 impl Batch<'_> {
-    /// Computes the costs of transforms whose maps are on the device. A cost that the integer sums cannot represent
-    /// accurately is NaN.
+    /// Computes the correlation ratio cost of each transform; the maps are on the device already. A cost is NaN if
+    /// integer sums are not accurate enough for it.
     pub(super) fn costs(
         &self,
         cuda: &Cuda,
@@ -220,8 +222,8 @@ impl Batch<'_> {
         let launch =
             Launch::of_blocks(&kernels.ratio_bricks_costs, transforms as u32, THREADS, (8 * row * transforms) as u64);
         let (in_bin, bins, out) = (self.fixed.in_bin.pointer(), self.bins as i32, costs.pointer());
-        // SAFETY: the launch has one block for each transform, which has its sums in `totals` and one number in
-        // `costs`.
+        // SAFETY: the launch has one thread block for each transform. For each transform, `totals` has the sums of all
+        // its bins and `costs` has one number.
         unsafe { cuda.launch(launch, arguments![totals, in_bin, bins, unit, out])? };
         costs.download(transforms)
     }

@@ -9,28 +9,33 @@ use super::smooth::Weights;
 use crate::relax::{AIM_ABOVE, BRICK, CORRECTED, CORRECTED_BY, MARGIN, UNFOLDED_BY, bricks};
 use crate::{Error, RelaxRound, gaussian};
 
-/// Number of bricks that a block processes, as in `cu/relax.cu`.
+/// Number of bricks (blocks of 8³ voxels) that a thread block processes, as in `cu/relax.cu`.
 const BRICKS: usize = 8;
 
-/// For both fields, the marks of the bricks that are still to be examined; and scratch memory.
+/// Memory of the relaxation of two fields: the marks of the bricks (blocks of 8³ voxels) of both fields that the next
+/// round must examine; and scratch memory.
 pub struct Relaxation {
     shape: [usize; 3],
     /// For each field, two lists with a mark for each brick: the bricks that the current round of corrections examines,
     /// and the bricks that this round marks for the next round.
     examine: [[Buffer<u32>; 2]; 2],
-    /// Marks of the bricks in which the inverse field must be computed again.
+    /// One mark for each brick (block of 8³ voxels): whether the inverse of the changed field must be computed again
+    /// there.
     following: Buffer<u32>,
-    /// New displacements of the listed voxels.
+    /// New displacements of the voxels in `list`, which are those that the present round changes.
     target: Field,
-    /// For each voxel of the field that is being corrected: the share of the smoothed field in the voxel's new
-    /// displacement, or UNFOLDED or CORRECTED of `cu/relax.cu`. All are zero between the corrections of the two fields.
+    /// Weight of each voxel of the field that is being corrected: the share of the Gaussian-smoothed field in the
+    /// voxel's new displacement, or the mark UNFOLDED or CORRECTED of `cu/relax.cu`. All weights are zero between the
+    /// corrections of the two fields.
     weights: Buffer<f32>,
     list: Buffer<u32>,
-    /// For the correction of each field in a round: number of voxels beyond the limits, and number of listed voxels.
+    /// Numbers of voxels in a round of corrections, for each field: the voxels that fold or deviate too much from the
+    /// inverse of the other field, and the voxels whose displacement is changed.
     counts: Buffer<u32>,
 }
 
-/// Kernel argument with the layout of the structure `Round` in `cu/relax.cu`: parameters of a round of corrections.
+/// Parameters of one round of corrections of two fields that should be inverse to each other, as a kernel argument: the
+/// layout is that of `Round` in `cu/relax.cu`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Round {
@@ -136,9 +141,9 @@ impl Cuda {
         let [now, meanwhile] = [0, 1].map(|which: usize| relaxation.examine[side][which].pointer());
         let (of_inverse, following) = (relaxation.examine[1 - side][0].pointer(), relaxation.following.pointer());
         let (radius, margin) = (kernel.len() as i32 - 1, round.margin);
-        // SAFETY: fields, target, weights and list have one shape, and `marks` has one element for each brick of it. A
-        // block processes `BRICKS` bricks. Reads and marks are clamped to the shape, and threads outside it return. A
-        // voxel is listed at most once, so the list cannot overflow.
+        // SAFETY: both fields, the new displacements, the weights and the list have one shape, and `marks` has one
+        // element for each brick of this shape. A block processes `BRICKS` bricks. Reads and marks are clamped to the
+        // shape, and threads outside it return. A voxel is listed at most once, so the list cannot overflow.
         unsafe {
             self.launch(
                 over_bricks(&kernels.examine),

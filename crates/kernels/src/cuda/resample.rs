@@ -11,7 +11,7 @@ use crate::{Error, Sampling};
 /// Largest number of slices that a thread processes, as in `cu/warp.cu`.
 const MOST_SLICES: usize = 2;
 
-/// Kernel argument with the layout of the structure `Warp` in `cu/warp.cu`.
+/// Kernel argument with the layout of the structure `Warp` in `cu/warp.cu`: image, displacement field, output, and map.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Warp {

@@ -13,13 +13,14 @@ pub(crate) struct Sampled<'m> {
     /// Shape with which the moving image is sampled: its own or, for a slice, that of two equal slices. The texture
     /// of the image repeats the slice.
     pub shape: [usize; 3],
-    /// Maps from the voxel indices of the fixed image to those of the sampled moving image, in which a slice is two
-    /// equal slices.
+    /// Maps from the voxel indices of the fixed image to those of the moving image as it is sampled: a slice is sampled
+    /// as a volume of two equal slices.
     pub maps: Cow<'m, [AffineTransform]>,
 }
 
 impl<'m> Sampled<'m> {
-    /// Prepares the sampling of the moving image; `None` if the image has an axis of one voxel but is not a slice.
+    /// Prepares the sampling of the moving image. `None` if the image has an axis of one voxel, except for a slice: a
+    /// depth of one voxel, with weights that do not rise from 0 at the border along the depth.
     pub(crate) fn of(
         fixed_shape: [usize; 3],
         moving_shape: [usize; 3],

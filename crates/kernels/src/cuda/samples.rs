@@ -14,7 +14,7 @@ use crate::Error;
 /// Largest number of transforms in one launch: CUDA's limit for the second dimension of the grid.
 pub(super) const MOST_TRANSFORMS: usize = 65_535;
 
-/// Kernel argument with the layout of the structure `Moving` in `cu/samples.cuh`.
+/// Kernel argument with the layout of the structure `Moving` in `cu/samples.cuh`: the moving image and its weights.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Moving {
@@ -59,7 +59,7 @@ pub(super) fn per_edge(edge_voxels: [f64; 3]) -> Vector {
     Vector(edge_voxels.map(|edge| (1.0 / edge) as f32))
 }
 
-/// Kernel argument with the layout of the structure `Map` in `cu/points.cuh`.
+/// The 12 numbers of an affine map in single precision, with the layout of the structure `Map` in `cu/points.cuh`.
 pub(super) fn map(transform: &AffineTransform) -> [f32; 12] {
     elements(transform).map(|element| element as f32)
 }

@@ -36,7 +36,7 @@ impl Cuda {
         let bytes = images * 4 * first.len() as u64;
         let launch = Launch::of_blocks(&self.kernels.correlation.correlation, blocks, 256, bytes);
         let mut scratch = self.scratch();
-        // Reserves memory for partial sums, of which each block writes 48 bytes.
+        // Reserves memory for the partial sums of the correlation: 48 bytes for each thread block.
         scratch.reserve(&self.device, 3 * blocks as usize)?;
         let (a, b, shape) = (first.read(), second.read(), Shape::of(first.shape));
         let mask = mask.map_or(0, Image::read);
@@ -60,14 +60,15 @@ impl Cuda {
         other: Option<&Field>,
         mask: Option<&Image>,
     ) -> Result<Statistics, Error> {
-        /// Largest number of slices per thread. With more slices there would be too few threads.
+        /// Largest number of slices that a thread processes. With more slices for each thread, too few threads would
+        /// remain to fill the GPU.
         const MOST_SLICES: usize = 8;
         let slices = self.slices_of_threads(field.len(), MOST_SLICES);
         let fields = 1 + u64::from(other.is_some());
         let bytes = fields * field.bytes() + mask.map_or(0, |mask| 4 * mask.len() as u64);
         let launch = Launch::over_blocks(kernel, field.shape, [32, 8, 1], slices, bytes);
         let mut scratch = self.scratch();
-        // Reserves memory for partial statistics, of which each block writes 32 bytes.
+        // Reserves memory for the partial statistics of thread blocks: 32 bytes for each block.
         scratch.reserve(&self.device, 2 * launch.blocks())?;
         let (u, shape) = (field.read(), Shape::of(field.shape));
         let mask = mask.map_or(0, Image::read);

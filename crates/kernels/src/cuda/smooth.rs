@@ -39,7 +39,7 @@ impl Weights {
 struct Plan {
     weights: Weights,
     radius: usize,
-    /// Share of the smoothed volume in the result.
+    /// Share of the smoothed volume in the result; the rest is the unsmoothed volume.
     blend: f32,
     clear_border: bool,
 }
@@ -154,7 +154,8 @@ impl Cuda {
                 self.blend(from, to, planes, &plan)
             },
             // SAFETY: the caller promises that the memory at `from` and at `to` contains all the volumes `planes` and
-            // does not overlap. The result is not blended, because kernels this wide have large variances.
+            // does not overlap. The smoothed volumes need not be blended with the unsmoothed ones, because kernels this
+            // wide have large variances.
             None => unsafe { self.smooth_by_axis(from, to, planes, &plan) },
         }
     }
@@ -189,8 +190,8 @@ impl Cuda {
         plan: &Plan,
     ) -> Result<(), Error> {
         let [nx, ny, nz] = planes.shape;
-        // The tiles along x are as few as possible, and then as narrow as possible. Along x a thread smooths as many
-        // voxels as a tile has rows.
+        // The volume is divided along x into as few tiles as possible, all as narrow as possible. In a tile, a thread
+        // smooths `rows` voxels along x.
         let columns = nx.div_ceil(MOST_THREADS - 2 * reach);
         let width = nx.div_ceil(columns);
         let threads = (width + 2 * reach).max(width.next_multiple_of(rows)).next_multiple_of(32) as u32;

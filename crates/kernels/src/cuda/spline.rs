@@ -17,10 +17,10 @@ const LINES: u32 = 64;
 
 /// Lines of voxels through a volume along y or z, as the kernel `spline_lines` of `cu/spline.cu` processes them.
 struct Lines {
-    /// Number of lines of the volume along the axis.
+    /// Number of lines of voxels that the volume has along the axis.
     count: usize,
-    /// Number of lines of a group, which begin next to each other in memory, and distance between the starts of two
-    /// groups, in elements.
+    /// Lines of voxels that begin next to each other in memory form a group: number of lines of a group, and distance
+    /// between the starts of two groups, in elements.
     group: usize,
     group_stride: usize,
     /// Number of voxels of a line, and distance between its adjacent voxels in memory, in elements.

@@ -18,7 +18,8 @@ use crate::Error;
 /// huge pages. Each page of a result is first written by one thread, because a page that several threads touch first at
 /// the same time is cleared several times.
 const PIECE: usize = 2 << 20;
-/// Largest number of pieces that are in transfer at the same time; each piece has its own thread.
+/// A volume is transferred in pieces, by several threads. Largest number of pieces that are in transfer at the same
+/// time, each by its own thread.
 const LANES: usize = 8;
 /// Largest number of pieces that are in transfer to the device at the same time. Uploads cause no page faults, so few
 /// are enough; with more, six workers on two devices that start together would wait for each other.
@@ -29,19 +30,20 @@ pub(super) struct Staging {
     lanes: Mutex<Vec<Lane>>,
 }
 
-/// A lane is the page-locked memory through which one thread transfers its pieces of a volume.
+/// Page-locked memory through which one thread transfers parts of a volume to or from the device.
 struct Lane {
-    /// Address of page-locked memory for one piece of a volume.
+    /// Address of the page-locked memory through which this thread transfers one piece (part of a volume) at a time.
     memory: *mut u8,
-    /// Mark in the stream after the last copy from or to this page-locked memory.
+    /// Mark (a CUDA event) in the stream after the last copy from or to this page-locked memory.
     arrived: Mark,
 }
 
-// SAFETY: no other value contains the address of this memory, and any thread may use the mark.
+// SAFETY: no other value contains the address of this memory, and any thread may use the CUDA event.
 unsafe impl Send for Lane {}
 
 impl Staging {
-    /// Smallest size of a transfer that uses staging, bytes: smaller transfers are faster without it.
+    /// Smallest size of a transfer that goes through page-locked memory, bytes. For smaller transfers a direct copy is
+    /// faster.
     pub(super) const WORTH: usize = PIECE / 2;
 
     /// Allocates the page-locked memory of all lanes (transfer threads). The device's context must be current. The
@@ -70,8 +72,8 @@ impl Staging {
         let pages = pages.chunks_mut(PIECE).enumerate().map(|(n, page)| (after + n * PIECE, page));
         let pieces = [(0, head)].into_iter().chain(pages).filter(|(_, piece)| !piece.is_empty());
         self.carry(device, "download", LANES, pieces, |Lane { memory, arrived }, (offset, piece)| {
-            // SAFETY: the page-locked memory of this thread has room for a piece. The caller promises that the device
-            // memory at `from` is large enough.
+            // SAFETY: this thread's page-locked memory has room for one piece, the largest part of a volume that is
+            // copied at once. The caller promises that the device memory at `from` is large enough.
             let result = unsafe {
                 sys::cuMemcpyDtoHAsync_v2(memory.cast(), from + offset as u64, piece.len(), stream.as_inner())
             };
@@ -93,8 +95,9 @@ impl Staging {
         let stream = device.stream();
         let pieces = from.chunks(PIECE).enumerate().map(|(n, piece)| (n * PIECE, piece));
         self.carry(device, "upload", SENDING, pieces, |Lane { memory, arrived }, (offset, piece)| {
-            // SAFETY: the page-locked memory of this thread has room for a piece, and no earlier copy reads it any
-            // more. The caller promises that the device memory at `to` is large enough.
+            // SAFETY: this thread's page-locked memory has room for one piece, the largest part of a volume that is
+            // copied at once, and no earlier copy still reads from this memory. The caller promises that the device
+            // memory at `to` is large enough.
             let result = unsafe {
                 memory.copy_from_nonoverlapping(piece.as_ptr(), piece.len());
                 sys::cuMemcpyHtoDAsync_v2(to + offset as u64, memory.cast(), piece.len(), stream.as_inner())

@@ -82,7 +82,7 @@ impl Scene {
         field.iter().enumerate().map(|(point, value)| self.weight(point, sample) * value).sum()
     }
 
-    /// The samples with a weight above 0: their numbers in memory, and their indices (x, y, z).
+    /// The samples with a weight above 0: for each, its position in memory and its indices (x, y, z).
     fn counted(&self) -> impl Iterator<Item = (usize, [usize; 3])> {
         scene::voxels(self.shape).enumerate().filter(|(n, _)| self.weights[*n] > 0.0)
     }

@@ -106,8 +106,8 @@ fn updates_are_measured_and_added() {
         let (first, other) = (scene::rough_field(shape, 2.5, 8), scene::rough_field(shape, 0.4, 9));
         let square: f64 = first.iter().flatten().map(|c| f64::from(*c).powi(2)).sum();
         let mut field = uploaded(shape, &first);
-        // The tolerance is small, because the found and the expected magnitude are both square roots of sums in double
-        // precision.
+        // The tolerance is small, because the computed magnitude of the field and the expected one are both square
+        // roots of sums in double precision.
         assert!((Cpu.magnitude(&field).unwrap() / square.sqrt() - 1.0).abs() < 1e-12, "shape {shape:?}");
         Cpu.add_scaled(&mut field, &uploaded(shape, &other), -1.7).unwrap();
         let expected = first.iter().flatten().zip(other.iter().flatten());
@@ -129,8 +129,8 @@ fn compose_and_advance_follow_the_displaced_point() {
         let (first_field, then_field) = (uploaded(shape, &first), uploaded(shape, &then));
         let mut composed = Cpu.field(shape).unwrap();
         Cpu.compose(&first_field, &then_field, &mut composed).unwrap();
-        // The operation advances two fields in one call, each along its own update. Here the second field is the update
-        // of the first field, and the first field is the update of the second.
+        // The operation advances two displacement fields in one call, each along its own update. In this test, each of
+        // the two fields is the update of the other.
         let other_longest = longest_of(&first);
         let [mut advanced, mut other] = Cpu.field_pair(shape).unwrap();
         Cpu.advance_both([&first_field, &then_field], [&then_field, &first_field], -0.3, [&mut advanced, &mut other])
@@ -210,7 +210,8 @@ fn on_its_own_grid_a_field_is_multiplied_by_the_matrix_and_by_nothing_else() {
             Cpu.resize_field(&field, &AffineTransform::identity(), matrix, &mut out).unwrap();
             downloaded(&out)
         };
-        // The last voxel along an axis is interpolated as the end of a cell, a + 1·(b − a). This expression is rounded.
+        // The last voxel along an axis is interpolated as the end of a cell between two values a and b: a + 1·(b − a).
+        // This expression has a rounding error; all other voxels are exact.
         let last = |voxel: [usize; 3]| (0..3).any(|axis| shape[axis] > 1 && voxel[axis] + 1 == shape[axis]);
         for held in 0..3 {
             let weights = Vector3::from_fn(|axis, _| if axis == held { 0.0 } else { 1.0 });

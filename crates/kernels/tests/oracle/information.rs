@@ -86,8 +86,9 @@ impl Case {
         2.0 + (self.parameters.bins - 4) as f64 * share.clamp(0.0, 1.0)
     }
 
-    /// Mutual information from a histogram in which only one image is spread by the spline. `side` is 0 for the fixed
-    /// and 1 for the moving image. In this image, voxel `at` has the intensity `value`.
+    /// Mutual information from a joint histogram in which only the values of one image are spread over bins by the
+    /// B-spline. `side` is 0 for the fixed and 1 for the moving image. In this image, voxel `at` has the intensity
+    /// `value`.
     fn information(&self, side: usize, inside: &[bool], at: usize, value: f64) -> f64 {
         let bins = self.parameters.bins;
         let mut joint = vec![0.0; bins * bins];

@@ -198,8 +198,8 @@ fn backdrop_counts_as_if_it_were_read() {
     let fixed = Cpu.bin_fixed(&Cpu.upload(shape, &object(81, 0.0)).unwrap(), None, (0.0, 1.0), 9).unwrap();
     let voxels = object(82, 0.3);
     let moving = Cpu.upload(shape, &voxels).unwrap();
-    // The backdrop is the part of an image with the value of its first voxel. Here the first voxel gets another value.
-    // So the background no longer counts as backdrop, and its voxels are read.
+    // The backdrop is the part of an image that has the value of its first voxel; it is not read. Here the first voxel
+    // gets another value. So the background no longer belongs to the backdrop and is read.
     let mut marked = voxels.clone();
     marked[0] = 0.31;
     let marked = Cpu.upload(shape, &marked).unwrap();
@@ -212,8 +212,8 @@ fn backdrop_counts_as_if_it_were_read() {
         let [empty, read] = [&moving, &marked]
             .map(|moving| Cpu.joint_histogram(&fixed, moving, None, [2.0; 3], &parameters, &map).unwrap());
         assert!(empty.iter().sum::<u64>() > 1 << 30);
-        // The changed voxel itself has no effect, because weights are zero at the border of the moving image. So the
-        // results must be equal.
+        // Only the value of the first voxel was changed. This value has no effect on the histograms, because weights
+        // are zero at the border of the moving image. So both results must be equal.
         assert_eq!(empty, read);
     }
 }

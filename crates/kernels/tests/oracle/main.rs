@@ -6,6 +6,7 @@ mod calls;
 mod contrast;
 mod fields;
 mod fit_sums;
+mod fusion;
 mod images;
 mod information;
 mod joint;

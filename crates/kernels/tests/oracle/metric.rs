@@ -212,7 +212,7 @@ fn whatever_its_contrast_an_image_agrees_with_itself_and_with_its_negative() {
             assert!(found.energy > -0.9, "the noise should show in the energy, {}", found.energy);
         }
         assert!(found(1.0, 1e-2).energy < found(0.3, 1e-2).energy - 0.05, "contrast should lower the energy");
-        // If no noise is assumed, every window with structure has weight 1.
+        // Without assumed noise, every window that is not constant has weight 1.
         let bare = found(1.0, 0.0);
         assert!((bare.agreement - 1.0).abs() < 1e-4 && bare.energy < -0.5, "{} {}", bare.agreement, bare.energy);
     }

@@ -102,7 +102,8 @@ pub struct Window {
     pub c: f64,
     pub fixed: f64,
     pub moving: f64,
-    /// Weight of the window: the share of the product `a`·`b` that is not expected from noise.
+    /// Weight of the window: the share of the product `a`·`b` that comes from the images and not from the assumed
+    /// noise.
     pub weight: f64,
 }
 
@@ -147,7 +148,8 @@ impl CrossCorrelation<'_> {
         }
     }
 
-    /// Sum of the values of all windows that contain `voxel` and whose centre is inside the masks.
+    /// Expected sum of the squared correlations in all windows that contain `voxel` and whose centre is inside the
+    /// masks.
     pub fn value_around(&self, voxel: [usize; 3]) -> f64 {
         voxels(self.shape)
             .filter(|v| (0..3).all(|axis| v[axis].abs_diff(voxel[axis]) <= self.radius))
@@ -159,7 +161,7 @@ impl CrossCorrelation<'_> {
 
 /// The sample of the moving image that a transform assigns to a fixed voxel.
 pub struct Sample {
-    /// Index of the fixed voxel.
+    /// Index in memory of the fixed voxel to which the sample belongs.
     pub at: usize,
     /// Position to which the transform maps the fixed voxel, in moving voxels.
     pub point: [f64; 3],
@@ -231,7 +233,7 @@ fn corners() -> impl Iterator<Item = [i64; 3]> {
     (0..8).map(|corner| [0, 1, 2].map(|axis| if corner >> axis & 1 == 1 { 1 } else { -1 }))
 }
 
-/// For each voxel, the smallest determinant at the corners of the cells that meet there.
+/// For each voxel, the smallest Jacobian determinant at the corners of the trilinear cells that meet at the voxel.
 pub fn smallest_at_corners(field: &[[f32; 3]], shape: [usize; 3]) -> Vec<f64> {
     let still = |_| [0.0; 3];
     let at = |voxel| {
@@ -241,8 +243,8 @@ pub fn smallest_at_corners(field: &[[f32; 3]], shape: [usize; 3]) -> Vec<f64> {
     voxels(shape).map(at).collect()
 }
 
-/// The expected field after one step of unfolding. Each corner whose determinant is below the limit adds a displacement
-/// to its four voxels.
+/// The expected field after one step that corrects folds. Each cell corner whose Jacobian determinant is below `limit`
+/// requests displacements of its four voxels.
 pub fn unfolded(field: &[[f32; 3]], shape: [usize; 3], limit: f64, allowed: [[f32; 3]; 3]) -> Vec<[f64; 3]> {
     let allowed = Matrix3::from_fn(|row, column| f64::from(allowed[row][column]));
     let on_border: Vec<bool> = voxels(shape)
@@ -261,8 +263,8 @@ pub fn unfolded(field: &[[f32; 3]], shape: [usize; 3], limit: f64, allowed: [[f3
                 continue;
             };
             let ends: Vec<usize> = std::iter::once(own).chain(neighbours.into_iter().flatten()).collect();
-            // The determinant is linear in each component of each voxel's displacement. So a difference is an exact
-            // derivative.
+            // The Jacobian determinant at a corner is linear in each component of each voxel's displacement. So the
+            // difference of two determinants gives the exact derivative.
             let slope = |n: usize| {
                 let by = |c| {
                     let [above, below] =

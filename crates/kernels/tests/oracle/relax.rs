@@ -39,7 +39,7 @@ fn pair() -> (Vectors, Vectors) {
     (vectors, downloaded(&inverse))
 }
 
-/// For each voxel, the smallest determinant at the corners of the cells that meet there.
+/// For each voxel, the smallest Jacobian determinant at the corners of the trilinear cells that meet at the voxel.
 fn determinants(field: &Field) -> Vec<f64> {
     naive::smallest_at_corners(&downloaded(field), SHAPE)
 }
@@ -170,8 +170,8 @@ fn where_the_inverse_misses_much_the_field_is_smoothed_by_how_much() {
         let pull = (0.5 * (missed / f64::from(largest_residual_voxels) - 1.0) + 0.05).min(1.0);
         assert_eq!(pull < 0.5, gently, "{pull}");
         let found: Vec<f32> = downloaded(&there).iter().map(|v| v[0]).collect();
-        // The residual, and the share of the smoothed field that follows from it, are rounded to single precision. The
-        // tolerance allows for this.
+        // The tolerance allows for two roundings to single precision: of the residual, and of the share of the smoothed
+        // field, which is computed from the residual.
         assert!(worst(&found, smoothed_around(&[(PLACE, pull)], &vectors, 1.0, 1)) < 2e-6);
     }
 }
@@ -179,8 +179,8 @@ fn where_the_inverse_misses_much_the_field_is_smoothed_by_how_much() {
 #[test]
 fn the_other_field_follows_where_it_must() {
     let (mut vectors, _) = pair();
-    // One displacement is increased by 1.2 voxels. This makes a determinant so small that the field is smoothed there,
-    // but the field is still invertible.
+    // One displacement is increased by 1.2 voxels. The Jacobian determinant there becomes so small that the field is
+    // smoothed around it, but the field can still be inverted.
     vectors[index(SHAPE, PLACE)][0] += 1.2;
     let mut there = uploaded(&vectors);
     let mut back = Cpu.field(SHAPE).unwrap();

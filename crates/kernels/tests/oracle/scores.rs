@@ -117,8 +117,8 @@ fn what_is_no_number_counts_as_folded() {
     assert!(found.folded == 60 && found.minimum.is_nan() && found.maximum.is_nan());
 }
 
-/// Tests that fields which are zero at their border have the same scores in voxels and in world space, on oblique
-/// grids with unequal spacing.
+/// Tests the statistics of Jacobian determinants and of the inverse consistency. For fields that are zero at their
+/// border they must be the same in voxels and in world space, on oblique grids with unequal spacing.
 #[test]
 fn scores_are_those_of_world_space() {
     let grid = Grid {
@@ -174,8 +174,8 @@ fn correlation_is_pearsons() {
             let squares = |values: &[f64], mean: f64| values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
             let expected = products / (squares(&a, means[0]) * squares(&b, means[1])).sqrt();
             let found = Cpu.correlation(&first, &second, image.as_ref()).unwrap();
-            // The tolerance allows for the digits that sums of squares lose: about 4 of 16, because the mean is 100
-            // times the standard deviation.
+            // The tolerance allows for lost digits: the mean is 100 times the standard deviation, so sums of squares
+            // lose about 4 of 16 digits.
             assert!(agree(found, expected, 1e-10), "shape {shape:?}: {found}, expected {expected}");
             let alike = Cpu.correlation(&second, &second, image.as_ref()).unwrap();
             assert!(agree(alike, if a.is_empty() { f64::NAN } else { 1.0 }, 1e-10), "{alike}");

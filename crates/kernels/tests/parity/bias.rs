@@ -34,7 +34,7 @@ fn numbers(histogram: &Histogram) -> Vec<f64> {
     [histogram.low, histogram.high].into_iter().chain(histogram.shares.iter().map(|share| *share as f64)).collect()
 }
 
-/// A test table like that of N4's sharpening: the expected sharp logarithm for each bin of a histogram. It differs
+/// A test table in place of N4's own: for each bin of a histogram, the expected logarithm without shading. It differs
 /// little from the logarithm in the middle of the bin.
 fn table(histogram: &Histogram) -> Vec<f64> {
     let middle = |n: usize| histogram.low + n as f64 * histogram.width();

@@ -3,10 +3,11 @@
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::bias::BiasBackend;
+use antsreg_kernels::fusion::FusionBackend;
 use antsreg_kernels::{Backend, Cpu, Cuda, Error, JointParameters, Lent};
 
 /// A backend whose intermediate results can be read and compared.
-pub trait Inspected: BiasBackend {
+pub trait Inspected: BiasBackend + FusionBackend {
     /// The joint histogram from which `joint_entropies` computes the entropies.
     fn joint_histogram(
         &self,
@@ -32,13 +33,13 @@ fn count(lent: &Lent) -> usize {
 
 fn of_cpu(_: &Cpu, lent: &Lent) -> Result<Vec<f32>, Error> {
     let address = std::ptr::with_exposed_provenance::<f32>(lent.address());
-    // SAFETY: the address is that of an array with `count(lent)` numbers, which `lent` keeps alive.
+    // SAFETY: the address is that of the lent array, which has `count(lent)` numbers and exists as long as `lent`.
     Ok(unsafe { std::slice::from_raw_parts(address, count(lent)) }.to_vec())
 }
 
 fn of_cuda(cuda: &Cuda, lent: &Lent) -> Result<Vec<f32>, Error> {
-    // SAFETY: the address is that of an array in the device's memory with `count(lent)` numbers, which `lent` keeps
-    // alive.
+    // SAFETY: the address is that of the lent array in device memory, which has `count(lent)` numbers and exists as
+    // long as `lent`.
     cuda.download(&unsafe { cuda.image_at([count(lent), 1, 1], lent.address() as u64) }?)
 }
 
@@ -54,8 +55,8 @@ macro_rules! inspected {
                 parameters: &JointParameters,
                 fixed_to_moving: &AffineTransform,
             ) -> Result<Vec<u64>, Error> {
-                // This is not a recursion: the inherent method of the same name has precedence over the method of the
-                // trait.
+                // This is not a recursion: the type has a method of its own with the same name, which is called instead
+                // of this method of the trait.
                 self.joint_histogram(fixed, moving, moving_weight, edge_voxels, parameters, fixed_to_moving)
             }
 

@@ -12,6 +12,7 @@ mod code_digest;
 
 mod bias;
 mod costs;
+mod fusion;
 mod inspected;
 mod operations;
 mod record;

@@ -7,7 +7,7 @@ use nalgebra::Matrix3;
 use crate::inspected::Inspected;
 use crate::sides::{both, moved, pair, sides};
 use crate::world::World;
-use crate::{bias, costs};
+use crate::{bias, costs, fusion};
 
 /// The result of an operation, and the allowed difference between two backends as a share of the largest magnitude.
 pub struct Outcome {
@@ -73,6 +73,7 @@ pub fn run<B: Inspected>(backend: &B, world: &World) -> Result<Vec<Outcome>, Err
     fields(&mut out, world)?;
     sides(&mut out, world)?;
     bias::bias(&mut out, world)?;
+    fusion::fusion(&mut out, world)?;
     costs::correlation_ratio(&mut out, world)?;
     costs::joint_histograms(&mut out, world)?;
     costs::moments(&mut out, world)?;
@@ -84,7 +85,8 @@ pub fn run<B: Inspected>(backend: &B, world: &World) -> Result<Vec<Outcome>, Err
     Ok(out.list)
 }
 
-/// Runs copies of images and fields on the device, and reads arrays lent to other libraries.
+/// Copies images and fields on the device, and reads arrays that the backend lends to other libraries, so that the
+/// results can be compared between devices.
 fn copies<B: Inspected>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
     let shape = world.shape;
     let image = out.backend.upload(shape, &World::image(shape, 5))?;
@@ -162,8 +164,8 @@ pub fn run_large<B: Backend>(backend: &B) -> Result<Vec<Outcome>, Error> {
     let wide = [205, 93, 131];
     for reversed in [false, true] {
         let (mut smoothed, mut scratch) = (pair(backend, wide, [7, 11], 3.0)?, backend.field_pair(wide)?);
-        // In reversed order, the memory of the second field no longer follows directly after that of the first. Then
-        // the fields are smoothed one after the other.
+        // If the two fields are passed in reversed order, the second field no longer follows the first in memory. Then
+        // the GPU smooths them one after the other.
         if reversed {
             smoothed.reverse();
         }

@@ -1,15 +1,16 @@
-//! Statistics of a check on a device, and the record of the check, which `tests/checked.rs` reads.
+//! Counts of a check, which compares a device with the CPU, and the JSON record of the check, which `tests/checked.rs`
+//! reads.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use antsreg_kernels::cuda::DeviceInfo;
 
-/// The default path of the record: `cu/checked.json` in the tested crate.
+/// Default path of the JSON record of a check: `cu/checked.json` in the tested crate.
 pub fn default_file() -> String {
     concat!(env!("CARGO_MANIFEST_DIR"), "/cu/checked.json").into()
 }
 
-/// Summary of a check: the device, and the number of results compared on this device.
+/// Summary of a check: properties of the device, number of results compared with the CPU, and number of differences.
 pub struct Summary {
     device: String,
     capability: (u32, u32),
@@ -20,14 +21,15 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Makes an empty summary for a device.
+    /// Makes the summary of a device for which no results have been compared yet.
     pub fn new(info: &DeviceInfo) -> Summary {
         let DeviceInfo { name, capability, driver, .. } = info;
         let (device, capability, driver) = (name.clone(), *capability, *driver);
         Summary { device, capability, driver, compared: 0, values: 0, failed: 0 }
     }
 
-    /// Adds a result with `values` numbers to the counts. `differs` says whether the devices disagree on the result.
+    /// Counts one more compared result, which has `values` numbers. `differs` says whether the devices disagree on the
+    /// result.
     pub fn add(&mut self, values: usize, differs: bool) {
         self.compared += 1;
         self.values += values;
@@ -51,7 +53,7 @@ impl std::fmt::Display for Summary {
     }
 }
 
-/// The record of a check as JSON. `digest` is the digest of the checked code.
+/// The JSON record of a check on a device. `digest` is the SHA-256 digest of the checked kernels.
 pub fn json(summary: &Summary, digest: &str) -> String {
     let Summary { device, capability, driver, compared, values, failed } = summary;
     let date = today();

@@ -19,7 +19,8 @@ pub fn sides<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(),
     for variance in [0.0, 0.3, 1.0, 3.0, 6.0, 9.0, 16.0] {
         for reversed in [false, true] {
             let (mut fields, mut scratch) = (pair(backend, shape, [7, 11], 1.5)?, backend.field_pair(shape)?);
-            // In reversed order, the memory of the second field no longer follows directly after that of the first.
+            // The operation takes two fields. If they are passed in reversed order, the second no longer follows the
+            // first in memory.
             if reversed {
                 fields.reverse();
             }

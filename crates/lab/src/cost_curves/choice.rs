@@ -31,7 +31,8 @@ impl CostChoice {
         }
     }
 
-    /// Name of the cost's curve. If the cost has a joint histogram, the name includes how the histogram is filled.
+    /// Name of a curve: the name of the cost function and, if the cost has a joint histogram, how the histogram is
+    /// filled.
     pub fn curve_name(self, filling: Option<JointSampling>) -> String {
         let cost = self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
         match filling {

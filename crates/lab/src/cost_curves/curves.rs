@@ -1,4 +1,5 @@
-//! Lines through the space of rigid transforms along one parameter each, and statistics of a cost along each line.
+//! Lines in the space of rigid transforms, along each of which one parameter varies, and statistics of a cost function
+//! along each line.
 
 use antsreg_core::AffineTransform;
 use nalgebra::{Point3, Rotation3, Vector3};
@@ -8,28 +9,31 @@ use nalgebra::{Point3, Rotation3, Vector3};
 pub struct Line {
     axis: usize,
     turns: bool,
-    /// Values of the parameter: mm for shifts, degrees for rotations.
+    /// Values of the varied parameter at which the costs are evaluated, relative to the given transform: mm for shifts,
+    /// degrees for rotations.
     pub at: Vec<f64>,
 }
 
-/// The values of one cost function along all lines.
+/// The costs of one cost function along several lines. On each line, one parameter of a rigid transform varies.
 #[derive(Debug, Clone)]
 pub struct Curve {
-    /// Name of the curve: the cost, and how its joint histogram is filled.
+    /// Name of the curve: the cost function, and how its joint histogram is filled.
     pub name: String,
-    /// Cost values: for each line, one cost for each value of the line's parameter.
+    /// Costs of this curve: for each line in the space of transforms, one cost for each value of the parameter that
+    /// varies along the line.
     pub costs: Vec<Vec<f64>>,
 }
 
 impl Line {
-    /// Makes the six lines: shifts along x, y and z, then rotations about x, y and z.
+    /// Makes the six lines, along each of which one parameter varies: shifts along x, y and z, then rotations about x,
+    /// y and z.
     pub fn all(shift_mm: f64, turn_degrees: f64, points: usize) -> Vec<Line> {
         let steps = |range: f64| (0..=2 * points).map(|n| range * (n as f64 / points as f64 - 1.0)).collect();
         let line = |turns: bool, range: f64| move |axis| Line { axis, turns, at: steps(range) };
         (0..3).map(line(false, shift_mm)).chain((0..3).map(line(true, turn_degrees))).collect()
     }
 
-    /// Name of the line's parameter, with its unit.
+    /// Name of the transform parameter that varies along this line, with its unit.
     pub fn name(&self) -> String {
         let axis = ["x", "y", "z"][self.axis];
         if self.turns { format!("turn about {axis}, degrees") } else { format!("shift along {axis}, mm") }
@@ -49,7 +53,7 @@ impl Line {
     }
 }
 
-/// Costs scaled to the range 0 to 1.
+/// Scales the costs of a curve so that the lowest becomes 0 and the highest 1.
 pub fn scaled(costs: &[f64]) -> Vec<f64> {
     let (low, high) = costs.iter().fold((f64::MAX, f64::MIN), |(low, high), cost| (low.min(*cost), high.max(*cost)));
     let range = if high > low { high - low } else { 1.0 };
@@ -72,7 +76,8 @@ fn lowest(line: &Line, costs: &[f64]) -> f64 {
     line.at.get(best).copied().unwrap_or(0.0)
 }
 
-/// The table of statistics, with a row for each line and curve.
+/// The table of statistics of the costs, with a row for each transform parameter and each cost function: number of
+/// minima, position of the minimum, and roughness.
 pub fn summary(lines: &[Line], curves: &[Curve]) -> Vec<Vec<String>> {
     let header = ["Parameter", "Cost", "Minima", "Lowest at", "Roughness"].map(String::from).to_vec();
     let rows = lines.iter().enumerate().flat_map(|(number, line)| {
@@ -90,7 +95,7 @@ pub fn summary(lines: &[Line], curves: &[Curve]) -> Vec<Vec<String>> {
     std::iter::once(header).chain(rows).collect()
 }
 
-/// A CSV table of all costs, with a row for each point of each line and a column for each curve.
+/// A CSV table of all costs, with a row for each transform on each line and a column for each curve.
 pub fn csv(lines: &[Line], curves: &[Curve]) -> String {
     let names: Vec<&str> = curves.iter().map(|curve| curve.name.as_str()).collect();
     let mut text = format!("parameter,value,{}\n", names.join(","));

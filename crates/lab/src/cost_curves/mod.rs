@@ -32,7 +32,7 @@ pub struct Args {
     /// Moving image (NIfTI)
     #[arg(short, long, value_name = "IMAGE")]
     moving: PathBuf,
-    // The help text of this option is no doc comment, because rustdoc would take the brackets for links.
+    // The help text of the option `--transform` is no doc comment, because rustdoc would take its brackets for links.
     #[arg(
         short,
         long,
@@ -64,7 +64,8 @@ pub struct Args {
     device: DeviceChoice,
 }
 
-/// Evaluates the costs, prints the statistics, and writes PREFIX.csv and PREFIX.svg.
+/// Evaluates the cost functions along each transform parameter, prints statistics of the costs, and writes PREFIX.csv
+/// and PREFIX.svg.
 pub fn run(args: &Args) -> Result<(), Error> {
     let [csv, svg] = ["csv", "svg"].map(|extension| PathBuf::from(format!("{}.{extension}", args.output)));
     output::check_folder(&csv)?;
@@ -84,7 +85,8 @@ pub fn run(args: &Args) -> Result<(), Error> {
     files.write()
 }
 
-/// Evaluates each cost along all lines. The lines go through the transform `start`, fixed → moving world.
+/// Evaluates each cost function at rigid transforms along lines, on each of which one parameter varies. All lines go
+/// through the transform `middle`, fixed → moving world.
 fn measure<B: Backend>(
     backend: &B,
     args: &Args,

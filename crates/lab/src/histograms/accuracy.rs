@@ -1,5 +1,6 @@
-//! Measures Figure 19 of Li 2015: registrations at 1 mm by the correlation ratio, with several weighting distances,
-//! from a start near the optimum. The figure shows the difference between the images after the registration.
+//! Measures Figure 19 of Li 2015: registrations at 1 mm by the correlation ratio, from a start near the optimum, with
+//! several weighting distances (width of the zone at the image border where weights fall to 0). The figure shows the
+//! difference between the images after the registration.
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{Backend, Cuda};
@@ -10,16 +11,17 @@ use super::setup::Setup;
 use super::subject::Subject;
 use crate::error::Error;
 
-/// Weighting distances: width of the zone at the image border where weights fall to 0, voxels.
+/// Weighting distances to measure, voxels: the width of the zone at the image border where weights fall to 0.
 const EDGES: [f64; 11] = [0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 24.0, 34.0, 44.0, 54.0, 64.0];
 const BINS: usize = 256;
-/// First and smallest step size of the optimiser for the elements of the matrix. The optimiser halves its step size,
-/// and ends when it is below the smallest. The step sizes of translations, in voxels, are `LEVER_VOXELS` times these
-/// numbers.
+/// First and smallest step size of the optimiser for the elements of the affine transform's matrix. The optimiser
+/// halves its step size, and ends when it is below the smallest. The step sizes of translations, in voxels, are
+/// `LEVER_VOXELS` times these numbers.
 const STEPS: [f64; 2] = [0.02, 0.0002];
 const LEVER_VOXELS: f64 = 60.0;
 
-/// Measures Figure 19 of Li 2015.
+/// Measures Figure 19 of Li 2015: the difference between the images after registration, as a function of the weighting
+/// distance (width of the zone at the image border where weights fall to 0).
 pub fn li_accuracy(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     let (Some([fixed, moving]), Some(brain)) = (&setup.images, &setup.brain) else {
         return Err(Error::NoBrain { figure: "li-accuracy" });
@@ -45,8 +47,8 @@ pub fn li_accuracy(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
             points.push((edge, difference));
         }
     }
-    // The curve shows the change relative to a weighting distance of 0, in %, because this change is far smaller than
-    // the difference between two brains.
+    // The plotted error is the change relative to a weighting distance of 0, in %, because this change is far smaller
+    // than the difference between two brains.
     let curve = |name: &str, points: Vec<(f64, f64)>| {
         let without = points.first().map_or(1.0, |point| point.1);
         let change = |(edge, difference): (f64, f64)| (edge, 100.0 * (difference / without - 1.0));

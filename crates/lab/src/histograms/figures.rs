@@ -1,4 +1,4 @@
-//! Measures the figures of the papers about histogram schemes.
+//! Measures the times of GPU algorithms for histograms, as shown in the figures of the papers on these algorithms.
 
 use crate::schemes::{CrScheme, MiScheme, Order, Pair, Settings};
 
@@ -15,7 +15,7 @@ const SEGMENTS: [usize; 11] = [128, 256, 512, 768, 1280, 2560, 5120, 10_240, 40_
 const EDGES: [usize; 9] = [0, 2, 4, 8, 16, 24, 34, 48, 64];
 const MI_BINS: [usize; 10] = [8, 16, 32, 64, 96, 128, 160, 192, 224, 256];
 
-/// The five schemes for which Li 2015 varies the number of blocks and of threads.
+/// The five algorithms for which Li 2015 varies the number of blocks and of threads.
 const LI: [CrScheme; 5] = [
     CrScheme::GlobalAtomic,
     CrScheme::GlobalMerge,
@@ -24,7 +24,7 @@ const LI: [CrScheme; 5] = [
     CrScheme::SharedWarp,
 ];
 
-/// The schemes that were designed for this crate, for current devices.
+/// The histogram algorithms that were designed for this crate, for current GPUs.
 const OURS: [CrScheme; 3] = [CrScheme::Tiled, CrScheme::Slabs, CrScheme::Skipping];
 
 fn brain<'l>(setup: &'l Setup<'_>, figure: &'static str) -> Result<&'l Subject, Error> {
@@ -35,7 +35,8 @@ fn pair<'s>(setup: &Setup<'_>, subject: &'s Subject, how: How, edge: f64, bins: 
     setup.histograms.pair(&subject.fixed, subject.values(how, edge), bins)
 }
 
-/// Measures a curve of times in microseconds. If the device has too little memory for a scheme, the curve has a gap.
+/// Measures a curve of a figure: an algorithm's times in microseconds at the given positions. If the device has too
+/// little memory for the algorithm, the curve has a gap.
 fn curve<X: Copy>(
     name: impl Into<String>,
     positions: &[X],
@@ -58,19 +59,19 @@ fn number(n: usize) -> f64 {
 const PRINTED: Settings =
     Settings { blocks: Some(1024), threads: 256, segment: 768, order: Order::Intensity, shared: 48 << 10 };
 
-/// Settings of a scheme. A scheme of a paper gets the number of blocks of Li 2015; a scheme of this crate chooses its
-/// number of blocks itself.
+/// Settings of an algorithm for the figures. An algorithm of Li 2015 gets the number of blocks of that paper; an
+/// algorithm of this crate chooses its number of blocks itself.
 fn settings(scheme: CrScheme) -> Settings {
     if OURS.contains(&scheme) { Settings { blocks: None, ..PRINTED } } else { PRINTED }
 }
 
-/// All schemes for the correlation ratio except the slowest.
+/// All algorithms for the correlation ratio except the slowest, which would take too long.
 fn quick() -> Vec<CrScheme> {
     let own = [CrScheme::ConflictFree].into_iter().chain(OURS);
     LI.into_iter().filter(|scheme| *scheme != CrScheme::GlobalMerge).chain(own).collect()
 }
 
-/// Measures Figures 6 to 8 of Li 2015: time as a function of the number of blocks.
+/// Measures Figures 6 to 8 of Li 2015: time of the correlation ratio as a function of the number of thread blocks.
 pub fn li_blocks(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     let pair = pair(setup, brain(setup, "li-blocks")?, How::Filtered, 0.0, 256)?;
     let time = |scheme, blocks: Option<usize>| setup.time_cr(&pair, scheme, &Settings { blocks, ..PRINTED });
@@ -78,8 +79,8 @@ pub fn li_blocks(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     for scheme in LI {
         curves.push(curve(scheme.name(), &BLOCKS, number, |blocks| time(scheme, Some(blocks)))?);
     }
-    // The scheme conflict_free chooses its number of blocks itself, so it is measured once and drawn as a horizontal
-    // line.
+    // The algorithm conflict_free needs a fixed number of thread blocks, one for each group of sorted voxels. So it is
+    // measured once and drawn as a horizontal line.
     let own = time(CrScheme::ConflictFree, None)?;
     curves.push(curve("conflict_free", &BLOCKS, number, |_| Ok(own))?);
     for scheme in OURS {
@@ -89,7 +90,8 @@ pub fn li_blocks(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     Ok(vec![Figure { name: "li-blocks", title, x: "blocks", y: "µs", log: [true, true], curves }])
 }
 
-/// Measures Figures 9 to 11 of Li 2015: time as a function of the threads of a block.
+/// Measures Figures 9 to 11 of Li 2015: time of the correlation ratio as a function of the number of threads of a
+/// block.
 pub fn li_threads(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     let pair = pair(setup, brain(setup, "li-threads")?, How::Filtered, 0.0, 256)?;
     let mut curves = Vec::new();
@@ -106,7 +108,7 @@ pub fn li_threads(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     Ok(vec![Figure { name: "li-threads", title, x: "threads a block", y: "µs", log: [true, true], curves }])
 }
 
-/// Measures Figures 12 to 14 of Li 2015: time as a function of the number of bins.
+/// Measures Figures 12 to 14 of Li 2015: time of the correlation ratio as a function of the number of bins.
 pub fn li_bins(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     let all: Vec<CrScheme> = LI.into_iter().chain([CrScheme::ConflictFree]).chain(OURS).collect();
     let mut curves: Vec<Curve> =
@@ -123,8 +125,8 @@ pub fn li_bins(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     Ok(vec![Figure { name: "li-bins", title, x: "bins", y: "µs", log: [true, true], curves }])
 }
 
-/// Measures Figure 17 of Li 2015: time as a function of the segment length, the largest number of sorted voxels that a
-/// thread block adds up.
+/// Measures Figure 17 of Li 2015: time of the correlation ratio as a function of the segment length, the largest number
+/// of sorted voxels that a thread block adds up.
 pub fn li_segment(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     let pair = pair(setup, brain(setup, "li-segment")?, How::Filtered, 0.0, 256)?;
     let mut curves = Vec::new();
@@ -144,7 +146,8 @@ pub fn li_segment(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     }])
 }
 
-/// Measures Figure 18 of Li 2015: time as a function of the weighting distance.
+/// Measures Figure 18 of Li 2015: time of the correlation ratio as a function of the weighting distance, the width of
+/// the zone at the image border where weights fall to 0.
 pub fn li_weighting(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     let all = quick();
     let mut curves: Vec<Curve> =
@@ -235,7 +238,7 @@ pub fn shams_bins(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     Ok(figures)
 }
 
-/// Measures the times of all schemes as functions of the share of voxels that fall into one bin.
+/// Measures the times of all histogram algorithms as functions of the share of voxels that fall into one bin.
 pub fn distribution(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
     let cr = quick();
     let named = |name: &str| Curve { name: name.into(), points: Vec::new() };

@@ -1,4 +1,5 @@
-//! Measures the histogram schemes of the literature on the GPU of this machine. Results are tables and plots.
+//! Measures on the GPU of this machine how fast the histogram algorithms of several papers are. Results are tables and
+//! plots.
 
 mod accuracy;
 mod figures;
@@ -20,7 +21,7 @@ use crate::schemes::Histograms;
 use plot::Figure;
 use setup::Setup;
 
-/// Measure the times of histogram schemes of several papers, as in the papers' figures.
+/// Measure the speed of GPU histogram algorithms of several papers, as in their figures.
 ///
 /// Writes a table (CSV) and a plot (SVG) for each figure into the folder.
 #[derive(Debug, Clone, clap::Args)]
@@ -46,7 +47,7 @@ pub struct Args {
 /// The measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Part {
-    /// Every scheme on a brain, on uniform noise and on a constant image, checked against double precision
+    /// Every algorithm on a brain, on uniform noise and on a constant image, checked against double precision
     Schemes,
     /// Li 2015, Figures 6 to 8: time over the number of blocks
     LiBlocks,
@@ -54,17 +55,18 @@ enum Part {
     LiThreads,
     /// Li 2015, Figures 12 to 14: time over the number of bins
     LiBins,
-    /// Li 2015, Figure 17: time over the number of voxels per segment
+    /// Li 2015, Figure 17: time over the largest number of sorted voxels that a thread block adds up
     LiSegment,
-    /// Li 2015, Figure 18: time over the weighting distance
+    /// Li 2015, Figure 18: time over the width of the zone at the image border where weights fall to 0
     LiWeighting,
-    /// Li 2015, Figure 19: error of registrations with several weighting distances
+    /// Li 2015, Figure 19: image difference after registration over the width of the zone at the image border where
+    /// weights fall to 0
     LiAccuracy,
     /// Brosch 2009, Figure 2: time of joint histograms over the number of bins
     BroschBins,
     /// Shams 2010, Figure 7: throughput over the number of bins, for uniform noise and a brain
     ShamsBins,
-    /// Time over the share of voxels that fall into one bin
+    /// Time of all algorithms over the share of voxels that fall into one histogram bin
     Distribution,
 }
 
@@ -103,7 +105,9 @@ pub fn run(args: &Args) -> Result<(), Error> {
     for part in wanted {
         if part.needs_brain() && setup.brain.is_none() {
             let name = part.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
-            output::note(format_args!("warning: {name} is left out: it needs --image"));
+            output::note(format_args!(
+                "warning: {name} is left out, because it needs an image of a brain: expected --image"
+            ));
             continue;
         }
         if *part == Part::Schemes {

@@ -19,7 +19,7 @@ pub struct Figure {
     pub title: String,
     pub x: &'static str,
     pub y: &'static str,
-    /// Whether the horizontal and the vertical axis are logarithmic.
+    /// Whether the plot's horizontal axis and its vertical axis are logarithmic.
     pub log: [bool; 2],
     pub curves: Vec<Curve>,
 }
@@ -64,7 +64,7 @@ impl Figure {
 
     /// The figure's table as CSV.
     pub fn csv(&self) -> String {
-        // Commas are removed from the names of curves, and dashes (missing values) become empty cells.
+        // In the CSV file, commas are removed from the names of curves, and dashes (missing values) become empty cells.
         let cell = |cell: &String| if cell == "-" { String::new() } else { cell.replace(", ", " ") };
         self.rows().iter().map(|row| row.iter().map(cell).collect::<Vec<_>>().join(",") + "\n").collect()
     }

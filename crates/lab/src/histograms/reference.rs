@@ -4,7 +4,8 @@ use crate::schemes::{CrScheme, CrSums};
 
 use super::subject::{How, Subject};
 
-/// Tolerance of coordinates, voxels. The rounding error of coordinates is about 1e-5.
+/// Tolerance, in voxels, of the moving image's coordinates to which fixed voxels are mapped. The rounding error of
+/// these coordinates is about 1e-5 voxel.
 const COORDINATES: f64 = 1e-4;
 /// Tolerance of interpolated values, as a share of the moving image's range.
 const VALUES: f64 = 5e-5;
@@ -19,7 +20,7 @@ pub struct Reference {
     /// because they are near a border between bins or near the border of the image.
     doubtful: Vec<f64>,
     doubtful_inside: Vec<f64>,
-    /// Largest magnitude of the moving values.
+    /// Largest magnitude of the moving image's values at the fixed voxels.
     largest: f64,
     given: bool,
 }
@@ -78,8 +79,8 @@ impl Reference {
             self.sums.iter().zip([&found.weight, &found.sum, &found.square]).zip([0, 1, 2])
         {
             let allowed = (0..self.bins).map(|bin| self.allowed(scheme, power, bin));
-            // The correlation ratio needs Σw·y² only as a total over all bins. So the scheme `Skipping` has a single
-            // sum of squares, not a sum for each bin.
+            // The correlation ratio needs Σw·y² only as a total over all bins. So the algorithm `Skipping` computes a
+            // single sum of squares, not a sum for each bin.
             let expected: Vec<(f64, f64)> = match (scheme, found.len()) {
                 (CrScheme::Skipping, 1) => vec![(expected.iter().sum(), allowed.sum())],
                 _ => expected.iter().copied().zip(allowed).collect(),
@@ -97,15 +98,15 @@ impl Reference {
     /// Tolerance of the sum Σ w·y^`power` over the voxels of a bin, where y is the moving value and w its weight.
     fn allowed(&self, scheme: CrScheme, power: i32, bin: usize) -> f64 {
         let (voxels, expected) = (self.sums[0][bin], self.sums[power as usize][bin]);
-        // If n terms of one sign are added in single precision, the rounding error is at most n·2⁻²⁴ of the sum. In
-        // `GlobalAtomic`, all voxels of a bin are added to one sum. In the other schemes with sums in single precision,
-        // each thread block or thread has its own sum, of some thousand terms.
+        // If n terms of one sign are added in single precision, the rounding error is at most n·2⁻²⁴ of the sum. The
+        // algorithm `GlobalAtomic` adds all voxels of a bin to one sum. In the other algorithms with sums in single
+        // precision, each thread block or thread has its own sum, of some thousand terms.
         let terms = if scheme == CrScheme::GlobalAtomic { voxels } else { voxels.min(20_000.0) };
         let rounding = (terms + 100.0) * f64::from(f32::EPSILON) / 2.0 * expected.abs();
         let sampling = if self.given { 0.0 } else { voxels * 2.0 * VALUES * self.largest.powi(power) };
         let border = self.doubtful_inside[bin] * self.largest.powi(power);
-        // The schemes `Slabs` and `Skipping` round values to units of 2⁻¹⁶ of the range. The error is at most three
-        // half units for each voxel.
+        // The algorithms `Slabs` and `Skipping` round values to units of 2⁻¹⁶ of the range. The error of a sum is at
+        // most three half units for each voxel.
         let in_units = matches!(scheme, CrScheme::Slabs | CrScheme::Skipping);
         let units = if in_units { voxels * 1.5 / 65536.0 * self.largest.powi(power) } else { 0.0 };
         rounding + sampling + border + units

@@ -1,4 +1,5 @@
-//! The device, the schemes and the images for all figures, and the measurement of one scheme.
+//! The set-up that all figures on histogram algorithms share (the GPU, the compiled algorithms and the images), and the
+//! measurement of one algorithm.
 
 use crate::schemes::{CrScheme, CrSums, Histograms, MiScheme, Pair, Plan, Settings};
 use antsreg_core::Volume;
@@ -7,7 +8,7 @@ use antsreg_kernels::{Cuda, Error as DeviceError};
 use super::subject::Subject;
 use crate::error::Error;
 
-/// The set-up of all measurements: the device, the compiled schemes, and the images.
+/// The set-up of all measurements: the GPU, the compiled histogram algorithms, and the images.
 pub struct Setup<'a> {
     pub cuda: &'a Cuda,
     pub histograms: &'a Histograms<'a>,
@@ -40,33 +41,33 @@ impl<'a> Setup<'a> {
         self.brain.as_ref().map(|brain| brain.fixed.shape())
     }
 
-    /// Time of a scheme for the correlation ratio, seconds; `None` if the device has too little memory for the scheme.
+    /// Time of an algorithm for the correlation ratio, seconds; `None` if the device has too little memory for it.
     pub fn time_cr(&self, pair: &Pair<'_>, scheme: CrScheme, settings: &Settings) -> Result<Option<f64>, Error> {
         timed(|| self.histograms.correlation_ratio(pair, scheme, settings))
     }
 
-    /// Time of a scheme for joint histograms, seconds; `None` if the device has too little memory for the scheme. The
-    /// adaptive scheme receives the histogram of an earlier evaluation.
+    /// Time of an algorithm for joint histograms, seconds; `None` if the device has too little memory for it. The
+    /// algorithm `Adaptive` receives the histogram of an earlier evaluation.
     pub fn time_joint(&self, pair: &Pair<'_>, scheme: MiScheme, settings: &Settings) -> Result<Option<f64>, Error> {
         let previous = self.previous(pair)?;
         timed(|| self.histograms.joint(pair, scheme, settings, Some(&previous)))
     }
 
-    /// Computes the sums of the correlation ratio with the given scheme.
+    /// Computes the sums of the correlation ratio (Σw, Σw·y and Σw·y² of each bin) with the given algorithm.
     pub fn sums(&self, pair: &Pair<'_>, scheme: CrScheme, settings: &Settings) -> Result<CrSums, Error> {
         let mut plan = self.histograms.correlation_ratio(pair, scheme, settings)?;
         plan.run().and_then(|()| plan.sums())
     }
 
-    /// Computes the joint histogram with the given scheme.
+    /// Computes the joint histogram with the given algorithm.
     pub fn joint(&self, pair: &Pair<'_>, scheme: MiScheme, settings: &Settings) -> Result<Vec<u32>, Error> {
         let previous = self.previous(pair)?;
         let mut plan = self.histograms.joint(pair, scheme, settings, Some(&previous))?;
         plan.run().and_then(|()| plan.joint())
     }
 
-    /// Computes the joint histogram of these images with the scheme `GlobalAtomic`. The adaptive scheme needs such an
-    /// earlier histogram to choose the number of counters of each bin.
+    /// Computes the joint histogram of these images with the algorithm `GlobalAtomic`. From this histogram, the
+    /// algorithm `Adaptive` chooses how many counters each bin gets.
     fn previous(&self, pair: &Pair<'_>) -> Result<Vec<u32>, Error> {
         let mut plan = self.histograms.joint(pair, MiScheme::GlobalAtomic, &Settings::default(), None)?;
         plan.run().and_then(|()| plan.joint())

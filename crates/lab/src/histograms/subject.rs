@@ -6,7 +6,7 @@ use antsreg_core::{AffineTransform, Volume};
 use nalgebra::{Point3, Rotation3};
 use rayon::prelude::*;
 
-/// Shape of synthetic data if no brain image is given.
+/// Shape (voxels along each axis) of the synthetic images if no brain image is given.
 const SHAPE: [usize; 3] = [160, 208, 168];
 
 /// Rotation between the fixed and the moving image, radians about x, y and z.
@@ -23,7 +23,7 @@ pub struct Subject {
     pub given: Vec<f32>,
 }
 
-/// How a histogram scheme gets the moving value of each fixed voxel: given, interpolated in single precision, or
+/// How a histogram algorithm gets the moving value of each fixed voxel: given, interpolated in single precision, or
 /// interpolated by the texture unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
@@ -85,8 +85,8 @@ impl Subject {
         let map = AffineTransform { matrix: turn, translation: middle - turn * middle };
         let given = moving.clone();
         let mut subject = Subject::new(name, shape, fixed, shape, moving, map)?;
-        // Interpolated values would not be uniformly distributed. So the moving values are given directly, without
-        // interpolation.
+        // Interpolation would change the distribution of these random values, which must stay uniform. So the moving
+        // values are given directly, one for each fixed voxel.
         subject.given = given;
         Ok(subject)
     }
@@ -106,8 +106,8 @@ impl Subject {
         Ok(subject)
     }
 
-    /// The moving values as the input of the histogram schemes. `edge` is the width, in voxels, of the zone at the
-    /// border of the moving image in which the weights of samples rise from 0 to 1.
+    /// The moving values, in the form in which the histogram algorithms take them. `edge` is the width, in voxels, of
+    /// the zone at the border of the moving image in which the weights of samples rise from 0 to 1.
     pub fn values(&self, how: How, edge: f64) -> Values<'_> {
         match how {
             How::Given => Values::Given(&self.given),
@@ -128,7 +128,8 @@ impl Subject {
         self.sample_at(&self.fixed_to_moving.apply(&at.into()))
     }
 
-    /// Interpolates the moving image at a point in voxel coordinates of the moving image.
+    /// Interpolates the moving image at a point, in voxel coordinates of the moving image. The result is the value and
+    /// the point's distance from the border of the image.
     pub fn sample_at(&self, place: &Point3<f64>) -> Sample {
         let last = self.moving_shape.map(|n| n as f64 - 1.0);
         let inside = (0..3).map(|axis| place[axis].min(last[axis] - place[axis])).fold(f64::INFINITY, f64::min);
@@ -155,7 +156,7 @@ impl Subject {
 pub struct Sample {
     /// Distance of the position from the nearest border of the moving image, voxels; negative outside the image.
     pub inside: f64,
-    /// Interpolated value; 0 outside the moving image.
+    /// Interpolated value of the moving image at the position; 0 outside the image.
     pub value: f64,
 }
 

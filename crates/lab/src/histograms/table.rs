@@ -1,5 +1,5 @@
-//! The table of all schemes: their time, their bandwidth as a share of the copy bandwidth, and their deviation from
-//! double precision.
+//! Measures every GPU algorithm for histograms: its time, its deviation from double precision, and how fast it reads
+//! its input, relative to the speed of a copy within device memory.
 
 use crate::schemes::{CrScheme, MiScheme, Order, Settings};
 
@@ -9,7 +9,7 @@ use super::setup::Setup;
 use super::subject::{How, Subject};
 use crate::error::Error;
 
-/// A row of the table of all schemes: one scheme on one kind of data.
+/// A row of the table of measured times: one algorithm on one kind of image data.
 pub struct Row {
     what: &'static str,
     bins: usize,
@@ -17,19 +17,21 @@ pub struct Row {
     how: How,
     scheme: String,
     seconds: f64,
-    /// Speed relative to the scheme `conflict_free` of the paper, which computes the correlation ratio with 256 bins on
-    /// the same data.
+    /// Speed relative to the algorithm `conflict_free` of Li 2015, which computes the correlation ratio with 256 bins
+    /// on the same data.
     speedup: Option<f64>,
-    /// Bandwidth at which the scheme reads its input, as a share of the copy bandwidth.
+    /// Rate at which the algorithm reads its input, in bytes per second, relative to the rate of a copy within device
+    /// memory.
     of_copying: f64,
     deviation: f64,
     agrees: bool,
 }
 
-/// Segment lengths and numbers of threads for which Li 2015 (Figure 17) found the shortest times on three devices.
+/// Settings of the algorithm conflict_free of Li 2015: the segment length (largest number of voxels that a block adds
+/// up) and the number of threads. With these settings, Figure 17 of the paper has the shortest times on three devices.
 const PRINTED: [(usize, usize); 4] = [(512, 128), (512, 256), (768, 256), (1280, 256)];
 
-/// The schemes of the correlation ratio with their settings. Settings from Table 4 of Li 2015 are scaled to this
+/// The algorithms for the correlation ratio with their settings. Settings from Table 4 of Li 2015 are scaled to this
 /// device.
 fn cr_schemes() -> Vec<(String, CrScheme, Settings)> {
     let usual = Settings::default();
@@ -54,7 +56,8 @@ fn cr_schemes() -> Vec<(String, CrScheme, Settings)> {
     schemes
 }
 
-/// Settings for this device, for a scheme of joint histograms.
+/// Settings (such as the number of thread blocks) with which an algorithm for joint histograms is measured on this
+/// device.
 pub fn mi_settings(setup: &Setup<'_>, scheme: MiScheme) -> Settings {
     let usual = Settings { blocks: None, ..Settings::default() };
     let most = setup.histograms.most_shared();
@@ -70,7 +73,7 @@ pub fn mi_settings(setup: &Setup<'_>, scheme: MiScheme) -> Settings {
     }
 }
 
-/// Measures all schemes on all kinds of data.
+/// Measures all histogram algorithms on all kinds of image data.
 pub fn measure(setup: &Setup<'_>) -> Result<Vec<Row>, Error> {
     let mut rows = Vec::new();
     for make in [Subject::uniform, Subject::degenerate] {
@@ -96,13 +99,13 @@ fn measure_on(setup: &Setup<'_>, subject: &Subject, rows: &mut Vec<Row>) -> Resu
     Ok(())
 }
 
-/// Measures the schemes of the correlation ratio. Returns the time of the scheme `conflict_free` of the paper, at its
-/// best segment length.
+/// Measures the times of all algorithms for the correlation ratio. Returns the time of the algorithm `conflict_free` of
+/// Li 2015, with the fastest of its segment lengths.
 fn measure_sums(setup: &Setup<'_>, subject: &Subject, how: How, rows: &mut Vec<Row>) -> Result<f64, Error> {
     let first = rows.len();
     let pair = setup.histograms.pair(&subject.fixed, subject.values(how, 0.0), 256)?;
-    // The deviation is measured with interpolation in single precision, even if the time is measured with the texture
-    // unit. The eight-bit weights of the texture unit would hide all other errors.
+    // The deviation from double precision is measured with interpolation in single precision, even if the time is
+    // measured with the texture unit. The eight-bit weights of the texture unit would hide all other errors.
     let exact = setup.histograms.pair(&subject.fixed, subject.values(How::Exact, 0.0), 256);
     let exact = exact?;
     let reference = Reference::new(subject, How::Exact, 256);
@@ -130,8 +133,8 @@ fn measure_sums(setup: &Setup<'_>, subject: &Subject, how: How, rows: &mut Vec<R
     Ok(printed)
 }
 
-/// Measures the schemes of joint histograms. Their speed is relative to the time of `conflict_free` for the correlation
-/// ratio.
+/// Measures the algorithms for joint histograms. Their speed is given relative to the algorithm `conflict_free` of Li
+/// 2015 for the correlation ratio.
 fn measure_joint(
     setup: &Setup<'_>,
     subject: &Subject,
@@ -164,8 +167,8 @@ fn measure_joint(
     Ok(())
 }
 
-/// Smallest number of bytes that a scheme must read: two for the bin of each fixed voxel, and four for each
-/// moving value.
+/// Smallest number of bytes that a GPU algorithm for a histogram must read: two for the bin of each fixed voxel, and
+/// four for each moving value.
 fn bytes(subject: &Subject, how: How) -> f64 {
     let fixed = subject.fixed.values().len();
     (2 * fixed + 4 * if how == How::Given { fixed } else { subject.moving.len() }) as f64
@@ -189,12 +192,12 @@ fn cells(row: &Row) -> [String; 10] {
 const HEADER: [&str; 10] =
     ["what", "bins", "data", "values", "scheme", "us", "vs_printed", "copy_%", "deviation", "agrees"];
 
-/// The table as text for the terminal.
+/// The table of measured times as text for the terminal.
 pub fn shown(rows: &[Row]) -> Vec<Vec<String>> {
     std::iter::once(HEADER.map(String::from).to_vec()).chain(rows.iter().map(|row| cells(row).to_vec())).collect()
 }
 
-/// The table as CSV. Names of schemes contain commas, so they are quoted.
+/// The table of measured times as CSV. Commas in the names of algorithms are removed.
 pub fn csv(rows: &[Row]) -> String {
     let line =
         |cells: Vec<String>| cells.iter().map(|cell| cell.replace(", ", " ")).collect::<Vec<_>>().join(",") + "\n";

@@ -9,13 +9,15 @@ use super::layout::Size;
 /// Number of voxels of a brick (a small box of voxels) along each axis, as in `bricks.cuh` of the crate
 /// antsreg-kernels.
 const BRICK: [usize; 3] = [8, 8, 4];
-/// Total number of voxels of a brick.
+/// Total number of voxels of a brick (a box of 8×8×4 voxels).
 const BRICK_VOXELS: usize = BRICK[0] * BRICK[1] * BRICK[2];
-/// Number of consecutive bricks that a block of threads processes at a time.
+/// Number of consecutive bricks (boxes of 8×8×4 voxels) that a thread block processes at a time.
 const RUN: usize = 8;
-/// Entry in the list of fixed bins for a position of a brick that lies outside the volume.
+/// Mark for a position of a brick (a box of 8×8×4 voxels) that lies outside the volume. In the list of fixed bins, it
+/// stands in place of the voxel's bin.
 const NOT_COUNTED: u16 = u16::MAX;
-/// Number of moving voxels in a cell along each axis.
+/// The moving image is divided into cells, to find out where it has only its background value. This is the number of
+/// voxels of a cell along each axis.
 const CELL: usize = 2;
 /// Largest stored distance from a cell to the nearest cell that is not empty (has other values than the background), in
 /// cells. Larger distances are stored as this value.
@@ -23,7 +25,8 @@ const FAR: u16 = 16;
 /// Largest number of voxels that are sampled to estimate the most frequent value of an image.
 const POLL: usize = 4096;
 
-/// Kernel argument with the layout of the structure `Bricks` in `cu/brick.cuh`.
+/// Kernel argument with the tables that say which bricks (boxes of 8×8×4 voxels) can be skipped. The memory layout is
+/// that of the structure `Bricks` in `cu/brick.cuh`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BrickTables {
@@ -36,22 +39,22 @@ pub(super) struct BrickTables {
 }
 impl Argument for BrickTables {}
 
-/// Number of bricks along each axis that are needed to cover a volume.
+/// Number of bricks (boxes of 8×8×4 voxels) along each axis that are needed to cover a volume.
 pub(super) fn count(shape: [usize; 3]) -> [usize; 3] {
     std::array::from_fn(|axis| shape[axis].div_ceil(BRICK[axis]))
 }
 
-/// Number of thread blocks for the bricks of a volume. It is `requested`, but high enough that no block gets more than
-/// `most_voxels`. It is at most the number of runs: a run is a group of [`RUN`] bricks that a block processes at a
-/// time.
+/// Number of thread blocks for the bricks (boxes of 8×8×4 voxels) of a volume. It is `requested`, but high enough that
+/// no block gets more than `most_voxels`. It is at most the number of runs: a run is a group of [`RUN`] bricks that a
+/// block processes at a time.
 pub(super) fn blocks(shape: [usize; 3], requested: usize, most_voxels: usize) -> usize {
     let runs = count(shape).iter().product::<usize>().div_ceil(RUN);
     let most_runs = most_voxels / (RUN * BRICK_VOXELS);
     requested.min(runs).max(runs.div_ceil(most_runs))
 }
 
-/// Returns the bins of the fixed voxels, brick by brick. Within a brick, the bins that one lane of a warp reads follow
-/// each other.
+/// Returns the bins of the fixed voxels, grouped by bricks (boxes of 8×8×4 voxels). Within a brick, the bins that one
+/// thread of a GPU warp (32 threads) reads follow each other.
 pub(super) fn in_bricks(shape: [usize; 3], voxel_bins: &[u16]) -> Vec<u16> {
     let [columns, rows, layers] = count(shape);
     let place = |at: usize| {
@@ -117,7 +120,7 @@ impl Emptiness {
     }
 }
 
-/// The most frequent value among evenly spaced voxels.
+/// The most frequent value among voxels at equal distances in memory: an estimate of the image's background value.
 fn commonest(voxels: &[f32]) -> f32 {
     let mut poll: Vec<f32> = voxels.iter().step_by(voxels.len().div_ceil(POLL).max(1)).copied().collect();
     poll.sort_by(f32::total_cmp);
@@ -136,9 +139,10 @@ mod tests {
         let placed = in_bricks(shape, &bins);
         assert_eq!(placed.len(), 3 * 2 * 2 * BRICK_VOXELS);
         let mut found: Vec<u16> = placed.iter().copied().filter(|bin| *bin != NOT_COUNTED).collect();
-        // Each lane of a warp reads eight voxels of a brick one after another. The first voxel of lane 9 is (1, 1, 0)
-        // in the brick; its fourth voxel is 4 further along y and 1 further along z. The second brick begins at the
-        // voxel (8, 0, 0) of the volume, so the fourth voxel of lane 9 in this brick is (8 + 1, 1 + 4, 1).
+        // Each thread (lane) of a GPU warp reads eight voxels of a brick (8×8×4 voxels) one after another. The first
+        // voxel of lane 9 is (1, 1, 0) in the brick; its fourth voxel is 4 further along y and 1 further along z. The
+        // second brick begins at the voxel (8, 0, 0) of the volume, so the fourth voxel of lane 9 in this brick is (8 +
+        // 1, 1 + 4, 1).
         assert_eq!(placed[BRICK_VOXELS + 9 * 8 + 3], (19 * 9 + 5 * 19 + 9) as u16);
         found.sort_unstable();
         assert_eq!(found, bins);

@@ -4,42 +4,47 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// Parameters of the cost model: the cost of an update, of a collision in shared memory and of a collision in global
-/// memory, in one arbitrary unit; and numbers of threads.
+/// Parameters of the cost model, by which counters are allocated to bins: the cost of an update, of a collision in
+/// shared memory and of a collision in global memory, in one arbitrary unit; and numbers of threads.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CostModel {
-    /// Cost c_gu of one update of global memory.
+    /// Cost c_gu of one update of a counter in global memory, relative to the other costs of this model (Brosch 2009).
     pub global_update: f64,
-    /// Cost c_sc of one collision in shared memory.
+    /// Cost c_sc of a collision in shared memory, where two threads update the same counter at once; relative to the
+    /// other costs of this model (Brosch 2009).
     pub shared_collision: f64,
-    /// Cost c_gc of one collision in global memory.
+    /// Cost c_gc of a collision in global memory, where two threads update the same counter at once; relative to the
+    /// other costs of this model (Brosch 2009).
     pub global_collision: f64,
-    /// Number of threads that share a counter if the bin has one counter (level 1). A warp in the paper has 32 threads.
-    /// On each further level, half as many threads share a counter.
+    /// Number of threads that share a counter if the bin has one counter (level 1). In Brosch 2009, these are the 32
+    /// threads of a warp. On each further level, half as many threads share a counter.
     pub sharing: f64,
-    /// Total number of threads, n_T.
+    /// Total number of threads of the kernel launch, n_T in Brosch 2009.
     pub threads: f64,
-    /// Whether the byte of a counter also holds the number of the thread that wrote it last. If so, the largest count
-    /// is b_max = 2^(l+2), as in the paper. If not, b_max = 2⁸ on every level l.
+    /// Whether the byte of a histogram counter also holds the number of the thread that wrote it last. If so, fewer
+    /// bits are left: on level l (2^(l−1) counters for the bin), a counter's largest count is b_max = 2^(l+2), as in
+    /// Brosch 2009. If not, b_max = 2⁸ on every level.
     pub tagged: bool,
 }
 
-/// The highest level of a bin. On this level, the bin has 32 counters.
+/// The highest level of a bin in the cost model. On this level, the bin has 32 counters in shared memory.
 const MOST_LEVEL: u32 = 6;
 
-/// Expected number of collisions per voxel, E[c] / n, if each of n threads hits the bin with probability p (eqs. 6 to
-/// 8).
+/// Expected number of collisions per voxel, E[c] / n (Brosch 2009, eqs. 6 to 8). A collision is an update of a bin that
+/// another thread updates at the same time; each of n threads hits the bin with probability p.
 fn collisions(threads: f64, probability: f64) -> f64 {
     (threads * probability + (1.0 - probability).powf(threads) - 1.0) / threads
 }
 
-/// Number of counters that a bin has on a level: b_i = 2^(l−1). A counter takes one byte.
+/// Number of counters of a bin in shared memory, if the bin is on this level of the cost model: b_i = 2^(l−1). A
+/// counter takes one byte.
 fn bytes(level: u32) -> u32 {
     1 << level >> 1
 }
 
 impl CostModel {
-    /// Cost of a bin on a level, if `count` of `all` values fall into the bin (eqs. 5, 9 and 10).
+    /// Cost of updating the counters of a bin on a level of the cost model, if `count` of `all` values fall into the
+    /// bin (Brosch 2009, eqs. 5, 9 and 10).
     pub fn cost(&self, level: u32, count: f64, all: f64) -> f64 {
         let probability = count / all;
         if level == 0 {
@@ -50,8 +55,9 @@ impl CostModel {
         self.global_update * count / fullest + self.shared_collision * all * collisions(sharing, probability)
     }
 
-    /// Chooses the level of each bin. All bins start on level 0, without counters. As long as bytes of shared
-    /// memory are left, the bin with the largest benefit per byte goes one level up.
+    /// Chooses the level of each bin; a bin of level l has 2^(l−1) counters in shared memory. All bins start on level
+    /// 0, without counters. As long as bytes of shared memory are left, the bin with the largest benefit per byte goes
+    /// one level up.
     pub fn levels(&self, histogram: &[u32], bytes_there_are: usize) -> Vec<u32> {
         let all = histogram.iter().map(|count| f64::from(*count)).sum::<f64>().max(1.0);
         let step = |bin: usize, level: u32| {
@@ -78,9 +84,9 @@ impl CostModel {
     }
 }
 
-/// Returns the table that the kernel `mi_adaptive` needs, and the number of bytes of shared memory for all counters. An
-/// entry of the table has the level of the bin in its upper 8 bits, and the offset of the bin's first counter, in
-/// bytes, in its lower bits.
+/// Returns the table that the kernel `mi_adaptive` needs, and the number of bytes of shared memory for all counters.
+/// The upper 8 bits of an entry have the level of a bin, from which the number of its counters follows. The lower bits
+/// have the offset of the bin's first counter, in bytes.
 pub(super) fn table(levels: &[u32]) -> (Vec<u32>, usize) {
     let mut next = 0;
     let entries = levels.iter().map(|level| {
@@ -91,8 +97,8 @@ pub(super) fn table(levels: &[u32]) -> (Vec<u32>, usize) {
     (entries.collect(), next as usize)
 }
 
-/// A possible step of the greedy allocation: a bin goes one level up. `benefit` is the reduction of cost per additional
-/// byte, `price` the number of additional bytes.
+/// A possible step of the greedy allocation of counters: a bin goes one level up and gets more counters. `benefit` is
+/// the reduction of cost per additional byte, `price` the number of additional bytes.
 struct Offer {
     benefit: f64,
     bin: usize,
@@ -102,7 +108,8 @@ struct Offer {
 
 impl Ord for Offer {
     fn cmp(&self, other: &Offer) -> Ordering {
-        // Of several bins with the same benefit, the first is taken. So the result depends only on the histogram.
+        // Of several bins with the same benefit per byte, the first is taken. So the allocation of counters depends
+        // only on the histogram.
         self.benefit.total_cmp(&other.benefit).then(other.bin.cmp(&self.bin))
     }
 }
@@ -131,7 +138,7 @@ mod tests {
         tagged: true,
     };
 
-    /// The expected number of collisions by eq. 8, computed directly as a sum.
+    /// The expected number of collisions by eq. 8 of Brosch 2009, computed directly as a sum.
     fn expected_collisions(n: u32, p: f64) -> f64 {
         let mut choose = 1.0;
         (1..=n)

@@ -1,4 +1,5 @@
-//! The schemes for the sums of the correlation ratio: Σw, Σw·y and Σw·y² of each fixed bin.
+//! GPU algorithms for the sums of the correlation ratio: Σw, Σw·y and Σw·y² over the voxels of each fixed bin, where y
+//! is the moving value and w its weight.
 
 use super::choice::{CrScheme, Settings};
 use super::draft::Draft;
@@ -8,24 +9,25 @@ use super::tiles::{TILE_VOXELS, Tiles};
 use super::{Histograms, bricks, segments};
 use crate::Error;
 
-/// Number of threads of a block of the kernel `cr_tiled`.
+/// Number of threads of a block of the CUDA kernel `cr_tiled`, which computes the sums of the correlation ratio.
 const TILED_THREADS: usize = 256;
 
-/// Number of threads of a block of the kernel `cr_slabs`.
+/// Number of threads of a block of the CUDA kernel `cr_slabs`, which computes the sums of the correlation ratio.
 const SLABS_THREADS: usize = 256;
 
-/// Number of threads of a block of the kernel `cr_bricks`.
+/// Number of threads of a block of the CUDA kernel `cr_bricks`, which computes the sums of the correlation ratio.
 const BRICKS_THREADS: usize = 512;
 
-/// Largest number of voxels of a block of the kernel `cr_bricks`: each voxel adds at most 2¹⁶ to a sum of 31 bits.
+/// Largest number of voxels that a block of the kernel `cr_bricks` adds up. Each voxel adds at most 2¹⁶ to an integer
+/// sum, and the sum must stay below 2³¹.
 const BRICKS_MOST_VOXELS: usize = (1 << 15) - (1 << 11);
 
-/// Number of partial results into which the rows of sums are first merged. Several partial results let many
-/// multiprocessors share the work.
+/// The sums of all thread blocks or threads, one row each, are added up in two steps. This is the number of partial
+/// results after the first step. Several partial results let many multiprocessors share the work.
 const SLICES: usize = 32;
 
 impl Histograms<'_> {
-    /// Prepares a scheme of the correlation ratio for a pair of images.
+    /// Prepares a GPU algorithm for the sums of the correlation ratio of a pair of images.
     pub fn correlation_ratio<'p>(
         &'p self,
         pair: &'p Pair<'_>,
@@ -33,7 +35,7 @@ impl Histograms<'_> {
         settings: &Settings,
     ) -> Result<Plan<'p>, Error> {
         let mut draft = Draft::new(self, pair, settings)?;
-        // Bytes of a row of sums: a bin has three sums of four bytes.
+        // Bytes of the sums of all bins: a bin has the three sums Σw, Σw·y and Σw·y², of four bytes each.
         let row = 12 * pair.bins;
         let result = match scheme {
             CrScheme::GlobalAtomic => draft.adding("cr_global_atomic", 0)?,
@@ -57,7 +59,8 @@ impl Draft<'_> {
         Value::Signed(self.pair.bins as i32)
     }
 
-    /// Prepares a scheme whose thread blocks all add to the same table of sums.
+    /// Prepares an algorithm for the correlation ratio in which all thread blocks add to the same table of the sums Σw,
+    /// Σw·y and Σw·y².
     fn adding(&mut self, name: &'static str, shared: usize) -> Result<Slot, Error> {
         let (kernel, threads) = (self.kernel(name)?, self.settings.threads);
         let blocks = self.blocks(kernel, threads, shared)?;
@@ -66,12 +69,14 @@ impl Draft<'_> {
             _ => self.uninitialised::<f32>(3 * self.pair.bins)?,
         };
         self.plan.clear(sums);
-        // SAFETY: `sums` has three numbers for each bin, of the kernel's number type. All fixed bins are below `bins`.
+        // SAFETY: `sums` has three numbers (Σw, Σw·y, Σw·y²) for each bin, of the kernel's number type. The bins of all
+        // fixed voxels are below `bins`.
         unsafe { self.launch(kernel, Grid::of(blocks, threads, shared), [self.bins(), self.at(sums)]) };
         Ok(sums)
     }
 
-    /// Prepares a scheme with a row of sums for each thread block or each thread. The rows are merged afterwards.
+    /// Prepares an algorithm in which each thread block or each thread has its own row of sums. The rows are added up
+    /// afterwards.
     fn merging(&mut self, name: &'static str, shared: usize) -> Result<Slot, Error> {
         let (kernel, threads) = (self.kernel(name)?, self.settings.threads);
         let blocks = self.blocks(kernel, threads, shared)?;
@@ -81,8 +86,8 @@ impl Draft<'_> {
         if a_thread {
             self.plan.clear(rows);
         }
-        // SAFETY: `rows` has three numbers for each bin and each block or, with `cr_global_shadows`, each thread. All
-        // fixed bins are below `bins`.
+        // SAFETY: `rows` has three numbers (Σw, Σw·y, Σw·y²) for each bin, for each block or, with `cr_global_shadows`,
+        // for each thread. The bins of all fixed voxels are below `bins`.
         unsafe { self.launch(kernel, Grid::of(blocks, threads, shared), [self.bins(), self.at(rows)]) };
         self.merge_sums(rows, count)
     }
@@ -93,9 +98,9 @@ impl Draft<'_> {
         let sums = self.uninitialised::<f32>(3 * self.pair.bins)?;
         self.plan.clear(sums);
         let values = [self.bins(), self.at(starts), self.at(sorted), self.at(bins), self.at(sums)];
-        // SAFETY: there is one thread block for each segment of the sorted voxels, and all segments lie within the list
-        // `sorted`. Shared memory has three floats for each thread. `sums` has three numbers for each bin, and all
-        // fixed bins are below `bins`.
+        // SAFETY: there is one thread block for each segment (group of sorted voxels with the same bin), and all
+        // segments lie within the list `sorted`. Shared memory has three floats for each thread. `sums` has three
+        // numbers for each bin, and all fixed bins are below `bins`.
         unsafe { self.launch(kernel, Grid::of(blocks, threads, 3 * 4 * threads), values) };
         Ok(sums)
     }
@@ -121,9 +126,9 @@ impl Draft<'_> {
             most_pieces: tiles.most_pieces as i32,
         };
         let values = [self.bins(), Value::Tiles(tables), self.at(rows)];
-        // SAFETY: the tables cover every tile of the fixed volume. Shared memory holds the values and weights of a
-        // tile, three sums for each bin, and three for each piece (group of sorted voxels that one thread adds up).
-        // `rows` has a row for each block.
+        // SAFETY: the tables cover every tile (box of 32×8×8 voxels) of the fixed volume. Shared memory holds the
+        // values and weights of a tile, and three sums for each bin and for each piece (sorted voxels that one thread
+        // adds up). `rows` has a row for each block.
         unsafe { self.launch(kernel, Grid::of(blocks, TILED_THREADS, shared), values) };
         self.merge_sums(rows, blocks)
     }
@@ -147,8 +152,8 @@ impl Draft<'_> {
             self.at(finished),
             self.at(sums),
         ];
-        // SAFETY: for each bin, `totals` has three 64-bit sums, `sums` has three doubles, and shared memory has three
-        // words. Every run leaves `totals` and `finished` at zero.
+        // SAFETY: for each bin, `totals` has three 64-bit sums (Σw, Σw·v, Σw·v²), `sums` has three doubles, and shared
+        // memory has three words. Every run leaves `totals` and `finished` at zero.
         unsafe { self.launch(kernel, Grid::of(blocks, SLABS_THREADS, shared), values) };
         Ok(sums)
     }
@@ -174,9 +179,9 @@ impl Draft<'_> {
             self.at(finished),
             self.at(sums),
         ];
-        // SAFETY: the tables cover the fixed and the moving volume. `totals` has two 64-bit sums for each bin and one
-        // more, `sums` has as many doubles, and shared memory has two words for each bin. Every run leaves `totals` and
-        // `finished` at zero.
+        // SAFETY: the tables cover the fixed and the moving volume. `totals` has two 64-bit sums for each bin (Σw·v,
+        // Σ(1−w)) and one more (Σw·v² of all bins). `sums` has as many doubles, and shared memory has two words for
+        // each bin. Every run leaves `totals` and `finished` at zero.
         unsafe { self.launch(kernel, Grid::of(blocks, BRICKS_THREADS, shared), values) };
         Ok(sums)
     }
@@ -192,8 +197,9 @@ impl Draft<'_> {
         {
             let kernel = self.kernel(name)?;
             let grid = Grid { blocks: [width.div_ceil(32), slices], threads: [32, 32], shared: 0 };
-            // SAFETY: `slots[0]` has `count` rows of `width` numbers, divided into slices. `slots[1]` has a row of
-            // `width` numbers for each slice.
+            // SAFETY: the input `slots[0]` has `count` rows of `width` numbers, which are divided into groups of rows
+            // (slices). The output `slots[1]` has a row of `width` numbers for each group, which are the sums over its
+            // rows.
             unsafe { self.launch_merge(kernel, grid, slots, [count, width], None) };
         }
         Ok(sums)

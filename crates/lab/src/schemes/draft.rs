@@ -1,5 +1,5 @@
-//! Builds the plan of a scheme (its device memory and kernel launches) for a pair of images, with functions that
-//! several schemes need.
+//! Builds the list of steps of a histogram algorithm for a pair of images (device memory and kernel launches), with
+//! functions that several algorithms need.
 
 use antsreg_kernels::cuda::extension::{Buffer, Kernel, Plain};
 
@@ -12,8 +12,8 @@ use super::plan::{Grid, Memory, Plan, Slot, Value};
 use super::segments::Segments;
 use crate::Error;
 
-/// A plan (device memory and kernel launches of a scheme) under construction, with the pair of images and the settings
-/// for which the plan is made.
+/// The list of steps of a histogram algorithm (device memory and kernel launches), while it is built for a pair of
+/// images and for given settings.
 pub(super) struct Draft<'p> {
     histograms: &'p Histograms<'p>,
     pub(super) pair: &'p Pair<'p>,
@@ -69,8 +69,8 @@ impl<'p> Draft<'p> {
         self.blocks_of_parts(kernel, threads, shared, 1)
     }
 
-    /// The number of thread blocks for each of `parts` parts of a histogram. Without a number in the settings, the
-    /// blocks that the device can run at once are divided among the parts.
+    /// The number of thread blocks for each of the `parts` parts into which a joint histogram is divided. If the
+    /// settings give no number, the blocks that the device can run at once are divided among the parts.
     pub(super) fn blocks_of_parts(
         &self,
         kernel: &Kernel,
@@ -98,7 +98,8 @@ impl<'p> Draft<'p> {
         Ok(self.plan.keep(self.histograms.cuda.zeroed::<T>(len)?))
     }
 
-    /// Allocates device memory, which the plan keeps, and copies `values` into this memory.
+    /// Allocates device memory and copies `values` into it. The memory is freed with the list of steps (kernel launches
+    /// and copies of a histogram algorithm). Returns the index of the allocation.
     pub(super) fn holding<T: Plain>(&mut self, values: &[T]) -> Result<Slot, Error>
     where
         Memory: From<Buffer<T>>,
@@ -106,24 +107,24 @@ impl<'p> Draft<'p> {
         Ok(self.plan.keep(self.histograms.cuda.holding(values)?))
     }
 
-    /// The device address of a memory allocation of the plan, as a kernel argument.
+    /// The address, in the device's memory, of the memory allocation with this index, as a kernel argument.
     pub(super) fn at(&self, slot: Slot) -> Value {
         Value::Address(self.plan.pointer(slot))
     }
 
-    /// Adds a kernel launch to the steps of the plan. The kernel's arguments are the pair of images, then `values`.
+    /// Adds the launch of a kernel to the list of steps. The kernel's arguments are the pair of images, then `values`.
     ///
     /// # Safety
     /// The caller must meet the conditions of [`Plan::launch`].
     pub(super) unsafe fn launch<const N: usize>(&mut self, kernel: &'p Kernel, grid: Grid, values: [Value; N]) {
         let values = std::iter::once(Value::Pair(self.pair.operands)).chain(values).collect();
-        // SAFETY: the caller meets the conditions of `Plan::launch`. The pair of images owns the device memory to
-        // which its kernel argument points, and outlives the plan.
+        // SAFETY: the caller meets the conditions of `Plan::launch`. The pair of images owns the device memory to which
+        // the kernel's argument points. It outlives the list of steps.
         unsafe { self.plan.launch(kernel, grid, values) };
     }
 
-    /// Adds a launch of a kernel that merges `count` rows of `width` numbers from one memory allocation of the plan
-    /// into another.
+    /// Adds the launch of a kernel that adds up `count` rows of `width` numbers. It reads them from one memory
+    /// allocation and writes the result to another.
     ///
     /// # Safety
     /// The caller must meet the conditions of [`Plan::launch`].
@@ -138,13 +139,14 @@ impl<'p> Draft<'p> {
         let mut values = vec![self.at(rows), Value::Unsigned(count as u32), Value::Unsigned(width as u32)];
         values.extend(more);
         values.push(self.at(to));
-        // SAFETY: the caller meets the conditions of `Plan::launch`.
+        // SAFETY: the caller meets the conditions of `Plan::launch`: all addresses point to memory that the list of
+        // steps or its pair of images owns.
         unsafe { self.plan.launch(kernel, grid, values) };
     }
 
     /// Uploads the list of sorted fixed voxels, and the start and the bin of each segment of this list; all voxels of a
-    /// segment are in one bin. Returns the indices of these three lists among the plan's memory allocations, and the
-    /// number of segments.
+    /// segment are in one bin. Returns the indices of these three lists among the memory allocations, and the number of
+    /// segments.
     pub(super) fn sorted_segments(&mut self) -> Result<([Slot; 3], usize), Error> {
         let sorted = self.histograms.sorted(self.pair, self.settings.order)?;
         let segments = Segments::new(&sorted.host, &self.pair.voxel_bins, self.settings.segment);
@@ -153,7 +155,8 @@ impl<'p> Draft<'p> {
         Ok(([starts, self.plan.keep(Memory::Sorted(sorted)), bins], segments.bins.len()))
     }
 
-    /// Uploads the tables for the kernels that skip bricks of background.
+    /// Uploads to the GPU the tables that say which bricks (boxes of 8×8×4 voxels) are mapped only to background of the
+    /// moving image, so that kernels can skip these bricks.
     pub(super) fn brick_tables(&mut self) -> Result<BrickTables, Error> {
         let (pair, emptiness) = (self.pair, &self.pair.emptiness);
         let shape = pair.volume.shape();

@@ -1,4 +1,4 @@
-//! The schemes for joint histograms of a pair of images.
+//! GPU algorithms for joint histograms of a pair of images.
 
 use super::brosch::{self, CostModel};
 use super::choice::{MiScheme, Settings};
@@ -8,22 +8,22 @@ use super::plan::{Grid, Plan, Slot, Value};
 use super::{Histograms, bricks, segments};
 use crate::Error;
 
-/// Largest device memory, bytes, for a scheme in which each thread or each block has its own histogram. If these
-/// histograms would need more memory, fewer blocks run.
+/// Largest device memory, bytes, for an algorithm in which each thread or each thread block has its own joint
+/// histogram. If these histograms would need more memory, fewer blocks run.
 const MOST_SHADOWS: usize = 2 << 30;
 
-/// Largest number of voxels of a block of the kernel `mi_bricks`. The kernel's 16-bit counters and the length of its
-/// list of bricks limit this number.
+/// Largest number of voxels that a block of the kernel `mi_bricks` counts. The kernel's 16-bit counters and its list of
+/// bricks (boxes of 8×8×4 voxels) limit this number.
 const BRICKS_MOST_VOXELS: usize = (1 << 16) - (1 << 11);
 
-/// Number of voxels of a brick. Each thread checks one brick.
+/// Number of voxels of a brick (a box of 8×8×4 voxels). Each thread checks whether one brick can be skipped.
 const VOXELS_A_THREAD: usize = 256;
 
 impl Histograms<'_> {
-    /// Prepares a scheme of joint histograms for a pair of images.
+    /// Prepares a GPU algorithm for joint histograms of a pair of images.
     ///
-    /// `previous` is an earlier, similar histogram. From it, the adaptive scheme chooses its counters, and the schemes
-    /// with slabs choose the bin that they keep in registers.
+    /// `previous` is an earlier, similar histogram. From it, the algorithm `Adaptive` chooses how many counters each
+    /// bin gets. The algorithms `Slabs16` and `Slabs32` choose the bin that they count in registers.
     pub fn joint<'p>(
         &'p self,
         pair: &'p Pair<'_>,
@@ -50,25 +50,26 @@ impl Histograms<'_> {
     }
 }
 
-/// A histogram that is divided into parts of several rows, so that each part fits in shared memory. The kernel reads
-/// the volume once for each part.
+/// A joint histogram that is divided into parts of several rows, so that each part fits in shared memory. The kernel
+/// reads the volume once for each part.
 struct Parts {
     count: usize,
-    /// Number of rows of the histogram in each part.
+    /// Number of rows of the joint histogram in each part.
     rows: usize,
-    /// Size of a part, bytes.
+    /// Size of a part of the joint histogram in shared memory, bytes.
     shared: usize,
     threads: usize,
 }
 
 impl Parts {
-    /// Divides a histogram with `bins` rows of `row` bytes into parts of at most `most` bytes.
+    /// Divides a joint histogram with `bins` rows of `row` bytes into parts of at most `most` bytes, which fit in
+    /// shared memory.
     fn of(bins: usize, row: usize, most: usize, settings: &Settings) -> Parts {
         let count = bins.div_ceil((most / row).clamp(1, bins));
         let rows = bins.div_ceil(count);
         let shared = (rows * row).next_multiple_of(4);
-        // If a part fills half of the shared memory, only one block runs on a multiprocessor. Then the block gets more
-        // threads.
+        // If a part of the histogram fills half of the shared memory, a multiprocessor runs only one thread block at a
+        // time. Then the block gets more threads.
         let threads = if 2 * shared > most { 1024 } else { settings.threads.next_multiple_of(32) };
         Parts { count, rows, shared, threads }
     }
@@ -88,8 +89,8 @@ impl Draft<'_> {
         let (kernel, threads) = (self.kernel("mi_global_atomic")?, self.settings.threads);
         let blocks = self.blocks(kernel, threads, 0)?;
         self.plan.clear(joint);
-        // SAFETY: `joint` has a counter for each pair of bins. Fixed bins are below `bins`, and moving bins are
-        // clamped.
+        // SAFETY: the array `joint` (the joint histogram) has a counter for each pair of a fixed and a moving bin.
+        // Fixed bins are below `bins`, and moving bins are clamped.
         unsafe { self.launch(kernel, Grid::of(blocks, threads, 0), [self.at(joint)]) };
         Ok(())
     }
@@ -103,8 +104,8 @@ impl Draft<'_> {
         self.plan.clear(joint);
         for first in (0..self.cells()).step_by(range) {
             let values = [Value::Unsigned(first as u32), Value::Unsigned(range as u32), self.at(joint)];
-            // SAFETY: `joint` has a counter for each pair of bins. Fixed bins are below `bins`, and moving bins are
-            // clamped. Shared memory has counters for a range of bins for each warp.
+            // SAFETY: `joint` has a counter for each pair of a fixed and a moving bin. Fixed bins are below `bins`, and
+            // moving bins are clamped. In shared memory, each warp has counters for a range of the pairs of bins.
             unsafe { self.launch(kernel, Grid::of(blocks, threads, shared), values) };
         }
         Ok(())
@@ -129,7 +130,8 @@ impl Draft<'_> {
         let left = self.uninitialised::<u32>(all)?;
         self.plan.clear(shadows);
         self.plan.clear(left);
-        // SAFETY: `shadows` has a histogram for each thread. Shared memory has `bits` bits for each bin of each thread.
+        // SAFETY: in device memory, `shadows` has a joint histogram for each thread. In shared memory, each thread has
+        // a counter of `bits` bits for each bin of its joint histogram.
         unsafe { self.launch(kernel, Grid::of(blocks, threads, shared), [self.at(shadows), self.at(left)]) };
         self.merge_counts(shadows, blocks * threads, Some(left), joint)
     }
@@ -142,15 +144,16 @@ impl Draft<'_> {
         let blocks = self.blocks(kernel, threads, shared)?.min((MOST_SHADOWS / (4 * all)).max(1));
         let partial = self.uninitialised::<u32>(blocks * all)?;
         self.plan.clear(partial);
-        // SAFETY: `partial` has a histogram for each block. Shared memory has two elements for each thread.
+        // SAFETY: `partial` has a histogram for each block. Shared memory has two elements (pairs of a bin and a count)
+        // for each thread.
         unsafe { self.launch(kernel, Grid::of(blocks, threads, shared), [self.at(partial)]) };
         self.merge_counts(partial, blocks, None, joint)
     }
 
     fn adaptive(&mut self, joint: Slot, previous: Option<&[u32]>) -> Result<(), Error> {
         let (kernel, threads) = (self.kernel("mi_adaptive")?, self.settings.threads);
-        // Costs for the model of Brosch 2009, relative to each other, from the latencies on current devices. Updates of
-        // global memory cost the most.
+        // Costs for the cost model of Brosch 2009, relative to each other, from the latencies on current GPUs. Updates
+        // of counters in global memory cost the most.
         let model = CostModel {
             global_update: 8.0,
             shared_collision: 1.0,
@@ -161,7 +164,7 @@ impl Draft<'_> {
         };
         let levels = match previous {
             Some(counts) if counts.len() == self.cells() => model.levels(counts, self.settings.shared),
-            // Without a joint histogram of an earlier evaluation, no bin gets counters in shared memory.
+            // Without an earlier histogram of similar images, no bin gets counters in shared memory.
             _ => vec![0; self.cells()],
         };
         let (table, bytes) = brosch::table(&levels);
@@ -170,8 +173,8 @@ impl Draft<'_> {
         let table = self.holding(&table)?;
         self.plan.clear(joint);
         let values = [self.at(table), Value::Unsigned(words as u32), self.at(joint)];
-        // SAFETY: `table` has an entry for each bin, and the counters of all entries lie within `words` words of shared
-        // memory.
+        // SAFETY: `table` has an entry for each bin of the joint histogram. The counters to which its entries point lie
+        // within `words` words of shared memory.
         unsafe { self.launch(kernel, Grid::of(blocks, threads, 4 * words), values) };
         Ok(())
     }
@@ -183,9 +186,11 @@ impl Draft<'_> {
         let width = blocks * threads;
         let columns = self.uninitialised::<u32>(width * all)?;
         self.plan.clear(columns);
-        // SAFETY: `columns` has a row for each pair of bins, with a counter for each thread.
+        // SAFETY: `columns` has a row for each pair of a fixed and a moving bin. Each row has a counter for each
+        // thread.
         unsafe { self.launch(kernel, Grid::of(blocks, threads, 0), [self.at(columns)]) };
-        // SAFETY: each warp sums one row. Warps beyond the last row do nothing.
+        // SAFETY: each GPU warp sums one row of the table `columns`. Warps with an index beyond the last row do
+        // nothing.
         unsafe {
             self.launch_merge(reduce, Grid::of(all.div_ceil(8), 256, 0), [columns, joint], [all, width], None);
         }
@@ -199,8 +204,9 @@ impl Draft<'_> {
         let ([starts, sorted, bins], blocks) = self.sorted_segments()?;
         self.plan.clear(joint);
         let values = [starts, sorted, bins, joint].map(|slot| self.at(slot));
-        // SAFETY: there is one thread block for each segment of the sorted voxels, and all segments lie within the list
-        // `sorted`. Shared memory has a row of the histogram for each warp.
+        // SAFETY: there is one thread block for each segment (group of sorted voxels with the same bin), and all
+        // segments lie within the list `sorted`. Shared memory has a row of the joint histogram for each GPU warp of
+        // the block.
         unsafe { self.launch(kernel, Grid::of(blocks, threads, shared), values) };
         Ok(())
     }
@@ -219,13 +225,13 @@ impl Draft<'_> {
         self.plan.clear(joint);
         let values = [
             Value::Signed(parts.rows as i32),
-            // Without a joint histogram of an earlier evaluation, the bin with the most voxels is unknown. `i32::MAX`
+            // Without an earlier histogram of similar images, the bin with the most voxels is unknown. `i32::MAX`
             // stands for no bin.
             Value::Signed(fullest.map_or(i32::MAX, |bin| bin as i32)),
             self.at(joint),
         ];
-        // SAFETY: shared memory holds all rows of one part of the histogram. A block gets so few voxels that 16-bit
-        // counters are enough. `joint` has a counter for each pair of bins.
+        // SAFETY: shared memory holds all rows of one part of the joint histogram. A block gets so few voxels that
+        // 16-bit counters are enough. `joint` has a counter for each pair of a fixed and a moving bin.
         unsafe { self.launch(kernel, parts.grid(blocks), values) };
         Ok(())
     }
@@ -233,7 +239,8 @@ impl Draft<'_> {
     fn skipping_joint(&mut self, joint: Slot) -> Result<(), Error> {
         let kernel = self.kernel_for_source(["mi_bricks_given", "mi_bricks_exact", "mi_bricks_filtered"])?;
         let (pair, bins) = (self.pair, self.pair.bins);
-        // The kernel's list of bricks is in shared memory, too. So there is less shared memory for the histogram.
+        // The kernel's list of bricks (boxes of voxels to process) is in shared memory, too. So there is less shared
+        // memory for the histogram.
         let parts = Parts::of(bins, 2 * bins, self.most_shared() - (2 << 10), &self.settings);
         let wanted = self.blocks_of_parts(kernel, parts.threads, parts.shared, parts.count)?;
         let most_voxels = BRICKS_MOST_VOXELS.min(parts.threads * VOXELS_A_THREAD);
@@ -246,19 +253,21 @@ impl Draft<'_> {
         let start = self.holding(&start)?;
         self.plan.copy(joint, start);
         let values = [Value::Bricks(tables), Value::Signed(parts.rows as i32), self.at(joint)];
-        // SAFETY: shared memory holds all rows of one part of the histogram. A block gets so few voxels that 16-bit
-        // counters are enough, and no more bricks than it has threads. `joint` has a counter for each pair of bins.
+        // SAFETY: shared memory holds all rows of one part of the joint histogram. A block gets so few voxels that
+        // 16-bit counters are enough, and no more bricks (boxes of voxels) than it has threads. `joint` has a counter
+        // for each pair of a fixed and a moving bin.
         unsafe { self.launch(kernel, parts.grid(blocks), values) };
         Ok(())
     }
 
-    /// Adds a launch that sums `count` histograms in `rows`, plus the further histogram `left` if one is given, and
-    /// writes the sum to `joint`.
+    /// Adds the launch of a kernel to the list of steps. The kernel adds up the `count` histograms in `rows`, plus the
+    /// further histogram `left` if one is given, and writes the sum to `joint`.
     fn merge_counts(&mut self, rows: Slot, count: usize, left: Option<Slot>, joint: Slot) -> Result<(), Error> {
         let (kernel, width) = (self.kernel("merge_counts")?, self.cells());
         let grid = Grid { blocks: [width.div_ceil(32), 1], threads: [32, 32], shared: 0 };
         let left = left.map_or(Value::Address(0), |slot| self.at(slot));
-        // SAFETY: `rows` has `count` rows of `width` counts, `left` has one row or is null, and `joint` has one row.
+        // SAFETY: the input `rows` has `count` histograms of `width` counters. `left` is one further histogram, or null
+        // for none. `joint`, which receives the sum of all these histograms, has `width` counters.
         unsafe { self.launch_merge(kernel, grid, [rows, joint], [count, width], Some(left)) };
         Ok(())
     }

@@ -1,10 +1,11 @@
-//! The compiled code of the schemes in `cu/`, and the kernels by name.
+//! The compiled code of the CUDA files in `cu/`, which are the histogram algorithms, and their kernels by name.
 
 use antsreg_kernels::cuda::extension::{Kernel, Module};
 use antsreg_kernels::cuda::{Code, Embedded};
 use antsreg_kernels::{Cuda, Error};
 
-/// Makes the `Code` of a CUDA file in `cu/`: its compiled code and the names of its kernels.
+/// Makes the description of a CUDA file in `cu/` from which its kernels are loaded: its compiled code (PTX) and the
+/// names of its kernels.
 macro_rules! scheme {
     ($file:literal, [$($kernel:ident),+ $(,)?]) => {
         Code {
@@ -16,7 +17,7 @@ macro_rules! scheme {
     };
 }
 
-/// The compiled code of all schemes, in the order of the file names.
+/// The compiled code of all GPU algorithms for histograms, in the order of the file names.
 pub const CODE: [Code; 15] = [
     scheme!("cr_bricks", [cr_bricks_given, cr_bricks_exact, cr_bricks_filtered]),
     scheme!("cr_conflict_free", [cr_conflict_free]),
@@ -48,7 +49,7 @@ pub const CODE: [Code; 15] = [
     scheme!("mi_warp_shadows", [mi_warp_shadows]),
 ];
 
-/// The kernels of all schemes, found by name.
+/// The compiled CUDA kernels of all algorithms, found by name.
 pub(super) struct Kernels(Vec<Module>);
 
 impl Kernels {

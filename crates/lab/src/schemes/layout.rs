@@ -2,7 +2,8 @@
 
 use antsreg_core::AffineTransform;
 
-/// Kernel argument with the layout of the structure `Vector` in the header `points.cuh`.
+/// Kernel argument: a vector or point with three coordinates, in the memory layout of the structure `Vector` in the
+/// header `points.cuh`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Vector(pub(super) [f32; 3]);

@@ -1,7 +1,7 @@
-//! The histogram schemes of the literature with one interface. Some compute the sums of the correlation ratio for each
-//! fixed bin (Σw, Σw·y, Σw·y²; Li 2015), others joint histograms (Shams 2007 and 2010, Brosch 2009, Sun 2010). Each
-//! scheme works as in its paper. The schemes that are not from a paper are for devices with much shared memory and fast
-//! atomic operations.
+//! GPU algorithms (schemes) of the literature for histograms, with one interface. Some compute the sums of the
+//! correlation ratio for each fixed bin (Σw, Σw·y, Σw·y²; Li 2015), others joint histograms (Shams 2007 and 2010,
+//! Brosch 2009, Sun 2010). Each scheme works as in its paper. The schemes that are not from a paper are for devices
+//! with much shared memory and fast atomic operations.
 //!
 //! Registrations do not use these schemes but the operations of [`Backend`](antsreg_kernels::Backend). A scheme is
 //! prepared once as a [`Plan`] of memory and kernel launches, which can then be run and timed any number of times.
@@ -33,7 +33,7 @@ use kernels::Kernels;
 /// Allowed numbers of histogram bins for an image.
 pub const BINS: std::ops::RangeInclusive<usize> = 2..=1024;
 
-/// The kernels of all schemes, loaded on a device.
+/// The CUDA kernels of all histogram algorithms, loaded on a device.
 pub struct Histograms<'a> {
     cuda: &'a Cuda,
     kernels: Kernels,
@@ -44,17 +44,17 @@ pub struct Histograms<'a> {
 /// Sums over the voxels of each fixed bin: Σw, Σw·y and Σw·y², with weights w and moving values y.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CrSums {
-    /// Sum of the weights in each bin, Σw.
+    /// Σw of each bin: the sum of the weights of the fixed voxels in the bin.
     pub weight: Vec<f64>,
-    /// Sum of the weighted moving values in each bin, Σw·y.
+    /// Σw·y of each bin: the sum, over the fixed voxels in the bin, of the weight w times the moving value y.
     pub sum: Vec<f64>,
-    /// Sum of the weighted squares of the moving values in each bin, Σw·y². A scheme that computes only what the cost
-    /// needs has a single sum over all bins.
+    /// Σw·y² of each bin: the sum, over the fixed voxels in the bin, of the weight w times the squared moving value y.
+    /// Algorithms that compute only what the correlation ratio needs return one total over all bins.
     pub square: Vec<f64>,
 }
 
 impl<'a> Histograms<'a> {
-    /// Loads the kernels of all schemes on a device.
+    /// Loads the CUDA kernels of all histogram algorithms on a device.
     pub fn open(cuda: &'a Cuda) -> Result<Histograms<'a>, Error> {
         Ok(Histograms { cuda, kernels: Kernels::load(cuda)?, most_shared: cuda.most_shared()? })
     }
@@ -65,7 +65,7 @@ impl<'a> Histograms<'a> {
     }
 }
 
-/// Checks that the schemes support the given number of bins.
+/// Checks that the GPU algorithms for histograms support the given number of bins.
 fn check_bins(bins: usize) -> Result<(), Error> {
     match BINS.contains(&bins) {
         true => Ok(()),

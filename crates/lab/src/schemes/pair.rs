@@ -1,4 +1,5 @@
-//! The input of a histogram on the device: the bins of a fixed volume, and moving values.
+//! The input of a histogram algorithm on the device: the bins of the fixed voxels, and the moving values at these
+//! voxels.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +15,8 @@ use super::layout::{self, Size, Vector};
 use super::{Histograms, check_bins, segments};
 use crate::Error;
 
-/// Kernel argument with the layout of the structure `Pair` in `cu/pair.cuh`.
+/// Kernel argument that describes the input of a histogram algorithm: fixed bins, moving image, and the affine map
+/// between their voxels. The memory layout is that of the structure `Pair` in `cu/pair.cuh`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Operands {
@@ -41,7 +43,7 @@ pub(super) enum Source {
     Filtered = 2,
 }
 
-/// A fixed volume on the host. Sorted lists of its voxels are computed when they are first needed.
+/// A fixed volume in main memory. Lists of its voxels, sorted by intensity, are computed when they are first needed.
 pub struct FixedVolume {
     shape: [usize; 3],
     values: Vec<f32>,
@@ -98,7 +100,7 @@ fn bin_of(value: f32, low: f32, scale: f32, bins: usize) -> u16 {
     ((value - low) * scale).max(0.0).min((bins - 1) as f32) as u16
 }
 
-/// The moving values for the fixed voxels.
+/// The values of the moving image at the fixed voxels, given or to be interpolated.
 #[derive(Debug, Clone, Copy)]
 pub enum Values<'v> {
     /// Given moving values, one for each fixed voxel.
@@ -120,7 +122,7 @@ pub enum Values<'v> {
     },
 }
 
-/// The bins of a fixed volume, and moving values, on a device.
+/// The bins of the fixed voxels of a volume, and the moving values at these voxels, on a device.
 pub struct Pair<'f> {
     pub(super) volume: &'f FixedVolume,
     pub(super) bins: usize,
@@ -136,7 +138,7 @@ pub struct Pair<'f> {
     _moving: Image,
 }
 
-/// Sorted indices of the fixed voxels, on the host and on the device.
+/// Indices of the fixed voxels, sorted by intensity or by bin, on the host and on the device.
 #[derive(Clone)]
 pub(super) struct Sorted {
     pub(super) host: Arc<Vec<u32>>,
@@ -219,7 +221,7 @@ impl Pair<'_> {
         (voxels, fullest)
     }
 
-    /// The bin into which a moving value falls.
+    /// The bin, on the moving axis of the joint histogram, into which a value of the moving image falls.
     pub(super) fn moving_bin(&self, value: f32) -> usize {
         usize::from(bin_of(value, self.operands.low, self.operands.scale, self.bins))
     }

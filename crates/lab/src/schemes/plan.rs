@@ -1,4 +1,5 @@
-//! A scheme prepared for a pair of images: memory and steps, which can be run and timed any number of times.
+//! A GPU algorithm for a histogram, prepared for a pair of images: device memory and a list of steps, which can be run
+//! and timed any number of times.
 
 use antsreg_kernels::Cuda;
 use antsreg_kernels::cuda::extension::{self, Argument, Buffer, Kernel};
@@ -8,7 +9,8 @@ use super::pair::{Operands, Sorted};
 use super::{CrSums, Histograms};
 use crate::Error;
 
-/// Kernel argument with the layout of the structure `Tiles` in `cu/cr_tiled.cu`.
+/// Kernel argument with the tables by which the voxels of each tile (a box of 32×8×8 voxels) are sorted by bin. The
+/// memory layout is that of the structure `Tiles` in `cu/cr_tiled.cu`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TileTables {
@@ -21,7 +23,7 @@ pub(super) struct TileTables {
 }
 impl Argument for TileTables {}
 
-/// A kernel argument that a plan stores until the launch.
+/// A kernel argument that is stored until the kernel is launched.
 pub(super) enum Value {
     Pair(Operands),
     Tiles(TileTables),
@@ -46,7 +48,7 @@ impl Value {
     }
 }
 
-/// Device memory that belongs to a plan.
+/// Device memory of a histogram algorithm that is prepared to run.
 pub(super) enum Memory {
     Words(Buffer<u32>),
     Halves(Buffer<u16>),
@@ -67,7 +69,7 @@ macro_rules! memory_from {
 memory_from!(Words: u32, Halves: u16, Singles: f32, Doubles: f64);
 
 impl Memory {
-    /// The address of the device memory.
+    /// The address of this memory on the device.
     pub(super) fn pointer(&self) -> u64 {
         match self {
             Memory::Words(buffer) => buffer.pointer(),
@@ -89,12 +91,12 @@ impl Memory {
     }
 }
 
-/// Index of a memory allocation in the list of a plan.
+/// Index of a memory allocation in the list of those that an algorithm uses on the GPU.
 pub(super) type Slot = usize;
 
 enum Step<'p> {
     Clear(Slot),
-    /// Copies the second memory allocation to the first. This sets counters to their initial values.
+    /// Copies the second memory allocation to the first. This sets the counters of a histogram to their initial values.
     Copy(Slot, Slot),
     Launch {
         kernel: &'p Kernel,
@@ -103,7 +105,8 @@ enum Step<'p> {
     },
 }
 
-/// A scheme that is prepared for a pair of images and ready to run.
+/// A GPU algorithm for a histogram, prepared for a pair of images: its device memory and its steps (kernel launches and
+/// copies).
 pub struct Plan<'p> {
     cuda: &'p Cuda,
     hold: &'p Kernel,
@@ -113,7 +116,7 @@ pub struct Plan<'p> {
     bins: usize,
 }
 
-/// Numbers of blocks and threads, and shared memory (bytes), of a kernel launch.
+/// Size of a kernel launch: its numbers of blocks and threads, and the shared memory of a block (bytes).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Grid {
     pub(super) blocks: [usize; 2],
@@ -128,7 +131,7 @@ impl Grid {
 }
 
 impl Histograms<'_> {
-    /// Makes an empty plan, to which device memory and steps (kernel launches and copies) are added later.
+    /// Makes an empty list of steps (kernel launches and copies), to which device memory and steps are added later.
     pub(super) fn plan(&self, bins: usize) -> Result<Plan<'_>, Error> {
         let hold = self.kernels.get("hold")?;
         Ok(Plan { cuda: self.cuda, hold, memory: Vec::new(), steps: Vec::new(), result: 0, bins })
@@ -136,19 +139,19 @@ impl Histograms<'_> {
 }
 
 impl<'p> Plan<'p> {
-    /// Adds device memory to the plan, which keeps the memory as long as the plan exists. Returns the index of the
-    /// memory.
+    /// Adds a memory allocation on the device to this list of steps, which keeps the memory as long as it exists.
+    /// Returns the index of the allocation.
     pub(super) fn keep(&mut self, memory: impl Into<Memory>) -> Slot {
         self.memory.push(memory.into());
         self.memory.len() - 1
     }
 
-    /// The device address of a memory allocation of the plan.
+    /// The address, in the device's memory, of the memory allocation with this index.
     pub(super) fn pointer(&self, slot: Slot) -> u64 {
         self.memory[slot].pointer()
     }
 
-    /// Chooses the memory allocation that holds the result after a run.
+    /// Chooses the memory allocation that holds the algorithm's result (sums or counts) after a run.
     pub(super) fn results_in(&mut self, slot: Slot) {
         self.result = slot;
     }
@@ -157,16 +160,17 @@ impl<'p> Plan<'p> {
         self.steps.push(Step::Clear(slot));
     }
 
-    /// Adds a step to the plan that copies counters from memory allocation `from` to memory allocation `to`.
+    /// Adds a copy of counters, from the memory allocation `from` to the memory allocation `to`, to the list of steps
+    /// that the algorithm runs.
     pub(super) fn copy(&mut self, to: Slot, from: Slot) {
         self.steps.push(Step::Copy(to, from));
     }
 
-    /// Adds a step to the plan that launches a kernel.
+    /// Adds the launch of a kernel to the list of steps.
     ///
     /// # Safety
-    /// Whenever the plan runs, the conditions of [`Cuda::launch_kernel`] must be met: all addresses in `values` point
-    /// to memory of the plan or of its pair.
+    /// Whenever the steps run, the conditions of [`Cuda::launch_kernel`] must be met: all addresses in `values` point
+    /// to device memory that this list of steps or its pair of images owns.
     pub(super) unsafe fn launch(&mut self, kernel: &'p Kernel, grid: Grid, values: Vec<Value>) {
         let grid = extension::Grid {
             blocks: [grid.blocks[0] as u32, grid.blocks[1] as u32, 1],
@@ -176,7 +180,8 @@ impl<'p> Plan<'p> {
         self.steps.push(Step::Launch { kernel, grid, values });
     }
 
-    /// Runs all steps once, without waiting for the device.
+    /// Runs all kernel launches and copies of this histogram algorithm once. Returns without waiting until the device
+    /// has finished.
     pub fn run(&mut self) -> Result<(), Error> {
         for step in &self.steps {
             match step {
@@ -188,8 +193,8 @@ impl<'p> Plan<'p> {
                 }
                 Step::Launch { kernel, grid, values } => {
                     let arguments: Vec<&dyn Argument> = values.iter().map(Value::argument).collect();
-                    // SAFETY: when this step was added, the caller of `Plan::launch` guaranteed the conditions of
-                    // `Cuda::launch_kernel`.
+                    // SAFETY: when this kernel launch was added to the list of steps, the caller of `Plan::launch`
+                    // guaranteed the conditions of `Cuda::launch_kernel`.
                     unsafe { self.cuda.launch_kernel(kernel, *grid, &arguments)? };
                 }
             }
@@ -197,11 +202,13 @@ impl<'p> Plan<'p> {
         Ok(())
     }
 
-    /// Median time on the device of a run of all steps, seconds. Inputs may be in the caches from earlier runs.
+    /// Median time of one run of the algorithm on the device, seconds. Its inputs may be in the caches from earlier
+    /// runs.
     pub fn time(&mut self) -> Result<f64, Error> {
         self.run()?;
         let first = self.timed(1)?;
-        // Short runs are timed in groups of several runs; long runs are repeated fewer times.
+        // An algorithm that takes a short time is timed in groups of several runs; an algorithm that takes long is
+        // repeated fewer times.
         let (at_a_time, rounds) = match first {
             seconds if seconds < 1e-3 => (4, 11),
             seconds if seconds < 1e-2 => (1, 7),
@@ -212,14 +219,14 @@ impl<'p> Plan<'p> {
         Ok(seconds[rounds / 2])
     }
 
-    /// Mean time of a run, over `runs` runs in sequence, seconds.
+    /// Mean time of one run of the algorithm, over `runs` runs in sequence, seconds.
     fn timed(&mut self, runs: usize) -> Result<f64, Error> {
         let timer = self.cuda.timer()?;
         // First a kernel keeps the device busy until the host has queued all launches. So the overhead of the launches
         // is not measured.
         let cycles = (runs * self.steps.len() * 100_000).min(50_000_000) as u32;
         let one_thread = extension::Grid { blocks: [1; 3], threads: [1; 3], shared: 0 };
-        // SAFETY: the kernel takes one number and accesses no memory.
+        // SAFETY: the kernel, which only waits, takes one number and accesses no memory.
         unsafe { self.cuda.launch_kernel(self.hold, one_thread, &[&cycles])? };
         timer.start()?;
         for _ in 0..runs {
@@ -228,7 +235,8 @@ impl<'p> Plan<'p> {
         Ok(timer.stop()? / runs as f64)
     }
 
-    /// The joint histogram of the last run; empty if the plan does not compute a joint histogram.
+    /// The joint histogram that the last run computed; empty if this algorithm computes sums of the correlation ratio
+    /// instead.
     pub fn joint(&self) -> Result<Vec<u32>, Error> {
         match &self.memory[self.result] {
             Memory::Words(counts) => Ok(counts.download(counts.len())?),
@@ -236,7 +244,8 @@ impl<'p> Plan<'p> {
         }
     }
 
-    /// The sums of the last run; empty if the plan does not compute the correlation ratio.
+    /// The sums Σw, Σw·y and Σw·y² of each bin that the last run computed; empty if this algorithm computes a joint
+    /// histogram instead.
     pub fn sums(&self) -> Result<CrSums, Error> {
         let all = match &self.memory[self.result] {
             Memory::Singles(sums) => sums.download(sums.len())?.into_iter().map(f64::from).collect(),

@@ -1,10 +1,11 @@
-//! Sorted lists of fixed voxels, and their segments (Li 2015, 3.6.1 and Listing 4).
+//! Lists of the fixed voxels, sorted by intensity or by bin, and their division into segments: groups of voxels with
+//! the same bin (Li 2015, section 3.6.1 and Listing 4).
 
 use rayon::prelude::*;
 
 use super::choice::Order;
 
-/// Indices of all voxels, sorted in the given order.
+/// Indices of all voxels of the fixed volume, sorted by intensity or by bin, as `order` says.
 pub(super) fn sorted(shape: [usize; 3], values: &[f32], bins: &[u16], order: Order) -> Vec<u32> {
     match order {
         Order::Intensity => {
@@ -20,7 +21,7 @@ pub(super) fn sorted(shape: [usize; 3], values: &[f32], bins: &[u16], order: Ord
     }
 }
 
-/// Indices of all voxels, one brick of 8×8×8 voxels after the other.
+/// Indices of all voxels of a volume, grouped by boxes of 8×8×8 voxels, one box after the other.
 fn bricks(shape: [usize; 3]) -> Vec<u32> {
     const EDGE: usize = 8;
     let mut voxels = Vec::with_capacity(shape.iter().product());
@@ -40,8 +41,8 @@ fn bricks(shape: [usize; 3]) -> Vec<u32> {
     voxels
 }
 
-/// Segments of the sorted voxels: the first voxel of each segment, the end of the last segment, and the bin of each
-/// segment (Listing 4).
+/// Segments (groups of sorted voxels with the same bin): the first voxel of each segment, the end of the last segment,
+/// and the bin of each segment (Li 2015, Listing 4).
 pub(super) struct Segments {
     pub(super) starts: Vec<u32>,
     pub(super) bins: Vec<u32>,
@@ -65,17 +66,18 @@ impl Segments {
     }
 }
 
-/// Number of slices of a slab, as in `cu/slab.cuh`.
+/// Number of slices of a slab, as in `cu/slab.cuh`. A slab is the part of a volume that a thread block processes at a
+/// time.
 const SLAB: usize = 4;
 
-/// Number of slabs of a volume, for blocks of `threads` threads. A slab has `threads` successive voxels of a slice, and
-/// is `SLAB` slices deep.
+/// Number of slabs of a volume, for thread blocks of `threads` threads. A slab is the part that a block processes at a
+/// time: `threads` successive voxels of a slice, in `SLAB` slices.
 pub(super) fn slabs(shape: [usize; 3], threads: usize) -> usize {
     (shape[0] * shape[1]).div_ceil(threads) * shape[2].div_ceil(SLAB)
 }
 
-/// Number of blocks that share the slabs evenly. It is about `requested`, but high enough that every block gets fewer
-/// than 2¹⁶ voxels.
+/// Number of thread blocks that share the slabs (parts of the volume) evenly. It is about `requested`, but high enough
+/// that every block gets fewer than 2¹⁶ voxels.
 pub(super) fn blocks_of_slabs(slabs: usize, requested: usize, threads: usize) -> usize {
     let most = ((1 << 16) - 1) / (threads * SLAB);
     slabs.div_ceil(slabs.div_ceil(requested.max(1)).clamp(1, most))

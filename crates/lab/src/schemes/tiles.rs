@@ -1,22 +1,25 @@
-//! Voxels sorted by bin within tiles of the volume, for `cu/cr_tiled.cu`.
+//! Sorts the voxels of each tile (a box of 32×8×8 voxels) of the fixed volume by bin, as the kernels in
+//! `cu/cr_tiled.cu` need it.
 
 use rayon::prelude::*;
 
-/// Number of voxels of a tile along each axis, as in `cu/tile.cuh`.
+/// Number of voxels of a tile (a box of voxels) along each axis, as in `cu/tile.cuh`.
 pub(super) const TILE: [usize; 3] = [32, 8, 8];
-/// Total number of voxels of a tile.
+/// Total number of voxels of a tile (a box of voxels).
 pub(super) const TILE_VOXELS: usize = TILE[0] * TILE[1] * TILE[2];
-/// Largest number of voxels that one thread adds up in sequence.
+/// Largest number of voxels in a piece: a group of sorted voxels of one bin, which one thread adds up.
 const PIECE: usize = 16;
-/// Entry of the table of sorted positions for a position of a tile that lies outside the volume.
+/// Mark for a voxel position of a tile (a box of 32×8×8 voxels) that lies outside the volume. In the table of tiles, it
+/// stands in place of the voxel's position after sorting.
 const NOT_COUNTED: u16 = u16::MAX;
 
-/// Number of tiles that are needed to cover a volume.
+/// Number of tiles (boxes of 32×8×8 voxels) that are needed to cover a volume.
 pub(super) fn count(shape: [usize; 3]) -> usize {
     (0..3).map(|axis| shape[axis].div_ceil(TILE[axis])).product()
 }
 
-/// The tables of all tiles, in the layout of `Tiles` in `cu/cr_tiled.cu`.
+/// Tables for all tiles (boxes of 32×8×8 voxels) of a volume: where each voxel goes when the voxels of its tile are
+/// sorted by bin. The layout is that of `Tiles` in `cu/cr_tiled.cu`.
 #[derive(Default)]
 pub(super) struct Tiles {
     pub(super) places: Vec<u16>,

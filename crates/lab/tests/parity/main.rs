@@ -1,10 +1,10 @@
-//! Compares every histogram scheme on a CUDA device with results in double precision. The kernels are tested twice:
-//! from machine code, and compiled from their PTX by the driver.
+//! Compares the results of every GPU algorithm for histograms with results in double precision. The kernels are tested
+//! twice: from machine code, and compiled from their PTX by the driver.
 //!
 //! The test runs only when named (`cargo test -p antsreg-lab --test parity`), because it fails on a machine without a
-//! CUDA device. With `--record`, it writes the device and the digest of the tested code to `cu/checked.json`; with
-//! `--record FILE`, it writes them to this file. With `--small`, it uses few small test volumes, for slow checkers of
-//! memory accesses.
+//! CUDA device. With `--record`, it writes the name of the device and the digest of the tested code to
+//! `cu/checked.json`; with `--record FILE`, it writes them to this file. With `--small`, it uses few small test
+//! volumes, for slow checkers of memory accesses.
 
 #[path = "../../../kernels/tests/code_digest/mod.rs"]
 mod code_digest;

@@ -75,7 +75,7 @@ impl Case {
         cases
     }
 
-    /// The moving values of this test case as the input of the histogram schemes.
+    /// The moving values of this test case, in the form in which the histogram algorithms take them.
     pub fn values(&self) -> Values<'_> {
         match self.map {
             None => Values::Given(&self.moving),
@@ -134,12 +134,13 @@ struct Sample {
     inside: f64,
 }
 
-/// Tolerance of coordinates, voxels. Their rounding error is about 1e-5 voxel.
+/// Tolerance, in voxels, of the moving image's coordinates to which fixed voxels are mapped. Their rounding error is
+/// about 1e-5 voxel.
 const COORDINATES: f64 = 1e-4;
 /// Tolerance of interpolated values: the rounding error of coordinates, times a gradient of up to 2 per voxel.
 const VALUES: f64 = 4e-5;
-/// Tolerance of values interpolated with weights of eight bits. On each axis, the error is up to 1/512 of the
-/// difference between neighbours.
+/// Tolerance of values that the GPU's texture unit interpolates, because its weights have only eight bits. On each
+/// axis, the error is up to 1/512 of the difference between neighbours.
 const FILTER: f64 = 6e-3;
 
 /// A range of values that is divided evenly into bins.
@@ -154,7 +155,7 @@ impl Bins {
     pub fn of(values: &[f32], bins: usize) -> Bins {
         let low = values.iter().copied().fold(f32::INFINITY, f32::min);
         let high = values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        // The range is rounded to single precision, as the schemes do.
+        // The range is computed in single precision, as the tested CUDA kernels do.
         Bins { low: f64::from(low), range: f64::from(high - low), bins }
     }
 
@@ -173,16 +174,17 @@ impl Bins {
     }
 }
 
-/// The expected results of a test case, with which all schemes are compared.
+/// The expected results of a test case, with which the results of all histogram algorithms are compared.
 pub struct Oracle {
     sums: CrSums,
-    /// Number of voxels in each fixed bin, and the number of these voxels that lie inside the moving image.
+    /// For each fixed bin: its number of voxels, and the number of those that are mapped into the moving image.
     voxels: Vec<usize>,
     counted: Vec<f64>,
     joint: Vec<f64>,
     /// Tolerance of each count of the joint histogram: the number of voxels that rounding may move to another bin.
     doubtful: Vec<f64>,
-    /// Tolerance of each sum: the number of voxels that rounding may move out of the moving image.
+    /// Tolerance of each sum over a fixed bin: the number of voxels that rounding of coordinates may move out of the
+    /// moving image.
     doubtful_inside: Vec<f64>,
 }
 
@@ -210,7 +212,8 @@ impl Oracle {
             let doubt = if case.filtered { FILTER } else { VALUES };
             let (moving, other) = range.find(sample.value, doubt);
             let at = fixed * bins + moving;
-            // On the border itself, the weight falls to 0, and a voxel without weight does not count.
+            // At a point exactly on the border of the moving image, the weight is 0, and a voxel without weight is not
+            // counted.
             if sample.weight > 0.0 {
                 oracle.counted[fixed] += 1.0;
                 oracle.joint[at] += 1.0;
@@ -237,7 +240,7 @@ impl Oracle {
         let each = voxels.div_ceil(blocks * settings.threads);
         let chain = match scheme {
             CrScheme::GlobalAtomic => voxels,
-            // `GlobalAtomicDouble` adds in double precision, `Slabs` and `Skipping` add integers.
+            // The algorithm `GlobalAtomicDouble` adds in double precision; `Slabs` and `Skipping` add integers.
             CrScheme::GlobalAtomicDouble | CrScheme::Slabs | CrScheme::Skipping => 0,
             CrScheme::GlobalMerge => each,
             CrScheme::SharedAtomic => each * settings.threads + blocks,
@@ -247,15 +250,16 @@ impl Oracle {
                 let halvings = settings.threads.ilog2() as usize;
                 settings.segment.div_ceil(settings.threads) + halvings + self.voxels[bin] / settings.segment + 1
             }
-            // The chain of additions: the 16 voxels of a piece, then the 2048 / 16 pieces of a tile, then the tiles of
-            // a block. At least 64 tiles are assumed.
+            // Number of additions in sequence: the 16 voxels of a piece (sorted voxels that one thread adds up), then
+            // the 2048 / 16 pieces of a tile (a box of 2048 voxels), then the tiles of a thread block. At least 64
+            // tiles are assumed.
             CrScheme::Tiled => 16 + 2048 / 16 + voxels.div_ceil(2048 * blocks).max(64),
         };
         self.counted[bin].min(chain as f64)
     }
 
-    /// Compares the sums of a scheme with the expected sums. The scheme ran in at least `blocks` blocks. Returns a
-    /// description of the first error.
+    /// Compares the sums that an algorithm computed with the expected sums. The algorithm ran in at least `blocks`
+    /// thread blocks. Returns a description of the first error.
     pub fn check_sums(
         &self,
         case: &Case,
@@ -267,8 +271,8 @@ impl Oracle {
         for (expected, found) in expected.into_iter().zip([&found.weight, &found.sum, &found.square]) {
             let bins = || expected.iter().enumerate();
             let allowed = |(bin, expected)| self.allowed(case, (scheme, settings), blocks, bin, expected);
-            // The correlation ratio needs Σw·y² only as a total over all bins. So the scheme `Skipping` has a single
-            // sum of squares.
+            // The correlation ratio needs Σw·y² only as a total over all bins. So the algorithm `Skipping` computes a
+            // single sum of squares.
             let wanted: Vec<(f64, f64)> = match (scheme, found.len()) {
                 (CrScheme::Skipping, 1) => vec![(expected.iter().sum(), bins().map(allowed).sum())],
                 _ => expected.iter().copied().zip(bins().map(allowed)).collect(),
@@ -286,7 +290,8 @@ impl Oracle {
         None
     }
 
-    /// Tolerance of a sum over the voxels of a bin, for a scheme.
+    /// Allowed difference of a bin's sum (Σw, Σw·y or Σw·y²) from the `expected` value, if this algorithm computes the
+    /// sum.
     fn allowed(
         &self,
         case: &Case,
@@ -306,8 +311,8 @@ impl Oracle {
         // weight is at most that of a coordinate.
         let sampling = self.counted[bin] * (2.0 * values + 3.0 * COORDINATES) + self.doubtful_inside[bin];
         let sampling = if case.map.is_none() { 0.0 } else { sampling };
-        // The schemes `Slabs` and `Skipping` round weights and values to units of 2⁻¹⁶. The error is up to three half
-        // units for each voxel.
+        // The algorithms `Slabs` and `Skipping` round weights and values to units of 2⁻¹⁶ of their range. The error of
+        // a sum is up to three half units for each voxel.
         let in_units = matches!(scheme, CrScheme::Slabs | CrScheme::Skipping);
         let units = if in_units { self.voxels[bin] as f64 * 1.5 / 65536.0 } else { 0.0 };
         rounding + sampling + units

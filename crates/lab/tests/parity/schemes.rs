@@ -1,6 +1,6 @@
-//! Tests every histogram scheme against expected results in double precision. Moving values are given, interpolated in
-//! single precision, or interpolated by the texture unit. The data are structured values, uniform noise, and values
-//! that all fall into one bin.
+//! Tests every GPU algorithm for histograms against expected results in double precision. Moving values are given,
+//! interpolated in single precision, or interpolated by the texture unit. The data are structured values, uniform
+//! noise, and values that all fall into one bin.
 
 use antsreg_kernels::{Cuda, Error as DeviceError};
 use antsreg_lab::Error;
@@ -10,10 +10,10 @@ use crate::oracle::{Bins, Case, Oracle};
 use crate::record::Summary;
 use crate::world::World;
 
-/// Runs all schemes on all test cases and adds the results to the summary.
+/// Runs all histogram algorithms on all test cases and adds the results to the summary.
 pub fn check(cuda: &Cuda, worlds: &[World], summary: &mut Summary) -> Result<(), Error> {
     let histograms = Histograms::open(cuda)?;
-    // Assumed number of blocks of the schemes that launch as many blocks as the device can run at once.
+    // Assumed number of thread blocks for the algorithms that launch as many blocks as the device can run at once.
     let least_blocks = cuda.info().multiprocessors as usize;
     for world in worlds {
         for case in Case::all(world) {
@@ -43,7 +43,7 @@ pub fn check(cuda: &Cuda, worlds: &[World], summary: &mut Summary) -> Result<(),
                         });
                         note(scheme.name(), 3 * case.bins, difference);
                     }
-                    // With this number of bins, the scheme needs more shared memory than the device has. This error
+                    // With this number of bins, the algorithm needs more shared memory than the device has. This error
                     // is expected for `SharedWarp` of Li 2015, which needs a table of sums for each warp.
                     Err(Error::Device(DeviceError::SharedMemory { .. })) => {}
                     Err(error) => return Err(error),
@@ -78,7 +78,7 @@ fn run_sums(
     Ok((first, plan.sums()?))
 }
 
-/// Schemes and settings to test: each scheme with the settings of the figures, and some schemes also with other
+/// Algorithms for the correlation ratio to test: each with the settings of the figures, and some also with other
 /// settings.
 fn cr_settings() -> Vec<(CrScheme, Settings)> {
     let usual = Settings { blocks: Some(24), ..Settings::default() };
@@ -98,8 +98,8 @@ fn cr_settings() -> Vec<(CrScheme, Settings)> {
     all
 }
 
-/// Schemes and settings for joint histograms. The last value of each entry says whether a second histogram of the same
-/// images is computed, for which the scheme uses the first histogram.
+/// Algorithms and settings for joint histograms. If the last value of an entry is true, a second histogram of the same
+/// images is computed, and the algorithm adapts to the first.
 fn mi_settings() -> Vec<(MiScheme, Settings, bool)> {
     let usual = Settings { blocks: Some(16), threads: 128, ..Settings::default() };
     let mut all: Vec<_> = MiScheme::ALL.map(|scheme| (scheme, usual, scheme == MiScheme::Adaptive)).into();

@@ -54,8 +54,8 @@ pub struct Boundary {
     /// Slope of the cost as a function of the contrast, per % of contrast. It is negative if the tissue outside the
     /// white matter is brighter.
     pub slope: f64,
-    /// Offset of the contrast, in %: a point of the white matter's border with this contrast neither lowers nor raises
-    /// the cost.
+    /// Offset of the contrast, in %. A point of the white matter's border with this contrast adds 0 to the mean of
+    /// tanh(slope·(contrast − offset)), from which the cost is computed.
     pub offset: f64,
     /// Distance from the border of the white matter to the positions where the moving image is sampled, mm.
     pub distance_mm: f64,
@@ -72,8 +72,8 @@ impl Default for Boundary {
 impl Boundary {
     /// Allowed distances between the border of the white matter and the sampling positions, mm.
     pub const DISTANCE_MM: std::ops::RangeInclusive<f64> = 0.1..=10.0;
-    /// Largest allowed distance between a result and its start, mm: the root-mean-square displacement over a sphere
-    /// with a radius of 80 mm. A result farther away is refused.
+    /// Largest allowed distance between the result of boundary-based registration and its start, mm: the
+    /// root-mean-square displacement over a sphere with a radius of 80 mm. A result farther away is refused.
     pub const FARTHEST_MM: f64 = 10.0;
 
     /// Checks that all options of boundary-based registration are in range.
@@ -93,8 +93,8 @@ impl Boundary {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BoundaryOutcome {
-    /// Costs of the start and of the result, 0 to 1. A point outside the moving image or without signal contributes
-    /// 0.5.
+    /// Costs of boundary-based registration at the start and in the result, 0 to 1. A point of the border that lies
+    /// outside the moving image or has no signal contributes 0.5.
     pub costs: [f64; 2],
     /// Distance between the start and the result, mm: the root-mean-square displacement over a sphere with a radius of
     /// 80 mm.

@@ -17,10 +17,10 @@ use crate::{Dof, Error, Options, Outcome, coordinate_search};
 /// The search begins at copies of the start, shifted by these distances (mm) along each axis and rotated by these
 /// angles (degrees) about each axis.
 const AROUND: [f64; 3] = [-3.0, 0.0, 3.0];
-/// Number of shifted and rotated copies of the start that are optimised.
+/// Number of shifted and rotated copies of the start transform that are optimised.
 const KEPT: usize = 6;
-/// Levels of the optimisation, mm. A level sets the size of the optimiser's steps. The first level uses only a subset
-/// of the border's points.
+/// Resolution levels of boundary-based registration, mm. A level sets the size of the optimiser's steps. The first
+/// level uses only a subset of the border's points.
 const LEVELS_MM: [f64; 3] = [2.0, 1.0, 0.5];
 /// Largest number of Newton steps on a level.
 const NEWTON_STEPS: usize = 12;
@@ -33,7 +33,7 @@ const SIGNAL: f32 = 0.15;
 /// TR99MJ1).
 const RADIUS_MM: f64 = 80.0;
 
-/// Data from which the boundary cost of transforms is computed.
+/// The moving image and the settings from which the cost of boundary-based registration is computed for transforms.
 struct Costs<'a, B: Backend> {
     backend: &'a B,
     moving: &'a Source<B>,
@@ -124,7 +124,7 @@ pub(crate) fn refine<B: Backend>(
     Ok(Outcome { transform, cost: if taken { values[1] } else { values[0] }, boundary: Some(outcome), ..before })
 }
 
-/// Returns the parameters near the start with the lowest boundary cost.
+/// Returns the parameters near the start with the lowest cost of boundary-based registration.
 fn search<B: Backend>(
     costs: &Costs<B>,
     surface: &Surface<B>,
@@ -150,7 +150,8 @@ fn search<B: Backend>(
         let model = if coarse { rigid } else { dof };
         let starts: Vec<Parameters> = candidates.iter().map(|candidate| candidate.parameters).collect();
         let polished = polish(&starts, &frame.directions(model, mm), NEWTON_STEPS, None, Rejected::Ends, of)?;
-        // The second level begins with the best two candidates, and the third level with the best candidate.
+        // The second resolution level begins with the best two candidate transforms, and the third level with the best
+        // one.
         let left = if coarse { 2 } else { 1 };
         candidates = polished.into_iter().map(|(candidate, _)| candidate).take(left).collect();
         progress.report(SearchStep::AllTogether, &candidates)?;

@@ -29,19 +29,20 @@ pub(super) struct SurfacePoint {
     pub area: f64,
 }
 
-/// Points on the border of the white matter, stored on a device.
+/// Points on the border of the fixed image's white matter, stored on a device.
 pub(crate) struct Surface<B: Backend> {
-    /// All points of the border, and a subset for the first level of the search.
+    /// All points of the white matter's border, and a subset of them, which is used on the first level of
+    /// boundary-based registration.
     pub all: Samples<B>,
     pub few: Samples<B>,
 }
 
-/// Points of the border in the form that [`Backend::contrast`] takes, RAS mm.
+/// Points of the white matter's border, RAS mm, in the form that [`Backend::contrast`] takes.
 pub(crate) struct Samples<B: Backend> {
     pub points: B::Image,
-    /// Number of border points in this set.
+    /// Number of points on the white matter's border in this set.
     pub count: usize,
-    /// Total border area of the points in this set, mm².
+    /// Total area of the white matter's border that the points of this set represent, mm².
     pub area: f64,
 }
 
@@ -141,7 +142,7 @@ mod tests {
 
     use super::*;
 
-    /// A test mask: a ball of white matter on an oblique grid with unequal voxel sizes.
+    /// A test mask of white matter: a ball, on an oblique grid with unequal voxel sizes.
     fn ball(radius: f64) -> (Volume, Point3<f64>) {
         let direction = Rotation3::from_euler_angles(0.3, -0.2, 0.5).into_inner();
         let spacing = Vector3::new(1.0, 1.2, 1.5);

@@ -36,7 +36,8 @@ fn thinning_keeps_two_voxels_in_the_blur() {
 #[test]
 fn reordered_axes_follow_the_directions_and_leave_every_voxel_in_place() {
     let from = grid();
-    // The new x axis must be the old third axis, and the new y axis the old first axis, reversed.
+    // The permutation that the matrix describes: the new x axis must be the old third axis, and the new y axis the old
+    // first axis, reversed.
     let directions = from.direction
         * Rotation3::from_euler_angles(0.1, -0.2, 0.1).into_inner()
         * Matrix3::new(0.0, -1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0);

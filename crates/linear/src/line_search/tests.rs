@@ -59,8 +59,8 @@ proptest! {
     #[test]
     fn finds_smooth_minima_to_a_few_tolerances(target in -40.0..40.0f64, skew in -0.004..0.004f64) {
         let (best, _) = minimise(|x| (x - target).powi(2) * (1.0 + skew * (x - target)), None, 10.0);
-        // The function is not symmetric about its minimum. So the minimum of the last parabola, which is fitted to a
-        // wide bracket, deviates from the minimum of the function.
+        // The function of this test is not symmetric about its minimum. So the minimum of the last parabola, which is
+        // fitted to a wide bracket, deviates from the minimum of the function.
         prop_assert!((best.at - target).abs() < 3.0, "{best:?} for {target}");
     }
 }

@@ -142,18 +142,27 @@ fn each_value_is_checked_against_its_range() {
         options
     };
     let refused = |options: Options| options.check().expect_err("a refusal").to_string();
-    assert_eq!(refused(options(|options| options.bins = 1)), "bins: 1, expected 2 to 1024");
-    assert_eq!(refused(options(|options| options.bins = 1025)), "bins: 1025, expected 2 to 1024");
-    assert_eq!(refused(options(|options| options.finest_mm = 3.0)), "finest level: 3 mm, expected 8, 4, 2 or 1");
-    assert_eq!(refused(angles(|angles| angles.coarse_step_degrees = 0.5)), "search step: 0.5°, expected 1 to 180");
-    assert_eq!(refused(angles(|angles| angles.fine_step_degrees = f64::NAN)), "search step: NaN°, expected 1 to 180");
+    assert_eq!(refused(options(|options| options.bins = 1)), "number of intensity bins: 1, expected 2 to 1024");
+    assert_eq!(refused(options(|options| options.bins = 1025)), "number of intensity bins: 1025, expected 2 to 1024");
+    assert_eq!(
+        refused(options(|options| options.finest_mm = 3.0)),
+        "finest resolution level: 3 mm, expected 8, 4, 2 or 1 mm"
+    );
+    assert_eq!(
+        refused(angles(|angles| angles.coarse_step_degrees = 0.5)),
+        "step between the rotation angles of the search: 0.5°, expected 1 to 180"
+    );
+    assert_eq!(
+        refused(angles(|angles| angles.fine_step_degrees = f64::NAN)),
+        "step between the rotation angles of the search: NaN°, expected 1 to 180"
+    );
     assert_eq!(
         refused(angles(|angles| angles.range_degrees[1] = 181.0)),
-        "search range: [90.0, 181.0, 90.0]°, expected 0 to 180 for each axis"
+        "largest rotation angles of the search: [90.0, 181.0, 90.0]°, expected 0 to 180 for each axis"
     );
     assert_eq!(
         refused(options(|options| options.robust_shares = [0.5, 0.5])),
-        "robust range: [0.5, 0.5], expected two shares with 0 ≤ low < high ≤ 1"
+        "robust range of intensities: [0.5, 0.5], expected two shares of the voxels with 0 ≤ low < high ≤ 1"
     );
     for shares in [[-0.1, 0.9], [0.0, 1.1], [f64::NAN, 1.0], [0.0, f64::NAN], [0.9, 0.1]] {
         let options = Options { robust_shares: shares, ..Options::default() };

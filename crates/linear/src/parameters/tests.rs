@@ -135,13 +135,13 @@ fn translations_keep_the_linear_part_of_the_start() {
         let moved = directions.iter().zip(mm).fold(IDENTITY, |point, (step, mm)| along(&point, step, mm / 0.8));
         let transform = frame.transform(&moved).expect("a transform");
         assert_eq!(transform.matrix, start.matrix);
-        // The centre of mass must have moved by these distances along the axes of the world or, for slices, of the
-        // slice.
+        // After the translation, the centre of mass must have moved by these distances along the axes of the world or,
+        // for slices, along the axes of the slice.
         let shift = if slices { axes * Vector3::from(mm) } else { Vector3::from(mm) };
         assert!((transform.apply(&(frame.fixed_centre + shift)) - centre).norm() < 1e-9);
         assert!(tolerances(&frame.shifted(&IDENTITY, mm), &moved, 4.0) < 1e-9);
-        // The target lies outside the plane of the slice. Translations of volumes must reach the target, and
-        // translations of slices must not.
+        // The target lies outside the plane of the slice. A translation of a volume must reach the target, and a
+        // translation of a slice must not.
         let target = frame.fixed_centre + axes * Vector3::new(3.0, 4.0, 11.0);
         let reached = frame.transform(&frame.translation_to(&target)).expect("a transform");
         let miss = (reached.apply(&target) - centre).norm();

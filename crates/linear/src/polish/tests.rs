@@ -73,7 +73,7 @@ fn the_tip_of_a_funnel_is_found_although_newton_steps_are_rejected() {
         assert_eq!(polished[0].0.cost, funnel(&polished[0].0.parameters));
         polished[0].0.cost - 0.9 + 0.5 * (-0.02_f64.sqrt() / 3.0).exp()
     };
-    // One tolerance away from the minimum, the cost is about 0.12 higher.
+    // One parameter tolerance away from the minimum, this test cost is about 0.12 higher.
     let (ends, continues) = (above_the_tip(Rejected::Ends), above_the_tip(Rejected::Continues));
     assert!(ends > 0.01, "{ends}");
     assert!(continues < 0.001, "{continues}");
@@ -88,9 +88,9 @@ fn damped_steps_have_their_length_and_lower_the_model() {
         assert!((step.amax() - length).abs() < 1e-9, "{step}");
         assert!(gradient.dot(&step) < 0.0);
     }
-    // A damped step is no longer than the Newton step.
+    // With a large length limit, the damped step must be the Newton step.
     assert_eq!(damped_step(&hessian, &gradient, 100.0), newton_step(&hessian, &gradient));
-    // The shortest steps follow the gradient.
+    // Very short damped steps point against the gradient, as in steepest descent.
     let short = damped_step(&hessian, &gradient, 1e-6) * (2.0 / 1e-6);
     assert!((short + &gradient).amax() < 1e-5);
 }

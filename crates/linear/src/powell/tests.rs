@@ -17,7 +17,8 @@ fn valley(parameters: &Parameters) -> f64 {
     0.1 + 1e-5 * (narrow + 0.05 * away.iter().map(|part| part * part).sum::<f64>())
 }
 
-/// The largest difference between two points over all parameters, in units of each parameter's resolution.
+/// The distance between two sets of transform parameters: the largest difference of any parameter, in units of this
+/// parameter's resolution.
 fn distance(a: &Parameters, b: &Parameters, mm: f64) -> f64 {
     (0..12).map(|i| (a[i] - b[i]).abs() / (RESOLUTION[i / 3] * mm)).fold(0.0, f64::max)
 }
@@ -46,7 +47,8 @@ fn no_two_evaluated_points_are_closer_than_the_resolution() {
                 assert!(distance >= 1.0, "{distance} resolutions between {point:?} and {other:?}");
             }
         }
-        // The result must be a point that was evaluated, not a nearby point to which its cost was assigned.
+        // Powell's method gives a point the cost of an evaluated point that is closer than the resolution. The result
+        // must be a point that was itself evaluated.
         assert!(evaluated.contains(&found.parameters));
         assert_eq!(found.cost, rough(&found.parameters));
     }
@@ -55,8 +57,8 @@ fn no_two_evaluated_points_are_closer_than_the_resolution() {
 #[test]
 fn follows_an_oblique_valley_to_its_bottom() {
     let (found, evaluated) = run(IDENTITY, Dof::Affine12, 1.0, valley);
-    // The allowed error is two parameter tolerances along the flat valley, where one tolerance changes the cost by
-    // 5e-7.
+    // The allowed error is two parameter tolerances along the flat valley of the test cost, where one tolerance changes
+    // the cost by 5e-7.
     assert!(found.cost - 0.1 < 5e-5, "{} after {} evaluations", found.cost - 0.1, evaluated.len());
     let (swept, by_coordinates) = {
         let mut evaluations = 0;

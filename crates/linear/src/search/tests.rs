@@ -1,4 +1,4 @@
-//! Tests of the list of resolution levels.
+//! Tests of the list of resolution levels that a search runs through.
 
 use super::*;
 

@@ -79,7 +79,7 @@ fn costs_are_those_of_the_search() {
         let transforms = [found.transform, truth, affine([14.0, -3.0, 5.0], [1.0; 3], [6.0, -4.0, 12.0]), far];
         let side = Fixed::new(&Cpu, &fixed(), None, &options).expect("a fixed side");
         let costs = side.costs(&Cpu, &moving, None, 4.0, &transforms).expect("costs");
-        // The voxels have a size of 4 mm, so the finest level of the search is 4 mm, too.
+        // The voxels of the test images have a size of 4 mm, so the finest level of the search is 4 mm, too.
         assert!((costs[0] - found.cost).abs() < 1e-9, "{} and {} by {cost:?}", costs[0], found.cost);
         assert!(costs[0] <= costs[1] + 1e-9 && costs[1] + 0.02 < costs[2], "{costs:?} by {cost:?}");
         assert_eq!(costs[3], 1.0, "{cost:?}");

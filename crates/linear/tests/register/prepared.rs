@@ -16,7 +16,7 @@ fn gives_the_same_bits_as_registrations_of_their_own() {
     let prepared = Fixed::new(&Cpu, &fixed, Some(&weight), &options).expect("it is prepared");
     let truth = affine([7.0, -5.0, 9.0], [1.0; 3], [31.0, -42.0, 17.0]);
     let turned = sampled(fixed_grid(), &affine([3.0, 11.0, 0.0], [1.1, 1.0, 0.9], [4.0, 2.0, 1.0]));
-    // A moving image with larger voxels needs other resolution levels.
+    // A second moving image, with larger voxels than the first, needs other resolution levels.
     let thick = sampled(antsreg_core::Grid { shape: [17, 23, 18], spacing: [9.0; 3].into(), ..fixed_grid() }, &truth);
     for (moving, start) in [(&turned, Start::CentreOfMass), (&thick, Start::Headers), (&turned, Start::CentreOfMass)]
     {

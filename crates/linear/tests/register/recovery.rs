@@ -86,7 +86,8 @@ fn frees_as_much_as_the_degrees_of_freedom_say() {
     let fixed = fixed();
     let mut sheared = affine([6.0, -9.0, 4.0], [1.1, 0.85, 1.0], [5.0, -7.0, 3.0]);
     sheared.matrix *= Matrix3::new(1.0, 0.08, -0.05, 0.0, 1.0, 0.06, 0.0, 0.0, 1.0);
-    // The scales act after the rotation, because the axes of the moving grid are the world axes.
+    // The scales of the model act along the axes of the moving grid, which are the world axes in this test. So the
+    // scales are applied after the rotation.
     let mut scaled = affine([6.0, -9.0, 4.0], [1.0; 3], [5.0, -7.0, 3.0]);
     scaled.matrix = Matrix3::from_diagonal(&Vector3::new(1.15, 0.9, 1.0)) * scaled.matrix;
     let uniform = affine([6.0, -9.0, 4.0], [1.12; 3], [5.0, -7.0, 3.0]);
@@ -145,8 +146,8 @@ fn begins_at_the_start() {
     let centre = fixed.centre_of_mass().expect("a centre");
     let miss = (start.apply(&centre) - truth.apply(&centre)).norm();
     assert!(miss < 4.0, "{miss} mm from {start:?}");
-    // The search has only rotations about z and does not use principal axes. So the two runs differ only in the range
-    // of angles.
+    // The searches of this test allow only rotations about z and do not use principal axes. The two compared searches
+    // differ only in the range of angles.
     let about_z = |range| {
         let angles =
             AngleSearch { range_degrees: [0.0, 0.0, range], principal_axes: false, ..AngleSearch::default() };
@@ -168,7 +169,8 @@ fn a_header_away_by_decimetres_does_not_change_the_result() {
     renamed.grid.origin = header.apply(&moving.grid.origin);
     let found = align(&fixed, &renamed, &Options::default()).transform;
     let difference = error_mm(&found, &header.after(&reference));
-    // The results of both searches must differ by less than the tolerance of the Newton steps.
+    // The registrations with both headers must find the same position of the object, except for the tolerance of the
+    // Newton steps.
     assert!(difference < 0.1, "{difference} mm");
 }
 
@@ -199,7 +201,8 @@ fn every_optimiser_gets_there() {
         (Optimiser::Descent, Dof::Affine12, sheared, 1.0),
     ] {
         let moving = sampled(grid.clone(), &truth);
-        // A search over all orientations would take a minute here; another test covers it.
+        // This test only refines the start, because a search over all orientations would take a minute. Another test
+        // covers that search.
         let options = Options { dof, optimiser, search: Search::None, ..Options::default() };
         let error = error_mm(&align(&fixed, &moving, &options).transform, &truth);
         assert!(error < tolerance, "{error} mm by {optimiser:?} with {dof:?}");

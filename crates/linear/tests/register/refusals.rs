@@ -130,7 +130,7 @@ fn options_without_meaning() {
     let angles = |angles| Options { search: Search::Angles(angles), ..Options::default() };
     for found in [0, 1, 1025] {
         let error = refused(Options { bins: found, ..Options::default() });
-        assert_eq!(error.to_string(), format!("bins: {found}, expected 2 to 1024"));
+        assert_eq!(error.to_string(), format!("number of intensity bins: {found}, expected 2 to 1024"));
     }
     assert!(matches!(refused(Options { finest_mm: 3.0, ..Options::default() }), Error::FinestLevel(_)));
     for robust_shares in [[0.5, 0.5], [-0.1, 0.9], [0.0, 1.1], [f64::NAN, 1.0]] {

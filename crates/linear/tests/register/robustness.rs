@@ -34,8 +34,8 @@ fn ellipsoid(radii: [f64; 3], fixed_to_moving: &AffineTransform) -> Volume {
 
 #[test]
 fn finds_unequal_scales_of_what_is_nearly_an_ellipsoid() {
-    // With a common scale, or with the principal axes aligned, wrong orientations align these outlines better than the
-    // correct orientation does.
+    // In the search with only a common scale, and if only the principal axes are aligned, wrong orientations align the
+    // outlines of these objects better than the correct orientation does.
     let cases = [
         ([60.0, 72.0, 66.0], [1.15, 0.9, 1.05]),
         ([60.0, 64.0, 62.0], [1.2, 0.95, 1.0]),

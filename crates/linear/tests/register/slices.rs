@@ -79,7 +79,8 @@ fn frees_as_much_as_the_degrees_of_freedom_say() {
     let fixed = slice(grid([0.0, 0.0], 0.0), &AffineTransform::identity());
     let rigid = in_plane(14.0, [1.0; 2], 0.0, [5.0, -7.0]);
     let similar = in_plane(-14.0, [1.15; 2], 0.0, [5.0, -7.0]);
-    // The scales act after the rotation, because the axes of the moving grid are the world axes.
+    // The scales of the model act along the axes of the moving grid, which are the world axes in this test. So the
+    // scales are applied after the rotation.
     let mut scaled = in_plane(9.0, [1.0; 2], 0.0, [5.0, -7.0]);
     scaled.matrix = Matrix3::from_diagonal(&Vector3::new(1.2, 0.9, 1.0)) * scaled.matrix;
     let sheared = in_plane(150.0, [1.3, 0.9], 0.15, [-12.0, 9.0]);

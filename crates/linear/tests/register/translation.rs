@@ -58,7 +58,7 @@ fn every_cost_finds_a_shift() {
             let error = error_mm(&found.transform, &truth);
             assert!(error < TOLERANCE_MM, "{error} mm by {cost} from {start:?}, {truth:?}");
         }
-        // Partial-volume interpolation takes ten times as long, so only the first shift is tested with it.
+        // Partial-volume interpolation takes ten times as long. So it is tested only with the first of the test shifts.
         if number == 0 {
             for cost in [Cost::MutualInformation, Cost::NormalisedMutualInformation] {
                 let options = Options { histogram: JointSampling::PartialVolume, ..translating(cost) };
@@ -105,8 +105,8 @@ fn other_shifts_than_the_start_are_tried() {
     for start in [Start::CentreOfMass, Start::Headers] {
         let searching = translating(Cost::CorrelationRatio);
         let searched = error(&searching, start);
-        // The tolerance is larger here: the voxels have a size of 4 mm, and the blurred ball extends into the fixed
-        // field of view.
+        // The tolerance of the error is larger in this test: the voxels have a size of 4 mm, and the blurred ball
+        // extends into the fixed field of view.
         assert!(searched < 0.2, "{searched} mm from {start:?}");
         let refined = error(&Options { search: Search::None, ..searching }, start);
         assert!(refined > 50.0, "{refined} mm from {start:?} without a search, which is then not tested");

@@ -6,7 +6,8 @@ use antsreg_kernels::Cpu;
 use antsreg_linear::{Dof, Options, Search, Start, register};
 use nalgebra::Point3;
 
-/// Adds a bright bar below the object to a test volume. Tests put the bar where it moves opposite to the object.
+/// Adds a bright bar below the object to a test volume. Tests move the bar in the direction opposite to the object's,
+/// so that it disturbs the registration unless a mask excludes it.
 pub fn with_bar(mut volume: Volume, at_y: f64) -> Volume {
     for_each(&mut volume, |at, value| {
         if (at.y - at_y).abs() < 12.0 && at.z < -46.0 {
@@ -16,7 +17,7 @@ pub fn with_bar(mut volume: Volume, at_y: f64) -> Volume {
     volume
 }
 
-/// A mask for a volume with a bar: 1 at the object, 0 at the bar.
+/// A mask for a test volume with an object and a bright bar: 1 at the object, 0 at the bar.
 pub fn mask(volume: &Volume) -> Volume {
     let mut mask = volume.clone();
     for_each(&mut mask, |at, value| *value = if at.z < -38.0 { 0.0 } else { 1.0 });
@@ -48,8 +49,8 @@ fn what_has_no_weight_does_not_pull() {
     let (by_fixed, by_moving) = (error(Some(&fixed_mask), None), error(None, Some(&moving_mask)));
     let by_both = error(Some(&fixed_mask), Some(&moving_mask));
     assert!(pulled > 5.0, "the bars pull by {pulled} mm only");
-    // The tolerance is a tenth of a voxel. With only one mask, the bar of the other image has no counterpart and does
-    // not count either.
+    // The tolerance of the error is a tenth of a voxel. If only one image has a mask, the bar of the other image has no
+    // counterpart inside the mask and does not count either.
     assert!(by_fixed.max(by_moving).max(by_both) < 0.4, "{by_fixed}, {by_moving}, {by_both} mm");
 }
 

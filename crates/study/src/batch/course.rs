@@ -41,13 +41,13 @@ pub struct Row {
     pub subject: String,
     /// Outcome of the subject's registration.
     pub status: Status,
-    /// The record of the registration; `None` if it failed.
+    /// The record (inputs, options, results) of the registration; `None` if the registration failed.
     pub record: Option<Record>,
     /// The names of the subject's output files.
     pub names: Names,
 }
 
-/// The inputs and settings that all subjects of a batch share.
+/// The inputs and settings that all subjects of a batch of registrations share.
 #[derive(Debug)]
 pub struct Batch<'a> {
     /// The fixed side (an image for each channel, and a mask) of all registrations.
@@ -56,7 +56,7 @@ pub struct Batch<'a> {
     pub options: &'a Options,
     /// Number of threads that compute.
     pub threads: usize,
-    /// The command line of the program, kept in each record.
+    /// The command line of the program, kept in the JSON record of each registration.
     pub command_line: &'a [String],
 }
 

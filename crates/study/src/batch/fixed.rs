@@ -1,5 +1,5 @@
-//! The fixed side of a batch: its image as read and, for subjects without a skull, the brain extracted from that
-//! image.
+//! The fixed side of a batch of registrations: the fixed image as read and, for subjects without a skull, the brain
+//! extracted from that image.
 
 use std::sync::{Arc, OnceLock};
 

@@ -14,11 +14,11 @@ use crate::words::{self, stem};
 /// subject.
 const HEAD_BYTES: u64 = 64 << 10;
 
-/// A measure on the page of a batch: name, description, number of decimals, whether low or high values are outliers,
-/// and the function that reads the value from a subject's record.
+/// A measure on the HTML page of a batch of registrations: name, description, number of decimals, whether low or high
+/// values are outliers. The last item is the function that reads the value from the record of a registration.
 type Figure = (&'static str, &'static str, usize, Worse, fn(&Record) -> Option<f64>);
 
-/// The measures by which the page compares subjects.
+/// The measures by which the HTML page of a batch compares subjects.
 const FIGURES: [Figure; 9] = [
     ("correlation", "Correlation with the fixed image after registration.", 4, Worse::Low, |record| {
         record.similarity.correlation
@@ -27,7 +27,7 @@ const FIGURES: [Figure; 9] = [
         let extracted = record.brains[1].as_ref().map(|brain| brain.volume_cm3);
         record.head.as_ref().map(|head| head.brain_cm3).or(extracted)
     }),
-    ("mean Dice", "Overlap of the labels, mean over labels.", 4, Worse::Low, |record| {
+    ("mean Dice", "Dice overlap of moving and fixed labels, mean over labels.", 4, Worse::Low, |record| {
         Some(record.overlap.as_ref()?.mean_dice)
     }),
     ("affine cost", "Cost of the affine stage at its end.", 4, Worse::High, |record| {
@@ -45,7 +45,7 @@ const FIGURES: [Figure; 9] = [
     ("folded voxels", "Voxels at which the warp folds.", 0, Worse::High, |record| {
         Some(record.jacobian.as_ref()?.warp.folded as f64)
     }),
-    ("seconds", "Time from reading to writing.", 2, Worse::High, |record| Some(record.seconds.total)),
+    ("seconds", "Total time, reading and writing included.", 2, Worse::High, |record| Some(record.seconds.total)),
 ];
 
 /// Makes the HTML page of all subjects in `folder`. `fixed` is the image that the subjects were registered to,
@@ -148,7 +148,7 @@ pub fn summary_name(folder: &Path) -> PathBuf {
     folder.join("summary.csv")
 }
 
-/// The path of the page of a batch.
+/// The path of the HTML page of a batch.
 pub fn page_name(folder: &Path) -> PathBuf {
     folder.join("report.html")
 }

@@ -7,12 +7,13 @@ use super::{FixedSide, Job};
 use crate::Error;
 use crate::pair::{FixedInputs, Further, Inputs};
 
-/// What is done with a subject in addition to its registration: reading, preparing and finishing. These steps run at
-/// the same time as steps of other subjects.
+/// Work of a batch for each subject in addition to the registration: reading data, preparing the images before the
+/// registration, and finishing the result after it. This work runs at the same time as the work for other subjects.
 pub trait Steps: Sync {
-    /// Data that is read for a subject in addition to the inputs of its registration.
+    /// Data that a batch reads for a subject in addition to the inputs of the registration.
     type Read: Send;
-    /// Data that is prepared for a subject on the device and used when its files are written.
+    /// Data that is computed for a subject on the device (GPU or CPU) before its registration, such as the mask of its
+    /// brain. The data is used when the subject's files are written.
     type Prepared: Send;
 
     /// Reads and checks a subject.

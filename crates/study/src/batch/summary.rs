@@ -12,7 +12,7 @@ use crate::pair::Record;
 /// A column of numbers in the table: its name, and its value in the record of a registration.
 type Figure = (&'static str, fn(&Record) -> Option<f64>);
 
-/// Columns of the table that hold numbers.
+/// Columns of a batch's summary table that hold numbers.
 const FIGURES: [Figure; 18] = [
     ("seconds", |record| Some(record.seconds.total)),
     ("seconds_reading", |record| Some(record.seconds.read)),
@@ -34,10 +34,10 @@ const FIGURES: [Figure; 18] = [
     ("voxels_beyond_limits", |record| Some(record.syn.as_ref()?.beyond_limits as f64)),
 ];
 
-/// Columns of the table that hold text.
+/// Columns of a batch's summary table that hold text.
 const TEXTS: [&str; 4] = ["energies", "undone_levels", "warnings", "device"];
 
-/// Columns of the table that hold paths of files.
+/// Columns of a batch's summary table that hold paths of files.
 const FILES: [&str; 10] = [
     "affine",
     "warp",
@@ -82,7 +82,7 @@ fn cells(row: &Row) -> Vec<String> {
         Some(record) => cells.extend(texts(record)),
         None => cells.extend(TEXTS.map(|_| String::new())),
     }
-    // Failed subjects have no files, so their cells stay empty.
+    // A failed subject has no output files, so its cells for paths in the summary table stay empty.
     let there = !matches!(row.status, Status::Failed(_));
     let names = &row.names;
     let transforms = [&names.affine, &names.warp, &names.inverse_warp, &names.composite, &names.inverse_composite];

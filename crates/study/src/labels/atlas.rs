@@ -29,7 +29,7 @@ pub enum AtlasSource {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected the files of an atlas, IMAGE=LABELS, or a table of atlases (.csv), found `{found}`")]
 pub struct NotAnAtlas {
-    /// The text that should name an atlas or a table.
+    /// The given text, which names neither an atlas nor a table of atlases.
     pub found: String,
 }
 
@@ -56,7 +56,7 @@ pub struct Atlas {
     pub name: String,
     /// Path of the image.
     pub image: PathBuf,
-    /// Path of the label map.
+    /// Path of the label map of the atlas.
     pub labels: PathBuf,
     /// Path of the mask; `None` without a mask.
     pub mask: Option<PathBuf>,

@@ -19,9 +19,10 @@ pub(super) struct Head<'a> {
     pub path: &'a Path,
     /// Role of the image in the registrations: always fixed, always moving, or fixed in some and moving in others.
     role: Role,
-    /// The image with its mask; brain extraction replaces the image.
+    /// The target's or the atlas's image with its mask. If the brain is extracted, the image of the brain replaces this
+    /// image.
     pub side: &'a mut Side,
-    /// Receives the image of the whole head when the brain has been extracted.
+    /// Receives the whole head and its brain mask when the brain has been extracted.
     pub skull: &'a mut Option<Skull>,
 }
 
@@ -46,8 +47,8 @@ pub(super) fn of_target(
     usable(with_errors(atlases, extracted), of, keep_going, progress)
 }
 
-/// Prepares atlases that are registered to each other, in the way in which [`of_target`] prepares a target and its
-/// atlases.
+/// Prepares atlases that are registered to each other: removes the shading of the images and extracts the brains, each
+/// if the options ask for it. [`of_target`] does the same for a target and its atlases.
 ///
 /// # Errors
 /// An atlas that cannot be used; no usable atlas.
@@ -75,8 +76,8 @@ fn with_errors(
     pairs.map(|(atlas, found)| found.map_err(|error| error.of_atlas(&atlas.name)).map(|()| atlas)).collect()
 }
 
-/// Removes the shading of the images if the options say so, and extracts the brains of the images that the brain choice
-/// selects. Returns for each image whether this succeeded, or the error.
+/// Removes the shading of the images if the options say so, and extracts the brains of the images that the option for
+/// brain extraction selects. Returns success or the error for each image.
 fn prepare(
     propagation: &mut Propagation,
     mut heads: Vec<Head>,

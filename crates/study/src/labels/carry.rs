@@ -24,7 +24,8 @@ pub struct Carrying {
     pub onto: PathBuf,
     /// Path of the true labels on the output grid, with which the resampled labels are compared.
     pub truth: Option<PathBuf>,
-    /// Labels for which the overlap is computed: a file of numbers, or numbers such as `1,2,5`; `None` for all but 0.
+    /// Labels for which the overlap with the true labels is computed: a file of numbers, or numbers such as `1,2,5`;
+    /// `None` for all but 0.
     pub label_list: Option<String>,
     /// Interpolation of the labels.
     pub interpolation: LabelInterpolation,
@@ -32,9 +33,9 @@ pub struct Carrying {
     pub prefix: String,
     /// Format of the resampled label map.
     pub format: Format,
-    /// Path of the page that shows the result; `None` for no page.
+    /// Path of the HTML page that shows the result; `None` for no page.
     pub page: Option<PathBuf>,
-    /// The command line of the program, shown on the page.
+    /// The command line of the program, shown on the HTML page.
     pub command_line: Vec<String>,
 }
 
@@ -43,9 +44,9 @@ pub struct Carrying {
 pub struct Carried {
     /// Warnings about the chain of transforms.
     pub warnings: Vec<ChainWarning>,
-    /// Overlap with the true labels; `None` if they are not known.
+    /// Overlap (Jaccard, Dice) of the resampled labels with the true labels; `None` if the true labels are not known.
     pub overlap: Option<Overlap>,
-    /// Paths of the files that were written.
+    /// Paths of the resampled labels and of the other files that were written.
     pub paths: Vec<PathBuf>,
 }
 

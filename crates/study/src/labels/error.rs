@@ -19,9 +19,9 @@ pub enum AtlasesError {
         images[1].display()
     )]
     Twice {
-        /// The name of both atlases.
+        /// The name that both atlases have.
         name: String,
-        /// Paths of the images of both atlases.
+        /// Paths of the images of the two atlases with this name.
         images: [PathBuf; 2],
     },
     /// Fewer than two atlases were given for leave-one-out scores.

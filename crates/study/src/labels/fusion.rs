@@ -3,9 +3,12 @@
 pub use antsreg_cohort::fusion::Atlas as CarriedAtlas;
 use antsreg_cohort::fusion::{self, Fused, FusionError, JointOptions};
 use antsreg_core::Volume;
+use antsreg_kernels::fusion::FusionBackend;
+use antsreg_pool::DeviceBytes;
+use antsreg_register::{Device, Task};
 use serde::{Deserialize, Serialize};
 
-use super::propagate::Propagated;
+use crate::Error;
 
 /// A method that fuses the labels of several atlases.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -35,20 +38,44 @@ impl Fusion {
         }
     }
 
-    /// Fuses the labels of atlases on the grid of the target.
-    pub(super) fn fuse(&self, target: &Volume, atlases: &[Propagated]) -> Result<Fused, FusionError> {
-        let carried = atlases.iter().map(|atlas| fusion::Atlas { image: &atlas.image, labels: &atlas.labels });
-        self.fuse_carried(target, &carried.collect::<Vec<_>>())
-    }
-
-    /// Fuses the labels of atlases whose images and labels have been resampled on the target's grid.
+    /// Fuses the labels of atlases whose images and labels have been resampled on the target's grid. Joint fusion
+    /// compares patches on the device; all devices find the same labels.
     ///
     /// # Errors
-    /// Options out of range; no atlas; another grid.
-    pub fn fuse_carried(&self, target: &Volume, atlases: &[CarriedAtlas]) -> Result<Fused, FusionError> {
-        match self {
+    /// Options out of range; no atlas; another grid; a device that fails.
+    pub fn fuse_carried(&self, target: &Volume, atlases: &[CarriedAtlas], device: &Device) -> Result<Fused, Error> {
+        device.run(Fusing { fusion: self, target, atlases })
+    }
+}
+
+/// Fusion of the labels of atlases, on one device.
+pub(super) struct Fusing<'a> {
+    /// The method of fusion.
+    pub fusion: &'a Fusion,
+    /// The target's image.
+    pub target: &'a Volume,
+    /// Images and labels of the atlases on the target's grid.
+    pub atlases: &'a [CarriedAtlas<'a>],
+}
+
+impl Task for Fusing<'_> {
+    type Output = Fused;
+    type Error = Error;
+
+    fn run<B: FusionBackend>(self, backend: &B) -> Result<Fused, Error> {
+        let Fusing { fusion, target, atlases } = self;
+        Ok(match fusion {
             Fusion::Majority => fusion::majority(&atlases.iter().map(|atlas| atlas.labels).collect::<Vec<_>>()),
-            Fusion::Joint(options) => fusion::joint(target, atlases, options),
+            Fusion::Joint(options) => fusion::joint(target, atlases, options, backend),
+        }?)
+    }
+}
+
+impl DeviceBytes for Fusing<'_> {
+    fn device_bytes(&self) -> u64 {
+        match self.fusion {
+            Fusion::Majority => 0,
+            Fusion::Joint(options) => fusion::joint_device_bytes(self.target.grid.shape, self.atlases.len(), options),
         }
     }
 }

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use antsreg_cohort::fusion::{Fused, JointOptions};
-use antsreg_core::Grid;
 use antsreg_core::io::nifti;
-use antsreg_core::io::outputs::{Outputs, write_file};
+use antsreg_core::io::outputs::{Outputs, Writing, write_file};
 use antsreg_core::overlap::Overlap;
+use antsreg_core::{Grid, LabelVolume};
+use rayon::prelude::*;
 
 use super::atlas::Atlas;
 use super::brains;
@@ -28,15 +29,15 @@ use crate::Error;
 /// Leave-one-out scores of a set of atlases.
 #[derive(Debug)]
 pub struct Scored {
-    /// Scores of each target.
+    /// Scores of the labels of each target, an atlas image that was labelled by the other atlases.
     pub targets: Vec<TargetScores>,
-    /// Paths of the files that were written.
+    /// Paths of the files with the scores that were written.
     pub paths: Vec<PathBuf>,
     /// Number of atlases that could be read.
     pub used: usize,
     /// Number of atlases given.
     pub of: usize,
-    /// Whether all pairs of atlases that could be read were registered.
+    /// Whether every atlas that could be read was registered to every other such atlas; false if a registration failed.
     pub every_pair: bool,
 }
 
@@ -60,11 +61,12 @@ pub fn leave_one_out(study: &AtlasStudy, progress: &dyn LabelsProgress) -> Resul
     check_count(atlases.len())?;
     study.check_outputs(&planned(study, &atlases), &atlases, &[])?;
     let label_list = study.labels_that_count()?;
-    let loaded = load(&atlases, study.keep_going, progress)?;
+    let opening = antsreg_pool::open(study.devices, None)?;
+    let loaded = usable(load(&atlases), atlases.len(), study.keep_going, progress)?;
     check_count(loaded.len())?;
     let seconds = Seconds { read: began.elapsed().as_secs_f64(), ..Seconds::default() };
     let grids: Vec<&Grid> = loaded.iter().map(|atlas| atlas.side.grid()).collect();
-    let mut propagation = Propagation::new(study.options, study.devices, false, &loaded, &grids, progress)?;
+    let mut propagation = Propagation::new(study.options, opening, false, &loaded, &grids, progress)?;
     let part = Instant::now();
     let all = (atlases.len(), study.keep_going);
     let loaded = brains::of_atlases(&mut propagation, loaded, all, progress)?;
@@ -87,8 +89,17 @@ pub fn leave_one_out(study: &AtlasStudy, progress: &dyn LabelsProgress) -> Resul
         run.target(left, &others.map(|(_, other)| other).collect::<Vec<_>>(), progress)?;
     }
     let LeaveOneOut {
-        fusion, label_list, propagation, mut outputs, targets, records, mut seconds, every_pair, ..
+        fusion,
+        label_list,
+        mut propagation,
+        mut outputs,
+        targets,
+        records,
+        mut seconds,
+        every_pair,
+        ..
     } = run;
+    propagation.release_devices();
     if targets.is_empty() {
         return Err(AtlasesError::NoneLeft { of: atlases.len() }.into());
     }
@@ -106,14 +117,14 @@ pub fn leave_one_out(study: &AtlasStudy, progress: &dyn LabelsProgress) -> Resul
     Ok(Scored { targets, paths: outputs.commit()?, used: loaded.len(), of: atlases.len(), every_pair })
 }
 
-/// The state of a leave-one-out run: its inputs, and the results of the targets that are done. The targets are labelled
-/// one after the other.
+/// The state of leave-one-out labelling (each atlas image is labelled by all other atlases): its inputs, and the
+/// results of the targets that are done. The targets are labelled one after the other.
 struct LeaveOneOut<'a> {
     study: &'a AtlasStudy<'a>,
     /// Joint fusion with its parameters.
     fusion: Fusion,
     atlases: &'a [Atlas],
-    /// Labels that are scored; `None` for all labels except 0.
+    /// Labels for which the overlap with the true labels is computed; `None` for all labels except 0.
     label_list: Option<Vec<i32>>,
     propagation: Propagation<'a>,
     outputs: Outputs,
@@ -147,15 +158,15 @@ impl LeaveOneOut<'_> {
         self.every_pair &= brought.len() == others.len();
         self.seconds.register += began.elapsed().as_secs_f64();
         let began = Instant::now();
-        let majority = Fusion::Majority.fuse(target.side.image.volume()?, &brought)?;
-        let joint = self.fusion.fuse(target.side.image.volume()?, &brought)?;
+        let majority = self.propagation.fuse(&Fusion::Majority, &target, &brought)?;
+        let joint = self.propagation.fuse(&self.fusion, &target, &brought)?;
         let fusing = began.elapsed().as_secs_f64();
         self.seconds.fuse += fusing;
         let began = Instant::now();
-        for (rest, fused) in [("Labels", &joint), ("MajorityLabels", &majority)] {
-            let name = self.study.volume(&format!("{}_{rest}", target.name));
-            self.outputs.write(&name, |path| Ok::<_, Error>(nifti::write_labels(path, &fused.labels)?))?;
-        }
+        let names = ["Labels", "MajorityLabels"].map(|rest| self.study.volume(&format!("{}_{rest}", target.name)));
+        let writings = [&joint, &majority]
+            .map(|fused| -> Writing<'_, Error> { Box::new(|path| Ok(nifti::write_labels(path, &fused.labels)?)) });
+        self.outputs.write_all(names.iter().map(PathBuf::as_path).zip(writings).collect())?;
         let scores = self.score(left, &brought, [&majority, &joint])?;
         let [of_majority, of_joint] = [&scores.majority, &scores.joint].map(mean_jaccard);
         progress.scored(&target.name, of_majority, of_joint, fusing);
@@ -178,15 +189,13 @@ impl LeaveOneOut<'_> {
         brought: &[Propagated],
         [majority, joint]: [&Fused; 2],
     ) -> Result<TargetScores, Error> {
-        let score = |labels| Overlap::between(labels, &left.labels, self.label_list.as_deref());
-        let single =
-            brought.iter().map(|atlas| Ok(Method { name: atlas.name.clone(), overlap: score(&atlas.labels)? }));
-        Ok(TargetScores {
-            name: left.name.clone(),
-            single: single.collect::<Result<_, Error>>()?,
-            majority: score(&majority.labels)?,
-            joint: score(&joint.labels)?,
-        })
+        let score = |labels: &LabelVolume| Overlap::between(labels, &left.labels, self.label_list.as_deref());
+        let single = |atlas: &Propagated| Ok(Method { name: atlas.name.clone(), overlap: score(&atlas.labels)? });
+        let (single, fused) = rayon::join(
+            || brought.par_iter().map(single).collect::<Result<_, Error>>(),
+            || rayon::join(|| score(&majority.labels), || score(&joint.labels)),
+        );
+        Ok(TargetScores { name: left.name.clone(), single: single?, majority: fused.0?, joint: fused.1? })
     }
 }
 

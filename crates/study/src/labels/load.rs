@@ -1,4 +1,4 @@
-//! Reads atlases, leaving out those that cannot be used.
+//! Reads atlases, and leaves out those that cannot be used.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,8 +32,7 @@ impl LoadedAtlas {
     /// Reads image, labels and mask of an atlas.
     fn read(atlas: &Atlas) -> Result<LoadedAtlas, Error> {
         let read = || {
-            let image = inputs::image(&atlas.image)?;
-            let labels = inputs::labels_of(&atlas.labels, &atlas.image, &image.grid)?;
+            let (image, labels) = inputs::image_and_labels(&atlas.image, &atlas.labels)?;
             let mask = atlas.mask.as_deref().map(|mask| inputs::mask(mask, &atlas.image, &image.grid)).transpose()?;
             let mask = mask.map_or(Mask::None, |mask| Mask::All(Arc::new(mask)));
             let side = Side { mask, ..Side::new(image) };
@@ -43,17 +42,9 @@ impl LoadedAtlas {
     }
 }
 
-/// Reads all atlases. An atlas that cannot be used is an error; with `keep_going` it is left out.
-///
-/// # Errors
-/// An atlas that cannot be used; no usable atlas.
-pub(super) fn load(
-    atlases: &[Atlas],
-    keep_going: bool,
-    progress: &dyn LabelsProgress,
-) -> Result<Vec<LoadedAtlas>, Error> {
-    let read = atlases.par_iter().map(LoadedAtlas::read).collect();
-    usable(read, atlases.len(), keep_going, progress)
+/// Reads all atlases. The result of an atlas that cannot be read is its error.
+pub(super) fn load(atlases: &[Atlas]) -> Vec<Result<LoadedAtlas, Error>> {
+    atlases.par_iter().map(LoadedAtlas::read).collect()
 }
 
 /// Returns the results of the atlases that succeeded; `of` is the number of atlases given. With `keep_going`, failed

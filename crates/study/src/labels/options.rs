@@ -1,4 +1,4 @@
-//! Options of the registration and fusion of atlases: plain data.
+//! Options for labelling an image by several atlases: how atlases are registered and their labels fused. Plain data.
 
 use antsreg_kernels::apply::LabelInterpolation;
 use antsreg_register::{Preset, Recipe};

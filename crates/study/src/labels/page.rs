@@ -21,7 +21,7 @@ use crate::skulls::ExtractedRecord;
 use crate::words::{self, stem};
 use crate::{Error, geometry};
 
-/// The measures by which the page of scores compares targets.
+/// The measures by which the HTML page of leave-one-out scores compares the targets, each with name and description.
 const MEASURES: [(&str, &str); 3] = [
     ("best single", "Mean Jaccard of the labels of the best other atlas alone."),
     ("majority", "Mean Jaccard of the labels by majority vote."),
@@ -36,13 +36,13 @@ pub(super) struct OfTarget<'a> {
     pub atlases: &'a [Propagated],
     /// The fused labels.
     pub labels: &'a LabelVolume,
-    /// Record of the labelling of the target.
+    /// Inputs and results of labelling the target, as in the JSON record.
     pub record: &'a TargetRecord,
-    /// Overlap with the true labels, if they are known.
+    /// Overlap (Jaccard, Dice) of the new labels with the true labels, if the true labels are known.
     pub overlap: Option<&'a Overlap>,
-    /// Paths of the written files that the page lists.
+    /// Paths of the written files, which the HTML page lists.
     pub written: &'a [&'a Path],
-    /// The command line of the program, shown on the page.
+    /// The command line of the program, shown on the HTML page.
     pub command_line: &'a [String],
 }
 
@@ -168,7 +168,7 @@ fn labelled(
     let charts = [Chart {
         title: "Intensities".into(),
         svg: histograms([&names[0].to_lowercase(), &names[2].to_lowercase()], &pictures.histograms)?,
-        note: "Histograms of the pixels brighter than black in the slices. Each image has its own intensity range."
+        note: "Intensities in the slices that this page shows, without black pixels. Each image has its own range."
             .into(),
     }];
     Ok(comparison_page(&ComparisonPage { facts, pictures: &pictures, names, charts: &charts })?.html)

@@ -7,7 +7,7 @@ use plotters::prelude::*;
 
 use super::scores::{SHOWN, TargetScores};
 
-/// Error of drawing the plot.
+/// Error of drawing the plot of leave-one-out scores.
 pub(super) type PlotError = DrawingAreaErrorKind<std::io::Error>;
 
 /// Size of the plot, pixels.
@@ -16,7 +16,7 @@ const SIZE: (u32, u32) = (1200, 800);
 /// A colour for each method, distinct for colour-blind readers too (Okabe and Ito).
 const COLOURS: [RGBColor; 3] = [RGBColor(120, 120, 120), RGBColor(230, 159, 0), RGBColor(0, 114, 178)];
 
-/// Width of all boxes of one target in the plot, as a share of the width of the target's column.
+/// Total width of the box plots of one target, as a share of the width of the plot's column for this target.
 const BOXES: f64 = 0.6;
 
 /// Draws the plot of the scores as SVG.
@@ -108,7 +108,8 @@ fn per_label(area: &DrawingArea<SVGBackend, Shift>, targets: &[TargetScores]) ->
             .label(SHOWN[method])
             .legend(move |(x, y)| Circle::new((x + 5, y), 4, colour.filled()));
     }
-    // The mean Jaccard rises from left to right, so the legend fits in the upper left.
+    // In the plot the labels are sorted by their mean Jaccard index. So the dots rise from left to right, and the
+    // legend fits in the upper left.
     chart
         .configure_series_labels()
         .position(SeriesLabelPosition::UpperLeft)
@@ -133,7 +134,7 @@ fn means(targets: &[TargetScores]) -> Vec<(i32, [f64; 3])> {
     }
     let mean = |sums: [(f64, u32); 3]| sums.map(|(sum, count)| sum / f64::from(count));
     let mut means: Vec<(i32, [f64; 3])> = sums.into_iter().map(|(label, sums)| (label, mean(sums))).collect();
-    // A label that is neither in the maps of a method nor in the true labels has no mean.
+    // A label that is neither in the maps of a method nor in the true labels has no mean Jaccard index.
     means.retain(|(_, means)| means.iter().any(|mean| mean.is_finite()));
     let height = |(_, means): &(i32, [f64; 3])| if means[2].is_finite() { means[2] } else { 0.0 };
     means.sort_by(|a, b| height(a).total_cmp(&height(b)));
@@ -174,7 +175,8 @@ mod tests {
         for word in ["first", "second", "majority", "joint", "best single atlas", "</svg>"] {
             assert!(svg.contains(word), "{word}");
         }
-        // There are three labels, each with a dot for three methods, and three more dots in the legend.
+        // The plot must contain a dot for each of three labels and each of three methods, and three more dots in the
+        // legend.
         assert_eq!(svg.matches("<circle").count(), 3 * 3 + 3);
     }
 }

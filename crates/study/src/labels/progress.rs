@@ -36,7 +36,7 @@ pub struct Registered<'a> {
     pub name: &'a str,
     /// Number of atlases registered so far, including atlases that failed.
     pub done: usize,
-    /// Number of all atlases.
+    /// Number of all atlases that are registered to the target.
     pub of: usize,
     /// Wall time of the registration, seconds.
     pub seconds: f64,

@@ -3,16 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use antsreg_cohort::fusion::Fused;
 use antsreg_core::compare::Comparison;
 use antsreg_core::{AffineTransform, DisplacementField, Grid, LabelVolume, Volume};
 use antsreg_kernels::apply;
-use antsreg_pool::{DeviceNote, DeviceWorkers, Devices, StageThreads, Worker};
+use antsreg_pool::{DeviceBytes, DeviceNote, DeviceWorkers, Devices, Opening, StageThreads, Worker};
 use antsreg_register::linear::Start;
 use antsreg_register::{
-    self as register, Computed, Description, DeviceChoice, Grids, Image, Recipe, Registration, Side, Warning,
+    self as register, Computed, Description, Device, DeviceChoice, Grids, Image, Recipe, Registration, Side, Warning,
 };
 
 use super::brains::Head;
+use super::fusion::{CarriedAtlas, Fusing, Fusion};
 use super::load::LoadedAtlas;
 use super::options::LabelOptions;
 use super::progress::{LabelsProgress, Registered};
@@ -22,9 +24,9 @@ use crate::transforms::check_of_volumes;
 use crate::{Error, bias, inputs};
 
 /// Numbers of threads for the work before and after each registration. Before a registration one thread suffices,
-/// because the atlases are in memory already. After a registration two threads suffice, because resampling takes less
-/// time than registration.
-const THREADS: StageThreads = StageThreads { readers: 1, writers: 2 };
+/// because the atlases are in memory already. After the registrations the images are resampled by as many threads as a
+/// GPU has workers, because a few atlases are registered at the same time and are ready at the same time.
+const THREADS: StageThreads = StageThreads { readers: 1, writers: 4 };
 
 /// The image that gets labels.
 #[derive(Debug)]
@@ -70,14 +72,14 @@ pub(super) struct Propagation<'a> {
 }
 
 impl<'a> Propagation<'a> {
-    /// Opens the devices for the registration of `atlases` to targets on the grids `targets`.
+    /// Waits for the devices, which are being opened, for the registration of `atlases` to targets on the grids `targets`.
     ///
     /// # Errors
     /// An initial transform that cannot be read; levels of the registration that do not suit a grid; a device that
     /// cannot be used.
     pub fn new(
         options: &'a LabelOptions,
-        devices: &Devices,
+        devices: Opening,
         keep_warps: bool,
         atlases: &[LoadedAtlas],
         targets: &[&Grid],
@@ -85,10 +87,10 @@ impl<'a> Propagation<'a> {
     ) -> Result<Propagation<'a>, Error> {
         let start = options.start.read()?;
         let masked = atlases.iter().any(|atlas| atlas.side.mask.is_some());
-        let devices = match options.recipe.too_wide_for_gpu(masked).filter(|_| *devices == Devices::default()) {
+        let devices = match options.recipe.too_wide_for_gpu(masked).filter(|_| devices.is_auto()) {
             Some(reason) => {
                 progress.device(&DeviceNote::CpuBecause(reason.to_string()));
-                &Devices::One(DeviceChoice::Cpu)
+                antsreg_pool::open(&Devices::One(DeviceChoice::Cpu), None)?
             }
             None => devices,
         };
@@ -104,7 +106,7 @@ impl<'a> Propagation<'a> {
             let all = targets.iter().map(needed).collect::<Result<Vec<u64>, Error>>()?;
             Ok::<_, Error>(all.into_iter().max().unwrap_or(0))
         };
-        let workers = DeviceWorkers::new(antsreg_pool::open(devices, None)?, needed_bytes)?.all()?;
+        let workers = DeviceWorkers::new(devices, needed_bytes)?.all()?;
         workers.notes().try_iter().for_each(|note| progress.device(&note));
         Ok(Propagation { options, start, keep_warps, workers })
     }
@@ -121,7 +123,8 @@ impl<'a> Propagation<'a> {
         self.options
     }
 
-    /// Removes the shading of images on the devices. `done` is called for each image, with its number and the result.
+    /// Removes the shading of images on the devices. `done` is called for each image, with its index in `heads` and the
+    /// result.
     ///
     /// # Errors
     /// A thread that cannot be started.
@@ -150,8 +153,8 @@ impl<'a> Propagation<'a> {
         Ok(())
     }
 
-    /// Extracts the brains of heads on the devices. `done` is called for each head, with its number, its name, and
-    /// the record of its brain.
+    /// Extracts the brains of heads on the devices. `done` is called for each head, with its index, its name, and the
+    /// record of its brain.
     ///
     /// # Errors
     /// A thread that cannot be started; levels of the registration that do not suit a grid.
@@ -246,6 +249,26 @@ impl<'a> Propagation<'a> {
             },
         )?;
         Ok(results.into_iter().flatten().collect())
+    }
+
+    /// Fuses the labels of atlases that were registered to the target and resampled.
+    ///
+    /// # Errors
+    /// Options out of range; a device that fails or has too little memory.
+    pub fn fuse(&mut self, fusion: &Fusion, target: &Target, atlases: &[Propagated]) -> Result<Fused, Error> {
+        let carried = atlases.iter().map(|atlas| CarriedAtlas { image: &atlas.image, labels: &atlas.labels });
+        let carried: Vec<CarriedAtlas> = carried.collect();
+        // No further atlas is registered to this target.
+        self.workers.release_prepared();
+        let target = target.side.image.volume()?;
+        let fusing = Fusing { fusion, target, atlases: &carried };
+        let worker = self.workers.one();
+        if worker.has_memory_for(fusing.device_bytes()) { worker.run(fusing) } else { Device::cpu().run(fusing) }
+    }
+
+    /// Releases the devices in the background. No further registration or fusion is possible.
+    pub fn release_devices(&mut self) {
+        self.workers.release_idle();
     }
 
     /// Checks for errors that would occur with every atlas.

@@ -1,4 +1,4 @@
-//! The record of labels from several atlases, `PREFIXrecord.json`: inputs, parameters, devices, results.
+//! The JSON record of labelling images by several atlases, `PREFIXrecord.json`: inputs, parameters, devices, results.
 
 use std::path::{Path, PathBuf};
 
@@ -13,14 +13,14 @@ use super::study::AtlasStudy;
 use crate::Error;
 use crate::skulls::ExtractedRecord;
 
-/// The JSON record of a labelling.
+/// The JSON record of labelling images by several atlases.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Record {
     /// Name of the program.
     pub program: String,
     /// Version of the program.
     pub version: String,
-    /// The command line, as information for the reader of the record.
+    /// The command line of the program, for the reader of this JSON record.
     pub command_line: Vec<String>,
     /// The devices on which atlases were registered.
     pub devices: Vec<Description>,
@@ -28,20 +28,20 @@ pub struct Record {
     pub threads: usize,
     /// The options.
     pub parameters: LabelOptions,
-    /// Labels that are scored; `None` for all labels except 0.
+    /// Labels for which the overlap with the true labels is computed; `None` for all labels except 0.
     pub label_list: Option<Vec<i32>>,
-    /// The images that got labels.
+    /// Inputs and results of each image that got labels.
     pub targets: Vec<TargetRecord>,
     /// Wall time of each part of the labelling.
     pub seconds: Seconds,
 }
 
-/// Record of an image that got labels.
+/// The part of the JSON record about one image that got labels.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TargetRecord {
     /// Path of the image.
     pub path: PathBuf,
-    /// The options of the registration of each atlas to this image, with all defaults filled in.
+    /// The options of the registration of each atlas to the image that gets labels, with all defaults filled in.
     pub options: register::Options,
     /// The atlases.
     pub atlases: Vec<AtlasRecord>,
@@ -54,7 +54,7 @@ pub struct TargetRecord {
     pub mean_jaccard: Option<f64>,
 }
 
-/// Record of one atlas of a target.
+/// The part of the JSON record about one atlas of the image that got labels.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AtlasRecord {
     /// Name of the atlas.
@@ -83,14 +83,14 @@ pub struct Seconds {
     pub register: f64,
     /// Time of fusing the labels.
     pub fuse: f64,
-    /// Time of scoring, and of writing the outputs.
+    /// Time of computing the overlap with the true labels, and of writing the outputs.
     pub outputs: f64,
-    /// Total time until this record is written.
+    /// Total time of the run until this record is written.
     pub total: f64,
 }
 
 impl Record {
-    /// The record of a finished labelling.
+    /// Makes the JSON record of a finished labelling.
     pub(super) fn new(
         of: &AtlasStudy,
         parameters: LabelOptions,
@@ -112,7 +112,7 @@ impl Record {
         }
     }
 
-    /// Writes the record as JSON.
+    /// Writes the record of the labelling to a JSON file.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -123,7 +123,7 @@ impl Record {
 }
 
 impl TargetRecord {
-    /// The record of a target, without results.
+    /// Makes the entry of a target in the JSON record, before the target has results.
     pub(super) fn new(target: &Target, propagation: &Propagation) -> Result<TargetRecord, Error> {
         Ok(TargetRecord {
             path: target.path.clone(),
@@ -137,8 +137,8 @@ impl TargetRecord {
 }
 
 impl AtlasRecord {
-    /// Makes the record of an atlas. `brought` holds the atlases that were registered and fused; the record of any
-    /// other atlas says that it was left out.
+    /// Makes the entry of an atlas in the JSON record. `brought` holds the atlases that were registered and fused. The
+    /// entry of any other atlas says that this atlas was left out.
     pub(super) fn new(atlas: &Atlas, brought: &[Propagated]) -> AtlasRecord {
         let found = brought.iter().find(|found| found.name == atlas.name);
         let rows = |found: &Propagated| {

@@ -1,4 +1,4 @@
-//! Scores of the labels of each target, by each method.
+//! Scores of the labels that each method (single atlas, majority vote, joint fusion) gives to each target image.
 
 use antsreg_core::Overlap;
 
@@ -7,7 +7,7 @@ use antsreg_core::Overlap;
 pub struct Method {
     /// The name of the atlas.
     pub name: String,
-    /// Overlap with the true labels.
+    /// Overlap (Jaccard, Dice) of the labels from this atlas alone with the true labels.
     pub overlap: Overlap,
 }
 
@@ -24,7 +24,7 @@ pub struct TargetScores {
     pub joint: Overlap,
 }
 
-/// The scores of a target, or the mean over all targets.
+/// Overlap of labels with the true labels, by each method: for one target, or the mean over all targets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SummaryRow {
     /// The name of the target, or `Mean`.
@@ -41,7 +41,7 @@ pub fn mean_jaccard(overlap: &Overlap) -> f64 {
     overlap.mean()[1]
 }
 
-/// Names of the methods in tables and plots.
+/// Names, in tables and plots, of the methods that label a target.
 pub(super) const SHOWN: [&str; 3] = ["best single atlas", "majority", "joint"];
 
 impl TargetScores {
@@ -54,8 +54,8 @@ impl TargetScores {
             .fold(None, |best, method| if better(best, mean_jaccard(&method.overlap)) { Some(method) } else { best })
     }
 
-    /// Overlap with the true labels by the best single atlas, majority vote and joint fusion, in the order of
-    /// [`SHOWN`].
+    /// Overlap with the true labels of the best single atlas, of majority vote and of joint fusion: the methods that
+    /// tables and plots show, named in [`SHOWN`].
     pub(super) fn shown(&self) -> [Option<&Overlap>; 3] {
         [self.best().map(|best| &best.overlap), Some(&self.majority), Some(&self.joint)]
     }

@@ -19,7 +19,8 @@ pub struct AtlasStudy<'a> {
     pub options: &'a LabelOptions,
     /// The devices on which atlases are registered.
     pub devices: &'a Devices,
-    /// Labels that are scored: a file of numbers, or numbers such as `1,2,5`; `None` for all but 0.
+    /// Labels for which the overlap with the true labels is computed: a file of numbers, or numbers such as `1,2,5`;
+    /// `None` for all but 0.
     pub label_list: Option<&'a str>,
     /// Whether to continue without atlases that cannot be used.
     pub keep_going: bool,
@@ -27,32 +28,33 @@ pub struct AtlasStudy<'a> {
     pub prefix: &'a str,
     /// Format of images and warps.
     pub format: Format,
-    /// Number of threads, kept in the record.
+    /// Number of threads, kept in the JSON record.
     pub threads: usize,
-    /// Path of the page that shows the result; `None` for no page.
+    /// Path of the HTML page that shows the result; `None` for no page.
     pub page: Option<&'a Path>,
-    /// The command line of the program, kept in the record.
+    /// The command line of the program, kept in the JSON record of the labelling.
     pub command_line: &'a [String],
 }
 
 impl AtlasStudy<'_> {
-    /// The path of an output file other than a volume, whose name ends in `rest`.
+    /// The path of a file that the labelling writes: the prefix of the outputs, and `rest`.
     pub(super) fn file(&self, rest: &str) -> PathBuf {
         PathBuf::from(format!("{}{rest}", self.prefix))
     }
 
-    /// The path of an output volume; its name ends in `rest` and the extension of the format.
+    /// The path of an image that the labelling writes: the prefix of the outputs, `rest`, and the extension of the
+    /// image format.
     pub(super) fn volume(&self, rest: &str) -> PathBuf {
         self.file(&format!("{rest}.{}", self.format.extension()))
     }
 
-    /// Reads the list of the labels that are scored.
+    /// Reads the list of the labels for which the overlap with the true labels is computed.
     pub(super) fn labels_that_count(&self) -> Result<Option<Vec<i32>>, Error> {
         self.label_list.map(inputs::label_list).transpose()
     }
 
-    /// Checks that outputs can be written and replace no input: no file of an atlas, no table, no list of labels, and
-    /// none of `others`.
+    /// Checks that the outputs of a labelling can be written and replace no input: no file of an atlas, no table, no
+    /// list of labels, and none of `others`.
     ///
     /// # Errors
     /// The first output that is refused.

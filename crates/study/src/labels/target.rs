@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use antsreg_core::io::outputs::{Outputs, write_file};
+use antsreg_core::io::outputs::{Outputs, Writing, write_file};
 use antsreg_core::io::{itk, nifti};
 use antsreg_core::overlap::Overlap;
 use antsreg_register::Side;
@@ -37,9 +37,9 @@ pub struct TargetFiles {
 /// The result of labelling a target.
 #[derive(Debug)]
 pub struct Labelled {
-    /// Overlap with the true labels; `None` if they are not known.
+    /// Overlap (Jaccard, Dice) of the fused labels with the true labels; `None` if the true labels are not known.
     pub overlap: Option<Overlap>,
-    /// Paths of the files that were written.
+    /// Paths of the files that the labelling has written.
     pub paths: Vec<PathBuf>,
     /// Number of atlases used.
     pub used: usize,
@@ -66,21 +66,26 @@ pub fn label_target(
     check_outputs(study, files, &atlases, planned(study, files, &atlases))?;
     let is_target = |atlas: &&Atlas| atlas.image.canonicalize().ok() == files.image.canonicalize().ok();
     atlases.iter().filter(is_target).for_each(|atlas| progress.is_target(&atlas.name));
-    let image = inputs::image(&files.image)?;
-    let truth = files.truth.as_deref();
-    let truth = truth.map(|truth| inputs::labels_of(truth, &files.image, &image.grid)).transpose()?;
+    // The devices are opened while the files are read.
+    let opening = antsreg_pool::open(study.devices, None)?;
+    let read_target = || match &files.truth {
+        Some(truth) => inputs::image_and_labels(&files.image, truth).map(|(image, truth)| (image, Some(truth))),
+        None => inputs::image(&files.image).map(|image| (image, None)),
+    };
+    let (read, loaded) = rayon::join(read_target, || load(&atlases));
+    let (image, truth) = read?;
     let label_list = study.labels_that_count()?;
-    let loaded = load(&atlases, study.keep_going, progress)?;
+    let loaded = usable(loaded, atlases.len(), study.keep_going, progress)?;
     if files.posteriors {
-        // The output names are checked again after the atlases have been read, because the names of the posterior maps
-        // contain the labels of the atlases.
+        // With probability maps of the labels (posteriors), the output names are checked again after the atlases have
+        // been read: these names contain the labels of the atlases.
         check_outputs(study, files, &atlases, labels_of(&loaded).map(|label| posterior(study, label)).collect())?;
     }
     let mut seconds = Seconds { read: began.elapsed().as_secs_f64(), ..Seconds::default() };
     let name = stem(&files.image);
     let mut target = Target { name, path: files.image.clone(), side: Side::new(image), skull: None };
     let (grids, warps) = ([target.side.grid()], files.keep_transforms);
-    let mut propagation = Propagation::new(study.options, study.devices, warps, &loaded, &grids, progress)?;
+    let mut propagation = Propagation::new(study.options, opening, warps, &loaded, &grids, progress)?;
     let part = Instant::now();
     let all = (atlases.len(), study.keep_going);
     let loaded = brains::of_target(&mut propagation, &mut target, loaded, all, progress)?;
@@ -90,18 +95,21 @@ pub fn label_target(
     let brought = usable(brought, atlases.len(), study.keep_going, progress)?;
     seconds.register = part.elapsed().as_secs_f64();
     let part = Instant::now();
-    let fused = fusion.fuse(target.side.image.volume()?, &brought)?;
+    let fused = propagation.fuse(&fusion, &target, &brought)?;
     seconds.fuse = part.elapsed().as_secs_f64();
+    propagation.release_devices();
     progress.fused(brought.len(), fused.undecided(), seconds.fuse);
     let part = Instant::now();
     let mut outputs = Outputs::new();
     outputs.write(&study.volume("Labels"), |path| Ok::<_, Error>(nifti::write_labels(path, &fused.labels)?))?;
     if files.posteriors {
         let labels: BTreeSet<i32> = brought.iter().flat_map(|atlas| atlas.labels.voxels.iter().copied()).collect();
-        for label in labels {
-            let name = posterior(study, label);
-            outputs.write(&name, |path| Ok::<_, Error>(nifti::write_volume(path, &fused.posterior(label))?))?;
-        }
+        let names: Vec<(PathBuf, i32)> = labels.into_iter().map(|label| (posterior(study, label), label)).collect();
+        let write = |label: i32| -> Writing<'_, Error> {
+            let fused = &fused;
+            Box::new(move |path| Ok(nifti::write_volume(path, &fused.posterior(label))?))
+        };
+        outputs.write_all(names.iter().map(|(name, label)| (name.as_path(), write(*label))).collect())?;
     }
     if files.keep_transforms {
         brought.iter().try_for_each(|atlas| write_atlas(study, atlas, &target, &mut outputs))?;
@@ -140,7 +148,7 @@ pub fn label_target(
     Ok(Labelled { overlap, paths: outputs.commit()?, used: brought.len(), of: atlases.len() })
 }
 
-/// Paths of all outputs whose names are known before the inputs are read.
+/// Paths of all outputs of a labelling whose names are known before the inputs are read.
 fn planned(study: &AtlasStudy, files: &TargetFiles, atlases: &[Atlas]) -> Vec<PathBuf> {
     let mut planned = vec![study.volume("Labels"), study.file("record.json"), study.file("overlap.csv")];
     for atlas in atlases.iter().filter(|_| files.keep_transforms) {
@@ -161,7 +169,7 @@ fn check_outputs(
     study.check_outputs(&outputs, atlases, &others)
 }
 
-/// The labels of all atlases, and 0, the background outside their label maps.
+/// All labels that occur in the label maps of the atlases, and 0 for the background outside these maps.
 fn labels_of(atlases: &[LoadedAtlas]) -> impl Iterator<Item = i32> {
     let labels: BTreeSet<i32> =
         atlases.iter().flat_map(|atlas| atlas.labels.voxels.iter().copied()).chain([0]).collect();

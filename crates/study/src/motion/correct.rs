@@ -14,7 +14,7 @@ pub(super) struct Corrector<'a, B: Backend> {
     backend: &'a B,
     onto: &'a Grid,
     reading: Reading,
-    /// Kernel and buffers on the GPU; `None` if volumes are resampled on the CPU.
+    /// Interpolation kernel and buffers on the GPU; `None` if volumes are resampled on the CPU.
     gpu: Option<OnGpu<B>>,
 }
 

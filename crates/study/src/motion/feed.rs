@@ -15,8 +15,8 @@ const KEPT_BYTES: usize = 512 << 20;
 /// Memory that all batches of volumes in process may take together, bytes: volumes that are read ahead, aligned,
 /// resampled or written. This limits the number of volumes in a batch.
 const BATCH_BYTES: usize = 1 << 30;
-/// Number of copies in memory for each volume of a batch. The copies are volumes read ahead, volumes smoothed for two
-/// levels, their spline coefficients, and corrected volumes.
+/// Number of copies in memory for each volume of a batch in motion correction. The copies are volumes read ahead,
+/// volumes smoothed for two levels, their spline coefficients, and corrected volumes.
 const COPIES: usize = 12;
 
 /// A volume of a series as it was read.
@@ -184,7 +184,7 @@ fn batch(voxels: usize) -> usize {
 }
 
 /// Memory that a motion correction needs at most, bytes: the series of `count` volumes if it stays in memory, the
-/// batches of volumes in process, and sums and images on the grid of the reference.
+/// batches of volumes in process, and the sums and mean images on the grid of the reference.
 fn bytes_held(voxels: usize, count: usize) -> u64 {
     let read = if stays(voxels, count) { count } else { 0 };
     (voxels.saturating_mul(size_of::<f32>()) as u64).saturating_mul((read + COPIES * batch(voxels) + 16) as u64)

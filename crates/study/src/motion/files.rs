@@ -17,7 +17,7 @@ pub struct MotionFiles {
     pub input: PathBuf,
     /// The volume to which the volumes of the series are aligned.
     pub reference: ReferenceVolume,
-    /// Paths of the output files of the correction.
+    /// Paths of the output files of the motion correction.
     pub names: Names,
 }
 
@@ -35,11 +35,11 @@ pub struct Names {
     pub variance: Option<PathBuf>,
     /// Image of the standard deviation of the corrected volumes over time.
     pub deviation: Option<PathBuf>,
-    /// The JSON record of the correction.
+    /// Path of the JSON record of the motion correction.
     pub record: Option<PathBuf>,
-    /// The corrected series.
+    /// Path of the corrected series of volumes.
     pub corrected: Option<PathBuf>,
-    /// The page (HTML) that shows the result of the correction.
+    /// Path of the HTML page that shows the result of the motion correction.
     pub page: Option<PathBuf>,
     /// The folder of the transforms as FSL matrices, one file for each volume.
     pub matrices: Option<PathBuf>,
@@ -69,7 +69,7 @@ impl Names {
         }
     }
 
-    /// Paths of all output files except the FSL matrices.
+    /// Paths of all output files of a motion correction except the FSL matrices.
     pub fn files(&self) -> Vec<&Path> {
         let Names { transforms, table, mean, variance, deviation, record, corrected, page, matrices: _ } = self;
         let all = [transforms, table, mean, variance, deviation, record, corrected, page];
@@ -78,7 +78,8 @@ impl Names {
 }
 
 impl MotionFiles {
-    /// Refuses outputs that cannot be written, or that would replace an input. Creates the folder of FSL matrices.
+    /// Refuses output files of a motion correction that cannot be written, or that would replace an input. Creates the
+    /// folder of FSL matrices.
     ///
     /// # Errors
     /// The path that is refused, and why.

@@ -19,7 +19,7 @@ use super::table::{self, Row};
 use super::{Names, ReferenceVolume, Task};
 use crate::Error;
 
-/// The motion found in a series.
+/// The motion of a head, found in a series of volumes.
 #[derive(Debug, Clone)]
 pub struct Motion {
     /// Transforms from points of the reference to points of each volume, RAS mm.
@@ -36,7 +36,8 @@ pub struct Motion {
     pub device: Description,
     /// Wall time since the series was opened, seconds.
     pub(super) seconds: f64,
-    /// Wall time of preparing the reference and aligning the volumes, seconds; part of `seconds`.
+    /// Wall time of preparing the reference and aligning the volumes, seconds. The total time in `seconds` includes
+    /// this time.
     pub(super) alignment_seconds: f64,
     /// Times at which the volumes were acquired.
     pub(super) timing: Timing,
@@ -97,7 +98,7 @@ impl Motion {
         Ok(outputs.commit()?)
     }
 
-    /// Writes all output files except the corrected series.
+    /// Writes all output files of the motion correction except the corrected series.
     ///
     /// # Errors
     /// A file that cannot be written.

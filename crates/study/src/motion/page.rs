@@ -12,10 +12,10 @@ use crate::{Error, geometry};
 /// Framewise displacement above which a volume is counted as moved, mm (Power et al. 2012).
 const FAR_MM: f64 = 0.5;
 
-/// The result of a motion correction, as input of its page.
+/// The result of a motion correction, from which its HTML page is made.
 pub(super) struct Page<'a> {
     pub task: &'a Task,
-    /// Paths of the files that are written.
+    /// Paths of the output files of the motion correction.
     pub names: &'a Names,
     pub rows: &'a [Row],
     /// Indices of volumes that could not be aligned, counted from 0, and why.
@@ -67,11 +67,11 @@ impl Page<'_> {
             Ok(Chart { title: title.into(), svg, note: note.into() })
         };
         Ok(vec![
-            chart("Translations", "mm", "Translations of the reference's centre of mass, RAS.", false, translations)?,
+            chart("Translations", "mm", "Movement of the head's centre of mass, RAS.", false, translations)?,
             chart(
                 "Rotations",
                 "degrees",
-                "Rotations about the reference's centre of mass.",
+                "Rotation of the head against the reference, about the reference's centre of mass.",
                 false,
                 rotations.collect(),
             )?,

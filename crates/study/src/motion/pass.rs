@@ -30,7 +30,7 @@ pub(super) struct Pass<'a> {
     pub observer: &'a mut dyn FnMut(Progress) -> ControlFlow<()>,
     /// Number of volumes aligned so far, in this and earlier readings of the series, and the expected total.
     pub progress: &'a mut Progress,
-    /// Writes the corrected volumes, in their order; `None` if they are not written.
+    /// Function that writes the corrected volumes, in their order; `None` if the corrected series is not written.
     pub write: Option<(&'a mut Outputs, Write<'a>)>,
 }
 
@@ -133,7 +133,7 @@ struct State<'a, B: Backend> {
 }
 
 impl<B: Backend> State<'_, B> {
-    /// Aligns and resamples the volumes of a batch. Returns the corrected volumes.
+    /// Aligns a batch of volumes to the reference and resamples them. Returns the corrected volumes.
     fn process(&mut self, batch: &[Entry]) -> Result<Vec<Volume>, Error> {
         let Passed { transforms, failed, sums, sums_before, quality, alignment_seconds, .. } = &mut self.passed;
         let first = transforms.len();

@@ -7,9 +7,9 @@ use rayon::prelude::*;
 /// A voxel belongs to the head if its intensity in the reference exceeds p₂ + s·(p₉₈ − p₂). Here s is this share, and
 /// p₂ and p₉₈ are the 2nd and the 98th percentile of the reference's intensities.
 const HEAD: f32 = 0.2;
-/// Largest number of voxels whose intensities over time are stored.
+/// Largest number of voxels whose intensities over time are stored, to estimate the noise for DVARS.
 const MOST_COURSES: usize = 20_000;
-/// Largest number of stored intensities, all voxels and volumes together.
+/// Largest number of intensities that are stored to estimate the noise for DVARS, all voxels and volumes together.
 const MOST_VALUES: usize = 1 << 24;
 /// Number of voxels whose values one thread sums at a time.
 const PIECE: usize = 1 << 14;
@@ -20,13 +20,14 @@ const PIECE: usize = 1 << 14;
 pub(super) struct Quality {
     /// Indices of the voxels of the head.
     head: Vec<usize>,
-    /// Intensities of the head's voxels in the previous volume.
+    /// Intensities of the head's voxels in the previous volume, from which the next volume's DVARS is computed.
     before: Option<Vec<f32>>,
-    /// Step between voxels of the head whose intensities over time are stored: 1 stores all, 2 every second voxel.
+    /// Of the head's voxels, every nth voxel has its intensities over time stored. This is n: 1 stores all voxels.
     every: usize,
-    /// Stored intensities of the chosen voxels, volume after volume.
+    /// Stored intensities of some voxels of the head (every nth voxel), volume after volume, to estimate the noise.
     courses: Vec<f32>,
-    /// DVARS of each volume except the first.
+    /// DVARS (root mean squared change of the head's intensities since the previous volume) of each volume except the
+    /// first.
     dvars: Vec<f64>,
 }
 
@@ -48,8 +49,8 @@ impl Quality {
             let changes = values.par_chunks(PIECE).zip(before.par_chunks(PIECE)).map(|(now, before)| {
                 now.iter().zip(before).map(|(now, before)| f64::from(now - before).powi(2)).sum::<f64>()
             });
-            // Partial sums are added in the order of the voxels, so that the result does not depend on the number of
-            // threads.
+            // The partial sums of the squared changes of intensity are added in the order of the voxels, so that the
+            // result does not depend on the number of threads.
             let sum: f64 = changes.collect::<Vec<f64>>().iter().sum();
             self.dvars.push((sum / values.len().max(1) as f64).sqrt());
         }
@@ -59,7 +60,8 @@ impl Quality {
 
     /// The intensities of some voxels of the head over time: a row for each voxel, in the order of the voxels.
     pub fn courses(&self) -> Vec<Vec<f32>> {
-        /// Number of voxels that are copied together, because their values in one volume lie next to each other.
+        /// Number of voxels whose intensities over time are copied together, because in each volume their values lie
+        /// next to each other in memory.
         const TOGETHER: usize = 64;
         let kept = self.head.len().div_ceil(self.every);
         let mut courses: Vec<Vec<f32>> = vec![Vec::new(); kept];

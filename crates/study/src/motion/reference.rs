@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReferenceVolume {
-    /// The volume in the middle of the series.
+    /// The reference is the volume in the middle of the series.
     Middle,
-    /// The mean of the series, after all volumes have been aligned to the volume in the middle.
+    /// The reference is the mean of the series, after all volumes have been aligned to the volume in the middle.
     Mean,
-    /// A volume of the series, chosen by its index, counted from 0.
+    /// The reference is a volume of the series, chosen by its index, counted from 0.
     Volume(usize),
-    /// An image in a file other than the series.
+    /// The reference is an image in a file other than that of the series.
     File(PathBuf),
 }
 

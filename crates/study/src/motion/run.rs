@@ -24,7 +24,7 @@ use crate::{Error, inputs};
 /// The input of a motion correction: files, options and the command line.
 #[derive(Debug, Clone)]
 pub struct Task {
-    /// Paths of the input and output files.
+    /// Paths of the input and output files of the motion correction.
     pub files: MotionFiles,
     /// The options of the alignment of volumes to the reference.
     pub options: Options,
@@ -33,7 +33,7 @@ pub struct Task {
     /// Whether volumes that cannot be aligned are left out, instead of ending the correction. Such a volume gets the
     /// transform of the previous volume.
     pub keep_going: bool,
-    /// The command line of the program, kept in the record.
+    /// The command line of the program, kept in the JSON record of the motion correction.
     pub command_line: Vec<String>,
 }
 
@@ -47,19 +47,20 @@ pub struct Progress {
     pub of: usize,
 }
 
-/// A series whose motion is known. [`Found::commit`] gives the output files their final names.
+/// A series whose motion has been found, and whose output files have temporary names. [`Found::commit`] gives the
+/// output files their final names.
 #[derive(Debug)]
 pub struct Found {
-    /// The output files written so far; more files may be added.
+    /// The output files of the motion correction that are written so far; more files may be added.
     pub outputs: Outputs,
-    /// The motion that was found in the series.
+    /// The motion of the head that was found in the series of volumes.
     pub motion: Motion,
 }
 
-/// Result of a motion correction whose output files are in place.
+/// Result of a motion correction whose output files have their final names.
 #[derive(Debug, Clone)]
 pub struct Corrected {
-    /// Paths of the output files that were written.
+    /// Paths of the output files that the motion correction has written.
     pub paths: Vec<PathBuf>,
     /// The motion parameters of each volume.
     pub rows: Vec<Row>,
@@ -95,13 +96,14 @@ pub fn run(
 /// A series of volumes that is in memory already.
 #[derive(Debug, Clone)]
 pub struct InMemory {
-    /// The volumes, all on one grid.
+    /// The volumes of the series, all on one grid.
     pub volumes: Vec<Arc<Volume>>,
     /// Times at which the volumes were acquired.
     pub timing: Timing,
 }
 
-/// A series whose input and output paths were checked, and whose reference was read. No device is needed so far.
+/// A series for motion correction: the input and output paths were checked, and the reference was read. No device is
+/// needed so far.
 pub struct Opened<'a> {
     task: &'a Task,
     feed: Feed,
@@ -149,8 +151,8 @@ impl<'a> Opened<'a> {
         Ok(Opened { task, feed, reference, began })
     }
 
-    /// Aligns all volumes and writes the output files under temporary names, so that more files can be added. The
-    /// device is released while the last files are written.
+    /// Aligns all volumes of the series and writes the output files of the motion correction under temporary names, so
+    /// that more files can be added. The device is released while the last files are written.
     ///
     /// # Errors
     /// The errors of [`run`].
@@ -220,8 +222,8 @@ impl<'a> Opened<'a> {
 }
 
 impl Task {
-    /// Writes output files of a motion correction that found `motion`. The input series is read again, to be resampled
-    /// for the corrected series.
+    /// Writes output files of a motion correction from its result `motion`. The input series is read again, to be
+    /// resampled for the corrected series.
     ///
     /// # Errors
     /// A file that cannot be read or written.
@@ -231,7 +233,8 @@ impl Task {
         motion.save(self, names, &mut Feed::of(self, series)?)
     }
 
-    /// Resamples volume `index`, counted from 0, of the series in which this motion correction found `motion`.
+    /// Resamples volume `index` (counted from 0) of the series onto the reference, through its transform in `motion`,
+    /// the motion that this correction found.
     ///
     /// # Errors
     /// A file that cannot be read; an index that the series does not have.

@@ -6,7 +6,8 @@ use rayon::prelude::*;
 /// Number of voxels whose values one thread sums at a time.
 const PIECE: usize = 1 << 14;
 
-/// Sum of the intensities over the volumes of a series, for each voxel; if requested, also the sum for the variance.
+/// Sum of the intensities over the volumes of a series, for each voxel. If the variance is requested, also the sum of
+/// the squared deviations from the mean.
 #[derive(Debug, Clone)]
 pub(super) struct Sums {
     count: usize,
@@ -17,7 +18,8 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// Creates empty sums for volumes of `voxels` voxels. `squares` says whether the variance is requested.
+    /// Creates empty sums over the volumes of a series, each of `voxels` voxels. `squares` says whether the variance is
+    /// requested.
     pub fn new(voxels: usize, squares: bool) -> Sums {
         Sums { count: 0, sum: vec![0.0; voxels], squares: vec![0.0; if squares { voxels } else { 0 }] }
     }

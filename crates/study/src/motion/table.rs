@@ -9,7 +9,7 @@ use nalgebra::Point3;
 
 use crate::Error;
 
-/// Names of the columns, as in BIDS and fMRIPrep.
+/// Names of the columns of the motion table, as in BIDS and fMRIPrep.
 const COLUMNS: [&str; 10] = [
     "trans_x",
     "trans_y",
@@ -26,7 +26,8 @@ const COLUMNS: [&str; 10] = [
 /// The motion parameters of one volume: a row of the table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Row {
-    /// Translation of the reference's centre, RAS mm, then rotations about x, y and z, radians.
+    /// Rigid motion of one volume: translation of the reference's centre, RAS mm, then rotations about x, y and z,
+    /// radians.
     pub parameters: [f64; 6],
     /// Framewise displacement and root mean squared deviation from the previous volume, mm.
     pub since_before: Option<[f64; 2]>,

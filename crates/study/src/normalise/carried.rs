@@ -17,7 +17,7 @@ use crate::pair::{CarriedRecord, StartFile, name_files};
 pub struct Carried {
     /// Path of the image.
     pub path: PathBuf,
-    /// The BIDS suffix of the image's derivatives.
+    /// The BIDS suffix, such as `T2w`, in the names of the images that are derived from this image.
     pub suffix: String,
     /// The image.
     pub image: Arc<Volume>,
@@ -26,7 +26,7 @@ pub struct Carried {
 }
 
 impl Carried {
-    /// Record of the image and of its rigid transform.
+    /// Returns the path of this other image of the head, and its rigid transform from the scan, for the JSON record.
     pub fn record(&self) -> CarriedRecord {
         let matrix = self.rigid.to_homogeneous();
         let rows = std::array::from_fn(|row| std::array::from_fn(|column| matrix[(row, column)]));

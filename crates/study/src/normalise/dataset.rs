@@ -24,19 +24,19 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// The dataset in `folder` that receives the derivatives of `scans`.
+    /// The BIDS dataset in `folder` that receives the images, transforms and masks made from `scans`.
     pub fn of(folder: &Path, scans: &[Scan]) -> Dataset {
         let first = scans.first().and_then(|scan| scan.root.clone());
         let raw = first.filter(|root| scans.iter().all(|scan| scan.root.as_ref() == Some(root)));
         Dataset { folder: folder.into(), raw }
     }
 
-    /// Paths of the files that describe the dataset.
+    /// Paths of the files that describe the BIDS dataset: `dataset_description.json` and `.bidsignore`.
     pub fn files(&self) -> [PathBuf; 2] {
         ["dataset_description.json", ".bidsignore"].map(|name| self.folder.join(name))
     }
 
-    /// Writes the files that describe the dataset.
+    /// Writes the files that describe the BIDS dataset: `dataset_description.json` and `.bidsignore`.
     ///
     /// # Errors
     /// Files that cannot be written.

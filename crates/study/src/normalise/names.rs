@@ -9,7 +9,7 @@ use crate::words::stem;
 const SUFFIXES: [&str; 11] =
     ["T1w", "T2w", "FLAIR", "PDw", "PDT2", "T2starw", "inplaneT1", "inplaneT2", "angio", "UNIT1", "T1map"];
 
-/// The suffix for a scan whose name has no suffix.
+/// The BIDS suffix for a scan whose file name has no suffix.
 const USUAL: &str = "T1w";
 
 /// BIDS entities that say how an image was derived. They are removed from a scan's name, because the names of its
@@ -41,7 +41,7 @@ impl BidsName {
         BidsName { entities: subject.split('_').filter_map(entity).collect(), suffix }
     }
 
-    /// The entities of the name, joined by underscores.
+    /// The BIDS entities of the scan's name, such as `sub-01_ses-1`, joined by underscores.
     pub fn entities(&self) -> String {
         let joined: Vec<String> = self.entities.iter().map(|[key, value]| format!("{key}-{value}")).collect();
         joined.join("_")
@@ -68,7 +68,7 @@ pub fn label(text: &str) -> String {
     if label.is_empty() { "unnamed".into() } else { label }
 }
 
-/// Where the derivatives of a scan are written.
+/// Where the derivatives (in BIDS: images, transforms and masks made from a scan) of one scan are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
     /// Derivatives are written to the BIDS dataset in this folder, under BIDS names.
@@ -77,7 +77,7 @@ pub enum Place {
     Prefix(String),
 }
 
-/// The names of a scan's derivatives.
+/// The BIDS names of a scan's derivatives: the images, transforms and masks made from the scan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Derivatives {
     place: Place,
@@ -86,7 +86,8 @@ pub struct Derivatives {
 }
 
 impl Derivatives {
-    /// Makes the names of a scan's derivatives in the space of a template.
+    /// Creates the BIDS names of a scan's derivatives (images, transforms and masks made from the scan). `space` is the
+    /// name of the template's space.
     pub fn new(place: Place, name: BidsName, space: &str) -> Derivatives {
         Derivatives { place, name, space: space.into() }
     }
@@ -96,8 +97,8 @@ impl Derivatives {
         &self.name.suffix
     }
 
-    /// Common start of the paths of the scan's derivatives, folder included. The paths of the page and of the record
-    /// begin differently.
+    /// Common start of the paths of the images and transforms written for the scan, folder included. The paths of the
+    /// HTML page and of the JSON record begin differently.
     pub fn start(&self) -> String {
         match &self.place {
             Place::Dataset(folder) => {
@@ -107,7 +108,8 @@ impl Derivatives {
         }
     }
 
-    /// Folders that must exist before the derivatives are written.
+    /// Folders that must exist before the scan's derivatives (images, transforms and masks made from the scan) are
+    /// written.
     pub fn folders(&self) -> Vec<PathBuf> {
         match &self.place {
             Place::Dataset(folder) => vec![folder.join(self.name.folder()), folder.join("logs")],

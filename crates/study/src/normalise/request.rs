@@ -1,4 +1,5 @@
-//! The request of a normalisation as plain data, and the batch made from it.
+//! The input of a normalisation (raw scans of heads are brought to a template) as plain data, and the batch of
+//! registrations made from this input.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,7 +18,7 @@ use crate::skulls::BrainChoice;
 use crate::subjects;
 use crate::{Error, brain};
 
-/// Where the derivatives are written.
+/// Where the derivatives (in BIDS: images, transforms and masks made from a scan) are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
     /// Derivatives are written into the BIDS dataset in this folder.
@@ -26,14 +27,15 @@ pub enum Output {
     Prefix(String),
 }
 
-/// The request of a normalisation.
+/// The input of a normalisation (raw scans of heads are brought to a template): the scans, the template, options and
+/// outputs.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// All scans. If there is a shard (one of n equal shares of the scans), only the scans of the shard are processed.
     pub scans: Vec<Scan>,
     /// The shard (one of n equal shares of the scans) to process; `None` for all scans.
     pub shard: Option<Shard>,
-    /// Where the derivatives are written.
+    /// Where the derivatives (in BIDS: images, transforms and masks made from a scan) are written.
     pub output: Output,
     /// The template space to which heads are registered.
     pub space: Space,
@@ -49,7 +51,7 @@ pub struct Request {
     pub page: bool,
 }
 
-/// The batch made from a request.
+/// A normalisation that is ready to run: the batch of registrations made from a request.
 #[derive(Debug)]
 pub struct Normalisation {
     /// The files that the registrations of all scans share, such as the fixed image. Paths that differ between scans,
@@ -57,22 +59,23 @@ pub struct Normalisation {
     pub shared: PairFiles,
     /// Options of the registrations.
     pub recipe: Recipe,
-    /// The name, the input files and the output files of each scan.
+    /// Name, input files and output files of the registration of each scan.
     pub jobs: Vec<Job>,
-    /// What is done with each scan before and after the registration of its brain.
+    /// The work on each scan before and after the registration of its brain: extraction of the brain, then resampling
+    /// of the whole head.
     pub steps: Normalising,
-    /// The BIDS dataset to write; `None` if the output is a prefix.
+    /// The BIDS dataset that the normalisation writes; `None` if file names begin with a prefix instead.
     pub dataset: Option<Dataset>,
     /// The template space to which heads are registered.
     space: Space,
 }
 
 impl Request {
-    /// Makes the batch of a request.
+    /// Makes the batch of registrations for this normalisation.
     ///
     /// # Errors
-    /// Several scans for one prefix; scans whose derivatives would have the same names; the built-in template is
-    /// damaged.
+    /// Several scans for one prefix of output files; scans whose derivatives would have the same names; the built-in
+    /// template is damaged.
     pub fn plan(&self) -> Result<Normalisation, Error> {
         let (place, dataset) = match &self.output {
             Output::Dataset(folder) => (Place::Dataset(folder.clone()), Some(Dataset::of(folder, &self.scans))),
@@ -151,7 +154,7 @@ impl Normalisation {
         Ok(fixed)
     }
 
-    /// The folders that must exist before anything is written.
+    /// The folders that must exist before a normalisation writes its files.
     pub fn folders(&self) -> Vec<PathBuf> {
         let of_jobs = self.steps.tasks.values().flat_map(|task| task.derivatives.folders());
         self.dataset.iter().map(|dataset| dataset.folder.clone()).chain(of_jobs).collect()

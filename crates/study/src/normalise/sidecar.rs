@@ -17,13 +17,13 @@ pub fn source(scan: &Scan, file: &Path) -> String {
     below.map_or_else(|| file.display().to_string(), |below| format!("bids:raw:{}", below.display()))
 }
 
-/// The sidecar of a head image made from the files `sources`. With a `space` the image lies on the grid of the
-/// template. `stripped` says whether the image shows a brain without skull.
+/// The JSON sidecar of a head image, which says how the image was made, from the files `sources`. With a `space` the
+/// image lies on the grid of the template. `stripped` says whether the image shows a brain without skull.
 pub fn image(sources: &[String], space: Option<&Space>, stripped: bool) -> Value {
     with_reference(json!({ "Sources": sources, "SkullStripped": stripped }), space)
 }
 
-/// The sidecar of a brain mask.
+/// The JSON sidecar of a brain mask, which says how the mask was made.
 pub fn mask(sources: &[String], space: Option<&Space>) -> Value {
     with_reference(json!({ "Sources": sources, "Type": "Brain" }), space)
 }

@@ -1,4 +1,4 @@
-//! The template space of a normalisation.
+//! The template space to which a normalisation brings heads: a template and its name.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const BUILT_IN: &str = "MNI152NLin2009cAsym";
 /// The template space to which heads are registered: a template, whose brain is the fixed image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Space {
-    /// Name of the space in file names: letters and digits.
+    /// Name of the template's space in the names of output files: letters and digits.
     pub name: String,
     /// Paths of the template and of its brain mask; `None` for the built-in template. Without a mask, the brain of
     /// the template is extracted when the first scan is registered.

@@ -30,7 +30,7 @@ use crate::{Error, bias, brain, inputs};
 pub struct Task {
     /// The scan.
     pub scan: Scan,
-    /// Names of the scan's derivatives.
+    /// BIDS names of the scan's derivatives: the images, transforms and masks made from the scan.
     pub derivatives: Derivatives,
 }
 
@@ -44,7 +44,8 @@ pub struct Normalising {
     pub space: Space,
     /// Interpolation of the scans.
     pub interpolation: Interpolation,
-    /// Each scan with the names of its derivatives. The key is the name of the scan in the batch.
+    /// Each scan with the BIDS names of its derivatives (images, transforms and masks made from the scan). The key is
+    /// the name of the scan in the batch of registrations.
     pub tasks: BTreeMap<String, Task>,
 }
 
@@ -142,7 +143,7 @@ impl Steps for Normalising {
         let mask = LabelVolume { grid: head.grid.clone(), voxels };
         let in_space = apply::resample_labels(&mask, &grid, &found.forward, LabelInterpolation::GenericLabel);
         let centre = head.centre_of_mass().unwrap_or_else(|| head.grid.centre());
-        // Pages show the head, not the brain alone.
+        // The HTML pages show the whole head, not the extracted brain.
         inputs.moving = Side::new(head.clone());
 
         let mut files = Files::default();
@@ -174,7 +175,8 @@ impl Steps for Normalising {
     }
 }
 
-/// Derivatives of one scan that will be written together: path of each file, and the function that writes it.
+/// Derivatives of one scan (images, transforms and masks made from the scan) that will be written together: path of
+/// each file, and the function that writes it.
 #[derive(Default)]
 struct Files<'a>(Vec<(PathBuf, Writing<'a, Error>)>);
 

@@ -11,7 +11,8 @@ use crate::skulls::Skull;
 use crate::{Error, brain};
 
 impl Inputs {
-    /// Extracts the brains of the images that `files.brain` selects. The whole heads are kept for pages.
+    /// Extracts the brains of the images that `files.brain` selects. The images of the whole heads are kept for the
+    /// HTML pages.
     ///
     /// # Errors
     /// A head whose brain cannot be found; a registration that was stopped.

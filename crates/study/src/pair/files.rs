@@ -41,13 +41,13 @@ pub struct PairFiles {
     pub labels: Labels,
     /// The initial transform of the registration.
     pub start: StartFile,
-    /// Images whose brain is extracted and registered instead of the head.
+    /// Choice of the images (fixed, moving) whose brain is extracted and registered instead of the whole head.
     pub brain: BrainChoice,
     /// Start of the paths of all output files, folder included.
     pub prefix: String,
     /// Which images and warps are written, and in which form.
     pub writing: Writing,
-    /// Path of the report page; `None` for no page.
+    /// Path of the HTML page of the registration; `None` for no page.
     pub report: Option<PathBuf>,
 }
 
@@ -63,11 +63,12 @@ pub struct ChannelFiles {
 /// Label maps of the fixed and of the moving image of a registration.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Labels {
-    /// Label map of the fixed image, against which the warped labels are scored.
+    /// Label map of the fixed image, with which the warped moving labels are compared (overlap).
     pub fixed: Option<PathBuf>,
     /// Label map of the moving image, to be resampled onto the fixed grid.
     pub moving: Option<PathBuf>,
-    /// Labels for which the overlap is computed: a file of numbers, or numbers such as `1,2,5`.
+    /// Labels for which the overlap of moving and fixed labels is computed: a file of numbers, or numbers such as
+    /// `1,2,5`.
     pub list: Option<String>,
     /// Interpolation of the moving labels.
     pub interpolation: LabelInterpolation,
@@ -155,7 +156,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The extension of file names, without the dot in front.
+    /// The extension of file names in this format, without the dot in front.
     pub fn extension(self) -> &'static str {
         match self {
             Format::NiiGz => "nii.gz",
@@ -217,7 +218,7 @@ impl Names {
         }
     }
 
-    /// Paths of all output files, in the order of writing.
+    /// Paths of all output files of the registration, in the order of writing.
     pub fn all(&self) -> Vec<&Path> {
         let transforms = [&self.affine, &self.warp, &self.inverse_warp, &self.composite, &self.inverse_composite];
         let others = [&self.warped, &self.inverse_warped, &self.labels, &self.overlap];
@@ -245,7 +246,7 @@ impl Names {
 }
 
 impl PairFiles {
-    /// The default path of the page for a prefix.
+    /// The default path of a registration's HTML page, for a prefix of the output files.
     pub fn usual_report(prefix: &str) -> PathBuf {
         format!("{prefix}{REPORT}").into()
     }

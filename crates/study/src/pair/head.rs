@@ -1,4 +1,5 @@
-//! The record of a scanned head whose brain was registered: its brain extraction, and other images of the head.
+//! The part of a registration's JSON record about a scanned head whose brain was registered: its brain extraction, and
+//! other images of the head.
 
 use std::path::PathBuf;
 
@@ -6,21 +7,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::brain::BrainRecord;
 
-/// The record of a scanned head: its brain extraction, and other images of the head that were resampled with the scan.
+/// Results for a scanned head, as in the JSON record of its registration: its brain extraction, and other images of the
+/// head that were resampled with the scan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HeadRecord {
     /// Volume of the brain, cm³.
     pub brain_cm3: f64,
-    /// The record of the brain extraction; `None` if a mask was given or the scan showed a brain alone.
+    /// Results of the brain extraction; `None` if a mask was given or the scan showed a brain alone.
     pub found: Option<BrainRecord>,
     /// Whether the scan showed a brain alone, which was registered as it is.
     #[serde(default)]
     pub without_skull: bool,
-    /// Records of other images of the same head, which were resampled with the scan.
+    /// Paths and rigid transforms of other images of the same head, which were resampled with the scan.
     pub carried: Vec<CarriedRecord>,
 }
 
-/// The record of another image of the same head as a scan. The image was resampled together with the scan.
+/// Path and rigid transform of another image of the same head as a scan. The image was resampled together with the
+/// scan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CarriedRecord {
     /// Path of the image.

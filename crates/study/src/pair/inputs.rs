@@ -24,13 +24,13 @@ pub struct FixedInputs {
     pub side: Side,
     /// Labels of the fixed image, with which the warped labels are compared.
     pub labels: Option<Arc<LabelVolume>>,
-    /// Labels for which the overlap is computed.
+    /// Labels for which the overlap of moving and fixed labels is computed; `None` for all labels except 0.
     pub label_list: Option<Vec<i32>>,
     /// The initial transform.
     pub start: Start,
     /// The file from which the initial transform was read.
     pub start_file: StartFile,
-    /// Identities of the input files at the time when they were read.
+    /// Identities (size, time, inode) of the input files at the time when they were read.
     pub identities: Vec<FileIdentity>,
     /// Pictures of the fixed image for HTML pages; empty until a first page needs the pictures.
     pub(super) drawn: Arc<OnceLock<Reference>>,
@@ -48,12 +48,12 @@ pub struct Inputs {
     /// The extracted brains of the fixed and of the moving image, each with the whole head. If a brain was extracted,
     /// the image of the registration shows only this brain.
     pub skulls: [Option<Skull>; 2],
-    /// The record of the white matter that was found in the fixed image; `None` if a mask of the white matter was
+    /// Results about the white matter that was found in the fixed image; `None` if a mask of the white matter was
     /// given, or no stage needs the white matter.
     pub white_matter: Option<WhiteMatterRecord>,
     /// Warnings about image headers that ANTs reads differently.
     pub warnings: Vec<String>,
-    /// Identities of all input files at the time when they were read.
+    /// Identities (size, time, inode) of all input files at the time when they were read.
     pub identities: Vec<FileIdentity>,
 }
 
@@ -160,7 +160,7 @@ impl Inputs {
         [&self.fixed.side, &self.moving]
     }
 
-    /// The grids of the fixed and the moving images, for estimates of the memory that a registration takes.
+    /// The grids of the fixed and the moving images, from which the memory that a registration takes is estimated.
     pub fn grids(&self) -> Grids<'_> {
         Grids::of(self.sides())
     }

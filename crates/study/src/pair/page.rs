@@ -1,4 +1,4 @@
-//! The page of one registration: its pictures, and the contents of its record as text.
+//! The HTML page of one registration: its pictures, and the contents of its JSON record as text.
 
 use std::path::Path;
 
@@ -16,10 +16,11 @@ use super::record::{ImageRecord, Record};
 use crate::Error;
 use crate::words::{self, stem};
 
-/// Names of the pictures on the page: the fixed image, the moving image at the start, and the warped moving image.
+/// Names of the pictures on the HTML page of a registration: the fixed image, the moving image at the start, and the
+/// warped moving image.
 const NAMES: [&str; 3] = ["Fixed", "Before", "After"];
 
-/// Draws the pictures of a registration. The fixed image is drawn once for all registrations to it.
+/// Draws the pictures for the HTML page of a registration. The fixed image is drawn once for all registrations to it.
 pub fn pictures(files: &PairFiles, inputs: &Inputs, found: &Registration) -> Result<Pictures, Error> {
     let side = &inputs.fixed.side;
     let drawn = &inputs.fixed.drawn;
@@ -57,7 +58,7 @@ fn charts(found: &Registration, pictures: &Pictures) -> Result<Vec<Chart>, Error
     let mut charts = vec![Chart {
         title: "Intensities".into(),
         svg: histograms(["fixed", "moving, after"], &pictures.histograms)?,
-        note: "Histograms of the pixels brighter than black in the slices. Each image has its own intensity range."
+        note: "Intensities in the slices that this page shows, without black pixels. Each image has its own range."
             .into(),
     }];
     let linear: Vec<&linear::Outcome> = found.outcomes.iter().filter_map(linear_outcome).collect();
@@ -104,7 +105,7 @@ fn cost_curve(outcome: &linear::Outcome, n: usize) -> Curve {
     Curve { name: format!("stage {n}"), points, marks: true }
 }
 
-/// Texts and measures of the page, from the record of the registration.
+/// Texts and measures that the HTML page shows, from the JSON record of the registration.
 fn facts(record: &Record) -> Facts {
     let Record { inputs, similarity, .. } = record;
     let mut highlights = Vec::new();
@@ -158,8 +159,8 @@ fn sections(record: &Record) -> Vec<Section> {
         vec![
             similarity.correlation_at_start.map(|value| ("correlation before", four(value))),
             similarity.correlation.map(|value| ("correlation after", four(value))),
-            coverage.at_start.map(|value| ("covered share of the fixed image, before registration", percent(value))),
-            coverage.now.map(|value| ("covered share of the fixed image, after registration", percent(value))),
+            coverage.at_start.map(|value| ("fixed image inside moving image, before registration", percent(value))),
+            coverage.now.map(|value| ("fixed image inside moving image, after registration", percent(value))),
             linear.as_ref().map(|linear| ("cost of the affine stage", four(linear.cost))),
             overlap.as_ref().map(|overlap| ("labels scored", overlap.labels.to_string())),
             overlap.as_ref().map(|overlap| ("mean Dice", four(overlap.mean_dice))),
@@ -283,7 +284,7 @@ fn details(record: &Record) -> Vec<[String; 2]> {
     let row = |row: &[f64; 4]| row.map(|value| format!("{value:>14.8}")).join(" ");
     let affine = record.affine_ras.iter().map(row).collect::<Vec<_>>().join("\n");
     let mut details = vec![["Affine transform, fixed → moving, RAS mm".into(), affine]];
-    // The parameters contain only numbers and names, so writing them as JSON cannot fail.
+    // The parameters of a registration contain only numbers and names, so writing them as JSON cannot fail.
     details.extend(serde_json::to_string_pretty(&record.parameters).ok().map(|json| ["All parameters".into(), json]));
     details
 }

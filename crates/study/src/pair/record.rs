@@ -19,7 +19,7 @@ use crate::bias::Corrected;
 use crate::skulls::{BrainChoice, ExtractedRecord};
 use crate::{FileIdentity, WrittenFile, geometry};
 
-/// The record of a registration, stored as `PREFIXrecord.json`.
+/// The record of a registration, stored as `PREFIXrecord.json`: inputs, options, results, times and outputs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Record {
     /// Name of the program.
@@ -52,7 +52,8 @@ pub struct Record {
     pub warnings: Vec<String>,
     /// Warnings about the registration and its result as data, so that programs can read them.
     pub doubts: Vec<Warning>,
-    /// Record of the moving head in a normalisation: its brain, and other images that were resampled with the scan.
+    /// The moving head, if a raw scan was registered to a template (normalisation): results of its brain extraction,
+    /// and other images that were resampled with the scan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<HeadRecord>,
     /// Overlap of the resampled moving labels with the fixed labels.
@@ -65,11 +66,11 @@ pub struct Record {
     pub device_memory: Option<DeviceMemory>,
     /// Time of each kernel of a GPU, if they were timed.
     pub profile: Option<serde_json::Value>,
-    /// Paths of all output files, this record included.
+    /// Paths of all output files, including the JSON file of this record.
     pub outputs: Vec<PathBuf>,
-    /// Identities of the input files at the time when they were read.
+    /// Identities (size, time, inode) of the input files at the time when they were read.
     pub files_read: Vec<FileIdentity>,
-    /// The files that were written, except this record.
+    /// The output files with their sizes, without the JSON file of this record.
     pub files_written: Vec<WrittenFile>,
     /// The displacements of the warps are rounded to multiples of this step, mm; `None` if rounding was turned off,
     /// or if it would fold a warp.
@@ -97,15 +98,15 @@ pub struct Parameters {
     pub writing: Writing,
     /// Interpolation of the moving labels.
     pub label_interpolation: LabelInterpolation,
-    /// Labels for which the overlap is computed; `None` for all labels except 0.
+    /// Labels for which the overlap of moving and fixed labels is computed; `None` for all labels except 0.
     pub label_list: Option<Vec<i32>>,
-    /// Images whose brain was to be extracted.
+    /// The option that selects the images whose brain is extracted before the registration.
     #[serde(default)]
     pub brain: BrainChoice,
 }
 
 impl Parameters {
-    /// Makes the parameters for the record of a registration: from its files, its fixed inputs and its options.
+    /// Makes the parameters in the JSON record of a registration: from its files, its fixed inputs and its options.
     pub fn of(files: &PairFiles, fixed: &FixedInputs, options: &Options) -> Parameters {
         Parameters {
             bias: files.bias,
@@ -141,12 +142,12 @@ pub struct InputsRecord {
     pub moving_labels: Option<PathBuf>,
 }
 
-/// An image and its grid.
+/// An image as the JSON record of a registration describes it: path and grid.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ImageRecord {
     /// The file.
     pub path: PathBuf,
-    /// Voxels along each axis.
+    /// Number of voxels along each axis of the image.
     pub shape: [usize; 3],
     /// Distance between voxel centres, mm.
     pub spacing_mm: [f64; 3],
@@ -155,7 +156,7 @@ pub struct ImageRecord {
 }
 
 impl ImageRecord {
-    /// The record of the image in the file `path`.
+    /// Describes the image in the file `path` for a JSON record: path, shape, voxel size and orientation.
     pub fn new(path: &Path, grid: &Grid) -> ImageRecord {
         ImageRecord {
             path: path.into(),
@@ -169,18 +170,18 @@ impl ImageRecord {
 /// Results of a linear stage.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LinearRecord {
-    /// Cost at the end of the stage, 0 to 1.
+    /// Cost of the linear stage at its end, 0 to 1.
     pub cost: f64,
-    /// Cost at the end of each level, coarse to fine.
+    /// Cost of the linear stage at the end of each level, coarse to fine.
     pub levels: Vec<LinearLevel>,
 }
 
 /// Result of a level of a linear stage.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LinearLevel {
-    /// Resolution of the level, mm.
+    /// Resolution of this level of the registration, mm.
     pub mm: f64,
-    /// Cost at the end of the level.
+    /// Cost of the linear stage at the end of this level.
     pub cost: f64,
 }
 
@@ -198,8 +199,8 @@ pub struct SynRecord {
     pub levels: Vec<SynLevel>,
     /// Number of rounds of relaxation, which removes folds and makes both warps inverse to each other.
     pub relaxing_rounds: usize,
-    /// Number of times that both warps were smoothed at all voxels, because the rounds of relaxation did not remove all
-    /// folds and inconsistencies.
+    /// Number of times that the warp and the inverse warp were smoothed at all voxels, because the rounds of relaxation
+    /// did not remove all folds and inconsistencies.
     pub whole_smoothings: usize,
     /// Number of voxels of both warps with an error after the last round of relaxation: voxels that fold, or where warp
     /// and inverse warp together move a point too far.
@@ -213,11 +214,12 @@ pub struct SynLevel {
     pub shrink: usize,
     /// Number of iterations done.
     pub iterations: usize,
-    /// Whether the energy stopped falling before the largest allowed number of iterations.
+    /// Whether the iterations of the level ended because the energy no longer fell, before the largest allowed number
+    /// of iterations.
     pub converged: bool,
     /// Whether the level's result was discarded, because the images had not become more similar.
     pub undone: bool,
-    /// Energy of each iteration.
+    /// Energy (the value that the deformable stage minimises) of each iteration in this level.
     pub energies: Vec<f64>,
 }
 
@@ -266,7 +268,7 @@ impl From<&syn::Scores> for JacobianRecord {
 /// The Jacobian determinants of a warp.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct JacobianSummary {
-    /// Number of voxels at which the determinant was computed.
+    /// Number of voxels at which the Jacobian determinant was computed.
     pub voxels: u64,
     /// Smallest determinant.
     pub minimum: f64,
@@ -274,13 +276,15 @@ pub struct JacobianSummary {
     pub maximum: f64,
     /// Mean determinant.
     pub mean: f64,
-    /// Number of voxels whose determinant is not positive.
+    /// Number of voxels whose Jacobian determinant is not positive.
     pub folded: u64,
-    /// Share of voxels whose determinant is not positive, 0 to 1.
+    /// Share of voxels whose Jacobian determinant is not positive, 0 to 1.
     pub folded_share: f64,
-    /// Smallest determinant from one-sided differences, which is the determinant at a corner of a trilinear cell.
+    /// Smallest Jacobian determinant from one-sided differences, which is the determinant at a corner of a trilinear
+    /// cell.
     pub corner_minimum: f64,
-    /// Number of voxels with a one-sided determinant that is not positive: the strict count of folds.
+    /// Number of voxels where a Jacobian determinant from one-sided differences is not positive: the strict count of
+    /// folds.
     pub corner_folded: u64,
 }
 
@@ -361,12 +365,12 @@ impl From<&Overlap> for OverlapRecord {
 /// Memory of a GPU, bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceMemory {
-    /// Memory that the registration was expected to take.
+    /// Memory of the GPU that the registration was expected to take.
     pub planned_bytes: u64,
-    /// Free memory before the registration.
+    /// Free memory of the GPU before the registration.
     pub free_bytes: u64,
-    /// Memory that the registration took at its peak: free memory before it less free memory after it. This is the
-    /// peak, because the driver's memory pool keeps memory that the registration frees.
+    /// Largest memory of the GPU that the registration took: free memory before the registration less free memory after
+    /// it. This difference is the peak, because the driver's memory pool keeps memory that the registration frees.
     pub taken_bytes: Option<u64>,
 }
 
@@ -375,7 +379,7 @@ pub struct DeviceMemory {
 pub struct Seconds {
     /// Time of reading and checking the inputs, and of waiting for a GPU.
     pub read: f64,
-    /// Time of preparing a GPU, while files are read.
+    /// Time of preparing a GPU; files are read at the same time.
     pub device: Option<f64>,
     /// Time of the linear stages.
     pub linear: Option<f64>,
@@ -383,13 +387,13 @@ pub struct Seconds {
     pub syn: Option<f64>,
     /// Time of warping images and labels, and of writing.
     pub outputs: f64,
-    /// Total time until this record is written.
+    /// Total time of the run until this record is written.
     pub total: f64,
 }
 
 impl Seconds {
-    /// Adds the times that a registration took for its stages and for warping images to the times of the linear stages,
-    /// the deformable stages and the outputs.
+    /// Adds the times of a registration to this record: the time of each stage to the linear or the deformable stages,
+    /// and the time of warping images to the outputs.
     pub fn add(&mut self, found: &Registration) {
         let register::Seconds { stages, download, images } = &found.seconds;
         for (outcome, seconds) in found.outcomes.iter().zip(stages) {

@@ -55,8 +55,8 @@ impl Inputs {
     }
 }
 
-/// Replaces each image of the fixed or of the moving side by the result of `corrected` for this image. `first` and
-/// `channels` are the files of the images.
+/// Replaces each image of the fixed or of the moving side by the image that the function `corrected` returns, which
+/// removes shading. `first` and `channels` are the paths of the image files.
 fn replace<'a>(
     side: &mut Side,
     first: &'a PathBuf,

@@ -22,11 +22,11 @@ pub struct Named {
 /// The masks of the fixed or of the moving image of a registration. Voxels above 0.5 are used.
 #[derive(Debug, Clone)]
 pub enum Masks {
-    /// All voxels are used.
+    /// No mask: the registration uses all voxels.
     None,
-    /// One mask for all stages.
+    /// One mask for all stages of the registration.
     All(Named),
-    /// A mask for each stage, in the order of the stages; `None` if all voxels are used.
+    /// A mask for each stage of the registration, in the order of the stages; `None` if a stage uses all voxels.
     PerStage(Vec<Option<Named>>),
 }
 
@@ -37,7 +37,7 @@ pub struct SideVolumes {
     pub image: Named,
     /// Images of the second and later channels of deformable stages: of the same person, aligned with the first image.
     pub channels: Vec<Named>,
-    /// The masks of the first image.
+    /// Masks of the first channel's image: the voxels that the registration uses.
     pub masks: Masks,
 }
 
@@ -77,7 +77,7 @@ impl SideVolumes {
 }
 
 impl Named {
-    /// Checks that the image has contrast.
+    /// Checks that the image has contrast, and intensities in the allowed range.
     fn check_contrast(&self) -> Result<(), Error> {
         match self.image.range() {
             Some((least, most)) => inputs::check_range(least, most, &self.name),
@@ -88,7 +88,8 @@ impl Named {
 
 impl FixedInputs {
     /// Creates the fixed inputs of registrations from checked fixed images with their mask, and an initial transform.
-    /// `start_file` describes the initial transform in messages and records. No file identities are recorded.
+    /// `start_file` describes the initial transform in messages and records. The identities (size, time, inode) of the
+    /// input files are not recorded.
     pub fn of_side(side: Side, start: Start, start_file: StartFile) -> FixedInputs {
         FixedInputs {
             side,
@@ -104,8 +105,8 @@ impl FixedInputs {
 
 impl Inputs {
     /// Creates the inputs of a registration from checked fixed and moving images with their masks. `names` are the
-    /// names of the images; `start_file` describes the initial transform in messages and records. No file identities
-    /// are recorded.
+    /// names of the images; `start_file` describes the initial transform in messages and records. The identities (size,
+    /// time, inode) of the input files are not recorded.
     ///
     /// # Errors
     /// One image is a slice and the other is a volume; the initial transform would move slices out of their plane.

@@ -13,12 +13,12 @@ use super::inputs::Inputs;
 use crate::skulls::ExtractedRecord;
 use crate::{Error, brain};
 
-/// The record of the white matter that was found in the fixed image.
+/// The part of a registration's JSON record about the white matter that was found in the fixed image.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WhiteMatterRecord {
     /// Volume of the white matter, mL.
     pub volume_ml: f64,
-    /// The classes of the intensities in the brain, after the shading was removed.
+    /// The three classes of intensities (fluid, grey matter, white matter) in the brain, after the shading was removed.
     #[serde(flatten)]
     pub mixture: Mixture,
     /// The brain in which the white matter was found; `None` if a mask was given, or if the image has no skull.
@@ -82,7 +82,7 @@ impl Inputs {
 }
 
 impl WhiteMatterRecord {
-    /// The record of white matter, and of the brain that was extracted to find it.
+    /// Makes the entry of the JSON record about white matter, and about the brain that was extracted to find it.
     fn of(found: &WhiteMatter, brain: Option<ExtractedRecord>) -> WhiteMatterRecord {
         let WhiteMatter { volume_ml, mixture, .. } = *found;
         let range = WhiteMatter::PLAUSIBLE_ML;

@@ -21,25 +21,26 @@ use super::record::{
 use crate::skulls::Skull;
 use crate::{Error, WrittenFile};
 
-/// What a registration wrote: the paths of the files, and the contents of the record and of the overlap table.
+/// What a registration wrote: the paths of the files, and the contents of the JSON record and of the table of label
+/// overlap.
 #[derive(Debug)]
 pub struct Written {
-    /// The record, as written to its file.
+    /// The record of the registration (inputs, options, results), as written to its JSON file.
     pub record: Record,
-    /// Overlap of the labels; `None` if there were no labels to score.
+    /// Overlap of moving and fixed labels; `None` if there were no labels to score.
     pub overlap: Option<Overlap>,
-    /// Paths of the files that were written.
+    /// Paths of the files that the registration has written.
     pub paths: Vec<PathBuf>,
 }
 
-/// The inputs and settings of a registration that its record contains.
+/// The inputs and settings of a registration that its JSON record contains.
 #[derive(Debug, Clone)]
 pub struct Context<'a> {
-    /// The input and output files.
+    /// The input and output files of the registration.
     pub files: &'a PairFiles,
     /// Paths of the output files.
     pub names: &'a Names,
-    /// Images, masks and labels as they were read.
+    /// The registration's images, masks and labels, as they were read.
     pub inputs: &'a Inputs,
     /// Options of the registration.
     pub options: &'a Options,
@@ -47,7 +48,7 @@ pub struct Context<'a> {
     pub device: &'a Description,
     /// Number of threads that computed.
     pub threads: usize,
-    /// The command line of the program, kept in the record.
+    /// The command line of the program, kept in the JSON record of the registration.
     pub command_line: &'a [String],
     /// Memory of the GPU; `None` on the CPU.
     pub device_memory: Option<DeviceMemory>,
@@ -55,15 +56,15 @@ pub struct Context<'a> {
     pub profile: Option<serde_json::Value>,
 }
 
-/// Files and records that are written in addition to those of the registration.
+/// Files, entries of the JSON record and warnings that are written in addition to those of the registration.
 #[derive(Default)]
 pub struct Further<'a> {
     /// Path of each additional file, with the function that writes the file. The list of the registration's outputs,
     /// [`Names::further`], contains these paths too.
     pub files: Vec<(PathBuf, WritingFile<'a, Error>)>,
-    /// Record of the moving head; only in a normalisation.
+    /// Results for the moving head, for the JSON record; only in a normalisation (of a raw scan to a template).
     pub head: Option<HeadRecord>,
-    /// Warnings about the moving head, as sentences.
+    /// Warnings about the brain mask that was found in the moving head, as sentences.
     pub warnings: Vec<String>,
 }
 
@@ -97,7 +98,8 @@ pub fn write_with(
     seconds.add(found);
     let began = Instant::now();
     let mut outputs = Outputs::new();
-    // The pictures are drawn on threads that are idle while files are compressed.
+    // The pictures for the HTML page of the registration are drawn on threads that are idle while the output files are
+    // compressed.
     let (pictures, volumes) = rayon::join(
         || of.names.report.is_some().then(|| page::pictures(of.files, of.inputs, found)).transpose(),
         || write_volumes(of, found, files, &mut outputs),
@@ -124,7 +126,7 @@ pub fn write_with(
     Ok(Written { record, overlap, paths })
 }
 
-/// Writes only the page of a registration; `seconds` are the times of the whole run.
+/// Writes only the HTML page of a registration; `seconds` are the times of the whole run.
 ///
 /// # Errors
 /// A page that cannot be made or written.
@@ -134,7 +136,7 @@ pub fn write_report(of: &Context, found: &Registration, seconds: Seconds, path: 
     Ok(write_file(path, html.as_bytes())?)
 }
 
-/// The output files written so far, with their sizes.
+/// The output files of the registration written so far, with their sizes.
 fn written(outputs: &Outputs) -> Result<Vec<WrittenFile>, Error> {
     let files = outputs.written()?;
     Ok(files.into_iter().map(|(path, bytes)| WrittenFile { path, bytes }).collect())

@@ -30,7 +30,8 @@ pub fn read(folder: &Path, suffixes: &[String]) -> Result<Vec<Subject>, Error> {
     if subjects.is_empty() { Err(Error::NoneFound { path: folder.into(), expected }) } else { Ok(subjects) }
 }
 
-/// The image with this suffix in the folder of `image`; `None` if there is no such image.
+/// Finds another image of the same scan session beside `image`: an image in the same folder with the BIDS suffix
+/// `suffix`, such as `T2w`. `None` if there is no such image.
 pub fn beside(image: &Path, suffix: &str) -> Option<PathBuf> {
     let files = entries(image.parent()?, "sub-").ok()?;
     let stem = stem(image);

@@ -8,11 +8,11 @@ pub enum Error {
     /// A subject's number of images, or a number of fixed images or weights, differs from the number of channels.
     #[error("{of}: expected {expected} images or values, one for each channel, found {found}")]
     Channels {
-        /// Name of the subject or of the option whose number is wrong.
+        /// Name of the subject or option that has the wrong number of images or values.
         of: String,
         /// Number of channels.
         expected: usize,
-        /// Number of images or values given.
+        /// Number of images or values that the subject or option has.
         found: usize,
     },
     /// A table without a required column.
@@ -22,7 +22,7 @@ pub enum Error {
         path: PathBuf,
         /// Name of the column.
         column: String,
-        /// Names of the columns that were found.
+        /// Names of the columns that the table has.
         found: String,
     },
     /// A table with an unknown column.
@@ -32,15 +32,15 @@ pub enum Error {
         path: PathBuf,
         /// Name of the column.
         column: String,
-        /// Names of the known columns.
+        /// Names of the columns that the table may have.
         known: String,
     },
-    /// An empty cell where a value is required.
+    /// A row of a table has an empty cell where a value is required.
     #[error("{}: line {line}: the column `{column}` is empty, expected a value", path.display())]
     EmptyCell {
         /// Path of the table.
         path: PathBuf,
-        /// Number of the line, counted from 1.
+        /// Number of the faulty line of the table, counted from 1.
         line: u64,
         /// Name of the column.
         column: String,
@@ -50,7 +50,7 @@ pub enum Error {
     NoneFound {
         /// Path of the table or folder.
         path: PathBuf,
-        /// What the table or folder should contain.
+        /// What the table or folder of subjects should contain, for the message.
         expected: String,
     },
     /// Several subjects were found where one prefix of output names serves only one subject.
@@ -97,7 +97,7 @@ pub enum Error {
         images[0].display(), images[1].display()
     )]
     Twice {
-        /// Names of both subjects.
+        /// Names of the two subjects, which differ at most in upper and lower case.
         names: [String; 2],
         /// The path of one image of each subject.
         images: [PathBuf; 2],
@@ -118,7 +118,7 @@ pub enum Error {
     Comment {
         /// Path of the table.
         path: PathBuf,
-        /// Number of the line, counted from 1.
+        /// Number of the faulty line of the table, counted from 1.
         line: u64,
     },
     /// A row whose number of cells differs from the number of columns.
@@ -126,11 +126,11 @@ pub enum Error {
     Cells {
         /// Path of the table.
         path: PathBuf,
-        /// Number of the line, counted from 1.
+        /// Number of the faulty line of the table, counted from 1.
         line: u64,
         /// Number of columns of the table.
         expected: usize,
-        /// Number of cells of the row.
+        /// Number of cells of the faulty row.
         found: usize,
     },
     /// A malformed table.
@@ -144,7 +144,7 @@ pub enum Error {
     /// The path of a table names a pipe or a device instead of a file.
     #[error("{}: is a pipe or a device, expected a file", path.display())]
     NotAFile {
-        /// Path of the pipe or device.
+        /// Path given for a table, which names a pipe or a device.
         path: PathBuf,
     },
     /// A file that is larger than the largest allowed table.

@@ -14,7 +14,7 @@ pub use size::largest_grid;
 
 use crate::words::stem;
 
-/// One subject's files.
+/// One subject of a study with the paths of its input files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
     /// Name of the subject; the names of its output files begin with this name.
@@ -30,9 +30,9 @@ pub struct Subject {
 /// Subjects and the names of their channels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
-    /// The subjects, in the order of the sources.
+    /// The subjects of all sources (folders, tables and image files), in the order of the sources.
     pub subjects: Vec<Subject>,
-    /// The names of the channels, in the order of each subject's images.
+    /// The names of the image channels, in the order of each subject's images.
     pub channels: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The size of images, from their headers.
+//! Finds the largest grid among the images of a study, from their headers.
 
 use std::path::Path;
 

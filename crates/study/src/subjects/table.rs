@@ -7,7 +7,7 @@ use csv::{ReaderBuilder, StringRecord, Trim};
 use super::{Error, IMAGE, Subject};
 use crate::words::stem;
 
-/// Names of the columns other than those of the images.
+/// Names of those columns of a table of subjects that do not hold images.
 const COLUMNS: [&str; 3] = ["subject", "mask", "labels"];
 
 /// Size of the largest table that is read, bytes: far more than the subjects of any study need.
@@ -100,7 +100,7 @@ fn check_no_comment(path: &Path, text: &[u8], row: &StringRecord) -> Result<(), 
     }
 }
 
-/// The line in which a row begins, counted from 1.
+/// Number of the line of the table in which a row begins, counted from 1.
 fn line_of(row: &StringRecord) -> u64 {
     row.position().map_or(1, csv::Position::line)
 }

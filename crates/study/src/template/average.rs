@@ -31,8 +31,8 @@ pub struct Averaged {
     pub stretch: AffineTransform,
 }
 
-/// An average with its statistics. The file of the mean stretch has been written, the other files of the average have
-/// not.
+/// The average of the subjects in a pass of template building, with its statistics. The file of the mean stretch (the
+/// mean affine transform without rotation and shift) has been written, the other files have not.
 pub struct Summed {
     /// The average.
     pub averaged: Averaged,
@@ -42,7 +42,7 @@ pub struct Summed {
     outliers: Vec<String>,
 }
 
-/// Statistics of an average.
+/// Results of averaging the subjects in a pass of template building: subjects, outliers, mean stretch and sharpness.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AverageResults {
     /// Names of the subjects that were averaged.
@@ -85,8 +85,8 @@ impl Summed {
     }
 }
 
-/// Averages the subjects of a pass of template building, from data in memory. `contributions` holds one element for
-/// each subject.
+/// Averages the subjects of a pass of template building, from data in memory. `contributions` holds the transforms and
+/// resampled images of each subject.
 ///
 /// # Errors
 /// The errors of [`Summed::of`]; images on different grids.
@@ -173,7 +173,8 @@ pub fn sharpness_of(session: &Session, pass: usize) -> Result<f64, Error> {
     Ok(results.sharpness_per_mm)
 }
 
-/// The correlation of a subject with the template, from the manifest of its registration.
+/// The correlation of a subject with the template, read from the manifest (list of its files and results) of the
+/// subject's registration.
 ///
 /// # Errors
 /// A manifest without the results of a registration.
@@ -187,8 +188,8 @@ pub fn correlation_of(
     Ok(results_of::<RegistrationResults>(manifest, path)?.correlation)
 }
 
-/// The correlation of each subject with the template in a pass of template building, from the manifests of the
-/// registrations.
+/// The correlation of each subject with the template in a pass of template building, read from the manifests (lists of
+/// files and results) of the registrations.
 fn correlations(session: &Session, pass: usize) -> Result<Vec<f64>, Error> {
     let of_subject = |&subject: &usize| {
         let manifest = session.registered(pass, subject)?;

@@ -21,15 +21,16 @@ use crate::{Error, brain};
 /// Name that messages and records give to the images of the initial template, in the place of a subject's name.
 pub const START: &str = "the initial template";
 
-/// The brains that the first step of template building extracted, as its manifest lists them.
+/// The brains that the first step of template building extracted, as the manifest (list of files and results) of this
+/// step describes them.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Brains {
-    /// Records of the brains that are registered instead of the whole heads. The key is the name of the subject, or
-    /// [`START`] for the initial template.
+    /// Volume and quality measures of the brains that are registered instead of the whole heads. The key is the name of
+    /// the subject, or [`START`] for the initial template.
     pub brains: BTreeMap<String, ExtractedRecord>,
 }
 
-/// Chooses the images whose brains are extracted. Records in each subject whether its brain is extracted, and returns
+/// Chooses the images whose brains are extracted. Sets for each subject whether its brain is extracted, and returns
 /// whether the brain of the initial template is extracted.
 pub fn choose(
     choice: BrainChoice,
@@ -84,7 +85,7 @@ pub fn masked(images: Channels, mask: &Volume) -> Channels {
 }
 
 impl Session {
-    /// Records of the brains that the first step of template building extracted.
+    /// Volume and quality measures of the brains that the first step of template building extracted.
     ///
     /// # Errors
     /// The first step has not been done.

@@ -30,19 +30,19 @@ pub struct Building {
     _lock: File,
 }
 
-/// Data about one run of the program, for the record of devices and times.
+/// Data about one run of template building, for the JSON file of its devices and times.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
     /// Number of threads that compute.
     pub threads: usize,
-    /// The command line of the program, kept in the record.
+    /// The command line of the program, kept in the JSON file about this run.
     pub command_line: &'a [String],
     /// Seconds until the passes of template building begin: reading subjects, opening a device, making the first
     /// template.
     pub ready_seconds: f64,
 }
 
-/// The record of the last run of template building: its devices and times.
+/// The JSON file about the last run of template building: its devices and times.
 #[derive(Debug, Serialize)]
 struct Record<'a> {
     program: &'static str,
@@ -53,7 +53,7 @@ struct Record<'a> {
     seconds: Seconds,
 }
 
-/// Wall times of a run, seconds.
+/// Wall times of one run of template building, seconds.
 #[derive(Debug, Default, Serialize)]
 struct Seconds {
     /// Time of reading subjects, opening a device and making the first template.
@@ -78,7 +78,8 @@ impl Prepared {
         let session = Session::new(plan, &request.folder);
         let heads = session.keep(images);
         let first = start::make(&session, heads, progress)?;
-        // The options of the registrations are checked for this template before anything is written.
+        // Before anything is written, the options of the registrations are checked: they must fit the grid of this
+        // template.
         registrations::options(&session, session.plan.last_pass)?;
         Ok(Prepared { session, first })
     }
@@ -92,8 +93,8 @@ impl Prepared {
         registrations::device_bytes(&self.session)
     }
 
-    /// Creates and locks the folder, and writes the plan. With `restart`, the folder may contain the template of
-    /// other subjects or options; files that do not fit the plan are made again.
+    /// Creates and locks the folder of the template, and writes the plan (subjects and options). With `restart`, the
+    /// folder may contain the template of other subjects or options; files that do not fit the plan are made again.
     ///
     /// # Errors
     /// A folder with another template, or in use by another process; files that cannot be written.

@@ -18,12 +18,13 @@ pub enum Content<'a> {
     Warp(&'a DisplacementField),
     /// A label map.
     Labels(&'a LabelVolume),
-    /// No content, because the file has been written already.
+    /// The file has been written already: only its record (path, length, SHA-256 digest) is made.
     Written,
 }
 
 impl Content<'_> {
-    /// Writes the file unless its content is [`Content::Written`]; returns its record.
+    /// Writes the file, unless it has its content already ([`Content::Written`]). Returns the file's record (path,
+    /// length, SHA-256 digest).
     fn write(&self, path: &Path, name: PathBuf) -> Result<FileRecord, Error> {
         if let Content::Written = self {
             return FileRecord::of(path, name);
@@ -42,7 +43,7 @@ impl Content<'_> {
     }
 }
 
-/// Writes files in parallel; returns their records.
+/// Writes files in parallel; returns their records (path, length, SHA-256 digest).
 ///
 /// # Errors
 /// A file that cannot be written.
@@ -52,9 +53,9 @@ pub fn write_all(layout: &Layout, files: &[(&Path, Content)]) -> Result<Vec<File
         // All threads of the pool work together on the compression of each file, so no further threads are needed.
         return files.par_iter().map(write).collect();
     }
-    // The files are written on separate threads, not on the thread pool. A thread of the pool that waits for the other
-    // files could begin another step of template building. Then the manifest of the first step would have to wait for
-    // the end of the other step.
+    // The files are written on separate threads, not on the thread pool. While a thread of the pool waits for other
+    // files, it could begin another step of template building. Then the first step could not be completed before the
+    // end of the other step.
     std::thread::scope(|scope| {
         let writing: Vec<_> =
             files.iter().map(|file| digest::spawn(scope, "writing files", || write(file))).collect();

@@ -37,7 +37,7 @@ impl Contribution {
         })
     }
 
-    /// Reads the files of a finished registration as [`Contribution::read`] does, without the images.
+    /// Reads a subject's transforms from the files of its finished registration; the resampled images are not read.
     ///
     /// # Errors
     /// A file that cannot be read.

@@ -1,4 +1,4 @@
-//! Digests of files, and of the data that a step of template building depends on.
+//! SHA-256 digests of files, and of the data (such as options and names) that a step of template building depends on.
 
 use std::fmt::Write;
 use std::fs::File;
@@ -27,7 +27,7 @@ pub struct FileRecord {
     pub sha256: String,
 }
 
-/// Computes the record of a file from its bytes.
+/// Computes the length and the SHA-256 digest of a file from its bytes.
 #[derive(Default)]
 struct Recorder {
     digest: Sha256,
@@ -41,20 +41,22 @@ impl Recorder {
         self.bytes += bytes.len() as u64;
     }
 
-    /// Returns the record of the file: length and digest of all bytes that were added. The record names the file
-    /// `path`.
+    /// Returns the record of the file: length and SHA-256 digest of all bytes that were added. The name of the file in
+    /// the record is `path`.
     fn finish(self, path: PathBuf) -> FileRecord {
         FileRecord { path, bytes: self.bytes, sha256: hexadecimal(&self.digest.finalize()) }
     }
 }
 
-/// Makes the record of a file under the name `path`, from the bytes that `write` writes to the file and passes to a
-/// callback. A separate thread computes the digest while the file is written.
+/// Makes the record (path, length, SHA-256 digest) of a file. `write` writes the file and passes the written bytes to a
+/// callback. A separate thread computes the digest from these bytes while the file is written. In the record the file
+/// is named `path`.
 ///
 /// # Errors
 /// The errors of `write`; a thread that cannot be started.
 pub fn while_written(path: PathBuf, write: impl FnOnce(Listener) -> Result<(), Error>) -> Result<FileRecord, Error> {
-    /// Largest number of buffers between the writing thread and the thread that computes the digest.
+    /// Largest number of buffers of written bytes that wait between the writing thread and the thread that computes the
+    /// digest.
     const PIECES: usize = 4;
     let (to_recorder, pieces) = bounded::<Vec<u8>>(PIECES);
     let (to_writer, used) = bounded(PIECES);
@@ -63,15 +65,15 @@ pub fn while_written(path: PathBuf, write: impl FnOnce(Listener) -> Result<(), E
             let mut recorder = Recorder::default();
             for bytes in pieces {
                 recorder.add(&bytes);
-                // The used buffer goes back to the writing thread. If enough used buffers are waiting already, this
-                // buffer is freed.
+                // A buffer whose bytes were added to the digest goes back to the writing thread. If enough buffers are
+                // waiting there already, this buffer is freed.
                 let _ = to_writer.try_send(bytes);
             }
             recorder
         })?;
         let mut tell = |bytes: Vec<u8>| {
-            // Sending fails only if the thread that computes the digest has panicked. The panic is passed on when the
-            // thread is joined.
+            // Sending the bytes fails only if the thread that computes the digest has panicked. The panic is passed on
+            // when the thread is joined.
             let _ = to_recorder.send(bytes);
             used.try_recv().unwrap_or_default()
         };

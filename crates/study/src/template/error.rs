@@ -11,7 +11,7 @@ use super::step::Step;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Fewer than two subjects were given.
+    /// Fewer than two subjects were given for a template.
     #[error("a template needs at least two subjects that can be read, found {found}")]
     TooFew {
         /// Number of subjects.
@@ -22,7 +22,7 @@ pub enum Error {
     TooFewRead {
         /// Number of subjects that could be read.
         found: usize,
-        /// Why the other subjects could not be read.
+        /// Why each of the other subjects could not be read.
         reasons: Vec<String>,
     },
     /// Fewer than four subjects for a mean that leaves out two values at each voxel.
@@ -54,7 +54,7 @@ pub enum Error {
     /// No subject of the template has this name.
     #[error("there is no subject called {name}; the subjects are {}", there.join(", "))]
     NoSubject {
-        /// The name that no subject has.
+        /// The given name, which no subject of the template has.
         name: String,
         /// The names of all subjects.
         there: Vec<String>,
@@ -64,9 +64,9 @@ pub enum Error {
     Count {
         /// Name of the counted items, such as weights or images, for the message.
         what: &'static str,
-        /// Expected number of items.
+        /// Expected number of weights, images or other inputs.
         expected: usize,
-        /// Number of items that were given.
+        /// Number of weights, images or other inputs that were given.
         found: usize,
     },
     /// An option of template building is out of range.
@@ -74,7 +74,7 @@ pub enum Error {
     Range {
         /// Name of the option, for the message.
         what: &'static str,
-        /// Range of the allowed values of the option.
+        /// Allowed values of the option, in words.
         expected: String,
         /// Value of the option that was given.
         found: String,
@@ -104,38 +104,43 @@ pub enum Error {
         differing.join(", ")
     )]
     Changed {
-        /// Path of the folder.
+        /// Path of the folder of the template.
         folder: PathBuf,
-        /// Names of the data that differ, such as options or subjects.
+        /// Names of the data, such as options or subjects, in which the requested template differs from the template in
+        /// the folder.
         differing: Vec<String>,
     },
-    /// A plan in a format that this version cannot read.
+    /// The template's plan (file of subjects and options) has a format that this version of the program cannot read.
     #[error(
         "{}: the plan was made by version {version} of the program, in format {found}; this version reads format {expected}",
         path.display()
     )]
     PlanFormat {
-        /// Path of the plan.
+        /// Path of the template's plan: the file of its subjects and options.
         path: PathBuf,
-        /// Version of the program that made the plan.
+        /// Version of the program that made the template's plan.
         version: String,
-        /// Format of the plan.
+        /// Number of the format in which the template's plan was written.
         found: u64,
-        /// The format of plans that this version of the program reads.
+        /// Number of the only format of a template's plan that this version of the program reads.
         expected: u64,
     },
     /// A file has the name of the plan of a template, but is no plan.
-    #[error("{}: is not the plan of a template", path.display())]
+    #[error(
+        "{}: is not the plan of a template; expected a file `atlas.json` that this program has written",
+        path.display()
+    )]
     NotAPlan {
         /// Path of the file.
         path: PathBuf,
     },
-    /// The data of a plan do not match the digest in the plan: the file was edited.
+    /// The data in a template's plan (file of subjects and options) do not match the digest in the plan: the file was
+    /// edited.
     #[error("{}: the plan was changed after it was made; what changed: {}", path.display(), differing.join(", "))]
     PlanChanged {
-        /// Path of the plan.
+        /// Path of the template's plan: the file of its subjects and options.
         path: PathBuf,
-        /// Names of the data, such as options or subjects, that differ from the digests in the plan.
+        /// Names of the data, such as options or subjects, that differ from the digests in the template's plan.
         differing: Vec<String>,
     },
     /// The folder contains files that do not belong to a template.
@@ -144,12 +149,12 @@ pub enum Error {
         found.display()
     )]
     Foreign {
-        /// Path of the folder.
+        /// Path of the folder that was given for the template.
         folder: PathBuf,
-        /// One of the files that do not belong to a template.
+        /// Path of a file in the folder that does not belong to a template.
         found: PathBuf,
     },
-    /// An input lies in the folder of the outputs.
+    /// An input file of the template lies in the folder of its outputs.
     #[error(
         "{}: this input lies in {}, the folder of the outputs; expected inputs in other folders", input.display(),
         folder.display()
@@ -160,10 +165,10 @@ pub enum Error {
         /// The folder of the template.
         folder: PathBuf,
     },
-    /// Another process is using the folder.
+    /// Another process is using the folder of the template.
     #[error("{}: another process is building this template", folder.display())]
     Busy {
-        /// Path of the folder.
+        /// Path of the folder of the template.
         folder: PathBuf,
     },
     /// The lock of the folder cannot be created.
@@ -184,17 +189,18 @@ pub enum Error {
         missing: PathBuf,
         /// The folder of the template.
         folder: PathBuf,
-        /// The step that makes the missing inputs.
+        /// The step of template building that makes the missing files.
         step: Step,
     },
-    /// A pass of template building that is not in the plan of the template.
+    /// The template's plan (file of subjects, options and passes) does not contain the requested pass of template
+    /// building.
     #[error("pass {pass} is not in the plan of the template, which has the passes {first} to {last}")]
     NoPass {
         /// Number of the requested pass of template building.
         pass: usize,
-        /// Number of the first pass of the plan.
+        /// Number of the first pass that the template's plan (file of subjects, options and passes) contains.
         first: usize,
-        /// Number of the last pass of the plan.
+        /// Number of the last pass that the template's plan (file of subjects, options and passes) contains.
         last: usize,
     },
     /// A subject that could not be registered.
@@ -213,12 +219,15 @@ pub enum Error {
     /// The shape of the template cannot be updated.
     #[error("the shape of the template cannot be updated: {0}")]
     Shape(#[from] ShapeError),
-    /// Files of a template differ from the plan or their manifests.
-    #[error("{} of {all} files differ from the plan or the manifests: {}", files.len(), files.join(", "))]
+    /// Files of a template, or its input files, are missing or have changed since the template was planned or built.
+    #[error(
+        "{} of {all} files are missing, or have changed since the template was planned or built: {}", files.len(),
+        files.join(", ")
+    )]
     Unlike {
-        /// Paths of the files that differ.
+        /// Paths of the files of a template that are missing, or have changed since the template was planned or built.
         files: Vec<String>,
-        /// Number of files checked.
+        /// Number of all files of the template whose size and digest were compared with the recorded ones.
         all: usize,
     },
 }

@@ -21,7 +21,7 @@ use super::session::Session;
 use super::step::Step;
 use crate::{Error, inputs};
 
-/// Statistics of a subject registered to the final template.
+/// Results of registering a subject to the final template: correlation, length of the warp, inverse consistency.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SubjectResults {
     /// Pearson correlation with the template in the first channel, over the template's foreground.
@@ -49,7 +49,7 @@ pub struct FinalSubject {
     pub heads: Option<Vec<Volume>>,
     /// The subject's labels on the template's grid; `None` for a subject without labels.
     pub labels: Option<LabelVolume>,
-    /// Statistics of the subject.
+    /// Results of the subject's final registration: correlation, length of the warp, inverse consistency.
     pub results: SubjectResults,
     /// The centre of rotation that is written to the file of the affine transform, RAS mm.
     centre: Point3<f64>,
@@ -68,7 +68,8 @@ pub struct Finished {
     pub to_write: Option<DisplacementField>,
 }
 
-/// The step that writes the final files of a subject, with the records of its input files.
+/// The step of template building that writes a subject's transforms and images on the final template. The step holds
+/// the records (path, length, SHA-256 digest) of its input files.
 fn stage(session: &Session, pass: usize, subject: usize) -> Result<Stage<'_>, Error> {
     let planned = session.subject(subject);
     let mut read = session.registered(pass, subject)?.outputs;

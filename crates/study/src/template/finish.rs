@@ -56,8 +56,8 @@ pub fn run<'a>(
     let final_pass = FinalPass { session, pass, last };
     outputs::make_folder(&session.layout.subjects())?;
     let mut sums = Sums::new(session, &final_pass.last);
-    // Only one device is used. Files and memory bandwidth limit the speed of the final step, so further devices would
-    // not help, and the driver would take long to release them.
+    // The final step of template building uses only one device: files and memory bandwidth limit its speed. So further
+    // devices would not help, and the driver would take long to release them.
     let workers = workers.last_device();
     let (all, threads) = (session.included.len(), StageThreads::for_workers(workers.idle()));
     let (mut waiting, mut next, mut arrived) = (BTreeMap::new(), 0, 0);

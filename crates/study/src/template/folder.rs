@@ -11,7 +11,7 @@ use super::layout::Layout;
 /// # Errors
 /// [`Error::Foreign`] and [`Error::InputAmongOutputs`].
 pub fn check<'a>(folder: &Path, inputs: impl Iterator<Item = &'a Path>) -> Result<(), Error> {
-    // A folder that does not exist is accepted like an empty folder.
+    // A folder for the template that does not exist is accepted like an empty folder.
     let Ok(canonical) = folder.canonicalize() else { return Ok(()) };
     for input in inputs {
         if input.canonicalize().is_ok_and(|path| path.starts_with(&canonical)) {

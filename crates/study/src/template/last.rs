@@ -12,13 +12,14 @@ use super::reference::Reference;
 use super::session::Session;
 use crate::Error;
 
-/// Results of the last pass, from which the final template is made.
+/// Results of the last pass of template building, from which the final template is made.
 pub struct Last<'a> {
-    /// The template that resulted from the last pass.
+    /// The template that resulted from the last pass of template building.
     pub reference: Arc<Reference>,
     /// Mean of the affine transforms without rotation and shift, from the template to the subjects, in the last pass.
     pub stretch: AffineTransform,
-    /// Displacements of the shape update, from points of the new template to points of the average.
+    /// Displacements of the shape update (which moves the average to the mean shape), from points of the new template
+    /// to points of the average.
     pub shape: Cow<'a, DisplacementField>,
     /// The transforms and resampled images of the subjects, if this run has done the last pass and they fit in memory.
     pub contributions: Option<&'a [Arc<Contribution>]>,

@@ -18,11 +18,12 @@ pub struct Layout {
 pub struct RegistrationFiles {
     /// Path of the affine transform, template → subject.
     pub affine: PathBuf,
-    /// Path of the displacement field, which is applied before the affine transform; not written in the affine pass.
+    /// Path of the warp from template to subject (displacement field), which acts on points before the affine
+    /// transform. Not written in the affine pass.
     pub warp: PathBuf,
     /// Path of each channel's image on the template's grid.
     pub warped: Vec<PathBuf>,
-    /// Path of the manifest of the registration.
+    /// Path of the manifest of the registration: the list of the files that it read and wrote, and its results.
     pub manifest: PathBuf,
 }
 
@@ -35,7 +36,8 @@ pub struct AverageFiles {
     pub warp: PathBuf,
     /// Path of the mean stretch: an affine transform, the mean over the subjects without rotation and shift.
     pub stretch: PathBuf,
-    /// Path of the manifest of the average.
+    /// Path of the manifest of the average of all subjects: the list of the files that were read and written to make
+    /// the average.
     pub manifest: PathBuf,
 }
 
@@ -44,18 +46,19 @@ pub struct AverageFiles {
 pub struct TemplateFiles {
     /// Path of the template's image of each channel.
     pub images: Vec<PathBuf>,
-    /// Path of the displacements of the shape update, new template → average; no file before the first pass.
+    /// Path of the displacements (new template → average) of the shape update, which moves the average to the mean
+    /// shape; no file before the first pass.
     pub shape: PathBuf,
-    /// Path of the manifest of the template.
+    /// Path of the manifest of the template: the list of the files that were read and written to make it.
     pub manifest: PathBuf,
 }
 
-/// Final files of a subject.
+/// Paths of a subject's files after the last pass: transforms to the final template, images and labels on its grid.
 #[derive(Debug, Clone)]
 pub struct SubjectFiles {
     /// Path of the affine transform, template → subject.
     pub affine: PathBuf,
-    /// Path of the displacement field, which is applied before the affine transform.
+    /// Path of the warp from template to subject (displacement field). It acts on points before the affine transform.
     pub warp: PathBuf,
     /// Path of the inverse of the displacement field.
     pub inverse_warp: PathBuf,
@@ -63,7 +66,7 @@ pub struct SubjectFiles {
     pub warped: Vec<PathBuf>,
     /// Path of the subject's labels on the template's grid.
     pub labels: PathBuf,
-    /// Path of the manifest of the subject's final step.
+    /// Path of the manifest of the subject's final step: the list of the files that this step read and wrote.
     pub manifest: PathBuf,
 }
 
@@ -83,7 +86,7 @@ impl Layout {
         &self.root
     }
 
-    /// Path of the plan of the template in the folder `root`.
+    /// Path of the plan of the template (the file with its subjects and options) in the folder `root`.
     pub fn plan(root: &Path) -> PathBuf {
         root.join("atlas.json")
     }
@@ -93,7 +96,7 @@ impl Layout {
         root.join(".lock")
     }
 
-    /// Path of the record of devices and times of the last run.
+    /// Path of the JSON file with the devices and times of the last run.
     pub fn record(root: &Path) -> PathBuf {
         root.join("record.json")
     }
@@ -195,12 +198,12 @@ impl Layout {
         self.root.join(format!("template_labels.{extension}"))
     }
 
-    /// Path of the manifest of the final template.
+    /// Path of the manifest of the final template: the list of the files that were read and written to make it.
     pub fn result_manifest(&self) -> PathBuf {
         self.root.join("template.json")
     }
 
-    /// Final files of a subject.
+    /// Paths of a subject's files after the last pass: transforms to the final template, images and labels on its grid.
     pub fn subject(&self, subject: &str, extension: &str) -> SubjectFiles {
         let folder = self.subjects();
         SubjectFiles {
@@ -213,7 +216,7 @@ impl Layout {
         }
     }
 
-    /// Path of the manifest of a step of template building.
+    /// Path of the manifest of a step of template building: the list of the files that the step read and wrote.
     pub fn manifest(&self, step: &Step) -> PathBuf {
         match step {
             Step::Start => self.template(None).manifest,

@@ -19,20 +19,21 @@ use crate::Error;
 pub struct Manifest {
     /// Name of the step of template building.
     pub step: String,
-    /// Digest of the plan and of all inputs.
+    /// One digest of the template's plan, the name of the step and the records of all input files: a step with the same
+    /// digest is not run again.
     pub key: String,
     /// Version of the program.
     pub version: String,
-    /// The kind of device without its number; `None` for a step without registration.
+    /// Name of the device that registered, without its number; `None` for a step without registration.
     pub device: Option<String>,
     /// Number of the pass after which the template stopped moving, for a step of template building that is therefore
     /// not needed; else `None`.
     pub converged_after: Option<usize>,
-    /// Records of the input files.
+    /// Records (path, length, SHA-256 digest) of the input files.
     pub inputs: Vec<FileRecord>,
-    /// Records of the output files.
+    /// Records (path, length, SHA-256 digest) of the output files.
     pub outputs: Vec<FileRecord>,
-    /// Statistics of the step of template building.
+    /// Results of the step of template building, such as the correlation of a registered subject.
     pub results: Value,
 }
 
@@ -54,8 +55,8 @@ impl<'a> Stage<'a> {
         Stage { layout, step, key, inputs }
     }
 
-    /// Returns the manifest of the step of template building, if the step was done with the same inputs and its output
-    /// files are unchanged.
+    /// Returns the manifest (list of files and results) of the step of template building, if the step was done with the
+    /// same inputs and its output files are unchanged.
     ///
     /// # Errors
     /// An existing file that cannot be read.
@@ -63,7 +64,8 @@ impl<'a> Stage<'a> {
         let path = self.layout.manifest(&self.step);
         let manifest: Manifest = match read(&path) {
             Ok(manifest) => manifest,
-            // If the manifest is missing or cannot be parsed, the step is run again.
+            // If the manifest (the step's list of its files and results) is missing or cannot be parsed, the step is
+            // run again.
             Err(Error::Read { source, .. }) if is_missing(&source) => return Ok(None),
             Err(Error::Json { .. }) => return Ok(None),
             Err(error) => return Err(error),
@@ -72,7 +74,7 @@ impl<'a> Stage<'a> {
         Ok(same.then_some(manifest))
     }
 
-    /// Returns the manifest of a step of template building that must have been done.
+    /// Returns the manifest (list of files and results) of a step of template building that must have been done.
     ///
     /// # Errors
     /// [`TemplateError::NotYet`]; an existing file that cannot be read.
@@ -85,7 +87,8 @@ impl<'a> Stage<'a> {
         Ok(self.done()?.ok_or_else(not_yet)?)
     }
 
-    /// Writes the manifest of the step of template building, which has written the files `outputs`.
+    /// Writes the manifest (list of files and results) of the step of template building, which has written the files
+    /// `outputs`.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -98,7 +101,8 @@ impl<'a> Stage<'a> {
         self.write(device, None, outputs, results)
     }
 
-    /// Writes the manifest of a step that is not needed, because the template stopped moving after an earlier pass.
+    /// Writes the manifest (list of files and results) of a step that is not needed, because the template stopped
+    /// moving after an earlier pass.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -124,17 +128,18 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// Whether the error means that no readable manifest exists: there is no such file, it is a folder, or its bytes are
-/// not text.
+/// Whether the error means that the manifest (a step's list of its files and results) does not exist as readable text.
+/// Then there is no such file, the path is a folder, or the file's bytes are not text.
 fn is_missing(source: &std::io::Error) -> bool {
     use std::io::ErrorKind::{InvalidData, IsADirectory, NotADirectory, NotFound};
     matches!(source.kind(), NotFound | NotADirectory | IsADirectory | InvalidData)
 }
 
-/// Reads the statistics in a manifest; `path` is the path of the manifest.
+/// Returns the results of a step of template building from its manifest (list of its files and results); `path` is the
+/// path of the manifest, for errors.
 ///
 /// # Errors
-/// Statistics of another kind of step.
+/// Results of another kind of step.
 pub fn results_of<T: DeserializeOwned>(manifest: &Manifest, path: PathBuf) -> Result<T, Error> {
     serde_json::from_value(manifest.results.clone()).map_err(|source| Error::Json { path, source })
 }
@@ -161,7 +166,8 @@ pub fn write(path: &Path, value: &impl Serialize) -> Result<(), Error> {
 mod tests {
     use super::*;
 
-    /// A test folder with the manifest of a step that has written `a.nii`.
+    /// A test folder that contains the file `a.nii` and the manifest (list of files) of the step that has written the
+    /// file.
     struct Written {
         folder: tempfile::TempDir,
         layout: Layout,

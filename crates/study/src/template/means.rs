@@ -10,8 +10,9 @@ use super::contribution::Contribution;
 use super::reference::Reference;
 use super::session::KEPT_VOXELS;
 
-/// Number of subjects whose contributions are added to the sums in one sweep over the voxels, while other subjects are
-/// still being registered. One sweep for several subjects needs less memory traffic than one sweep for each.
+/// Number of subjects whose transforms and images are added to the sums in one sweep over the voxels, while other
+/// subjects are still being registered. One sweep for several subjects needs less memory traffic than one sweep for
+/// each.
 const SEVERAL: usize = 6;
 
 /// Means over the subjects of a pass of template building: images, warp and foreground; also the affine transforms,
@@ -27,7 +28,8 @@ pub struct Means {
     pub foreground: Volume,
 }
 
-/// Whether the contributions of `subjects` subjects fit in memory together; `warps` says whether they have warps.
+/// Whether the transforms and resampled images of `subjects` subjects fit in memory together; `warps` says whether the
+/// transforms contain warps.
 pub fn fit(subjects: usize, reference: &Reference, warps: bool) -> bool {
     let scalars = reference.images.len() + 3 * usize::from(warps);
     subjects * scalars * reference.images[0].voxels.len() <= KEPT_VOXELS
@@ -76,16 +78,17 @@ fn firsts<'a>(all: &[&'a Contribution]) -> Vec<(&'a Volume, f32)> {
 pub struct Gathering<'a> {
     averaging: Averaging,
     reference: &'a Reference,
-    /// Contributions of subjects that have not been added to the sums yet.
+    /// Transforms and images of registered subjects that have not been added to the sums for the average yet.
     waiting: Vec<Arc<Contribution>>,
-    /// Number of subjects whose contributions are added to the sums in one sweep over the voxels.
+    /// Number of subjects whose transforms and images are added to the sums in one sweep over the voxels.
     several: usize,
     sums: Option<Sums>,
 }
 
 impl<'a> Gathering<'a> {
-    /// Creates empty sums on a template's grid. `memory` says whether memory suffices to keep several contributions and
-    /// to add them in one sweep. If not, each contribution is added when it arrives.
+    /// Creates empty sums of the subjects' transforms and images, on a template's grid. `memory` says whether memory
+    /// suffices to keep several subjects and to add them in one sweep over the voxels. If not, each subject is added
+    /// when it arrives.
     pub fn new(averaging: Averaging, reference: &'a Reference, memory: bool) -> Gathering<'a> {
         let several = if memory { SEVERAL } else { 1 };
         Gathering { averaging, reference, waiting: Vec::new(), several, sums: None }
@@ -108,7 +111,7 @@ impl<'a> Gathering<'a> {
         Ok(())
     }
 
-    /// Returns the means over all subjects that were added.
+    /// Returns the mean images, the mean warp and the affine transforms of all subjects that were added.
     ///
     /// # Errors
     /// Images on different grids.
@@ -122,7 +125,7 @@ impl<'a> Gathering<'a> {
     }
 }
 
-/// Sums over subjects: their resampled images, warps and affine transforms.
+/// Sums over the subjects of a template, for their average: resampled images, warps and affine transforms.
 struct Sums {
     grid: Grid,
     images: Vec<ImageMean>,
@@ -155,7 +158,8 @@ impl Sums {
         self.coverage.add(&firsts(all))
     }
 
-    /// Adds the contributions `last`, which are not in the sums yet, and returns the means over all subjects.
+    /// Adds the transforms and images in `last`, of subjects that are not in the sums for the average yet. Returns the
+    /// means over all subjects.
     fn finish(self, last: &[&Contribution]) -> Result<Means, GridMismatch> {
         let Sums { images: means, warp, coverage, .. } = self;
         let finish = |(channel, mean): (usize, ImageMean)| mean.finish(&images(last, channel));
@@ -199,8 +203,8 @@ mod tests {
             let whole: Vec<&Contribution> = all.iter().map(Arc::as_ref).collect();
             let expected = Means::of(averaging, &reference, &whole).expect("one grid");
             // Each test case has three values. First, the index of the first subject for which the pass counts as
-            // nearly done. Second, whether memory suffices to keep the contributions of several subjects. Third, the
-            // expected number of contributions that are not yet in the sums after the last subject.
+            // nearly done. Second, whether memory suffices to keep the transforms and images of several subjects.
+            // Third, the expected number of subjects that are kept and not yet in the sums after the last subject.
             for (near, memory, left) in
                 [(100, true, 3), (SEVERAL + 2, true, SEVERAL + 3), (2, true, 15), (2, false, 0)]
             {

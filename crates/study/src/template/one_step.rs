@@ -17,7 +17,7 @@ use crate::Error;
 /// The outcome of a single step of template building.
 #[derive(Debug, Clone)]
 pub enum Outcome<T> {
-    /// This call has done the step of template building, with this result.
+    /// This call has run the step of template building; the value holds the step's results.
     Done(T),
     /// An earlier call has done the step of template building, so this call did nothing.
     DoneBefore,
@@ -34,7 +34,8 @@ impl Session {
     /// Registers one subject to the template of the previous pass, and resamples the subject on the template's grid.
     ///
     /// # Errors
-    /// A pass or subject that is not in the plan; a template that has not been made; a registration that fails.
+    /// A pass or subject that the template's plan (file of subjects, options and passes) does not contain; a template
+    /// that has not been made; a registration that fails.
     pub fn register_one(
         &self,
         pass: usize,
@@ -70,7 +71,8 @@ impl Session {
     /// Averages the subjects of a pass of template building. All subjects must have been registered.
     ///
     /// # Errors
-    /// A pass that is not in the plan; a subject that has not been registered.
+    /// A pass that the template's plan (file of subjects, options and passes) does not contain; a subject that has not
+    /// been registered.
     pub fn average(&self, pass: usize) -> Result<Outcome<AverageResults>, Error> {
         self.check_pass(pass)?;
         let stage = self.average_stage(pass)?;
@@ -89,7 +91,8 @@ impl Session {
     /// Moves the average of a pass of template building to the mean shape, which gives the template of this pass.
     ///
     /// # Errors
-    /// A pass that is not in the plan; an average that has not been made; a device that fails.
+    /// A pass that the template's plan (file of subjects, options and passes) does not contain; an average that has not
+    /// been made; a device that fails.
     pub fn update(
         &self,
         pass: usize,

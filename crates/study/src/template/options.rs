@@ -65,10 +65,10 @@ impl TemplateOptions {
     pub const STOP_BELOW_VOXELS: RangeInclusive<f64> = 0.0..=100.0;
     /// Allowed margins around the foreground of the first subject, mm.
     pub const MARGIN_MM: RangeInclusive<f64> = 0.0..=200.0;
-    /// Allowed weights of channels.
+    /// Allowed weights of a channel in the template's registrations.
     pub const WEIGHT: RangeInclusive<f64> = 1e-3..=1e3;
 
-    /// Checks that all options are in range.
+    /// Checks that all options of template building are in range.
     ///
     /// # Errors
     /// [`Error::Range`].
@@ -76,7 +76,7 @@ impl TemplateOptions {
         check_range("the number of passes", &Self::PASSES, self.passes)?;
         check_range("the step towards the mean shape", &Self::SHAPE_STEP, self.shape_step)?;
         check_range(
-            "the movement below which passes end, voxels,",
+            "the movement of the template below which no further pass is run, voxels,",
             &Self::STOP_BELOW_VOXELS,
             self.stop_below_voxels,
         )?;

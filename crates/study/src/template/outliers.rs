@@ -7,11 +7,11 @@ use super::session::Session;
 /// A subject whose correlation with the template lies this many robust standard deviations below the median is an
 /// outlier.
 const DEVIATIONS: f64 = 4.0;
-/// Lower limit for the standard deviation of the correlations: the correlations of affine registrations of similar
-/// subjects vary by this much.
+/// Lower limit for the robust standard deviation of the correlations. Even without a failed registration, the
+/// correlations of similar subjects after affine registration vary by this much.
 const LEAST_DEVIATION: f64 = 0.03;
 
-/// The outliers among the subjects of a template, as indices in the plan's list of subjects. `correlations` holds the
+/// The outliers among the subjects of a template, as indices in its list of subjects. `correlations` holds the
 /// correlation of each subject with the template.
 pub fn outliers(session: &Session, correlations: &[f64]) -> Vec<usize> {
     let lowest = lowest_usual(correlations);
@@ -19,7 +19,8 @@ pub fn outliers(session: &Session, correlations: &[f64]) -> Vec<usize> {
     unusual.map(|(subject, _)| *subject).collect()
 }
 
-/// The value below which a correlation is an outlier.
+/// The correlation with the template below which a subject is an outlier. `values` are the correlations of all
+/// subjects.
 fn lowest_usual(values: &[f64]) -> f64 {
     let middle = median(values.to_vec());
     let deviation = NORMAL * median(values.iter().map(|value| (value - middle).abs()).collect());

@@ -39,13 +39,13 @@ pub struct Done {
     pub updated: Arc<Updated>,
     /// Mean of the affine transforms without rotation and shift, from the template to the subjects.
     pub stretch: AffineTransform,
-    /// The contributions of the subjects to the average.
+    /// The contributions of the subjects to the average: their transforms and resampled images.
     pub contributions: Kept,
     /// Wall times.
     pub seconds: PassSeconds,
 }
 
-/// Source of the template to which a pass of template building registers the subjects.
+/// Where a pass of template building finds the template to which the subjects are registered.
 #[derive(Clone, Copy)]
 pub enum Before<'a> {
     /// The subjects are registered to a template that is read from the files of an earlier run.
@@ -59,7 +59,7 @@ pub enum Before<'a> {
 /// Wall times of a pass of template building, seconds.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct PassSeconds {
-    /// Duration until all subjects were registered, resampled and added to the sums.
+    /// Duration until all subjects were registered, resampled and added to the sums for the average.
     pub registering: f64,
     /// Duration of averaging and of updating the template, after all subjects were registered.
     pub updating: f64,
@@ -126,7 +126,8 @@ pub fn run<'a>(
     Ok(Pass::Done(Box::new(done)))
 }
 
-/// Whether a step of template building is done. `found` is the result of reading its manifest.
+/// Whether a step of template building is done. `found` is the result of reading the step's manifest (list of its files
+/// and results).
 ///
 /// # Errors
 /// Every error except [`TemplateError::NotYet`].

@@ -10,12 +10,12 @@ use antsreg_report::{Overview, overview};
 use super::session::Session;
 use crate::Error;
 
-/// What a picture shows: a template or a subject.
+/// What a picture in the report of a template shows: a template or a subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Drawn {
     /// The template that results from a pass of template building, or the template before all passes.
     Template(Option<usize>),
-    /// The subject at this index of the plan, on the final template.
+    /// A subject on the final template, by its index in the template's list of subjects.
     Subject(usize),
 }
 
@@ -24,7 +24,7 @@ pub enum Drawn {
 pub struct Pictures(Mutex<BTreeMap<Drawn, String>>);
 
 impl Session {
-    /// Draws the first channel of a template or a subject; returns the picture.
+    /// Draws the first channel of a template or a subject as a picture for the HTML report; returns the picture.
     pub(super) fn draw(&self, drawn: Drawn, first: &Volume) -> Result<String, Error> {
         let size = match drawn {
             Drawn::Template(_) => Overview::Large,
@@ -36,7 +36,8 @@ impl Session {
         Ok(picture)
     }
 
-    /// Returns the picture of a template or subject; draws the picture from its file at the first call.
+    /// Returns the picture of a template or subject for the HTML report. At the first call the picture is drawn from
+    /// the image file.
     pub(super) fn picture(&self, drawn: Drawn) -> Result<String, Error> {
         let Pictures(pictures) = &self.pictures;
         if let Some(picture) = pictures.lock().unwrap_or_else(PoisonError::into_inner).get(&drawn) {

@@ -1,5 +1,6 @@
-//! The plan of a template, `atlas.json`: the subjects with the digests of their files, the registration, the options.
-//! Plain data from which every step can be run. Its fingerprint shows whether a folder contains the same template.
+//! The plan of a template, the file `atlas.json`: the subjects with the digests of their files, the options of the
+//! registrations and of template building. This plain data suffices to run every step. The fingerprint in the plan
+//! (digests of all data) shows whether a folder contains the same template.
 
 mod fingerprint;
 mod make;
@@ -23,27 +24,30 @@ use super::{Error as TemplateError, manifest};
 use crate::Error;
 use crate::pair::Format;
 
-/// Name of the program in plans.
+/// Name of the program, as written to the plan of a template.
 const PROGRAM: &str = "antsreg-gpu";
 
-/// The format of plans. A plan without a number has format 1, which contained a command line instead of data.
+/// Number of the format in which the plan of a template is written. A plan without a number has format 1, which
+/// contained a command line instead of data.
 const FORMAT: u64 = 2;
 
-/// The plan of a template.
+/// The plan of a template: subjects, options and passes, with digests of all data that the results depend on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     /// Name of the program.
     pub program: String,
-    /// Version of the program that made the plan.
+    /// Version of the program that made the template's plan.
     pub version: String,
     /// Number of the format of the plan's file.
     pub plan_format: u64,
-    /// Digest of the fingerprint of the plan.
+    /// One digest of all the digests in `fingerprint` and their names: templates with the same data have the same
+    /// digest.
     pub digest: String,
-    /// Digests of all data that the results depend on, each with a readable name.
+    /// Digests of all data that the template depends on, such as the subjects' files and the options, each with a
+    /// readable name.
     pub fingerprint: BTreeMap<String, String>,
-    /// Names of the channels.
+    /// Names of the template's channels, such as `T1w` and `T2w`.
     pub channels: Vec<String>,
     /// Number of the first pass of template building. Pass 0 is the affine pass, which registers all subjects to the
     /// first subject.
@@ -62,7 +66,7 @@ pub struct Plan {
     pub options: TemplateOptions,
     /// Format of the final images and warps.
     pub image_format: Format,
-    /// All subjects of the request, including subjects that are left out.
+    /// All subjects that were requested for the template, including subjects that are left out.
     pub subjects: Vec<PlannedSubject>,
 }
 
@@ -82,11 +86,11 @@ pub enum StartFrom {
 /// The images of one subject or template, one image for each channel.
 pub type Channels = Vec<std::sync::Arc<Volume>>;
 
-/// The images of each subject of a plan; `None` for subjects that are left out.
+/// For each subject in the plan of a template: its images, one for each channel. `None` for subjects that are left out.
 pub type SubjectImages = Vec<Option<Channels>>;
 
 impl Plan {
-    /// Reads the plan in a folder.
+    /// Reads the plan (subjects and options) of the template in a folder.
     ///
     /// # Errors
     /// A file that cannot be read; a plan of another format ([`TemplateError::PlanFormat`]); a plan that was changed
@@ -109,8 +113,9 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Writes the plan to its folder. A folder with another plan is an error. With `restart`, the plan in the folder is
-    /// replaced; then only a file that is no plan of this program is an error.
+    /// Writes the plan (the template's subjects and options) to the folder of the template. A folder with the plan of
+    /// another template is an error. With `restart`, the plan in the folder is replaced; then only a file that is no
+    /// plan of this program is an error.
     ///
     /// # Errors
     /// [`TemplateError::Changed`]; the errors of [`Plan::read`]; a file that cannot be written.
@@ -133,7 +138,7 @@ impl Plan {
     }
 }
 
-/// Reads the JSON of a plan of any format.
+/// Reads the plan of a template (the file of subjects and options) as JSON, in any format.
 fn read_value(path: &Path) -> Result<Value, Error> {
     let text = std::fs::read(path).map_err(|source| Error::Read { path: path.into(), source })?;
     let value: Option<Value> = serde_json::from_slice(&text).ok();

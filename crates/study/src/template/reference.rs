@@ -15,7 +15,7 @@ pub struct Reference {
     /// The mask reduced to every second voxel along each axis. The affine part of a subject's transform is fitted at
     /// these voxels.
     pub sparse: Volume,
-    /// Centre of mass of the first channel, RAS mm.
+    /// Centre of mass of the image of the template's first channel, RAS mm.
     pub centre: Point3<f64>,
 }
 

@@ -24,7 +24,7 @@ use super::resampled::{Resampled, Resampling};
 use super::session::Session;
 use crate::Error;
 
-/// Statistics of the registration of a subject to the template.
+/// Results of the registration of a subject to the template: cost, energies, correlation and mean intensity.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RegistrationResults {
     /// Cost of the affine stage.
@@ -52,7 +52,7 @@ pub struct Computed {
 pub struct Brought {
     /// The subject's transforms and resampled images, for the average.
     pub contribution: Arc<Contribution>,
-    /// Statistics of the registration.
+    /// Results of the registration: cost, energies, correlation and mean intensity.
     pub results: RegistrationResults,
     device: String,
 }
@@ -85,7 +85,8 @@ pub fn compute(
     worker.register_and(target, &registrations::side(session, pass, images), bringing)
 }
 
-/// The work after a registration, while its warp is on the device: writes the affine and resamples the images.
+/// The work that follows a registration while the warp is still in the memory of the GPU or CPU that computed it:
+/// writes the affine transform to a file and resamples the images.
 struct Bringing<'a> {
     reference: &'a Reference,
     images: &'a Channels,

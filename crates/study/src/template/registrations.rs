@@ -1,5 +1,5 @@
-//! The registrations of a pass of template building: their options, their fixed side, and the GPU memory that they
-//! need.
+//! The registrations of a pass of template building: their options, their fixed images (the template), and the GPU
+//! memory that they need.
 
 use std::path::PathBuf;
 use std::sync::Arc;

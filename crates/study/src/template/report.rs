@@ -21,7 +21,7 @@ pub fn passes(session: &Session, last: usize) -> Result<Vec<TemplateResults>, Er
     (session.plan.first_pass..=last).map(figures).collect()
 }
 
-/// The measures by which the report compares subjects.
+/// The measures by which the HTML report of a template compares subjects.
 const MEASURES: [(&str, &str, usize, Worse); 2] = [
     ("correlation", "Correlation with the template, in its foreground.", 4, Worse::Low),
     ("warp, voxels", "Mean length of the warp, in the foreground.", 2, Worse::High),
@@ -73,7 +73,7 @@ pub fn write(
     Ok(write_file(&path, &table)?)
 }
 
-/// The texts and measures of the report.
+/// The measures and texts that the HTML report of a template shows.
 fn facts(session: &Session, passes: &[TemplateResults], subjects: usize, mean: f64) -> Result<Facts, Error> {
     let mut highlights = vec![
         [passes.len().to_string(), "passes".into()],

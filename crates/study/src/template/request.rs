@@ -47,8 +47,8 @@ pub enum StartImage {
 }
 
 impl Request {
-    /// Checks options and names before anything is read, and returns the names of the subjects. A workflow engine runs
-    /// one registration in each pass for each subject.
+    /// Checks options and names before anything is read, and returns the names of the subjects. Workflow engines need
+    /// the names, because they run one registration in each pass for each subject.
     ///
     /// # Errors
     /// Options out of range; names of subjects or channels that cannot be used in file names.

@@ -17,16 +17,17 @@ pub struct Resampling<'a> {
     pub interpolation: Interpolation,
 }
 
-/// An image on a template's grid.
+/// An image that was resampled on a template's grid.
 pub struct Resampled {
     /// The image.
     pub image: Volume,
-    /// Voxels above this value are foreground.
+    /// Intensity above which a voxel is foreground (head or brain).
     pub foreground: f32,
 }
 
 impl Resampled {
-    /// Returns the images, and for each image its mean intensity and foreground threshold.
+    /// Computes the mean intensity of each image. Returns the images, and for each image its mean intensity and
+    /// foreground threshold.
     pub fn brightness(resampled: Vec<Resampled>) -> (Vec<Volume>, Vec<Brightness>) {
         let of = |Resampled { image, foreground }: Resampled| {
             let brightness = Brightness::with(&image, foreground);
@@ -56,7 +57,8 @@ impl Resampling<'_> {
             let (low, high) = backend.quantiles(&voxels, 0.0, 1.0)?.low_high.unwrap_or_default();
             let sampler = Sampler::of(backend, voxels, &image.grid, (*interpolation).into())?;
             sampler.read(backend, grid, field, affine, &mut out)?;
-            // The result is 0 outside the image, so the range to which values are clamped must contain 0.
+            // The resampled image is 0 outside the input image, so the range to which values are clamped must contain
+            // 0.
             backend.clip(&mut out, (low.min(0.0), high.max(0.0)), 0.0, 1.0)?;
             let foreground = foreground_on(backend, &out)?;
             Ok(Resampled { image: Volume { grid: (*grid).clone(), voxels: backend.download(&out)? }, foreground })
@@ -64,8 +66,8 @@ impl Resampling<'_> {
         images.iter().map(resample).collect()
     }
 
-    /// Number of scalars (32 bits each) that resampling holds on a GPU at the same time, apart from the displacement
-    /// field.
+    /// Number of values of 32 bits that resampling keeps in the memory of a GPU at the same time, without the
+    /// displacement field.
     pub fn scalars(&self) -> usize {
         let largest = self.images.iter().map(|image| image.voxels.len()).max().unwrap_or(0);
         let coefficients = usize::from(Kernel::from(self.interpolation) == Kernel::Spline);

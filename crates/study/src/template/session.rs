@@ -28,23 +28,24 @@ pub struct Session {
     pub(super) layout: Layout,
     /// The plan.
     pub(super) plan: Plan,
-    /// Indices of the subjects that are not left out, in the plan's list of subjects.
+    /// Indices, in the template's list of subjects, of the subjects that are not left out.
     pub(super) included: Vec<usize>,
     /// Pictures of templates and subjects for the report.
     pub(super) pictures: Pictures,
-    /// Whether the subjects' files may have changed since the plan was made.
+    /// Whether the subjects' files may have changed since the template's plan recorded their digests.
     planned_before: bool,
     images: Vec<OnceLock<Arc<Channels>>>,
     /// Brain masks that this run has extracted, for subjects whose brain is registered instead of the head.
     masks: Vec<OnceLock<Arc<Volume>>>,
     kept_voxels: Mutex<usize>,
-    /// The manifest of each step of template building that was found to be done, with unchanged files.
+    /// The manifest (list of files and results) of each step of template building that was found to be done, with
+    /// unchanged files.
     done: Mutex<BTreeMap<Step, Arc<Manifest>>>,
     grid: OnceLock<Grid>,
 }
 
 impl Session {
-    /// Opens a template whose folder contains its plan.
+    /// Opens a template whose folder contains its plan (the file `atlas.json` with subjects and options).
     ///
     /// # Errors
     /// The errors of [`Plan::read`].
@@ -52,7 +53,7 @@ impl Session {
         Ok(Session { planned_before: true, ..Session::new(Plan::read(folder)?, folder) })
     }
 
-    /// Creates the state of a template with a new plan.
+    /// Creates the state of building a template from a new plan, which lists the subjects and options.
     pub(super) fn new(plan: Plan, folder: &Path) -> Session {
         let layout = Layout::new(folder, &plan.channels);
         let included = (0..plan.subjects.len()).filter(|&n| plan.subjects[n].left_out.is_none()).collect();
@@ -75,8 +76,8 @@ impl Session {
         &self.plan
     }
 
-    /// Keeps the images that were read for the plan. Images of heads whose brain must be extracted are returned
-    /// instead; [`keep_brain`](Session::keep_brain) keeps their brains.
+    /// Keeps in memory the subjects' images that were read to plan the template. Images of heads whose brain must be
+    /// extracted are returned instead; [`keep_brain`](Session::keep_brain) keeps their brains.
     pub(super) fn keep(&self, images: SubjectImages) -> Vec<(usize, Channels)> {
         let read = images.into_iter().enumerate().filter_map(|(subject, images)| Some((subject, images?)));
         let (heads, others): (Vec<_>, Vec<_>) = read.partition(|(subject, _)| self.subject(*subject).brain);
@@ -86,7 +87,7 @@ impl Session {
         heads
     }
 
-    /// Keeps the images of a subject's extracted brain, and the brain mask.
+    /// Keeps in memory the images of a subject's extracted brain, and the brain mask.
     pub(super) fn keep_brain(&self, subject: usize, images: Channels, mask: Arc<Volume>) {
         // The brain of a subject is extracted only once, so no brain mask has been stored for this subject before.
         let _ = self.masks[subject].set(mask);
@@ -102,12 +103,12 @@ impl Session {
         images
     }
 
-    /// The subject with this index in the plan's list of subjects.
+    /// The subject with this index in the template's list of subjects.
     pub(super) fn subject(&self, subject: usize) -> &PlannedSubject {
         &self.plan.subjects[subject]
     }
 
-    /// The index of the subject with this name, in the plan's list of subjects.
+    /// The index of the subject with this name, in the template's list of subjects.
     pub(super) fn position(&self, name: &str) -> Result<usize, TemplateError> {
         let subjects = &self.plan.subjects;
         subjects.iter().position(|subject| subject.name == name).ok_or_else(|| TemplateError::NoSubject {
@@ -143,7 +144,7 @@ impl Session {
         read_channels(&paths, self.plan.options.bias)
     }
 
-    /// Checks that inputs have not changed since the plan was made.
+    /// Checks that input files of the template have not changed since its plan (file of subjects and options) was made.
     pub(super) fn check_inputs(&self, files: &[FileRecord]) -> Result<(), TemplateError> {
         if self.planned_before { verify::check_inputs(files) } else { Ok(()) }
     }
@@ -158,7 +159,7 @@ impl Session {
         (pass > self.plan.first_pass).then(|| pass - 1)
     }
 
-    /// Checks that a pass of template building is in the plan.
+    /// Checks that the template's plan (file of subjects, options and passes) contains this pass of template building.
     pub(super) fn check_pass(&self, pass: usize) -> Result<(), TemplateError> {
         let (first, last) = (self.plan.first_pass, self.plan.last_pass);
         if (first..=last).contains(&pass) { Ok(()) } else { Err(TemplateError::NoPass { pass, first, last }) }
@@ -169,13 +170,14 @@ impl Session {
         pass == 0
     }
 
-    /// Describes the step `step` of this template, which reads the files `inputs`. The step is not run.
+    /// Describes one step of building this template: `step`, and the records (path, length, SHA-256 digest) of the
+    /// files `inputs` that the step reads. The step is not run.
     pub(super) fn stage(&self, step: Step, inputs: Vec<FileRecord>) -> Stage<'_> {
         Stage::new(&self.layout, &self.plan.digest, step, inputs)
     }
 
-    /// Reads the manifest of a step of template building; an error if the step has not been done. After the first call
-    /// the manifest stays in memory.
+    /// Reads the manifest (list of files and results) of a step of template building; an error if the step has not been
+    /// done. After the first call the manifest stays in memory.
     fn required<'a>(
         &'a self,
         step: Step,
@@ -206,8 +208,8 @@ impl Session {
         Ok(self.stage(Step::Register { pass, subject: subject.name.clone() }, inputs))
     }
 
-    /// The manifest of a subject's registration in a pass of template building; an error if the registration has not
-    /// been done.
+    /// The manifest (list of files and results) of a subject's registration in a pass of template building; an error if
+    /// the registration has not been done.
     pub(super) fn registered(&self, pass: usize, subject: usize) -> Result<Manifest, Error> {
         self.register_stage(pass, subject)?.require()
     }
@@ -222,7 +224,8 @@ impl Session {
         Ok(self.stage(Step::Average { pass }, inputs))
     }
 
-    /// The manifest of the average of a pass of template building; an error if the average has not been made.
+    /// The manifest (list of files and results) of the step that averages the subjects in a pass of template building;
+    /// an error if the average has not been made.
     pub(super) fn averaged(&self, pass: usize) -> Result<Arc<Manifest>, Error> {
         self.required(Step::Average { pass }, || self.average_stage(pass))
     }
@@ -234,8 +237,8 @@ impl Session {
         Ok(self.stage(Step::Update { pass }, inputs))
     }
 
-    /// The manifest of the template of a pass of template building, or of the first template; an error if this template
-    /// has not been made.
+    /// The manifest (list of files and results) of the template of a pass of template building, or of the first
+    /// template; an error if this template has not been made.
     pub(super) fn template(&self, pass: Option<usize>) -> Result<Arc<Manifest>, Error> {
         match pass {
             None => self.required(Step::Start, || Ok(self.start_stage())),
@@ -267,7 +270,7 @@ impl Session {
         Ok(self.set_grid(grid))
     }
 
-    /// Sets the grid of all templates unless the grid is known already; returns the grid.
+    /// Sets the common grid of the templates of all passes, unless this grid is known already; returns the grid.
     pub(super) fn set_grid(&self, grid: Grid) -> Grid {
         self.grid.get_or_init(|| grid).clone()
     }
@@ -295,7 +298,7 @@ impl Session {
     }
 }
 
-/// Records of the images among the files of a template.
+/// Records (path, length, SHA-256 digest) of the images among the files of a template.
 fn images_of(template: &Manifest) -> Vec<FileRecord> {
     let is_image =
         |file: &&FileRecord| file.path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("template"));

@@ -1,4 +1,4 @@
-//! The template before the first pass: a subject, an average, or given images.
+//! The template before the first pass of template building: a subject, an average, or given images.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,8 +22,8 @@ use crate::{Error, memory};
 
 /// The first template, not yet written.
 pub struct First {
-    /// The extracted brains, each with the name of the subject, the brain mask and the record. The mask is `None` for
-    /// the initial template, whose images no step reads again.
+    /// The extracted brains: name of the subject, brain mask, and results of the extraction. The mask is `None` for the
+    /// initial template, because no later step reads the images of this template again.
     brains: Vec<(String, Option<LabelVolume>, ExtractedRecord)>,
     /// The template, with grid and values as they will be read from its files.
     pub reference: Arc<Reference>,
@@ -32,7 +32,7 @@ pub struct First {
 }
 
 /// Makes the first template, unless its files exist, and extracts the brains of `heads`, the subjects whose brain is
-/// registered. Writes nothing, because opening a device may still fail.
+/// registered instead of the whole head. Writes no files, because opening a device may still fail.
 ///
 /// # Errors
 /// Images that cannot be read; a head whose brain cannot be found; too little memory for the template.
@@ -67,8 +67,8 @@ pub fn make(
             let images = session.images(session.position(name)?)?;
             let grid = grid_around(&images[0], session.plan.options.margin_mm);
             check_size(&grid, images.len())?;
-            // The grid with the margin continues the subject's grid: its voxels coincide with voxels of the image, so
-            // no value is interpolated.
+            // The template's grid is the subject's grid with a margin: its voxels coincide with voxels of the subject's
+            // image, so no value is interpolated.
             let linear = apply::Interpolation::Linear;
             let onto = |image: &Arc<Volume>| apply::resample(image, &grid, &TransformChain::new(), linear, 0.0);
             images.iter().map(onto).collect()
@@ -87,7 +87,7 @@ fn check_size(grid: &Grid, channels: usize) -> Result<(), TemplateError> {
 }
 
 fn check_size_within(grid: &Grid, channels: usize, available: Option<u64>) -> Result<(), TemplateError> {
-    /// Number of bytes of a scalar.
+    /// Number of bytes in memory of one value: an intensity or a component of a displacement.
     const SCALAR: f64 = 4.0;
     /// Number of scalars per voxel of the displacement fields in memory, three for each field: a subject's warp, the
     /// mean warp and the shape update.

@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Formatter};
 
-/// A step of building a template. Every step writes a manifest.
+/// A step of building a template. Every step writes a manifest: the list of the files that the step read and wrote.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Step {
     /// Makes the first template.
@@ -38,7 +38,7 @@ pub enum Step {
     },
 }
 
-/// Writes the name of the step of template building, as in its manifest.
+/// Writes the name of the step of template building, as stored in the step's manifest (list of its files).
 impl Display for Step {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self {

@@ -30,7 +30,7 @@ pub struct Sums<'a> {
 }
 
 impl<'a> Sums<'a> {
-    /// Creates empty sums over the subjects on the final template.
+    /// Creates empty sums of the subjects' transforms and images, on the grid of the final template.
     pub fn new(session: &Session, last: &'a Last) -> Sums<'a> {
         let memory = fit(session.included.len(), &last.reference, true);
         let gathering = Gathering::new(session.plan.options.average, &last.reference, memory);
@@ -50,7 +50,7 @@ impl<'a> Sums<'a> {
     }
 
     /// Writes the template and its labels while the files of the subjects are being written, then the report and the
-    /// manifest.
+    /// manifest (list of all these files).
     ///
     /// # Errors
     /// A file that cannot be written.

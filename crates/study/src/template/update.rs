@@ -48,7 +48,8 @@ pub struct TemplateResults {
 pub struct Updated {
     /// The template.
     pub reference: Arc<Reference>,
-    /// Displacements of the shape update, from points of the new template to points of the average.
+    /// Displacements of the shape update (which moves the average to the mean shape), from points of the new template
+    /// to points of the average.
     pub shape: DisplacementField,
     /// Figures.
     pub results: TemplateResults,
@@ -162,7 +163,8 @@ pub fn write<'a>(
     Ok(move || session.update_stage(pass)?.finish(None, written, results))
 }
 
-/// The shape update of the previous pass; `None` if the previous pass was the affine pass.
+/// The displacements by which the previous pass moved its average to the mean shape (shape update); `None` if the
+/// previous pass was the affine pass.
 ///
 /// # Errors
 /// A file that cannot be read.

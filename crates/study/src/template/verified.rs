@@ -13,7 +13,7 @@ use super::digest::FileRecord;
 use super::layout::Layout;
 use crate::{Error, FileIdentity};
 
-/// Whether all files that a manifest records exist and have the recorded digests.
+/// Whether all files that a manifest (list of the files of a step) records exist and have the recorded digests.
 ///
 /// # Errors
 /// An existing file that cannot be read.
@@ -37,11 +37,13 @@ pub fn are_unchanged(layout: &Layout, manifest: &Path, records: &[FileRecord]) -
     Ok(true)
 }
 
-/// Stores the identities (size, time, inode) of files that are known to have the digests in their manifest.
+/// Stores the identities (size, time, inode) of files that are known to have the digests in the manifest (list of the
+/// files of a step).
 pub fn remember(layout: &Layout, manifest: &Path, records: &[FileRecord]) {
     let paths: Vec<_> = records.iter().map(|record| layout.root().join(&record.path)).collect();
     let place = layout.identities(manifest);
-    // If the identities cannot be stored, the error is ignored: the next check then compares the digests of the files.
+    // If the identities (size, time, inode) of the files cannot be stored, the error is ignored: the next check then
+    // compares the digests of the files.
     if let (Some(folder), Ok(text)) =
         (place.parent(), serde_json::to_vec(&FileIdentity::of_all(paths.iter().map(|path| path.as_path()))))
         && outputs::make_folder(folder).is_ok()

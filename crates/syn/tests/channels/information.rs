@@ -39,7 +39,8 @@ fn a_warp_is_found_across_contrasts_without_folds() {
     let mattes = run(&fixed, &moving, &options(Metric::Mattes));
     let found = residual(&mattes.warp);
     assert!(found < 0.2 * still, "{found} of {still} mm");
-    // Only the finest level is tested. On the coarsest level, smoothing leaves only the edge of the ball.
+    // Only the energies of the finest level are tested. On the coarsest level, smoothing leaves only the edge of the
+    // ball that the test image shows.
     let finest = mattes.iterations.levels.last().map(|level| level.energies.clone()).unwrap_or_default();
     assert!(finest.last() < finest.first(), "the energy should fall: {finest:?}");
     let correlated = residual(&run(&fixed, &moving, &options(Metric::Cc)).warp);

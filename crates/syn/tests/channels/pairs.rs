@@ -81,8 +81,8 @@ fn each_half_of_the_brain_may_come_from_another_channel() {
 #[test]
 fn edges_act_as_a_channel_of_gradients() {
     let [fixed, moving] = pair(&grid());
-    // The level neither smooths nor clips the images. So the edges computed here from the given images are equal to the
-    // edges on the level.
+    // This resolution level neither smooths nor clips the images. So the edges (gradient magnitudes) that the test
+    // computes from the given images are those that the level uses.
     let unchanged = |weights| Options {
         levels: vec![Level { shrink: 1, sigma_voxels: 0.0, iterations: 5, reinvert_every: 1 }],
         winsorise: None,

@@ -116,8 +116,8 @@ fn a_restricted_second_stage_hardly_changes_the_held_components() {
             changes.sum::<f64>() / before.vectors.len() as f64
         };
         let [free, held, other] = [changed(0), changed(1), changed(2)];
-        // The restricted components may change a little, for two reasons: they are interpolated at points that moved
-        // along the free component, and they are inverted again to 0.03 voxels.
+        // The restricted components may change a little, for two reasons. They are interpolated at points that moved
+        // along the unrestricted component. And the fields are inverted again, with errors of up to 0.03 voxels.
         assert!(free > 0.03 && held < 0.25 * free && other < 0.25 * free, "{free}, {held} and {other} mm");
     }
 }

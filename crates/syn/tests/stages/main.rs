@@ -20,7 +20,8 @@ fn levels(levels: &[(usize, f64, usize)]) -> Vec<Level> {
     levels.iter().map(level).collect()
 }
 
-/// Runs stages in sequence. Returns the warps, and the outcomes of all levels.
+/// Runs deformable stages in sequence, each from the displacement fields of the stage before. Returns the warps, and
+/// the outcomes of all resolution levels.
 fn staged(fixed: &Volume, moving: &Volume, stages: &[Options]) -> (Warps<Cpu>, Iterations) {
     let (mut fields, mut levels): (Option<Fields<Cpu>>, Vec<_>) = (None, Vec::new());
     let mut sides: Vec<Fixed<Cpu>> = Vec::new();

@@ -30,7 +30,7 @@ fn run(grid: &Grid, options: &Options) -> [DisplacementField; 2] {
     downloaded(&staged(&fixed, &moving, std::slice::from_ref(options)).0)
 }
 
-/// The largest magnitude of the restricted world component of a field, mm.
+/// The largest magnitude, mm, of the world component of a displacement field that the test restricts to 0.
 fn held(field: &DisplacementField) -> f32 {
     field.vectors.iter().fold(0.0, |most, u| f32::max(most, u[HELD].abs()))
 }
@@ -73,14 +73,16 @@ fn along_the_world_axes_a_held_component_stays_exactly_zero() {
         let [left, still] = residuals(&warp);
         assert!(left < 0.3 * still, "{left} of {still} mm are left");
     }
-    // For comparison, the restricted component does change if all weights are 1.
+    // For comparison: without restriction (all weights 1), the component that the other tests restrict to 0 does
+    // change.
     let [free, _] = run(&grid(Matrix3::identity()), &Options { restrict: [1.0; 3], ..options() });
     assert!(held(&free) > 0.05, "{} mm", held(&free));
 }
 
 #[test]
 fn it_stays_zero_through_all_that_a_stage_may_do() {
-    // Long steps with little smoothing cause folds, and with a small residual limit all voxels are relaxed.
+    // Long steps with little smoothing cause folds. With a small limit of the residual, all voxels are corrected
+    // (relaxed).
     let rough = Options { gradient_step: 1.0, update_variance: 0.4, largest_residual_voxels: 0.05, ..options() };
     let options = Options {
         channels: [Metric::Cc, Metric::Mattes].map(|metric| Channel { metric, weight: 1.0 }).into(),
@@ -103,7 +105,7 @@ fn it_stays_zero_through_all_that_a_stage_may_do() {
 fn on_an_oblique_grid_a_held_component_stays_zero_but_for_rounding() {
     let oblique = Grid { shape: [40, 44, 36], ..scene::grid() };
     let [warp, inverse_warp] = run(&oblique, &options());
-    // The tolerance is the rounding error in single precision of displacements of a few voxels, after about fifty
+    // The tolerance is the rounding error in single precision of displacements of a few voxels after about fifty
     // iterations.
     let [held_there, held_back] = [held(&warp), held(&inverse_warp)];
     assert!(held_there < 1e-4 && held_back < 1e-4, "{held_there} and {held_back} mm");

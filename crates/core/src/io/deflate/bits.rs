@@ -10,13 +10,14 @@ pub(super) struct Joined {
 }
 
 impl Joined {
-    /// A sequence that consists of one code.
+    /// Makes a sequence of bits for the compressed stream from a single prefix code.
     #[inline(always)]
     pub fn of(code: Code) -> Joined {
         Joined { bits: code.bits.into(), count: code.length.into() }
     }
 
-    /// Appends a code to the sequence, and the extra bits that follow the code.
+    /// Appends a prefix code to the sequence of bits. After the code come the extra bits that deflate needs for some
+    /// symbols; `extra` is their value and `bits` their number.
     #[inline(always)]
     pub fn add(&mut self, code: Code, extra: u64, bits: u32) {
         self.bits |= (u64::from(code.bits) | extra << code.length) << self.count;
@@ -26,11 +27,12 @@ impl Joined {
 
 /// Writes a stream of bits to a buffer of bytes.
 pub(super) struct Bits<'a> {
-    /// Output buffer, which is overwritten from its start.
+    /// Buffer for the compressed bytes; old contents are overwritten from the start.
     bytes: &'a mut Vec<u8>,
-    /// Number of complete bytes written to the buffer.
+    /// Number of complete bytes of the compressed stream that are in the buffer.
     at: usize,
-    /// The bits that do not fill a byte yet (`waiting`), and their number (`count`), at most 7.
+    /// The last bits of the compressed stream, which do not fill a byte yet (`waiting`), and their number (`count`), at
+    /// most 7.
     waiting: u64,
     count: u32,
 }

@@ -71,8 +71,8 @@ impl<'a> Finder<'a> {
         let cells = &self.cells[before..end];
         while at < end {
             let of = |n: usize| u32::from_le_bytes(cells[n - before]);
-            // A single cell that equals the cell before is not a run: it is encoded as a match of three bytes and one
-            // literal byte.
+            // A single cell (group of four bytes) that equals the cell before is not encoded as a run of cells, but as
+            // a match of three bytes and one literal byte.
             if of(at) == of(at - 1) && at + 1 < end && of(at + 1) == of(at) {
                 let most = (end - at).min(LONGEST_RUN);
                 let length = (2..most).find(|&n| of(at + n) != of(at)).unwrap_or(most);
@@ -98,7 +98,7 @@ impl<'a> Finder<'a> {
             let hash = ((cell << 8).wrapping_mul(0x9e37_79b1) >> 20) as usize % PLACES;
             let before = std::mem::replace(&mut places[hash], at as u32) as usize;
             let (distance, differs) = (at - before, u32::from_le_bytes(cells[before]) ^ cell);
-            // For the first cell of the data, the distance is 0, which means "no earlier cell".
+            // For the first cell (group of four bytes) of the data, the distance is 0, which means "no earlier cell".
             let near = (differs << 8 == 0) & (distance <= NEAR);
             Step(u16::from(near) * distance as u16)
         }));

@@ -8,13 +8,13 @@ pub(super) struct Code {
     pub length: u8,
 }
 
-/// Computes a code for every symbol that occurs, with at most `longest` bits. At least two symbols must occur, and at
-/// most 2^`longest`; `longest` is at most 15.
+/// Computes a prefix code with at most `longest` bits for every symbol that occurs. At least two symbols must occur,
+/// and at most 2^`longest`; `longest` is at most 15.
 pub(super) fn codes<const N: usize>(counts: &[u32; N], longest: usize) -> [Code; N] {
     let mut symbols: Vec<usize> = (0..N).filter(|&symbol| counts[symbol] > 0).collect();
     symbols.sort_by_key(|&symbol| counts[symbol]);
     let of_length = limited(&depths(symbols.iter().map(|&symbol| counts[symbol]).collect()), longest);
-    // The longest codes are given to the rarest symbols.
+    // In a prefix code, the rarest symbols get the longest codes.
     let mut lengths = [0; N];
     let mut rarest = symbols.iter();
     for (length, &count) in of_length.iter().enumerate().rev() {
@@ -37,8 +37,8 @@ pub(super) fn codes<const N: usize>(counts: &[u32; N], longest: usize) -> [Code;
 /// Number of leaves of a Huffman tree at each depth. `weights` are the counts of the symbols, smallest first.
 fn depths(weights: Vec<u32>) -> Vec<usize> {
     let leaves = weights.len();
-    // The nodes of the tree in the order in which they are made: first the leaves, then the pairs of nodes. Both
-    // leaves and pairs are sorted by weight, smallest first.
+    // The nodes of the Huffman tree in the order in which they are made: first its leaves, then its inner nodes, each
+    // of which joins two other nodes (a pair). Both kinds are sorted by weight, smallest first.
     let mut weights: Vec<u64> = weights.into_iter().map(u64::from).collect();
     let mut parents = vec![0; 2 * leaves - 1];
     let (mut leaf, mut pair) = (0, leaves);
@@ -75,8 +75,8 @@ fn limited(depths: &[usize], longest: usize) -> Vec<usize> {
     }
     let taken = |found: &[usize]| (1..=longest).map(|length| found[length] << (longest - length)).sum::<usize>();
     for _ in (1 << longest)..taken(&found) {
-        // A leaf of a smaller depth is replaced by a pair of leaves: its symbol, and the symbol of one of the deepest
-        // leaves.
+        // To free room for a symbol at the largest depth of the Huffman tree, a leaf nearer to the root becomes a pair
+        // of leaves. The pair holds the symbol of this leaf and a symbol of the deepest leaves.
         let above = (1..longest).rev().find(|&length| found[length] > 0).unwrap_or(0);
         found[longest] -= 1;
         found[above] -= 1;

@@ -28,7 +28,8 @@ const BLOCK: usize = 1 << 14;
 /// Compresses one piece of the data. The output ends at a byte boundary, with an empty block unless the piece is the
 /// last one. `memory` is a scratch buffer, which can be reused for the next piece.
 pub(super) fn piece(bytes: &[u8], last: bool, memory: &mut Vec<u8>) -> Vec<u8> {
-    // A cell consists of the fourth byte of one number and the first three bytes of the next number.
+    // The compressor reads the numbers in cells of four bytes: the fourth byte of one number and the first three bytes
+    // of the next number.
     let (mut before, others) = bytes.split_at(bytes.len().min(3));
     let (cells, rest) = others.as_chunks::<4>();
     let mut finder = Finder::new(cells);
@@ -79,8 +80,8 @@ fn block(out: &mut Bits, cells: &[[u8; 4]], steps: &[Step], around: [&[u8]; 2], 
         let mut literals = Joined::of(a);
         literals.add(b, 0, 0);
         literals.add(c, 0, 0);
-        // The codes for three literals and the codes for the match are both prepared, and one of them is selected
-        // without a branch. A branch would be mispredicted too often.
+        // The prefix codes for three literal bytes and those for a match (repeat) of three earlier bytes are both
+        // prepared, and one of the two is selected without a branch. A branch would be mispredicted too often.
         let mut cell = std::hint::select_unpredictable(step.distance() == 0, literals, near[step.distance()]);
         cell.add(d, 0, 0);
         out.push(cell);
@@ -113,10 +114,11 @@ fn of_distance(distance: usize) -> (usize, u64, u32) {
 /// block occurs once. Both results have at least two symbols with a count above zero, because a prefix code needs two
 /// symbols.
 fn counts(cells: &[[u8; 4]], steps: &[Step], around: [&[u8]; 2]) -> ([u32; SYMBOLS], [u32; DISTANCES]) {
-    // Each of the four bytes of a cell has its own table of counts, so that the processor can add to the four tables
-    // in parallel.
+    // Each of the four bytes of a cell (group of four bytes) has its own table of counts, so that the processor can add
+    // to the four tables in parallel.
     let mut of_bytes = [[0u32; 256]; 4];
-    // Number of cells that are encoded as a match of three bytes, for each distance of the match.
+    // Number of cells (groups of four bytes) that are encoded as a match of three bytes, for each distance of the
+    // match. A match is a repeat of earlier bytes.
     let mut near = [0; NEAR + 1];
     let (mut symbols, mut distances) = ([0; SYMBOLS], [0; DISTANCES]);
     let mut left = cells;
@@ -148,17 +150,17 @@ fn counts(cells: &[[u8; 4]], steps: &[Step], around: [&[u8]; 2]) -> ([u32; SYMBO
     (symbols, distances)
 }
 
-/// Writes the header of a block that has its own code tables (RFC 1951, 3.2.7). The length of each code takes four
-/// bits.
+/// Writes the header of a deflate block that has its own code tables (RFC 1951, 3.2.7). The length of each code takes
+/// four bits.
 fn header(out: &mut Bits, symbols: &[Code; SYMBOLS], distances: &[Code; DISTANCES], last: bool) {
     out.push_bits(u64::from(last) | 0b10 << 1, 3);
-    // The numbers of codes whose lengths follow: for literals and match lengths, for match distances, and for the
-    // code lengths themselves.
+    // The header of the deflate block states how many code lengths follow: for literals and match lengths, for match
+    // distances, and for the code lengths themselves.
     out.push_bits((SYMBOLS - 257) as u64, 5);
     out.push_bits((DISTANCES - 1) as u64, 5);
     out.push_bits(19 - 4, 4);
-    // The codes 16 to 18, which repeat a code length, are not used. The codes for the lengths 0 to 15 take four bits
-    // each.
+    // Deflate's codes 16 to 18, which repeat a code length, are not used. The codes for the lengths 0 to 15 take four
+    // bits each.
     (0..19).for_each(|n| out.push_bits(if n < 3 { 0 } else { 4 }, 3));
     for Code { length, .. } in symbols.iter().chain(distances) {
         out.push_bits(u64::from(length.reverse_bits() >> 4), 4);

@@ -20,7 +20,8 @@ fn noise(length: usize) -> Vec<u8> {
     (0..length).map(|_| next()).collect()
 }
 
-/// Compresses a piece into a buffer that still contains bytes of an earlier piece.
+/// Compresses a piece of data into a buffer that is not empty: it still contains random bytes, as if from an earlier
+/// piece.
 fn piece(bytes: &[u8], last: bool) -> Vec<u8> {
     super::piece(bytes, last, &mut noise(bytes.len() % 5000))
 }
@@ -38,8 +39,8 @@ fn what_was_deflated_comes_back() {
     let one_byte = |byte, length| vec![byte; length];
     let mut cases = vec![Vec::new(), vec![7], noise(4), noise(1003), noise(1 << 18), smooth(100_001, None)];
     cases.extend([smooth(100_001, Some(1.0 / 1024.0)), one_byte(9, 5000)]);
-    // Runs of zeros whose lengths are near those of the longest match and its multiples, and which start at every
-    // position within a cell.
+    // Test data: runs of zeros that start at every position within a group of four bytes. Their lengths are near that
+    // of the longest match of deflate and near multiples of this length.
     for words in (1..70).chain([128, 129, 130, 193, 194]) {
         cases.push([noise(8 + words % 4), one_byte(0, 4 * words), noise(9)].concat());
     }
@@ -66,7 +67,7 @@ fn the_size_is_near_to_what_the_bytes_hold() {
         -counts.iter().filter(|count| **count > 0).map(|count| share(count) * share(count).log2()).sum::<f64>()
     };
     let size = |bytes: &[u8]| piece(bytes, true).len() as f64;
-    // The code tables of all blocks add at most half a percent to the size.
+    // Random bytes cannot be compressed. The code tables of all deflate blocks add at most 0.6 % to their size.
     let random = noise(1 << 18);
     assert!(size(&random) < 1.006 * random.len() as f64, "{}", size(&random));
     let [exact, rounded] = [None, Some(1.0 / 1024.0)].map(|step| smooth(1 << 18, step));
@@ -74,6 +75,7 @@ fn the_size_is_near_to_what_the_bytes_hold() {
         exact.as_chunks::<4>().0.iter().filter(|word| **word != [0; 4]).flatten().copied().collect();
     assert!(size(&exact) < 1.02 * entropy(&inside) / 8.0 * inside.len() as f64, "zeros around cost next to nothing");
     assert!(size(&rounded) < 0.62 * size(&exact), "{} of {}", size(&rounded), size(&exact));
-    // All bytes are zero, so the output has the code tables of 32 blocks and 128 matches in each block.
+    // A mebibyte of zeros takes at most the code tables of 32 deflate blocks, and 128 matches (references to earlier
+    // bytes) in each block.
     assert!(size(&vec![0; 1 << 20]) < 32.0 * 320.0);
 }

@@ -21,9 +21,9 @@ pub(super) const TEXT: &str = "#Insight Transform File";
 pub(super) struct Stored {
     /// Name of the kind of transform, such as `AffineTransform_double_3_3`.
     pub name: String,
-    /// Parameters that an optimiser changes: for most kinds a matrix row by row, then a translation.
+    /// Parameters that an optimiser changes: for most kinds of transform a matrix row by row, then a translation.
     pub parameters: Vec<f64>,
-    /// Fixed parameters: for most kinds the centre.
+    /// Fixed parameters, which an optimiser does not change: for most kinds of transform the centre of rotation.
     pub fixed_parameters: Vec<f64>,
 }
 
@@ -33,7 +33,7 @@ pub fn read_affine(path: &Path) -> Result<AffineTransform, Error> {
     kinds::to_world(&read(path)?).map_err(|kind| Error::new(path, kind))
 }
 
-/// Whether the file contains a two-dimensional affine map.
+/// Whether a file of an ITK transform contains a two-dimensional affine map.
 pub(super) fn is_of_slices(path: &Path) -> Result<bool, Error> {
     Ok(read(path)?.name.ends_with(kinds::OF_SLICES))
 }
@@ -43,7 +43,8 @@ fn read(path: &Path) -> Result<Stored, Error> {
     let (bytes, whole) = small::read_start(path, LARGEST)?;
     let stored = match small::text_of(&bytes) {
         Some(text) if text.starts_with(TEXT) => text::parse(text),
-        // Binary transforms begin with integers, some bytes of which are zero.
+        // The file is text but does not begin like an ITK text transform. It is no binary transform either: these begin
+        // with integers, some bytes of which are zero.
         Some(_) => Err(ErrorKind::Format { expected: EXPECTED, found: small::describe(&bytes) }),
         None => matlab::parse(&bytes),
     };
@@ -68,7 +69,8 @@ pub fn write_affine_of_slices(path: &Path, affine: &AffineTransform, centre: Poi
     write(path, &stored.ok_or_else(|| Error::new(path, ErrorKind::OutOfPlane))?)
 }
 
-/// Whether ITK's two-dimensional transform can represent this map.
+/// Whether an affine map can be written as a two-dimensional ITK transform: it must not mix the third coordinate with
+/// the first two.
 pub fn stays_in_plane(affine: &AffineTransform) -> bool {
     kinds::from_world_of_slices(affine, Point3::origin()).is_some()
 }

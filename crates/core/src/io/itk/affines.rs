@@ -11,7 +11,8 @@ use super::affine::{Stored, TEXT};
 use super::{kinds, text};
 use crate::AffineTransform;
 
-/// Largest size of a file, bytes: a transform takes some 300 bytes, and a series has at most 32767 volumes.
+/// Largest size of a file with the transforms of a series, bytes: a transform takes some 300 bytes, and a series has at
+/// most 32767 volumes.
 const LARGEST: u64 = 1 << 24;
 
 /// Reads the affine maps of a text file, fixed → moving, RAS mm, in the order of the file.

@@ -42,12 +42,13 @@ fn parse(bytes: Vec<u8>) -> Result<Vec<Transform>, ErrorKind> {
     for name in &names {
         let group = all.group(name)?;
         let kind = dataset(&group, ["TransformType", "TranformType"])?.read_string()?;
-        // The first member of the HDF5 group is the composite itself, which has no parameters.
+        // In an HDF5 file of ITK, the first group describes the composite transform as a whole, which has no
+        // parameters.
         if !kind.starts_with("CompositeTransform") {
             steps.push(step(&group, kind)?);
         }
     }
-    // In the file, the part that acts last on a point comes first.
+    // In a composite transform file of ITK, the part that acts last on a point comes first.
     steps.reverse();
     Ok(steps)
 }
@@ -77,8 +78,8 @@ fn displacement(dimensions: usize, parameters: &[f64], fixed: &[f64]) -> Result<
     let part = |number: usize, axis: usize| fixed[dimensions * number + axis];
     let mut shape = [0, 0, usize::from(dimensions == 2)];
     for (axis, size) in shape.iter_mut().enumerate().take(dimensions) {
-        // If the stored size along an axis is not a positive integer, the size stays 0, and the grid is refused
-        // below.
+        // The stored size of a displacement field along an axis must be a positive integer. Otherwise the size stays 0
+        // here, and the grid is refused later.
         if part(0, axis).fract() == 0.0 && (1.0..=f64::from(i32::MAX)).contains(&part(0, axis)) {
             *size = part(0, axis) as usize;
         }
@@ -113,7 +114,8 @@ fn dataset(group: &Group, names: [&str; 2]) -> Result<Dataset, ErrorKind> {
 /// write the numbers in single precision.
 fn numbers(dataset: &Dataset) -> Result<Vec<f64>, ErrorKind> {
     let count = dataset.num_elements()?;
-    // The numbers are in memory three times: as read from the file, in double precision, and as the returned list.
+    // The numbers of the array are in memory three times: as read from the file, in double precision, and as the
+    // returned list.
     memory::check(count.saturating_mul(3 * size_of::<f64>() as u64))?;
     let numbers: ArrayD<f64> = match dataset.dtype() {
         Datatype::FloatingPoint { size: 4, .. } => dataset.read_array::<f32>()?.mapv(f64::from),

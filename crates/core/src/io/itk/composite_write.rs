@@ -16,9 +16,9 @@ use crate::{AffineTransform, DisplacementField, Transform, TransformChain, memor
 /// Number of dimensions of a composite transform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dimensions {
-    /// Two dimensions, for slices perpendicular to the third axis of the world.
+    /// A two-dimensional transform, for slices perpendicular to the third axis of the world.
     Two,
-    /// Three dimensions, for volumes.
+    /// A three-dimensional transform, for volumes.
     Three,
 }
 
@@ -106,7 +106,7 @@ fn encode(parts: &[CompositePart], centre: Point3<f64>, dimensions: Dimensions) 
     memory::check(3 * of_fields.sum::<u64>())?;
     let n = dimensions.count();
     let mut file = Hdf5Builder::new().dataset(kind(0, format!("CompositeTransform_double_{n}_{n}"))?);
-    // In the file, the part that acts last on a point comes first.
+    // In a composite transform file of ITK, the part that acts last on a point comes first.
     for (index, part) in parts.iter().rev().enumerate() {
         let [name, parameters, fixed] = match part {
             CompositePart::Affine(affine) => affine_group(index + 1, affine, centre, dimensions)?,

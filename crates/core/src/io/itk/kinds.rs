@@ -8,7 +8,7 @@ use super::affine::Stored;
 use super::planar;
 use crate::AffineTransform;
 
-/// Description of the supported kinds of transforms, for messages.
+/// Description of the kinds of ITK transforms that can be read, for error messages.
 const EXPECTED: &str = "an affine, rigid, similarity or translation transform of two or three dimensions";
 
 /// Ending of the names of ITK's two-dimensional transforms.
@@ -61,7 +61,8 @@ pub(super) fn to_world(stored: &Stored) -> Result<AffineTransform, ErrorKind> {
     };
     let centre = match (kind, stored.fixed_parameters.as_slice()) {
         ("TranslationTransform" | "IdentityTransform", _) => Vector3::zeros(),
-        // The fourth fixed parameter tells in which order the rotations about x, y and z are applied.
+        // The fourth fixed parameter of this transform of ITK tells in which order the rotations about x, y and z are
+        // applied.
         ("Euler3DTransform", [x, y, z, _]) => Vector3::new(*x, *y, *z),
         (_, centre) => {
             expect_count("fixed parameters", 3, centre)?;

@@ -3,8 +3,8 @@
 use super::super::{ErrorKind, foreign};
 use super::affine::Stored;
 
-/// Parses the two records of a transform. The first record has the name of the kind of transform and holds the
-/// parameters; the second record holds the fixed parameters.
+/// Parses the two records (named matrices of MATLAB 4) of a transform file of ITK. The first record has the name of the
+/// kind of transform and holds the parameters; the second record holds the fixed parameters.
 pub(super) fn parse(bytes: &[u8]) -> Result<Stored, ErrorKind> {
     let mut rest = bytes;
     let (name, parameters) = record(&mut rest, bytes)?;
@@ -12,7 +12,8 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Stored, ErrorKind> {
     Ok(Stored { name, parameters, fixed_parameters })
 }
 
-/// Formats the transform as two little-endian records of double-precision numbers.
+/// Formats the transform as two records (named matrices) of MATLAB 4, little-endian and in double precision: the
+/// parameters, then the fixed parameters.
 pub(super) fn format(stored: &Stored) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (name, numbers) in [(stored.name.as_str(), &stored.parameters), ("fixed", &stored.fixed_parameters)] {

@@ -57,7 +57,7 @@ pub(super) fn format(all: &[Stored]) -> Vec<u8> {
     for (number, stored) in all.iter().enumerate() {
         let (parameters, fixed) = (join(&stored.parameters), join(&stored.fixed_parameters));
         let name = &stored.name;
-        // Writing to a `String` cannot fail.
+        // Formatting text into a string in memory cannot fail, so the result is not checked.
         let _ = write!(
             text,
             "#Transform {number}\nTransform: {name}\nParameters: {parameters}\nFixedParameters: {fixed}\n"

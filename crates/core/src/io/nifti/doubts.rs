@@ -28,20 +28,22 @@ pub enum HeaderDoubt {
         sform_mm: [f64; 3],
         /// Voxel sizes according to `pixdim`, as ITK takes them, mm.
         pixdim_mm: [f64; 3],
-        /// Largest distance, over the corners of the image, between the positions for this program and for ITK, mm.
+        /// Largest distance between the world positions that this program and ITK give to the same corner of the image,
+        /// mm.
         corners_mm: f64,
     },
     /// A voxel size in `pixdim` is negative: this program ignores the sign, ITK reverses the axis.
     NegativeSizes {
         /// Voxel sizes according to `pixdim`, with their signs, mm.
         pixdim_mm: [f64; 3],
-        /// Largest distance, over the corners of the image, between the positions for this program and for ITK, mm.
+        /// Largest distance between the world positions that this program and ITK give to the same corner of the image,
+        /// mm.
         corners_mm: f64,
     },
 }
 
 impl HeaderDoubt {
-    /// Largest distance, over the corners of the image, between the positions for this program and for ITK, mm.
+    /// Largest distance between the world positions that this program and ITK give to the same corner of the image, mm.
     pub fn corners_mm(&self) -> f64 {
         match self {
             HeaderDoubt::FormsApart { corners_mm }

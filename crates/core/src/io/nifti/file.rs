@@ -16,7 +16,7 @@ const BLOCK: usize = 1 << 18;
 
 /// An open NIfTI file whose header has been read.
 pub(super) struct NiftiFile {
-    /// The header with its values as stored.
+    /// The fields of the NIfTI header with the numbers as stored in the file.
     pub header: NiftiHeader,
     /// Type, byte order and scaling of the stored voxels.
     pub encoding: Encoding,
@@ -25,7 +25,7 @@ pub(super) struct NiftiFile {
     /// Path of the file with the voxels: the `.nii` file itself, or the `.img` file of a `.hdr` and `.img` pair.
     path: PathBuf,
     source: Source,
-    /// Position in the file at which the values requested by [`NiftiFile::begin`] end.
+    /// Position in the file, bytes, at which the voxel values end that the last call of [`NiftiFile::begin`] requested.
     end: u64,
 }
 
@@ -94,7 +94,8 @@ impl NiftiFile {
         self.rule.grid(&self.header, shape)
     }
 
-    /// Checks that the file can contain `count` values, and moves to the first of these values.
+    /// Prepares the reading of voxel values: checks that the file is long enough for `count` values, and moves to the
+    /// first value.
     pub fn begin(&mut self, count: u64) -> Result<(), Error> {
         let mut begin = || {
             let start = header::voxel_offset(&self.header)?;
@@ -118,7 +119,7 @@ impl NiftiFile {
                 }
                 take(&self.encoding, &block[..step]);
             }
-            // In a compressed file, the checksum follows the last value.
+            // After the last voxel value, the checksum of a compressed file is read and checked.
             if end == self.end { self.source.finish() } else { Ok(()) }
         };
         next().map_err(|kind| Error::new(&self.path, kind))
@@ -157,8 +158,8 @@ struct Pair {
 }
 
 impl Pair {
-    /// The two files of the pair to which `path` belongs by its name. If both `x.img` and `x.img.gz` could be meant,
-    /// the file that exists is taken.
+    /// Returns the paths of the `.hdr` and the `.img` file to whose pair `path` belongs by its name. If one of these
+    /// files can have the ending `.gz` or not, the file that exists is taken.
     fn of(path: &Path) -> Option<Pair> {
         let name = path.file_name()?.to_str()?;
         let (stem, packed) = name.strip_suffix(".gz").map_or((name, false), |stem| (stem, true));

@@ -59,7 +59,8 @@ fn by_sizes(header: &NiftiHeader, map: AffineTransform) -> AffineTransform {
         let size = f64::from(header.pixdim[axis + 1]);
         let length = map.matrix.column(axis).norm();
         let size = if size != 0.0 && size.is_finite() { size } else { 1.0 };
-        // If an axis has length 0, the grid becomes singular, and the function `in_mm` reports the error.
+        // If the sform gives an axis the length 0, the axis stays 0. The grid is then singular, and the function
+        // `in_mm` reports the error.
         if length > 0.0 { size / length } else { 0.0 }
     });
     AffineTransform { matrix: map.matrix * Matrix3::from_diagonal(&step), translation: map.translation }

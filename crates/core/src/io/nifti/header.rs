@@ -6,9 +6,9 @@ use nalgebra::{Matrix3, Matrix4, Quaternion, Rotation3, UnitQuaternion, Vector3}
 use super::super::{ErrorKind, foreign};
 use crate::{AffineTransform, Grid};
 
-/// Length of a header in bytes, with the four bytes after it that announce extensions.
+/// Length of a NIfTI header in bytes, with the four bytes after it that say whether extensions follow.
 pub(super) const WITH_EXTENDER: usize = 352;
-/// Length of a header in bytes, without the bytes that announce extensions.
+/// Length of a NIfTI header in bytes, without the four bytes that say whether extensions follow.
 pub(super) const LENGTH: usize = 348;
 
 /// Reads the header from the first bytes of a file; `None` if there are too few bytes.
@@ -82,7 +82,7 @@ pub(super) fn sform(header: &NiftiHeader) -> AffineTransform {
     }
 }
 
-/// Voxel sizes in the header's unit of length, without their signs.
+/// Voxel sizes that a NIfTI header states, in its unit of length and without their signs.
 pub(super) fn sizes(header: &NiftiHeader) -> Vector3<f64> {
     Vector3::from_fn(|axis, _| f64::from(header.pixdim[axis + 1]).abs())
 }
@@ -110,8 +110,8 @@ pub(super) fn sizes_alone(header: &NiftiHeader) -> AffineTransform {
 pub(super) fn qform(header: &NiftiHeader) -> Result<AffineTransform, ErrorKind> {
     let mut spacing = sizes(header);
     let [b, c, d] = [header.quatern_b, header.quatern_c, header.quatern_d].map(f64::from);
-    // If 1 − b² − c² − d² is this small, its difference from 0 is a rounding error of b, c and d: the rotation is by
-    // 180°, as for grids in LPS order. NIfTI's own library uses the same limit.
+    // If 1 − b² − c² − d² of the qform's quaternion is this small, its difference from 0 is a rounding error of b, c
+    // and d: the rotation is by 180°, as for grids in LPS order. NIfTI's own library uses the same limit.
     let remainder = 1.0 - (b * b + c * c + d * d);
     if remainder < -1e-3 {
         return Err(ErrorKind::Quaternion(1.0 - remainder));
@@ -127,8 +127,8 @@ pub(super) fn qform(header: &NiftiHeader) -> Result<AffineTransform, ErrorKind> 
     })
 }
 
-/// Makes a header for images on `grid`. `axes` is the number of components of a vector, or `None` for scalars. qform
-/// and sform are equal, both with code 1 (scanner); the unit is mm.
+/// Makes a NIfTI header for images on `grid`. For vector images, `axes` is the number of components of a vector; for
+/// scalar images it is `None`. The qform and the sform are equal, both with code 1 (scanner); the unit is mm.
 pub(super) fn for_grid(grid: &Grid, datatype: NiftiType, axes: Option<usize>) -> Result<NiftiHeader, ErrorKind> {
     let shape = grid.shape;
     if shape.iter().any(|&n| n > i16::MAX as usize) {
@@ -178,7 +178,7 @@ pub(super) fn for_grid(grid: &Grid, datatype: NiftiType, axes: Option<usize>) ->
     })
 }
 
-/// The bytes of the header, little-endian. They announce no extension.
+/// Returns the bytes of a NIfTI header, little-endian, and the four bytes which say that no extension follows.
 pub(super) fn to_bytes(header: &NiftiHeader) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(WITH_EXTENDER);
     macro_rules! put {

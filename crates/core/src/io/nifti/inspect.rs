@@ -16,7 +16,7 @@ use crate::Grid;
 pub struct Inspection {
     /// The field `dim`: number of dimensions, then the number of elements along each dimension.
     pub dim: [i16; 8],
-    /// Type of the stored values, such as "Int16".
+    /// Storage type of the voxels in the file, such as "Int16".
     pub datatype: String,
     /// Whether the numbers in the file are big-endian.
     pub big_endian: bool,

@@ -52,7 +52,7 @@ impl PlanesReader {
         Ok(PlanesReader { path: path.into(), file, grid, counts, left: counts[0] * counts[1] })
     }
 
-    /// The grid that all volumes have.
+    /// The grid that all volumes of the file have.
     pub fn grid(&self) -> &Grid {
         &self.grid
     }
@@ -62,14 +62,13 @@ impl PlanesReader {
         self.counts
     }
 
-    /// Number of axes in the header, not counting axes of one element at the end; at least two.
+    /// Number of axes that the NIfTI header states, without axes of one element at the end; at least two.
     pub fn dimensions(&self) -> usize {
         let dim = header::dimensions(&self.file.header);
         (2..=usize::try_from(dim[0]).unwrap_or(0)).rev().find(|axis| dim[*axis] > 1).unwrap_or(2)
     }
 
-    /// The type in which copies of the values should be stored: that of the file, or the next larger type that can be
-    /// written.
+    /// The storage type for copies of the file's voxels: that of the file, or the next larger type that can be written.
     pub fn stored(&self) -> Stored {
         match (self.file.encoding.datatype, self.file.encoding.scaling) {
             (NiftiType::Int8, None) => Stored::Int8,
@@ -119,9 +118,9 @@ pub enum Planes {
     One,
     /// A series of volumes along the fourth axis, in most files over time.
     Series(Timing),
-    /// The volumes are the components of vectors, or the channels of an image.
+    /// The volumes of the file are the components of vectors, or the channels of an image.
     Vectors,
-    /// The volumes are the components of symmetric matrices, in the order xx, xy, yy, xz, yz, zz.
+    /// The volumes of the file are the components of symmetric matrices, in the order xx, xy, yy, xz, yz, zz.
     Tensors,
     /// The volumes lie along the fifth axis and have no defined meaning.
     Fifth,
@@ -161,8 +160,8 @@ impl Stored {
         }
     }
 
-    /// Appends the stored form of values. Integers are truncated towards zero; a value that does not fit into 8 or 16
-    /// bits keeps its lowest bits, as in ITK's casts.
+    /// Appends voxel values in the storage type of the file. Integers are truncated towards zero; a value that does not
+    /// fit into 8 or 16 bits keeps its lowest bits, as in ITK's casts.
     pub(super) fn append(self, out: &mut Vec<u8>, values: &[f32]) {
         match self {
             Stored::Int8 => out.extend(values.iter().map(|value| *value as i32 as u8)),

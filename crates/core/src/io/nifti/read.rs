@@ -63,7 +63,8 @@ pub fn read_labels(path: &Path) -> Result<LabelVolume, Error> {
 }
 
 impl GridRule {
-    /// Reads a label map as [`read_labels`] does, but reads its grid from the header by the rule `self`.
+    /// Reads a label map as [`read_labels`] does, but reads the grid from the NIfTI header by this rule (ITK's or this
+    /// program's).
     ///
     /// # Errors
     /// Those of [`read_labels`].
@@ -77,8 +78,8 @@ impl GridRule {
             block.clear();
             encoding.append_f64(bytes, &mut block);
             out.extend(block.iter().map(|&value| value as i32));
-            // The conversion to an integer turns NaN into 0 and clamps large values; such a voxel then differs from
-            // the stored value.
+            // Stored numbers are converted to integer labels. NaN becomes 0 and large values are clamped; such a label
+            // differs from the stored number, so the voxel is counted as wrong.
             let start = out.len() - block.len();
             let is_label = |at: usize| f64::from(out[start + at]) == block[at];
             let wrong = (0..block.len()).filter(|&at| !is_label(at)).count();
@@ -97,7 +98,7 @@ impl GridRule {
 
 /// An image of vectors, with the vectors as stored in the file.
 pub(crate) struct Vectors {
-    /// The grid of the vectors.
+    /// The grid of the image's voxels.
     pub grid: Grid,
     /// One vector for each voxel; the first axis of the grid runs fastest.
     pub vectors: Vec<[f32; 3]>,
@@ -124,7 +125,8 @@ pub(crate) fn read_vectors(rule: GridRule, path: &Path) -> Result<Vectors, Error
         encoding.append_f32(bytes, &mut block);
         let mut rest = block.as_slice();
         while !rest.is_empty() {
-            // The file stores the first component of all voxels, then the second component of all voxels, and so on.
+            // A NIfTI file stores the first component of the vectors for all voxels, then the second component for all
+            // voxels, and so on.
             let (axis, start) = (at / voxels, at % voxels);
             let (values, later) = rest.split_at(rest.len().min(voxels - start));
             for (n, (vector, value)) in vectors[start..].iter_mut().zip(values).enumerate() {

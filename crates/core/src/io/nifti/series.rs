@@ -17,7 +17,7 @@ const UNIT_OF_TIME: u8 = 0x38;
 /// A series of volumes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// The volumes of the series, all on one grid.
+    /// The images of the series, all on one grid.
     pub volumes: Vec<Volume>,
     /// Times at which the volumes were acquired.
     pub timing: Timing,
@@ -30,7 +30,7 @@ pub struct Timing {
     pub start: f32,
     /// Time between two successive volumes, in `unit`.
     pub step: f32,
-    /// NIfTI's code of the unit: 8 for seconds, 16 for milliseconds.
+    /// NIfTI's code of the unit of time: 8 for seconds, 16 for milliseconds.
     pub unit: u8,
 }
 
@@ -38,7 +38,7 @@ impl Timing {
     /// NIfTI's code of the unit second.
     pub const SECONDS: u8 = 8;
 
-    /// Reads start, step and unit of the time axis from a header.
+    /// Reads start, step and unit of the time axis from a NIfTI header.
     pub(super) fn of(header: &NiftiHeader) -> Timing {
         Timing { start: header.toffset, step: header.pixdim[4], unit: header.xyzt_units & UNIT_OF_TIME }
     }

@@ -11,7 +11,8 @@ pub(super) struct Encoding {
     pub datatype: NiftiType,
     /// Byte order of the stored values.
     pub endianness: Endianness,
-    /// Slope and intercept: value = slope · stored + intercept; `None` if the stored numbers are the values.
+    /// Slope and intercept that give the voxel values: value = slope · stored + intercept; `None` if the stored numbers
+    /// are the values.
     pub scaling: Option<(f64, f64)>,
 }
 

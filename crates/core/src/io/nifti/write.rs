@@ -12,7 +12,7 @@ use super::grid_rule::GridRule;
 use super::header;
 use crate::{Grid, LabelVolume, Volume};
 
-/// Number of values that are converted and compressed together as one piece.
+/// Number of voxel values that are converted and compressed together, as one piece of the file.
 pub(super) const PIECE: usize = 1 << 18;
 
 /// Writes a volume in single precision, compressed if the name ends in `.gz`. qform and sform are equal. The file
@@ -90,14 +90,15 @@ pub(super) fn is_gzipped(path: &Path) -> Result<bool, ErrorKind> {
 }
 
 pub(super) fn append(out: &mut Vec<u8>, values: impl ExactSizeIterator<Item = f32>) {
-    // The buffer is enlarged first and then filled: appending the values one by one would take three times as long.
+    // Room for all voxel values is made in the buffer first, then the values are written there: appending them one by
+    // one would take three times as long.
     let before = out.len();
     out.resize(before + values.len() * size_of::<f32>(), 0);
     let (bytes, _) = out[before..].as_chunks_mut();
     bytes.iter_mut().zip(values).for_each(|(bytes, value)| *bytes = value.to_le_bytes());
 }
 
-/// A function that appends the bytes of a range of values to a buffer.
+/// A function that appends the bytes of a range of voxel values to a buffer, in the type of the NIfTI file.
 type Append<'a> = &'a (dyn Fn(Range<usize>, &mut Vec<u8>) + Sync);
 
 /// Kind of the data that a file holds for each voxel of the grid.
@@ -105,14 +106,14 @@ type Append<'a> = &'a (dyn Fn(Range<usize>, &mut Vec<u8>) + Sync);
 enum Layout {
     /// Volumes with one number for each voxel.
     Volume,
-    /// Vectors with this number of components for each voxel.
+    /// A vector for each voxel, with this number of components.
     Vectors(usize),
 }
 
-/// The data that follows the header in a file.
+/// The voxel data of a NIfTI file, which follow the header.
 struct Body<'a> {
     datatype: NiftiType,
-    /// Number of values: voxels times components.
+    /// Number of stored numbers: the number of voxels times the components of each voxel.
     count: usize,
     append: Append<'a>,
 }
@@ -132,7 +133,7 @@ fn write(to: Target, grid: &Grid, layout: Layout, body: &Body) -> Result<(), Err
     let header = header::for_grid(grid, body.datatype, axes).map_err(wrap)?;
     let head = header::to_bytes(&header);
     let pieces = body.count.div_ceil(PIECE);
-    // The first piece also contains the header.
+    // The first piece of the compressed data also contains the header of the file.
     let make = |index: usize, out: &mut Vec<u8>| {
         if index == 0 {
             out.extend_from_slice(&head);

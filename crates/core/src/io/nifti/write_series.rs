@@ -1,4 +1,5 @@
-//! Writes series of volumes. Only one volume need be in memory at a time.
+//! Writes NIfTI files of several volumes, such as time series. The volumes are written one by one, so that only one
+//! volume must be in memory at a time.
 
 use std::path::Path;
 
@@ -58,7 +59,7 @@ pub(super) struct File {
     pub each: usize,
     /// Number of volumes of the file.
     pub count: usize,
-    /// The type in which values are stored.
+    /// The storage type of the voxels in the file.
     pub stored: Stored,
 }
 
@@ -83,8 +84,8 @@ pub(super) fn write<E: From<Error>>(
     let File { header, each, count, stored } = file;
     let (each, count) = (*each, *count);
     let head = header::to_bytes(header);
-    // The error that ended the writing. It is stored here, because the closure can return only errors of the
-    // operating system.
+    // The error that ended the writing of the file, for instance one of the function that makes the volumes. It is kept
+    // here, because the function that writes the file can return only errors of the operating system.
     let mut failed = None;
     let written = replace(to, |file| {
         let mut pieces = Pieces::start(file, gzipped, head, count * each, *stored)?;
@@ -110,13 +111,14 @@ pub(super) fn write<E: From<Error>>(
     }
 }
 
-/// Divides the values of a file into pieces of fixed size, which are compressed one by one. The pieces do not depend on
-/// how many volumes are added together, so the bytes of the compressed file do not either.
+/// Divides the voxel values of a file into pieces of fixed size, which are compressed one by one. The pieces do not
+/// depend on how many volumes are added together, so the bytes of the compressed file do not either.
 struct Pieces<'w, 'f, 'a> {
     out: Out<'w, 'f, 'a>,
-    /// Bytes of the header. They are written together with the first values; afterwards the buffer is empty.
+    /// Bytes of the NIfTI header. They are written together with the first voxel values; afterwards the buffer is
+    /// empty.
     head: Vec<u8>,
-    /// Values that have been added but not yet written to the file.
+    /// Voxel values of the added volumes that are not yet written to the file.
     waiting: Vec<f32>,
     stored: Stored,
 }
@@ -127,7 +129,7 @@ enum Out<'w, 'f, 'a> {
 }
 
 impl<'w, 'f, 'a> Pieces<'w, 'f, 'a> {
-    /// Starts a file that will hold this number of values.
+    /// Starts to write a NIfTI file that will hold `count` voxel values.
     fn start(
         file: &'w mut Heard<'f, 'a>,
         gzipped: bool,
@@ -142,7 +144,8 @@ impl<'w, 'f, 'a> Pieces<'w, 'f, 'a> {
         Ok(Pieces { out, head, waiting: Vec::new(), stored })
     }
 
-    /// Writes those waiting values that fill whole batches of pieces. The other values stay in `waiting`.
+    /// Writes the waiting voxel values (`waiting`) in whole batches; the threads compress a batch together. Values at
+    /// the end that do not fill a batch wait further.
     fn write_full_batches(&mut self) -> std::io::Result<()> {
         let batch = gzip::BATCH * PIECE;
         let full = self.waiting.len() / batch * batch;
@@ -153,7 +156,7 @@ impl<'w, 'f, 'a> Pieces<'w, 'f, 'a> {
         Ok(())
     }
 
-    /// Writes the values that are still waiting, and ends the file.
+    /// Writes all voxel values that are not yet written, and ends the file.
     fn end(mut self) -> std::io::Result<()> {
         self.write(0, self.waiting.len())?;
         match self.out {
@@ -162,7 +165,8 @@ impl<'w, 'f, 'a> Pieces<'w, 'f, 'a> {
         }
     }
 
-    /// Writes the waiting values from index `start` to `end`. `start` is the beginning of a piece.
+    /// Writes the voxel values of `waiting` from index `start` to `end`. `start` must be a multiple of the number of
+    /// values that are compressed as one piece.
     fn write(&mut self, start: usize, end: usize) -> std::io::Result<()> {
         let (values, stored) = (&self.waiting[start..end], self.stored);
         let mut head = std::mem::take(&mut self.head);

@@ -92,7 +92,8 @@ fn check_no_input<T: AsRef<Path>, P: AsRef<Path>>(
     for target in targets {
         let target = target.as_ref();
         let Ok(existing) = target.canonicalize() else { continue };
-        // The inputs are listed only if an output exists already, because listing many inputs takes time.
+        // The paths of the inputs are resolved only if an output exists already, because resolving many paths takes
+        // time.
         known.extend(inputs.take().into_iter().flatten().filter_map(|input| input.as_ref().canonicalize().ok()));
         if known.contains(&existing) {
             return Err(OutputError::new(target, OutputErrorKind::IsInput));
@@ -144,7 +145,7 @@ fn in_use(target: &Path) -> Option<&'static str> {
     protected.iter().find(|(path, _)| *path == target).map(|(_, what)| *what)
 }
 
-/// Whether the path is a name for an open file of the process, such as /dev/stdout.
+/// Whether a path is that of a file which the process has already opened, such as /dev/stdout.
 fn is_stream(target: &Path) -> bool {
     std::fs::read_link(target).is_ok_and(|link| link.starts_with("/proc"))
 }

@@ -56,8 +56,8 @@ impl OutputError {
     }
 }
 
-/// An error that names a file. While an output is written, the error names its temporary file; `about` replaces that
-/// path by the path of the output.
+/// An error that names the path of a file. An output is first written to a temporary file, so its error names that
+/// file; `about` puts the path of the output in its place.
 pub trait NamesPath {
     /// Returns this error with the path of the output in place of the path of its temporary file.
     #[must_use]

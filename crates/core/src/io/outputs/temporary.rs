@@ -21,7 +21,7 @@ static REGISTRY: Mutex<Registry> = Mutex::new(Registry { unfinished: BTreeSet::n
 struct Registry {
     /// Paths of the temporary files and folders that exist.
     unfinished: BTreeSet<PathBuf>,
-    /// Whether any output of this process has been given its final name.
+    /// Whether this process has renamed any output file from its temporary to its final name.
     named: bool,
 }
 
@@ -101,14 +101,16 @@ fn is_removed(path: &Path) -> bool {
     }
 }
 
-/// Renames temporary files to their final names and replaces existing files. The registry stays locked, so that an
-/// interruption comes before or after all renames. If a rename fails, the earlier renames are undone.
+/// Renames temporary files to their final names and replaces existing files. The registry of temporary files stays
+/// locked, so that an interruption comes before or after all renames. If a rename fails, the earlier renames are
+/// undone.
 pub fn give_names<'a>(files: impl IntoIterator<Item = (&'a Path, &'a Path)>) -> Result<(), OutputError> {
     let mut registry = registry();
     let mut named: Vec<Named> = Vec::new();
     let mut files = files.into_iter().peekable();
     while let Some((temporary, target)) = files.next() {
-        // For the last rename, the old file need not be kept, because nothing can fail after this rename.
+        // An existing file of a target's name is kept until all files are renamed, so that an error can be undone. For
+        // the last file of the list this is not needed: no later rename can fail.
         let before = if files.peek().is_some() { keep(temporary, target) } else { Before::Lost };
         let renamed = failpoint::check(Operation::Rename).and_then(|()| std::fs::rename(temporary, target));
         if let Err(source) = renamed {
@@ -131,12 +133,13 @@ struct Named<'a> {
 }
 
 enum Before {
-    /// No earlier file had the name of the output.
+    /// No file with the name of the output existed before.
     Nothing,
-    /// An earlier file had the name of the output. It is kept under this second name until all renames are done.
+    /// A file with the name of the output existed before. That file is kept under this second name until all outputs
+    /// have their final names, so that an error can be undone.
     File(PathBuf),
-    /// The earlier file is lost: the file system has no hard links, or the rename was the last one, after which
-    /// nothing can fail.
+    /// The output replaced a file of its name that cannot be restored: the file system has no hard links to keep that
+    /// file, or this output was the last to be renamed, so that no later rename can fail.
     Lost,
 }
 
@@ -164,7 +167,7 @@ impl Named<'_> {
     }
 }
 
-/// While this guard exists, no output of this process gets its final name.
+/// While this guard exists, this process does not rename any output file from its temporary to its final name.
 #[derive(Debug)]
 pub struct CommitsStopped(MutexGuard<'static, Registry>);
 
@@ -175,7 +178,7 @@ pub fn stop_commits() -> CommitsStopped {
 }
 
 impl CommitsStopped {
-    /// Whether any output of this process has been given its final name.
+    /// Whether this process has renamed any output file from its temporary to its final name.
     pub fn any_output_written(&self) -> bool {
         self.0.named
     }

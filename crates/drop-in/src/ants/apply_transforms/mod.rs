@@ -28,7 +28,7 @@ Served by antsreg-gpu, with the options of ANTs' own. -o also takes [FIELD,1], D
 and CompositeTransform[FILE.h5]; -e takes 0 to 5; -u takes char, uchar, short, int, float and double.
 ";
 
-/// Parses the arguments without running the command.
+/// Parses the arguments of `antsApplyTransforms` without running the command.
 ///
 /// # Errors
 /// An argument that is wrong or not supported.

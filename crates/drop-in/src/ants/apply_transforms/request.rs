@@ -35,11 +35,11 @@ pub struct Request {
     pub slices: bool,
     /// Path of the image to resample.
     pub input: Option<PathBuf>,
-    /// Contents of the input image: scalars, vectors, tensors or a series.
+    /// Kind of the input image: scalars, vectors, tensors or a series of volumes.
     pub kind: Kind,
     /// Path of the image whose grid the output gets.
     pub reference: Option<PathBuf>,
-    /// The output: an image, a displacement field or a transform.
+    /// The output of `antsApplyTransforms`: an image, a displacement field or a transform.
     pub output: Option<Output>,
     /// The transforms in the order of the command line. A point of the reference image passes through the first
     /// transform first.
@@ -54,21 +54,21 @@ pub struct Request {
     pub float_type: Stored,
 }
 
-/// The kind of output that the command writes, with its file.
+/// The kind of output that `antsApplyTransforms` writes, with the path of the output file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// The resampled image, written to this file.
+    /// Output: the resampled image, written to this file.
     Image(PathBuf),
-    /// All transforms as one displacement field, written to this file.
+    /// Output: the composition of all transforms as one displacement field, written to this file.
     Field(PathBuf),
-    /// All transforms as one affine map.
+    /// Output: the composition of all transforms as one affine map.
     Affine {
         /// Path of the output file.
         path: PathBuf,
         /// Whether the inverse of the affine map is written.
         inverted: bool,
     },
-    /// All transforms, stored one after the other in one composite file.
+    /// Output: all transforms, stored one after the other in one composite file.
     Composite(PathBuf),
 }
 
@@ -121,7 +121,7 @@ impl Output {
 }
 
 impl Request {
-    /// Parses the flags of a command line.
+    /// Parses the flags of a command line of `antsApplyTransforms`.
     ///
     /// # Errors
     /// A value that is not understood or not supported.

@@ -10,7 +10,7 @@ use antsreg_core::io::outputs::Outputs;
 use antsreg_core::{LabelVolume, Volume};
 use antsreg_study::transforms::is_nifti;
 
-/// Images and label maps of the atlases, on the grid of the target.
+/// Images and label maps of the atlases, on the grid of the target image.
 pub struct Atlases {
     images: Vec<Volume>,
     labels: Vec<LabelVolume>,
@@ -32,7 +32,7 @@ impl Atlases {
 
     /// The image and the label map of each atlas.
     pub fn all(&self) -> Vec<Atlas<'_>> {
-        // Without label maps, one empty label map is used for all atlases.
+        // If no label maps are given, `labels` has one empty label map, which is used for every atlas.
         self.images.iter().zip(self.labels.iter().cycle()).map(|(image, labels)| Atlas { image, labels }).collect()
     }
 
@@ -55,7 +55,7 @@ impl Atlases {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Numbered {
     before: String,
-    /// Least number of digits of the number; shorter numbers are filled with zeros.
+    /// Least number of digits of the number in the file name; shorter numbers get leading zeros.
     digits: usize,
     after: String,
 }
@@ -96,7 +96,8 @@ pub struct FusedFiles {
 }
 
 impl FusedFiles {
-    /// All output files except the posteriors, whose number is known only after the fusion.
+    /// Returns the paths of all output files of joint label fusion except the posterior maps, whose number is known
+    /// only after the fusion.
     pub fn without_posteriors(&self) -> Vec<&Path> {
         self.labels.iter().chain(&self.intensities).map(PathBuf::as_path).collect()
     }
@@ -106,7 +107,8 @@ impl FusedFiles {
         self.posteriors.iter().flat_map(|name| labels.iter().map(|label| name.with(*label))).collect()
     }
 
-    /// Writes the requested files. `labels` are the fused labels, `present` the labels that get a posterior map.
+    /// Writes the requested results of joint label fusion. `labels` are the fused labels, `present` the labels that get
+    /// a posterior map.
     ///
     /// # Errors
     /// Files that cannot be written.

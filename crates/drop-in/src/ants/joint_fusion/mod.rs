@@ -9,6 +9,7 @@ use antsreg_core::Volume;
 use antsreg_core::io::nifti::GridRule;
 use antsreg_core::io::outputs::{self, Outputs};
 use antsreg_core::same_grid::same_grid;
+use antsreg_kernels::Cpu;
 use antsreg_register::Description;
 use antsreg_study as study;
 
@@ -26,7 +27,7 @@ Served by antsreg-gpu: one image for the target and for each atlas. Atlases must
 file of the fused intensities.
 ";
 
-/// Parses the arguments without running the command.
+/// Parses the arguments of `antsJointFusion` without running the command.
 ///
 /// # Errors
 /// An argument that is wrong or not supported.
@@ -49,8 +50,8 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     let region = mask.map(|mask| region(&target_image, &mask)).transpose()?;
     let present = atlases.labels_within(region.as_deref());
     outputs::check(output.posteriors(&present), &read)?;
-    let fused =
-        joint_everywhere(&target_image, &atlases.all(), &options, region.as_deref()).map_err(study::Error::from)?;
+    let fused = joint_everywhere(&target_image, &atlases.all(), &options, region.as_deref(), &Cpu);
+    let fused = fused.map_err(study::Error::from)?;
     let mut files = Outputs::new();
     output.write(&fused, &fused.labels.labels, &present, &mut files)?;
     files.commit()?;
@@ -58,7 +59,8 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Returns for each voxel of the target whether the mask is not 0 there. The mask must lie on the target's grid.
+/// Returns for each voxel of the target image whether it is inside the mask (mask value not 0). The mask must lie on
+/// the grid of the target image.
 fn region(target: &Volume, mask: &Volume) -> Result<Vec<bool>, CliError> {
     same_grid("the target and the mask", &target.grid, &mask.grid)?;
     // ANTs truncates the values of a mask to integers.

@@ -40,14 +40,14 @@ pub struct Request {
     pub mask: Option<PathBuf>,
     /// The parameters of joint label fusion.
     pub options: JointOptions,
-    /// Names of the output files.
+    /// Names of the output files of joint label fusion.
     pub output: FusedFiles,
     /// Descriptions of the options of ANTs that this program replaces by its own methods.
     pub replaced: Vec<String>,
 }
 
 impl Request {
-    /// Parses the flags of a command line.
+    /// Parses the flags of a command line of `antsJointFusion`.
     ///
     /// # Errors
     /// An argument that is wrong or not supported.
@@ -109,8 +109,8 @@ impl Request {
     }
 }
 
-/// The output files of `-o FILE` or `-o [LABELS,INTENSITIES,POSTERIORS]`. Without label maps, FILE is the file of the
-/// intensities.
+/// Returns the output files that the option `-o FILE` or `-o [LABELS,INTENSITIES,POSTERIORS]` of `antsJointFusion`
+/// names. If the atlases have no label maps, FILE is the file of the fused intensities.
 fn output(value: &Value, has_labels: bool) -> Result<FusedFiles, Refusal> {
     if value.parameter(3).is_some() {
         let option = format!("--output {}", value.text);
@@ -154,7 +154,7 @@ fn alone(value: &Value) -> Result<PathBuf, Refusal> {
     }
 }
 
-/// Reads a radius in voxels, which must be the same along all axes.
+/// Reads the radius of a patch or of a search region, in voxels, which must be the same along all axes.
 fn radius(flag: &str, value: Option<&Value>, default: usize) -> Result<usize, Refusal> {
     let Some(value) = value else { return Ok(default) };
     let shown = format!("--{flag} {}", value.text);

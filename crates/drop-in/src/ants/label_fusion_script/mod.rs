@@ -1,6 +1,6 @@
 //! Does the work of the script `antsJointLabelFusion.sh`, without running a shell. Each atlas is registered to the
-//! target as by `antsRegistrationSyN.sh` or `antsRegistrationSyNQuick.sh`, its labels are resampled, and all labels are
-//! fused as by `antsJointFusion`.
+//! target image as by `antsRegistrationSyN.sh` or `antsRegistrationSyNQuick.sh`, its labels are resampled, and all
+//! labels are fused as by `antsJointFusion`.
 
 mod options;
 
@@ -11,6 +11,7 @@ use antsreg_console::{CliError, Refusal, output::print};
 use antsreg_core::io::nifti::{self, GridRule};
 use antsreg_core::io::outputs::{self, Outputs};
 use antsreg_core::{LabelVolume, Volume};
+use antsreg_kernels::Cpu;
 use antsreg_register::Description;
 use antsreg_study as study;
 
@@ -42,7 +43,7 @@ const OF_ATLAS: [&str; 6] = [
     "1InverseWarp.nii.gz",
 ];
 
-/// Parses the arguments without running the command.
+/// Parses the arguments of `antsJointLabelFusion.sh` without running the command.
 ///
 /// # Errors
 /// An argument that is wrong or not supported.
@@ -80,8 +81,8 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     }
     files.commit()?;
     if !options.keep {
-        // Errors in removing the file of an atlas are ignored: the file may not exist, and a file that cannot be
-        // removed does no harm.
+        // Deletes the intermediate files of each atlas. Errors are ignored: a file may not exist, and a file that
+        // cannot be deleted does no harm.
         OF_ATLAS.iter().flat_map(|rest| named(rest)).for_each(|path| drop(std::fs::remove_file(path)));
     }
     call.tell(&Description::Cpu, &[]);
@@ -127,7 +128,7 @@ fn fuse(options: &Options, atlases: &Atlases, given: &[&PathBuf], files: &mut Ou
     let named = options.files();
     let present = atlases.labels_within(region.as_deref());
     outputs::check(named.posteriors(&present), given)?;
-    let fused = joint_everywhere(&target, &atlases.all(), &JointOptions::default(), region.as_deref());
+    let fused = joint_everywhere(&target, &atlases.all(), &JointOptions::default(), region.as_deref(), &Cpu);
     let fused = fused.map_err(study::Error::from)?;
     let mut labels = fused.labels.labels.clone();
     if let Some(certain) = certain {

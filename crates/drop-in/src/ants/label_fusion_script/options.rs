@@ -6,16 +6,16 @@ use antsreg_console::Refusal;
 
 use crate::ants::joint_fusion::{FusedFiles, Numbered};
 
-/// The region of the target in which labels are fused.
+/// The region of the target image (the image that gets labels) in which labels are fused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mask {
-    /// Voxels for which no label has the votes of nearly all atlases.
+    /// Region: the voxels at which no label has the votes of nearly all atlases.
     Uncertain,
-    /// Voxels for which at least one atlas has a label other than 0.
+    /// Region: the voxels at which at least one atlas has a label other than 0.
     AnyLabel,
-    /// All voxels of the target, the image that gets labels.
+    /// Region: all voxels of the target image, the image that gets labels.
     None,
-    /// The voxels inside the mask that is read from this file.
+    /// Region: the voxels inside the mask that is read from this file.
     File(PathBuf),
 }
 
@@ -44,12 +44,12 @@ pub struct Options {
     pub posteriors: Option<Numbered>,
     /// The type of transform by which atlases are registered to the target.
     pub transform: String,
-    /// The region of the target in which labels are fused.
+    /// The region of the target image (the image that gets labels) in which labels are fused.
     pub mask: Mask,
 }
 
 impl Options {
-    /// Parses the arguments of the script.
+    /// Parses the arguments of the script `antsJointLabelFusion.sh`.
     ///
     /// # Errors
     /// An argument that is wrong or not supported.
@@ -120,7 +120,7 @@ impl Options {
         format!("{}{base}_{atlas}_", self.prefix)
     }
 
-    /// The command-line arguments that register an atlas to the target.
+    /// Returns the command-line arguments with which ANTs' registration script registers an atlas to the target image.
     pub fn registration(&self, atlas: usize) -> Vec<String> {
         let [target, image] = [&self.target, &self.images[atlas]].map(|path| path.display().to_string());
         let precision = if self.single { "f" } else { "d" };

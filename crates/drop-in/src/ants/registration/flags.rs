@@ -1,4 +1,4 @@
-//! The flags of `antsRegistration`.
+//! The flags on the command line of `antsRegistration`.
 
 use crate::ants::words::{Flag, flag, long};
 

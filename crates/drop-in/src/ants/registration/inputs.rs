@@ -21,7 +21,8 @@ use crate::engine::Task;
 /// The initial transforms, which precede the stages, in the order of the command line. A point passes through the first
 /// transform first.
 pub struct Starts {
-    /// Each initial transform, and whether this transform was derived from two images instead of read from a file.
+    /// The initial transforms, each with a value that is true if the transform was derived from two images, and false
+    /// if it was read from a file.
     pub steps: Vec<(Transform, bool)>,
 }
 
@@ -107,8 +108,8 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// Reads the input files of a command line (`request`). `plan` has the options of this program that correspond to
-    /// the command line.
+    /// Reads the input files of a command line of `antsRegistration` (`request`). `plan` has the options of this
+    /// program that correspond to the command line.
     ///
     /// # Errors
     /// Files that cannot be read or do not fit each other.

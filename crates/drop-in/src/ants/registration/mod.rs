@@ -52,14 +52,14 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Parses the arguments without running the command.
+/// Parses the arguments of `antsRegistration` without running the command.
 ///
 /// # Errors
 /// An argument that is wrong or not supported.
 pub fn read(arguments: &[String]) -> Result<(), Refusal> {
     let request = read::request(&words::parse(arguments, flags::FLAGS)?)?;
-    // The plan of a registration (the request, converted to stages of this program) needs the shape of the fixed image,
-    // which limits the resolution levels. No image is read here, so a typical shape is used.
+    // The conversion of the command line to stages of this program needs the shape of the fixed image, which limits the
+    // resolution levels. No image is read here, so a typical shape is used.
     plan::plan(&request, &Grid::axis_aligned([182, 218, 182], [1.0; 3])).map(drop)
 }
 
@@ -71,8 +71,8 @@ fn register(call: &Call, request: &Request, plan: &Plan) -> Result<Description, 
         let files = Files::of(request, plan, &inputs.starts);
         files.check(&inputs::files(request, plan))?;
         if inputs.starts.rest().is_some() || !request.fixed_starts.is_empty() {
-            // The stages use images that were resampled through initial transforms, so the stages do not compute the
-            // warped images. The warped images are computed after the registration, from the original images.
+            // The stages register images that were resampled through initial transforms. So the warped images are not
+            // computed together with the stages, but after the registration, from the original images.
             inputs.task.options.images = None;
         }
         Ok::<_, CliError>((inputs, files))
@@ -95,7 +95,8 @@ fn register(call: &Call, request: &Request, plan: &Plan) -> Result<Description, 
     Ok(done.device)
 }
 
-/// Writes the results. If `registration` is `None`, these are only the initial transforms.
+/// Writes the output files of `antsRegistration`. If `registration` is `None`, no stage has run, and the files contain
+/// only the initial transforms.
 fn write(
     request: &Request,
     plan: &Plan,

@@ -21,24 +21,25 @@ use super::request::Request;
 /// An entry in ANTs' list of the transforms of a registration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Entry {
-    /// The initial transform at this position on the command line.
+    /// The initial transform at this position in the list of initial transforms on the command line.
     Start(usize),
-    /// The linear transform at this position in the list of linear stages.
+    /// The linear transform at this position in the list of linear transforms that the stages compute.
     Linear(usize),
-    /// The total warp of all deformable stages.
+    /// The total displacement field (warp) of all deformable stages.
     Warp,
 }
 
-/// The kind of contents of an output file.
+/// The contents of an output file of `antsRegistration`, such as an affine map, a warp or a warped image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum What {
     /// One affine map: the composition of the listed linear transforms, which follow each other in ANTs' list.
     Affine(Vec<Entry>),
-    /// The displacement field that was given as initial transform, at this position on the command line.
+    /// The displacement field that the user gave as initial transform, at this position in the list of initial
+    /// transforms.
     Given(usize),
-    /// The warp of the deformable stages, or its inverse.
+    /// The total displacement field (warp) of the deformable stages, or its inverse.
     Warp { inverse: bool },
-    /// All transforms in one composite file, or the inverses of all transforms.
+    /// All transforms of the registration in one composite file, or the inverses of all transforms.
     Composite { inverse: bool },
     /// The moving image, resampled on the grid of the fixed image.
     Warped,
@@ -50,15 +51,15 @@ enum What {
 #[derive(Debug)]
 pub struct Files(Vec<(PathBuf, What)>);
 
-/// The results of a registration that the output files are made from.
+/// The results of a registration from which the output files of `antsRegistration` are made.
 pub struct Found<'a> {
-    /// The initial transforms.
+    /// The initial transforms, which precede the stages.
     pub starts: &'a Starts,
     /// For each linear stage, the composition of all affine maps up to the end of this stage.
     pub affines: Vec<AffineTransform>,
-    /// The total warp of the deformable stages.
+    /// The total displacement field (warp) of the deformable stages.
     pub warp: Option<&'a DisplacementField>,
-    /// The inverse of the total warp.
+    /// The inverse of the total displacement field (warp) of the deformable stages.
     pub inverse_warp: Option<&'a DisplacementField>,
     /// The moving image, resampled on the grid of the fixed image.
     pub warped: Option<&'a Volume>,
@@ -73,7 +74,7 @@ pub struct Found<'a> {
 }
 
 impl Files {
-    /// The output files that a request specifies.
+    /// The output files that a command line of `antsRegistration` (`request`) specifies.
     pub fn of(request: &Request, plan: &Plan, starts: &Starts) -> Files {
         let output = &request.output;
         let file = |rest: String| PathBuf::from(format!("{}{rest}", output.prefix));
@@ -197,7 +198,8 @@ fn image_writer(image: Option<&Volume>, stored: nifti::Stored) -> Writing<'_, Cl
 }
 
 impl<'a> Found<'a> {
-    /// The displacement field of the initial transform at a position; `None` for an affine map.
+    /// Returns the displacement field that is the initial transform at this position on the command line; `None` if
+    /// that transform is an affine map.
     fn given(&self, place: usize) -> Option<&'a DisplacementField> {
         match &self.starts.steps[place].0 {
             Transform::Displacement(field) => Some(field),

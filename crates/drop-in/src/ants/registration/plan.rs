@@ -13,13 +13,14 @@ use super::syn;
 
 /// The plan of a registration: a request of `antsRegistration`, expressed in options of this program.
 pub struct Plan {
-    /// The stages and the requested results. The initial transform is read later.
+    /// This program's options for the registration: its stages and the requested results. The initial transform is not
+    /// included, because it is read later.
     pub options: Options,
     /// Paths of fixed and moving images. Linear stages use the first pair.
     pub pairs: Vec<[PathBuf; 2]>,
     /// Masks of the fixed and the moving image: none, one pair for all stages, or one pair for each stage.
     pub masks: Vec<[Option<PathBuf>; 2]>,
-    /// The linear transforms of the request, in order.
+    /// The linear transforms among the outputs of `antsRegistration`, in the order of the requested stages.
     pub linear: Vec<LinearStage>,
     /// Whether the request has a deformable stage.
     pub deformable: bool,
@@ -27,16 +28,18 @@ pub struct Plan {
     pub replaced: Vec<String>,
 }
 
-/// A linear transform that is one of the output files.
+/// A linear transform among the outputs of `antsRegistration`, computed by one or more of the requested stages.
 pub struct LinearStage {
-    /// Name of the transform in output file names, if each linear transform gets a file of its own.
+    /// Name of this linear transform in the names of output files, such as `Rigid`, if each linear transform gets a
+    /// file of its own.
     pub name: &'static str,
-    /// Index of the stage that computes the transform; `None` if no level has an iteration, so that the transform is
-    /// the identity.
+    /// Index of the stage of this program that computes this linear transform; `None` if no level of the requested
+    /// stages has an iteration, so that the transform is the identity.
     pub stage: Option<usize>,
 }
 
-/// Makes the plan of a request. `grid` is the grid of the first fixed image.
+/// Converts a command line of `antsRegistration` (`request`) to stages and options of this program, the plan. `grid` is
+/// the grid of the first fixed image.
 ///
 /// # Errors
 /// Stages that cannot be combined; values out of range.
@@ -147,7 +150,7 @@ fn linear_options(stages: &[&StageRequest], search: bool, grid: &Grid) -> linear
     }
 }
 
-/// The name of a linear transform in the names of output files.
+/// Returns the name of a linear transform in the names of output files, such as `Translation`.
 fn name(stage: &StageRequest) -> &'static str {
     use linear::Dof;
     match stage.transform {
@@ -158,7 +161,8 @@ fn name(stage: &StageRequest) -> &'static str {
     }
 }
 
-/// The image pairs of the deformable stages, with the pair of the linear stages first.
+/// Returns the pairs of fixed and moving image that the deformable stages register. The pair that the linear stages use
+/// comes first.
 fn pairs(linear: &[StageRequest], deformable: &[StageRequest]) -> Result<Vec<[PathBuf; 2]>, Refusal> {
     let of = |stage: &StageRequest| stage.metrics.iter().map(|metric| metric.images.clone()).collect::<Vec<_>>();
     let refuse = |stage: &StageRequest, why: &str| {

@@ -11,7 +11,7 @@ use super::request::{Landmark, Output, Request, StartRequest};
 use super::stages;
 use crate::ants::words::{self, Given, Value, all, last};
 
-/// Reads a request from the flags of a command line.
+/// Makes the request for a registration from the flags on the command line of `antsRegistration`.
 ///
 /// # Errors
 /// A flag that is missing, not understood or not supported.

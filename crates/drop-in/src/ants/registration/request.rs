@@ -11,7 +11,7 @@ use antsreg_study::transforms::TransformFile;
 pub struct Request {
     /// Whether the images have two dimensions.
     pub slices: bool,
-    /// The stages of the registration, in order.
+    /// The stages of the registration, in the order of the command line.
     pub stages: Vec<StageRequest>,
     /// The initial moving transforms in the order of the command line. A point passes through the first transform
     /// first.
@@ -21,7 +21,7 @@ pub struct Request {
     pub fixed_starts: Vec<StartRequest>,
     /// Masks of the fixed and moving image: none, one pair for all stages, or one pair for each stage.
     pub masks: Vec<[Option<PathBuf>; 2]>,
-    /// Names of the output files.
+    /// Names of the output files of `antsRegistration`.
     pub output: Output,
     /// Interpolation of the warped images.
     pub interpolation: apply::Interpolation,
@@ -40,7 +40,7 @@ pub struct Request {
     pub verbose: bool,
 }
 
-/// Names of the output files.
+/// Names of the output files of `antsRegistration`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Output {
     /// Start of the names of transform files.
@@ -53,36 +53,38 @@ pub struct Output {
     pub composite: bool,
 }
 
-/// An initial transform.
+/// An initial transform of `antsRegistration`, as requested on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StartRequest {
     /// A transform read from a file, or its inverse.
     File(TransformFile),
-    /// The translation from a landmark of the first (fixed) image to the same landmark of the second (moving) image.
+    /// The translation from a landmark (such as the centre of mass) of the first, fixed image to the same landmark of
+    /// the second, moving image.
     Between([PathBuf; 2], Landmark),
 }
 
-/// A landmark of an image.
+/// A landmark of an image. The translation that aligns the landmarks of two images can be the initial transform of a
+/// registration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Landmark {
     /// The centre of the image's grid.
     Centre,
     /// The centre of mass of the intensities.
     Mass,
-    /// The centre of the first voxel.
+    /// The centre of the image's first voxel.
     Origin,
 }
 
-/// A stage of a registration, as requested on the command line.
+/// A stage of a registration, as requested on the command line of `antsRegistration`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StageRequest {
-    /// The transform as given on the command line, for messages.
+    /// The transform of this stage as given on the command line, for messages.
     pub text: String,
-    /// The type of transform, with its parameters.
+    /// The type of the stage's transform (linear or SyN), with its parameters.
     pub transform: TransformRequest,
     /// The similarity metrics; at least one metric.
     pub metrics: Vec<MetricRequest>,
-    /// The resolution levels, coarse to fine; at least one level.
+    /// The resolution levels of the stage, coarse to fine; at least one level.
     pub levels: Vec<LevelRequest>,
     /// Whether the standard deviations of the smoothing (sigmas) are in mm instead of voxels.
     pub sigmas_in_mm: bool,
@@ -96,23 +98,23 @@ pub struct StageRequest {
     pub restrict: Option<Vec<f64>>,
 }
 
-/// The transform of a stage.
+/// The type of a stage's transform, linear or SyN, with its parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum TransformRequest {
-    /// A linear transform with these degrees of freedom.
+    /// A linear transform, such as rigid or affine, given by its degrees of freedom.
     Linear(Dof),
     /// The transform SyN (symmetric normalization), with the parameters of its command line.
     Syn {
         /// Gradient step of SyN, voxels.
         step: f64,
-        /// Variance of the smoothing of updates, voxels².
+        /// Variance of the Gaussian that smooths the updates of SyN's displacement field, voxels².
         update_variance: f64,
         /// Variance of the smoothing of the whole displacement field, voxels².
         total_variance: f64,
     },
 }
 
-/// A similarity metric of a stage.
+/// A similarity metric of a registration stage, with its images and its weight.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MetricRequest {
     /// The kind of similarity metric.
@@ -121,7 +123,8 @@ pub struct MetricRequest {
     pub images: [PathBuf; 2],
     /// Weight of the metric relative to the other metrics of the stage.
     pub weight: f64,
-    /// Radius of the window of CC in voxels, or number of bins of mutual information.
+    /// Radius of the window of windowed cross-correlation (CC) in voxels, or number of intensity bins of mutual
+    /// information.
     pub size: Option<usize>,
 }
 
@@ -141,7 +144,7 @@ pub enum MetricKind {
 }
 
 impl MetricKind {
-    /// The name that ANTs gives to the metric.
+    /// Returns the name that ANTs gives to the similarity metric.
     pub fn name(self) -> &'static str {
         match self {
             MetricKind::Cc => "CC",
@@ -153,14 +156,15 @@ impl MetricKind {
     }
 }
 
-/// A resolution level of a stage.
+/// A resolution level of a registration stage.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LevelRequest {
-    /// Largest number of iterations of the level.
+    /// Largest number of iterations on this resolution level.
     pub iterations: usize,
-    /// Factor by which the image is reduced along each axis.
+    /// Factor by which the images are reduced along each axis on this resolution level.
     pub shrink: usize,
-    /// Standard deviation of the smoothing, in mm or voxels (`sigmas_in_mm` of the stage).
+    /// Standard deviation of the Gaussian that smooths the images on this resolution level, in mm if `sigmas_in_mm` of
+    /// the stage is set, else in voxels.
     pub sigma: f64,
 }
 

@@ -10,7 +10,7 @@ use crate::ants::words::{Given, Value};
 /// Names of the flags that belong to a stage.
 const OF_STAGE: [&str; 5] = ["transform", "metric", "convergence", "smoothing-sigmas", "shrink-factors"];
 
-/// The flags of one stage with their values, as given on the command line.
+/// The command-line flags of one registration stage, with their values.
 #[derive(Debug, Default)]
 struct Group<'a> {
     transform: Option<&'a Value>,
@@ -203,7 +203,7 @@ fn convergence(value: &Value) -> Result<(Vec<usize>, f64, usize), Refusal> {
     Ok((iterations, threshold, window))
 }
 
-/// Reads a list of numbers separated by `x`, such as `4x2x1`.
+/// Reads a list of numbers separated by `x`, such as `4x2x1`, from the value of a flag.
 fn list<T: std::str::FromStr>(flag: &str, text: &str, expected: &str) -> Result<Vec<T>, Refusal> {
     let refuse = |_| Refusal::new(format!("--{flag} {text}"), expected);
     text.split('x').map(|part| part.trim().parse().map_err(refuse)).collect()

@@ -15,7 +15,7 @@ const RADIUS: usize = 4;
 /// Number of bins of mutual information in ANTs if the command line gives none.
 const BINS: usize = 32;
 
-/// Returns the options of a SyN stage.
+/// Returns this program's options for a SyN stage that the command line requests.
 ///
 /// # Errors
 /// Metrics of one stage that differ in their radius or bins; values out of range.
@@ -30,7 +30,7 @@ pub fn options(
         return Err(Refusal::new(&stage.text, "this transform is not SyN"));
     };
     let mut metrics: Vec<&MetricRequest> = stage.metrics.iter().collect();
-    // The metrics of a stage are sorted in the order of the image pairs.
+    // The similarity metrics of a stage are sorted in the order of the image pairs that they compare.
     metrics.sort_by_key(|metric| pairs.iter().position(|pair| *pair == metric.images));
     if metrics.iter().any(|metric| metric.weight == 0.0) {
         let option = format!("--metric of {}", stage.text);

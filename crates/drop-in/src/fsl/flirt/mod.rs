@@ -78,7 +78,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Parses the arguments without running the command.
+/// Parses the arguments of `flirt` without running the command.
 ///
 /// # Errors
 /// An argument that is wrong or not supported.

@@ -23,13 +23,13 @@ pub struct Request {
     pub omat: Option<PathBuf>,
     /// The matrix from which the search starts, or which is applied.
     pub origin: Origin,
-    /// The task: a search for a matrix, or the application of a matrix.
+    /// What this call of `flirt` does: it searches for a matrix, or resamples the input through a given matrix.
     pub task: Task,
     /// Path of the white-matter segmentation of the fixed image, for boundary-based registration.
     pub white_matter: Option<PathBuf>,
-    /// Weight images of the fixed and the moving image, used as masks.
+    /// Paths of the weight images of the fixed and the moving image, which are used as masks.
     pub weights: [Option<PathBuf>; 2],
-    /// Whether the images are single slices, registered rigidly in their plane.
+    /// Whether the images are two-dimensional slices, which are registered rigidly in their plane.
     pub planar: bool,
     /// Interpolation of the moving image.
     pub reading: Reading,
@@ -43,25 +43,26 @@ pub struct Request {
     pub replaced: Vec<String>,
 }
 
-/// The matrix from which a search starts.
+/// The initial matrix of a call of `flirt`, from which the search starts or which is applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     /// The translation that aligns the centres of mass of both images.
     Centres,
-    /// The alignment given by the headers of both images.
+    /// Initial matrix: the alignment given by the headers of both images.
     Headers,
-    /// The matrix in this file.
+    /// Initial matrix: the matrix read from this file.
     Matrix(PathBuf),
 }
 
-/// The task of a call of `flirt`.
+/// What a call of `flirt` does: it searches for a matrix, or resamples an image through a matrix.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Task {
-    /// Search for a matrix with these options.
+    /// A search, with these options, for the matrix that aligns the moving image with the fixed image.
     Register(Options),
-    /// Application of the initial matrix, without a search.
+    /// Resampling of the input (moving) image through the given initial matrix, without a registration.
     Apply,
-    /// Application of the initial matrix, with an output grid of cubic voxels of this size, mm.
+    /// Resampling of the input (moving) image through the given initial matrix, on an output grid of cubic voxels with
+    /// this edge length, mm.
     ApplyIsotropic(f64),
 }
 
@@ -104,7 +105,7 @@ impl Request {
         [&self.fixed, &self.moving].into_iter().chain(optional).map(PathBuf::as_path).collect()
     }
 
-    /// Reads a command line.
+    /// Reads a command line of `flirt`.
     ///
     /// # Errors
     /// An option that is not understood or not supported.
@@ -239,7 +240,10 @@ impl Reader {
         }
         let asymmetric = self.ranges.iter().flatten().any(|[low, high]| *low != -*high);
         if asymmetric {
-            replaced.push("the search's ranges are replaced by symmetric ranges that contain them".into());
+            replaced.push(
+                "the ranges of searched rotations are replaced by ranges that are symmetric about 0 and contain them"
+                    .into(),
+            );
         }
         let task = match (apply, isotropic) {
             (_, Some(size_mm)) => Task::ApplyIsotropic(size_mm),
@@ -291,14 +295,14 @@ impl Reader {
                 range_degrees: if self.planar { [0.0, 0.0, ranges[2]] } else { ranges },
                 coarse_step_degrees: self.steps[0].unwrap_or(defaults.coarse_step_degrees),
                 fine_step_degrees: self.steps[1].unwrap_or(defaults.fine_step_degrees),
-                // If a range of angles is given, principal axes are not used, because their alignment may lie outside
-                // the range.
+                // If the user restricts the range of searched angles, the search does not start from aligned principal
+                // axes, because that alignment may lie outside the range.
                 principal_axes: self.ranges.iter().all(Option::is_none),
             }),
         };
         let dof = if self.planar { Dof::Rigid6 } else { self.dof.unwrap_or(Dof::Affine12) };
-        // As in FLIRT's schedule for boundary-based registration, no search comes before this registration if an
-        // initial matrix is given.
+        // As in FLIRT's schedule for boundary-based registration (bbr.sch), this registration starts from the initial
+        // matrix, without a search for another start, if such a matrix is given.
         let from_start = self.init.is_some() || self.headers || search == Search::None;
         let boundary = self.has_boundary().then_some(Boundary { from_start, ..self.boundary });
         Options { dof, search, boundary, ..Options::of(cost) }

@@ -50,7 +50,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Parses the arguments without running the command.
+/// Parses the arguments of `mcflirt` without running the command.
 ///
 /// # Errors
 /// An argument that is wrong or not supported.

@@ -87,7 +87,8 @@ fn line(transform: &AffineTransform, [reference, volume]: &[Grid; 2], centre: &P
     let matrix = AffineTransform::from_homogeneous(&fsl::from_world(transform, reference, volume)?);
     let centre = fsl::scaled(centre, reference)?;
     let shift = matrix.apply(&centre) - centre;
-    // A matrix with scales or shears is replaced by the nearest rotation in the table.
+    // The table of motion parameters has no columns for scales and shears. The angles of a matrix with scales or shears
+    // are those of the nearest rotation.
     let rotation = Rotation3::from_matrix(&matrix.matrix.transpose());
     let (x, y, z) = rotation.euler_angles();
     let cells = [x, y, z, shift.x, shift.y, shift.z].map(|value| format!("{value:.8}"));
@@ -102,8 +103,8 @@ mod tests {
 
     #[test]
     fn rows_are_angles_and_shifts_in_fsl_s_coordinates() {
-        // The test matrix, in FSL's coordinates: a rotation by 0.1 rad about an axis parallel to z through the point
-        // `world`, followed by the translation `shift`.
+        // The motion of the tested volume, as a matrix in FSL's coordinates: a rotation by 0.1 rad about an axis
+        // parallel to z through the point `world`, followed by the translation `shift`.
         let grid = Grid::axis_aligned([20, 30, 10], [2.0, 2.0, 3.0]);
         let (sine, cosine) = 0.1f64.sin_cos();
         let turn = Matrix3::new(cosine, sine, 0.0, -sine, cosine, 0.0, 0.0, 0.0, 1.0);

@@ -19,9 +19,9 @@ pub struct Request {
     pub output: String,
     /// The volume to which the volumes of the series are aligned.
     pub reference: ReferenceVolume,
-    /// Degrees of freedom of the alignment.
+    /// Degrees of freedom of the alignment of each volume.
     pub dof: Dof,
-    /// The cost function that is minimised.
+    /// The cost function that the alignment of each volume minimises.
     pub cost: Cost,
     /// Interpolation of the volumes.
     pub reading: Reading,
@@ -36,13 +36,13 @@ pub struct Request {
 /// The requested outputs in addition to the corrected series.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Asked {
-    /// Whether to write the matrix of each volume.
+    /// Whether to write the alignment of each volume as a matrix file (`-mats`).
     pub matrices: bool,
     /// Whether to write the table of motion parameters.
     pub parameters: bool,
-    /// Whether to write the displacements of each volume from the reference.
+    /// Whether to write a table of how far each volume is displaced from the reference (`-rmsabs`).
     pub absolute: bool,
-    /// Whether to write the displacements of each volume from the volume before.
+    /// Whether to write a table of how far each volume is displaced from the volume before (`-rmsrel`).
     pub relative: bool,
     /// Whether to write the mean, variance and standard deviation of the series.
     pub statistics: bool,
@@ -73,7 +73,7 @@ const REFUSED: [(&str, &str); 5] = [
 ];
 
 impl Request {
-    /// Reads a command line.
+    /// Reads a command line of `mcflirt`.
     ///
     /// # Errors
     /// An option that is not understood or not supported.

@@ -11,7 +11,8 @@ use rayon::prelude::*;
 use super::rows::Row;
 use crate::cpu::image::Image;
 
-/// Number of cells along each edge of the blocks of cells that the summed-area table counts.
+/// The image is divided into blocks of 8×8×8 cells, where a cell lies between eight voxels. The summed-area table
+/// counts these blocks.
 const BLOCK: usize = 8;
 
 /// The parts of an image that have only one value, the value of its first voxel.
@@ -20,8 +21,8 @@ pub(in crate::cpu) struct Backdrop {
     pub value: f32,
     /// Number of entries of the summed-area table along each axis: number of blocks + 1.
     size: [usize; 3],
-    /// The summed-area table: for each corner of blocks, the number of blocks with lower indices that contain a value
-    /// other than the backdrop's.
+    /// The summed-area table. Its entry for a corner where blocks meet counts the blocks that have lower indices along
+    /// all axes and contain a value other than the backdrop's.
     filled: Vec<u32>,
 }
 
@@ -40,9 +41,9 @@ impl Backdrop {
                 for i in 0..blocks[0] {
                     before += u32::from(layer[i + j * blocks[0]]);
                     let corner = i + 1 + row * (j + 1) + plane * (k + 1);
-                    // The number of blocks with lower indices than this corner that contain a value other than the
-                    // backdrop's. `before` is the number of such blocks in the present row of blocks; earlier entries
-                    // of the table give the number in the other rows.
+                    // Entry of the summed-area table: the number of blocks that have lower indices than this corner
+                    // along all axes and contain a value other than the backdrop's. `before` is their number in the
+                    // present row of blocks; earlier entries count those in the other rows.
                     filled[corner] =
                         before + filled[corner - row] + filled[corner - plane] - filled[corner - row - plane];
                 }
@@ -59,8 +60,8 @@ impl Backdrop {
         self.covers_cells(cell(range.start), cell(range.end - 1))
     }
 
-    /// Whether all samples in a box of cells have the backdrop's value, which is the value of the image's first voxel.
-    /// The cells `one` and `other` are opposite corners of the box.
+    /// Whether the image has only the backdrop's value, the value of its first voxel, in a box of cells. A cell lies
+    /// between eight neighbouring voxels. The cells `one` and `other` are opposite corners of the box.
     #[inline(always)]
     pub fn covers_cells(&self, one: [i32; 3], other: [i32; 3]) -> bool {
         let (mut low, mut high) = ([0; 3], [0; 3]);
@@ -87,7 +88,8 @@ fn filled_blocks(image: &Image, value: f32, blocks: [usize; 3], layer: usize) ->
     for k in layer * BLOCK..((layer + 1) * BLOCK + 1).min(nz) {
         for j in 0..ny {
             let row = &image.voxels[nx * (j + ny * k)..][..nx];
-            // A row of voxels on the face between two rows of blocks belongs to both rows of blocks.
+            // The image is divided into blocks of cells. A row of voxels on the face between two blocks belongs to
+            // both, so it is examined for both.
             let of_row = [Some(j / BLOCK), (j % BLOCK == 0 && j > 0).then(|| j / BLOCK - 1)];
             for block_j in of_row.into_iter().flatten().filter(|block_j| *block_j < blocks[1]) {
                 let flags = &mut filled[block_j * blocks[0]..][..blocks[0]];

@@ -90,7 +90,7 @@ impl Cells {
         }
     }
 
-    /// Reads the voxels around the first `count` samples.
+    /// Reads the eight voxels of the moving image around each of the first `count` samples.
     #[inline(always)]
     pub fn gather(&mut self, image: &Image, count: usize) {
         let [nx, ny, _] = image.shape;

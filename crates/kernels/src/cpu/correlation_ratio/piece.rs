@@ -22,8 +22,8 @@ pub(super) struct Piece<'a> {
     moving_weight: Option<&'a Image>,
     edge_voxels: [f64; 3],
     backdrop: &'a Backdrop,
-    /// Two copies of the sums of each bin, used alternately, so that neighbouring samples in one bin need not wait for
-    /// each other's store.
+    /// For each bin of the fixed image, sums over its samples. Each sum is divided into two parts, used alternately, so
+    /// that successive samples of one bin need not wait for each other's store.
     table: Vec<[[f64; 4]; 2]>,
     scratch: Scratch,
 }
@@ -59,7 +59,8 @@ impl<'a> Piece<'a> {
     pub fn moments(&mut self, slices: Range<usize>, fixed_to_moving: &AffineTransform) -> Vec<Moments> {
         self.table.fill([[0.0; 4]; 2]);
         let finite = fixed_to_moving.matrix.iter().chain(&fixed_to_moving.translation).all(|v| v.is_finite());
-        // In a moving volume with an axis of one voxel every point is at the border and has weight 0.
+        // The weight of a point is 0 at the border of the moving volume. If the volume has an axis of one voxel, every
+        // point is at the border.
         if finite && self.moving.shape.iter().all(|n| *n >= 2) {
             crate::cpu::widest(
                 #[inline(always)]
@@ -120,7 +121,8 @@ impl<'a> Piece<'a> {
         self.segment::<false>(number, row, pending..range.end);
     }
 
-    /// Accumulates part of a row of samples. Without `WEIGHTED` every sample has weight 1.
+    /// Adds a part of a row of samples (moving values at mapped fixed voxels) to the moments of their bins. Without
+    /// `WEIGHTED` every sample has weight 1.
     #[inline(always)]
     fn segment<const WEIGHTED: bool>(&mut self, number: usize, row: &Row, range: Range<usize>) {
         let base = number * self.fixed.shape[0];

@@ -13,8 +13,8 @@ pub(in crate::cpu) struct Row {
 }
 
 impl Row {
-    /// The part of the range `within` of the row's voxels that is mapped into a volume of this shape, at least `margin`
-    /// voxels inward from the volume's outermost voxel centres.
+    /// An affine map takes a row of fixed voxels into the moving volume. Returns the part of the row, within the range
+    /// `within`, that is mapped at least `margin` voxels inward from the outermost voxel centres of the volume.
     pub fn inside(&self, shape: [usize; 3], margin: [f64; 3], within: Range<usize>) -> Range<usize> {
         let (mut first, mut last) = (within.start as f64, within.end as f64 - 1.0);
         for axis in 0..3 {

@@ -6,7 +6,8 @@ use antsreg_core::AffineTransform;
 use crate::cpu::image::Image;
 use crate::slices::{is_slice, within_slice};
 
-/// Moving image and maps for the correlation ratio of slices.
+/// The operands for the correlation ratio of two slices (images of one voxel along the third axis): moving image and
+/// affine maps.
 pub(in crate::cpu) struct Slices {
     /// The moving slice, stacked twice to a volume.
     pub moving: Image,
@@ -18,8 +19,8 @@ pub(in crate::cpu) struct Slices {
 }
 
 impl Slices {
-    /// Prepares a slice; `None` if the moving image is deeper than one voxel, or if weights rise from 0 at its border
-    /// along its depth (a ramp). With such a ramp every voxel of a slice has weight 0.
+    /// Prepares the images for the correlation ratio of two slices. `None` if the moving image has more than one slice,
+    /// or if weights also rise from 0 at its border along the third axis: then every voxel of a slice has weight 0.
     pub fn of(
         fixed_shape: [usize; 3],
         moving: &Image,

@@ -6,8 +6,8 @@ use wide::f32x8;
 /// sums of up to 11³ squares in single precision have a relative error of about 1e-6.
 const ROUNDING: f32 = 4e-6;
 
-/// Terms of eight windows, from the means of both images and A = Σ(I − mean)², B = Σ(J − mean)², C = Σ(I − mean)(J −
-/// mean).
+/// Terms of the cross-correlation in eight windows: the window means of the images I and J, and numbers computed from A
+/// = Σ(I − mean)², B = Σ(J − mean)² and C = Σ(I − mean)(J − mean).
 pub(super) struct Terms {
     pub(super) fixed_mean: f32x8,
     pub(super) moving_mean: f32x8,
@@ -49,9 +49,9 @@ impl Terms {
         }
     }
 
-    /// The five terms that the exact derivative sums over windows: the factor P of the update (`slope`), P·C/A and
-    /// P·C/B (by the ratios `on_fixed` and `on_moving`), and for each image the term that is not multiplied by the
-    /// value of a voxel.
+    /// The exact derivative of the cross-correlation sums five terms over the windows that contain a voxel. Computes
+    /// these terms for one window: the factor P of the update (`slope`), P·C/A and P·C/B (by the ratios `on_fixed` and
+    /// `on_moving`), and for each image the term that is not multiplied by a voxel value.
     #[inline(always)]
     pub(super) fn exact(&self) -> [f32x8; 5] {
         let (p_a, p_b) = (self.slope * self.on_fixed, self.slope * self.on_moving);
@@ -65,7 +65,8 @@ impl Terms {
     }
 }
 
-/// Sums of the scores over the windows of voxels inside the masks.
+/// Sums over the windows of all voxels inside the masks, from which the scores of the cross-correlation are computed:
+/// local correlations, number of windows, and weights of windows.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Sums {
     pub(super) value: f64,

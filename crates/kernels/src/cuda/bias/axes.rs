@@ -1,4 +1,4 @@
-//! The axes of the B-spline mesh of N4 in device memory.
+//! The three axes of N4's B-spline mesh, copied to GPU memory for the kernels.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::super::launch::Argument;
 use crate::Error;
 use crate::bias::{MeshAxis, Reach};
 
-/// Kernel argument with the layout of the structure `Axis` in `cu/bias.cu`.
+/// Kernel argument with the layout of the structure `Axis` in `cu/bias.cu`: one axis of N4's B-spline mesh.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Axis {
@@ -21,7 +21,8 @@ pub(super) struct Axis {
 impl Argument for Axis {}
 
 impl Axis {
-    /// Makes an axis of `length` samples without control points.
+    /// Makes the kernel argument for a mesh axis with `length` positions (samples or voxels) and without control
+    /// points, for kernels that do not evaluate the bias field.
     pub(super) fn without_points(length: usize) -> Axis {
         Axis { first: 0, weights: 0, places: 0, length: length as u32, points: 0 }
     }
@@ -36,7 +37,8 @@ pub(super) const SQUARED: usize = 2;
 /// The axes of a B-spline mesh in device memory, with the B-spline weights and with sets of weights computed from them.
 pub(super) struct Axes {
     first: Buffer<u32>,
-    /// Four weights for each set of weights, each axis, and each place (sample or voxel) along the axis.
+    /// For each set of weights, each axis, and each position (sample or voxel) along the axis: the weights of the four
+    /// control points that influence the position.
     weights: Buffer<f64>,
     places: Buffer<[u32; 2]>,
     pub(super) lengths: [usize; 3],
@@ -44,7 +46,8 @@ pub(super) struct Axes {
 }
 
 impl Axes {
-    /// Copies the axes to the device. Their first set of weights is the B-spline weights; the others are `further`.
+    /// Copies the axes of N4's B-spline mesh to the GPU. Each axis has several sets of weights: first the B-spline
+    /// weights, then those in `further`.
     pub(super) fn new(
         device: &Arc<Device>,
         axes: &[MeshAxis; 3],
@@ -66,7 +69,8 @@ impl Axes {
         })
     }
 
-    /// Returns the axis with index `axis` as an argument of a kernel. `kind` is the index of its set of weights.
+    /// Returns one axis of N4's B-spline mesh as a kernel argument: axis number `axis`, with its set of weights number
+    /// `kind`.
     pub(super) fn axis(&self, axis: usize, kind: usize) -> Axis {
         let before: usize = self.lengths[..axis].iter().sum();
         let points_before: usize = self.points[..axis].iter().sum();
@@ -80,8 +84,8 @@ impl Axes {
         }
     }
 
-    /// How many sums remain after summing the samples along the first axis, along the first two axes, and along all
-    /// three axes.
+    /// Samples are summed over one axis after the other. Returns the number of sums after the first axis, after the
+    /// first two, and after all three axes (then one sum for each control point).
     ///
     /// # Errors
     /// [`Error::TooLarge`]: there are too many sums for the kernels.

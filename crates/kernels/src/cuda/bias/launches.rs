@@ -12,17 +12,18 @@ use super::{BiasMesh, Tally};
 use crate::Error;
 use crate::bias::{Histogram, MeshAxis, Step};
 
-/// Number of warps of a block in kernels whose warps process one row each, and number of samples that a block of
-/// `bias_histogram` processes. Both are as in `cu/bias.cu`.
+/// Two numbers, the same as in `cu/bias.cu`. WARPS: number of warps of a thread block, in kernels whose warps process
+/// one row each. RUN: number of samples that a thread block of `bias_histogram` processes.
 const WARPS: u32 = 4;
 const RUN: usize = 2048;
 /// Largest number of bins for which each block of `bias_histogram` has its own histogram in shared memory.
 const MOST_OWN_BINS: usize = 8192;
-/// Number of values of the structure `Outcome` in `cu/bias.cu`. The content of the histogram's bins follows them in
-/// memory.
+/// Number of values at the start of the structure `Outcome` in `cu/bias.cu`. The bins of the histogram follow these
+/// values in memory.
 const HEAD: usize = 4;
 
-/// Kernel argument with the layout of the structure `Sharpened` in `cu/bias.cu`.
+/// Kernel argument with the layout of the structure `Sharpened` in `cu/bias.cu`: N4's table of the expected logarithm
+/// without shading for each measured logarithm.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Table {
@@ -38,8 +39,9 @@ impl Cuda {
         self.kernels.bias(&self.device)
     }
 
-    /// Computes the residuals of the samples, times their weights. A residual is the sample's logarithm minus the field
-    /// (`left`), minus the expected sharp logarithm. Without expectations in `table`, the results are the weights.
+    /// Computes the weighted residuals of the samples, to which N4 fits its field. A residual is the sample's logarithm
+    /// minus the present bias field (`left`), minus the expected logarithm without shading, as `table` gives it.
+    /// Without expectations in `table`, the results are the weights.
     pub(super) fn bias_residuals(
         &self,
         [left, weights]: [u64; 2],
@@ -49,13 +51,13 @@ impl Cuda {
     ) -> Result<(), Error> {
         let launch = Launch::over_elements(&self.bias_kernels()?.bias_residuals, count, 256, 16 * count as u64);
         let (count, out) = (count as u32, mesh.residuals.pointer());
-        // SAFETY: `left`, the weights and the residuals have `count` elements each. The table has one expectation for
-        // each of its bins; or it has no expectations, and the kernel does not read `left`.
+        // SAFETY: `left`, the weights and the residuals have `count` elements each. The table has one expected
+        // logarithm for each of its bins; if it has none, the kernel does not read `left`.
         unsafe { self.launch(launch, arguments![left, weights, count, table, out]) }
     }
 
-    /// For each control point, sums the residuals of the samples that it influences, each times a weight. `kind` is the
-    /// index of the set of weights.
+    /// For each control point, sums the weighted residuals of the samples that it influences, each times the control
+    /// point's weight at the sample. `kind` is the index of the set of these weights.
     pub(super) fn bias_sums(&self, mesh: &BiasMesh, kind: usize) -> Result<(), Error> {
         let [px, py, _] = mesh.axes.points;
         let buffers = [&mesh.residuals, &mesh.rows, &mesh.planes, &mesh.sums];
@@ -66,8 +68,8 @@ impl Cuda {
             let launch = Launch::over_elements(kernel, to.len(), 128, bytes);
             let (values, sums, count) = (from.pointer(), to.pointer(), to.len() as u32);
             let (along, inner) = (mesh.axes.axis(axis, kind), inner as u32);
-            // SAFETY: each of the `count` sums needs only places within its axis. `values` has `inner` numbers for each
-            // place along this axis, at each position along the later axes (`Axes::sizes`).
+            // SAFETY: each of the `count` sums reads only samples within the length of its axis. For each sample along
+            // this axis, `values` has `inner` numbers at each position along the later axes (`Axes::sizes`).
             unsafe { self.launch(launch, arguments![values, along, inner, count, sums])? };
         }
         Ok(())
@@ -78,23 +80,25 @@ impl Cuda {
         let launch = Launch::over_elements(&self.bias_kernels()?.bias_add, count, 128, 32 * count as u64);
         let (sums, squares, field) = (mesh.sums.pointer(), mesh.squares.pointer(), mesh.field.pointer());
         let count = count as u32;
-        // SAFETY: `sums`, `squares` and `field` have one element for each control point.
+        // SAFETY: `sums`, `squares` and `field` have one element for each of the `count` control points, and threads
+        // beyond the last control point return.
         unsafe { self.launch(launch, arguments![sums, squares, count, field]) }
     }
 
-    /// Combines the control points of a field along the third axis for each slice.
+    /// Evaluates the bias field along the third axis: for each slice, combines the control points of all slices of the
+    /// mesh to one plane of control points.
     pub(super) fn bias_planes(&self, field: &Buffer<f64>, axes: &Axes, planes: &Buffer<f64>) -> Result<(), Error> {
         let kernel = &self.bias_kernels()?.bias_planes;
         let launch = Launch::over_elements(kernel, planes.len(), 128, 8 * (field.len() + planes.len()) as u64);
         let (along, plane) = (axes.axis(2, REACHED), (axes.points[0] * axes.points[1]) as u32);
         let (field, count, out) = (field.pointer(), planes.len() as u32, planes.pointer());
-        // SAFETY: `planes` has `plane` elements for each slice, and `field` has `plane` elements for each control point
-        // along the third axis.
+        // SAFETY: `plane` is the number of control points of the first two axes. `planes` has `plane` elements for each
+        // slice, and `field` has `plane` elements for each control point along the third axis.
         unsafe { self.launch(launch, arguments![field, along, plane, count, out]) }
     }
 
-    /// Subtracts the field from the samples' logarithms, which gives `left`. For each row of samples, computes the sums
-    /// of the changes of the field's factor, and the range of `left`.
+    /// Sets `left` to the logarithms of the samples' intensities minus the bias field. For each row of samples,
+    /// computes Σd and Σd² of the relative changes d of the field's exponential, and the range of `left`.
     pub(super) fn bias_subtract(
         &self,
         [logarithms, weights, left]: [u64; 3],
@@ -106,13 +110,14 @@ impl Cuda {
         let kernel = &self.bias_kernels()?.bias_subtract;
         let launch = of_rows(kernel, rows, 16 * rows as u64 * u64::from(x.length));
         let (sums, ranges, rows) = (tally.sums.pointer(), tally.ranges.pointer(), rows as u32);
-        // SAFETY: the volumes of samples have `rows` rows, each as long as the axis `x`. For each row, the tally has
-        // two sums and the two ends of a range. `planes` has the control points of `x` and `y` for each slice; if it is
-        // null, the kernel does not read it.
+        // SAFETY: the volumes of samples have `rows` rows, each as long as the axis `x`. For each row, `sums` has two
+        // numbers and `ranges` the two ends of a range. `planes` has the control points of `x` and `y` for each slice;
+        // if it is null, the kernel does not read it.
         unsafe { self.launch(launch, arguments![logarithms, weights, left, planes, x, y, rows, sums, ranges]) }
     }
 
-    /// Combines the sums and the ranges of all rows, computes the histogram, and waits for these results.
+    /// Combines the sums and the ranges of all rows of samples, computes the histogram of `left`, and waits for these
+    /// results.
     pub(super) fn bias_outcome(
         &self,
         [left, weights]: [&Image; 2],
@@ -125,8 +130,8 @@ impl Cuda {
         let (sums, ranges, rows) = (tally.sums.pointer(), tally.ranges.pointer(), rows as u32);
         let (count, bin_count, outcome) = (left.len(), bins as i32, outcome_buffer.pointer());
         let launch = Launch::of_blocks(&kernels.bias_totals, 1, 1024, 24 * u64::from(rows));
-        // SAFETY: for each row, the tally has two sums and the two ends of a range. `outcome` has `HEAD` values and one
-        // number for each bin.
+        // SAFETY: for each row of samples, `sums` has two numbers and `ranges` the two ends of a range. `outcome` has
+        // `HEAD` numbers, and then one number for each bin of the histogram.
         unsafe { self.launch(launch, arguments![sums, ranges, rows, bin_count, outcome])? };
         let own = bins <= MOST_OWN_BINS;
         let blocks = count.div_ceil(RUN) as u32;
@@ -135,15 +140,16 @@ impl Cuda {
             ..Launch::of_blocks(&kernels.bias_histogram, blocks, 256, 8 * count as u64)
         };
         let (left, weights, count, own) = (left.read(), weights.read(), count as u32, i32::from(own));
-        // SAFETY: `left` and `weights` have `count` samples. `outcome` has room for the bins, and so has shared memory
-        // if `own` is not 0.
+        // SAFETY: `left` and `weights` have `count` samples. `outcome` has a counter for each bin of the histogram, and
+        // so has shared memory if `own` is not 0.
         unsafe { self.launch(launch, arguments![left, weights, count, bin_count, own, outcome])? };
         let found = outcome_buffer.download(HEAD + bins)?;
         let [sum, squares, low, high] = std::array::from_fn(|n| f64::from_bits(found[n]));
         Ok(Step { changes: [sum, squares], histogram: Histogram { low, high, shares: found[HEAD..].to_vec() } })
     }
 
-    /// Divides each voxel by the exponential of a field, or sets the voxel to this exponential if `divide` is false.
+    /// Divides each voxel of an image by the exponential of the bias field with these control points, or sets the voxel
+    /// to this exponential if `divide` is false.
     pub(super) fn bias_each_voxel(
         &self,
         axes: &[MeshAxis; 3],
@@ -160,12 +166,13 @@ impl Cuda {
         let launch = of_rows(&self.bias_kernels()?.bias_factors, rows, 8 * image.len() as u64);
         let [x, y] = [0, 1].map(|axis| axes.axis(axis, REACHED));
         let (planes, rows, divide, voxels) = (planes.pointer(), rows as u32, i32::from(divide), image.write());
-        // SAFETY: the image has the shape of the axes. `planes` has the control points of `x` and `y` for each slice.
+        // SAFETY: the image has as many voxels along each axis as the mesh axis has positions. For each slice, `planes`
+        // has one number for each control point of the axes `x` and `y`.
         unsafe { self.launch(launch, arguments![planes, x, y, rows, divide, voxels]) }
     }
 }
 
-/// Prepares a launch of a kernel in which each warp processes one row.
+/// Prepares a launch of a kernel in which each warp processes one row of samples or voxels.
 fn of_rows(kernel: &Kernel, rows: usize, bytes: u64) -> Launch<'_> {
     let grid = [rows.div_ceil(WARPS as usize) as u32, 1, 1];
     Launch { kernel, grid, block: [32, WARPS, 1], shared: 0, bytes }

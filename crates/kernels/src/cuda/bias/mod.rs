@@ -16,25 +16,27 @@ use crate::bias::{BiasBackend, Histogram, MeshAxis, Samples, Sharpened, Step, ch
 use axes::{ASKED, Axes, Axis, REACHED, SQUARED};
 use launches::Table;
 
-/// B-spline mesh over the samples, with the control points of the present field.
+/// B-spline mesh over the samples of N4, with the control points of the present bias field.
 pub struct BiasMesh {
     axes: Axes,
-    /// Denominator of the weighted mean of each control point: the sum of the samples' weights times the squared
-    /// B-spline weights.
+    /// For each control point, the denominator of the weighted mean that defines it in a fit: the sum, over the samples
+    /// that it influences, of the sample's weight times the squared B-spline weight.
     squares: Buffer<f64>,
     field: Buffer<f64>,
     expected: Option<Buffer<f64>>,
     residuals: Buffer<f64>,
-    /// Sums along the first axis: one number for each row of samples and each control point along the row.
+    /// Sums along the first axis: one number for each row of samples and each control point of the first axis.
     rows: Buffer<f64>,
-    /// For each slice of samples, one number for each control point of the first two axes. The buffer is used twice:
-    /// for sums along these two axes, and for the field's control points after they are combined along the third axis.
+    /// One number for each slice of samples and each control point of the first two axes. The buffer has two uses: for
+    /// residuals summed along the first two axes, and for control points of the bias field, combined along the third
+    /// axis.
     planes: Buffer<f64>,
     sums: Buffer<f64>,
     tally: Tally,
 }
 
-/// Device memory for the sums and ranges of rows, and for the results that the host reads.
+/// GPU memory for the sums and the range of each row of samples, and for the results of an N4 iteration that the host
+/// reads.
 struct Tally {
     sums: Buffer<f64>,
     ranges: Buffer<f32>,
@@ -59,8 +61,8 @@ impl BiasBackend for Cuda {
         Error::check_bias_bins(bins)?;
         let [nx, ny, nz] = left.shape;
         let mut tally = Tally::new(&self.device, ny * nz)?;
-        // The addresses of the logarithms and of the field's planes are null. So the kernel reads neither of them and
-        // subtracts nothing. It does not write to `left`, and only computes the range of its values.
+        // The addresses of the logarithms and of the field's planes are null, so the kernel does not subtract the
+        // field. It leaves `left` as it is and computes only the range of its values.
         self.bias_subtract([0, weights.read(), left.read()], 0, [nx, ny].map(Axis::without_points), ny * nz, &tally)?;
         Ok(self.bias_outcome([left, weights], bins, ny * nz, &mut tally)?.histogram)
     }
@@ -83,7 +85,8 @@ impl BiasBackend for Cuda {
             tally: Tally::new(&self.device, ny * nz)?,
             axes,
         };
-        // The table has no expectations, so the results are the weights of the samples.
+        // The kernel subtracts expected logarithms from the samples. This table has none, so the kernel returns the
+        // weights of the samples instead.
         self.bias_residuals([0, weights.read()], weights.len(), Table::default(), &mesh)?;
         self.bias_sums(&mesh, SQUARED)?;
         std::mem::swap(&mut mesh.squares, &mut mesh.sums);

@@ -27,7 +27,7 @@ pub struct Round<'a, 'b> {
     pub pass: usize,
     /// The template to which subjects are registered.
     pub reference: &'b Reference,
-    /// The template as the fixed side of the registrations.
+    /// The template as the fixed side (one image for each channel) of the registrations.
     pub target: &'b Arc<Target>,
     /// Whether an earlier run may have done part of the pass of template building.
     pub resumed: bool,
@@ -39,7 +39,7 @@ type Before = Box<(Manifest, Contribution)>;
 
 /// A subject whose files have been read for a pass of template building.
 enum Loaded {
-    /// Images of a subject that must be registered.
+    /// The images of a subject that is not registered yet.
     Images(Arc<Channels>),
     /// The registration of a subject by an earlier run.
     Before(Before),
@@ -47,16 +47,16 @@ enum Loaded {
 
 /// A subject that has been registered and resampled on the template's grid.
 enum Found {
-    /// A subject that this run has registered, and the seconds that its registration took on the device.
+    /// A subject that this run has registered, and the seconds that the device took for the registration.
     Now(Brought, f64),
     /// A subject that an earlier run has registered.
     Before(Before),
 }
 
 impl<'a, 'b> Round<'a, 'b> {
-    /// Registers all subjects and averages them. Also returns the contributions of the subjects, if they fit in memory.
-    /// When nearly all subjects are done, writing of queued files is paused, so that the CPU finishes the sums early
-    /// and the devices need not wait for them.
+    /// Registers all subjects and averages them. Also returns the contributions of the subjects (transforms and
+    /// resampled images), if they fit in memory. When nearly all subjects are done, writing of queued files is paused,
+    /// so that the CPU finishes the sums early and the devices need not wait for them.
     pub fn average(
         &self,
         workers: &mut DeviceWorkers,
@@ -93,8 +93,8 @@ impl<'a, 'b> Round<'a, 'b> {
     }
 
     /// Registers the subjects that have not been registered yet. `next` is called for each subject, in the order of the
-    /// subjects. `next` receives the subject's contribution to the average, the subject's correlation with the
-    /// template, and whether nearly all subjects are done.
+    /// subjects. `next` receives the subject's contribution to the average (transforms and resampled images), the
+    /// subject's correlation with the template, and whether nearly all subjects are done.
     fn register_all(
         &self,
         workers: &mut DeviceWorkers,
@@ -129,7 +129,7 @@ impl<'a, 'b> Round<'a, 'b> {
         let mut take = |job: usize, found: Found| -> Result<(), Error> {
             done += 1;
             // Near the end of a pass of template building, all subjects have been read. The devices soon have no
-            // registrations left, and then wait for the average.
+            // registrations left, and then wait until the subjects have been averaged.
             let is_near_end = done + threads.readers > all;
             if let Some(pause) = pause.as_mut().filter(|_| is_near_end) {
                 pause.get_or_insert_with(|| queue.pause());
@@ -169,7 +169,8 @@ impl<'a, 'b> Round<'a, 'b> {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Reads a subject's images, or the subject's contribution if an earlier run registered the subject.
+    /// Reads a subject's images. If an earlier run registered the subject, reads its transforms and resampled images
+    /// instead.
     fn load(&self, subject: usize) -> Result<Loaded, Error> {
         let (session, pass) = (self.session, self.pass);
         if self.resumed

@@ -10,10 +10,12 @@ use super::{Plan, PlannedSubject, StartFrom};
 use crate::template::TemplateOptions;
 use crate::template::digest::{of_data, of_words};
 
-/// Digests of the data of a plan, each with a readable name.
+/// Digests of all data that a template depends on, such as the subjects' files and the options, each with a readable
+/// name.
 pub type Fingerprint = BTreeMap<String, String>;
 
-/// Computes the fingerprint of the data of a plan.
+/// Computes the fingerprint of a template's plan: digests of all data that the results depend on, such as the subjects'
+/// files and the options.
 ///
 /// # Errors
 /// Data that JSON cannot hold.
@@ -26,8 +28,9 @@ pub fn of(plan: &Plan) -> Result<Fingerprint, serde_json::Error> {
     };
     let channels = &plan.recipe.syn.channels;
     let weights: Vec<f64> = channels.iter().map(|channel| channel.weight).collect();
-    // The digest "way to register" contains only the first channel, with weight 1. The number and the weights of the
-    // channels are in another digest, "choice of channels".
+    // In the plan of a template, the digest "way to register" covers the options of registration, but only those of the
+    // first channel, with weight 1. Another digest, "choice of channels", covers the number and the weights of the
+    // channels.
     let metric = channels.iter().take(1).map(|first| Channel { weight: 1.0, ..*first }).collect();
     let syn = antsreg_register::syn::Options { channels: metric, ..plan.recipe.syn.clone() };
     Ok(BTreeMap::from([
@@ -40,12 +43,14 @@ pub fn of(plan: &Plan) -> Result<Fingerprint, serde_json::Error> {
     ]))
 }
 
-/// A single digest of the fingerprint of a plan: of all its digests and their names.
+/// One digest of a plan's fingerprint. A fingerprint holds digests of all data that the results depend on; the one
+/// digest covers all of them and their names.
 pub fn digest(fingerprint: &Fingerprint) -> String {
     of_words(fingerprint.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()]))
 }
 
-/// The names of the digests that differ between two fingerprints.
+/// The names of the digests that differ between the fingerprints of two plans. A fingerprint holds digests of all data
+/// that the results depend on.
 pub fn differing(one: &Fingerprint, other: &Fingerprint) -> Vec<String> {
     let names = one.keys().chain(other.keys());
     let mut differing: Vec<String> = names.filter(|name| one.get(*name) != other.get(*name)).cloned().collect();

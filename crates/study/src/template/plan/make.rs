@@ -1,4 +1,5 @@
-//! Makes a plan from a request: checks options and names, and reads all subjects.
+//! Makes the plan of a template (the file of subjects and options) from a request: checks options and names, and reads
+//! all subjects.
 
 use std::path::PathBuf;
 
@@ -16,8 +17,8 @@ use crate::template::options::check_range;
 use crate::template::request::{Request, StartImage};
 use crate::template::{Error as TemplateError, TemplateOptions, brains, folder};
 
-/// Checks the request and reads all subjects. Returns the plan, and the images of the subjects in the order of the
-/// plan.
+/// Checks the request and reads all subjects. Returns the template's plan (its subjects and options), and the images of
+/// the subjects in the order of the plan.
 ///
 /// # Errors
 /// Options out of range; names of subjects or channels that cannot be used in file names; a folder that cannot be used;

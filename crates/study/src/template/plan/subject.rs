@@ -1,4 +1,5 @@
-//! A subject of a plan: its files with their digests, read and checked.
+//! A subject in the plan of a template (the file of subjects and options): its files with their digests, read and
+//! checked.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,15 +11,15 @@ use crate::subjects::Subject;
 use crate::template::digest::FileRecord;
 use crate::{Error, inputs};
 
-/// A subject of the plan of a template.
+/// A subject as the plan of a template lists it: name, files with their digests, and the reason if it is left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedSubject {
     /// Name of the subject.
     pub name: String,
-    /// Records of the subject's image files, one file for each channel.
+    /// Records (path, length, SHA-256 digest) of the subject's image files, one file for each channel.
     pub images: Vec<FileRecord>,
-    /// Record of the subject's label map.
+    /// Record (path, length, SHA-256 digest) of the subject's label map.
     pub labels: Option<FileRecord>,
     /// Whether the extracted brain is registered instead of the subject's whole head.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -33,8 +34,8 @@ impl PlannedSubject {
         self.left_out.as_ref().map(|reason| format!("{} ({reason})", self.name))
     }
 
-    /// Reads a subject; removes the shading of its images if `corrected` is true. A subject that cannot be read is
-    /// left out.
+    /// Reads a subject for the plan of a template; removes the shading of its images if `corrected` is true. A subject
+    /// that cannot be read is left out of the template.
     pub(super) fn read(subject: Subject, corrected: bool) -> (PlannedSubject, Option<Channels>) {
         let Subject { name, images, labels, .. } = subject;
         match read(&images, labels.as_deref(), corrected) {

@@ -1,4 +1,5 @@
-//! Tests of plans: making, writing, reading and comparing them, and plans that are refused.
+//! Tests of the plan of a template (the file of subjects and options): making, writing, reading and comparing plans,
+//! and plans that are refused.
 
 use antsreg_core::Grid;
 use antsreg_core::io::nifti;
@@ -9,7 +10,7 @@ use super::*;
 use crate::subjects;
 use crate::template::{Request, StartImage};
 
-/// A plan as written by version 0.1.0, with a command line instead of data.
+/// The plan of a template as version 0.1.0 wrote it, with a command line instead of data.
 const FORMAT_1: &str = include_str!("fixtures/format_1.json");
 
 /// A folder with two small images, `a.nii` and `b.nii`.
@@ -42,7 +43,7 @@ fn made(request: &Request) -> Plan {
     make(request).expect("a plan").0
 }
 
-/// Writes `text` as a plan and returns the error of reading that plan.
+/// Writes `text` as the plan of a template and returns the error of reading this plan.
 fn refused(text: &str) -> String {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(Layout::plan(folder.path()), text).expect("a file");
@@ -53,7 +54,8 @@ fn refused(text: &str) -> String {
 fn a_plan_is_read_as_it_was_written() {
     let place = place();
     let mut asked = request(&place);
-    // The step towards the mean shape must have the same value after the plan was written as text and read again.
+    // The plan of a template (its subjects and options) is written as JSON text and read again. Options with long
+    // decimal fractions, such as the step towards the mean shape, must keep their exact values.
     asked.options.shape_step = 0.1 + 0.2;
     asked.recipe.syn.gradient_step = 1.0 / 3.0;
     let plan = made(&asked);

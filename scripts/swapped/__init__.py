@@ -1,0 +1,1 @@
+"""Made pairs of images with known transforms, registered in both directions."""
