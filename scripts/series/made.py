@@ -5,6 +5,7 @@ The volume is moved, interpolated by a spline of order 5, and gets noise and cha
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -140,14 +141,18 @@ def series(kind: Kind, count: int, of: Source, seed: int) -> tuple[np.ndarray, n
     to_voxel = np.linalg.inv(of.affine)
     volumes = np.empty((*of.voxels.shape, count), np.float32)
     task_spline = ndimage.spline_filter(of.voxels * (1 + active), order=5, mode="mirror")
-    for n, motion in enumerate(found):
-        back = to_voxel @ np.linalg.inv(motion) @ of.affine
+
+    def moved(n: int) -> np.ndarray:
+        back = to_voxel @ np.linalg.inv(found[n]) @ of.affine
         at = back[:3, :3] @ index + back[:3, 3:]
         coefficients = task_spline if task[n] else of.spline
-        still = ndimage.map_coordinates(coefficients, at, order=5, mode="mirror", prefilter=False)
-        signal = np.maximum(still, 0).reshape(of.voxels.shape) * gain[n]
-        noise = generator.normal(0, NOISE * level, (2, *signal.shape))
-        volumes[..., n] = np.hypot(signal + noise[0], noise[1])
+        return ndimage.map_coordinates(coefficients, at, order=5, mode="mirror", prefilter=False)
+
+    with ThreadPoolExecutor() as pool:
+        for n, still in enumerate(pool.map(moved, range(count))):
+            signal = np.maximum(still, 0).reshape(of.voxels.shape) * gain[n]
+            noise = generator.normal(0, NOISE * level, (2, *signal.shape))
+            volumes[..., n] = np.hypot(signal + noise[0], noise[1])
     return volumes, found
 
 
