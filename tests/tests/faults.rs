@@ -105,7 +105,7 @@ fn at_every_place(line: &str, before: &dyn Fn(&Workplace), judge: &dyn Fn(&str, 
             assert!(now == expected || differ_in_times(&now, &expected), "{at}");
         } else {
             assert!(matches!(code, Some(1 | 3)), "{at}: {code:?}");
-            assert!(message.contains("no storage space") || message.contains("system refused this"), "{at}");
+            assert!(message.contains("no storage space") || message.contains("system refused to give this"), "{at}");
         }
         judge(&at, &old, &now, &expected);
     }
