@@ -4,10 +4,10 @@ use antsreg_core::Grid;
 use antsreg_tests::{Brain, Workplace};
 use nalgebra::{Matrix3, Point3, Vector3};
 
-/// Makes a folder with a pair of brains that are cut to two thick slices, which do not determine an affine.
+/// Makes a folder with a pair of brains that are cut to four thick slices, which do not determine an affine.
 fn slabs() -> Workplace {
     let place = Workplace::new();
-    let (shape, spacing) = ([24, 28, 2], 6.0);
+    let (shape, spacing) = ([24, 28, 4], 6.0);
     let half = Vector3::from_fn(|axis, _| (shape[axis] as f64 - 1.0) / 2.0 * spacing);
     let grid = Grid {
         shape,
