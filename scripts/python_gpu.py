@@ -4,7 +4,7 @@
 The files that the package writes must have the same bytes as those of the command `antsreg-gpu`.
 
 DATA holds the images fixed.nii.gz and moving.nii.gz at 1 mm; --fixed and --moving name other images. The script needs
-the package, nibabel, and PyTorch for some parts. It prints a line for each figure and, at the end, all figures as JSON.
+the package, nibabel, PyTorch for some parts, and FireANTs for the part `peer`. It prints a line for each figure and, at the end, all figures as JSON.
 The exit code is 1 if an acceptance limit is missed.
 """
 
@@ -224,6 +224,63 @@ def beside(arguments: argparse.Namespace, fixed: Path, moving: Path) -> None:
         tell("weights that differ, on a stream", int((train(register) != alone).sum()), "weights", 0)
 
 
+def peer(arguments: argparse.Namespace, fixed: Path, moving: Path) -> None:
+    """Measure FireANTs and this package in the same process: time, and correlation of the registered images.
+
+    FireANTs runs with the settings of its documentation: affine, then greedy or SyN with local cross-correlation.
+    """
+    import numpy
+    import torch
+    from fireants.io import BatchedImages, Image
+    from fireants.registration.affine import AffineRegistration
+    from fireants.registration.greedy import GreedyRegistration
+    from fireants.registration.moments import MomentsRegistration
+    from fireants.registration.syn import SyNRegistration
+
+    import antsreg_gpu
+
+    images = [BatchedImages([Image.load_file(str(path), device=arguments.device)]) for path in (fixed, moving)]
+    still = images[0]().detach().cpu().numpy().ravel()
+    scales, options = [4, 2, 1], {"cc_kernel_size": 5, "optimizer": "Adam"}
+
+    def fireants(deformable: type, **more: Any) -> Any:
+        moments = MomentsRegistration(fixed_images=images[0], moving_images=images[1], scale=4.0, moments=1)
+        moments.optimize()
+        start = moments.get_affine_init().detach()
+        affine = AffineRegistration(scales, [200, 100, 50], *images, init_rigid=start, optimizer_lr=3e-3, **options)
+        affine.optimize()
+        found = deformable(
+            scales=scales,
+            iterations=[200, 100, 25],
+            fixed_images=images[0],
+            moving_images=images[1],
+            optimizer_lr=0.5,
+            deformation_type="compositive",
+            smooth_grad_sigma=1,
+            init_affine=affine.get_affine_matrix().detach(),
+            **options,
+            **more,
+        )
+        found.optimize()
+        warped = found.evaluate(*images)
+        torch.cuda.synchronize()
+        return warped
+
+    pair = load(fixed), load(moving)
+    runs: dict[str, Callable[[], Any]] = {
+        "antsreg-gpu": lambda: antsreg_gpu.register(*pair, device=arguments.device).warped.dataobj,
+        "antsreg-gpu, best": lambda: antsreg_gpu.register(*pair, preset="best", device=arguments.device).warped.dataobj,
+        "FireANTs, greedy": lambda: fireants(GreedyRegistration),
+        "FireANTs, SyN": lambda: fireants(SyNRegistration),
+    }
+    for name, run in runs.items():
+        tell(f"{name}, a pair", seconds_of(run, 3), "s")
+        warped = run()
+        warped = warped.detach().cpu().numpy() if isinstance(warped, torch.Tensor) else numpy.asarray(warped).T
+        expected = still if name.startswith("Fire") else pair[0][0].T.ravel()
+        tell(f"{name}, correlation", float(numpy.corrcoef(warped.ravel(), expected)[0, 1]), "")
+
+
 def stops(arguments: argparse.Namespace, fixed: Path, moving: Path) -> None:
     """Measure the seconds from Ctrl-C, and from an exception in the callback, to the end of the call."""
     import antsreg_gpu
@@ -260,7 +317,7 @@ def stops(arguments: argparse.Namespace, fixed: Path, moving: Path) -> None:
         tell("from Ctrl-C to the end", time.perf_counter() - sent[0], "s", 0.5)
 
 
-PARTS = {"speed": speed, "tensors": tensors, "same": same, "memory": memory, "beside": beside, "stops": stops}
+PARTS = {"speed": speed, "tensors": tensors, "same": same, "memory": memory, "beside": beside, "peer": peer, "stops": stops}
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -20,10 +20,10 @@ pub struct Args {
     only: Vec<String>,
 }
 
-/// Runs `links`.
+/// Runs the subcommand `links`: makes a link to this program for each command of ANTs and FSL that it replaces.
 ///
 /// # Errors
-/// A command that is not supported; another file with the name of a link; a folder that cannot be written.
+/// A command that this program does not replace; another file with the name of a link; a folder that cannot be written.
 pub fn run(args: &Args) -> Result<(), CliError> {
     let unknown = args.only.iter().find(|name| served::command(name).is_none());
     if let Some(name) = unknown {

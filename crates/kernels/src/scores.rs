@@ -49,7 +49,8 @@ pub(crate) struct Statistics {
 }
 
 impl Statistics {
-    /// Summary of Jacobian determinants, from their statistics.
+    /// The summary of a warp for the user (mean, extremes and numbers of folded voxels) from the sums and extremes of
+    /// its Jacobian determinants.
     pub(crate) fn jacobian_summary(self) -> JacobianSummary {
         let Statistics { counted, sum, low, high, not_positive, corner_low, corner_not_positive } = self;
         let [minimum, maximum, corner_minimum] = match low <= high {

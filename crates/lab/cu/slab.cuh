@@ -59,8 +59,8 @@ __device__ __forceinline__ void over_slab(const Pair &pair, unsigned int index, 
     if (deep(pair, mapped(pair, i, j, (float)z)) && deep(pair, mapped(pair, i, j, (float)(z + count - 1)))) {
 #pragma unroll
         for (int n = 0; n < SLAB; ++n) {
-            // A slab (a part of a slice, SLAB slices deep) at the end of the volume may have fewer than SLAB slices.
-            // Then its last slice is read again in place of the missing slices, and these values are not used.
+            // The last slab of a volume may have fewer than SLAB slices. Then its last slice is read again in place of
+            // the missing slices, and these values are not used.
             const Vector at = mapped(pair, i, j, (float)(z + min(n, count - 1)));
             values[n] = value_inside<SOURCE>(pair, at);
         }

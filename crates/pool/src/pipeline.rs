@@ -51,7 +51,7 @@ pub trait Workers: Sync {
     /// The number of the place (the device) where a worker computes. Workers at one place slow each other down.
     fn place(&self, worker: &Self::Worker) -> usize;
 
-    /// Removes and returns the workers that are ready now; at least one worker.
+    /// Removes and returns the workers that are ready now. The list is never empty.
     fn ready(&self) -> Vec<Self::Worker>;
 
     /// Waits for the devices that are opened after the run has begun, and starts their workers through `late`. Ends

@@ -59,7 +59,7 @@ impl LevelOutcome {
     }
 }
 
-/// The two warps on a device, in voxels of the fixed grid.
+/// The warp and its inverse on a device, displacements in voxels of the fixed grid.
 pub struct Warps<B: Backend> {
     /// Grid of the first fixed image.
     pub grid: Grid,

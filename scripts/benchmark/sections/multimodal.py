@@ -155,7 +155,7 @@ def add_known_transforms(report: Report, bars: Bars, kind: str, errors: dict[str
 
 
 def silver_standard(context: Context, folder: Path, bars: Bars) -> None:
-    """Compare the registration of a patient's T1 to the FLAIR with the affine of another algorithm."""
+    """Compare the affine that registers a patient's T1 to the FLAIR with the data set's affine, found by another algorithm."""
     names = ["p12_FLAIR.nii.gz", "p12_T1W.nii.gz", "p12_T1W_to_FLAIR.txt"]
     fixed_path, moving_path, silver_path = (context.data.multimodal(name) for name in names)
     fixed, moving, silver = read_image(fixed_path), read_image(moving_path), read_itk_text(silver_path)

@@ -75,7 +75,7 @@ impl LinearArgs {
         .flatten()
     }
 
-    /// Returns the name "--dof" if this option was given.
+    /// Returns the name "--dof" for messages if this option was given.
     pub fn given_dof(&self) -> Option<&'static str> {
         given("--dof", self.dof.is_some())
     }

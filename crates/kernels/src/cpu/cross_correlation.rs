@@ -21,7 +21,8 @@ pub struct CcWorkspace {
     /// slab.
     slices: usize,
     slabs: Vec<Slab>,
-    /// For each slice: sums, over the windows centred at its voxels, from which energy and agreement are computed.
+    /// For each slice: the sums of the cross-correlation and of the registration's energy over the windows that are
+    /// centred at its voxels.
     energies: Vec<Sums>,
     /// The five terms of the exact derivative for the window of each voxel. Each row of voxels has five rows of
     /// numbers, one for each term. Empty until the exact derivative is first computed.

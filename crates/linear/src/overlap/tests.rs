@@ -23,7 +23,7 @@ fn shift(mm: [f64; 3]) -> AffineTransform {
     AffineTransform { translation: Vector3::from(mm), ..AffineTransform::identity() }
 }
 
-/// Overlap by counting the points of a fine lattice.
+/// The overlap of two fields of view, mm³, by counting the fixed voxels that lie in the moving image.
 fn counted(fixed: &Grid, moving: &Grid, map: &AffineTransform) -> f64 {
     let to_voxel = moving.world_to_voxel().after(map).after(&fixed.voxel_to_world());
     let within = |at: Point3<f64>| (0..3).all(|axis| (-0.5..moving.shape[axis] as f64 - 0.5).contains(&at[axis]));

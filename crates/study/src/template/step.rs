@@ -9,19 +9,19 @@ pub enum Step {
     Start,
     /// Registers a subject to the template of the previous pass.
     Register {
-        /// Number of the pass of template building.
+        /// Number of the pass of template building, counted from 1.
         pass: usize,
         /// The subject's name.
         subject: String,
     },
     /// Averages the subjects of a pass of template building.
     Average {
-        /// Number of the pass of template building.
+        /// Number of the pass of template building, counted from 1.
         pass: usize,
     },
     /// Moves the average of a pass to the mean shape, which gives the template of this pass.
     Update {
-        /// Number of the pass of template building.
+        /// Number of the pass of template building, counted from 1.
         pass: usize,
     },
     /// Writes a subject's transforms to the final template, and the subject's images on the template's grid.
