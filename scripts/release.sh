@@ -33,7 +33,7 @@ rm -rf "$out" && mkdir -p "$out"
 for machine in $machines; do
     triple=$machine-unknown-linux-gnu
     if command -v rustup > /dev/null; then rustup target add "$triple" > /dev/null; fi
-    maturin build --profile release --locked --zig --target "$triple" --compatibility manylinux_2_17 --out "$out"
+    maturin build --release --locked --zig --target "$triple" --compatibility manylinux_2_17 --out "$out"
     cargo zigbuild --release --locked --package antsreg-cli --target "$triple.$glibc"
     name=antsreg-gpu-$version-$machine-linux
     folder=target/$name
