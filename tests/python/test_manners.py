@@ -52,7 +52,7 @@ def test_refusals_name_what_is_wrong(pair: Pair, tmp_path: Path) -> None:
         assert isinstance(raised.value, antsreg_gpu.Error)
 
 
-def test_doubts_are_warnings(pair: Pair) -> None:
+def test_warnings_are_python_warnings(pair: Pair) -> None:
     image = nib.load(pair.moving)
     far = image.affine.copy()
     far[:3, 3] += 90.0

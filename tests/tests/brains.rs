@@ -266,7 +266,7 @@ fn boundary_based_registration_finds_the_white_matter_of_the_fixed_image() {
         let found = &record["white_matter"];
         let ml = found["volume_ml"].as_f64().expect("a volume");
         assert!((400.0..900.0).contains(&ml), "{ml} mL");
-        assert_eq!(found["doubts"], serde_json::json!([]));
+        assert_eq!(found["warnings"], serde_json::json!([]));
         assert_eq!(found["brain"].is_object(), extracted, "{found}");
         assert!(record["inputs"]["white_matter"].is_null());
         // The found shift along x may be wrong by 0.5 mm, a quarter of a voxel.

@@ -125,12 +125,12 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
         rescale: false,
         device: &opened.device,
     };
-    let courses = correction.write(&args.output, args.field.as_deref())?;
-    for (n, course) in courses.iter().enumerate() {
-        let (level, count) = (n + 1, courses.len());
+    let levels = correction.write(&args.output, args.field.as_deref())?;
+    for (n, reached) in levels.iter().enumerate() {
+        let (level, count) = (n + 1, levels.len());
         console.note(format_args!(
             "bias {level}/{count}: {} iterations, last change {:.1e}",
-            course.iterations, course.change
+            reached.iterations, reached.change
         ));
     }
     console.note(format_args!("wrote {}", args.output.display()));

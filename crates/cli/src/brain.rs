@@ -136,7 +136,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let html = page.as_ref().map(html).transpose()?;
     files.write(&head, &found, page.as_deref().zip(html))?;
     files.paths().chain(page.as_deref()).for_each(|path| console.note(format_args!("wrote {}", path.display())));
-    found.doubts.iter().for_each(|doubt| console.warn(format_args!("{}: {doubt}", args.input.display())));
+    found.warnings.iter().for_each(|warning| console.warn(format_args!("{}: {warning}", args.input.display())));
     antsreg_console::output::print(&format!(
         "Volume                {:.0} cm³\n\
          Template              {}, correlation {:.4} near the brain\n\

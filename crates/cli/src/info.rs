@@ -104,8 +104,8 @@ fn stored(header: &Inspection) -> String {
     let kind = header.datatype.to_lowercase();
     let codes = format!("sform code {}, qform code {}", header.sform_code, header.qform_code);
     let _ = writeln!(text, "  Stored as  {kind}{order}{scaling}; {codes}");
-    for doubt in &header.doubts {
-        let _ = writeln!(text, "  Warning    {}", inputs::doubt(doubt));
+    for warning in &header.warnings {
+        let _ = writeln!(text, "  Warning    {}", inputs::header_warning(warning));
     }
     if !header.description.is_empty() {
         let _ = writeln!(text, "  Note       {}", header.description);

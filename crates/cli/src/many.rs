@@ -227,7 +227,7 @@ impl BatchProgress for Lines<'_> {
     fn done(&self, ended: usize, subject: &str, record: &Record) {
         let mut console = self.console();
         console.note(format_args!("[{ended}/{}] {subject}: {}", self.count, show::done(record)));
-        for warning in &record.doubts {
+        for warning in &record.warning_values {
             console.warn(format_args!("{subject}: {warning}{}", advice::of_warning(warning)));
         }
     }

@@ -52,7 +52,7 @@ fn read_images(path: &Path, _: &[u8]) {
         assert_eq!(labels.voxels.len(), labels.grid.len());
     }
     if let Ok(found) = nifti::inspect(path) {
-        assert!(found.doubts.iter().all(|doubt| doubt.corners_mm() >= 0.0));
+        assert!(found.warnings.iter().all(|warning| warning.corners_mm() >= 0.0));
     }
     if let Ok(mut series) = SeriesReader::open(path) {
         let (mut volumes, count) = (0, series.count());

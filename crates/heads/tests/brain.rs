@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use antsreg_core::{AffineTransform, Grid, Transform, TransformChain, Volume};
-use antsreg_heads::brain::{self, Contrast, Doubt, Error, Extraction, Kind, Template, kind, without_skull};
+use antsreg_heads::brain::{self, BrainWarning, Contrast, Error, Extraction, Kind, Template, kind, without_skull};
 use antsreg_kernels::apply::{Interpolation, resample};
 use antsreg_register::Device;
 use nalgebra::{Point3, Rotation3, Vector3};
@@ -80,7 +80,7 @@ fn the_brain_of_a_made_head_is_found_by_another_one() {
     // Registration of ellipsoids hardly determines a rotation by a few degrees, so an error of up to 8 mm is accepted.
     assert!(apart(&found.head_to_template, &place) < 8.0, "{}", apart(&found.head_to_template, &place));
     assert_eq!(found.contrast, Contrast::Given);
-    assert!(found.doubts.is_empty(), "{:?}", found.doubts);
+    assert!(found.warnings.is_empty(), "{:?}", found.warnings);
     // Expected: the probability is at least one half at voxels in the mask, and lower at all other voxels.
     for (mask, share) in found.mask.voxels.iter().zip(&found.probability.voxels) {
         assert!((0.0..=1.0).contains(share) && (*mask > 0.5) == (*share >= 0.5), "{mask} and {share}");
@@ -141,7 +141,11 @@ fn a_shaded_head_whose_bottom_is_cut_off_is_found() {
     }
     let found = extract(head, &template).expect("a head");
     assert!(dice(&found.mask, &truth) > 0.96, "{}", dice(&found.mask, &truth));
-    assert!(found.doubts.iter().any(|doubt| matches!(doubt, Doubt::CutOff { .. })), "{:?}", found.doubts);
+    assert!(
+        found.warnings.iter().any(|warning| matches!(warning, BrainWarning::CutOff { .. })),
+        "{:?}",
+        found.warnings
+    );
 }
 
 #[test]

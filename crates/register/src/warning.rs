@@ -246,9 +246,9 @@ mod tests {
     }
 
     #[test]
-    fn a_result_worse_than_the_start_is_doubted() {
+    fn a_result_worse_than_the_start_gives_a_warning() {
         let options = options(Cost::CorrelationRatio, Metric::Cc);
-        let both = worse_by(&options, [Some(0.98), Some(0.24)], [1.0, 0.15]).expect("a doubt").to_string();
+        let both = worse_by(&options, [Some(0.98), Some(0.24)], [1.0, 0.15]).expect("a warning").to_string();
         for word in ["0.2400", "0.9800", "15 %", "100 %"] {
             assert!(both.contains(word), "`{word}` is missing in: {both}");
         }
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_good_result_is_not_doubted() {
+    fn a_good_result_gives_no_warning() {
         let same = options(Cost::CorrelationRatio, Metric::Cc);
         for pair in [[0.96, 0.99], [0.95, 0.93], [0.2, 0.0], [-0.4, -0.6], [-0.3, 0.7]] {
             assert_eq!(worse_by(&same, pair.map(Some), [0.9, 0.6]), None, "{pair:?}");
@@ -280,10 +280,10 @@ mod tests {
     }
 
     #[test]
-    fn a_negative_correlation_within_one_modality_is_doubted() {
+    fn a_negative_correlation_within_one_modality_gives_a_warning() {
         let similarity = |now| Similarity { correlation_at_start: Some(-0.3), correlation: now };
         let same = options(Cost::CorrelationRatio, Metric::Cc);
-        let found = negative(&same, &similarity(Some(-0.62))).expect("a doubt");
+        let found = negative(&same, &similarity(Some(-0.62))).expect("a warning");
         assert_eq!(found, Warning::NegativeCorrelation { correlation: -0.62 });
         assert!(found.to_string().contains("-0.6200"), "{found}");
         assert_eq!(negative(&same, &similarity(Some(0.01))), None);
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn scales_that_no_two_brains_have_are_doubted() {
+    fn scales_that_no_two_brains_have_give_a_warning() {
         use nalgebra::{Matrix3, Rotation3, Vector3};
         let turn = Rotation3::from_euler_angles(0.3, -0.2, 1.0).into_inner();
         let affine = |scales: [f64; 3]| AffineTransform {

@@ -5,7 +5,7 @@ use std::path::Path;
 use antsreg_core::Volume;
 use antsreg_core::io::nifti;
 use antsreg_core::io::outputs::Outputs;
-use antsreg_heads::bias::{self, Course, Options};
+use antsreg_heads::bias::{self, LevelOutcome, Options};
 use antsreg_pool::Worker;
 use antsreg_register::Device;
 use serde::{Deserialize, Serialize};
@@ -119,7 +119,7 @@ impl Correction<'_> {
     ///
     /// # Errors
     /// [`Error::Bias`] if the bias field cannot be estimated; files that cannot be written.
-    pub fn write(&self, to: &Path, field_to: Option<&Path>) -> Result<Vec<Course>, Error> {
+    pub fn write(&self, to: &Path, field_to: Option<&Path>) -> Result<Vec<LevelOutcome>, Error> {
         let (corrected, field) = self.find()?;
         let mut outputs = Outputs::new();
         outputs.write::<Error>(to, |path| Ok(nifti::write_volume(path, &corrected)?))?;
@@ -129,6 +129,6 @@ impl Correction<'_> {
             outputs.write::<Error>(field_to, |path| Ok(nifti::write_volume(path, &factors)?))?;
         }
         outputs.commit()?;
-        Ok(field.courses().to_vec())
+        Ok(field.levels().to_vec())
     }
 }

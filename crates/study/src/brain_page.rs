@@ -65,7 +65,7 @@ fn facts(input: &Path, head: &Volume, found: &Extraction, files: &BrainFiles, co
             row(&volume, "volume of the brain".into()),
             row(&found.contrast.to_string(), "contrast of the template".into()),
         ],
-        warnings: found.doubts.iter().map(ToString::to_string).collect(),
+        warnings: found.warnings.iter().map(ToString::to_string).collect(),
         sections: vec![Section {
             title: "Brain".into(),
             rows: vec![

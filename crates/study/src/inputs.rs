@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use antsreg_core::io::nifti::{GridRule, HeaderDoubt};
+use antsreg_core::io::nifti::{GridRule, HeaderWarning};
 use antsreg_core::io::{self, ErrorKind, label_list, nifti};
 use antsreg_core::{Grid, LabelVolume, Volume};
 use antsreg_register::Device;
@@ -99,28 +99,32 @@ pub fn odd_header(path: &Path) -> Option<String> {
     const SHARE: f64 = 0.1;
     let header = nifti::inspect(path).ok()?;
     let least = SHARE * header.grid.spacing.min();
-    let worst = header.doubts.iter().max_by(|a, b| a.corners_mm().total_cmp(&b.corners_mm()))?;
+    let worst = header.warnings.iter().max_by(|a, b| a.corners_mm().total_cmp(&b.corners_mm()))?;
     (worst.corners_mm() > least).then(|| {
-        format!("{}: {}; transforms of this image cannot be exchanged with ANTs", path.display(), doubt(worst))
+        format!(
+            "{}: {}; transforms of this image cannot be exchanged with ANTs",
+            path.display(),
+            header_warning(worst)
+        )
     })
 }
 
 /// Describes in words how ANTs reads the grid from the header of an image, if ANTs reads another grid than antsreg-gpu.
-pub fn doubt(doubt: &HeaderDoubt) -> String {
+pub fn header_warning(warning: &HeaderWarning) -> String {
     let sizes = |mm: [f64; 3]| mm.map(|size| geometry::rounded(size).to_string()).join(" × ");
-    let corners = doubt.corners_mm();
-    match *doubt {
-        HeaderDoubt::FormsApart { .. } => format!(
+    let corners = warning.corners_mm();
+    match *warning {
+        HeaderWarning::FormsApart { .. } => format!(
             "the sform of the image, which antsreg-gpu uses, and its qform, which ANTs uses, place the corners up to \
              {corners:.1} mm apart"
         ),
-        HeaderDoubt::OtherSizes { sform_mm, pixdim_mm, .. } => format!(
+        HeaderWarning::OtherSizes { sform_mm, pixdim_mm, .. } => format!(
             "the voxels of the image are {} mm by its sform, which antsreg-gpu uses, and {} mm by its pixdim, which \
              ANTs uses; this moves the corners of the image by up to {corners:.1} mm",
             sizes(sform_mm),
             sizes(pixdim_mm)
         ),
-        HeaderDoubt::NegativeSizes { pixdim_mm, .. } => format!(
+        HeaderWarning::NegativeSizes { pixdim_mm, .. } => format!(
             "the voxel sizes of the image by pixdim are {} mm; antsreg-gpu ignores their signs, but ANTs reverses axes \
              with negative sizes; this moves the corners of the image by up to {corners:.1} mm",
             sizes(pixdim_mm)

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use antsreg_core::{Grid, TransformChain, Volume};
-use antsreg_heads::brain::{Doubt, Kind, Template, kind, without_skull};
+use antsreg_heads::brain::{BrainWarning, Kind, Template, kind, without_skull};
 use antsreg_kernels::apply;
 use antsreg_pool::Worker;
 use antsreg_register::{Device, Grids, Options, Progress, Side};
@@ -65,7 +65,8 @@ pub struct ExtractedRecord {
     #[serde(flatten)]
     pub found: BrainRecord,
     /// Warnings about the brain mask, as sentences.
-    pub doubts: Vec<String>,
+    #[serde(alias = "doubts")]
+    pub warnings: Vec<String>,
 }
 
 /// A head whose extracted brain is registered instead of the whole head: the image of the whole head and the brain
@@ -176,7 +177,7 @@ impl From<&antsreg_heads::brain::Extraction> for ExtractedRecord {
         ExtractedRecord {
             volume_cm3: found.volume_cm3,
             found: BrainRecord::from(found),
-            doubts: found.doubts.iter().map(Doubt::to_string).collect(),
+            warnings: found.warnings.iter().map(BrainWarning::to_string).collect(),
         }
     }
 }

@@ -21,7 +21,7 @@ impl TemplateProgress for Lines<'_> {
             "{subject}: its brain is registered instead of the whole head: {}",
             found_brain(brain)
         ));
-        brain.doubts.iter().for_each(|doubt| self.0.warn(format_args!("{subject}: {doubt}")));
+        brain.warnings.iter().for_each(|warning| self.0.warn(format_args!("{subject}: {warning}")));
     }
 
     fn registered(&mut self, registered: &Registered) {

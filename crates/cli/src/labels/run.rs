@@ -112,15 +112,15 @@ impl LabelsProgress for Lines<'_> {
         let mut console = self.console();
         console
             .note(format_args!("{image}: its brain is registered instead of the whole head: {}", found_brain(brain)));
-        brain.doubts.iter().for_each(|doubt| console.warn(format_args!("{image}: {doubt}")));
+        brain.warnings.iter().for_each(|warning| console.warn(format_args!("{image}: {warning}")));
     }
 
     fn target_left_out(&self, target: &str) {
         self.console().warn(format_args!("{target}: no atlas could be registered to it; left out"));
     }
 
-    fn doubt(&self, target: &str, atlas: &str, doubt: &Warning) {
-        self.console().warn(format_args!("{target}: atlas {atlas}: {doubt}{}", advice::of_warning(doubt)));
+    fn warning(&self, target: &str, atlas: &str, warning: &Warning) {
+        self.console().warn(format_args!("{target}: atlas {atlas}: {warning}{}", advice::of_warning(warning)));
     }
 
     fn registered(&self, target: &str, atlas: &Registered) {

@@ -28,7 +28,7 @@ pub fn brains(files: &PairFiles, inputs: &Inputs, console: &mut Console) {
             "{side} image: its brain is registered instead of the whole head: {}{because}",
             found_brain(brain)
         ));
-        brain.doubts.iter().for_each(|doubt| console.warn(format_args!("{}: {doubt}", path.display())));
+        brain.warnings.iter().for_each(|warning| console.warn(format_args!("{}: {warning}", path.display())));
     }
 }
 
@@ -40,7 +40,7 @@ pub fn white_matter(files: &PairFiles, inputs: &Inputs, console: &mut Console) {
         "white matter: {:.0} mL, found in the fixed image{brain}; to use another segmentation, give --white-matter",
         found.volume_ml
     ));
-    found.doubts.iter().for_each(|doubt| console.warn(format_args!("{}: {doubt}", files.fixed.display())));
+    found.warnings.iter().for_each(|warning| console.warn(format_args!("{}: {warning}", files.fixed.display())));
 }
 
 /// Describes an extracted brain in a few words: its volume, and the contrast of the template.

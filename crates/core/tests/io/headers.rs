@@ -1,16 +1,16 @@
 //! Tests of headers: their grid is read without the voxels, and fields that ITK reads differently are reported.
 
 use antsreg_core::io::ErrorKind;
-use antsreg_core::io::nifti::{GridRule, HeaderDoubt, inspect, read_grid, read_volume};
+use antsreg_core::io::nifti::{GridRule, HeaderWarning, inspect, read_grid, read_volume};
 use antsreg_core::{AffineTransform, GridError};
 use nalgebra::{Matrix3, Vector3};
 
 use crate::support::{RawNifti, gzip, save};
 
 /// The contradictions that the inspection of this header reports.
-fn doubts(raw: &RawNifti) -> Vec<HeaderDoubt> {
+fn warnings(raw: &RawNifti) -> Vec<HeaderWarning> {
     let folder = tempfile::tempdir().unwrap();
-    inspect(&save(folder.path(), "a.nii", &raw.bytes())).unwrap().doubts
+    inspect(&save(folder.path(), "a.nii", &raw.bytes())).unwrap().warnings
 }
 
 #[test]
@@ -18,17 +18,17 @@ fn positions_that_itk_takes_from_elsewhere_are_told() {
     // The sform is the identity; the qform has an offset of 3 and −4 mm, so all corners are 5 mm apart.
     let apart = |sform_code, qform_code| {
         let quaternion = [0.0, 0.0, 0.0, 3.0, -4.0, 0.0];
-        doubts(&RawNifti { sform_code, qform_code, quaternion, ..RawNifti::new([2, 2, 2], 2, vec![0; 8]) })
+        warnings(&RawNifti { sform_code, qform_code, quaternion, ..RawNifti::new([2, 2, 2], 2, vec![0; 8]) })
     };
-    assert_eq!(apart(2, 1), [HeaderDoubt::FormsApart { corners_mm: 5.0 }]);
-    assert_eq!(apart(4, 4), [HeaderDoubt::FormsApart { corners_mm: 5.0 }]);
+    assert_eq!(apart(2, 1), [HeaderWarning::FormsApart { corners_mm: 5.0 }]);
+    assert_eq!(apart(4, 4), [HeaderWarning::FormsApart { corners_mm: 5.0 }]);
     // The qform is a quarter turn about z, which maps the last voxel from (3, 2, 1) to (-2, 3, 1).
     let quaternion = [0.0, 0.0, std::f32::consts::FRAC_1_SQRT_2, 0.0, 0.0, 0.0];
     let raw = RawNifti::new([4, 3, 2], 2, vec![0; 24]);
-    let [HeaderDoubt::FormsApart { corners_mm }] =
-        doubts(&RawNifti { sform_code: 2, qform_code: 1, quaternion, ..raw })[..]
+    let [HeaderWarning::FormsApart { corners_mm }] =
+        warnings(&RawNifti { sform_code: 2, qform_code: 1, quaternion, ..raw })[..]
     else {
-        panic!("one doubt")
+        panic!("one warning")
     };
     assert!((corners_mm - 26f64.sqrt()).abs() < 1e-5, "{corners_mm}");
     // With these codes of sform and qform in the header, ITK 5.4 (tried through antspyx 0.6.3) and this program use the
@@ -41,33 +41,33 @@ fn positions_that_itk_takes_from_elsewhere_are_told() {
 #[test]
 fn voxel_sizes_that_itk_takes_otherwise_are_told() {
     let plain = || RawNifti { dim: [3, 5, 4, 2, 1, 1, 1, 1], ..RawNifti::new([5, 4, 2], 2, vec![0; 40]) };
-    assert_eq!(doubts(&plain()), []);
+    assert_eq!(warnings(&plain()), []);
     // ITK uses the directions of the sform and the voxel sizes of pixdim, 1 mm. The last voxel is 4 steps along the
     // first axis, which are 1 mm shorter than by the sform, and 3 steps along the second axis, which are 2 mm shorter.
     let pixdim = |sizes: [f32; 3]| [1.0, sizes[0], sizes[1], sizes[2], 1.0, 1.0, 1.0, 1.0];
     let rows = [[0.0, -3.0, 0.0, 5.0], [2.0, 0.0, 0.0, 6.0], [0.0, 0.0, 1.0, 7.0]];
     let (sform_mm, pixdim_mm) = ([2.0, 3.0, 1.0], [1.0; 3]);
     let corners_mm = 52f64.sqrt();
-    let other_sizes = HeaderDoubt::OtherSizes { sform_mm, pixdim_mm, corners_mm };
-    assert_eq!(doubts(&RawNifti { rows, ..plain() }), [other_sizes]);
+    let other_sizes = HeaderWarning::OtherSizes { sform_mm, pixdim_mm, corners_mm };
+    assert_eq!(warnings(&RawNifti { rows, ..plain() }), [other_sizes]);
     // ITK takes a voxel size of 0 or NaN in `pixdim` as 1. So the expected report is the same as for sizes of 1.
-    assert_eq!(doubts(&RawNifti { rows, pixdim: pixdim([0.0, 1.0, f32::NAN]), ..plain() }), [other_sizes]);
+    assert_eq!(warnings(&RawNifti { rows, pixdim: pixdim([0.0, 1.0, f32::NAN]), ..plain() }), [other_sizes]);
     // If sform and `pixdim` give voxel sizes that differ only by rounding, no contradiction is reported.
-    assert_eq!(doubts(&RawNifti { pixdim: pixdim([1.000_000_1, 1.0, 1.0]), ..plain() }), []);
+    assert_eq!(warnings(&RawNifti { pixdim: pixdim([1.000_000_1, 1.0, 1.0]), ..plain() }), []);
     // Without an sform only the sign of the voxel sizes matters. ITK reverses the first axis, along which the last
     // voxel is 4 steps of 2 mm away.
     let negative = RawNifti { sform_code: 0, pixdim: pixdim([-2.0, 1.0, 1.0]), ..plain() };
-    let expected = HeaderDoubt::NegativeSizes { pixdim_mm: [-2.0, 1.0, 1.0], corners_mm: 16.0 };
-    assert_eq!(doubts(&negative), [expected]);
-    assert_eq!(doubts(&RawNifti { qform_code: 1, ..negative.clone() }), [expected]);
+    let expected = HeaderWarning::NegativeSizes { pixdim_mm: [-2.0, 1.0, 1.0], corners_mm: 16.0 };
+    assert_eq!(warnings(&negative), [expected]);
+    assert_eq!(warnings(&RawNifti { qform_code: 1, ..negative.clone() }), [expected]);
     // The header of this test states its voxel sizes in metres instead of mm.
-    let [HeaderDoubt::NegativeSizes { corners_mm, .. }] = doubts(&RawNifti { units: 1, ..negative })[..] else {
-        panic!("another doubt")
+    let [HeaderWarning::NegativeSizes { corners_mm, .. }] = warnings(&RawNifti { units: 1, ..negative })[..] else {
+        panic!("another warning")
     };
     assert_eq!(corners_mm, 16_000.0);
     // In the header of a slice, the voxel size along the third axis is not compared between sform and `pixdim`.
     let slice = RawNifti { dim: [3, 8, 5, 1, 1, 1, 1, 1], pixdim: pixdim([1.0, 1.0, -5.0]), ..plain() };
-    assert_eq!(doubts(&slice), []);
+    assert_eq!(warnings(&slice), []);
 }
 
 #[test]

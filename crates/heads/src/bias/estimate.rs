@@ -17,7 +17,7 @@ const MOST_POINTS: usize = 1 << 24;
 
 /// Number of iterations and convergence of the estimation of a bias field, on one resolution level.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Course {
+pub struct LevelOutcome {
     /// Number of iterations that N4 made on this level.
     pub iterations: usize,
     /// Change of the bias field in the last iteration: coefficient of variation of the ratio of the field's factors
@@ -70,14 +70,14 @@ impl Task for Estimation<'_> {
         let mut left = backend.copy(&logarithms)?;
         let mut histogram = backend.bias_histogram(&left, &weights, options.bins)?;
         let mut total = Lattice::zeros(elements);
-        let mut courses = Vec::new();
+        let mut levels = Vec::new();
         for (level, iterations) in options.iterations.iter().enumerate() {
             if level > 0 {
                 total = total.refined();
             }
             let mut mesh = backend.bias_mesh(&weights, &mesh_axes(samples, &total)?, &total.values)?;
-            let mut course = Course { iterations: 0, change: f64::INFINITY };
-            while course.iterations < *iterations && course.change > options.threshold {
+            let mut reached = LevelOutcome { iterations: 0, change: f64::INFINITY };
+            while reached.iterations < *iterations && reached.change > options.threshold {
                 let (low, width) = (histogram.low, histogram.width());
                 if width.is_nan() || width <= 0.0 {
                     return Err(Error::Constant { voxels: samples.count });
@@ -85,14 +85,14 @@ impl Task for Estimation<'_> {
                 let expected = sharpener.expectation(&histogram.counts(), low, width);
                 let sharpened = Sharpened { low, width, expected: &expected };
                 let step = backend.bias_step(on_device, &sharpened, &mut mesh, &mut left)?;
-                course.change = variation(step.changes, samples.count);
-                course.iterations += 1;
+                reached.change = variation(step.changes, samples.count);
+                reached.iterations += 1;
                 histogram = step.histogram;
             }
             total.values = backend.bias_field(&mesh)?;
-            courses.push(course);
+            levels.push(reached);
         }
-        Ok(BiasField { axes: samples.axes, lattice: total, courses })
+        Ok(BiasField { axes: samples.axes, lattice: total, levels })
     }
 }
 

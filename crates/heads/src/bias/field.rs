@@ -6,7 +6,7 @@ use antsreg_register::{Device, Task};
 
 use super::lattice::Lattice;
 use super::samples::Axis;
-use super::{Course, Error};
+use super::{Error, LevelOutcome};
 
 /// Bias field of an image: the factor by which the intensity of each voxel is shaded. It is the exponential of a
 /// B-spline.
@@ -14,13 +14,13 @@ use super::{Course, Error};
 pub struct BiasField {
     pub(super) axes: [Axis; 3],
     pub(super) lattice: Lattice,
-    pub(super) courses: Vec<Course>,
+    pub(super) levels: Vec<LevelOutcome>,
 }
 
 impl BiasField {
     /// Iterations and convergence of each resolution level, coarsest level first.
-    pub fn courses(&self) -> &[Course] {
-        &self.courses
+    pub fn levels(&self) -> &[LevelOutcome] {
+        &self.levels
     }
 
     /// Computes the factor of the bias field at each voxel of `grid`, the grid of the image for which the bias field

@@ -16,7 +16,7 @@ use antsreg_register::{
 use nalgebra::Point3;
 use rayon::prelude::*;
 
-use super::doubt::Doubt;
+use super::warning::BrainWarning;
 use super::window::Window;
 use super::{Contrast, Error, Template, shading};
 
@@ -80,7 +80,7 @@ pub fn align(
     let options =
         Options { start: Start::Transform(affine), stages: vec![deformable(metric, template)], ..options() };
     let held = share_inside(template, &image.grid, &affine);
-    let mask = match held < Doubt::LEAST_INSIDE {
+    let mask = match held < BrainWarning::LEAST_INSIDE {
         true => Arc::new(away_from_border(template.near(), &image.grid, &affine)),
         false => template.near().clone(),
     };

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::align::{Aligned, align};
 use super::refine::refine;
 use super::surface::surface_ratio;
-use super::{Contrast, Doubt, Error, Template};
+use super::{BrainWarning, Contrast, Error, Template};
 
 /// The extracted brain of an image.
 #[derive(Debug, Clone)]
@@ -32,7 +32,7 @@ pub struct Extraction {
     /// started.
     pub agreement: f64,
     /// Reasons to suspect that the mask of the brain is wrong.
-    pub doubts: Vec<Doubt>,
+    pub warnings: Vec<BrainWarning>,
 }
 
 /// Finds the brain of a head by registration to a template on a device, and by the intensities at its edge.
@@ -73,7 +73,7 @@ pub fn extract(
         surface_ratio,
         correlation,
         agreement,
-        doubts: Doubt::all(volume_cm3, surface_ratio, correlation, agreement, held),
+        warnings: BrainWarning::all(volume_cm3, surface_ratio, correlation, agreement, held),
     })
 }
 

@@ -3,7 +3,6 @@
 
 mod align;
 mod distance;
-mod doubt;
 mod error;
 mod extract;
 mod kind;
@@ -13,13 +12,14 @@ mod regions;
 mod shading;
 mod surface;
 mod template;
+mod warning;
 mod window;
 
 pub use align::device_bytes;
 pub(crate) use distance::{Limits, signed_distance_mm};
-pub use doubt::Doubt;
 pub use error::Error;
 pub use extract::{Extraction, extract, without_skull};
 pub use kind::{Kind, kind, mask_of_brain};
 pub(crate) use regions::keep_largest;
 pub use template::{Contrast, Template};
+pub use warning::BrainWarning;

@@ -32,7 +32,7 @@ impl Reference {
         let low = f64::from(values.iter().copied().fold(f32::INFINITY, f32::min));
         let high = f64::from(values.iter().copied().fold(f32::NEG_INFINITY, f32::max));
         let per_unit = if high > low { bins as f64 / (high - low) } else { 0.0 };
-        let doubt = if how == How::Given { 1e-6 * bins as f64 } else { VALUES * bins as f64 };
+        let uncertainty = if how == How::Given { 1e-6 * bins as f64 } else { VALUES * bins as f64 };
         let mut reference = Reference {
             bins,
             sums: std::array::from_fn(|_| vec![0.0; bins]),
@@ -63,7 +63,7 @@ impl Reference {
             if at_border {
                 reference.doubtful_inside[fixed] += 1.0;
             }
-            let (below, above) = (clamp(position - doubt), clamp(position + doubt));
+            let (below, above) = (clamp(position - uncertainty), clamp(position + uncertainty));
             if at_border || below != above {
                 (below..=above).for_each(|moving| reference.doubtful[fixed * bins + moving] += 1.0);
             }

@@ -159,9 +159,9 @@ impl Bins {
         Bins { low: f64::from(low), range: f64::from(high - low), bins }
     }
 
-    /// Returns the bin of a value, computed in double precision. If the value is closer than `doubt` to the border of
-    /// the bin, the neighbouring bin is returned, too.
-    pub fn find(&self, value: f64, doubt: f64) -> (usize, Option<usize>) {
+    /// Returns the bin of a value, computed in double precision. If the value is closer than `uncertainty` to the border
+    /// of the bin, the neighbouring bin is returned, too.
+    pub fn find(&self, value: f64, uncertainty: f64) -> (usize, Option<usize>) {
         if self.range <= 0.0 {
             return (0, None);
         }
@@ -169,7 +169,7 @@ impl Bins {
         let clamp = |position: f64| position.max(0.0).min(self.bins as f64 - 1.0) as usize;
         let position = (value - self.low) * per_unit;
         let (bin, below, above) =
-            (clamp(position), clamp(position - doubt * per_unit), clamp(position + doubt * per_unit));
+            (clamp(position), clamp(position - uncertainty * per_unit), clamp(position + uncertainty * per_unit));
         (bin, [below, above].into_iter().find(|other| *other != bin))
     }
 }
@@ -209,8 +209,8 @@ impl Oracle {
             sums.weight[fixed] += sample.weight;
             sums.sum[fixed] += sample.weight * sample.value;
             sums.square[fixed] += sample.weight * sample.value * sample.value;
-            let doubt = if case.filtered { FILTER } else { VALUES };
-            let (moving, other) = range.find(sample.value, doubt);
+            let uncertainty = if case.filtered { FILTER } else { VALUES };
+            let (moving, other) = range.find(sample.value, uncertainty);
             let at = fixed * bins + moving;
             // At a point exactly on the border of the moving image, the weight is 0, and a voxel without weight is not
             // counted.

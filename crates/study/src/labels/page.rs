@@ -91,13 +91,14 @@ impl OfTarget<'_> {
         });
         let target = file("target", &record.path, geometry::describe(&image.grid));
         let written = written.iter().map(|path| file("written", path, String::new()));
-        let doubts =
-            brains.iter().flat_map(|(name, brain)| brain.doubts.iter().map(move |doubt| format!("{name}: {doubt}")));
+        let warnings = brains
+            .iter()
+            .flat_map(|(name, brain)| brain.warnings.iter().map(move |warning| format!("{name}: {warning}")));
         let facts = Facts {
             title: format!("Labels of {}", stem(&record.path)),
             subtitle: "Fused labels of several atlases".into(),
             highlights,
-            warnings: doubts.collect(),
+            warnings: warnings.collect(),
             sections,
             command: words::command(command_line),
             files: std::iter::once(target).chain(files).chain(written).collect(),

@@ -19,7 +19,7 @@ pub trait LabelsProgress: Sync {
     /// A target is left out, because no atlas could be registered to the target.
     fn target_left_out(&self, target: &str);
     /// A warning about the registration of an atlas to a target.
-    fn doubt(&self, target: &str, atlas: &str, doubt: &Warning);
+    fn warning(&self, target: &str, atlas: &str, warning: &Warning);
     /// An atlas was registered to a target.
     fn registered(&self, target: &str, atlas: &Registered);
     /// The atlases were fused; `undecided` is the number of voxels where the atlases disagree.

@@ -238,9 +238,9 @@ impl<'a> Propagation<'a> {
             bring,
             |(number, brought, seconds)| {
                 done += 1;
-                results[number] = Some(brought.map(|(brought, doubts)| {
+                results[number] = Some(brought.map(|(brought, warnings)| {
                     let Propagated { name, correlation, .. } = &brought;
-                    doubts.iter().for_each(|doubt| progress.doubt(&target.name, name, doubt));
+                    warnings.iter().for_each(|warning| progress.warning(&target.name, name, warning));
                     let of = atlases.len();
                     progress
                         .registered(&target.name, &Registered { name, done, of, seconds, correlation: *correlation });

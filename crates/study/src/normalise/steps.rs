@@ -101,7 +101,7 @@ impl Steps for Normalising {
                 let bytes = device_bytes(&self.template, &head.grid);
                 let find = |device: &_| brain::find(&job.files.moving, &head, &self.template, device, &mut ());
                 let found = worker.with_device(bytes, find)?;
-                warnings.extend(found.doubts.iter().map(ToString::to_string));
+                warnings.extend(found.warnings.iter().map(ToString::to_string));
                 let record = BrainRecord::from(&found);
                 (Arc::new(found.mask), Some(record))
             }

@@ -51,7 +51,8 @@ pub struct Record {
     /// All warnings about the registration and its result, as sentences.
     pub warnings: Vec<String>,
     /// Warnings about the registration and its result as data, so that programs can read them.
-    pub doubts: Vec<Warning>,
+    #[serde(alias = "doubts")]
+    pub warning_values: Vec<Warning>,
     /// The moving head, if a raw scan was registered to a template (normalisation): results of its brain extraction,
     /// and other images that were resampled with the scan.
     #[serde(default, skip_serializing_if = "Option::is_none")]

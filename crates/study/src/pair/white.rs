@@ -24,7 +24,8 @@ pub struct WhiteMatterRecord {
     /// The brain in which the white matter was found; `None` if a mask was given, or if the image has no skull.
     pub brain: Option<ExtractedRecord>,
     /// Warnings about the white matter and its brain, as text.
-    pub doubts: Vec<String>,
+    #[serde(alias = "doubts")]
+    pub warnings: Vec<String>,
 }
 
 impl Inputs {
@@ -93,7 +94,7 @@ impl WhiteMatterRecord {
                  whole brain; check the result"
             )
         });
-        let of_brain = brain.iter().flat_map(|brain| brain.doubts.clone());
-        WhiteMatterRecord { volume_ml, mixture, doubts: of_brain.chain(implausible).collect(), brain }
+        let of_brain = brain.iter().flat_map(|brain| brain.warnings.clone());
+        WhiteMatterRecord { volume_ml, mixture, warnings: of_brain.chain(implausible).collect(), brain }
     }
 }

@@ -210,8 +210,8 @@ pub fn record(of: &Context, found: &Registration, overlap: Option<&Overlap>, sec
     let matrix = found.affine.to_homogeneous();
     let [fixed, moving] = inputs.sides();
     let channels = files.channels.iter().zip(fixed.channels.iter().zip(&moving.channels));
-    let of_brains = inputs.skulls.iter().flatten().flat_map(|skull| &skull.record.doubts);
-    let of_white_matter = inputs.white_matter.iter().flat_map(|found| &found.doubts);
+    let of_brains = inputs.skulls.iter().flatten().flat_map(|skull| &skull.record.warnings);
+    let of_white_matter = inputs.white_matter.iter().flat_map(|found| &found.warnings);
     Record {
         program: "antsreg-gpu".into(),
         version: env!("CARGO_PKG_VERSION").into(),
@@ -244,7 +244,7 @@ pub fn record(of: &Context, found: &Registration, overlap: Option<&Overlap>, sec
             .cloned()
             .chain(found.warnings.iter().map(ToString::to_string))
             .collect(),
-        doubts: found.warnings.clone(),
+        warning_values: found.warnings.clone(),
         head: None,
         overlap: overlap.map(OverlapRecord::from),
         seconds,

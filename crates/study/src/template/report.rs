@@ -113,13 +113,13 @@ fn facts(session: &Session, passes: &[TemplateResults], subjects: usize, mean: f
         sections.insert(0, Section { title: "Brains extracted from heads and averaged".into(), rows });
     }
     let left_out = session.plan.left_out().into_iter().map(|who| format!("Left out: {who}"));
-    let doubts =
-        brains.iter().flat_map(|(who, brain)| brain.doubts.iter().map(move |doubt| format!("{who}: {doubt}")));
+    let warnings =
+        brains.iter().flat_map(|(who, brain)| brain.warnings.iter().map(move |warning| format!("{who}: {warning}")));
     Ok(Facts {
         title: format!("Atlas of {subjects} subjects"),
         subtitle: "A template, and every subject on it".into(),
         highlights,
-        warnings: left_out.chain(doubts).collect(),
+        warnings: left_out.chain(warnings).collect(),
         sections,
         program: format!("antsreg-gpu {}", env!("CARGO_PKG_VERSION")),
         ..Facts::default()

@@ -5,10 +5,10 @@ use std::path::Path;
 use ::nifti::Endianness;
 
 use super::super::Error;
-use super::doubts::{self, HeaderDoubt};
 use super::file::NiftiFile;
 use super::grid_rule::GridRule;
 use super::header;
+use super::warnings::{self, HeaderWarning};
 use crate::Grid;
 
 /// The main fields of the header of a NIfTI file.
@@ -27,7 +27,7 @@ pub struct Inspection {
     /// NIfTI's code of the world space of the sform; 0 if the header has no sform.
     pub sform_code: i16,
     /// Contradictions in the header because of which ITK, and therefore ANTs, places the image elsewhere.
-    pub doubts: Vec<HeaderDoubt>,
+    pub warnings: Vec<HeaderWarning>,
     /// NIfTI's intent code, which tells the meaning of the values: 0 if the header has none, 1007 for vectors.
     pub intent_code: i16,
     /// The text of the header field `descrip`.
@@ -66,7 +66,7 @@ impl GridRule {
             scaling: encoding.scaling,
             qform_code: header.qform_code,
             sform_code: header.sform_code,
-            doubts: doubts::of(&header, shape),
+            warnings: warnings::of(&header, shape),
             intent_code: header.intent_code,
             description: String::from_utf8_lossy(text).into_owned(),
             grid,

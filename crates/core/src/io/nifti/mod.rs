@@ -1,6 +1,5 @@
 //! Reading and writing of volumes and label maps in NIfTI files (`.nii`, `.nii.gz`; `.hdr` with `.img` for reading).
 
-mod doubts;
 mod file;
 mod grid_rule;
 mod header;
@@ -9,16 +8,17 @@ mod planes;
 mod read;
 mod series;
 mod voxels;
+mod warnings;
 mod write;
 mod write_series;
 
-pub use doubts::HeaderDoubt;
 pub use grid_rule::GridRule;
 pub use inspect::{Inspection, inspect};
 pub use planes::{Planes, PlanesFile, PlanesReader, Stored};
 pub(crate) use read::{Vectors, read_vectors};
 pub use read::{read_grid, read_labels, read_volume};
 pub use series::{Series, SeriesReader, Timing, read_series};
+pub use warnings::HeaderWarning;
 pub(crate) use write::write_vectors;
 pub use write::{stored_grid, write_labels, write_volume};
 pub use write_series::{write_series, write_series_by_volume};

@@ -13,7 +13,7 @@ use crate::AffineTransform;
 /// `ImageFileReader`). This program takes the sform unchanged.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
-pub enum HeaderDoubt {
+pub enum HeaderWarning {
     /// The header has an sform and a qform that differ: this program reads positions from the sform, ITK from the
     /// qform.
     FormsApart {
@@ -42,13 +42,13 @@ pub enum HeaderDoubt {
     },
 }
 
-impl HeaderDoubt {
+impl HeaderWarning {
     /// Largest distance between the world positions that this program and ITK give to the same corner of the image, mm.
     pub fn corners_mm(&self) -> f64 {
         match self {
-            HeaderDoubt::FormsApart { corners_mm }
-            | HeaderDoubt::OtherSizes { corners_mm, .. }
-            | HeaderDoubt::NegativeSizes { corners_mm, .. } => *corners_mm,
+            HeaderWarning::FormsApart { corners_mm }
+            | HeaderWarning::OtherSizes { corners_mm, .. }
+            | HeaderWarning::NegativeSizes { corners_mm, .. } => *corners_mm,
         }
     }
 }
@@ -59,18 +59,18 @@ const ROUNDING_MM: f64 = 1e-3;
 
 /// Lists the contradictions in the header of an image with this number of voxels along each axis. In a slice, the
 /// voxel size along the third axis does not count.
-pub(super) fn of(header: &NiftiHeader, shape: [usize; 3]) -> Vec<HeaderDoubt> {
+pub(super) fn of(header: &NiftiHeader, shape: [usize; 3]) -> Vec<HeaderWarning> {
     let axes = if shape[2] == 1 { 2 } else { 3 };
     [forms_apart(header, shape), other_sizes(header, shape, axes), negative_sizes(header, shape, axes)]
         .into_iter()
         .flatten()
-        .filter(|doubt| doubt.corners_mm() > ROUNDING_MM)
+        .filter(|warning| warning.corners_mm() > ROUNDING_MM)
         .collect()
 }
 
 /// Compares sform and qform in the case where ITK takes the qform although there is an sform: the header has both,
 /// and the sform's code is not that of scanner space.
-fn forms_apart(header: &NiftiHeader, shape: [usize; 3]) -> Option<HeaderDoubt> {
+fn forms_apart(header: &NiftiHeader, shape: [usize; 3]) -> Option<HeaderWarning> {
     if header.qform_code <= 0 || header.sform_code <= SCANNER {
         return None;
     }
@@ -79,10 +79,10 @@ fn forms_apart(header: &NiftiHeader, shape: [usize; 3]) -> Option<HeaderDoubt> {
         let index = Point3::from(Vector3::from_fn(|axis, _| ((corner >> axis & 1) * (shape[axis] - 1)) as f64));
         (sform.apply(&index) - qform.apply(&index)).norm() * header::unit_mm(header)
     });
-    Some(HeaderDoubt::FormsApart { corners_mm: apart.fold(0.0, f64::max) })
+    Some(HeaderWarning::FormsApart { corners_mm: apart.fold(0.0, f64::max) })
 }
 
-fn other_sizes(header: &NiftiHeader, shape: [usize; 3], axes: usize) -> Option<HeaderDoubt> {
+fn other_sizes(header: &NiftiHeader, shape: [usize; 3], axes: usize) -> Option<HeaderWarning> {
     if header.sform_code <= 0 {
         return None;
     }
@@ -91,17 +91,17 @@ fn other_sizes(header: &NiftiHeader, shape: [usize; 3], axes: usize) -> Option<H
     // ITK takes the voxel size 1 where `pixdim` is not a valid size.
     let pixdim = header::sizes(header).map(|size| if size > 0.0 && size.is_finite() { size } else { 1.0 });
     let to_mm = header::unit_mm(header);
-    Some(HeaderDoubt::OtherSizes {
+    Some(HeaderWarning::OtherSizes {
         sform_mm: (sform * to_mm).into(),
         pixdim_mm: (pixdim * to_mm).into(),
         corners_mm: reach(sform - pixdim, shape, axes) * to_mm,
     })
 }
 
-fn negative_sizes(header: &NiftiHeader, shape: [usize; 3], axes: usize) -> Option<HeaderDoubt> {
+fn negative_sizes(header: &NiftiHeader, shape: [usize; 3], axes: usize) -> Option<HeaderWarning> {
     let pixdim = Vector3::from_fn(|axis, _| f64::from(header.pixdim[axis + 1]));
     let to_mm = header::unit_mm(header);
-    Some(HeaderDoubt::NegativeSizes {
+    Some(HeaderWarning::NegativeSizes {
         pixdim_mm: (pixdim * to_mm).into(),
         corners_mm: reach(pixdim.map(|size| 2.0 * size.min(0.0)), shape, axes) * to_mm,
     })

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[non_exhaustive]
-pub enum Doubt {
+pub enum BrainWarning {
     /// The volume of the mask is unusual for an adult brain.
     Volume {
         /// Volume of the mask, cm³.
@@ -37,7 +37,7 @@ pub enum Doubt {
     },
 }
 
-impl Doubt {
+impl BrainWarning {
     /// Usual volumes of adult brains with the surrounding fluid, cm³.
     pub const VOLUMES_CM3: RangeInclusive<f64> = 800.0..=2300.0;
     /// Largest usual ratio of the surface of a smooth brain mask to that of a ball with the same volume.
@@ -51,50 +51,50 @@ impl Doubt {
 
     /// Returns the warnings about a mask with this volume, surface ratio, correlation and Dice overlap. `inside` is the
     /// share of the template's brain that lies inside the image.
-    pub(super) fn all(cm3: f64, surface: f64, correlation: f64, agreement: f64, inside: f64) -> Vec<Doubt> {
+    pub(super) fn all(cm3: f64, surface: f64, correlation: f64, agreement: f64, inside: f64) -> Vec<BrainWarning> {
         // The mask lacks the part of the brain outside the image. So the volume of the mask is divided by the share of
         // the brain that lies inside the image.
         let whole_cm3 = cm3 / inside.max(1e-3);
         let raised = [
-            (!Self::VOLUMES_CM3.contains(&whole_cm3)).then_some(Doubt::Volume { cm3 }),
-            (surface > Self::MOST_SURFACE).then_some(Doubt::Surface { ratio: surface }),
-            (correlation < Self::LEAST_CORRELATION).then_some(Doubt::Unlike { correlation }),
-            (agreement < Self::LEAST_AGREEMENT).then_some(Doubt::Disagreement { dice: agreement }),
-            (inside < Self::LEAST_INSIDE).then_some(Doubt::CutOff { share: inside }),
+            (!Self::VOLUMES_CM3.contains(&whole_cm3)).then_some(BrainWarning::Volume { cm3 }),
+            (surface > Self::MOST_SURFACE).then_some(BrainWarning::Surface { ratio: surface }),
+            (correlation < Self::LEAST_CORRELATION).then_some(BrainWarning::Unlike { correlation }),
+            (agreement < Self::LEAST_AGREEMENT).then_some(BrainWarning::Disagreement { dice: agreement }),
+            (inside < Self::LEAST_INSIDE).then_some(BrainWarning::CutOff { share: inside }),
         ];
         raised.into_iter().flatten().collect()
     }
 }
 
-impl Display for Doubt {
+impl Display for BrainWarning {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self {
-            Doubt::Volume { cm3 } => {
+            BrainWarning::Volume { cm3 } => {
                 let [least, most] = [Self::VOLUMES_CM3.start(), Self::VOLUMES_CM3.end()];
                 write!(
                     f,
                     "the extracted brain has {cm3:.0} cm³, expected {least:.0} to {most:.0} cm³; look at the mask"
                 )
             }
-            Doubt::Surface { ratio } => write!(
+            BrainWarning::Surface { ratio } => write!(
                 f,
                 "the surface of the extracted brain is {ratio:.2} times that of a ball with the same volume, expected at \
                  most {:.1}; look at the mask",
                 Self::MOST_SURFACE
             ),
-            Doubt::Unlike { correlation } => write!(
+            BrainWarning::Unlike { correlation } => write!(
                 f,
                 "the image differs much from the template's head (correlation {correlation:.2}, expected at least {:.2}); \
                  check that the image shows a head, and look at the mask",
                 Self::LEAST_CORRELATION
             ),
-            Doubt::Disagreement { dice } => write!(
+            BrainWarning::Disagreement { dice } => write!(
                 f,
                 "the brain's edge found from the intensities is far from the edge of the registered template's brain \
                  (Dice {dice:.2}, expected at least {:.2}); look at the mask",
                 Self::LEAST_AGREEMENT
             ),
-            Doubt::CutOff { share } => {
+            BrainWarning::CutOff { share } => {
                 write!(
                     f,
                     "the image contains only {:.0} % of the brain; the mask ends at the border of the image",
