@@ -46,6 +46,19 @@ impl Volume {
         (!darkest.is_nan()).then_some((darkest, brightest))
     }
 
+    /// The first and the last voxel index along each axis among the voxels above `threshold`; `None` if no voxel is.
+    pub fn bounds_above(&self, threshold: f32) -> Option<[[usize; 3]; 2]> {
+        let [nx, ny, _] = self.grid.shape;
+        let (mut first, mut last) = (self.grid.shape, [0; 3]);
+        for (n, _) in self.voxels.iter().enumerate().filter(|(_, value)| **value > threshold) {
+            for (axis, at) in [n % nx, n / nx % ny, n / (nx * ny)].into_iter().enumerate() {
+                first[axis] = first[axis].min(at);
+                last[axis] = last[axis].max(at);
+            }
+        }
+        (first[0] <= last[0]).then_some([first, last])
+    }
+
     /// Mean position of the voxels in world mm, weighted by the intensity above that of the darkest voxel. `None` if
     /// all voxels are equal.
     pub fn centre_of_mass(&self) -> Option<Point3<f64>> {
@@ -77,5 +90,21 @@ impl Volume {
             moment[2] += row_mass * (row / ny) as f64;
         }
         (mass > 0.0).then(|| self.grid.voxel_to_world().apply(&Point3::from(moment.map(|m| m / mass))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_hold_the_voxels_above_the_threshold() {
+        let mut volume = Volume::filled(Grid::axis_aligned([4, 5, 6], [1.0; 3]), 1.0);
+        assert_eq!(volume.bounds_above(1.0), None);
+        volume.voxels[0] = f32::NAN;
+        for [i, j, k] in [[1, 4, 2], [2, 3, 2], [1, 3, 5]] {
+            volume.voxels[(k * 5 + j) * 4 + i] = 2.0;
+        }
+        assert_eq!(volume.bounds_above(1.0), Some([[1, 3, 2], [2, 4, 5]]));
     }
 }

@@ -140,7 +140,7 @@ impl<B: Backend> Source<B> {
         let (weight, view) = match weight {
             Some(weight) => {
                 check_weight(side, grid, weight, options)?;
-                (Some(upload_weight(backend, weight, options.cost)?), box_of(weight))
+                (Some(upload_weight(backend, weight, options.cost)?), positive_part(weight))
             }
             None => (None, grid.clone()),
         };
@@ -219,16 +219,11 @@ fn check_weight(side: Side, grid: &Grid, weight: &Volume, options: &Options) -> 
 }
 
 /// The smallest part of a weight's grid that has all positive weights.
-fn box_of(weight: &Volume) -> Grid {
-    let [nx, ny, _] = weight.grid.shape;
-    let (mut first, mut last) = (weight.grid.shape, [0; 3]);
-    for (number, _) in weight.voxels.iter().enumerate().filter(|(_, value)| **value > 0.0) {
-        let index = [number % nx, number / nx % ny, number / nx / ny];
-        first = std::array::from_fn(|axis| first[axis].min(index[axis]));
-        last = std::array::from_fn(|axis| last[axis].max(index[axis]));
-    }
-    let origin = weight.grid.voxel_to_world().apply(&Point3::from(first.map(|index| index as f64)));
-    Grid { shape: std::array::from_fn(|axis| last[axis] + 1 - first[axis]), origin, ..weight.grid.clone() }
+fn positive_part(weight: &Volume) -> Grid {
+    let grid = &weight.grid;
+    let [first, last] = weight.bounds_above(0.0).unwrap_or([[0; 3], grid.shape.map(|count| count - 1)]);
+    let origin = grid.voxel_to_world().apply(&Point3::from(first.map(|index| index as f64)));
+    Grid { shape: std::array::from_fn(|axis| last[axis] + 1 - first[axis]), origin, ..grid.clone() }
 }
 
 /// Copies a weight image to the device. Joint histograms need weights of at most 1, so larger weights are divided by

@@ -1,4 +1,4 @@
-//! Foreground (head or brain) of an image, and a grid that contains the foreground.
+//! Bright voxels of an image, and a grid that contains its foreground (head or brain).
 
 use antsreg_core::{Grid, Volume};
 use nalgebra::{Point3, Vector3};
@@ -6,34 +6,19 @@ use rayon::prelude::*;
 
 use super::brightness::foreground_in;
 
-/// Mask of the foreground: 1 where an image is brighter than its foreground threshold, else 0. The threshold lies at a
-/// tenth of the intensity range without outliers.
-pub fn foreground(image: &Volume) -> Volume {
-    brighter(image, foreground_in(image))
-}
-
 /// Mask: 1 where an image is brighter than the threshold `than`, else 0.
 pub fn brighter(image: &Volume, than: f32) -> Volume {
     let voxels = image.voxels.par_iter().map(|value| if *value > than { 1.0 } else { 0.0 }).collect();
     Volume { grid: image.grid.clone(), voxels }
 }
 
-/// A grid that contains the foreground of an image plus `margin_mm` on every side. The grid has the image's axes and
-/// voxel size. An axis with one voxel (a slice) stays as it is. If the image has no foreground, the result is the
-/// image's own grid.
+/// A grid that contains the foreground of an image plus `margin_mm` on every side. The foreground is brighter than a
+/// tenth of the intensity range without outliers. The grid has the image's axes and voxel size. An axis with one voxel
+/// (a slice) stays as it is. If the image has no foreground, the result is the image's own grid.
 pub fn grid_around(image: &Volume, margin_mm: f64) -> Grid {
-    let mask = foreground(image);
-    let [nx, ny, _] = image.grid.shape;
-    let (mut first, mut last) = ([usize::MAX; 3], [0; 3]);
-    for (n, _) in mask.voxels.iter().enumerate().filter(|(_, value)| **value > 0.5) {
-        for (axis, at) in [n % nx, n / nx % ny, n / (nx * ny)].into_iter().enumerate() {
-            first[axis] = first[axis].min(at);
-            last[axis] = last[axis].max(at);
-        }
-    }
-    if first[0] == usize::MAX {
+    let Some([first, last]) = image.bounds_above(foreground_in(image)) else {
         return image.grid.clone();
-    }
+    };
     let margin: [f64; 3] = std::array::from_fn(|axis| match image.grid.shape[axis] {
         1 => 0.0,
         _ => (margin_mm / image.grid.spacing[axis]).ceil(),

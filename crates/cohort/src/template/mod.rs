@@ -18,7 +18,7 @@ mod votes;
 pub use brightness::{Brightness, foreground_in, foreground_on};
 pub use correlation::correlation;
 pub use coverage::Coverage;
-pub use foreground::{brighter, foreground, grid_around};
+pub use foreground::{brighter, grid_around};
 pub use means::{Averaging, ImageMean, WarpMean};
 pub use movement::Movement;
 pub use shape::{ShapeError, ShapeStep, from_new_template, shape_update};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use antsreg_cohort::fusion::JointOptions;
 use antsreg_core::{LabelVolume, Volume};
+use nalgebra::{DMatrix, DVector};
 
 use crate::scene::Scene;
 
@@ -102,35 +103,15 @@ fn choose(scene: &Scene, options: &JointOptions, centre: [i32; 3]) -> (Vec<[i32;
         differences.push(target.iter().zip(&there).map(|(here, there)| (here - there).abs()).collect());
     }
     let count = differences.len();
-    let mut system = vec![vec![0.0; count + 1]; count];
-    for i in 0..count {
-        for j in 0..count {
-            let products = differences[i].iter().zip(&differences[j]).map(|(i, j)| i * j);
-            system[i][j] = (products.sum::<f64>() / target.len() as f64).powf(options.beta);
-        }
-        system[i][i] += options.alpha;
-        system[i][count] = 1.0;
-    }
-    let solved = eliminate(system);
+    let error = |i: usize, j: usize| {
+        let products = differences[i].iter().zip(&differences[j]).map(|(i, j)| i * j);
+        let mean = products.sum::<f64>() / target.len() as f64;
+        mean.powf(options.beta) + if i == j { options.alpha } else { 0.0 }
+    };
+    let ones = DVector::from_element(count, 1.0);
+    let solved = DMatrix::from_fn(count, count, error).lu().solve(&ones).expect("an inverse");
     let sum: f64 = solved.iter().sum();
-    (shifts, solved.into_iter().map(|weight| weight / sum).collect())
-}
-
-/// Solves a linear system by Gauss-Jordan elimination. The last column is the right-hand side.
-fn eliminate(mut system: Vec<Vec<f64>>) -> Vec<f64> {
-    let count = system.len();
-    for column in 0..count {
-        let pivot = (column..count).max_by(|a, b| system[*a][column].abs().total_cmp(&system[*b][column].abs()));
-        system.swap(column, pivot.expect("a row"));
-        for row in (0..count).filter(|row| *row != column) {
-            let factor = system[row][column] / system[column][column];
-            for k in column..=count {
-                let above = system[column][k];
-                system[row][k] -= factor * above;
-            }
-        }
-    }
-    (0..count).map(|row| system[row][count] / system[row][row]).collect()
+    (shifts, solved.iter().map(|weight| weight / sum).collect())
 }
 
 /// The intensities of a patch, normalised to mean 0 and standard deviation 1; all 0 if the patch is flat.

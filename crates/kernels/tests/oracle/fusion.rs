@@ -2,6 +2,7 @@
 
 use antsreg_kernels::fusion::{FusionBackend, Images, Parameters, Patches, Scaled, shifts};
 use antsreg_kernels::{Cpu, Error};
+use nalgebra::{DMatrix, DVector};
 
 /// A volume of waves and noise; equal seeds give equal volumes.
 fn image(shape: [usize; 3], seed: u32) -> Vec<f32> {
@@ -29,24 +30,6 @@ fn patch(voxels: &[f32], shape: [usize; 3], centre: [i32; 3], radius: i32) -> Ve
     let range = |pick: fn(f32, f32) -> f32| f64::from(voxels.iter().copied().reduce(pick).expect("voxels"));
     let is_flat = sd < 1e-3 * (range(f32::max) - range(f32::min));
     values.into_iter().map(|value| if is_flat { 0.0 } else { (value - mean) / sd }).collect()
-}
-
-/// Solves M·x = 1 by Gauss-Jordan elimination.
-fn solve(matrix: &[Vec<f64>]) -> Vec<f64> {
-    let mut system: Vec<Vec<f64>> = matrix.iter().map(|row| row.iter().copied().chain([1.0]).collect()).collect();
-    let count = system.len();
-    for column in 0..count {
-        let pivot = (column..count).max_by(|a, b| system[*a][column].abs().total_cmp(&system[*b][column].abs()));
-        system.swap(column, pivot.expect("a row"));
-        for row in (0..count).filter(|row| *row != column) {
-            let factor = system[row][column] / system[column][column];
-            for k in column..=count {
-                let above = system[column][k];
-                system[row][k] -= factor * above;
-            }
-        }
-    }
-    (0..count).map(|row| system[row][count] / system[row][row]).collect()
 }
 
 #[test]
@@ -98,9 +81,9 @@ fn shifts_and_weights_are_those_of_the_formulas() {
                 let mean = products.sum::<f64>() / here.len() as f64;
                 mean.powf(parameters.beta) + if i == j { parameters.alpha } else { 0.0 }
             };
-            let rows = 0..atlases.len();
-            let matrix: Vec<Vec<f64>> = rows.clone().map(|i| rows.clone().map(|j| error(i, j)).collect()).collect();
-            let mut expected = solve(&matrix);
+            let matrix = DMatrix::from_fn(atlases.len(), atlases.len(), error);
+            let ones = DVector::from_element(atlases.len(), 1.0);
+            let mut expected = matrix.lu().solve(&ones).expect("an inverse");
             negative += expected.iter().filter(|weight| **weight < 0.0).count();
             if parameters.not_negative {
                 expected.iter_mut().for_each(|weight| *weight = weight.max(0.0));

@@ -1,6 +1,6 @@
 //! The weights that minimise the expected error, from the matrix of expected errors.
 //!
-//! The order of operations is that of the kernel in `cu/fusion.cu`.
+//! The order of operations is that of `cu/solve.cuh`.
 
 /// Number of partial sums of a scalar product.
 const PARTIAL: usize = 8;
