@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Normalise a simulated BIDS dataset and check names and metadata of dataset and derivatives.
 
-    cargo build --package antsreg-cli
-    scripts/bids_check.py --program target/debug/antsreg-gpu
+    cargo build --release
+    scripts/bids_check.py --program target/release/antsreg-gpu
 
 The dataset has four subjects with sessions and runs, simulated from a brain in examples/. The registrations are short.
 bids-validator must find no error in the dataset and in its derivatives, and pybids must find every derivative by its

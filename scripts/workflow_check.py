@@ -22,6 +22,7 @@ import sys
 import time
 from pathlib import Path
 
+import built
 import environment
 from environment import REPOSITORY
 
@@ -49,11 +50,10 @@ def main() -> int:
     parser.add_argument("--snakemake", nargs=argparse.REMAINDER, default=[], help="further arguments of snakemake")
     arguments = parser.parse_args()
     environment.make(REQUIREMENTS)
-    run("cargo", "build", "--quiet", "--locked", "--package", "antsreg-cli", cwd=REPOSITORY)
-    program = target() / "debug" / "antsreg-gpu"
+    built.build()
+    program = built.PROGRAM
     shutil.rmtree(WORK, ignore_errors=True)
-    example = ["cargo", "run", "--quiet", "--locked", "--package", "antsreg-tests", "--example", "brains", "--", WORK]
-    run(*example, cwd=REPOSITORY)
+    run(built.example("brains"), WORK, cwd=REPOSITORY)
     (WORK / "subjects.csv").write_text(TABLE)
     (WORK / "refused.csv").write_text(TABLE + "# no subject,s0.nii.gz,\n")
     options = ["--passes", PASSES, *OPTIONS]
@@ -116,11 +116,6 @@ def normalise(program: Path, options: list[str]) -> int:
 def told(name: str) -> bool:
     """Whether the output file with this name contains times or command lines, which differ between runs."""
     return name.endswith(".html") or name.startswith("logs/") or name == "summary.csv"
-
-
-def target() -> Path:
-    """The folder into which Cargo builds."""
-    return Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target"))
 
 
 def run(*command: object, cwd: Path) -> None:

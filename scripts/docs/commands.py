@@ -25,14 +25,14 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import built
 from environment import REPOSITORY
 
 from docs.site import tracked
 
 #: Documents to check. Documents in docs/history are left out, because they contain commands of earlier versions.
 PAGES = ["*.md", ":!docs/history", ":!third_party", ":!.github", ":!crates"]
-PROGRAM = REPOSITORY / "target" / "debug" / "antsreg-gpu"
-UNDERSTANDS = PROGRAM.parent / "examples" / "understands"
+UNDERSTANDS = built.example("understands")
 PYTHON = REPOSITORY / ".venv" / "python" / "bin" / "python"
 
 MARKED = re.compile(
@@ -78,9 +78,7 @@ class Page:
 def check(only: list[str]) -> int:
     """Run or parse the code blocks of all documents, or only of the documents `only`. Returns 1 if a block fails."""
     pages = [parse(name, (REPOSITORY / name).read_text()) for name in only or tracked(*PAGES)]
-    build = ["cargo", "build", "--quiet", "--locked", "--package", "antsreg-cli", "--bins", "--examples"]
-    if subprocess.run(build, cwd=REPOSITORY, check=False).returncode:
-        return 1
+    built.build()
     failures = 0
     for page in pages:
         for fault in run_page(page):
@@ -149,7 +147,7 @@ def run(block: Block, folder: Path) -> str | None:
     commands.mkdir(exist_ok=True)
     program = commands / "antsreg-gpu"
     if not program.exists():
-        program.symlink_to(PROGRAM)
+        program.symlink_to(built.PROGRAM)
     (folder / "target").mkdir(exist_ok=True)
     code = served(block.code)
     words = [PYTHON, "-c", code] if block.language == "python" else ["bash", "-euo", "pipefail", "-c", code]

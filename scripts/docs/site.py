@@ -13,6 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import built
 import environment
 from environment import REPOSITORY
 
@@ -92,11 +93,8 @@ def copy(name: str) -> None:
 
 def command_line() -> str:
     """Generate the reference page of the command line from the program's own description."""
-    generate = ["cargo", "run", "--quiet", "--locked", "--package", "antsreg-cli", "--example", "reference"]
-    done = subprocess.run(generate, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode:
-        sys.exit(f"error: docs_check.py: {' '.join(generate)}: exit code {done.returncode}")
-    return done.stdout
+    built.build()
+    return subprocess.run([built.example("reference")], stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
 def python() -> str:

@@ -128,21 +128,15 @@ impl Workplace {
     }
 }
 
-/// Path of the program `antsreg-gpu`, which is built first if necessary.
+/// Path of the program `antsreg-gpu`. Cargo builds it before the tests of this package.
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
-        // The test program is in target/PROFILE/deps, the program in target/PROFILE.
+        // The test program is in target/PROFILE/deps or target/PROFILE/examples, the program in target/PROFILE.
         let test = std::env::current_exe().expect("the path of this test");
         let folder = test.ancestors().nth(2).expect("the folder of the profile");
-        let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--quiet", "--package", "antsreg-cli", "--bin", "antsreg-gpu"]);
-        if folder.ends_with("release") {
-            build.arg("--release");
-        }
-        let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml");
-        let status = build.args(["--manifest-path", manifest]).status().expect("cargo starts");
-        assert!(status.success(), "the program does not build");
-        folder.join(format!("antsreg-gpu{}", std::env::consts::EXE_SUFFIX))
+        let program = folder.join(format!("antsreg-gpu-tested{}", std::env::consts::EXE_SUFFIX));
+        assert!(program.exists(), "{} is missing: cargo test -p antsreg-tests --no-run", program.display());
+        program
     })
 }

@@ -62,10 +62,9 @@ fn too_few_threads_are_an_error_and_nothing_hangs() {
             }
             codes.push(code);
         }
-        // With the smallest limit on threads the program must fail, and with the largest limit it must succeed. From
-        // the smallest limit to the largest, the exit code may change only once.
+        // With the smallest limit on threads the program must fail, and with the largest limit it must succeed. Between
+        // them, success depends on which threads have ended when others start.
         assert!(codes.first() == Some(&Some(1)) && codes.last() == Some(&Some(0)), "{verb}: {codes:?}");
-        assert!(codes.is_sorted_by(|few, more| few >= more), "{verb}: {codes:?}");
     }
 }
 

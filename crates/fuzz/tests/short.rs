@@ -1,4 +1,4 @@
-//! Tests every reader of files and command lines with some thousand damaged inputs, and with stored inputs at which a
+//! Tests every reader of files and command lines with some hundred damaged inputs, and with stored inputs at which a
 //! reader failed in the past.
 
 use std::hint::black_box;
@@ -12,7 +12,7 @@ use antsreg_fuzz::{Budget, TARGETS, Target, once, run};
 #[test]
 fn nothing_that_is_read_does_harm() {
     rayon::ThreadPoolBuilder::new().num_threads(1).build_global().expect("the first pool");
-    let budget = Budget { executions: 2000, time: Duration::from_secs(3600) };
+    let budget = Budget { executions: 800, time: Duration::from_secs(3600) };
     for target in &TARGETS {
         let report = run(target, 2026, budget).expect("a temporary folder");
         assert_eq!(report.executions, budget.executions);
