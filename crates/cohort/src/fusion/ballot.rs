@@ -43,20 +43,17 @@ impl<'a> Ballot<'a> {
         let [nx, ny, nz] = self.shape;
         let rows = (0..ny * nz).into_par_iter().with_min_len(4);
         let maps: Vec<&[i32]> = labels.iter().map(|map| map.voxels.as_slice()).collect();
-        let width = 2 * self.options.patch_radius + 1;
-        // The votes at a voxel are listed before they are counted: two simple loops take less time than one.
-        let most = width * width * width * maps.len();
-        let scratch = || (Tally::default(), vec![(0, 0.0); most]);
-        let votes = rows.map_init(scratch, |(tally, list), row| {
+        let scratch = || (Tally::default(), Vec::new());
+        let votes = rows.map_init(scratch, |(tally, patches), row| {
             let mut votes = RowVotes::default();
             for x in (0..nx).filter(|x| open[row * nx + x]) {
-                let mut count = 0;
-                self.each([x, row % ny, row / ny], maps.len(), |atlas, there, weight| {
-                    list[count] = (maps[atlas][there], weight);
-                    count += 1;
-                });
+                let at = [x, row % ny, row / ny];
+                self.list_patches(at, patches);
                 tally.clear();
-                tally.add_all(&list[..count]);
+                for (atlas, map) in maps.iter().enumerate() {
+                    let votes = self.votes(at, patches, atlas, maps.len());
+                    tally.add_all(votes.map(|(voxel, weight)| (map[voxel], weight)));
+                }
                 votes.push(row * nx + x, tally);
             }
             votes
@@ -70,49 +67,58 @@ impl<'a> Ballot<'a> {
     pub(super) fn intensities(&self, images: &[&Volume], open: &[bool]) -> Vec<f32> {
         let [nx, ny, _] = self.shape;
         let mut fused = vec![0.0; open.len()];
-        fused.par_chunks_mut(nx).with_min_len(4).enumerate().for_each(|(row, fused)| {
+        let rows = fused.par_chunks_mut(nx).with_min_len(4).enumerate();
+        rows.for_each_init(Vec::new, |patches, (row, fused)| {
             for (x, fused) in fused.iter_mut().enumerate().filter(|(x, _)| open[row * nx + x]) {
+                let at = [x, row % ny, row / ny];
+                self.list_patches(at, patches);
                 let mut sum = 0.0;
-                let votes = self.each([x, row % ny, row / ny], images.len(), |atlas, there, weight| {
-                    let value = images[atlas].voxels[there];
-                    sum += f64::from(weight) * f64::from(if value.is_finite() { value } else { 0.0 });
-                });
-                *fused = if votes > 0 { (sum / votes as f64) as f32 } else { 0.0 };
+                for (atlas, image) in images.iter().enumerate() {
+                    for (voxel, weight) in self.votes(at, patches, atlas, images.len()) {
+                        let value = image.voxels[voxel];
+                        sum += f64::from(weight) * f64::from(if value.is_finite() { value } else { 0.0 });
+                    }
+                }
+                *fused = if patches.is_empty() { 0.0 } else { (sum / patches.len() as f64) as f32 };
             }
         });
         fused
     }
 
-    /// Calls `vote` for every atlas in every patch that contains the voxel `at`. The arguments are the number of the
-    /// atlas, the index of its voxel, and its weight. Returns the number of these patches.
-    #[inline(always)]
-    fn each(&self, at: [usize; 3], atlases: usize, mut vote: impl FnMut(usize, usize, f32)) -> usize {
+    /// Lists the numbers of the patches that contain the voxel `at`.
+    fn list_patches(&self, at: [usize; 3], patches: &mut Vec<usize>) {
         let [nx, ny, _] = self.shape;
-        let JointOptions { patch_radius, search_radius, .. } = *self.options;
-        let around =
-            |axis: usize| at[axis].saturating_sub(patch_radius)..(at[axis] + patch_radius + 1).min(self.shape[axis]);
-        let here = (at[2] * ny + at[1]) * nx + at[0];
-        let is_inner = (0..3).all(|axis| at[axis] >= search_radius && at[axis] + search_radius < self.shape[axis]);
-        let mut count = 0;
-        for z in around(2) {
-            for y in around(1) {
-                for patch in around(0).filter_map(|x| self.patches.patch_of((z * ny + y) * nx + x)) {
-                    count += 1;
-                    let chosen = patch * atlases..(patch + 1) * atlases;
-                    let each = self.choices.shift[chosen.clone()].iter().zip(&self.choices.weight[chosen]);
-                    for (atlas, (shift, weight)) in each.enumerate() {
-                        let shift = usize::from(*shift);
-                        let there = if is_inner {
-                            here.wrapping_add_signed(self.strides[shift])
-                        } else {
-                            clamped(at, self.shifts[shift], self.shape)
-                        };
-                        vote(atlas, there, *weight);
-                    }
-                }
-            }
+        let radius = self.options.patch_radius;
+        let around = |axis: usize| at[axis].saturating_sub(radius)..(at[axis] + radius + 1).min(self.shape[axis]);
+        patches.clear();
+        for (z, y) in around(2).flat_map(|z| around(1).map(move |y| (z, y))) {
+            patches.extend(around(0).filter_map(|x| self.patches.patch_of((z * ny + y) * nx + x)));
         }
-        count
+    }
+
+    /// The votes of one of `atlases` atlases for the voxel `at`, one for each of these patches: the index of the voxel of
+    /// the atlas, and the weight.
+    #[inline(always)]
+    fn votes(
+        &self,
+        at: [usize; 3],
+        patches: &[usize],
+        atlas: usize,
+        atlases: usize,
+    ) -> impl Iterator<Item = (usize, f32)> {
+        let radius = self.options.search_radius;
+        let here = (at[2] * self.shape[1] + at[1]) * self.shape[0] + at[0];
+        let is_inner = (0..3).all(|axis| at[axis] >= radius && at[axis] + radius < self.shape[axis]);
+        patches.iter().map(move |patch| {
+            let chosen = patch * atlases + atlas;
+            let shift = usize::from(self.choices.shift[chosen]);
+            let voxel = if is_inner {
+                here.wrapping_add_signed(self.strides[shift])
+            } else {
+                clamped(at, self.shifts[shift], self.shape)
+            };
+            (voxel, self.choices.weight[chosen])
+        })
     }
 }
 

@@ -112,8 +112,10 @@ pub fn joint<B: FusionBackend>(
     let open = undecided(&labels);
     let patches = Patches::around(&dilate(&open, grid.shape, options.patch_radius), grid.shape);
     let choices = choose(target, atlases, options, Sign::Any, &patches, backend)?;
-    let votes = Ballot::new(grid.shape, options, &patches, &choices).labels(&labels, &open);
-    let agreed = LabelVolume { grid: grid.clone(), voxels: first.labels.voxels.clone() };
+    let ballot = Ballot::new(grid.shape, options, &patches, &choices);
+    // Copying the labels takes one thread; the votes take all others.
+    let (agreed, votes) = rayon::join(|| first.labels.voxels.clone(), || ballot.labels(&labels, &open));
+    let agreed = LabelVolume { grid: grid.clone(), voxels: agreed };
     Ok(Fused::new(agreed, votes))
 }
 

@@ -23,14 +23,20 @@ impl Tally {
         self.votes[entry].1 += weight;
     }
 
-    /// Adds votes, labels with weights, in their order.
-    pub(super) fn add_all(&mut self, votes: &[(i32, f32)]) {
-        // Consecutive votes are mostly for the same label.
-        for run in votes.chunk_by(|first, second| first.0 == second.0) {
-            let entry = self.entry(run[0].0);
-            let sum = &mut self.votes[entry].1;
-            *sum = run.iter().fold(*sum, |sum, vote| sum + f64::from(vote.1));
+    /// Adds the votes of one atlas, labels with weights. Votes for the same label that follow each other are added to
+    /// each other first.
+    #[inline(always)]
+    pub(super) fn add_all(&mut self, mut votes: impl Iterator<Item = (i32, f32)>) {
+        let Some((mut label, first)) = votes.next() else { return };
+        let mut sum = f64::from(first);
+        for (next, weight) in votes {
+            if next != label {
+                self.add(label, sum);
+                (label, sum) = (next, 0.0);
+            }
+            sum += f64::from(weight);
         }
+        self.add(label, sum);
     }
 
     /// The index of a label in the list. A label that is not in the list is appended, with 0 votes.
@@ -83,10 +89,13 @@ mod tests {
 
     #[test]
     fn votes_count_alike_one_by_one_and_together() {
-        let votes = [(7, 0.1), (7, 0.2), (3, 0.7), (7, -0.4), (3, 0.1), (3, 0.1), (-2, 0.3_f32)];
+        let votes = [(7, 0.125), (7, 0.25), (3, 0.75), (7, -0.5), (3, 0.125), (3, 0.25), (-2, 0.5_f32)];
         let mut together = Tally::default();
-        together.add_all(&votes);
+        together.add_all(votes.into_iter());
+        // The weights are sums of powers of 2, so the sums are exact in any order.
         assert_eq!(together.votes, tally(&votes.map(|(label, weight)| (label, f64::from(weight)))).votes);
+        together.add_all(std::iter::empty());
+        assert_eq!(together.votes.len(), 3);
     }
 
     #[test]

@@ -28,17 +28,34 @@ pub(super) fn undecided(labels: &[&LabelVolume]) -> Vec<bool> {
 
 /// Dilates the voxel mask `set` by a cube that reaches `radius` voxels in each direction.
 pub(super) fn dilate(set: &[bool], shape: [usize; 3], radius: usize) -> Vec<bool> {
-    let [nx, ny, _] = shape;
-    let mut grown = set.to_vec();
-    for (axis, stride) in [1, nx, nx * ny].into_iter().enumerate() {
-        let before = grown;
-        let near = |voxel: usize| {
-            let at = voxel / stride % shape[axis];
-            let (down, up) = (radius.min(at), radius.min(shape[axis] - 1 - at));
-            (voxel - down * stride..=voxel + up * stride).step_by(stride).any(|near| before[near])
-        };
-        grown = (0..set.len()).into_par_iter().with_min_len(1 << 14).map(near).collect();
-    }
+    let [nx, ny, nz] = shape;
+    let mut along_x = vec![false; set.len()];
+    along_x.par_chunks_mut(nx).zip(set.par_chunks(nx)).with_min_len(64).for_each(|(grown, row)| {
+        let mut end = 0;
+        for x in (0..nx).filter(|x| row[*x]) {
+            let start = x.saturating_sub(radius).max(end);
+            end = (x + radius + 1).min(nx);
+            grown[start..end].fill(true);
+        }
+    });
+    let along_y = any_of_rows(&along_x, nx, |row| {
+        let (first, y) = (row - row % ny, row % ny);
+        first + y.saturating_sub(radius)..first + (y + radius + 1).min(ny)
+    });
+    any_of_rows(&along_y, nx, |row| {
+        let (y, z) = (row % ny, row / ny);
+        (z.saturating_sub(radius)..(z + radius + 1).min(nz)).map(move |z| z * ny + y)
+    })
+}
+
+/// Combines rows of `nx` voxels: each voxel of a row of the result is set if this voxel of any row in `rows` is set.
+fn any_of_rows<R: Iterator<Item = usize>>(set: &[bool], nx: usize, rows: impl Fn(usize) -> R + Sync) -> Vec<bool> {
+    let mut grown = vec![false; set.len()];
+    grown.par_chunks_mut(nx).enumerate().with_min_len(64).for_each(|(row, grown)| {
+        for near in rows(row) {
+            grown.iter_mut().zip(&set[near * nx..][..nx]).for_each(|(grown, near)| *grown |= near);
+        }
+    });
     grown
 }
 

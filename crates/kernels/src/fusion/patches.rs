@@ -12,8 +12,6 @@ pub(crate) fn with_margin(margin: usize) -> [usize; 3] {
     BLOCK.map(|extent| extent + 2 * margin)
 }
 
-const NONE: u32 = u32::MAX;
-
 /// A block of voxels with the patches around them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PatchBlock {
@@ -28,7 +26,7 @@ pub(crate) struct PatchBlock {
 pub struct Patches {
     shape: [usize; 3],
     blocks: Vec<PatchBlock>,
-    /// For each voxel: the number of the patch around it; `NONE` for a voxel without a patch.
+    /// For each voxel: the number of the patch around it, plus 1; 0 for a voxel without a patch.
     patch_of: Vec<u32>,
     count: usize,
 }
@@ -36,23 +34,26 @@ pub struct Patches {
 impl Patches {
     /// Makes one patch around every voxel of a volume where `set` is true. `set` has one value for each voxel.
     pub fn around(set: &[bool], shape: [usize; 3]) -> Patches {
-        let [nx, ny, nz] = shape;
+        let [nx, ny, _] = shape;
         let across: [usize; 3] = std::array::from_fn(|axis| shape[axis].div_ceil(BLOCK[axis]));
         let of_block = |block: usize| {
             let at = [block % across[0], block / across[0] % across[1], block / (across[0] * across[1])];
             let start: [usize; 3] = std::array::from_fn(|axis| at[axis] * BLOCK[axis]);
-            let counts = |number: &u16| {
-                let [x, y, z] = voxel(start, usize::from(*number));
-                x < nx && y < ny && z < nz && set[(z * ny + y) * nx + x]
-            };
-            PatchBlock { start, voxels: (0..BLOCK_LEN as u16).filter(counts).collect() }
+            let extent: [usize; 3] = std::array::from_fn(|axis| BLOCK[axis].min(shape[axis] - start[axis]));
+            let mut voxels = Vec::new();
+            for (z, y) in (0..extent[2]).flat_map(|z| (0..extent[1]).map(move |y| (z, y))) {
+                let row = &set[((start[2] + z) * ny + start[1] + y) * nx + start[0]..][..extent[0]];
+                let first = (z * BLOCK[1] + y) * BLOCK[0];
+                voxels.extend((0..extent[0]).filter(|x| row[*x]).map(|x| (first + x) as u16));
+            }
+            PatchBlock { start, voxels }
         };
-        let of_layer = |layer: usize| {
-            let blocks = (0..across[0] * across[1]).map(|block| of_block(layer * across[0] * across[1] + block));
-            blocks.filter(|block| !block.voxels.is_empty()).collect()
-        };
+        let blocks = (0..across.iter().product()).into_par_iter().map(of_block);
+        let blocks: Vec<PatchBlock> = blocks.filter(|block| !block.voxels.is_empty()).collect();
         // A layer is all blocks at the same place along the third axis. Their voxels follow each other in memory.
-        let layers: Vec<Vec<PatchBlock>> = (0..across[2]).into_par_iter().map(of_layer).collect();
+        let before = |z: usize| blocks.partition_point(|block| block.start[2] < z);
+        let of_layer = |layer: usize| &blocks[before(layer * BLOCK[2])..before((layer + 1) * BLOCK[2])];
+        let layers: Vec<&[PatchBlock]> = (0..across[2]).map(of_layer).collect();
         let mut count = 0;
         let firsts: Vec<usize> = layers
             .iter()
@@ -62,16 +63,16 @@ impl Patches {
                 first
             })
             .collect();
-        let mut patch_of = vec![NONE; set.len()];
+        let mut patch_of = vec![0; set.len()];
         let slabs = patch_of.par_chunks_mut((nx * ny * BLOCK[2]).max(1));
         slabs.zip(&layers).zip(firsts).for_each(|((slab, layer), first)| {
             let voxels = layer.iter().flat_map(|block| block.voxels.iter().map(|number| (block.start, *number)));
             for (patch, (start, number)) in voxels.enumerate() {
                 let [x, y, z] = voxel([start[0], start[1], 0], usize::from(number));
-                slab[(z * ny + y) * nx + x] = (first + patch) as u32;
+                slab[(z * ny + y) * nx + x] = (first + patch + 1) as u32;
             }
         });
-        Patches { shape, blocks: layers.into_iter().flatten().collect(), patch_of, count }
+        Patches { shape, blocks, patch_of, count }
     }
 
     /// Number of voxels of the image along each axis.
@@ -92,7 +93,7 @@ impl Patches {
     /// The number of the patch around a voxel; `None` if the voxel has no patch.
     #[inline]
     pub fn patch_of(&self, voxel: usize) -> Option<usize> {
-        Some(self.patch_of[voxel]).filter(|patch| *patch != NONE).map(|patch| patch as usize)
+        (self.patch_of[voxel] as usize).checked_sub(1)
     }
 }
 
