@@ -131,7 +131,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let (head, template) = read?;
     let opened = opened?;
     opening::tell(&opened, console);
-    let found = console.watch(|watcher| brain::find(&args.input, &head, &template, &opened.device, watcher))?;
+    let device = opened.device;
+    let found = console.watch(|watcher| brain::find(&args.input, &head, &template, device, watcher))?;
     let html = |_: &PathBuf| brain_page(&args.input, &head, &found, &files, &command_line());
     let html = page.as_ref().map(html).transpose()?;
     files.write(&head, &found, page.as_deref().zip(html))?;

@@ -58,7 +58,7 @@ fn dice(a: &Volume, b: &Volume) -> f64 {
 }
 
 fn extract(head: Volume, template: &Template) -> Result<Extraction, Error> {
-    brain::extract(&Arc::new(head), template, &Device::cpu(), &mut ())
+    brain::extract(&Arc::new(head), template, Device::cpu(), &mut ())
 }
 
 /// Mean distance, in mm, between the points to which two affines map the same points: the corners of a cube about as

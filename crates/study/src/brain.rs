@@ -35,7 +35,8 @@ pub fn built_in_template(contrast: Option<Contrast>) -> Result<Template, Error> 
     Ok(if contrast.is_none() { ALL.get_or_init(|| template).clone() } else { template })
 }
 
-/// Finds the brain in an image of a head; `name` is the name of the image in messages.
+/// Finds the brain in an image of a head; `name` is the name of the image in messages. The handle of the device is
+/// dropped as soon as the device is no longer needed.
 ///
 /// # Errors
 /// [`Error::Brain`]; a registration that was stopped or failed.
@@ -43,7 +44,7 @@ pub fn find(
     name: &Path,
     head: &Arc<Volume>,
     template: &Template,
-    device: &Device,
+    device: Device,
     progress: &mut dyn Progress,
 ) -> Result<Extraction, Error> {
     named(name, brain::extract(head, template, device, progress))

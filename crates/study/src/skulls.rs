@@ -139,7 +139,7 @@ impl Skull {
         progress: &mut dyn Progress,
     ) -> Result<Skull, Error> {
         let head = side.image.volume()?.clone();
-        let found = brain::find(name, &head, template, device, progress)?;
+        let found = brain::find(name, &head, template, device.clone(), progress)?;
         let unmoved = TransformChain::new();
         side.image = without_skull(&head, &found.mask).into();
         for channel in &mut side.channels {

@@ -35,7 +35,8 @@ pub struct Extraction {
     pub warnings: Vec<BrainWarning>,
 }
 
-/// Finds the brain of a head by registration to a template on a device, and by the intensities at its edge.
+/// Finds the brain of a head by registration to a template on a device, and by the intensities at its edge. The
+/// handle of the device is dropped as soon as the device is no longer needed, while the CPU continues.
 ///
 /// # Errors
 /// The image is a slice; it cannot be registered, or the registration is stopped
@@ -43,14 +44,14 @@ pub struct Extraction {
 pub fn extract(
     head: &Arc<Volume>,
     template: &Template,
-    device: &Device,
+    device: Device,
     progress: &mut dyn Progress,
 ) -> Result<Extraction, Error> {
     if head.grid.is_slice() {
         return Err(Error::Slice(head.grid.shape));
     }
     let Aligned { contrast, window, image, prior, affine, correlation, held } =
-        align(head, template, device, progress)?;
+        align(head, template, &device, progress)?;
     let head_to_template = affine.inverse().ok_or(Error::Nowhere)?;
     let before: Vec<bool> = prior.voxels.par_iter().map(|share| *share > 0.5).collect();
     if !before.contains(&true) {
@@ -64,9 +65,11 @@ pub fn extract(
     let volume_cm3 = voxels as f64 * image.grid.spacing.product() / 1000.0;
     let surface_ratio = surface_ratio(&image.grid, &inside);
     let mask: Vec<f32> = inside.par_iter().map(|inside| if *inside { 1.0 } else { 0.0 }).collect();
+    let paste = |part: &[f32]| window.paste(part, &head.grid);
+    let (mask, probability) = rayon::join(|| paste(&mask), || paste(&probability));
     Ok(Extraction {
-        mask: window.paste(&mask, &head.grid),
-        probability: window.paste(&probability, &head.grid),
+        mask,
+        probability,
         contrast,
         head_to_template,
         volume_cm3,

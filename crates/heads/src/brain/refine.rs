@@ -55,28 +55,37 @@ const PIECE: usize = 1 << 16;
 const BELOW_HALF: f32 = 0.49;
 
 /// Decides for each voxel whether it is brain, and how probable that is, from the image and a registered brain. The
-/// higher the correlation of the registration, the less the intensities move the edge.
+/// higher the correlation of the registration, the less the intensities move the edge. The handle of the device is
+/// dropped on a thread of its own after the last computation on the device, because the driver takes a while to release
+/// it.
 pub fn refine(
     image: &Volume,
     registered: &[bool],
     correlation: f64,
-    device: &Device,
+    device: Device,
 ) -> Result<(Vec<bool>, Vec<f32>), Error> {
     let unlike = ((1.0 - correlation) / UNLIKE).clamp(0.0, 1.0) as f32;
-    let [least_mm, most_mm] = EDGE_MM;
-    let edge_mm = least_mm + unlike * (most_mm - least_mm);
     let grid = &image.grid;
     let depth = depth_mm(grid, registered);
     let sigma_voxels = [0, 1, 2].map(|axis| SMOOTH_MM / grid.spacing[axis]);
     let odds = device.run(Smooth { shape: grid.shape, voxels: &odds(image, &depth), sigma_voxels })?;
+    let (refined, ()) = rayon::join(|| decide(grid, &depth, &odds, unlike), || drop(device));
+    Ok(refined)
+}
+
+/// Decides for each voxel whether it is brain, and how probable that is, from its depth below the registered edge, mm,
+/// and from the log-odds of its intensity. `unlike` says how dissimilar image and template are, 0 to 1.
+fn decide(grid: &Grid, depth: &[f32], odds: &[f32], unlike: f32) -> (Vec<bool>, Vec<f32>) {
+    let [least_mm, most_mm] = EDGE_MM;
+    let edge_mm = least_mm + unlike * (most_mm - least_mm);
     // The position of the edge has a logistic error with the scale `edge_mm`: depth divided by scale is the log-odds.
     let score = |(mm, odds): (&f32, &f32)| (mm + unlike * OUTWARD_MM) / edge_mm + INTENSITY_WEIGHT * odds;
-    let mut score: Vec<f32> = depth.par_iter().zip(&odds).map(score).collect();
+    let mut score: Vec<f32> = depth.par_iter().zip(odds).map(score).collect();
     let is_inside = |(mm, score): (&f32, &f32)| *mm > BAND_MM || (*mm >= -BAND_MM && *score > 0.0);
     let inside: Vec<bool> = depth.par_iter().zip(&score).map(is_inside).collect();
     let mut brain = opened(grid, &inside);
     fill_holes(grid.shape, &mut brain);
-    score.par_iter_mut().zip(&depth).zip(&brain).for_each(|((score, mm), brain)| {
+    score.par_iter_mut().zip(depth).zip(&brain).for_each(|((score, mm), brain)| {
         // The mask takes precedence over the log-odds of a single voxel: the probability is at least 0.5 inside the
         // mask, and below 0.5 outside.
         *score = match (mm.abs() > BAND_MM, brain) {
@@ -85,7 +94,7 @@ pub fn refine(
             (false, false) => share(*score).min(BELOW_HALF),
         }
     });
-    Ok((brain, score))
+    (brain, score)
 }
 
 /// Converts log-odds to a probability.

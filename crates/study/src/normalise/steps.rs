@@ -11,7 +11,7 @@ use antsreg_core::{LabelVolume, Transform, TransformChain, Volume};
 use antsreg_heads::brain::{Template, device_bytes, mask_of_brain, without_skull};
 use antsreg_kernels::apply::{self, LabelInterpolation};
 use antsreg_pool::Worker;
-use antsreg_register::{Interpolation, Options, Registration, Side};
+use antsreg_register::{Device, Interpolation, Options, Registration, Side};
 use rayon::prelude::*;
 use serde_json::Value;
 
@@ -99,7 +99,7 @@ impl Steps for Normalising {
             None if !of_scan => (Arc::new(mask_of_brain(&head)), None),
             None => {
                 let bytes = device_bytes(&self.template, &head.grid);
-                let find = |device: &_| brain::find(&job.files.moving, &head, &self.template, device, &mut ());
+                let find = |device: &Device| brain::find(&job.files.moving, &head, &self.template, device.clone(), &mut ());
                 let found = worker.with_device(bytes, find)?;
                 warnings.extend(found.warnings.iter().map(ToString::to_string));
                 let record = BrainRecord::from(&found);

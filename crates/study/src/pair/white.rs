@@ -76,7 +76,7 @@ impl Inputs {
         if kind(image) == Kind::Brain {
             return Ok((Arc::new(mask_of_brain(image)), None));
         }
-        let found = brain::find(name, image, &brain::built_in_template(None)?, device, progress)?;
+        let found = brain::find(name, image, &brain::built_in_template(None)?, device.clone(), progress)?;
         let record = ExtractedRecord::from(&found);
         Ok((Arc::new(found.mask), Some(record)))
     }
