@@ -103,9 +103,26 @@ impl Worker {
         self.with_prepared(target, bytes, |fixed| fixed.register_and(moving, &mut (), then))
     }
 
-    /// Whether work that needs this much GPU memory, bytes, can run on the device when no other work runs there.
-    pub fn has_memory_for(&self, bytes: u64) -> bool {
-        self.memory.as_ref().is_none_or(|memory| bytes <= memory.budget.total())
+    /// Makes another worker of the same device, which shares the memory of the device with this worker.
+    ///
+    /// # Errors
+    /// A GPU that fails.
+    pub fn beside(&self) -> Result<Worker, Error> {
+        let memory =
+            self.memory.as_ref().map(|memory| DeviceMemory { budget: memory.budget.clone(), prepared: None });
+        Ok(Worker { device: self.device.beside()?, prepared: None, memory })
+    }
+
+    /// Runs a task on the device, or on the CPU if too little memory of the device is free at present. This function
+    /// does not wait for memory.
+    ///
+    /// # Errors
+    /// Errors of the task.
+    pub fn run_here_or_on_cpu<T: Task + DeviceBytes>(&self, task: T) -> Result<T::Output, T::Error> {
+        match self.memory.as_ref().map(|memory| memory.budget.try_take(task.device_bytes())) {
+            Some(None) => Device::cpu().run(task),
+            _share => self.device.run(task),
+        }
     }
 
     /// Runs a task on the device.

@@ -20,7 +20,7 @@ use super::options::LabelOptions;
 use super::page::of_scores;
 use super::plot;
 use super::progress::LabelsProgress;
-use super::propagate::{Propagated, Propagation, Target};
+use super::propagate::{Fuser, Propagated, Propagation, Target};
 use super::record::{AtlasRecord, Record, Seconds, TargetRecord};
 use super::scores::{self, Method, TargetScores, mean_jaccard};
 use super::study::AtlasStudy;
@@ -72,33 +72,37 @@ pub fn leave_one_out(study: &AtlasStudy, progress: &dyn LabelsProgress) -> Resul
     let loaded = brains::of_atlases(&mut propagation, loaded, all, progress)?;
     check_count(loaded.len())?;
     let seconds = Seconds { register: part.elapsed().as_secs_f64(), ..seconds };
+    let fuser = propagation.fuser()?;
     let mut run = LeaveOneOut {
         study,
         fusion: Fusion::Joint(joint),
         atlases: &atlases,
         label_list,
-        propagation,
+        fuser,
         outputs: Outputs::new(),
         targets: Vec::new(),
         records: Vec::new(),
         seconds,
         every_pair: true,
     };
-    for (number, left) in loaded.iter().enumerate() {
-        let others = loaded.iter().enumerate().filter(|(other, _)| *other != number);
-        run.target(left, &others.map(|(_, other)| other).collect::<Vec<_>>(), progress)?;
+    let mut registered = None;
+    for number in 0..=loaded.len() {
+        let mut finished = Ok(());
+        // The labels of a target are fused and scored while atlases are registered to the next target.
+        let next = rayon::in_place_scope(|scope| {
+            if let Some(before) = registered.take() {
+                scope.spawn(|_| finished = run.finish(before, progress));
+            }
+            loaded.get(number).map(|left| register(study, &mut propagation, left, &loaded, progress))
+        });
+        finished?;
+        if let Some(next) = next {
+            registered = next?;
+            run.every_pair &= registered.is_some();
+        }
     }
-    let LeaveOneOut {
-        fusion,
-        label_list,
-        mut propagation,
-        mut outputs,
-        targets,
-        records,
-        mut seconds,
-        every_pair,
-        ..
-    } = run;
+    let LeaveOneOut { fusion, label_list, fuser, mut outputs, targets, records, mut seconds, every_pair, .. } = run;
+    drop(fuser);
     propagation.release_devices();
     if targets.is_empty() {
         return Err(AtlasesError::NoneLeft { of: atlases.len() }.into());
@@ -117,6 +121,46 @@ pub fn leave_one_out(study: &AtlasStudy, progress: &dyn LabelsProgress) -> Resul
     Ok(Scored { targets, paths: outputs.commit()?, used: loaded.len(), of: atlases.len(), every_pair })
 }
 
+/// A target, with all atlases that were registered to it.
+struct Registered<'a> {
+    /// The atlas whose image is the target.
+    left: &'a LoadedAtlas,
+    target: Target,
+    /// The other atlases on the grid of the target.
+    brought: Vec<Propagated>,
+    /// Number of the other atlases, including those that failed.
+    of: usize,
+    /// Entry of the target in the record, without results.
+    record: TargetRecord,
+    seconds: f64,
+}
+
+/// Registers all other atlases to the image of the atlas `left`. Returns `None` if no atlas could be registered and the
+/// study continues without this target.
+fn register<'a>(
+    study: &AtlasStudy,
+    propagation: &mut Propagation,
+    left: &'a LoadedAtlas,
+    loaded: &[LoadedAtlas],
+    progress: &dyn LabelsProgress,
+) -> Result<Option<Registered<'a>>, Error> {
+    let began = Instant::now();
+    let others: Vec<&LoadedAtlas> = loaded.iter().filter(|other| !std::ptr::eq(*other, left)).collect();
+    let LoadedAtlas { name, path, side, skull, .. } = left;
+    let target = Target { name: name.clone(), path: path.clone(), side: side.clone(), skull: skull.clone() };
+    let brought = propagation.run(&target, &others, progress)?;
+    let brought = match usable(brought, others.len(), study.keep_going, progress) {
+        Err(Error::Atlases(AtlasesError::NoneLeft { .. })) if study.keep_going => {
+            progress.target_left_out(&target.name);
+            return Ok(None);
+        }
+        other => other?,
+    };
+    let record = TargetRecord::new(&target, propagation)?;
+    let seconds = began.elapsed().as_secs_f64();
+    Ok(Some(Registered { left, target, brought, of: others.len(), record, seconds }))
+}
+
 /// The state of leave-one-out labelling (each atlas image is labelled by all other atlases): its inputs, and the
 /// results of the targets that are done. The targets are labelled one after the other.
 struct LeaveOneOut<'a> {
@@ -126,7 +170,7 @@ struct LeaveOneOut<'a> {
     atlases: &'a [Atlas],
     /// Labels for which the overlap with the true labels is computed; `None` for all labels except 0.
     label_list: Option<Vec<i32>>,
-    propagation: Propagation<'a>,
+    fuser: Fuser,
     outputs: Outputs,
     targets: Vec<TargetScores>,
     records: Vec<TargetRecord>,
@@ -136,30 +180,14 @@ struct LeaveOneOut<'a> {
 }
 
 impl LeaveOneOut<'_> {
-    /// Labels the image of one atlas by all other atlases.
-    fn target(
-        &mut self,
-        left: &LoadedAtlas,
-        others: &[&LoadedAtlas],
-        progress: &dyn LabelsProgress,
-    ) -> Result<(), Error> {
-        let LoadedAtlas { name, path, side, skull, .. } = left;
-        let target = Target { name: name.clone(), path: path.clone(), side: side.clone(), skull: skull.clone() };
+    /// Fuses the labels of all atlases that were registered to a target, writes and scores them.
+    fn finish(&mut self, registered: Registered, progress: &dyn LabelsProgress) -> Result<(), Error> {
+        let Registered { left, target, brought, of, record, seconds } = registered;
+        self.every_pair &= brought.len() == of;
+        self.seconds.register += seconds;
         let began = Instant::now();
-        let brought = self.propagation.run(&target, others, progress)?;
-        let brought = match usable(brought, others.len(), self.study.keep_going, progress) {
-            Err(Error::Atlases(AtlasesError::NoneLeft { .. })) if self.study.keep_going => {
-                progress.target_left_out(&target.name);
-                self.every_pair = false;
-                return Ok(());
-            }
-            other => other?,
-        };
-        self.every_pair &= brought.len() == others.len();
-        self.seconds.register += began.elapsed().as_secs_f64();
-        let began = Instant::now();
-        let majority = self.propagation.fuse(&Fusion::Majority, &target, &brought)?;
-        let joint = self.propagation.fuse(&self.fusion, &target, &brought)?;
+        let majority = self.fuser.fuse(&Fusion::Majority, &target, &brought)?;
+        let joint = self.fuser.fuse(&self.fusion, &target, &brought)?;
         let fusing = began.elapsed().as_secs_f64();
         self.seconds.fuse += fusing;
         let began = Instant::now();
@@ -175,7 +203,7 @@ impl LeaveOneOut<'_> {
             atlases: atlases.map(|atlas| AtlasRecord::new(atlas, &brought)).collect(),
             undecided_voxels: joint.undecided(),
             mean_jaccard: Some(of_joint),
-            ..TargetRecord::new(&target, &self.propagation)?
+            ..record
         });
         self.targets.push(scores);
         self.seconds.outputs += began.elapsed().as_secs_f64();

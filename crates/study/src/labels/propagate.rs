@@ -7,10 +7,10 @@ use antsreg_cohort::fusion::Fused;
 use antsreg_core::compare::Comparison;
 use antsreg_core::{AffineTransform, DisplacementField, Grid, LabelVolume, Volume};
 use antsreg_kernels::apply;
-use antsreg_pool::{DeviceBytes, DeviceNote, DeviceWorkers, Devices, Opening, StageThreads, Worker};
+use antsreg_pool::{DeviceNote, DeviceWorkers, Devices, Opening, StageThreads, Worker};
 use antsreg_register::linear::Start;
 use antsreg_register::{
-    self as register, Computed, Description, Device, DeviceChoice, Grids, Image, Recipe, Registration, Side, Warning,
+    self as register, Computed, Description, DeviceChoice, Grids, Image, Recipe, Registration, Side, Warning,
 };
 
 use super::brains::Head;
@@ -251,19 +251,22 @@ impl<'a> Propagation<'a> {
         Ok(results.into_iter().flatten().collect())
     }
 
-    /// Fuses the labels of atlases that were registered to the target and resampled.
+    /// Fuses the labels of atlases that were registered to the target and resampled. No further atlas is registered to
+    /// this target.
     ///
     /// # Errors
-    /// Options out of range; a device that fails or has too little memory.
+    /// The errors of [`Fuser::fuse`].
     pub fn fuse(&mut self, fusion: &Fusion, target: &Target, atlases: &[Propagated]) -> Result<Fused, Error> {
-        let carried = atlases.iter().map(|atlas| CarriedAtlas { image: &atlas.image, labels: &atlas.labels });
-        let carried: Vec<CarriedAtlas> = carried.collect();
-        // No further atlas is registered to this target.
         self.workers.release_prepared();
-        let target = target.side.image.volume()?;
-        let fusing = Fusing { fusion, target, atlases: &carried };
-        let worker = self.workers.one();
-        if worker.has_memory_for(fusing.device_bytes()) { worker.run(fusing) } else { Device::cpu().run(fusing) }
+        self.fuser()?.fuse(fusion, target, atlases)
+    }
+
+    /// Makes a fuser of labels, which works beside the registrations on one of the devices.
+    ///
+    /// # Errors
+    /// A GPU that fails.
+    pub fn fuser(&mut self) -> Result<Fuser, Error> {
+        Ok(Fuser(self.workers.one().beside()?))
     }
 
     /// Releases the devices in the background. No further registration or fusion is possible.
@@ -285,6 +288,21 @@ impl<'a> Propagation<'a> {
             Some(too_wide) => Err(register::Error::Window(too_wide).into()),
             None => Ok(()),
         }
+    }
+}
+
+/// Fuses the labels of atlases on one device.
+pub(super) struct Fuser(Worker);
+
+impl Fuser {
+    /// Fuses the labels of atlases that were registered to the target and resampled. All devices find the same labels.
+    ///
+    /// # Errors
+    /// Options out of range; a device that fails.
+    pub fn fuse(&self, fusion: &Fusion, target: &Target, atlases: &[Propagated]) -> Result<Fused, Error> {
+        let carried = atlases.iter().map(|atlas| CarriedAtlas { image: &atlas.image, labels: &atlas.labels });
+        let carried: Vec<CarriedAtlas> = carried.collect();
+        self.0.run_here_or_on_cpu(Fusing { fusion, target: target.side.image.volume()?, atlases: &carried })
     }
 }
 

@@ -99,7 +99,8 @@ impl Steps for Normalising {
             None if !of_scan => (Arc::new(mask_of_brain(&head)), None),
             None => {
                 let bytes = device_bytes(&self.template, &head.grid);
-                let find = |device: &Device| brain::find(&job.files.moving, &head, &self.template, device.clone(), &mut ());
+                let find =
+                    |device: &Device| brain::find(&job.files.moving, &head, &self.template, device.clone(), &mut ());
                 let found = worker.with_device(bytes, find)?;
                 warnings.extend(found.warnings.iter().map(ToString::to_string));
                 let record = BrainRecord::from(&found);
