@@ -5,6 +5,7 @@ use antsreg_core::{LabelVolume, Volume};
 use antsreg_kernels::fusion::{Choices, Patches, shifts};
 use rayon::prelude::*;
 
+use super::counts::Numbered;
 use super::fused::RowVotes;
 use super::joint::JointOptions;
 use super::tally::Tally;
@@ -42,18 +43,19 @@ impl<'a> Ballot<'a> {
     pub(super) fn labels(&self, labels: &[&LabelVolume], open: &[bool]) -> Vec<RowVotes> {
         let [nx, ny, nz] = self.shape;
         let rows = (0..ny * nz).into_par_iter().with_min_len(4);
-        let maps: Vec<&[i32]> = labels.iter().map(|map| map.voxels.as_slice()).collect();
-        let scratch = || (Tally::default(), Vec::new());
-        let votes = rows.map_init(scratch, |(tally, patches), row| {
+        let numbered = Numbered::new(labels);
+        let scratch = || (numbered.counts(), Tally::default(), Vec::new());
+        let votes = rows.map_init(scratch, |(counts, tally, patches), row| {
             let mut votes = RowVotes::default();
             for x in (0..nx).filter(|x| open[row * nx + x]) {
                 let at = [x, row % ny, row / ny];
                 self.list_patches(at, patches);
-                tally.clear();
-                for (atlas, map) in maps.iter().enumerate() {
-                    let votes = self.votes(at, patches, atlas, maps.len());
-                    tally.add_all(votes.map(|(voxel, weight)| (map[voxel], weight)));
+                for (atlas, map) in numbered.maps.iter().enumerate() {
+                    let votes = self.votes(at, patches, atlas, labels.len());
+                    counts.add_all(votes.map(|(voxel, weight)| (map[voxel], weight)));
                 }
+                tally.clear();
+                counts.move_to(tally);
                 votes.push(row * nx + x, tally);
             }
             votes

@@ -14,6 +14,7 @@
 //! With equal votes, the smallest label wins. Results do not depend on the number of threads.
 
 mod ballot;
+mod counts;
 mod error;
 mod everywhere;
 mod fused;

@@ -6,7 +6,7 @@ const TIE: f64 = 1e-6;
 
 /// The sum of votes for each label at one voxel. A voxel has few candidate labels, so a linear search in a list is fast
 /// enough.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub(super) struct Tally {
     votes: Vec<(i32, f64)>,
 }
@@ -21,22 +21,6 @@ impl Tally {
     pub(super) fn add(&mut self, label: i32, weight: f64) {
         let entry = self.entry(label);
         self.votes[entry].1 += weight;
-    }
-
-    /// Adds the votes of one atlas, labels with weights. Votes for the same label that follow each other are added to
-    /// each other first.
-    #[inline(always)]
-    pub(super) fn add_all(&mut self, mut votes: impl Iterator<Item = (i32, f32)>) {
-        let Some((mut label, first)) = votes.next() else { return };
-        let mut sum = f64::from(first);
-        for (next, weight) in votes {
-            if next != label {
-                self.add(label, sum);
-                (label, sum) = (next, 0.0);
-            }
-            sum += f64::from(weight);
-        }
-        self.add(label, sum);
     }
 
     /// The index of a label in the list. A label that is not in the list is appended, with 0 votes.
@@ -85,17 +69,6 @@ mod tests {
         assert_eq!(tally(&[(3, 0.1), (9, 0.3), (3, 0.1), (3, 0.1)]).winner(), 3);
         assert_eq!(tally(&[(9, 0.1), (3, 0.3), (9, 0.1), (9, 0.1)]).winner(), 3);
         assert_eq!(tally(&[(5, 2.0), (1, -1.0)]).winner(), 5);
-    }
-
-    #[test]
-    fn votes_count_alike_one_by_one_and_together() {
-        let votes = [(7, 0.125), (7, 0.25), (3, 0.75), (7, -0.5), (3, 0.125), (3, 0.25), (-2, 0.5_f32)];
-        let mut together = Tally::default();
-        together.add_all(votes.into_iter());
-        // The weights are sums of powers of 2, so the sums are exact in any order.
-        assert_eq!(together.votes, tally(&votes.map(|(label, weight)| (label, f64::from(weight)))).votes);
-        together.add_all(std::iter::empty());
-        assert_eq!(together.votes.len(), 3);
     }
 
     #[test]

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use antsreg_cohort::fusion::Fused;
-use antsreg_core::compare::Comparison;
 use antsreg_core::{AffineTransform, DisplacementField, Grid, LabelVolume, Volume};
 use antsreg_kernels::apply;
 use antsreg_pool::{DeviceNote, DeviceWorkers, Devices, Opening, StageThreads, Worker};
 use antsreg_register::linear::Start;
 use antsreg_register::{
     self as register, Computed, Description, DeviceChoice, Grids, Image, Recipe, Registration, Side, Warning,
+    WarpedImages,
 };
 
 use super::brains::Head;
@@ -306,15 +306,16 @@ impl Fuser {
     }
 }
 
-/// Options of the registration of an atlas to a target on the grid `target`. The registration returns neither images
-/// nor scores.
+/// Options of the registration of an atlas to a target on the grid `target`. The registration returns the image of the
+/// atlas on the grid of the target, and no scores.
 fn registration(
     options: &LabelOptions,
     start: Start,
     inverse_warp: bool,
     target: &Grid,
 ) -> Result<register::Options, Error> {
-    let recipe = Recipe { start, inverse_warp, scores: false, images: None, ..options.recipe.clone() };
+    let image = WarpedImages { interpolation: register::Interpolation::Linear, warped: true, inverse_warped: false };
+    let recipe = Recipe { start, inverse_warp, scores: false, images: Some(image), ..options.recipe.clone() };
     Ok(recipe.options(target.shape)?)
 }
 
@@ -326,8 +327,8 @@ fn check_pair(target: &Target, atlas: &LoadedAtlas, start_file: &StartFile, star
     check_in_plane(start_file, start, grids)
 }
 
-/// Resamples image and labels of an atlas on the grid of the target. Also returns the warnings about the
-/// registration.
+/// Resamples the labels of an atlas on the grid of the target, and the image if the registration has not done so. Also
+/// returns the warnings about the registration.
 fn bring(
     target: &Target,
     atlas: &LoadedAtlas,
@@ -335,19 +336,21 @@ fn bring(
     interpolation: apply::LabelInterpolation,
     shown: bool,
 ) -> Result<(Propagated, Vec<Warning>), Error> {
-    let Registration { affine, forward, backward, warnings, .. } = found;
-    let Target { side, .. } = target;
-    let image = apply::resample(atlas.side.image.volume()?, side.grid(), &forward, apply::Interpolation::Linear, 0.0);
+    let Registration { affine, forward, backward, warped, similarity, warnings, .. } = found;
+    let grid = target.side.grid();
+    let resample = |image: &Volume| apply::resample(image, grid, &forward, apply::Interpolation::Linear, 0.0);
+    let image = match warped {
+        Some(image) => image,
+        None => resample(atlas.side.image.volume()?),
+    };
     let head = atlas.skull.as_ref().filter(|_| shown);
-    let head = head.map(|skull| skull.resampled(side.grid(), &forward, register::Interpolation::Linear));
-    let labels = apply::resample_labels(&atlas.labels, side.grid(), &forward, interpolation);
-    let mask = side.mask.of_stage(0).map(AsRef::as_ref);
-    let correlation = Comparison::between(side.image.volume()?, &image, mask)?.correlation;
+    let head = head.map(|skull| skull.resampled(grid, &forward, register::Interpolation::Linear));
+    let labels = apply::resample_labels(&atlas.labels, grid, &forward, interpolation);
     // The inverse warp is computed only if the warps are kept; else `warps` is `None`.
     let inverse = backward.into_displacement();
     let warps = inverse.and_then(|inverse| Some([forward.into_displacement()?, inverse]));
-    let correlation = correlation.is_finite().then_some(correlation);
     let brain = atlas.skull.as_ref().map(|skull| skull.record.clone());
     let name = atlas.name.clone();
+    let correlation = similarity.correlation;
     Ok((Propagated { name, image, head, labels, correlation, brain, affine, warps }, warnings))
 }
