@@ -106,17 +106,50 @@ pub fn joint<B: FusionBackend>(
     options: &JointOptions,
     backend: &B,
 ) -> Result<Fused, FusionError> {
-    let first = check(target, atlases, options)?;
+    Ok(compare(target, atlases, options, backend)?.fuse())
+}
+
+/// The patches of a target that were compared with those of its atlases. [`fuse`](Compared::fuse) does the rest of
+/// [`joint`], for which no device but the CPU is needed.
+#[derive(Debug, Clone)]
+pub struct Compared<'a> {
+    labels: Vec<&'a LabelVolume>,
+    options: JointOptions,
+    /// For each voxel, whether the atlases disagree.
+    open: Vec<bool>,
+    patches: Patches,
+    choices: Choices,
+}
+
+/// Compares the patches of `target` with those of its atlases, on the device of `backend`: the first part of [`joint`].
+///
+/// # Errors
+/// The errors of [`joint`].
+pub fn compare<'a, B: FusionBackend>(
+    target: &Volume,
+    atlases: &[Atlas<'a>],
+    options: &JointOptions,
+    backend: &B,
+) -> Result<Compared<'a>, FusionError> {
+    check(target, atlases, options)?;
     let labels: Vec<&LabelVolume> = atlases.iter().map(|atlas| atlas.labels).collect();
-    let grid = &target.grid;
+    let shape = target.grid.shape;
     let open = undecided(&labels);
-    let patches = Patches::around(&dilate(&open, grid.shape, options.patch_radius), grid.shape);
+    let patches = Patches::around(&dilate(&open, shape, options.patch_radius), shape);
     let choices = choose(target, atlases, options, Sign::Any, &patches, backend)?;
-    let ballot = Ballot::new(grid.shape, options, &patches, &choices);
-    // Copying the labels takes one thread; the votes take all others.
-    let (agreed, votes) = rayon::join(|| first.labels.voxels.clone(), || ballot.labels(&labels, &open));
-    let agreed = LabelVolume { grid: grid.clone(), voxels: agreed };
-    Ok(Fused::new(agreed, votes))
+    Ok(Compared { labels, options: *options, open, patches, choices })
+}
+
+impl Compared<'_> {
+    /// Fuses the labels of the atlases.
+    pub fn fuse(&self) -> Fused {
+        let Compared { labels, options, open, patches, choices } = self;
+        let first = labels[0];
+        let ballot = Ballot::new(first.grid.shape, options, patches, choices);
+        // Copying the labels takes one thread; the votes take all others.
+        let (agreed, votes) = rayon::join(|| first.clone(), || ballot.labels(labels, open));
+        Fused::new(agreed, votes)
+    }
 }
 
 /// GPU memory that [`joint`] needs, bytes, on a grid of this shape.
@@ -124,19 +157,17 @@ pub fn joint_device_bytes(shape: [usize; 3], atlases: usize, options: &JointOpti
     device_bytes(shape, atlases, &options.parameters(Sign::Any))
 }
 
-/// Checks the options and the grids of the atlases. Returns the first atlas.
-pub(super) fn check<'a>(
-    target: &Volume,
-    atlases: &[Atlas<'a>],
-    options: &JointOptions,
-) -> Result<Atlas<'a>, FusionError> {
+/// Checks the options and the grids of the atlases; at least one atlas is needed.
+pub(super) fn check(target: &Volume, atlases: &[Atlas], options: &JointOptions) -> Result<(), FusionError> {
     options.check()?;
-    let first = atlases.first().ok_or(FusionError::NoAtlas)?;
+    if atlases.is_empty() {
+        return Err(FusionError::NoAtlas);
+    }
     for (number, atlas) in atlases.iter().enumerate() {
         check_grid(number, &target.grid, &atlas.image.grid)?;
         check_grid(number, &target.grid, &atlas.labels.grid)?;
     }
-    Ok(*first)
+    Ok(())
 }
 
 /// For every patch of the target image, finds the best shift of each atlas's patch and the weight of each atlas.

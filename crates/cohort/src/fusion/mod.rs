@@ -26,5 +26,5 @@ mod undecided;
 pub use error::FusionError;
 pub use everywhere::{FusedImages, joint_everywhere};
 pub use fused::Fused;
-pub use joint::{Atlas, JointOptions, joint, joint_device_bytes};
+pub use joint::{Atlas, Compared, JointOptions, compare, joint, joint_device_bytes};
 pub use majority::majority;

@@ -1,8 +1,8 @@
 //! Methods that fuse the labels of several atlases.
 
 pub use antsreg_cohort::fusion::Atlas as CarriedAtlas;
-use antsreg_cohort::fusion::{self, Fused, FusionError, JointOptions};
-use antsreg_core::Volume;
+use antsreg_cohort::fusion::{self, Compared, Fused, FusionError, JointOptions};
+use antsreg_core::{LabelVolume, Volume};
 use antsreg_kernels::fusion::FusionBackend;
 use antsreg_pool::DeviceBytes;
 use antsreg_register::{Device, Task};
@@ -44,34 +44,56 @@ impl Fusion {
     /// # Errors
     /// Options out of range; no atlas; another grid; a device that fails.
     pub fn fuse_carried(&self, target: &Volume, atlases: &[CarriedAtlas], device: &Device) -> Result<Fused, Error> {
-        device.run(Fusing { fusion: self, target, atlases })
+        Ok(device.run(Comparing { fusion: self, target, atlases })?.count()?)
     }
 }
 
-/// Fusion of the labels of atlases, on one device.
-pub(super) struct Fusing<'a> {
-    /// The method of fusion.
-    pub fusion: &'a Fusion,
-    /// The target's image.
-    pub target: &'a Volume,
-    /// Images and labels of the atlases on the target's grid.
-    pub atlases: &'a [CarriedAtlas<'a>],
+/// What the votes on the labels of a target depend on, after the comparison of the images on a device. The votes are
+/// counted by the CPU alone.
+pub(super) enum Votes<'a> {
+    /// The label maps of the atlases, for majority vote. It needs no images.
+    Majority(Vec<&'a LabelVolume>),
+    /// The compared patches, for joint fusion.
+    Joint(Compared<'a>),
 }
 
-impl Task for Fusing<'_> {
-    type Output = Fused;
+impl Votes<'_> {
+    /// Counts the votes.
+    ///
+    /// # Errors
+    /// Majority vote without an atlas, or with atlases on different grids.
+    pub(super) fn count(&self) -> Result<Fused, FusionError> {
+        match self {
+            Votes::Majority(labels) => fusion::majority(labels),
+            Votes::Joint(compared) => Ok(compared.fuse()),
+        }
+    }
+}
+
+/// The part of a fusion of labels that takes a device: the comparison of the target's image with those of the atlases.
+pub(super) struct Comparing<'a, 't> {
+    /// The method of fusion.
+    pub fusion: &'t Fusion,
+    /// The target's image.
+    pub target: &'t Volume,
+    /// Images and labels of the atlases on the target's grid.
+    pub atlases: &'t [CarriedAtlas<'a>],
+}
+
+impl<'a> Task for Comparing<'a, '_> {
+    type Output = Votes<'a>;
     type Error = Error;
 
-    fn run<B: FusionBackend>(self, backend: &B) -> Result<Fused, Error> {
-        let Fusing { fusion, target, atlases } = self;
+    fn run<B: FusionBackend>(self, backend: &B) -> Result<Votes<'a>, Error> {
+        let Comparing { fusion, target, atlases } = self;
         Ok(match fusion {
-            Fusion::Majority => fusion::majority(&atlases.iter().map(|atlas| atlas.labels).collect::<Vec<_>>()),
-            Fusion::Joint(options) => fusion::joint(target, atlases, options, backend),
-        }?)
+            Fusion::Majority => Votes::Majority(atlases.iter().map(|atlas| atlas.labels).collect()),
+            Fusion::Joint(options) => Votes::Joint(fusion::compare(target, atlases, options, backend)?),
+        })
     }
 }
 
-impl DeviceBytes for Fusing<'_> {
+impl DeviceBytes for Comparing<'_, '_> {
     fn device_bytes(&self) -> u64 {
         match self.fusion {
             Fusion::Majority => 0,

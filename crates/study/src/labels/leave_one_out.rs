@@ -186,8 +186,8 @@ impl LeaveOneOut<'_> {
         self.every_pair &= brought.len() == of;
         self.seconds.register += seconds;
         let began = Instant::now();
-        let majority = self.fuser.fuse(&Fusion::Majority, &target, &brought)?;
-        let joint = self.fuser.fuse(&self.fusion, &target, &brought)?;
+        let majority = self.fuser.compare(&Fusion::Majority, &target, &brought)?.count()?;
+        let joint = self.fuser.compare(&self.fusion, &target, &brought)?.count()?;
         let fusing = began.elapsed().as_secs_f64();
         self.seconds.fuse += fusing;
         let began = Instant::now();

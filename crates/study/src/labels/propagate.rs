@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use antsreg_cohort::fusion::Fused;
 use antsreg_core::{AffineTransform, DisplacementField, Grid, LabelVolume, Volume};
 use antsreg_kernels::apply;
 use antsreg_pool::{DeviceNote, DeviceWorkers, Devices, Opening, StageThreads, Worker};
@@ -14,7 +13,7 @@ use antsreg_register::{
 };
 
 use super::brains::Head;
-use super::fusion::{CarriedAtlas, Fusing, Fusion};
+use super::fusion::{CarriedAtlas, Comparing, Fusion, Votes};
 use super::load::LoadedAtlas;
 use super::options::LabelOptions;
 use super::progress::{LabelsProgress, Registered};
@@ -251,14 +250,19 @@ impl<'a> Propagation<'a> {
         Ok(results.into_iter().flatten().collect())
     }
 
-    /// Fuses the labels of atlases that were registered to the target and resampled. No further atlas is registered to
-    /// this target.
+    /// Compares the images of atlases that were registered to the target and resampled, for the fusion of their labels.
+    /// No further atlas is registered to this target.
     ///
     /// # Errors
-    /// The errors of [`Fuser::fuse`].
-    pub fn fuse(&mut self, fusion: &Fusion, target: &Target, atlases: &[Propagated]) -> Result<Fused, Error> {
+    /// The errors of [`Fuser::compare`].
+    pub fn compare<'t>(
+        &mut self,
+        fusion: &Fusion,
+        target: &Target,
+        atlases: &'t [Propagated],
+    ) -> Result<Votes<'t>, Error> {
         self.workers.release_prepared();
-        self.fuser()?.fuse(fusion, target, atlases)
+        compare(self.workers.one(), fusion, target, atlases)
     }
 
     /// Makes a fuser of labels, which works beside the registrations on one of the devices.
@@ -295,15 +299,31 @@ impl<'a> Propagation<'a> {
 pub(super) struct Fuser(Worker);
 
 impl Fuser {
-    /// Fuses the labels of atlases that were registered to the target and resampled. All devices find the same labels.
+    /// Compares the images of atlases that were registered to the target and resampled, for the fusion of their labels.
+    /// All devices find the same.
     ///
     /// # Errors
     /// Options out of range; a device that fails.
-    pub fn fuse(&self, fusion: &Fusion, target: &Target, atlases: &[Propagated]) -> Result<Fused, Error> {
-        let carried = atlases.iter().map(|atlas| CarriedAtlas { image: &atlas.image, labels: &atlas.labels });
-        let carried: Vec<CarriedAtlas> = carried.collect();
-        self.0.run_here_or_on_cpu(Fusing { fusion, target: target.side.image.volume()?, atlases: &carried })
+    pub fn compare<'t>(
+        &self,
+        fusion: &Fusion,
+        target: &Target,
+        atlases: &'t [Propagated],
+    ) -> Result<Votes<'t>, Error> {
+        compare(&self.0, fusion, target, atlases)
     }
+}
+
+/// Compares the images of atlases with the image of the target on the device of a worker.
+fn compare<'t>(
+    worker: &Worker,
+    fusion: &Fusion,
+    target: &Target,
+    atlases: &'t [Propagated],
+) -> Result<Votes<'t>, Error> {
+    let carried = atlases.iter().map(|atlas| CarriedAtlas { image: &atlas.image, labels: &atlas.labels });
+    let carried: Vec<CarriedAtlas> = carried.collect();
+    worker.run_here_or_on_cpu(Comparing { fusion, target: target.side.image.volume()?, atlases: &carried })
 }
 
 /// Options of the registration of an atlas to a target on the grid `target`. The registration returns the image of the

@@ -95,9 +95,10 @@ pub fn label_target(
     let brought = usable(brought, atlases.len(), study.keep_going, progress)?;
     seconds.register = part.elapsed().as_secs_f64();
     let part = Instant::now();
-    let fused = propagation.fuse(&fusion, &target, &brought)?;
-    seconds.fuse = part.elapsed().as_secs_f64();
+    let votes = propagation.compare(&fusion, &target, &brought)?;
     propagation.release_devices();
+    let fused = votes.count()?;
+    seconds.fuse = part.elapsed().as_secs_f64();
     progress.fused(brought.len(), fused.undecided(), seconds.fuse);
     let part = Instant::now();
     let mut outputs = Outputs::new();
