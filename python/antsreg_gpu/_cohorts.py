@@ -70,9 +70,9 @@ def labels(
         syn=syn,
         levels=levels,
     )
-    for n, ((atlas, of), result) in enumerate(zip(several, results), 1):
+    for n, ((_, of), result) in enumerate(zip(several, results), 1):
         chain, space = result._native.forward, target.space
-        images.append(_native.resample(atlas, space, chain, "linear", 0.0)[0])
+        images.append(read(result.warped, f"the warped image of atlas {n}"))
         map_of = read_labels(of, f"the labels of atlas {n}")
         carried.append(_native.resample_labels(map_of, space, chain, interpolation)[0])
     fused = _native.fuse(target, images, carried, json.dumps(options))

@@ -1,7 +1,7 @@
 //! Methods that fuse the labels of several atlases.
 
 pub use antsreg_cohort::fusion::Atlas as CarriedAtlas;
-use antsreg_cohort::fusion::{self, Compared, Fused, FusionError, JointOptions};
+use antsreg_cohort::fusion::{self, Compared, Fused, FusedImages, FusionError, JointOptions};
 use antsreg_core::{LabelVolume, Volume};
 use antsreg_kernels::fusion::FusionBackend;
 use antsreg_pool::DeviceBytes;
@@ -39,12 +39,55 @@ impl Fusion {
     }
 
     /// Fuses the labels of atlases whose images and labels have been resampled on the target's grid. Joint fusion
-    /// compares patches on the device; all devices find the same labels.
+    /// compares patches on the device, or on the CPU if the device has too little free memory; all devices find the
+    /// same labels.
     ///
     /// # Errors
     /// Options out of range; no atlas; another grid; a device that fails.
     pub fn fuse_carried(&self, target: &Volume, atlases: &[CarriedAtlas], device: &Device) -> Result<Fused, Error> {
-        Ok(device.run(Comparing { fusion: self, target, atlases })?.count()?)
+        let comparing = Comparing { fusion: self, target, atlases };
+        Ok(with_memory(device, comparing.device_bytes())?.run(comparing)?.count()?)
+    }
+}
+
+/// Fuses labels and intensities of atlases at every voxel of a region, as `antsJointFusion` does
+/// ([`joint_everywhere`](fusion::joint_everywhere)). Patches are compared on the device, or on the CPU if the device
+/// has too little free memory; all devices find the same.
+///
+/// # Errors
+/// Options out of range; no atlas; another grid; a device that fails.
+pub fn fuse_everywhere(
+    target: &Volume,
+    atlases: &[CarriedAtlas],
+    options: &JointOptions,
+    region: Option<&[bool]>,
+    device: &Device,
+) -> Result<FusedImages, Error> {
+    let bytes = fusion::joint_device_bytes(target.grid.shape, atlases.len(), options);
+    with_memory(device, bytes)?.run(Everywhere { target, atlases, options, region })
+}
+
+/// Returns the device, or the CPU if the device has too little free memory, bytes.
+fn with_memory(device: &Device, bytes: u64) -> Result<Device, Error> {
+    let free = device.memory()?.map(|memory| memory.free + memory.kept);
+    Ok(if free.is_none_or(|free| bytes <= free) { device.clone() } else { Device::cpu() })
+}
+
+/// The fusion of labels and intensities at every voxel of a region, on one device.
+struct Everywhere<'a> {
+    target: &'a Volume,
+    atlases: &'a [CarriedAtlas<'a>],
+    options: &'a JointOptions,
+    region: Option<&'a [bool]>,
+}
+
+impl Task for Everywhere<'_> {
+    type Output = FusedImages;
+    type Error = Error;
+
+    fn run<B: FusionBackend>(self, backend: &B) -> Result<FusedImages, Error> {
+        let Everywhere { target, atlases, options, region } = self;
+        Ok(fusion::joint_everywhere(target, atlases, options, region, backend)?)
     }
 }
 

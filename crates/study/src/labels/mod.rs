@@ -23,7 +23,7 @@ mod target;
 pub use atlas::{Atlas, AtlasSource, NotAnAtlas};
 pub use carry::{Carried, Carrying, carry};
 pub use error::AtlasesError;
-pub use fusion::{CarriedAtlas, Fusion};
+pub use fusion::{CarriedAtlas, Fusion, fuse_everywhere};
 pub use leave_one_out::{Scored, leave_one_out};
 pub use options::LabelOptions;
 pub use progress::{LabelsProgress, Registered};

@@ -3,15 +3,12 @@
 mod files;
 mod request;
 
-use antsreg_cohort::fusion::joint_everywhere;
-use antsreg_console::{CliError, Refusal};
+use antsreg_console::{CliError, Refusal, opening};
 use antsreg_core::Volume;
 use antsreg_core::io::nifti::GridRule;
 use antsreg_core::io::outputs::{self, Outputs};
 use antsreg_core::same_grid::same_grid;
-use antsreg_kernels::Cpu;
-use antsreg_register::Description;
-use antsreg_study as study;
+use antsreg_study::labels::fuse_everywhere;
 
 use self::request::Request;
 use super::words;
@@ -44,18 +41,22 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     let Request { target, images, labels, mask, options, output, replaced } = Request::read(&given)?;
     let read: Vec<_> = images.iter().chain(&labels).chain(&mask).chain([&target]).collect();
     outputs::check(output.without_posteriors(), &read)?;
-    let atlases = Atlases::read(&images, &labels)?;
-    let target_image = GridRule::Itk.read_volume(&target)?;
-    let mask = mask.as_deref().map(|path| GridRule::Itk.read_volume(path)).transpose()?;
-    let region = mask.map(|mask| region(&target_image, &mask)).transpose()?;
+    let (read_files, opened) = opening::while_reading(call.settings.device, || {
+        let atlases = Atlases::read(&images, &labels)?;
+        let target = GridRule::Itk.read_volume(&target)?;
+        let mask = mask.as_deref().map(|path| GridRule::Itk.read_volume(path)).transpose()?;
+        let region = mask.map(|mask| region(&target, &mask)).transpose()?;
+        Ok::<_, CliError>((atlases, target, region))
+    });
+    let (atlases, target, region) = read_files?;
+    let device = opened?.device;
     let present = atlases.labels_within(region.as_deref());
     outputs::check(output.posteriors(&present), &read)?;
-    let fused = joint_everywhere(&target_image, &atlases.all(), &options, region.as_deref(), &Cpu);
-    let fused = fused.map_err(study::Error::from)?;
+    let fused = fuse_everywhere(&target, &atlases.all(), &options, region.as_deref(), &device)?;
     let mut files = Outputs::new();
     output.write(&fused, &fused.labels.labels, &present, &mut files)?;
     files.commit()?;
-    call.tell(&Description::Cpu, &replaced);
+    call.tell(device.description(), &replaced);
     Ok(())
 }
 

@@ -6,14 +6,13 @@ mod options;
 
 use std::path::{Path, PathBuf};
 
-use antsreg_cohort::fusion::{JointOptions, joint_everywhere, majority};
+use antsreg_cohort::fusion::{JointOptions, majority};
 use antsreg_console::{CliError, Refusal, output::print};
 use antsreg_core::io::nifti::{self, GridRule};
 use antsreg_core::io::outputs::{self, Outputs};
 use antsreg_core::{LabelVolume, Volume};
-use antsreg_kernels::Cpu;
-use antsreg_register::Description;
-use antsreg_study as study;
+use antsreg_register::Device;
+use antsreg_study::{self as study, labels::fuse_everywhere};
 
 use self::options::{Mask, Options};
 use super::joint_fusion::Atlases;
@@ -73,11 +72,13 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     let named = |rest| (0..count).map(|atlas| PathBuf::from(options.atlas_prefix(atlas) + rest)).collect::<Vec<_>>();
     let atlases = Atlases::read(&named("Warped.nii.gz"), &named("WarpedLabels.nii.gz"))?;
     let mut files = Outputs::new();
+    let mut device = Device::cpu();
     if options.by_majority {
         let fused = majority(&atlases.maps()).map_err(study::Error::from)?;
         write_labels(&options.file("MajorityVotingLabels.nii.gz"), &fused.labels, &mut files)?;
     } else {
-        fuse(&options, &atlases, &given, &mut files)?;
+        device = call.settings.device.open()?.device;
+        fuse(&options, &atlases, &given, &device, &mut files)?;
     }
     files.commit()?;
     if !options.keep {
@@ -85,7 +86,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
         // cannot be deleted does no harm.
         OF_ATLAS.iter().flat_map(|rest| named(rest)).for_each(|path| drop(std::fs::remove_file(path)));
     }
-    call.tell(&Description::Cpu, &[]);
+    call.tell(device.description(), &[]);
     Ok(())
 }
 
@@ -104,7 +105,13 @@ fn register(call: &Call, options: &Options, atlas: usize) -> Result<(), CliError
 }
 
 /// Fuses labels and intensities inside the mask, and writes the fused files.
-fn fuse(options: &Options, atlases: &Atlases, given: &[&PathBuf], files: &mut Outputs) -> Result<(), CliError> {
+fn fuse(
+    options: &Options,
+    atlases: &Atlases,
+    given: &[&PathBuf],
+    device: &Device,
+    files: &mut Outputs,
+) -> Result<(), CliError> {
     let target = GridRule::Itk.read_volume(&options.target)?;
     let mut certain = None;
     let region = match &options.mask {
@@ -128,8 +135,7 @@ fn fuse(options: &Options, atlases: &Atlases, given: &[&PathBuf], files: &mut Ou
     let named = options.files();
     let present = atlases.labels_within(region.as_deref());
     outputs::check(named.posteriors(&present), given)?;
-    let fused = joint_everywhere(&target, &atlases.all(), &JointOptions::default(), region.as_deref(), &Cpu);
-    let fused = fused.map_err(study::Error::from)?;
+    let fused = fuse_everywhere(&target, &atlases.all(), &JointOptions::default(), region.as_deref(), device)?;
     let mut labels = fused.labels.labels.clone();
     if let Some(certain) = certain {
         labels.voxels.iter_mut().zip(certain.voxels).for_each(|(label, certain)| *label = certain.max(*label));
