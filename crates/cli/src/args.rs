@@ -16,7 +16,7 @@ use crate::{
 /// Exit code: 0 done, 1 failed, 2 command line not understood, 3 some of many subjects failed, 130 interrupted (143 by
 /// SIGTERM). A command that fails leaves no file behind.
 #[derive(Debug, Parser)]
-#[command(name = "antsreg-gpu", version, max_term_width = 110, propagate_version = true)]
+#[command(name = "antsreg-gpu", bin_name = "antsreg-gpu", version, max_term_width = 110, propagate_version = true)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 #[command(mut_subcommands(|verb| verb.mut_args(accept_negative)))]
 pub struct Cli {
