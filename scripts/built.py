@@ -1,4 +1,4 @@
-"""The program and the examples as `cargo test --workspace` builds them, so that no script builds them once more."""
+"""The program and the examples that `cargo test --workspace` builds. Scripts take them, so that nothing is built twice."""
 
 from __future__ import annotations
 

@@ -56,8 +56,8 @@ const BELOW_HALF: f32 = 0.49;
 
 /// Decides for each voxel whether it is brain, and how probable that is, from the image and a registered brain. The
 /// higher the correlation of the registration, the less the intensities move the edge. The handle of the device is
-/// dropped on a thread of its own after the last computation on the device, because the driver takes a while to release
-/// it.
+/// dropped on another thread after the last computation on the device, because the driver takes a while to release the
+/// device.
 pub fn refine(
     image: &Volume,
     registered: &[bool],

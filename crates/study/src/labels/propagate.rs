@@ -358,10 +358,9 @@ fn bring(
 ) -> Result<(Propagated, Vec<Warning>), Error> {
     let Registration { affine, forward, backward, warped, similarity, warnings, .. } = found;
     let grid = target.side.grid();
-    let resample = |image: &Volume| apply::resample(image, grid, &forward, apply::Interpolation::Linear, 0.0);
     let image = match warped {
         Some(image) => image,
-        None => resample(atlas.side.image.volume()?),
+        None => apply::resample(atlas.side.image.volume()?, grid, &forward, apply::Interpolation::Linear, 0.0),
     };
     let head = atlas.skull.as_ref().filter(|_| shown);
     let head = head.map(|skull| skull.resampled(grid, &forward, register::Interpolation::Linear));
