@@ -1,4 +1,4 @@
-"""The program and the examples that `cargo test --workspace` builds. Scripts take them, so that nothing is built twice."""
+"""The program and the examples that `cargo test --workspace` builds, for scripts that run them."""
 
 from __future__ import annotations
 
