@@ -434,7 +434,7 @@ def register_many(
         The moving images. If they are paths, each file is read shortly before its registration, so that few are in
         memory.
     workers : int, optional
-        Number of simultaneous registrations on each device. The default is 4 on a GPU and 1 on the CPU, which uses all
+        Number of simultaneous registrations on each device. The default is 5 on a GPU and 1 on the CPU, which uses all
         cores.
     device : str
         As for `register`, or several GPUs: ``cuda:0,1``, ``cuda:all``; ``auto`` uses all GPUs.

@@ -91,7 +91,7 @@ pub struct Ready {
     pub unusable: Option<String>,
 }
 
-/// Starts opening the devices, each for this number of workers. The default is four workers on a GPU, because the small
+/// Starts opening the devices, each for this number of workers. The default is five workers on a GPU, because the small
 /// kernels of coarse levels and searches of one worker do not occupy the whole GPU. On the CPU the default is one
 /// worker, which uses all threads.
 ///
@@ -253,7 +253,7 @@ pub fn wait_for(thread: JoinHandle<()>) {
 }
 
 /// Default number of workers on a GPU.
-const USUAL_WORKERS: usize = 4;
+const USUAL_WORKERS: usize = 5;
 
 /// The error for a text that does not name any devices.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -27,7 +27,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// Default number of registrations that run at the same time on a GPU (workers). Also the number of moving images that
 /// are read before the devices are ready, and the default number of finished results that are kept for the caller.
-const USUAL_WORKERS: usize = 4;
+const USUAL_WORKERS: usize = 5;
 
 /// Message of the registration threads to the iterator that returns the results: the number of a moving image with its
 /// result, or an error after which no result follows.

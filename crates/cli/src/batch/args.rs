@@ -75,7 +75,7 @@ pub struct Args {
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
 
-    /// Number of registrations at a time on each device [default: 4 on a GPU, 1 on the processor]
+    /// Number of registrations at a time on each device [default: 5 on a GPU, 1 on the processor]
     #[arg(long, value_name = "N", value_parser = values::workers, help_heading = "Registration")]
     pub workers: Option<usize>,
     #[command(flatten)]
