@@ -1,0 +1,83 @@
+//! `antsreg-mutants`: prepares and runs the mutants of a crate.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use antsreg_mutants::run::{Settings, run};
+use antsreg_mutants::{Failure, build};
+use clap::Parser;
+
+/// Tests the tests of a crate with mutants, all in one build
+#[derive(Debug, Parser)]
+enum Args {
+    /// Build the tests of crates with their mutants; needs cargo-mutants
+    Prepare {
+        /// Crates, such as `syn`
+        #[arg(required = true, value_name = "CRATE")]
+        crates: Vec<String>,
+        /// Folder for the copy of the workspace and the test programs
+        #[arg(long, value_name = "FOLDER", default_value = "target/mutants")]
+        work: PathBuf,
+        /// Number of compilers at once
+        #[arg(long, value_name = "N", default_value_t = 2)]
+        jobs: usize,
+    },
+    /// Run the mutants that have no result yet; needs no cargo
+    Run {
+        /// Crates, such as `syn`
+        #[arg(required = true, value_name = "CRATE")]
+        crates: Vec<String>,
+        /// Folder that `prepare` wrote. Tests read the copy of the workspace in it, so it stays at its path
+        #[arg(long, value_name = "FOLDER", default_value = "target/mutants")]
+        work: PathBuf,
+        /// Folder for the results. Remove it when sources have changed
+        #[arg(long, value_name = "FOLDER", default_value = "target/mutants/results")]
+        out: PathBuf,
+        /// Number of tests at once
+        #[arg(long, value_name = "N", default_value_t = 2)]
+        jobs: usize,
+        /// A test that takes longer, and ten times as long as without a mutant, counts as hanging
+        #[arg(long, value_name = "SECONDS", default_value_t = 20.0)]
+        minimum_timeout: f64,
+        /// Largest address space of a test
+        #[arg(long, value_name = "GB", default_value_t = 8.0)]
+        memory: f64,
+    },
+}
+
+fn main() -> ExitCode {
+    match act(Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn act(args: Args) -> Result<(), Failure> {
+    match args {
+        Args::Prepare { crates, work, jobs } => {
+            std::fs::create_dir_all(&work)?;
+            let work = std::fs::canonicalize(work)?;
+            for name in crates {
+                let manifest = build::prepare(&std::env::current_dir()?, &work, &name, jobs)?;
+                println!(
+                    "{name}: {} mutants behind the switch, {} do not compile, {} left to cargo-mutants",
+                    manifest.mutants.len(),
+                    manifest.unviable.len(),
+                    manifest.left.len()
+                );
+            }
+        }
+        Args::Run { crates, work, out, jobs, minimum_timeout, memory } => {
+            let minimum_timeout = Duration::try_from_secs_f64(minimum_timeout)?;
+            let settings = Settings { jobs, minimum_timeout, memory: (memory * 1e9) as u64 };
+            for name in crates {
+                println!("{name}: {}", run(&work.join(&name), &out.join(&name), &settings)?);
+            }
+        }
+    }
+    Ok(())
+}
