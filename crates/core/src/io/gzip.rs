@@ -8,7 +8,7 @@ use std::io::Write;
 
 use flate2::Crc;
 use rayon::prelude::*;
-use zlib_rs::{Deflate, DeflateConfig, DeflateFlush, Status};
+use zlib_rs::{Deflate, DeflateConfig, DeflateFlush};
 
 use super::deflate;
 
@@ -75,7 +75,9 @@ impl<'w, W: Write> Writer<'w, W> {
                 make(index, buffer);
                 let last = index + 1 == self.pieces;
                 let bytes = if content == Content::Values && repeats(buffer) {
-                    search(compressor.get_or_insert_with(new_compressor), buffer, last)?
+                    // Data that cannot be compressed grows by a few bytes in each deflate block.
+                    let out = vec![0; buffer.len() + buffer.len() / 64 + 1024];
+                    search(compressor.get_or_insert_with(new_compressor), buffer, last, out)?
                 } else {
                     deflate::piece(buffer, last, memory)
                 };
@@ -129,24 +131,19 @@ fn repeats(bytes: &[u8]) -> bool {
     8 * repeated > filled
 }
 
-/// Compresses a piece of the data with a general compressor, which searches for repeats of any length.
-fn search(compress: &mut Deflate, bytes: &[u8], last: bool) -> std::io::Result<Vec<u8>> {
+/// Compresses a piece of the data with a general compressor, which searches for repeats of any length. `out` is a buffer
+/// for the compressed bytes, which is enlarged if it is too small.
+fn search(compress: &mut Deflate, bytes: &[u8], last: bool, mut out: Vec<u8>) -> std::io::Result<Vec<u8>> {
     compress.reset();
     let flush = if last { DeflateFlush::Finish } else { DeflateFlush::SyncFlush };
-    // Data that cannot be compressed grows by a few bytes in each deflate block.
-    let mut out = vec![0; bytes.len() + bytes.len() / 64 + 1024];
     loop {
         let (consumed, written) = (compress.total_in() as usize, compress.total_out() as usize);
-        let status = compress
+        compress
             .compress(&bytes[consumed..], &mut out[written..], flush)
             .map_err(|error| std::io::Error::other(error.as_str()))?;
         let written = compress.total_out() as usize;
-        let done = match flush {
-            DeflateFlush::Finish => status == Status::StreamEnd,
-            // If the output buffer is full, the compressor may have more bytes to flush.
-            _ => compress.total_in() as usize == bytes.len() && written < out.len(),
-        };
-        if done {
+        // If the output buffer is full, the compressor may have more bytes to write.
+        if compress.total_in() as usize == bytes.len() && written < out.len() {
             out.truncate(written);
             return Ok(out);
         }
@@ -214,6 +211,8 @@ mod tests {
     fn labels_repeat_and_warps_do_not() {
         let labels: Vec<u8> = (0..10_000_u32).flat_map(|at| (at / 40 % 7).to_le_bytes()).collect();
         assert!(repeats(&labels) && !repeats(&warp(40_000)) && !repeats(&[0; 999]));
+        // A small mask in a large image: most voxels are zero, and those of the mask repeat.
+        assert!(repeats(&[[0; 4000], [[1, 0, 0, 0]; 1000].concat().try_into().unwrap(), [0; 4000]].concat()));
         // Each label occurs 40 times in sequence and has four bytes. A compressor that finds only runs of equal bytes
         // would need more than the expected size.
         assert!(pack(&labels, labels.len()).len() < 10_000 / 40 * 4);
@@ -227,5 +226,45 @@ mod tests {
             pool.install(|| pack(&data, 10_000))
         };
         assert_eq!(on(1), on(3));
+    }
+
+    /// The deflate stream in a gzip file: what remains without the header, the checksum and the length.
+    fn stream(packed: &[u8]) -> &[u8] {
+        &packed[HEADER.len()..packed.len() - 8]
+    }
+
+    #[test]
+    fn only_labels_are_searched_for_repeats_of_any_length() {
+        // Rows of an image of labels that all are the same: random labels, each twice in sequence.
+        let row: Vec<u8> = bytes(1000)[..400].iter().flat_map(|&label| [[label, 0, 0, 0]; 2].concat()).collect();
+        let labels = row.repeat(50);
+        assert!(repeats(&labels));
+        let simple = |data: &[u8]| deflate::piece(data, true, &mut Vec::new());
+        for (content, data) in [
+            (Content::Displacements, &labels),
+            (Content::Displacements, &warp(40_000)),
+            (Content::Values, &warp(40_000)),
+        ] {
+            assert_eq!(stream(&pack_as(content, data, data.len())), simple(data), "{content:?}");
+        }
+        // A match of deflate has at most 258 bytes, and takes at most 48 bits with all its codes.
+        let packed = pack(&labels, labels.len());
+        assert!(stream(&packed).len() < row.len() + labels.len().div_ceil(258) * 6, "{}", packed.len());
+        assert!(stream(&packed).len() < simple(&labels).len() / 2);
+    }
+
+    #[test]
+    fn a_search_needs_no_buffer_of_the_right_size() {
+        let mut compressor = new_compressor();
+        // The short piece is compressed as a whole before any of its bytes is written.
+        for data in [bytes(900), [bytes(900), warp(300_000)].concat()] {
+            for room in [0, 1, 100, 400_000] {
+                let mut joined = search(&mut compressor, &data, false, vec![0; room]).unwrap();
+                joined.extend(search(&mut compressor, &data, true, vec![0; room]).unwrap());
+                let mut unpacked = Vec::new();
+                flate2::read::DeflateDecoder::new(joined.as_slice()).read_to_end(&mut unpacked).unwrap();
+                assert!(unpacked == data.repeat(2), "{} bytes, room for {room}", data.len());
+            }
+        }
     }
 }

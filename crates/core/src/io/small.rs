@@ -36,10 +36,11 @@ pub(super) fn read_start(path: &Path, most: u64) -> Result<(Vec<u8>, bool), Erro
         let start = bytes.len();
         // Up to one byte more than `most` is read, to see whether the file is longer than allowed.
         let step = (most.saturating_add(1) - start as u64).min(BLOCK as u64) as usize;
+        let end = start + step;
         bytes
             .try_reserve(step)
-            .map_err(|_| wrap(Shortage { wanted: (start + step) as u64, available: memory::available() }.into()))?;
-        bytes.resize(start + step, 0);
+            .map_err(|_| wrap(Shortage { wanted: end as u64, available: memory::available() }.into()))?;
+        bytes.resize(end, 0);
         let filled = source.fill(&mut bytes[start..]).map_err(wrap)?;
         bytes.truncate(start + filled);
         if bytes.len() as u64 > most {

@@ -145,3 +145,82 @@ impl<R: BufRead> Read for Members<R> {
         Ok(0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use super::*;
+
+    /// A reader that gives one result of this list for each call.
+    struct Results(VecDeque<Result<Vec<u8>, IoKind>>);
+
+    impl Read for Results {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let bytes = self.0.pop_front().unwrap_or(Err(IoKind::Other))?;
+            buffer[..bytes.len()].copy_from_slice(&bytes);
+            Ok(bytes.len())
+        }
+    }
+
+    fn source(gzipped: bool, results: impl IntoIterator<Item = Result<Vec<u8>, IoKind>>) -> Source {
+        Source { reader: Box::new(Results(results.into_iter().collect())), length: 10, gzipped, position: 0 }
+    }
+
+    #[test]
+    fn an_interrupted_call_is_repeated() {
+        let results =
+            || [Err(IoKind::Interrupted), Ok(vec![1, 2]), Err(IoKind::Interrupted), Ok(vec![3]), Ok(vec![])];
+        let mut buffer = [0; 4];
+        assert_eq!(source(false, results()).fill(&mut buffer).unwrap(), 3);
+        assert_eq!(buffer, [1, 2, 3, 0]);
+        source(true, results()).finish().unwrap();
+    }
+
+    #[test]
+    fn no_byte_behind_a_full_buffer_is_asked_for() {
+        // The reader fails after these bytes.
+        let mut source = source(false, [Ok(vec![1, 2]), Ok(vec![3])]);
+        assert_eq!(source.fill(&mut [0; 3]).unwrap(), 3);
+        assert_eq!(source.position(), 3);
+        assert!(matches!(source.fill(&mut [0; 1]), Err(ErrorKind::System(_))));
+    }
+
+    #[test]
+    fn only_a_gzip_stream_can_be_damaged() {
+        let fails = |gzipped| source(gzipped, [Err(IoKind::InvalidData)]);
+        assert!(matches!(fails(false).fill(&mut [0; 3]), Err(ErrorKind::System(_))));
+        assert!(matches!(fails(true).fill(&mut [0; 3]), Err(ErrorKind::Gzip(_))));
+        assert!(matches!(fails(true).finish(), Err(ErrorKind::Gzip(_))));
+        fails(false).finish().unwrap();
+    }
+
+    #[test]
+    fn a_file_holds_at_most_1032_times_its_packed_bytes() {
+        assert!(source(true, []).check_holds(10_320).is_ok());
+        assert!(matches!(
+            source(true, []).check_holds(10_321),
+            Err(ErrorKind::Announced { announced: 10_321, packed: 10 })
+        ));
+        assert!(source(false, []).check_holds(10).is_ok());
+        assert!(matches!(
+            source(false, []).check_holds(11),
+            Err(ErrorKind::Truncated { expected: 11, found: 10, unpacked: false })
+        ));
+    }
+
+    #[test]
+    fn bytes_are_skipped_up_to_a_position() {
+        let one_by_one = |last: u8| (0..last).map(|byte| Ok(vec![byte])).chain([Ok(vec![])]);
+        let mut source = source(false, one_by_one(6));
+        source.fill(&mut [0; 1]).unwrap();
+        for (position, next) in [(3, 3), (2, 4)] {
+            assert!(source.skip_to(position).unwrap());
+            let mut byte = [0];
+            source.fill(&mut byte).unwrap();
+            assert_eq!(byte, [next]);
+        }
+        assert!(!source.skip_to(8).unwrap(), "the file ends before");
+        assert_eq!(source.position(), 6);
+    }
+}

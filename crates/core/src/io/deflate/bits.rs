@@ -42,9 +42,7 @@ impl<'a> Bits<'a> {
     /// buffer are overwritten.
     pub fn with_room_for(bytes: usize, memory: &'a mut Vec<u8>) -> Bits<'a> {
         let room = bytes + bytes / 64 + 1024;
-        if memory.len() < room {
-            memory.resize(room, 0);
-        }
+        memory.resize(memory.len().max(room), 0);
         Bits { bytes: memory, at: 0, waiting: 0, count: 0 }
     }
 
@@ -80,5 +78,37 @@ impl<'a> Bits<'a> {
             bytes.extend([0, 0, 0xff, 0xff]);
         }
         bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_that_is_too_small_grows() {
+        // Each push has seven bytes, so that no push ends eight bytes before the end of the buffer.
+        let mut memory = Vec::new();
+        let mut bits = Bits::with_room_for(0, &mut memory);
+        let room = bits.bytes.len() as u64;
+        for n in 0..room {
+            bits.push_bits(n, 56);
+        }
+        let expected: Vec<u8> = (0..room).flat_map(|n| n.to_le_bytes()[..7].to_vec()).collect();
+        assert_eq!(bits.end(true), expected);
+    }
+
+    #[test]
+    fn a_buffer_that_suffices_does_not_grow() {
+        // A number is written with eight bytes at a time, so the last byte may begin eight bytes before the end.
+        let mut memory = Vec::new();
+        let mut bits = Bits::with_room_for(0, &mut memory);
+        let room = bits.bytes.len();
+        for _ in 0..room - 7 {
+            bits.push_bits(0, 8);
+        }
+        assert_eq!(bits.bytes.len(), room);
+        bits.push_bits(0, 8);
+        assert!(bits.bytes.len() > room);
     }
 }

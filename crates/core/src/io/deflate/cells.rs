@@ -104,3 +104,41 @@ impl<'a> Finder<'a> {
         }));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repeats_of_three_bytes_are_found_at_the_nearest_place() {
+        // The first three bytes of the cells are one of 100 groups in random order; the fourth byte counts, so that
+        // there are no runs.
+        let mut state = 7u32;
+        let cells: Vec<[u8; 4]> = (0..5000)
+            .map(|n| {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                let group = ((state >> 16) % 100).wrapping_mul(0x0089_5a3d).to_le_bytes();
+                [group[0], group[1], group[2], n as u8]
+            })
+            .collect();
+        let mut finder = Finder::new(&cells);
+        let (mut found, mut repeats, mut steps) = (0, 0, Vec::new());
+        // The steps are asked for in parts that share no border with the repeats.
+        for part in [1, 1999, 3000] {
+            let first = finder.at();
+            finder.steps(part, &mut steps);
+            assert_eq!((steps.len(), finder.at()), (part, first + part));
+            for (n, step) in (first..).zip(&steps) {
+                assert_eq!(step.run(), None);
+                let before = (1..=n.min(NEAR)).find(|back| cells[n - back][..3] == cells[n][..3]);
+                repeats += usize::from(before.is_some());
+                // The table of places has one entry for several groups, so a repeat may be missed, but none is wrong.
+                if step.distance() > 0 {
+                    assert_eq!(Some(step.distance()), before, "cell {n}");
+                    found += 1;
+                }
+            }
+        }
+        assert!(repeats > 2000 && 10 * found > 9 * repeats, "{found} of {repeats}");
+    }
+}

@@ -79,3 +79,27 @@ fn the_size_is_near_to_what_the_bytes_hold() {
     // bytes) in each block.
     assert!(size(&vec![0; 1 << 20]) < 32.0 * 320.0);
 }
+
+#[test]
+fn repeats_of_three_bytes_are_not_stored_again() {
+    // 60 cells of random bytes occur again and again, each time with another fourth byte. So three of four bytes repeat
+    // those 240 bytes before. A match that stands for them takes 6 extra bits of its distance, and little more because
+    // all matches have the same symbols: some 8 bits in place of 24. The random byte takes 8 bits more.
+    let cells = noise(240);
+    let mut data = noise(60 * 4 * 250);
+    for (at, byte) in data.iter_mut().enumerate().filter(|(at, _)| at % 4 != 3) {
+        *byte = cells[at % 240];
+    }
+    // Cells begin at the fourth byte of the data.
+    data.splice(..0, [0; 3]);
+    let size = piece(&data, true).len();
+    assert!(10 * size < 6 * data.len(), "{size} of {}", data.len());
+}
+
+#[test]
+fn a_buffer_for_a_piece_has_room_for_data_that_cannot_be_compressed() {
+    let (data, mut memory) = (noise(1 << 19), Vec::new());
+    super::piece(&data, true, &mut memory);
+    // A buffer that were too small would have been doubled.
+    assert!(memory.len() < data.len() * 11 / 10, "{}", memory.len());
+}
