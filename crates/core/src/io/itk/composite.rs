@@ -123,3 +123,20 @@ fn numbers(dataset: &Dataset) -> Result<Vec<f64>, ErrorKind> {
     };
     Ok(numbers.into_iter().collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_that_is_no_positive_integer_is_refused() {
+        // Size, origin, spacing and direction of the grid of a field with 2 × 3 × 2 vectors.
+        let fixed =
+            |size: f64| [size, 3.0, 2.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0];
+        assert_eq!(displacement(3, &[0.5; 36], &fixed(2.0)).unwrap().grid.shape, [2, 3, 2]);
+        for size in [2.5, 0.0, -2.0, 1e300] {
+            assert!(displacement(3, &[0.5; 36], &fixed(size)).is_err(), "{size}");
+            assert!(matches!(displacement(3, &[], &fixed(size)), Err(ErrorKind::Grid(_))), "{size}");
+        }
+    }
+}

@@ -78,3 +78,19 @@ fn in_mm(header: &NiftiHeader, shape: [usize; 3], mut map: AffineTransform) -> R
     map.translation *= to_mm;
     Ok(Grid::from_voxel_to_world(shape, &map)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slice_of_the_least_thickness_keeps_its_third_axis() {
+        let thickness = |third: f64| {
+            let matrix = Matrix3::from_diagonal(&Vector3::new(2.0, 3.0, third));
+            let map = AffineTransform { matrix, translation: Vector3::zeros() };
+            in_mm(&NiftiHeader::default(), [4, 5, 1], map).unwrap().spacing.z
+        };
+        assert_eq!(thickness(LEAST_THICKNESS), LEAST_THICKNESS);
+        assert_eq!(thickness(0.99 * LEAST_THICKNESS), 1.0);
+    }
+}

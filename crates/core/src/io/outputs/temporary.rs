@@ -194,3 +194,21 @@ impl CommitsStopped {
 pub fn remove_unfinished() -> Vec<PathBuf> {
     stop_commits().remove_unfinished()
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn the_attempts_to_remove_a_file_leave_time_to_its_writer() {
+        // No process may remove this file.
+        let path = Path::new("/proc/version");
+        let mut registry = Registry { unfinished: BTreeSet::from([path.to_owned()]), named: false };
+        let start = Instant::now();
+        assert!(!registry.remove(path));
+        assert!(start.elapsed() >= Duration::from_millis(100), "{:?}", start.elapsed());
+        assert!(registry.unfinished.contains(path), "it stays registered");
+    }
+}
