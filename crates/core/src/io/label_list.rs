@@ -37,6 +37,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_list_is_read_from_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("labels.txt");
+        std::fs::write(&path, "3, 5\n-1\n").unwrap();
+        assert_eq!(read(&path).unwrap(), [3, 5, -1]);
+        std::fs::write(&path, "3\nfive\n").unwrap();
+        let error = read(&path).unwrap_err();
+        assert!(error.path == path && matches!(error.kind, ErrorKind::Syntax { line: 2, .. }), "{error}");
+    }
+
+    #[test]
     fn numbers_stand_between_spaces_commas_and_line_ends() {
         assert_eq!(parse("1, 2\t-3\r\n\n 4,,5\n").unwrap(), [1, 2, -3, 4, 5]);
         assert!(matches!(parse(" ,\n"), Err(ErrorKind::NoLabels)));

@@ -165,3 +165,12 @@ fn composites_that_cannot_be_written_are_refused() {
     }
     assert!(write("a.hdf5", affine(), Dimensions::Three).is_ok());
 }
+
+#[test]
+fn composites_are_known_by_their_names() {
+    for (name, expected) in
+        [("a.h5", true), ("b/A.H5", true), ("a.hdf5", true), ("a.mat", false), ("h5", false), ("a.h5.gz", false)]
+    {
+        assert_eq!(itk::is_composite(Path::new(name)), expected, "{name}");
+    }
+}

@@ -3,7 +3,7 @@
 use antsreg_core::io::ErrorKind;
 use antsreg_core::io::nifti::{GridRule, HeaderWarning, inspect, read_grid, read_volume};
 use antsreg_core::{AffineTransform, GridError};
-use nalgebra::{Matrix3, Vector3};
+use nalgebra::{Matrix3, Point3, Vector3};
 
 use crate::support::{RawNifti, gzip, save};
 
@@ -140,4 +140,87 @@ fn itk_has_a_rule_of_its_own_for_the_grid() {
     assert_eq!(grid(&negative(with(1, 1))).unwrap().matrix, turned(by_sform.matrix));
     assert_eq!(grid(&negative(with(0, 1))).unwrap().matrix, turned(by_qform.matrix));
     assert_eq!(grid(&negative(with(0, 0))).unwrap().matrix, turned(alone));
+}
+
+#[test]
+fn lengths_in_other_units_are_told_in_mm() {
+    let metres = |shape: [i16; 3]| RawNifti { units: 1, ..RawNifti::new(shape, 2, vec![0; 40]) };
+    let quaternion = [0.0, 0.0, 0.0, 3.0, -4.0, 0.0];
+    let apart = RawNifti { sform_code: 2, qform_code: 1, quaternion, ..metres([2, 2, 2]) };
+    assert_eq!(warnings(&apart), [HeaderWarning::FormsApart { corners_mm: 5000.0 }]);
+    // The last voxel is 4 steps along the first axis, which are 1 m longer by the sform than by `pixdim`.
+    let rows = [[2.0, 0.0, 0.0, 0.5], [0.0, 1.0, 0.0, 0.25], [0.0, 0.0, 1.0, -0.125]];
+    let expected =
+        HeaderWarning::OtherSizes { sform_mm: [2000.0, 1000.0, 1000.0], pixdim_mm: [1000.0; 3], corners_mm: 4000.0 };
+    let longer = RawNifti { rows, ..metres([5, 4, 2]) };
+    assert_eq!(warnings(&longer), [expected]);
+    let pixdim = [1.0, -2.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+    let expected = HeaderWarning::NegativeSizes { pixdim_mm: [-2000.0, 1000.0, 1000.0], corners_mm: 16_000.0 };
+    assert_eq!(warnings(&RawNifti { sform_code: 0, pixdim, ..metres([5, 4, 2]) }), [expected]);
+    // The grid is in mm, too.
+    let folder = tempfile::tempdir().unwrap();
+    let grid = |raw: &RawNifti| read_grid(&save(folder.path(), "a.nii", &raw.bytes())).unwrap();
+    assert_eq!(grid(&longer).origin, Point3::new(500.0, 250.0, -125.0));
+    assert_eq!(grid(&longer).spacing, Vector3::new(2000.0, 1000.0, 1000.0));
+    // In micrometres, the difference of the last voxel of the first axis is 0.001 mm for two voxels, which is taken for
+    // rounding, and 0.002 mm for three.
+    let micrometres = |shape| warnings(&RawNifti { units: 3, rows, ..metres(shape) }).len();
+    assert_eq!([[2, 4, 2], [3, 4, 2]].map(micrometres), [0, 1]);
+}
+
+#[test]
+fn the_third_axis_of_a_volume_counts() {
+    let plain = |sizes: [f32; 3]| RawNifti {
+        pixdim: [1.0, sizes[0], sizes[1], sizes[2], 1.0, 1.0, 1.0, 1.0],
+        ..RawNifti::new([5, 4, 3], 2, vec![0; 60])
+    };
+    // The last voxel is 2 steps along the third axis.
+    let other_sizes = HeaderWarning::OtherSizes { sform_mm: [1.0; 3], pixdim_mm: [1.0, 1.0, 3.0], corners_mm: 4.0 };
+    assert_eq!(warnings(&plain([1.0, 1.0, 3.0])), [other_sizes]);
+    let negative = HeaderWarning::NegativeSizes { pixdim_mm: [1.0, 1.0, -3.0], corners_mm: 12.0 };
+    assert_eq!(warnings(&RawNifti { sform_code: 0, ..plain([1.0, 1.0, -3.0]) }), [negative]);
+    // Where sform and `pixdim` give the same sizes, nothing is reported.
+    let rows = [[2.0, 0.0, 0.0, 0.0], [0.0, 3.0, 0.0, 0.0], [0.0, 0.0, 4.0, 0.0]];
+    assert_eq!(warnings(&RawNifti { rows, ..plain([2.0, 3.0, 4.0]) }), []);
+}
+
+#[test]
+fn itk_takes_invalid_sizes_as_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let grid = |raw: &RawNifti| GridRule::Itk.read_grid(&save(folder.path(), "a.nii", &raw.bytes()));
+    let rows = [[0.0, -3.0, 0.0, 5.0], [2.0, 0.0, 0.0, 6.0], [0.0, 0.0, 4.0, 7.0]];
+    let pixdim = [1.0, 0.0, f32::NAN, f32::INFINITY, 1.0, 1.0, 1.0, 1.0];
+    let raw = RawNifti { rows, pixdim, ..RawNifti::new([5, 4, 2], 2, vec![0; 40]) };
+    let found = grid(&raw).unwrap();
+    assert!((found.spacing - Vector3::repeat(1.0)).amax() < 1e-12, "{found:?}");
+    assert_eq!(found.direction, Matrix3::new(0.0, -1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0));
+    // An axis without length has no direction, so a size does not help. In a slice, the third axis may be left out.
+    let no_third = RawNifti { rows: [rows[0], rows[1], [0.0, 0.0, 0.0, 7.0]], ..raw };
+    assert!(matches!(grid(&no_third).unwrap_err().kind, ErrorKind::Grid(GridError::Singular(_))));
+    let slice = grid(&RawNifti { dim: [2, 5, 4, 1, 1, 1, 1, 1], ..no_third }).unwrap();
+    assert_eq!(slice.direction.column(2), Vector3::z());
+    assert!((slice.spacing - Vector3::repeat(1.0)).amax() < 1e-12, "{slice:?}");
+}
+
+#[test]
+fn a_quaternion_that_is_slightly_too_long_is_a_half_turn() {
+    let folder = tempfile::tempdir().unwrap();
+    for d in [1.0, 1.000_2, -1.000_2] {
+        let quaternion = [0.0, 0.0, d, 0.0, 0.0, 0.0];
+        let raw = RawNifti { sform_code: 0, qform_code: 1, quaternion, ..RawNifti::new([2, 2, 2], 2, vec![0; 8]) };
+        let grid = read_grid(&save(folder.path(), "a.nii", &raw.bytes())).unwrap();
+        let half_turn = Matrix3::from_diagonal(&Vector3::new(-1.0, -1.0, 1.0));
+        assert!((grid.direction - half_turn).amax() < 1e-12, "{d}: {}", grid.direction);
+    }
+}
+
+#[test]
+fn the_description_ends_at_the_first_zero() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bytes = RawNifti::new([2, 2, 2], 2, vec![0; 8]).bytes();
+    // The field `descrip` of the standard: 80 bytes from byte 148.
+    bytes[148..158].copy_from_slice(b"made\0of it");
+    assert_eq!(inspect(&save(folder.path(), "a.nii", &bytes)).unwrap().description, "made");
+    bytes[148..228].fill(b'a');
+    assert_eq!(inspect(&save(folder.path(), "a.nii", &bytes)).unwrap().description, "a".repeat(80));
 }

@@ -1,9 +1,10 @@
 //! Tests of volumes and label maps in NIfTI files, against files built byte by byte.
 
 use crate::support::{RawNifti, grids, gzip, save};
+use antsreg_core::io::ErrorKind;
 use antsreg_core::io::nifti::{
-    Series, Timing, inspect, read_labels, read_series, read_volume, stored_grid, write_labels, write_series,
-    write_volume,
+    Series, SeriesReader, Timing, inspect, read_labels, read_series, read_volume, stored_grid, write_labels,
+    write_series, write_volume,
 };
 use antsreg_core::{Grid, LabelVolume, Volume};
 use nalgebra::{Matrix3, Matrix4, Rotation3, UnitQuaternion};
@@ -282,4 +283,55 @@ fn written_files_have_ordinary_permissions() {
     write_volume(&path, &Volume::filled(Grid::axis_aligned([2, 2, 2], [1.0; 3]), 0.0)).unwrap();
     let mode = |path| std::fs::metadata(path).unwrap().permissions().mode();
     assert_eq!(mode(&path), mode(&ordinary));
+}
+
+#[test]
+fn the_header_states_the_bits_of_a_voxel() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.nii");
+    let grid = Grid::axis_aligned([2, 2, 2], [1.0; 3]);
+    // The field `bitpix` of the standard, at byte 72.
+    let bits = || std::fs::read(&path).unwrap()[72..74].to_vec();
+    write_volume(&path, &Volume::filled(grid.clone(), 0.0)).unwrap();
+    assert_eq!(bits(), [32, 0]);
+    for (label, expected) in [(1, 8), (1000, 16), (100_000, 32)] {
+        write_labels(&path, &LabelVolume { grid: grid.clone(), voxels: vec![label; 8] }).unwrap();
+        assert_eq!(bits(), [expected, 0], "{label}");
+    }
+}
+
+#[test]
+fn the_quaternion_of_a_half_turn_is_positive() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.nii");
+    let mut grid = Grid::axis_aligned([2, 2, 2], [1.0; 3]);
+    // The axes of LPS are those of RAS, turned by 180° about z: a = b = c = 0 and d = 1, as NIfTI's own library writes.
+    grid.direction = Matrix3::from_diagonal(&[-1.0, -1.0, 1.0].into());
+    write_volume(&path, &Volume::filled(grid, 0.0)).unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    let number = |at: usize| f32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+    assert_eq!([256, 260, 264].map(number), [0.0, 0.0, 1.0]);
+}
+
+#[test]
+fn an_axis_has_at_most_32767_voxels() {
+    let path = std::path::Path::new("a.nii");
+    let grid = |voxels| Grid::axis_aligned([2, voxels, 2], [1.0; 3]);
+    assert_eq!(stored_grid(path, &grid(32_767)).unwrap(), grid(32_767));
+    let kind = stored_grid(path, &grid(32_768)).unwrap_err().kind;
+    assert!(matches!(kind, ErrorKind::TooLarge { shape: [2, 32_768, 2] }), "{kind}");
+}
+
+#[test]
+fn skipped_volumes_of_a_series_count() {
+    let folder = tempfile::tempdir().unwrap();
+    let raw = RawNifti { dim: [4, 2, 2, 2, 4, 1, 1, 1], ..RawNifti::new([2, 2, 2], 2, (0..32).collect()) };
+    for bytes in [raw.bytes(), gzip(&raw.bytes())] {
+        let mut reader = SeriesReader::open(&save(folder.path(), "a.nii", &bytes)).unwrap();
+        assert_eq!(reader.next_volume().unwrap().unwrap().voxels[0], 0.0);
+        reader.skip_volume().unwrap();
+        assert_eq!(reader.next_volume().unwrap().unwrap().voxels[0], 16.0);
+        reader.skip_volume().unwrap();
+        assert_eq!(reader.next_volume().unwrap(), None);
+    }
 }

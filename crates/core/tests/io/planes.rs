@@ -5,6 +5,8 @@ use antsreg_core::io::{Error, ErrorKind, fsl};
 use antsreg_core::{Grid, Volume};
 use nalgebra::{Matrix4, Point3};
 
+use crate::support::{RawNifti, save};
+
 fn volume(grid: &Grid, number: usize) -> Volume {
     let voxels = (0..grid.len()).map(|n| (n + 100 * number) as f32 + 0.75).collect();
     Volume { grid: grid.clone(), voxels }
@@ -78,4 +80,55 @@ fn a_grid_of_cubes_begins_where_fsl_counts_from() {
     let map = |grid: &Grid| fsl::to_world(&Matrix4::identity(), grid, &reference).unwrap();
     let apart = map(&reference).to_homogeneous() - map(&fsl::isotropic(&reference, 5.0)).to_homogeneous();
     assert!(apart.amax() < 1e-9, "{apart}");
+}
+
+#[test]
+fn axes_of_one_element_at_the_end_do_not_count() {
+    let folder = tempfile::tempdir().unwrap();
+    for (dim, dimensions) in [
+        ([2, 4, 3, 0, 0, 0, 0, 0], 2),
+        ([3, 4, 3, 1, 1, 1, 1, 1], 2),
+        ([3, 4, 3, 2, 1, 1, 1, 1], 3),
+        ([5, 4, 3, 2, 1, 1, 9, 9], 3),
+        ([4, 4, 3, 1, 2, 1, 1, 1], 4),
+        ([5, 4, 3, 1, 1, 2, 1, 1], 5),
+        ([7, 4, 3, 2, 1, 1, 1, 1], 3),
+    ] {
+        let raw = RawNifti { dim, ..RawNifti::new([4, 3, 2], 2, vec![0; 24]) };
+        let path = save(folder.path(), "a.nii", &raw.bytes());
+        assert_eq!(PlanesReader::open(GridRule::Sform, &path).unwrap().dimensions(), dimensions, "{dim:?}");
+    }
+}
+
+#[test]
+fn copies_are_stored_in_the_next_type_that_holds_the_values() {
+    let folder = tempfile::tempdir().unwrap();
+    let stored = |datatype, slope: f32| {
+        let raw = RawNifti { slope_intercept: [slope, 0.0], ..RawNifti::new([2, 2, 2], datatype, vec![0; 64]) };
+        PlanesReader::open(GridRule::Sform, &save(folder.path(), "a.nii", &raw.bytes())).unwrap().stored()
+    };
+    // Codes of the standard: int8, uint8, int16, uint16, int32; then with a slope, which makes them real numbers.
+    assert_eq!(
+        [256, 2, 4, 512, 8].map(|datatype| stored(datatype, 0.0)),
+        [Stored::Int8, Stored::Uint8, Stored::Int16, Stored::Int32, Stored::Int32]
+    );
+    assert_eq!([256, 2, 4, 512, 8].map(|datatype| stored(datatype, 0.5)), [Stored::Float32; 5]);
+    // Single and double precision, and the integers that only double precision can represent.
+    for slope in [0.0, 0.5] {
+        assert_eq!(stored(16, slope), Stored::Float32);
+        assert_eq!([64, 768, 1024, 1280].map(|datatype| stored(datatype, slope)), [Stored::Float64; 4]);
+    }
+    let all = [Stored::Int8, Stored::Uint8, Stored::Int16, Stored::Int32, Stored::Float32, Stored::Float64];
+    assert_eq!(all.map(Stored::is_whole), [true, true, true, true, false, false]);
+}
+
+#[test]
+fn a_file_has_at_least_one_volume() {
+    let folder = tempfile::tempdir().unwrap();
+    let grid = Grid::axis_aligned([4, 3, 2], [1.0; 3]);
+    for planes in [Planes::Series(Timing::default()), Planes::Vectors] {
+        let file = PlanesFile { grid: &grid, count: 0, planes, stored: Stored::Float32 };
+        let error = file.write(&folder.path().join("a.nii"), |index| Ok(volume(&grid, index))).unwrap_err();
+        assert!(matches!(error, Error { kind: ErrorKind::Volumes { found: 0 }, .. }), "{error}");
+    }
 }

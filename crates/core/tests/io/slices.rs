@@ -158,3 +158,32 @@ fn fields_of_slices_have_two_components() {
         field.at(&(slice_grid().voxel_to_world().apply(&Point3::new(3.0, 2.0, 0.0)) + Vector3::z() * 70.0));
     assert_eq!(displaced, Vector3::new(17.0, -8.5, 0.0));
 }
+
+#[test]
+fn affines_of_slices_are_told_from_all_other_transforms() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    for name in ["a.mat", "a.txt"] {
+        itk::write_affine_of_slices(&at(name), &in_plane(), Point3::origin()).unwrap();
+        assert!(itk::is_affine_of_slices(&at(name)).unwrap(), "{name}");
+        itk::write_affine(&at(name), &in_plane(), Point3::origin()).unwrap();
+        assert!(!itk::is_affine_of_slices(&at(name)).unwrap(), "{name}");
+    }
+    for name in ["ants_warp.nii.gz", "ants_composite.h5"] {
+        assert!(!itk::is_affine_of_slices(&fixture(name)).unwrap(), "{name}");
+    }
+    std::fs::write(at("a.txt"), "no transform").unwrap();
+    assert!(itk::is_affine_of_slices(&at("a.txt")).is_err());
+}
+
+#[test]
+fn a_map_that_leaves_the_plane_by_rounding_alone_stays_in_it() {
+    for at in [(0, 2), (1, 2), (2, 0), (2, 1)] {
+        let tied = |coefficient: f64| {
+            let mut map = in_plane();
+            map.matrix[at] = coefficient;
+            itk::stays_in_plane(&map)
+        };
+        assert!(tied(1e-6) && tied(-1e-6) && !tied(1.001e-6) && !tied(-1.001e-6), "{at:?}");
+    }
+}

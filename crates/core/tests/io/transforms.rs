@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::support::{RawNifti, grids};
+use antsreg_core::io::nifti::{Stored, inspect};
 use antsreg_core::io::points::PointTable;
 use antsreg_core::io::{ErrorKind, fsl, itk};
 use antsreg_core::{AffineTransform, DisplacementField, Grid, Transform};
@@ -373,4 +374,144 @@ fn tables_of_points() {
     }
     std::fs::write(&path, "x,y,z\n1,2,3\n1,2\n").unwrap();
     assert!(matches!(PointTable::read(&path).unwrap_err().kind, ErrorKind::Table(_)));
+}
+
+#[test]
+fn zero_has_no_sign_in_a_table_of_points() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("points.csv");
+    PointTable::new(vec![Point3::new(0.0, -0.0, -0.0)]).write(&path).unwrap();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "x,y,z\n0,0,0\n");
+}
+
+#[test]
+fn scaled_coordinates_of_fsl_are_index_times_size() {
+    // Voxel (3, 2, 1) of a grid with 10 voxels along the first axis.
+    let mut grid = Grid { origin: Point3::new(5.0, 6.0, 7.0), ..Grid::axis_aligned([10, 8, 6], [2.0, 3.0, 4.0]) };
+    assert_eq!(fsl::scaled(&Point3::new(11.0, 12.0, 11.0), &grid), Some(Point3::new(2.0 * (9.0 - 3.0), 6.0, 4.0)));
+    grid.direction[(0, 0)] = -1.0;
+    assert_eq!(fsl::scaled(&Point3::new(-1.0, 12.0, 11.0), &grid), Some(Point3::new(6.0, 6.0, 4.0)));
+    grid.direction.fill_column(2, 0.0);
+    assert_eq!(fsl::scaled(&Point3::origin(), &grid), None);
+}
+
+#[test]
+fn the_centre_of_rotation_is_stored_in_lps() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.txt");
+    itk::write_affine(&path, &sample(), Point3::new(3.0, -80.0, 120.0)).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.ends_with("\nFixedParameters: -3 80 120\n"), "{text}");
+}
+
+#[test]
+fn a_matlab_file_that_is_cut_off_tells_the_bytes_of_its_next_part() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.mat");
+    itk::write_affine(&path, &sample(), Point3::origin()).unwrap();
+    let whole = std::fs::read(&path).unwrap();
+    // A record has a head of 20 bytes, a name that ends with zero and numbers of 8 bytes: 27 bytes and 12 numbers, then
+    // 6 bytes and 3 numbers.
+    assert_eq!(whole.len(), 20 + 27 + 12 * 8 + 20 + 6 + 3 * 8);
+    for (length, expected) in [(7, 20), (40, 47), (142, 143), (150, 163), (165, 169), (192, 193)] {
+        std::fs::write(&path, &whole[..length]).unwrap();
+        assert_eq!(
+            itk::read_affine(&path).unwrap_err().kind.to_string(),
+            format!("the file is truncated: expected {expected} bytes, found {length}")
+        );
+    }
+}
+
+#[test]
+fn text_transforms_that_are_several_or_headless_or_too_long_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.txt");
+    let refusal = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        itk::read_affine(&path).expect_err("refused").kind.to_string()
+    };
+    let head = "#Insight Transform File V1.0\n";
+    let one = "#Transform 0\nTransform: TranslationTransform_double_3_3\nParameters: 1 2 3\nFixedParameters:\n";
+    assert_eq!(refusal(&format!("{head}{one}{one}")), "not one ITK transform: found 2 of them");
+    for key in ["Parameters", "FixedParameters"] {
+        assert_eq!(
+            refusal(&format!("{head}{key}: 1 2 3\n{one}")),
+            format!("line 2: expected \"Transform: …\" before this line, found \"{key}: 1 2 3\"")
+        );
+    }
+    // A comment brings the file to the largest size, and one byte beyond it.
+    let comment = |size: usize| format!("{head}{one}{}", "#".repeat(size - head.len() - one.len()));
+    assert_eq!(
+        refusal(&comment((1 << 16) + 1)),
+        "the file has more than 65536 bytes, the most that a transform may have"
+    );
+    std::fs::write(&path, comment(1 << 16)).unwrap();
+    assert_eq!(apply_lps(&itk::read_affine(&path).unwrap(), [0.0; 3]), [1.0, 2.0, 3.0]);
+}
+
+#[test]
+fn the_transforms_of_a_series_come_back_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let all: Vec<AffineTransform> =
+        (0..3).map(|n| AffineTransform { translation: Vector3::new(f64::from(n), 2.0, 3.0), ..sample() }).collect();
+    for name in ["a.txt", "A.TFM"] {
+        itk::write_affines(&at(name), &all, Point3::new(3.0, -80.0, 120.0)).unwrap();
+        let back = itk::read_affines(&at(name)).unwrap();
+        assert_eq!(back.len(), 3, "{name}");
+        // Tolerance: rounding of the translation, which depends on the centre and is converted twice.
+        assert!(back.iter().zip(&all).all(|(back, map)| difference(back, map) < 1e-12), "{name}");
+    }
+    assert_eq!(itk::read_affines(&fixture("ants_affine.txt")).unwrap().len(), 1);
+    let error = itk::write_affines(&at("a.mat"), &all, Point3::origin()).unwrap_err();
+    assert!(matches!(error.kind, ErrorKind::Extension(_)), "{error}");
+    assert!(!at("a.mat").exists());
+    std::fs::write(at("b.txt"), "1 0 0 0\n").unwrap();
+    let error = itk::read_affines(&at("b.txt")).unwrap_err();
+    assert!(matches!(error.kind, ErrorKind::Format { .. }), "{error}");
+}
+
+#[test]
+fn a_warp_is_stored_in_the_type_that_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.nii.gz");
+    for (shape, components) in [([4, 3, 2], 3), ([4, 3, 1], 2)] {
+        let grid = Grid::axis_aligned(shape, [1.0; 3]);
+        let third = |n: f32| if components == 3 { -2.25 * n } else { 0.0 };
+        let vectors = (0..grid.len()).map(|n| n as f32).map(|n| [0.5 * n, 3.0 - n, third(n)]).collect();
+        let field = DisplacementField { grid, vectors };
+        for (stored, datatype) in [(Stored::Float32, "Float32"), (Stored::Float64, "Float64")] {
+            itk::write_warp_as(&path, &field, stored).unwrap();
+            assert_eq!(itk::read_warp(&path).unwrap(), field, "{datatype}");
+            let header = inspect(&path).unwrap();
+            assert_eq!((header.datatype.as_str(), header.intent_code, header.dim[5]), (datatype, 1007, components));
+        }
+    }
+}
+
+#[test]
+fn a_large_warp_is_read_and_written_in_parts() {
+    // The file has 270000 numbers, more than the parts in which files are read and written. No border of these parts is
+    // a border between two components.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.nii");
+    let count = 90_000;
+    let mut values: Vec<f32> = (0..3 * count).map(|at| (at % 65_537) as f32 - 1000.5).collect();
+    let raw = |values: &[f32]| RawNifti {
+        dim: [5, 100, 90, 10, 1, 3, 1, 1],
+        intent: 1007,
+        ..RawNifti::new([100, 90, 10], 16, values.iter().flat_map(|value| value.to_le_bytes()).collect())
+    };
+    std::fs::write(&path, raw(&values).bytes()).unwrap();
+    let field = itk::read_warp(&path).unwrap();
+    for (n, vector) in field.vectors.iter().enumerate() {
+        assert_eq!(*vector, [-values[n], -values[count + n], values[2 * count + n]], "{n}");
+    }
+    itk::write_warp(&path, &field).unwrap();
+    assert!(std::fs::read(&path).unwrap()[352..] == raw(&values).data, "the numbers are those that were read");
+    // Voxel 66000 is the first of two that are not finite; its index is (0, 30, 7).
+    (values[66_000], values[2 * count + 5]) = (f32::NAN, f32::INFINITY);
+    std::fs::write(&path, raw(&values).bytes()).unwrap();
+    let kind = itk::read_warp(&path).unwrap_err().kind;
+    assert!(matches!(kind, ErrorKind::NotFinite { count: 2, first: [0, 30, 7] }), "{kind}");
 }
