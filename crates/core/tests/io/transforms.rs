@@ -491,16 +491,16 @@ fn a_warp_is_stored_in_the_type_that_is_asked_for() {
 
 #[test]
 fn a_large_warp_is_read_and_written_in_parts() {
-    // The file has 270000 numbers, more than the parts in which files are read and written. No border of these parts is
-    // a border between two components.
+    // Each component has 270000 numbers, more than the parts in which files are read and written. No border of these
+    // parts is a border between two components.
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.nii");
-    let count = 90_000;
+    let count = 270_000;
     let mut values: Vec<f32> = (0..3 * count).map(|at| (at % 65_537) as f32 - 1000.5).collect();
     let raw = |values: &[f32]| RawNifti {
-        dim: [5, 100, 90, 10, 1, 3, 1, 1],
+        dim: [5, 300, 300, 3, 1, 3, 1, 1],
         intent: 1007,
-        ..RawNifti::new([100, 90, 10], 16, values.iter().flat_map(|value| value.to_le_bytes()).collect())
+        ..RawNifti::new([300, 300, 3], 16, values.iter().flat_map(|value| value.to_le_bytes()).collect())
     };
     std::fs::write(&path, raw(&values).bytes()).unwrap();
     let field = itk::read_warp(&path).unwrap();
@@ -509,9 +509,9 @@ fn a_large_warp_is_read_and_written_in_parts() {
     }
     itk::write_warp(&path, &field).unwrap();
     assert!(std::fs::read(&path).unwrap()[352..] == raw(&values).data, "the numbers are those that were read");
-    // Voxel 66000 is the first of two that are not finite; its index is (0, 30, 7).
-    (values[66_000], values[2 * count + 5]) = (f32::NAN, f32::INFINITY);
+    // Voxel 200000 is the first of two that are not finite; its index is (200, 66, 2).
+    (values[200_000], values[2 * count + 5]) = (f32::NAN, f32::INFINITY);
     std::fs::write(&path, raw(&values).bytes()).unwrap();
     let kind = itk::read_warp(&path).unwrap_err().kind;
-    assert!(matches!(kind, ErrorKind::NotFinite { count: 2, first: [0, 30, 7] }), "{kind}");
+    assert!(matches!(kind, ErrorKind::NotFinite { count: 2, first: [200, 66, 2] }), "{kind}");
 }
