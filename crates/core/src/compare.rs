@@ -57,7 +57,8 @@ impl Comparison {
             root_mean_square: (squares / count).sqrt(),
             mean_absolute: absolute / count,
             largest_absolute: if voxels > 0 { largest } else { f64::NAN },
-            correlation: if aa > 0.0 && bb > 0.0 { ab / (aa.sqrt() * bb.sqrt()) } else { f64::NAN },
+            // For a constant image this is 0/0, which is NaN.
+            correlation: ab / (aa.sqrt() * bb.sqrt()),
         })
     }
 }
@@ -107,8 +108,10 @@ mod tests {
 
     #[test]
     fn a_constant_image_correlates_with_nothing() {
-        let found = Comparison::between(&image(&[5.0; 3]), &image(&[1.0, 2.0, 3.0]), None).unwrap();
-        assert!(found.correlation.is_nan());
+        let (flat, ramp) = (image(&[0.1; 3]), image(&[1.0, 2.0, 3.0]));
+        for (first, second) in [(&flat, &ramp), (&ramp, &flat), (&flat, &flat)] {
+            assert!(Comparison::between(first, second, None).unwrap().correlation.is_nan());
+        }
     }
 
     #[test]
