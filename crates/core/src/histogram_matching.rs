@@ -39,8 +39,8 @@ impl Landmarks {
             let mut histogram = [0u64; BINS];
             for value in piece.iter().map(|value| f64::from(*value)).filter(|value| *value >= mean) {
                 // The maximum intensity belongs to the last bin of the histogram. In an image of equal values, all
-                // voxels belong to the first bin.
-                let bin = if width > 0.0 { ((value - mean) / width) as usize } else { 0 };
+                // voxels belong to the first bin, because 0/0 becomes bin 0.
+                let bin = ((value - mean) / width) as usize;
                 histogram[bin.min(BINS - 1)] += 1;
             }
             histogram
@@ -48,7 +48,7 @@ impl Landmarks {
         let add = |a: [u64; BINS], b: [u64; BINS]| std::array::from_fn(|bin| a[bin] + b[bin]);
         let histogram = pieces().map(count).reduce_with(add)?;
         let mut landmarks = Landmarks { darkest, values: [mean; POINTS + 2] };
-        for (n, value) in landmarks.values.iter_mut().enumerate().skip(1) {
+        for (n, value) in landmarks.values[..=POINTS].iter_mut().enumerate().skip(1) {
             *value = mean + width * quantile(&histogram, n as f64 / (POINTS + 1) as f64);
         }
         landmarks.values[POINTS + 1] = brightest;
@@ -72,8 +72,8 @@ impl Landmarks {
     }
 }
 
-/// The quantile of a histogram, in bins: the position below which this share (0…1) of the entries lies. As in ITK, the
-/// counts are added up from the first bin for shares below ½, else from the last bin.
+/// The quantile of a histogram, in bins: the position below which this share of the entries lies (above 0, below 1). As
+/// in ITK, the counts are added up from the first bin for shares below ½, else from the last bin.
 fn quantile(histogram: &[u64; BINS], share: f64) -> f64 {
     let total = histogram.iter().sum::<u64>() as f64;
     let mut reached = 0.0;
@@ -81,7 +81,7 @@ fn quantile(histogram: &[u64; BINS], share: f64) -> f64 {
         for (bin, count) in histogram.iter().enumerate() {
             let own = *count as f64 / total;
             if reached + own >= share {
-                return bin as f64 + if own > 0.0 { (share - reached) / own } else { 0.0 };
+                return bin as f64 + (share - reached) / own;
             }
             reached += own;
         }
@@ -90,9 +90,39 @@ fn quantile(histogram: &[u64; BINS], share: f64) -> f64 {
     for (bin, count) in histogram.iter().enumerate().rev() {
         let own = *count as f64 / total;
         if reached + own >= 1.0 - share {
-            return (bin + 1) as f64 - if own > 0.0 { (1.0 - share - reached) / own } else { 0.0 };
+            return (bin + 1) as f64 - (1.0 - share - reached) / own;
         }
         reached += own;
     }
     0.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_count_from_the_nearer_end() {
+        let histogram = |counts: &[(usize, u64)]| {
+            let mut histogram = [0; BINS];
+            counts.iter().for_each(|(bin, count)| histogram[*bin] = *count);
+            histogram
+        };
+        assert_eq!(quantile(&histogram(&[(0, 4), (10, 4)]), 0.25), 0.5);
+        assert_eq!(quantile(&histogram(&[(0, 4), (10, 4)]), 0.875), 10.75);
+        // All bins between the two that have entries are possible quantiles. From the first bin, the quantile is the end
+        // of bin 10, and from the last bin, the start of bin 200.
+        assert_eq!(quantile(&histogram(&[(10, 1), (200, 3)]), 0.25), 11.0);
+        assert_eq!(quantile(&histogram(&[(10, 1), (200, 1)]), 0.5), 200.0);
+        assert_eq!(quantile(&histogram(&[(10, 3), (200, 1)]), 0.75), 200.0);
+    }
+
+    #[test]
+    fn an_image_repeated_many_times_has_the_same_landmarks() {
+        let once: Vec<f32> = (0..1000).map(|n| (n * 7919 % 1000 * n / 500) as f32).collect();
+        let many = once.repeat(2 * PIECE / 1000 + 1);
+        assert!(many.len() > 2 * PIECE);
+        // Sums of integers are exact, and all shares of voxels are quotients of the same value.
+        assert_eq!(Landmarks::of(&many), Landmarks::of(&once));
+    }
 }
