@@ -109,7 +109,8 @@ fn find(table: &[u32], rank: usize) -> (usize, usize) {
         rest -= if here { 0 } else { *count as usize };
         here
     };
-    let entry = table.iter().position(holds).unwrap_or(table.len() - 1);
+    // The table counts more than `rank` values, so an entry is found.
+    let entry = table.iter().position(holds).unwrap_or(0);
     (entry, rest)
 }
 
@@ -117,7 +118,7 @@ fn find(table: &[u32], rank: usize) -> (usize, usize) {
 mod tests {
     use proptest::prelude::*;
 
-    use super::quantiles;
+    use super::{PIECE, quantiles, rescaled};
 
     proptest! {
         #[test]
@@ -144,5 +145,22 @@ mod tests {
         assert_eq!(quantiles(&voxels, 0.5, 0.75), Some((2.0, 2.5)));
         assert_eq!(quantiles(&[f32::NAN], 0.0, 1.0), None);
         assert_eq!(quantiles(&[], 0.0, 1.0), None);
+    }
+
+    #[test]
+    fn pieces_of_a_large_image_are_counted_together() {
+        // The values 0, 1, 2, … in reverse order, in three pieces.
+        let last = 2 * PIECE + 100;
+        let voxels: Vec<f32> = (0..=last).rev().map(|value| value as f32).collect();
+        let three = rayon::ThreadPoolBuilder::new().num_threads(3).build().expect("threads");
+        let found = three.install(|| quantiles(&voxels, 0.25, 0.75));
+        assert_eq!(found, Some((last as f32 * 0.25, last as f32 * 0.75)));
+    }
+
+    #[test]
+    fn rescaling_maps_the_range_to_0_to_1_and_clips() {
+        let voxels = [-5.0, 2.0, 3.0, 4.0, 6.0, 10.0];
+        assert_eq!(rescaled(&voxels, (2.0, 6.0)), [0.0, 0.0, 0.25, 0.5, 1.0, 1.0]);
+        assert_eq!(rescaled(&voxels, (-5.0, 3.0)), [0.0, 0.875, 1.0, 1.0, 1.0, 1.0]);
     }
 }
