@@ -79,6 +79,12 @@ pub fn check(wanted: u64) -> Result<(), Shortage> {
     if failpoint::check(Operation::Allocate).is_err() {
         return Err(Shortage { wanted, available: None });
     }
+    check_against(wanted, available)
+}
+
+/// Checks that `wanted` bytes are available, as [`check`] does. `available` is called only for requests that are not
+/// small.
+fn check_against(wanted: u64, available: impl FnOnce() -> Option<Available>) -> Result<(), Shortage> {
     if wanted < LEAST_CHECKED {
         return Ok(());
     }
@@ -143,6 +149,25 @@ mod tests {
         let shortage = check(wanted).unwrap_err();
         assert_eq!(shortage.wanted, wanted);
         assert!(shortage.available.is_some());
+    }
+
+    #[test]
+    fn a_request_fits_if_the_spare_memory_stays_free() {
+        let wanted = 5 * LEAST_CHECKED;
+        let left = |bytes| Some(Available { bytes, bound: Bound::Machine });
+        assert_eq!(check_against(wanted, || left(wanted + SPARE)), Ok(()));
+        let available = left(wanted + SPARE - 1);
+        assert_eq!(check_against(wanted, || available), Err(Shortage { wanted, available }));
+        // A system that does not say how much is available is no reason to refuse.
+        assert_eq!(check_against(wanted, || None), Ok(()));
+    }
+
+    #[test]
+    fn small_requests_are_not_checked() {
+        assert_eq!(check_against(LEAST_CHECKED - 1, || panic!("checked")), Ok(()));
+        let available = Some(Available { bytes: 0, bound: Bound::Machine });
+        let refused = Shortage { wanted: LEAST_CHECKED, available };
+        assert_eq!(check_against(LEAST_CHECKED, || available), Err(refused));
     }
 
     #[test]
