@@ -324,6 +324,48 @@ mod tests {
     }
 
     #[test]
+    fn the_displacement_of_a_chain_is_its_first_field() {
+        let fields = [[1.0, 0.0, 0.0], [0.0, 2.0, 0.0]].map(|vector| constant_field([0.0; 3], vector));
+        let Transform::Displacement(first) = fields[0].clone() else { panic!("a field") };
+        let chain = TransformChain::from([vec![shift(1.0, 2.0, 3.0)], fields.to_vec()].concat());
+        assert_eq!(chain.displacement(), Some(&first));
+        assert_eq!(chain.into_displacement(), Some(first));
+        let affine = TransformChain::from(vec![shift(1.0, 2.0, 3.0)]);
+        assert_eq!(affine.displacement(), None);
+        assert_eq!(affine.into_displacement(), None);
+    }
+
+    #[test]
+    fn test_points_divide_a_grid_evenly_from_corner_to_corner() {
+        let mut grid = Grid::axis_aligned([9, 4, 5], [1.0, 2.0, 0.5]);
+        grid.origin = Point3::new(10.0, 20.0, 30.0);
+        // The grid is 8 mm, 6 mm and 2 mm long from the first to the last voxel centre.
+        let mut expected = Vec::new();
+        for z in [30.0, 31.0, 32.0] {
+            for y in [20.0, 26.0] {
+                for x in [10.0, 12.0, 14.0, 16.0, 18.0] {
+                    expected.push(Point3::new(x, y, z));
+                }
+            }
+        }
+        assert_eq!(lattice(&grid, [5, 2, 3]), expected);
+    }
+
+    #[test]
+    fn a_warning_is_given_below_a_quarter_and_says_the_share() {
+        let grid = Grid::axis_aligned([3, 3, 3], [1.0; 3]);
+        let points = |outside: usize| {
+            let mut points = vec![Point3::new(9.0, 1.0, 1.0); outside];
+            points.push(Point3::new(1.0, 1.0, 1.0));
+            points
+        };
+        assert_eq!(meets(&points(3), &grid, "the image".into(), 2), Ok(None));
+        let warning = meets(&points(7), &grid, "the image".into(), 2).unwrap().expect("an eighth is less");
+        let expected = "only 12.5 % of the output grid lies in the image after 2 transform(s) of the chain";
+        assert_eq!(warning.to_string(), expected);
+    }
+
+    #[test]
     fn refuses_to_invert_what_it_cannot() {
         let mut chain = TransformChain::new();
         let error = chain.push("1Warp.nii.gz", constant_field([0.0; 3], [0.0; 3]), true).unwrap_err();
