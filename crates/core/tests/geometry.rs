@@ -93,6 +93,85 @@ fn grids_that_cannot_be() {
     assert!(matches!(shear(0.05), Err(GridError::Sheared(cosine)) if (cosine - 0.05).abs() < 1e-4));
     assert!(matches!(shear(-0.05), Err(GridError::Sheared(_))));
     assert!(shear(1e-5).is_ok(), "rounding in a header is no shear");
+    // Two axes with the same direction.
+    assert!(matches!(
+        grid(Matrix3::new(1.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0), [3; 3]),
+        Err(GridError::Singular([1.0, 2.0, 1.0]))
+    ));
+}
+
+#[test]
+fn axes_may_differ_from_a_right_angle_by_a_cosine_of_one_thousandth() {
+    let with_cosine = |cosine: f64| {
+        let matrix = Matrix3::new(1.0, cosine, 0.0, 0.0, (1.0 - cosine * cosine).sqrt(), 0.0, 0.0, 0.0, 1.0);
+        assert_eq!(matrix.column(1).norm(), 1.0, "so that the cosine is exact");
+        Grid::from_voxel_to_world([3; 3], &AffineTransform { matrix, translation: Vector3::zeros() })
+    };
+    let grid = with_cosine(1e-3).unwrap();
+    assert!((grid.direction.transpose() * grid.direction - Matrix3::identity()).amax() < 1e-12);
+    assert_eq!(with_cosine(1.25e-3), Err(GridError::Sheared(1.25e-3)));
+}
+
+#[test]
+fn a_grid_ends_half_a_voxel_beyond_its_outermost_centres() {
+    let grid = Grid::axis_aligned([4, 5, 6], [1.0; 3]);
+    for axis in 0..3 {
+        let holds = |index: f64| {
+            let mut at = Point3::new(1.0, 1.0, 1.0);
+            at[axis] = index;
+            grid.holds(&at)
+        };
+        let end = grid.shape[axis] as f64 - 0.5;
+        assert!(holds(-0.5) && holds(end - 1e-9), "along {axis}");
+        assert!(!holds(-0.5 - 1e-9) && !holds(end) && !holds(f64::NAN), "along {axis}");
+    }
+}
+
+#[test]
+fn a_grid_without_voxels_is_empty() {
+    for (shape, is_empty) in [([1, 1, 1], false), ([2, 3, 4], false), ([0, 3, 4], true), ([2, 3, 0], true)] {
+        assert_eq!(Grid::axis_aligned(shape, [1.0; 3]).is_empty(), is_empty, "{shape:?}");
+    }
+}
+
+#[test]
+fn a_slice_has_one_voxel_along_its_third_axis_only() {
+    for (shape, is_slice) in
+        [([2, 2, 1], true), ([1, 2, 1], false), ([2, 1, 1], false), ([2, 1, 2], false), ([2, 2, 2], false)]
+    {
+        assert_eq!(Grid::axis_aligned(shape, [1.0; 3]).is_slice(), is_slice, "{shape:?}");
+    }
+}
+
+#[test]
+fn a_slice_lies_across_z_unless_it_is_tilted() {
+    let tilted = |shape: [usize; 3], angle: f64| Grid {
+        direction: Rotation3::from_euler_angles(angle, 0.0, 0.3).into_inner(),
+        ..Grid::axis_aligned(shape, [1.0; 3])
+    };
+    // The sine of the angle counts as zero up to 0.001 (times √2), as for the angle between two axes.
+    assert!(tilted([4, 5, 1], 0.0).is_slice_across_z());
+    assert!(tilted([4, 5, 1], 1e-3).is_slice_across_z());
+    assert!(tilted([4, 5, 1], std::f64::consts::PI).is_slice_across_z());
+    assert!(!tilted([4, 5, 1], 2e-3).is_slice_across_z());
+    assert!(!tilted([4, 5, 1], 1.5).is_slice_across_z());
+    assert!(!tilted([4, 5, 2], 0.0).is_slice_across_z());
+}
+
+#[test]
+fn every_voxel_axis_gets_the_nearest_world_axis() {
+    // For every order and all signs of the axes, turned by up to 0.6 rad: the nearest axes stay the same.
+    let turn = Rotation3::from_euler_angles(0.2, -0.4, 0.4).into_inner();
+    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        for signs in 0..8 {
+            let expected: [(usize, bool); 3] = std::array::from_fn(|axis| (order[axis], signs >> axis & 1 == 1));
+            let columns = expected.map(|(world, against)| Vector3::ith(world, if against { -1.0 } else { 1.0 }));
+            for direction in [Matrix3::from_columns(&columns), turn * Matrix3::from_columns(&columns)] {
+                let grid = Grid { direction, ..Grid::axis_aligned([4, 5, 6], [1.0; 3]) };
+                assert_eq!(grid.nearest_axes(), expected, "{direction}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -132,4 +211,20 @@ fn centre_of_mass_is_in_world_mm() {
     let index = Vector3::new(3.0 * 3.0, 3.0 + 2.0, 4.0) / 4.0;
     let expected = Point3::new(10.0 - 2.0 * index.x, 20.0 + 3.0 * index.y, 30.0 + 4.0 * index.z);
     assert!((volume.centre_of_mass().unwrap() - expected).norm() < 1e-12);
+}
+
+#[test]
+fn centre_of_gravity_weights_by_intensity() {
+    let grid = Grid { origin: Point3::new(10.0, 20.0, 30.0), ..Grid::axis_aligned([4, 3, 5], [2.0, 3.0, 4.0]) };
+    let mut volume = Volume::filled(grid.clone(), 0.0);
+    assert_eq!(volume.centre_of_gravity(), None);
+    // Equal intensities have their centre in the middle of the grid, although they have no centre of mass.
+    let middle = Volume::filled(grid.clone(), 7.0).centre_of_gravity().expect("weights");
+    assert!((middle - grid.centre()).norm() < 1e-12);
+    // Intensity 3 at (3, 1, 0) and 1 at (0, 2, 4).
+    volume.voxels[3 + 4] = 3.0;
+    volume.voxels[4 * (2 + 3 * 4)] = 1.0;
+    let index = Point3::new(9.0 / 4.0, 5.0 / 4.0, 4.0 / 4.0);
+    let expected = Point3::new(10.0 + 2.0 * index.x, 20.0 + 3.0 * index.y, 30.0 + 4.0 * index.z);
+    assert!((volume.centre_of_gravity().unwrap() - expected).norm() < 1e-12);
 }
