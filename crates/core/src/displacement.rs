@@ -209,7 +209,12 @@ mod tests {
     fn reads_a_grid_of_a_single_slice() {
         let mut field = DisplacementField::zeros(Grid::axis_aligned([2, 1, 1], [1.0; 3]));
         field.vectors = vec![[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]];
-        assert_eq!(field.at(&Point3::new(0.5, 0.4, -0.4)), Vector3::new(2.0, 2.0, 2.0));
+        let point = Point3::new(0.5, 0.4, -0.4);
+        let middle = Vector3::new(2.0, 2.0, 2.0);
+        assert_eq!(field.at(&point), middle);
+        // From the first voxel to the second, 1 mm along x, the displacement changes by (2, 0, −2) mm.
+        let derivative = Matrix3::from_columns(&[Vector3::new(2.0, 0.0, -2.0), Vector3::zeros(), Vector3::zeros()]);
+        assert_eq!(field.sampler().with_derivative(&point), (middle, derivative));
         assert!((field.longest_mm() - 14f64.sqrt()).abs() < 1e-12);
     }
 }

@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn only_the_mask_counts() {
-        let mask = determinants(&[1.0, 1.0, 0.0, 0.2]);
+        let mask = determinants(&[1.0, 0.51, 0.0, 0.5]);
         let four = determinants(&[1.0, 2.0, 0.0, -0.5]);
         let summary = JacobianSummary::of(&four, &four, Some(&mask)).unwrap();
         assert_eq!((summary.voxels, summary.folded, summary.minimum), (2, 0, 1.0));

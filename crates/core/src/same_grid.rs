@@ -42,3 +42,20 @@ pub fn same_grid(what: &'static str, first: &Grid, second: &Grid) -> Result<(), 
         false => Err(GridMismatch { what, grids: [Box::new(first.clone()), Box::new(second.clone())] }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grids_may_differ_by_a_hundredth_of_the_smallest_spacing() {
+        for spacing in [[0.25, 1.0, 8.0], [32.0, 8.0, 64.0]] {
+            let grid = Grid::axis_aligned([4, 5, 6], spacing);
+            let smallest = spacing.into_iter().fold(f64::MAX, f64::min);
+            let moved = |mm: f64| Grid { origin: Point3::new(0.0, mm, 0.0), ..grid.clone() };
+            assert_eq!(same_grid("the images", &grid, &moved(0.009 * smallest)), Ok(()));
+            let error = same_grid("the images", &grid, &moved(0.011 * smallest)).unwrap_err();
+            assert!(error.to_string().starts_with("the images lie on different grids, 4 × 5 × 6 voxels"), "{error}");
+        }
+    }
+}
