@@ -1,22 +1,15 @@
 //! Finds the voxels where the atlases disagree.
 
+use antsreg_core::same_grid::same_grid;
 use antsreg_core::{Grid, LabelVolume};
 use rayon::prelude::*;
 
 use super::error::FusionError;
 
-/// Two grids count as equal if corresponding voxels are at most this far apart. The unit is the smallest voxel spacing.
-/// The tolerance allows for rounding in headers, which store single-precision numbers.
-const SAME_GRID_VOXELS: f64 = 1e-2;
-
 /// Checks that the image or label map of an atlas lies on `grid`. `number` is the number of the atlas, counted from 0.
 pub(super) fn check_grid(number: usize, grid: &Grid, found: &Grid) -> Result<(), FusionError> {
-    if grid.matches(found, SAME_GRID_VOXELS * grid.spacing.min()) {
-        return Ok(());
-    }
-    let grids = [Box::new(grid.clone()), Box::new(found.clone())];
-    let source = antsreg_core::GridMismatch { what: "the target and the atlas", grids };
-    Err(FusionError::Grid { number: number + 1, source })
+    same_grid("the target and the atlas", grid, found)
+        .map_err(|source| FusionError::Grid { number: number + 1, source })
 }
 
 /// For each voxel, whether the label maps have different labels there.
