@@ -183,3 +183,20 @@ pub(super) fn choose<B: FusionBackend>(
     let images = Images { shape: target.grid.shape, target: Scaled::new(&target.voxels), atlases: &scaled };
     Ok(backend.fusion_choices(&images, patches, &options.parameters(sign))?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_memory_of_a_device_holds_all_images() {
+        let (shape, options) = ([50, 60, 70], JointOptions::default());
+        let image = 4 * 50 * 60 * 70;
+        let mut before = image;
+        for atlases in 1..6 {
+            let bytes = joint_device_bytes(shape, atlases, &options);
+            assert!(bytes > before + image, "{bytes} for {atlases}");
+            before = bytes;
+        }
+    }
+}

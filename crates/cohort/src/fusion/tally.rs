@@ -75,5 +75,8 @@ mod tests {
     fn shares_are_never_negative_and_add_up() {
         let mut votes = tally(&[(5, 3.0), (1, -1.0), (2, 1.0)]);
         assert_eq!(votes.shares().collect::<Vec<_>>(), [(1, 0.0), (2, 0.25), (5, 0.75)]);
+        // No label has a positive sum of votes.
+        let mut votes = tally(&[(5, 0.0), (1, -1.0)]);
+        assert_eq!(votes.shares().collect::<Vec<_>>(), [(1, 0.0), (5, 0.0)]);
     }
 }

@@ -104,6 +104,16 @@ fn labels_that_win_too_small_a_share_are_left_open() {
 }
 
 #[test]
+fn every_voxel_where_the_maps_disagree_is_voted_on_once() {
+    let scene = Scene::new(SHAPE, 3, 5);
+    let maps = scene.maps();
+    let disagree = |voxel: &usize| maps.iter().any(|map| map.voxels[*voxel] != maps[0].voxels[*voxel]);
+    let expected = (0..SHAPE.iter().product()).filter(disagree).count();
+    assert!(expected > 100);
+    assert_eq!(majority(&maps).expect("fused").undecided(), expected);
+}
+
+#[test]
 fn a_label_of_one_atlas_that_looks_no_better_is_outvoted() {
     let mut scene = Scene::new(SHAPE, 5, 5);
     let grid = scene.target.grid.clone();
