@@ -104,7 +104,8 @@ fn affine_field<B: Backend>(backend: &B, grid: &Grid, map: &AffineTransform) -> 
     };
     let corners: Vec<[f32; 3]> = (0..8).map(displacement).collect();
     let corners = backend.upload_field([2; 3], &corners)?;
-    let share = Vector3::from(last.map(|last| if last > 0.0 { last.recip() } else { 0.0 }));
+    // An axis with one voxel has index 0 only, so every share is right.
+    let share = Vector3::from(last.map(|last| last.max(1.0).recip()));
     let to_corners = AffineTransform { matrix: Matrix3::from_diagonal(&share), translation: Vector3::zeros() };
     let mut field = backend.field(grid.shape)?;
     backend.resize_field(&corners, &to_corners, &Matrix3::identity(), &mut field)?;
