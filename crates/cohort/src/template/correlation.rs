@@ -55,7 +55,7 @@ mod tests {
         let (a, noise) = (image(1), image(2));
         let voxels = a.voxels.iter().zip(&noise.voxels).map(|(a, noise)| 3.0 * a + noise).collect();
         let b = Volume { voxels, grid: grid.clone() };
-        let voxels = noise.voxels.iter().map(|value| f32::from(u8::from(*value > 5e6))).collect();
+        let voxels = noise.voxels.iter().map(|value| if *value > 5e6 { 1.0 } else { 0.5 }).collect();
         let mask = Volume { voxels, grid: grid.clone() };
         let expected = Comparison::between(&a, &b, Some(&mask)).expect("one grid").correlation;
         let found = correlation(&a, &b, &mask).expect("one grid").expect("contrast");
@@ -64,5 +64,15 @@ mod tests {
         assert!((found - expected).abs() < 1e-12 && found > 0.5, "{found} {expected}");
         let flat = Volume::filled(grid, 2.0);
         assert_eq!(correlation(&a, &flat, &mask).expect("one grid"), None);
+        assert_eq!(correlation(&flat, &a, &mask).expect("one grid"), None);
+    }
+
+    #[test]
+    fn only_voxels_where_the_mask_exceeds_a_half_count() {
+        let image =
+            |voxels: [f32; 4]| Volume { grid: Grid::axis_aligned([4, 1, 1], [1.0; 3]), voxels: voxels.to_vec() };
+        let (a, b) = (image([1.0, 2.0, 3.0, 50.0]), image([-2.0, -4.0, -6.0, 80.0]));
+        let found = correlation(&a, &b, &image([1.0, 0.51, 1.0, 0.5])).expect("one grid").expect("contrast");
+        assert!((found + 1.0).abs() < 1e-12, "{found}");
     }
 }

@@ -36,6 +36,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_mask_holds_what_is_brighter_than_the_threshold() {
+        let grid = Grid::axis_aligned([5, 1, 1], [1.0; 3]);
+        let image = Volume { grid: grid.clone(), voxels: vec![-3.0, 2.0, 1.9, 2.1, f32::NAN] };
+        assert_eq!(brighter(&image, 2.0), Volume { grid, voxels: vec![0.0, 0.0, 0.0, 1.0, 0.0] });
+    }
+
+    #[test]
     fn the_grid_holds_what_is_bright() {
         let grid = Grid {
             direction: nalgebra::Matrix3::from_diagonal(&Vector3::new(-1.0, 1.0, 1.0)),

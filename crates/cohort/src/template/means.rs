@@ -234,6 +234,8 @@ mod tests {
         };
         assert_eq!(mean(&[[2.0, 4.0, 6.0], [3.0, 4.0, 5.0], [9.0, 2.0, 1.0], [4.0, 6.0, 2.0]]), [3.5, 4.0, 3.5]);
         assert_eq!(mean(&[[2.0, 4.0, 6.0], [4.0, 6.0, 2.0]]), [3.0, 5.0, 4.0], "both of two count");
+        let of_three = mean(&[[2.0, 4.0, 6.0], [9.0, 2.0, 1.0], [4.0, 6.0, 2.0]]);
+        assert_eq!(of_three, [4.0, 4.0, 2.0], "the middle one of three counts");
     }
 
     #[test]

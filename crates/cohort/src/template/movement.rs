@@ -75,7 +75,7 @@ mod tests {
         let grid = Grid::axis_aligned([3, 1, 1], [2.0, 1.0, 4.0]);
         let vectors = vec![[6.0, 0.0, 16.0], [2.0, 0.0, 0.0], [100.0; 3]];
         let field = DisplacementField { grid: grid.clone(), vectors };
-        let mask = Volume { grid, voxels: vec![1.0, 1.0, 0.0] };
+        let mask = Volume { grid, voxels: vec![1.0, 0.51, 0.5] };
         let found = Movement::of(&field, &mask).expect("one grid");
         assert_eq!(found, Movement { mean_voxels: 3.0, largest_voxels: 5.0 });
         // The field `other` is subtracted from the test field. This shortens both vectors inside the mask by 2 mm along
@@ -83,5 +83,18 @@ mod tests {
         let other = DisplacementField { vectors: vec![[2.0, 0.0, 0.0]; 3], ..field.clone() };
         let found = Movement::beyond(&field, &other, &mask).expect("one grid");
         assert_eq!(found, Movement { mean_voxels: 0.5 * 20f64.sqrt(), largest_voxels: 20f64.sqrt() });
+    }
+
+    #[test]
+    fn pieces_make_no_difference() {
+        let grid = Grid::axis_aligned([2 * PIECE + 77, 1, 1], [1.0; 3]);
+        let mask = Volume::filled(grid.clone(), 1.0);
+        // The vectors differ at all voxels, and those of the second field are all 2 mm shorter.
+        let field = |less: f32| DisplacementField {
+            grid: grid.clone(),
+            vectors: (0..grid.len()).map(|n| [0.0, n as f32 - less, 0.0]).collect(),
+        };
+        let found = Movement::beyond(&field(0.0), &field(2.0), &mask).expect("one grid");
+        assert_eq!(found, Movement { mean_voxels: 2.0, largest_voxels: 2.0 });
     }
 }

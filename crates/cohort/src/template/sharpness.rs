@@ -51,17 +51,25 @@ mod tests {
     fn a_ramp_has_its_slope_whatever_its_brightness() {
         let grid = Grid::axis_aligned([5, 4, 6], [2.0, 1.0, 0.5]);
         let at = |n: usize| [(n % 5) as f32, (n / 5 % 4) as f32, (n / 20) as f32];
-        let ramp = |n| at(n)[0] * 6.0 + at(n)[2] * 2.0 + 100.0;
+        let ramp = |n| at(n)[0] * 6.0 + at(n)[1] * 12.0 + at(n)[2] * 2.0 + 100.0;
         let image = Volume { voxels: (0..grid.len()).map(ramp).collect(), grid: grid.clone() };
         let bright = Volume { voxels: image.voxels.iter().map(|value| 8.0 * value).collect(), grid: grid.clone() };
         let mut mask = Volume::filled(grid, 1.0);
-        mask.voxels[7] = 0.0;
-        // The intensity of the test image rises by 3 per mm along x and by 4 per mm along z, so the gradient magnitude
-        // is 5. The mean intensity of the whole image is 117: on average, the slope along x contributes 12, the slope
-        // along z 5, and the constant 100. Only the voxel at (2, 1, 0), with intensity 112, is outside the mask.
-        let mean = (117.0 * 120.0 - 112.0) / 119.0;
-        let expected = 5.0 / mean;
+        mask.voxels[7] = 0.5;
+        // The intensity of the test image rises by 3 per mm along x, by 12 per mm along y and by 4 per mm along z, so the
+        // gradient magnitude is 13. The mean intensity of the whole image is 135: on average, the slope along x
+        // contributes 12, the slope along y 18, the slope along z 5, and the constant 100. Only the voxel at (2, 1, 0),
+        // with intensity 124, is outside the mask.
+        let mean = (135.0 * 120.0 - 124.0) / 119.0;
+        let expected = 13.0 / mean;
         assert!((sharpness(&image, &mask).expect("one grid") - expected).abs() < 1e-12);
         assert!((sharpness(&bright, &mask).expect("one grid") - expected).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_slice_has_no_slope_across_its_plane() {
+        let grid = Grid::axis_aligned([3, 2, 1], [1.0; 3]);
+        let image = Volume { voxels: vec![1.0, 2.0, 3.0, 1.0, 2.0, 3.0], grid: grid.clone() };
+        assert_eq!(sharpness(&image, &Volume::filled(grid, 1.0)).expect("one grid"), 0.5);
     }
 }

@@ -151,6 +151,10 @@ mod tests {
             let mask = Volume { voxels: (0..grid.len()).map(|n| n as f32).collect(), grid };
             let sparse = sparse(&mask);
             assert_eq!(sparse.grid.shape, few);
+            // The thickness of a slice stays.
+            let spacing =
+                Vector3::from_fn(|axis, _| mask.grid.spacing[axis] * if shape[axis] > 1 { 2.0 } else { 1.0 });
+            assert_eq!(sparse.grid.spacing, spacing);
             for n in 0..sparse.voxels.len() {
                 let there = world(&mask.grid, sparse.voxels[n] as usize);
                 assert!((world(&sparse.grid, n) - there).norm() < 1e-12);
@@ -201,7 +205,7 @@ mod tests {
         let mut mask = Volume::filled(grid.clone(), 1.0);
         let mut warp = DisplacementField::zeros(grid.clone());
         for n in 0..200 {
-            mask.voxels[n] = 0.0;
+            mask.voxels[n] = 0.5;
             warp.vectors[n] = [5.0, -9.0, 3.0];
         }
         assert!((nearest(&warp, &mask).matrix - turned().matrix).amax() < 1e-12);
