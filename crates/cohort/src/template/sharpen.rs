@@ -16,9 +16,7 @@ pub fn sharpen(image: &Volume) -> Volume {
         return image.clone();
     }
     let factor = f64::from(high - low) / f64::from(most - least);
-    let difference = |(value, curvature): (&f32, &f32)| {
-        f64::from(*value) - (f64::from(curvature - least) * factor + f64::from(low))
-    };
+    let difference = |(value, curvature): (&f32, &f32)| f64::from(*value) - scaled(*curvature, [least, low], factor);
     let sharper: Vec<f64> = image.voxels.par_iter().zip(&laplacian.voxels).map(difference).collect();
     let count = image.voxels.len() as f64;
     // The intensities are added in the order of the voxels, so that their sums do not depend on the number of threads.
@@ -26,6 +24,12 @@ pub fn sharpen(image: &Volume) -> Volume {
     let shift = mean - sharper.iter().sum::<f64>() / count;
     let voxels = sharper.par_iter().map(|value| ((value + shift) as f32).clamp(low, high)).collect();
     Volume { grid: image.grid.clone(), voxels }
+}
+
+/// Scales a value of the Laplacian to the range of the image. `least` and `low` are the smallest values of the Laplacian
+/// and of the image; `factor` is the quotient of the two ranges.
+fn scaled(curvature: f32, [least, low]: [f32; 2], factor: f64) -> f64 {
+    f64::from(curvature - least) * factor + f64::from(low)
 }
 
 /// The Laplacian of an image: the sum over the axes of the second differences, per mm². Outside the image, the border

@@ -64,7 +64,8 @@ impl Votes {
 
     fn winner(&self, voxel: usize) -> i32 {
         let first = self.maps[0].voxels[voxel];
-        if self.maps.iter().all(|map| map.voxels[voxel] == first) {
+        let disagree = self.maps.iter().any(|map| map.voxels[voxel] != first);
+        if !disagree {
             return first;
         }
         let mut counts = BTreeMap::new();
