@@ -43,6 +43,9 @@ enum Args {
         /// Largest address space of a test
         #[arg(long, value_name = "GB", default_value_t = 8.0)]
         memory: f64,
+        /// Leave out tests that take longer without a mutant; what survives may still be noticed by them
+        #[arg(long, value_name = "SECONDS", default_value_t = f64::INFINITY)]
+        longest: f64,
     },
 }
 
@@ -71,9 +74,9 @@ fn act(args: Args) -> Result<(), Failure> {
                 );
             }
         }
-        Args::Run { crates, work, out, jobs, minimum_timeout, memory } => {
+        Args::Run { crates, work, out, jobs, minimum_timeout, memory, longest } => {
             let minimum_timeout = Duration::try_from_secs_f64(minimum_timeout)?;
-            let settings = Settings { jobs, minimum_timeout, memory: (memory * 1e9) as u64 };
+            let settings = Settings { jobs, minimum_timeout, memory: (memory * 1e9) as u64, longest };
             for name in crates {
                 println!("{name}: {}", run(&work.join(&name), &out.join(&name), &settings)?);
             }

@@ -25,6 +25,8 @@ pub struct Settings {
     pub minimum_timeout: Duration,
     /// Largest address space of a test, in bytes.
     pub memory: u64,
+    /// Tests that take longer without a mutant are left out, in seconds.
+    pub longest: f64,
 }
 
 /// Runs the mutants of the crate prepared in `folder` that have no result yet. Appends results to `results.tsv` in the

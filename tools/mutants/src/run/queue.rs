@@ -57,7 +57,8 @@ impl<'a> Queue<'a> {
         let mutant = &self.mutants[index];
         let began = Instant::now();
         let tests = self.tests(index);
-        let mut outcome = if tests.is_empty() { Outcome::Unreached } else { Outcome::Missed };
+        let mut outcome =
+            if self.baseline.reaching(index + 1).is_empty() { Outcome::Unreached } else { Outcome::Missed };
         let mut noticed_by = "";
         for test in tests {
             let end = self.run_test(test, index)?;
@@ -80,9 +81,11 @@ impl<'a> Queue<'a> {
         self.programs[test.program].run(&test.name, ("MUTANT", OsStr::new(&number)), &limits)
     }
 
-    /// Tests that reach a mutant: first those that noticed another mutant of its function, then the fastest.
+    /// Tests that reach a mutant and are not left out: first those that noticed another mutant of its function, then
+    /// the fastest.
     fn tests(&self, index: usize) -> Vec<usize> {
-        let reaching = self.baseline.reaching(index + 1);
+        let mut reaching = self.baseline.reaching(index + 1);
+        reaching.retain(|test| self.baseline.tests[*test].seconds <= self.settings.longest);
         let noticed = self.noticed.lock().expect("no worker panics");
         let noticed = noticed.get(self.mutants[index].function.as_str()).map_or(&[][..], Vec::as_slice);
         let first = noticed.iter().rev().filter(|test| reaching.contains(test));
