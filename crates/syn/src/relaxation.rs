@@ -17,15 +17,16 @@ const SMALLEST_JACOBIAN: f32 = 0.01;
 /// rounds, the variance of the smoothing (voxels²), and a distance (voxels). Up to this distance along each axis, the
 /// neighbours of a voxel that folds or has too large a residual are smoothed too. The first, weakest rounds correct
 /// nearly all voxels. The other rounds smooth the remaining voxels over growing distances.
-const ROUNDS: [(usize, f64, usize); 5] = [(150, 1.0, 1), (100, 2.0, 2), (100, 4.0, 3), (50, 4.0, 6), (50, 4.0, 12)];
+const ROUNDS: [(usize, f64, usize); 5] = [(150, 1.0, 1), (100, 2.0, 2), (100, 4.0, 3), (50, 4.0, 6), (150, 4.0, 12)];
 /// Folds of a warp are removed in rounds. In this many first rounds, the folded voxels and their neighbours are
 /// displaced by the smallest displacements that remove the fold. After that, one round in every `SMOOTHING_EVERY`
-/// smooths instead, because the displacements for neighbouring folds may contradict each other. From round
-/// `SMOOTHING_FROM` on, all rounds smooth: the last few folds may come back every few rounds without end, where each
-/// displacement undoes another.
+/// smooths instead, because the displacements for neighbouring folds may contradict each other.
 const UNFOLDING_FIRST: usize = 10;
-const SMOOTHING_EVERY: usize = 6;
-const SMOOTHING_FROM: usize = 60;
+const SMOOTHING_EVERY: usize = 3;
+/// Single folds may come back every few rounds without end, where each displacement undoes another. So in these rounds,
+/// whose smoothing is gentle, a round smooths if the round before found at most `FEW` voxels.
+const SMOOTHING_FEW: std::ops::Range<usize> = 60..150;
+const FEW: usize = 20;
 /// If folds or too large residuals remain after all local corrections, both warps are smoothed at all voxels by a
 /// Gaussian of this variance, voxels². This is tried at most `WHOLE_ATTEMPTS` times. Each attempt smooths twice as
 /// often as the attempt before.
@@ -151,8 +152,8 @@ fn attempt_to_relax(
     for (count, variance_voxels, reach_voxels) in ROUNDS {
         for _ in 0..count {
             go_on(observer.poll())?;
-            let unfolds =
-                done < UNFOLDING_FIRST || done < SMOOTHING_FROM && !usize::is_multiple_of(done, SMOOTHING_EVERY);
+            let few = SMOOTHING_FEW.contains(&done) && relaxed.beyond <= FEW;
+            let unfolds = done < UNFOLDING_FIRST || !(few || done % SMOOTHING_EVERY == 0);
             let round = RelaxRound { limits, variance_voxels, reach_voxels, unfolds, allowed, follow: FOLLOW };
             relaxed.beyond = rounds.run(&round)?;
             if relaxed.beyond == 0 && everywhere {
@@ -233,15 +234,22 @@ mod tests {
 
     #[test]
     fn voxels_that_stay_beyond_the_limits_are_smoothed_more_then_everything_is() {
-        let (relaxed, script) = Script::run(&[7], 6);
-        assert_eq!(relaxed, Relaxed { rounds: 3 * 450, whole: 7, beyond: 0 });
-        assert_eq!((script.smoothed, script.examined_after), (vec![1, 2, 4], vec![450, 900, 1350]));
-        let first = &script.rounds[..450];
+        let (relaxed, script) = Script::run(&[21], 6);
+        assert_eq!(relaxed, Relaxed { rounds: 3 * 550, whole: 7, beyond: 0 });
+        assert_eq!((script.smoothed, script.examined_after), (vec![1, 2, 4], vec![550, 1100, 1650]));
+        let first = &script.rounds[..550];
         assert!(first.is_sorted_by_key(|round| (round.variance_voxels, round.reach_voxels)));
         assert!(first[..UNFOLDING_FIRST].iter().all(|round| round.unfolds));
-        let between = &first[UNFOLDING_FIRST..SMOOTHING_FROM];
-        assert_eq!(between.iter().filter(|round| !round.unfolds).count(), 8, "rounds 12, 18, … 54");
-        assert!(first[SMOOTHING_FROM..].iter().all(|round| !round.unfolds));
+        assert!((10..550).all(|n| first[n].unfolds == (n % 3 != 0)));
+    }
+
+    #[test]
+    fn the_last_few_folds_are_smoothed_away() {
+        let smoothing = |found: usize| {
+            let (_, script) = Script::run(&[found], 1);
+            script.rounds[60..150].iter().filter(|round| !round.unfolds).count()
+        };
+        assert_eq!([smoothing(21), smoothing(20)], [30, 90]);
     }
 
     #[test]
