@@ -128,4 +128,16 @@ mod tests {
         }
         assert!(minus_one(1e9).is_finite() && minus_one(-1e9) == -1.0);
     }
+
+    #[test]
+    fn exponentials_end_where_single_precision_ends() {
+        let exact = f64::from(HIGHEST).exp();
+        assert!((f64::from(exponential(HIGHEST)) / exact - 1.0).abs() < 1e-7);
+        for x in [HIGHEST.next_up(), 1e4, f32::MAX, f32::INFINITY] {
+            assert_eq!(exponential(x), f32::INFINITY, "{x}");
+        }
+        for x in [-104.0, -1e4, f32::MIN, f32::NEG_INFINITY] {
+            assert_eq!(exponential(x), 0.0, "{x}");
+        }
+    }
 }

@@ -66,3 +66,15 @@ pub(crate) fn place(value: f64, low: f64, width: f64, bins: usize) -> (usize, f6
     let bin = (at as usize).min(bins - 2);
     (bin, (at - bin as f64).min(1.0))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_counts_of_bins_between_low_and_high() {
+        let histogram = Histogram { low: 1.0, high: 3.0, shares: vec![65_536, 32_768, 0, 0, 131_072] };
+        assert_eq!(histogram.width(), 0.5);
+        assert_eq!(histogram.counts(), [1.0, 0.5, 0.0, 0.0, 2.0]);
+    }
+}

@@ -36,4 +36,13 @@ mod tests {
         assert_eq!(of_block((0..5000).map(f64::from)), 12_497_500.0);
         assert_eq!(of_block(std::iter::empty()), 0.0);
     }
+
+    #[test]
+    fn values_are_added_by_the_thread_that_has_their_number() {
+        // Thread 0 adds 2⁵³, 1 and −2⁵³; the 1 is lost to rounding. The 3 of thread 32 is not lost.
+        let large = 9_007_199_254_740_992.0;
+        let mut values = vec![0.0; 2 * THREADS + 1];
+        (values[0], values[LANES], values[THREADS], values[2 * THREADS]) = (large, 3.0, 1.0, -large);
+        assert_eq!(of_block(values.into_iter()), 3.0);
+    }
 }

@@ -80,10 +80,10 @@ impl BiasBackend for Cpu {
 }
 
 fn histogram_of(left: &Image, weights: &Image, bins: usize) -> Histogram {
-    let slice = (left.shape[0] * left.shape[1]).max(1);
-    let counted = || left.voxels.par_iter().zip(&*weights.voxels).filter(|(_, weight)| **weight > 0.0);
+    let both = || left.voxels.par_iter().zip(&*weights.voxels);
+    let counted = || both().filter(|(_, weight)| **weight > 0.0).map(|(value, _)| *value);
     let (low, high) = counted()
-        .map(|(value, _)| (*value, *value))
+        .map(|value| (value, value))
         .reduce(|| (f32::INFINITY, f32::NEG_INFINITY), |a, b| (a.0.min(b.0), a.1.max(b.1)));
     let (low, high) = (f64::from(low), f64::from(high));
     let width = histogram::width(low, high, bins);
@@ -91,21 +91,18 @@ fn histogram_of(left: &Image, weights: &Image, bins: usize) -> Histogram {
     if width.is_nan() || width <= 0.0 {
         return Histogram { low, high, shares: none() };
     }
-    let share = |mut shares: Vec<u64>, (left, weights): (&[f32], &[f32])| {
-        for (value, _) in left.iter().zip(weights).filter(|(_, weight)| **weight > 0.0) {
-            let (bin, beyond) = histogram::place(f64::from(*value), low, width, bins);
-            let next = (beyond * histogram::WHOLE + 0.5) as u64;
-            shares[bin] += histogram::WHOLE as u64 - next;
-            shares[bin + 1] += next;
-        }
+    let share = |mut shares: Vec<u64>, value: f32| {
+        let (bin, beyond) = histogram::place(f64::from(value), low, width, bins);
+        let next = (beyond * histogram::WHOLE + 0.5) as u64;
+        shares[bin] += histogram::WHOLE as u64 - next;
+        shares[bin + 1] += next;
         shares
     };
     let add = |mut a: Vec<u64>, b: Vec<u64>| {
         a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
         a
     };
-    let slices = left.voxels.par_chunks(slice).zip(weights.voxels.par_chunks(slice));
-    Histogram { low, high, shares: slices.fold(none, share).reduce(none, add) }
+    Histogram { low, high, shares: counted().fold(none, share).reduce(none, add) }
 }
 
 /// For each control point, sums over the samples that it influences: the value of the sample times the product of its
@@ -224,4 +221,18 @@ fn value_at(row: &[f64], reach: &Reach) -> f64 {
     let [a, b, c, d] = reach.weights;
     let near = &row[reach.first..reach.first + 4];
     a * near[0] + b * near[1] + c * near[2] + d * near[3]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mixture_is_the_weighted_sum_of_four_groups() {
+        let points = [100.0, 200.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 300.0, 400.0];
+        let mut mixed = [9.0; 2];
+        mix(&points, &Reach { first: 1, weights: [0.5, 0.25, 2.0, -1.0] }, &mut mixed);
+        // 0.5·1 + 0.25·3 + 2·5 − 7 and 0.5·2 + 0.25·4 + 2·6 − 8
+        assert_eq!(mixed, [4.25, 6.0]);
+    }
 }

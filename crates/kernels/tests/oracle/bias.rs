@@ -5,7 +5,8 @@ use antsreg_kernels::{Backend, Cpu, Error};
 
 use super::scene::{self, Random};
 
-const SHAPES: [[usize; 3]; 4] = [[37, 21, 13], [5, 40, 3], [33, 18, 1], [9, 1, 1]];
+/// The last shape has a row that is longer than the number of a GPU's threads.
+const SHAPES: [[usize; 3]; 5] = [[37, 21, 13], [5, 40, 3], [33, 18, 1], [9, 1, 1], [1030, 1, 1]];
 const ELEMENTS: [[usize; 3]; 3] = [[1, 1, 1], [2, 3, 1], [9, 4, 5]];
 
 /// The cubic B-spline function, centred at 0.
@@ -52,9 +53,13 @@ impl Scene {
     fn new(shape: [usize; 3], elements: [usize; 3], seed: u64) -> Scene {
         let mut random = Random::new(seed + 50);
         let logarithms: Vec<f32> = scene::image(shape, seed).iter().map(|value| 3.0 + 2.0 * value).collect();
-        let left = logarithms.iter().map(|value| value + 0.3 * random.signed() as f32).collect();
+        let weights = scene::weight(shape, seed + 100);
+        let mut left: Vec<f32> = logarithms.iter().map(|value| value + 0.3 * random.signed() as f32).collect();
         let field = (0..elements.iter().map(|n| n + 3).product()).map(|_| 0.2 * random.signed()).collect();
-        Scene { shape, elements, logarithms, weights: scene::weight(shape, seed + 100), left, field }
+        // A voxel that does not count may have the intensity 0.
+        let uncounted = left.iter_mut().zip(&weights).filter(|(_, weight)| **weight == 0.0);
+        uncounted.for_each(|(left, _)| *left = f32::NEG_INFINITY);
+        Scene { shape, elements, logarithms, weights, left, field }
     }
 
     fn axes(&self) -> [MeshAxis; 3] {
