@@ -68,6 +68,11 @@ pub(super) fn extent(row: &[f32]) -> [u32; 2] {
     }
 }
 
+/// Number of slices of a slab, the part of a fixed volume that one task samples.
+pub(super) fn slab_slices([nx, ny, _]: [usize; 3]) -> usize {
+    SLAB_SAMPLES.div_ceil((nx * ny).max(1))
+}
+
 /// Computes the correlation ratio cost of each transform, as defined by
 /// [`Backend::correlation_ratio`](crate::Backend::correlation_ratio).
 pub(super) fn costs(
@@ -82,8 +87,7 @@ pub(super) fn costs(
     if let Some(Slices { moving, weight, maps }) = &slices {
         return costs(fixed, moving, weight.as_ref(), edge_voxels, maps);
     }
-    let slice_samples = fixed.shape[0] * fixed.shape[1];
-    let slab_slices = SLAB_SAMPLES.div_ceil(slice_samples.max(1));
+    let slab_slices = slab_slices(fixed.shape);
     let slabs = fixed.shape[2].div_ceil(slab_slices);
     let count = fixed_to_moving.len();
     let backdrop = moving.backdrop();
@@ -127,9 +131,10 @@ fn cost<'a>(bins: usize, pieces: impl Iterator<Item = &'a Vec<Moments>>) -> f64 
     if total > 1e-9 * all[2] { (within / total).clamp(0.0, 1.0) } else { 1.0 }
 }
 
-/// The sum Σw(y − ȳ)², which is Σw times the variance of y, from Σw, Σwy and Σwy².
+/// The sum Σw(y − ȳ)², which is Σw times the variance of y, from Σw, Σwy and Σwy². Without samples the quotient is NaN,
+/// which `max` replaces by 0.
 fn deviation([n, y, yy]: &Moments) -> f64 {
-    if *n > 0.0 { (yy - y * y / n).max(0.0) } else { 0.0 }
+    (yy - y * y / n).max(0.0)
 }
 
 #[cfg(test)]

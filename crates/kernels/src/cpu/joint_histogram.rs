@@ -8,17 +8,13 @@ use std::ops::Range;
 use antsreg_core::AffineTransform;
 use rayon::prelude::*;
 
-use super::correlation_ratio::FixedBins;
 use super::correlation_ratio::backdrop::Backdrop;
 use super::correlation_ratio::cells::{Cells, LANES, whole};
 use super::correlation_ratio::slices::Slices;
+use super::correlation_ratio::{FixedBins, slab_slices};
 use super::image::Image;
 use super::samples::{Block, Operands, Samples};
 use crate::{Entropies, Error, JointParameters, JointSampling};
-
-/// Smallest number of fixed voxels of a parallel task. It is much larger than the number of cells of a histogram,
-/// because the histograms of all tasks are added at the end.
-const LEAST_SAMPLES: usize = 1 << 15;
 
 /// Computes the joint histogram of one transform, as defined by [`Cpu::joint_histogram`](crate::Cpu::joint_histogram).
 pub(super) fn histogram(
@@ -76,8 +72,8 @@ fn of_counts(counts: &[u64], moving_bins: usize) -> Entropies {
     let moving_sum: f64 = moving.into_iter().map(term).sum();
     let units = total as f64;
     // Entropy from the counts n of the bins and their sum N: with the probabilities p = n/N, −Σ p·ln p is ln N − Σ n·ln
-    // n / N.
-    let entropy = |sum: f64| if total > 0 { (units.ln() - sum / units).max(0.0) } else { 0.0 };
+    // n / N. Of an empty histogram this is NaN, which `max` replaces by 0.
+    let entropy = |sum: f64| (units.ln() - sum / units).max(0.0);
     Entropies {
         weight: units / f64::from(JointParameters::UNIT),
         fixed: entropy(fixed_sum),
@@ -127,12 +123,12 @@ impl<'a> Joint<'a> {
         Ok(Joint { fixed, operands, sampling, bins, low, scale: parameters.scale() })
     }
 
-    /// Computes the joint histogram of one transform. The volume is divided into about `pieces` parts (groups of
-    /// slices), which are processed in parallel.
+    /// Computes the joint histogram of one transform. The volume is divided into at most `pieces` parts (groups of
+    /// slices), which are processed in parallel. Most parts have many more voxels than a histogram has counters, because
+    /// the histograms of all parts are added at the end.
     fn histogram(&self, fixed_to_moving: &AffineTransform, pieces: usize) -> Vec<u64> {
-        let [nx, ny, nz] = self.fixed.shape;
-        let least = LEAST_SAMPLES.div_ceil((nx * ny).max(1));
-        let slices = nz.div_ceil(pieces.max(1)).max(least).max(1);
+        let nz = self.fixed.shape[2];
+        let slices = nz.div_ceil(pieces.max(1)).max(slab_slices(self.fixed.shape));
         (0..nz.div_ceil(slices))
             .into_par_iter()
             .map(|piece| self.piece(piece * slices..((piece + 1) * slices).min(nz), fixed_to_moving))

@@ -8,15 +8,12 @@ use std::ops::Range;
 use antsreg_core::AffineTransform;
 use rayon::prelude::*;
 
-use super::correlation_ratio::extent;
 use super::correlation_ratio::slices::Slices;
+use super::correlation_ratio::{extent, slab_slices};
 use super::image::Image;
 use super::samples::{Operands, Samples};
 use crate::operands::range_scale;
 use crate::{Error, Moments};
-
-/// Approximate number of samples of a parallel task.
-const SLAB_SAMPLES: usize = 1 << 15;
 
 /// Computes the moments of fixed and moving values under each transform, as defined by
 /// [`Backend::moments`](crate::Backend::moments).
@@ -50,7 +47,7 @@ pub(super) fn moments(
         edge_voxels,
         backdrop: &backdrop,
     };
-    let slab_slices = SLAB_SAMPLES.div_ceil((fixed.shape[0] * fixed.shape[1]).max(1));
+    let slab_slices = slab_slices(fixed.shape);
     let slabs = fixed.shape[2].div_ceil(slab_slices);
     let pieces: Vec<[f64; 6]> = (0..slabs * count)
         .into_par_iter()

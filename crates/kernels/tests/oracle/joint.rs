@@ -232,3 +232,20 @@ fn sizes_that_no_device_has_are_refused() {
         assert!(matches!(error, Error::JointBins { fixed, moving, .. } if (fixed, moving) == (fixed_bins, bins)));
     }
 }
+
+#[test]
+fn histograms_do_not_depend_on_the_number_of_threads() {
+    // With four threads, the backend divides this volume into three parts.
+    let shape = [64, 64, 20];
+    let [fixed, moving] = [83, 84].map(|seed| Cpu.upload(shape, &scene::image(shape, seed)).unwrap());
+    let fixed = Cpu.bin_fixed(&fixed, None, FIXED_RANGE, FIXED_BINS).unwrap();
+    let parameters = JointParameters { sampling: JointSampling::Trilinear, bins: 20, low_high: (0.0, 1.0) };
+    let run = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let map = AffineTransform::identity();
+        pool.install(|| Cpu.joint_histogram(&fixed, &moving, None, [0.0; 3], &parameters, &map)).unwrap()
+    };
+    let one = run(1);
+    assert_eq!(one.iter().sum::<u64>(), 81_920 * u64::from(JointParameters::UNIT));
+    assert_eq!(one, run(4));
+}

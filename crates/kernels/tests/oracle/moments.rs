@@ -42,6 +42,7 @@ fn moments_are_what_their_definition_says() {
         for edge in [[0.0; 3], [1.0, 2.5, 0.7], [40.0, 1.0, 1.0]] {
             let given = [0, 1].map(|side| weighted[side].then_some(&weight_images[side]));
             let found = Cpu.moments(&images[0], &images[1], given, RANGES, edge, &maps).unwrap();
+            assert_eq!(found.len(), maps.len());
             for (map, found) in maps.iter().zip(&found) {
                 let [own, other] = [0, 1].map(|side| weighted[side].then_some(weights[side].as_slice()));
                 let mut expected = [0.0; 6];
@@ -63,6 +64,30 @@ fn moments_are_what_their_definition_says() {
                     assert!((found - expected).abs() <= allowed, "{found} for {expected}: {weighted:?} {edge:?}");
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn slabs_add_up_to_the_volume() {
+    // The backend divides this volume into three slabs, of eight, eight and four slices.
+    let shape = [64, 64, 20];
+    let (fixed, moving) = (scene::image(shape, 97), scene::image(shape, 98));
+    let images = [&fixed, &moving].map(|voxels| Cpu.upload(shape, voxels).unwrap());
+    let shifted = AffineTransform { translation: Vector3::new(0.3, 0.0, 0.4), ..AffineTransform::identity() };
+    let maps = [AffineTransform::identity(), shifted];
+    let found = Cpu.moments(&images[0], &images[1], [None; 2], [(0.0, 1.0); 2], [0.0; 3], &maps).unwrap();
+    assert_eq!(found.len(), 2);
+    for (map, found) in maps.iter().zip(&found) {
+        let mut expected = [0.0; 6];
+        for sample in naive::samples(shape, None, shape, None, [0.0; 3], map) {
+            let (x, y) = (f64::from(fixed[sample.at]), trilinear(&moving, shape, sample.point));
+            let terms = [1.0, x, y, x * x, y * y, x * y];
+            expected.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
+        }
+        for (found, expected) in parts(found).into_iter().zip(expected) {
+            // The tolerance allows for sums of 64 terms in single precision.
+            assert!((found - expected).abs() <= 1e-5 * expected, "{found} for {expected}");
         }
     }
 }

@@ -102,3 +102,64 @@ fn filled_blocks(image: &Image, value: f32, blocks: [usize; 3], layer: usize) ->
     }
     filled
 }
+
+#[cfg(test)]
+mod tests {
+    use nalgebra::Vector3;
+
+    use super::*;
+
+    /// An image of one value, with another value in the voxels `others`.
+    fn marked(shape: [usize; 3], others: &[[usize; 3]]) -> Image {
+        let mut voxels = vec![1.5; shape.iter().product()];
+        for [x, y, z] in others {
+            voxels[x + shape[0] * (y + shape[1] * z)] = 2.0;
+        }
+        Image { shape, voxels: voxels.into() }
+    }
+
+    #[test]
+    fn boxes_are_covered_if_their_blocks_have_one_value() {
+        let shape = [34, 17, 26];
+        let mut state = 1_u64;
+        let mut below = |count: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % count
+        };
+        let (mut covered, mut others) = (0, 0);
+        for _ in 0..200 {
+            // Half of the coordinates are at faces between blocks.
+            let mut place = |n: usize| if below(2) == 0 { below(n) } else { 8 * below(n.div_ceil(8)) };
+            let mut different = [0; 3].map(|_| shape.map(&mut place));
+            different[0][0] += 1;
+            different.iter_mut().for_each(|voxel| voxel[0] = voxel[0].clamp(1, shape[0] - 1));
+            let backdrop = Backdrop::of(&marked(shape, &different));
+            for _ in 0..50 {
+                // The cells of positions at the border may be one cell outside.
+                let [one, other] = [0; 2].map(|_| shape.map(|n| below(n + 1) as i32 - 1));
+                let is_in_box = |voxel: &[usize; 3]| {
+                    (0..3).all(|axis| {
+                        let block = |cell: i32| cell.clamp(0, shape[axis] as i32 - 2) as usize / 8;
+                        let (low, high) = (block(one[axis].min(other[axis])), block(one[axis].max(other[axis])));
+                        (8 * low..=8 * (high + 1)).contains(&voxel[axis])
+                    })
+                };
+                let expected = !different.iter().any(is_in_box);
+                assert_eq!(backdrop.covers_cells(one, other), expected, "{different:?}: {one:?} to {other:?}");
+                *(if expected { &mut covered } else { &mut others }) += 1;
+            }
+        }
+        assert!(covered > 1000 && others > 1000, "{covered} covered, {others} others");
+    }
+
+    #[test]
+    fn a_row_is_covered_up_to_its_last_sample() {
+        let backdrop = Backdrop::of(&marked([30, 9, 9], &[[12, 3, 3]]));
+        let row = Row { start: Vector3::new(0.5, 2.0, 2.0), step: Vector3::new(1.0, 0.0, 0.0) };
+        // The last samples are in the cells 7, the last of the first block, and 8.
+        assert!(backdrop.covers(&row, &(0..8)));
+        assert!(!backdrop.covers(&row, &(0..9)));
+        assert!(!backdrop.covers(&row, &(12..13)));
+        assert!(backdrop.covers(&row, &(16..20)));
+    }
+}

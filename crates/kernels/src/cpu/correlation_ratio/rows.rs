@@ -23,7 +23,7 @@ impl Row {
             if low > high {
                 return within.start..within.start;
             }
-            if step == 0.0 || (step * within.end as f64).abs() < 1e-9 {
+            if (step * within.end as f64).abs() < 1e-9 {
                 if start < low || start > high {
                     return within.start..within.start;
                 }
@@ -37,5 +37,32 @@ impl Row {
             return within.start..within.start;
         }
         first as usize..last as usize + 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(start: [f64; 3], step: [f64; 3]) -> Row {
+        Row { start: start.into(), step: step.into() }
+    }
+
+    #[test]
+    fn margins_that_meet_leave_one_plane() {
+        let along = row([1.0, 1.0, 0.0], [0.0, 0.0, 1.0]);
+        assert_eq!(along.inside([3, 3, 9], [1.0, 1.0, 0.0], 0..9), 0..9);
+        assert!(along.inside([3, 3, 9], [1.0, 1.1, 0.0], 0..9).is_empty());
+    }
+
+    #[test]
+    fn a_row_on_the_border_leaves_it_by_a_real_step_only() {
+        let shape = [3000, 5, 5];
+        // The step along y is a rounding error of the map.
+        let parallel = row([0.0; 3], [1.0, -1e-13, 0.0]);
+        assert_eq!(parallel.inside(shape, [0.0; 3], 0..2000), 0..2000);
+        // The last of 2000 samples is 0.002 voxels outside.
+        let oblique = row([0.0; 3], [1.0, -1e-6, 0.0]);
+        assert_eq!(oblique.inside(shape, [0.0; 3], 0..2000), 0..1);
     }
 }

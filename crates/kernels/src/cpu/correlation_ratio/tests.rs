@@ -5,7 +5,7 @@ use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 
 use super::backdrop::Backdrop;
 use super::rows::Row;
-use super::{bin_fixed, costs};
+use super::{bin_fixed, costs, extent, slab_slices};
 use crate::cpu::image::Image;
 
 const BINS: usize = 19;
@@ -301,4 +301,114 @@ fn bins_cover_the_range_and_clamp_beyond_it() {
     let values = [-5.0, 0.0, 0.249, 0.25, 0.5, 0.99, 1.0, 7.0, f32::INFINITY];
     let binned = bin_fixed(&image([9, 1, 1], &values), None, (0.0, 1.0), 4).expect("bins");
     assert_eq!(binned.bin, [0, 0, 0, 1, 2, 3, 3, 3, 3]);
+}
+
+#[test]
+fn an_empty_range_has_one_bin() {
+    let binned = bin_fixed(&image([3, 1, 1], &[0.2, 0.5, 0.9]), None, (0.5, 0.5), 4).expect("bins");
+    assert_eq!(binned.bin, [0, 0, 0]);
+}
+
+#[test]
+fn an_extent_reaches_from_the_first_to_the_last_weight() {
+    assert_eq!(extent(&[0.0, 0.0, 0.5, 0.0, 2.0, 0.0]), [2, 5]);
+    assert_eq!(extent(&[1.0, 0.0, 1.0]), [0, 3]);
+    assert_eq!(extent(&[0.0, 0.0]), [0, 0]);
+}
+
+#[test]
+fn a_slab_has_at_least_32768_voxels_in_whole_slices() {
+    // 32 768 / (100·80) = 4.1, 32 768 / (256·128) = 1.
+    assert_eq!([[100, 80, 9], [256, 128, 9], [500, 500, 9]].map(slab_slices), [5, 1, 1]);
+    assert_eq!(slab_slices([0, 5, 2]), 32_768);
+}
+
+#[test]
+fn slabs_add_up_to_the_volume() {
+    // Three slabs, of eight, eight and four slices. The moving values depend on the fixed values in the lower slices, and
+    // are noise in the upper slices. So the cost changes if a slice does not count once.
+    let shape = [64, 64, 20];
+    assert_eq!(slab_slices(shape), 8);
+    let fixed: Vec<f32> = noise(31, shape.iter().product()).iter().map(|v| 80.0 * v - 10.0).collect();
+    let random = noise(32, fixed.len());
+    let moving: Vec<f32> = (0..fixed.len())
+        .map(|i| {
+            let share = (i / (64 * 64)) as f32 / 19.0;
+            (1.0 - share) * fixed[i] + share * 80.0 * random[i]
+        })
+        .collect();
+    let weight = vec![1.0; fixed.len()];
+    let pair = Pair {
+        fixed_shape: shape,
+        moving_shape: shape,
+        fixed,
+        moving,
+        fixed_weight: weight.clone(),
+        moving_weight: weight,
+    };
+    let shifted = AffineTransform { translation: Vector3::new(0.0, 0.0, 0.4), ..AffineTransform::identity() };
+    let maps = [AffineTransform::identity(), shifted];
+    for (map, cost) in maps.iter().zip(compute(&pair, [false; 2], [0.0; 3], &maps)) {
+        let expected = oracle(&pair, [false; 2], [0.0; 3], map);
+        assert!((cost - expected).abs() < 2e-5, "{cost} for {expected}: {map:?}");
+    }
+}
+
+#[test]
+fn a_bin_of_two_samples_does_not_count() {
+    // The second bin has two samples, which differ much from those of the first bin. Without them, the variance within
+    // the first bin is the whole variance.
+    let shape = [4, 2, 2];
+    let second = |i: usize| i == 5 || i == 10;
+    let fixed: Vec<f32> = (0..16).map(|i| if second(i) { 0.9 } else { 0.1 }).collect();
+    let moving: Vec<f32> = (0..16).map(|i| if second(i) { 500.0 } else { (i % 3) as f32 }).collect();
+    let bins = bin_fixed(&image(shape, &fixed), None, (0.0, 1.0), 2).expect("bins");
+    let cost = costs(&bins, &image(shape, &moving), None, [0.0; 3], &[AffineTransform::identity()]).expect("costs");
+    assert_eq!(cost, [1.0]);
+}
+
+#[test]
+fn does_not_depend_on_the_unit_of_the_moving_image() {
+    let mut pair = pair();
+    let maps = maps();
+    let before = compute(&pair, [false; 2], [1.0; 3], &maps);
+    // A power of two: all digits stay the same.
+    pair.moving.iter_mut().for_each(|value| *value *= 2.0_f32.powi(-40));
+    assert_eq!(compute(&pair, [false; 2], [1.0; 3], &maps), before);
+    assert!(before.iter().any(|cost| *cost < 1.0));
+}
+
+#[test]
+fn backdrop_counts_for_the_bin_of_each_sample_and_has_no_variance() {
+    // The backdrop fills the first 112 voxels of each row. In the lower slices its fixed voxels are all in bin 1, in the
+    // upper slices they alternate between the bins 1 and 2. The square of the backdrop's value has one digit more than
+    // single precision holds; the squares of the other values are exact.
+    let shape = [128, 8, 8];
+    let random = noise(33, shape.iter().product());
+    let in_bin = |bin: usize| (bin as f32 + 0.5) * 80.0 / BINS as f32 - 10.0;
+    let bin_of = |i: usize| {
+        let (x, y, z) = (i % 128, i / 128 % 8, i / 1024);
+        if x > 112 { 1 + y % 2 } else { 1 + usize::from(z >= 4) * (x % 2) }
+    };
+    let value = |i: usize| match (i % 128 > 112, bin_of(i)) {
+        (false, _) => 4097.0,
+        (true, 1) => 4096.0 - 64.0 * (3.0 * random[i]).floor(),
+        (true, _) => 4096.0 + 64.0 * (3.0 * random[i]).floor(),
+    };
+    let fixed: Vec<f32> = (0..random.len()).map(|i| in_bin(bin_of(i))).collect();
+    let moving: Vec<f32> = (0..random.len()).map(value).collect();
+    let weight = vec![1.0; fixed.len()];
+    let pair = Pair {
+        fixed_shape: shape,
+        moving_shape: shape,
+        fixed,
+        moving,
+        fixed_weight: weight.clone(),
+        moving_weight: weight,
+    };
+    let identity = AffineTransform::identity();
+    let cost = compute(&pair, [false; 2], [0.0; 3], &[identity])[0];
+    let expected = oracle(&pair, [false; 2], [0.0; 3], &identity);
+    // Tolerance: 64 of the samples with the value 4097 are not in the backdrop, and the squares of these are rounded.
+    assert!((cost - expected).abs() < 2e-4, "{cost} for {expected}");
 }
