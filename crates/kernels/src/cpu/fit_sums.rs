@@ -106,3 +106,25 @@ fn dot(a: &[f32], b: &[f32]) -> f64 {
     };
     a.chunks(RUN).zip(b.chunks(RUN)).map(|(a, b)| of_run(a, b)).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn products_outside_the_volume_are_added_run_by_run() {
+        // All points are outside. The first run has one product, 2⁶⁰, and the second run has 256 products of 1. To 2⁶⁰,
+        // each single 1 would be lost to rounding, but their sum is not.
+        let count = 2 * RUN;
+        let mut rows = vec![-1.0_f32; 3 * count];
+        rows.extend((0..count).map(|n| match n {
+            0 => 1_073_741_824.0,
+            n if (RUN..RUN + 256).contains(&n) => 1.0,
+            _ => 0.0,
+        }));
+        let points = Image::from_voxels([count, 4, 1], &rows).expect("four rows");
+        let rule = FitRule { margin: [0; 3], origin: 0.0, scale: 1.0 };
+        let sums = fit_sums(&points, &[&Image::zeros([4; 3])], &rule, &[(0, AffineTransform::identity())]);
+        assert_eq!(sums.expect("sums")[0].outside, [1_152_921_504_606_846_976.0 + 256.0]);
+    }
+}
