@@ -101,6 +101,18 @@ fn shifts_and_weights_are_those_of_the_formulas() {
 }
 
 #[test]
+fn of_equal_shifts_the_first_is_taken() {
+    // All patches of a constant atlas have the correlation 0.
+    let shape = [18, 9, 5];
+    let (target, atlas) = (image(shape, 3), vec![7.0; 810]);
+    let parameters = Parameters { patch_radius: 1, search_radius: 1, alpha: 0.1, beta: 2.0, not_negative: false };
+    let images = Images { shape, target: Scaled::new(&target), atlases: &[Scaled::new(&atlas)] };
+    let found = Cpu.fusion_choices(&images, &Patches::around(&[true; 810], shape), &parameters).expect("choices");
+    assert_eq!(found.shift, [0; 810]);
+    assert_eq!(shifts(1)[0], [0; 3]);
+}
+
+#[test]
 fn operands_that_do_not_fit_are_refused() {
     let shape = [5, 4, 3];
     let (target, atlas) = (image(shape, 1), image(shape, 2));

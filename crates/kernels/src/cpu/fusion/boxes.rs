@@ -86,3 +86,31 @@ fn add_neighbours(from: &[f64], to: &mut Vec<f64>, block: usize, count: usize, s
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_box_repeats_the_border_and_has_the_mean_zero() {
+        let whole = [18, 9, 8];
+        let voxels: Vec<f32> = (0..whole.iter().product::<usize>()).map(|n| (n * n % 101) as f32 + 300.0).collect();
+        let mut read = BoxOfImage::default();
+        // The box begins one voxel before the block at (16, 8, 0), and extends beyond the image along each axis.
+        read.read(&Scaled::new(&voxels), whole, [16, 8, 0], 1, 3);
+        assert_eq!(read.shape, [18, 10, 10]);
+        let place = |at: usize, start: usize, n: usize| (start + at).saturating_sub(1).min(n - 1);
+        let of = |n: usize| {
+            let (x, y, z) = (place(n % 18, 16, 18), place(n / 18 % 10, 8, 9), place(n / 180, 0, 8));
+            // The darkest voxel has 300, the brightest 400 (10² modulo 101 is 100).
+            (f64::from(voxels[x + 18 * (y + 9 * z)]) - 300.0) / 100.0
+        };
+        let expected: Vec<f64> = (0..1800).map(of).collect();
+        let mean = expected.iter().sum::<f64>() / 1800.0;
+        assert!(mean > 0.2, "{mean}");
+        assert_eq!(read.values.len(), expected.len());
+        for (found, expected) in read.values.iter().zip(&expected) {
+            assert!((f64::from(*found) - (expected - mean)).abs() < 1e-6, "{found} for {}", expected - mean);
+        }
+    }
+}

@@ -148,3 +148,27 @@ fn add(sum: &mut Row, row: &[f32]) {
         *sum += value;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_rows_that_a_patch_needs_are_listed() {
+        // Two voxels of one row, at y = 2 and z = 3, with patches of 3 × 3 × 3 voxels.
+        let voxel = |x: usize| (x + BLOCK[0] * (2 + BLOCK[1] * 3)) as u16;
+        let mut rows = Rows::default();
+        rows.list(&[voxel(4), voxel(9)], 3);
+        let reached: Vec<[usize; 2]> = (3..6).flat_map(|z| (2..5).map(move |y| [y, z])).collect();
+        assert_eq!(rows.along_x, reached);
+        assert_eq!(rows.along_y, [[2, 3], [2, 4], [2, 5]]);
+        assert_eq!(rows.along_z, [[2, 3]]);
+    }
+
+    #[test]
+    fn rows_are_added_number_by_number() {
+        let mut sum: Row = std::array::from_fn(|x| x as f32);
+        add(&mut sum, &[0.5; BLOCK[0]]);
+        assert_eq!(sum, std::array::from_fn(|x| x as f32 + 0.5));
+    }
+}

@@ -29,9 +29,10 @@ impl Differences {
         self.length = self.voxels.next_multiple_of(LANES);
         self.target.resize(self.voxels, 0.0);
         // The padding after the voxels of each atlas is 0.
-        if self.values.len() != self.length * atlases.len() {
+        let entries = self.length * atlases.len();
+        if self.values.len() != entries {
             self.values.clear();
-            self.values.resize(self.length * atlases.len(), 0.0);
+            self.values.resize(entries, 0.0);
         }
         let (scale, rows) = patch(target, at, width);
         for (out, row) in self.target.chunks_exact_mut(width).zip(rows) {
@@ -104,4 +105,32 @@ fn patch(of: &BoxOfImage, at: [usize; 3], width: usize) -> (Normal, impl Iterato
         &of.values[start..start + width]
     });
     (Normal { mean: of.mean[number], inverse_sd: of.inverse_sd[number] }, rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_powers_of_mean_products() {
+        // The differences of three atlases, in patches of 27 voxels and 5 zeros of padding.
+        let differences = [[3.0, 0.0, 1.0], [1.0, 2.0, 0.5], [0.25, 6.0, 4.0]];
+        let mut values = vec![0.0; 3 * 32];
+        for (atlas, some) in differences.iter().enumerate() {
+            values[atlas * 32 + 24..][..3].copy_from_slice(some);
+        }
+        let taken = Differences { target: Vec::new(), values, length: 32, voxels: 27 };
+        for beta in [2.0, 1.5] {
+            let parameters =
+                Parameters { patch_radius: 1, search_radius: 0, alpha: 0.125, beta, not_negative: false };
+            let mut matrix = [f64::NAN; 9];
+            taken.errors(&mut matrix, &parameters);
+            for (at, found) in matrix.iter().enumerate() {
+                let (i, j) = (at / 3, at % 3);
+                let product: f32 = (0..3).map(|n| differences[i][n] * differences[j][n]).sum();
+                let expected = (f64::from(product) / 27.0).powf(beta) + if i == j { 0.125 } else { 0.0 };
+                assert!((found - expected).abs() < 1e-14, "row {i}, column {j}: {found} for {expected}");
+            }
+        }
+    }
 }
