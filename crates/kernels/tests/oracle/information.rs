@@ -35,7 +35,8 @@ impl Case {
                     let inside = |v: [usize; 3]| {
                         let axes = (0..3).filter(|a| shape[*a] > 1);
                         let r: f64 = axes.map(|a| (v[a] as f64 / shape[a] as f64 - centre).powi(2)).sum();
-                        f32::from(u8::from(r < 0.3))
+                        // A mask of exactly 0.5 does not count.
+                        if r < 0.3 { 1.0 } else { 0.5 }
                     };
                     voxels(shape).map(inside).collect::<Vec<f32>>()
                 };
