@@ -95,7 +95,8 @@ impl Sample for SplineOfOrder {
 fn centred(order: usize, x: f64) -> f64 {
     let half = (order + 1) as f64 / 2.0;
     if order == 0 {
-        return f64::from(u8::from((-0.5..0.5).contains(&-x)));
+        // The nearest voxel has the whole weight, also half-way between two voxels.
+        return 1.0;
     }
     let (mut sum, mut binomial) = (0.0, 1.0);
     for k in 0..=order + 1 {
@@ -211,5 +212,16 @@ mod tests {
     fn orders_beyond_five_are_refused() {
         assert_eq!(SplineOrder::new(6), None);
         assert_eq!(SplineOrder::new(3), Some(SplineOrder::CUBIC));
+    }
+
+    #[test]
+    fn order_zero_takes_a_voxel_even_half_way_between_two() {
+        let spline = SplineOfOrder::through([3, 1, 1], &[1.0, 2.0, 4.0], SplineOrder(0));
+        // Half-way, ITK takes the voxel with the higher index.
+        for (index, expected) in [(0.0, 1.0), (0.4, 1.0), (0.5, 2.0), (1.5, 4.0), (-0.5, 1.0), (2.4, 4.0)] {
+            assert_eq!(spline.at([index, 0.0, 0.0]), expected, "at {index}");
+        }
+        let just_below = spline.at([0.5f64.next_down(), 0.0, 0.0]);
+        assert!(just_below == 1.0 || just_below == 2.0, "{just_below}");
     }
 }
