@@ -91,7 +91,8 @@ impl Sample for SplineOfOrder {
     }
 }
 
-/// The centred B-spline function of an order, as a sum of truncated powers.
+/// The centred B-spline function of an order within its support, −(order + 1)/2…(order + 1)/2, as a sum of truncated
+/// powers.
 fn centred(order: usize, x: f64) -> f64 {
     let half = (order + 1) as f64 / 2.0;
     if order == 0 {
@@ -99,11 +100,9 @@ fn centred(order: usize, x: f64) -> f64 {
         return 1.0;
     }
     let (mut sum, mut binomial) = (0.0, 1.0);
-    for k in 0..=order + 1 {
-        let base = x + half - k as f64;
-        if base > 0.0 {
-            sum += binomial * base.powi(order as i32);
-        }
+    // The power after these begins at the end of the support.
+    for k in 0..=order {
+        sum += binomial * (x + half - k as f64).max(0.0).powi(order as i32);
         binomial *= -((order + 1 - k) as f64) / (k + 1) as f64;
     }
     sum / (1..=order).product::<usize>() as f64

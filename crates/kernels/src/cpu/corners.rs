@@ -92,12 +92,7 @@ impl Moves<'_> {
     fn add(&mut self, at: [usize; 3], neighbour: Option<(usize, usize)>) {
         let shape = self.field.shape;
         let Edges(edges) = Edges::at(self.field, at);
-        // `there` tells whether the voxel at a cell corner has a neighbour on this side of an axis. `moves` tells
-        // whether this neighbour may be displaced to correct a fold; voxels at the border may not.
-        let there = |axis: usize, side: usize| match side {
-            0 => at[axis] > 0,
-            _ => at[axis] + 1 < shape[axis] || shape[axis] == 1,
-        };
+        // Whether the neighbour on this side of an axis may be displaced to correct a fold; voxels at the border may not.
         let moves = |axis: usize, side: usize| {
             let mut other = at;
             other[axis] = if side == 0 { at[axis].wrapping_sub(1) } else { at[axis] + 1 };
@@ -105,9 +100,10 @@ impl Moves<'_> {
         };
         for corner in 0..8 {
             let sides: [usize; 3] = std::array::from_fn(|axis| corner >> axis & 1);
-            if neighbour.is_some_and(|(axis, side)| sides[axis] != side)
-                || !(0..3).all(|axis| there(axis, sides[axis]))
-            {
+            // The changed voxel is not on the border, so every corner that depends on it exists. Along an axis of one
+            // voxel both sides have the same corner, so only side 0 counts.
+            let repeated = (0..3).any(|axis| sides[axis] >= shape[axis]);
+            if repeated || neighbour.is_some_and(|(axis, side)| sides[axis] != side) {
                 continue;
             }
             let [a, b, c]: [[f32; 3]; 3] = std::array::from_fn(|axis| edges[axis][sides[axis]]);
