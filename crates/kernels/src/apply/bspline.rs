@@ -110,4 +110,28 @@ mod tests {
             assert!((found - value).abs() < 5e-3, "{found}, expected {value}");
         }
     }
+
+    #[test]
+    fn the_gradient_is_the_slope_of_the_spline_through_the_voxels() {
+        let shape = [5, 4, 6];
+        let moving = noise_volume(oblique_grid(shape, 1), 7);
+        let spline = BSpline::through(shape, &moving.voxels);
+        let value = |index: [f64; 3]| -> f64 {
+            let w: [Vec<f64>; 3] = std::array::from_fn(|axis| axis_weights(shape[axis], index[axis]));
+            let weight = |n: usize| w[0][n % 5] * w[1][n / 5 % 4] * w[2][n / 20];
+            moving.voxels.iter().enumerate().map(|(n, v)| weight(n) * f64::from(*v)).sum()
+        };
+        for index in [[2.3, 1.6, 3.1], [1.0, 2.0, 4.0], [0.2, 2.7, 4.9]] {
+            for (axis, found) in spline.gradient(index).into_iter().enumerate() {
+                let moved = |step: f64| {
+                    let mut index = index;
+                    index[axis] += step;
+                    value(index)
+                };
+                let expected = (moved(1e-4) - moved(-1e-4)) / 2e-4;
+                // Tolerance: coefficients of up to about 10⁴ and 64 products are in single precision.
+                assert!((f64::from(found) - expected).abs() < 5e-2, "{found}, expected {expected}");
+            }
+        }
+    }
 }

@@ -50,3 +50,23 @@ impl Cell {
         [near_x * a, x * a, near_x * b, x * b, near_x * c, x * c, near_x * d, x * d]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_a_voxel_outside_belongs_to_the_image_below_but_not_above() {
+        let shape = [3, 4, 5];
+        for axis in 0..3 {
+            let at = |along: f64| {
+                let mut index = [1.0; 3];
+                index[axis] = along;
+                is_inside(shape, index)
+            };
+            let end = shape[axis] as f64 - 0.5;
+            assert!(at(-0.5) && at(0.0) && at(end.next_down()), "axis {axis}");
+            assert!(!at((-0.5f64).next_down()) && !at(end) && !at(f64::NAN), "axis {axis}");
+        }
+    }
+}

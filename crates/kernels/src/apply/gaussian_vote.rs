@@ -37,6 +37,8 @@ impl Sample for GaussianVote<'_> {
 
 #[cfg(test)]
 mod tests {
+    use antsreg_core::{Grid, TransformChain, Volume};
+
     use crate::apply::test_scenes::{chains, noise_volume, oblique_grid, slow_indices};
     use crate::apply::{Interpolation, resample};
 
@@ -77,5 +79,18 @@ mod tests {
             seen += 1;
         }
         assert!(seen > 50);
+    }
+
+    #[test]
+    fn of_labels_with_equal_mass_the_first_in_memory_is_taken() {
+        let mut onto = Grid::axis_aligned([1, 1, 1], [1.0; 3]);
+        onto.origin.x = 0.5;
+        for voxels in [[7.0, 3.0], [3.0, 7.0]] {
+            let moving = Volume { grid: Grid::axis_aligned([2, 1, 1], [1.0; 3]), voxels: voxels.to_vec() };
+            // With this standard deviation the outer edges of both voxels are at ∓0.5 on the axis of the error function.
+            // These are entries of its table, so both masses have the same bits.
+            let how = Interpolation::MultiLabel { sigma_mm: [std::f64::consts::SQRT_2; 3], alpha: 2.0 };
+            assert_eq!(resample(&moving, &onto, &TransformChain::new(), how, -5.0).voxels, [voxels[0]]);
+        }
     }
 }

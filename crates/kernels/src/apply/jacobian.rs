@@ -190,4 +190,83 @@ mod tests {
         assert!((determinants.voxels[4] + 1.0).abs() < 1e-6);
         assert!((determinants.voxels[0] - 1.0).abs() < 1e-6);
     }
+
+    /// The voxel next to `at` along an axis, on one side; `None` beyond the border.
+    fn next_to(shape: [usize; 3], at: [usize; 3], axis: usize, side: isize) -> Option<[usize; 3]> {
+        let mut other = at;
+        other[axis] = at[axis].checked_add_signed(side).filter(|index| *index < shape[axis])?;
+        Some(other)
+    }
+
+    #[test]
+    fn the_smallest_at_corners_is_that_of_all_combinations_of_edges() {
+        for shape in [[5, 4, 6], [1, 4, 6], [5, 2, 1]] {
+            let field = noise_field(oblique_grid(shape, 1), 3);
+            let place = |[i, j, k]: [usize; 3]| {
+                let n = (k * shape[1] + j) * shape[0] + i;
+                world(&field.grid, n).coords + Vector3::from(field.vectors[n].map(f64::from))
+            };
+            let volume = field.grid.voxel_to_world().matrix.determinant();
+            for (n, found) in smallest_at_corners(&field).voxels.into_iter().enumerate() {
+                let at = [n % shape[0], n / shape[0] % shape[1], n / (shape[0] * shape[1])];
+                // The edges along each axis from the voxel to its neighbours, in the direction of the axis.
+                let edges = [0, 1, 2].map(|axis| {
+                    if shape[axis] == 1 {
+                        return vec![field.grid.voxel_to_world().matrix.column(axis).into_owned()];
+                    }
+                    let edge = |side: isize| {
+                        next_to(shape, at, axis, side).map(|other| (place(other) - place(at)) * side as f64)
+                    };
+                    [-1, 1].into_iter().filter_map(edge).collect()
+                });
+                let mut expected = f64::INFINITY;
+                for a in &edges[0] {
+                    for b in &edges[1] {
+                        for c in &edges[2] {
+                            expected = expected.min(Matrix3::from_columns(&[*a, *b, *c]).determinant() / volume);
+                        }
+                    }
+                }
+                assert!((f64::from(found) - expected).abs() < 1e-5 * (1.0 + expected.abs()), "{shape:?}, {at:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_smallest_at_corners_is_nan_where_any_is() {
+        let shape = [5, 4, 6];
+        let mut field = noise_field(oblique_grid(shape, 1), 3);
+        let unknown = [2usize, 1, 3];
+        field.vectors[2 + 5 + 20 * 3][1] = f32::NAN;
+        for (n, found) in smallest_at_corners(&field).voxels.into_iter().enumerate() {
+            let at = [n % 5, n / 5 % 4, n / 20];
+            // The edges at a voxel end there and at its neighbours along the axes.
+            let distance: usize = (0..3).map(|axis| at[axis].abs_diff(unknown[axis])).sum();
+            assert_eq!(found.is_nan(), distance <= 1, "{at:?}");
+        }
+    }
+
+    #[test]
+    fn differences_of_fourth_order_are_taken_along_each_voxel_axis() {
+        for shape in [[5, 4, 6], [1, 4, 6], [5, 2, 1]] {
+            let field = noise_field(oblique_grid(shape, 1), 3);
+            for (n, found) in jacobian_of_fourth_order(&field).voxels.into_iter().enumerate() {
+                let at = [n % shape[0], n / shape[0] % shape[1], n / (shape[0] * shape[1])];
+                let mut gradient = Matrix3::identity();
+                for axis in 0..3 {
+                    let along = |step: isize| {
+                        let mut voxel = at;
+                        voxel[axis] = (at[axis] as isize + step).clamp(0, shape[axis] as isize - 1) as usize;
+                        let [i, j, k] = voxel;
+                        Vector3::from(field.vectors[(k * shape[1] + j) * shape[0] + i].map(f64::from))
+                    };
+                    let per_voxel = (along(-2) - along(-1) * 8.0 + along(1) * 8.0 - along(2)) / 12.0;
+                    let per_mm = per_voxel / field.grid.spacing[axis];
+                    gradient += per_mm * field.grid.direction.column(axis).transpose();
+                }
+                let expected = gradient.determinant();
+                assert!((f64::from(found) - expected).abs() < 1e-5 * (1.0 + expected.abs()), "{shape:?}, {at:?}");
+            }
+        }
+    }
 }

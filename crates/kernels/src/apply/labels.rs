@@ -150,6 +150,7 @@ mod tests {
             resample_labels(&labels, &onto, &chain, LabelInterpolation::GenericLabel).voxels[0]
         };
         assert_eq!(vote([9, 8, 7, 6, 5, 4, 3, 2]), 2);
+        assert_eq!(vote([2, 3, 4, 5, 6, 7, 8, 9]), 2);
         assert_eq!(vote([9, 9, 3, 3, 9, 9, 3, 3]), 3);
         assert_eq!(vote([9, 9, 3, 3, 9, 9, 9, 3]), 9);
         assert_eq!(vote([0, -4, 0, -4, 0, -4, 0, -4]), -4);

@@ -23,3 +23,23 @@ impl<T: Copy + Send + Sync> Sample for Nearest<'_, T> {
         self.voxels[(k * self.shape[1] + j) * self.shape[0] + i]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tolerance_does_not_lead_beyond_the_last_voxel() {
+        let shape = [2, 3, 4];
+        let voxels: Vec<usize> = (0..24).collect();
+        for axis in 0..3 {
+            let mut index = [1.0; 3];
+            // This index is within the tolerance of the middle between the last voxel and the one that would follow.
+            index[axis] = shape[axis] as f64 - 0.5 - 1e-10;
+            let mut expected = [1; 3];
+            expected[axis] = shape[axis] - 1;
+            let found = Nearest { shape, voxels: &voxels }.at(index);
+            assert_eq!([found % 2, found / 2 % 3, found / 6], expected, "axis {axis}");
+        }
+    }
+}

@@ -121,7 +121,9 @@ mod tests {
         let onto = oblique_grid([7, 5, 9], 2);
         let points: Vec<_> = (0..onto.len()).map(|n| world(&onto, n)).collect();
         for chain in chains(&onto) {
-            for (point, moved) in points.iter().zip(apply_points(&points, &chain)) {
+            let moved = apply_points(&points, &chain);
+            assert_eq!(moved.len(), points.len());
+            for (point, moved) in points.iter().zip(moved) {
                 // Tolerance: merging affine maps changes the order of the arithmetic, and so the rounding.
                 assert!((chain.apply(point) - moved).norm() < 1e-12);
             }
@@ -135,5 +137,29 @@ mod tests {
         let chain = chains(&elsewhere).swap_remove(3);
         assert!(Path::new(&onto, &chain, &onto).on_output.is_none());
         assert!(Path::new(&elsewhere, &chain, &onto).on_output.is_some());
+    }
+
+    #[test]
+    fn affine_maps_in_a_row_become_one() {
+        let onto = oblique_grid([7, 5, 9], 2);
+        let legs: Vec<usize> = chains(&onto).iter().map(|chain| Path::new(&onto, chain, &onto).rest.len()).collect();
+        // Affine maps before the first field are part of the start, as is a first field on the grid of the output.
+        // Affine maps between two fields are one leg, as are those after the last field, with the map to voxels.
+        assert_eq!(legs, [0, 0, 0, 1, 1, 2, 4, 3]);
+    }
+
+    #[test]
+    fn grids_are_compared_in_voxels() {
+        for spacing in [0.01, 100.0] {
+            let onto = Grid::axis_aligned([3, 4, 5], [spacing; 3]);
+            for (shift_voxels, same) in [(1e-5, true), (0.01, false)] {
+                let mut grid = onto.clone();
+                grid.origin.x += shift_voxels * spacing;
+                let field = Transform::Displacement(DisplacementField::zeros(grid));
+                let chain = TransformChain::from(vec![field]);
+                let found = Path::new(&onto, &chain, &onto).on_output.is_some();
+                assert_eq!(found, same, "shift by {shift_voxels} of {spacing} mm");
+            }
+        }
     }
 }

@@ -223,4 +223,19 @@ mod tests {
         let just_below = spline.at([0.5f64.next_down(), 0.0, 0.0]);
         assert!(just_below == 1.0 || just_below == 2.0, "{just_below}");
     }
+
+    #[test]
+    fn coefficients_give_the_voxels_back_in_double_precision() {
+        let shape = [12, 1, 1];
+        let voxels = noise_volume(oblique_grid(shape, 1), 7).voxels;
+        for order in 2..=SplineOrder::HIGHEST {
+            let SplineOfOrder { coefficients, .. } = SplineOfOrder::through(shape, &voxels, SplineOrder(order));
+            for (at, value) in voxels.iter().enumerate() {
+                let term = |k: i64| beta(order.into(), at as f64 - k as f64) * coefficients[mirror(k, 12)];
+                let found: f64 = (at as i64 - 3..=at as i64 + 3).map(term).sum();
+                // Tolerance: coefficients of up to about 10⁴ in double precision.
+                assert!((found - f64::from(*value)).abs() < 1e-10, "order {order}: {found}, expected {value}");
+            }
+        }
+    }
 }

@@ -101,6 +101,8 @@ mod tests {
         assert!(close(&found, &start), "{found:?}");
         logarithm(found.each_mut(), 0.25);
         assert!((found[0][1] - 0.25f32.ln()).abs() < 1e-6 && found[1][1] == 0.0, "{found:?}");
+        // The background replaces zero tensors only.
+        (0..6).for_each(|n| assert!((found[n][0] - expected[n][0]).abs() < 1e-6, "{found:?}"));
     }
 
     #[test]
@@ -120,5 +122,13 @@ mod tests {
         for (found, expected) in vector.iter().zip([0.0, 1.0, 5.0]) {
             assert!((found[0] - expected).abs() < 1e-6, "{vector:?}");
         }
+    }
+
+    #[test]
+    fn only_tensors_below_the_limit_count_as_zero() {
+        let tensor = |value: f64| Matrix3::from_diagonal(&Vector3::new(value, 0.0, 0.0));
+        assert!(is_nothing(&tensor(0.0)) && is_nothing(&tensor(0.99 * LEAST)));
+        assert_eq!(tensor(LEAST).norm(), LEAST);
+        assert!(!is_nothing(&tensor(LEAST)));
     }
 }

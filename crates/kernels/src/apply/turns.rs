@@ -130,7 +130,7 @@ mod tests {
     use nalgebra::Rotation3;
 
     use super::*;
-    use crate::apply::test_scenes::{mild_affine, oblique_grid, world};
+    use crate::apply::test_scenes::{mild_affine, noise_field, oblique_grid, world};
 
     /// An affine map in the form of a displacement field on a grid.
     fn as_field(affine: &AffineTransform, grid: Grid) -> Transform {
@@ -142,6 +142,15 @@ mod tests {
             vectors: (0..grid.len()).map(vector).collect(),
             grid: grid.clone(),
         })
+    }
+
+    /// The rotation nearest to a matrix, by Higham's iteration, which replaces a matrix by the mean of the matrix and
+    /// its transposed inverse.
+    fn polar(mut matrix: Matrix3<f64>) -> Matrix3<f64> {
+        for _ in 0..30 {
+            matrix = (matrix + matrix.try_inverse().expect("it has one").transpose()) * 0.5;
+        }
+        matrix
     }
 
     #[test]
@@ -191,13 +200,8 @@ mod tests {
         let vector = Vector3::new(1.0, -2.0, 0.5);
         let found = Turns::new(&onto, &chain, &Matrix3::identity()).vector(onto.len() / 2, vector);
         let inverse = |step: &AffineTransform| Matrix3::identity() * 2.0 - step.matrix;
-        // The nearest rotation by Higham's iteration, which replaces a matrix by the mean of the matrix and its
-        // transposed inverse.
-        let mut polar = inverse(&steps[2]) * inverse(&steps[1]) * inverse(&steps[0]);
-        for _ in 0..30 {
-            polar = (polar + polar.try_inverse().expect("it has one").transpose()) * 0.5;
-        }
-        let expected = onto.direction.transpose() * polar * vector;
+        let product = inverse(&steps[2]) * inverse(&steps[1]) * inverse(&steps[0]);
+        let expected = onto.direction.transpose() * polar(product) * vector;
         // Tolerance: displacement fields are stored in single precision.
         assert!((found - expected).amax() < 1e-4, "{found}, expected {expected}");
         let one_by_one = steps.iter().fold(vector, |vector, step| rotation(&inverse(step)) * vector);
@@ -241,5 +245,33 @@ mod tests {
         assert_eq!(turns.vector(1 + 6 + 36 * 5, vector), vector);
         assert!((turns.vector(1 + 6 + 36, vector) - vector).norm() > 0.05);
         assert!((turns.vector(2 + 6 * 2 + 36 * 2, vector) - vector).norm() > 0.05);
+    }
+
+    #[test]
+    fn each_voxel_is_turned_by_the_differences_around_it() {
+        let shape = [7, 8, 9];
+        let grid = oblique_grid(shape, 2);
+        let mut field = noise_field(grid.clone(), 3);
+        field.vectors.iter_mut().flatten().for_each(|component| *component *= 0.05);
+        let chain = TransformChain::from(vec![Transform::Displacement(field.clone())]);
+        let turns = Turns::new(&grid, &chain, &Matrix3::identity());
+        let to_index = grid.voxel_to_world().matrix.try_inverse().expect("it has one");
+        let vector = Vector3::new(1.0, -2.0, 0.5);
+        let number = |[i, j, k]: [usize; 3]| (k * shape[1] + j) * shape[0] + i;
+        let interior = (1..8).flat_map(|k| (1..7).flat_map(move |j| (1..6).map(move |i| [i, j, k])));
+        for at in interior {
+            let per_index = [0, 1, 2].map(|axis| {
+                let along = |step: isize| {
+                    let mut voxel = at;
+                    voxel[axis] = (at[axis] as isize + step).clamp(0, shape[axis] as isize - 1) as usize;
+                    Vector3::from(field.vectors[number(voxel)].map(f64::from))
+                };
+                (along(-2) - along(-1) * 8.0 + along(1) * 8.0 - along(2)) / 12.0
+            });
+            let inverse = Matrix3::identity() - Matrix3::from_columns(&per_index) * to_index;
+            let expected = grid.direction.transpose() * polar(inverse) * vector;
+            let found = turns.vector(number(at), vector);
+            assert!((found - expected).amax() < 1e-9, "{at:?}: {found}, expected {expected}");
+        }
     }
 }
