@@ -386,3 +386,19 @@ impl Cpu {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_has_as_many_costs_as_all_threads_compute_in_the_time_of_a_call() {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+        let costs = |samples: usize| pool.install(|| Cpu.costs_in_one_call(samples));
+        assert_eq!(costs(SAMPLES_IN_ONE_CALL / 2), 6);
+        assert_eq!(costs(SAMPLES_IN_ONE_CALL), 3);
+        assert_eq!(costs(2 * SAMPLES_IN_ONE_CALL), 1);
+        assert_eq!(costs(1000 * SAMPLES_IN_ONE_CALL), 1, "there is at least one");
+        assert!(costs(0) > 0);
+    }
+}

@@ -187,3 +187,40 @@ pub(super) fn resize(field: &Field, out_to_field: &AffineTransform, matrix: &Mat
         }
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_derivative_is_the_difference_quotient_within_the_cell() {
+        let shape = [4, 5, 3];
+        let mut number = 1u32;
+        let vectors: Vec<[f32; 3]> = (0..60)
+            .map(|_| {
+                std::array::from_fn(|_| {
+                    number = number.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                    (number >> 8) as f32 / (1 << 24) as f32
+                })
+            })
+            .collect();
+        let field = Field::from_vectors(shape, &vectors).unwrap();
+        let sampler = field.sampler();
+        for point in [[0.5, 0.25, 0.75], [2.5, 3.25, 1.5], [1.75, 2.5, 0.375]] {
+            let derivative = sampler.derivative(lanes(point)).map(vector);
+            for axis in 0..3 {
+                // Within a cell the interpolation is linear along each axis.
+                let end = |at: f32| {
+                    let mut end = point;
+                    end[axis] = point[axis].floor() + at;
+                    vector(sampler.at(lanes(end)))
+                };
+                let (low, high) = (end(0.125), end(0.875));
+                for c in 0..3 {
+                    let expected = (high[c] - low[c]) / 0.75;
+                    assert!((derivative[axis][c] - expected).abs() < 1e-5, "axis {axis} at {point:?}");
+                }
+            }
+        }
+    }
+}

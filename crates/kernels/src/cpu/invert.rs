@@ -16,7 +16,6 @@ const PLAIN_STEPS: usize = 4;
 pub(super) fn invert(field: &Field, inverse: &mut Field, limits: &InversionLimits) {
     let [nx, ny, nz] = field.shape;
     let sampler = field.sampler();
-    let on_edge = |index: usize, n: usize| n > 1 && (index == 0 || index == n - 1);
     let slices = slab(nz);
     inverse.vectors_mut().par_chunks_mut(nx * ny * slices).enumerate().for_each(|(chunk, vectors)| {
         widest(
@@ -24,16 +23,8 @@ pub(super) fn invert(field: &Field, inverse: &mut Field, limits: &InversionLimit
             || {
                 for (row, vectors) in vectors.chunks_exact_mut(nx).enumerate() {
                     let (j, k) = (row % ny, chunk * slices + row / ny);
-                    if on_edge(j, ny) || on_edge(k, nz) {
-                        vectors.fill([0.0; 3]);
-                        continue;
-                    }
                     for (i, v) in vectors.iter_mut().enumerate() {
-                        if on_edge(i, nx) {
-                            *v = [0.0; 3];
-                            continue;
-                        }
-                        *v = invert_at(&sampler, [i as f32, j as f32, k as f32], *v, limits);
+                        *v = inverse_at(&sampler, field.shape, [i, j, k], *v, limits);
                     }
                 }
             },
@@ -42,6 +33,7 @@ pub(super) fn invert(field: &Field, inverse: &mut Field, limits: &InversionLimit
 }
 
 /// Computes the inverse displacement at one voxel, starting from `start`; zero on the border.
+#[inline(always)]
 pub(super) fn inverse_at(
     sampler: &FieldSampler,
     shape: [usize; 3],
@@ -126,4 +118,41 @@ pub(super) fn squared_residual_at(sampler: &FieldSampler, inverse: &Field, at: [
 pub(super) fn squared_residual(sampler: &FieldSampler, point: [f32; 3], v: [f32; 3]) -> f32 {
     let v = lanes(v);
     squared_length(sampler.at(lanes(point) + v) + v)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scaling(x: f32, y: f32, z: f32) -> [[f32; 3]; 3] {
+        [[x - 1.0, 0.0, 0.0], [0.0, y - 1.0, 0.0], [0.0, 0.0, z - 1.0]]
+    }
+
+    #[test]
+    fn where_the_derivative_is_nearly_singular_half_the_residual_is_taken() {
+        let residual = [0.25, -0.5, 0.125];
+        assert_eq!(newton(scaling(1.0, 1.0, 0.0), residual), [0.125, -0.25, 0.0625]);
+        assert_eq!(newton(scaling(1.0, 1.0, 0.005), residual), [0.125, -0.25, 0.0625]);
+        assert_eq!(newton(scaling(1.0, 1.0, -0.005), residual), [0.125, -0.25, 0.0625]);
+        // From a determinant of 0.01 on, the step is Newton's. 1/64 and 0.64 − 1 have exact binary forms.
+        let y = 1.0 / 64.0;
+        assert_eq!(scaling(1.0, y, 0.64)[1][1] + 1.0, y);
+        let determinant = (scaling(1.0, y, 0.64)[2][2] + 1.0) * y;
+        assert_eq!(determinant, 0.01);
+        for z in [0.64, 0.8, -0.8] {
+            let step = newton(scaling(1.0, y, z), [0.25, 0.25 * y, 0.125 * z]);
+            [0.25, 0.25, 0.125].into_iter().zip(step).for_each(|(expected, found)| {
+                assert!((found - expected).abs() < 1e-6, "{step:?} at {z}");
+            });
+        }
+    }
+
+    #[test]
+    fn newton_steps_are_at_most_one_voxel_long() {
+        let step = newton(scaling(1.0, 1.0, 1.0), [3.0, 0.0, -4.0]);
+        [0.6, 0.0, -0.8].into_iter().zip(step).for_each(|(expected, found): (f32, f32)| {
+            assert!((found - expected).abs() < 1e-6, "{step:?}");
+        });
+        assert_eq!(newton(scaling(1.0, 1.0, 2.0), [0.25, 0.0, 0.5]), [0.25, 0.0, 0.25]);
+    }
 }

@@ -63,3 +63,20 @@ fn blocks(len: usize, lanes: usize) -> impl Iterator<Item = usize> {
 fn slab(nz: usize) -> usize {
     nz.div_ceil(4 * rayon::current_num_threads()).max(1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::slab;
+
+    #[test]
+    fn each_thread_gets_a_few_tasks() {
+        for threads in [1, 3, 8] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                let tasks = 1000usize.div_ceil(slab(1000));
+                assert!((3 * threads..=4 * threads).contains(&tasks), "{tasks} tasks for {threads} threads");
+                assert_eq!(slab(1), 1);
+            });
+        }
+    }
+}

@@ -259,3 +259,93 @@ fn invert_leaves_alone_what_is_close_enough() {
     let error = Cpu.inverse_consistency(&inverse, &field, None).unwrap();
     assert!(error.largest_voxels <= 0.2 + 1e-4, "{error:?}");
 }
+
+#[test]
+fn the_inverse_is_zero_at_the_border() {
+    let limits = InversionLimits { steps: 20, tolerance_voxels: 0.01, untouched_voxels: 0.0 };
+    for shape in SHAPES {
+        let field = uploaded(shape, &scene::rough_field(shape, 0.2, 13));
+        let mut inverse = uploaded(shape, &scene::rough_field(shape, 0.2, 14));
+        Cpu.invert(&field, &mut inverse, &limits).unwrap();
+        for (voxel, v) in voxels(shape).zip(downloaded(&inverse)) {
+            assert_eq!(v == [0.0; 3], on_border(shape, voxel), "{voxel:?} of {shape:?}");
+        }
+    }
+}
+
+#[test]
+fn four_steps_of_an_inversion_are_plain_and_the_next_is_newtons() {
+    let shape = [9, 8, 7];
+    let vectors = scene::rough_field(shape, 0.25, 15);
+    let residual = |voxel: [usize; 3], v: Vector3<f64>| {
+        let reached = std::array::from_fn(|axis| voxel[axis] as f64 + v[axis]);
+        v + Vector3::from(field_at(&vectors, shape, reached))
+    };
+    let mut farthest = 0.0_f64;
+    for steps in [1, 4, 5] {
+        let mut inverse = Cpu.field(shape).unwrap();
+        let limits = InversionLimits { steps, tolerance_voxels: 0.0, untouched_voxels: 0.0 };
+        Cpu.invert(&uploaded(shape, &vectors), &mut inverse, &limits).unwrap();
+        for (voxel, found) in voxels(shape).zip(downloaded(&inverse)).filter(|(voxel, _)| !on_border(shape, *voxel)) {
+            let mut expected = Vector3::zeros();
+            for _ in 0..steps.min(4) {
+                expected -= residual(voxel, expected);
+            }
+            if steps == 5 {
+                // The derivative of v + u(x + v) in the cell of the point.
+                let columns = [0, 1, 2].map(|axis| {
+                    let h = Vector3::ith(axis, 1e-6);
+                    (residual(voxel, expected + h) - residual(voxel, expected - h)) / 2e-6
+                });
+                let derivative = Matrix3::from_columns(&columns);
+                assert!(derivative.determinant() > 0.05, "the step is Newton's at {voxel:?}");
+                let plain = residual(voxel, expected);
+                let step = derivative.try_inverse().unwrap() * plain;
+                assert!(step.norm() < 1.0, "the step is not limited at {voxel:?}");
+                expected -= step;
+                farthest = farthest.max((step - plain).norm());
+            }
+            let error = (expected - Vector3::from(found.map(f64::from))).norm();
+            assert!(error < INTERPOLATION, "{error} at {voxel:?} after {steps} steps");
+        }
+    }
+    assert!(farthest > 100.0 * INTERPOLATION, "Newton's step is like a plain one: {farthest}");
+}
+
+#[test]
+fn two_fields_are_inverted_as_each_alone() {
+    let limits = InversionLimits { steps: 20, tolerance_voxels: 0.01, untouched_voxels: 0.0 };
+    let shape = SHAPES[1];
+    let fields = [0.3, 0.4].map(|steepness| uploaded(shape, &scene::smooth_field(shape, steepness)));
+    let [mut first, mut second] = Cpu.field_pair(shape).unwrap();
+    Cpu.invert_both(fields.each_ref(), [&mut first, &mut second], &limits).unwrap();
+    for (field, found) in fields.iter().zip([first, second]) {
+        let mut alone = Cpu.field(shape).unwrap();
+        Cpu.invert(field, &mut alone, &limits).unwrap();
+        assert_eq!(downloaded(&found), downloaded(&alone));
+        assert!(downloaded(&found).iter().any(|v| *v != [0.0; 3]));
+    }
+}
+
+#[test]
+fn one_thread_advances_and_adds_a_column_of_voxels() {
+    let shape = [1, 1, 60];
+    let (first, then) = (scene::rough_field(shape, 2.5, 6), scene::rough_field(shape, 1.5, 7));
+    let longest = then.iter().map(|v| Vector3::from(v.map(f64::from)).norm()).fold(0.0, f64::max);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let (advanced, added) = pool.install(|| {
+        let (mut field, update) = (uploaded(shape, &first), uploaded(shape, &then));
+        let [mut advanced, mut other] = Cpu.field_pair(shape).unwrap();
+        Cpu.advance_both([&field, &field], [&update, &update], 0.3, [&mut advanced, &mut other]).unwrap();
+        Cpu.add_scaled(&mut field, &update, -1.7).unwrap();
+        (downloaded(&advanced), downloaded(&field))
+    });
+    let expected = voxels(shape).zip(&first).flat_map(|(voxel, u)| {
+        let v = field_at(&then, shape, displaced(voxel, *u));
+        std::array::from_fn::<_, 3, _>(|axis| f64::from(u[axis]) + 0.3 / longest * v[axis])
+    });
+    assert!(worst(advanced.as_flattened(), expected) < INTERPOLATION);
+    let expected = first.iter().flatten().zip(then.iter().flatten());
+    // The tolerance allows for three roundings to single precision: of the scale, the product and the sum.
+    assert!(worst(added.as_flattened(), expected.map(|(a, b)| f64::from(*a) - 1.7 * f64::from(*b))) < 1e-6);
+}

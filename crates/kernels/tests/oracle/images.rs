@@ -24,7 +24,7 @@ fn smooth_is_the_convolution() {
 
 #[test]
 fn gradient_magnitude_is_per_finest_spacing() {
-    for shape in SHAPES {
+    for shape in SHAPES.into_iter().chain([[1, 6, 5]]) {
         let image = scene::image(shape, 9);
         for (spacing, shares) in [([1.0; 3], [1.0; 3]), ([2.0, 0.5, 1.0], [0.25, 1.0, 0.5])] {
             let found = Cpu.gradient_magnitude(&Cpu.upload(shape, &image).unwrap(), spacing).unwrap();
@@ -116,4 +116,24 @@ fn quantiles_are_of_the_finite_voxels() {
     assert_eq!((found.finite, found.low_high), (3, Some((1.5, 3.0))));
     let found = Cpu.quantiles(&Cpu.upload([1, 1, 1], &[f32::NAN]).unwrap(), 0.0, 1.0).unwrap();
     assert_eq!((found.finite, found.low_high), (0, None));
+}
+
+#[test]
+fn two_images_are_warped_each_through_its_own_field() {
+    let shape = [11, 9, 7];
+    let images = SHAPES.map(|shape| Cpu.upload(shape, &scene::image(shape, 3)).unwrap());
+    let fields = [4, 5].map(|seed| Cpu.upload_field(shape, &scene::rough_field(shape, 3.0, seed)).unwrap());
+    let mut other_map = scene::oblique_map();
+    other_map.translation.x += 1.5;
+    let maps = [&scene::oblique_map(), &other_map];
+    let (mut first, mut second) = (Cpu.image(shape).unwrap(), Cpu.image(shape).unwrap());
+    Cpu.warp_both([&images[0], &images[1]], fields.each_ref(), maps, Sampling::Linear, [&mut first, &mut second])
+        .unwrap();
+    for (side, found) in [first, second].iter().enumerate() {
+        let mut alone = Cpu.image(shape).unwrap();
+        Cpu.warp(&images[side], &fields[side], maps[side], Sampling::Linear, &mut alone).unwrap();
+        let found = Cpu.download(found).unwrap();
+        assert_eq!(found, Cpu.download(&alone).unwrap());
+        assert!(found.iter().any(|value| *value != 0.0));
+    }
 }

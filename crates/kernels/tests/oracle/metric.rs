@@ -217,3 +217,29 @@ fn whatever_its_contrast_an_image_agrees_with_itself_and_with_its_negative() {
         assert!((bare.agreement - 1.0).abs() < 1e-4 && bare.energy < -0.5, "{} {}", bare.agreement, bare.energy);
     }
 }
+
+#[test]
+fn windows_of_one_voxel_say_nothing() {
+    for mut case in Case::all().into_iter().filter(|case| case.shape != SHAPES[0]) {
+        case.parameters.radius = 0;
+        let found = case.run();
+        assert_eq!((found.energy, found.agreement), (0.0, 0.0));
+        assert!(found.updates.iter().flatten().all(|u| *u == [0.0; 3]));
+    }
+}
+
+#[test]
+fn a_constant_image_says_nothing_about_the_other() {
+    for value in [0.0, 0.3] {
+        for side in 0..2 {
+            for mut case in Case::all().into_iter().filter(|case| case.shape != SHAPES[0]) {
+                case.parameters.noise_variance = 0.0;
+                let image = if side == 0 { &mut case.fixed } else { &mut case.moving };
+                image.fill(value);
+                let found = case.run();
+                assert_eq!((found.energy, found.agreement), (0.0, 0.0), "side {side} is {value}");
+                assert!(found.updates.iter().flatten().all(|u| *u == [0.0; 3]), "side {side} is {value}");
+            }
+        }
+    }
+}

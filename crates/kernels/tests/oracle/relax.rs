@@ -251,3 +251,26 @@ fn in_the_end_both_fields_are_within_the_limits() {
         assert!(residuals(u, v).iter().all(|residual| *residual <= 0.4 + 1e-4));
     }
 }
+
+#[test]
+fn a_round_looks_everywhere_only_if_told() {
+    let (mut vectors, _) = pair();
+    let limits = RelaxLimits { smallest_jacobian: 0.05, ..ANYTHING };
+    let mut relaxation = Cpu.relaxation(SHAPE).unwrap();
+    let mut relaxed = |there: &mut Field, everywhere: bool| {
+        if everywhere {
+            Cpu.examine_all(&mut relaxation).unwrap();
+        }
+        let mut back = Cpu.field(SHAPE).unwrap();
+        Cpu.relax([there, &mut back], &round(limits, STAY), &mut relaxation).unwrap()[0]
+    };
+    assert_eq!(relaxed(&mut uploaded(&vectors), false), 0);
+    // Now the field folds, but the relaxation knows of no change.
+    vectors[index(SHAPE, PLACE)][0] += 2.5;
+    let mut folded = uploaded(&vectors);
+    assert_eq!(relaxed(&mut folded, false), 0);
+    assert_eq!(downloaded(&folded), vectors);
+    let folds = determinants(&folded).iter().filter(|determinant| **determinant < 0.05).count();
+    assert_eq!(relaxed(&mut folded, true), folds);
+    assert!(folds > 0);
+}
