@@ -53,10 +53,15 @@ pub fn smallest_at_corners(field: &DisplacementField) -> Volume {
             let [a, b, c] = std::array::from_fn(|axis| edges[axis][corner >> axis & 1]);
             share * a.dot(&b.cross(&c))
         });
-        let worse = |a: f64, b: f64| if b < a || b.is_nan() { b } else { a };
         *out = determinants.fold(f64::INFINITY, worse) as f32;
     });
     Volume { grid: field.grid.clone(), voxels }
+}
+
+/// The smaller of two determinants; NaN if one of them is NaN.
+#[inline]
+fn worse(a: f64, b: f64) -> f64 {
+    if b < a || b.is_nan() { b } else { a }
 }
 
 /// The Jacobian determinant det(I + ∂u/∂x) by fourth-order differences over five voxels, with the outermost voxel

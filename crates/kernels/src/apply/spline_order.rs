@@ -119,13 +119,18 @@ fn mirror(k: i64, length: usize) -> usize {
     k.min(period - k) as usize
 }
 
+/// Factor of the samples for one pole, with which the filter leaves a constant unchanged.
+fn gain(pole: f64) -> f64 {
+    (1.0 - pole) * (1.0 - 1.0 / pole)
+}
+
 /// The recursive filter that computes spline coefficients, for one of its poles: a causal and an anticausal recursion.
 /// It filters `width` interleaved lines of `length` samples, mirrored about their first and last samples.
 fn prefilter(lines: &mut [f64], length: usize, width: usize, pole: f64) {
     if length == 1 {
         return;
     }
-    let gain = (1.0 - pole) * (1.0 - 1.0 / pole);
+    let gain = gain(pole);
     lines.iter_mut().for_each(|value| *value *= gain);
     // The filter that computes the spline's coefficients begins with a sum of samples times powers of the pole. This is
     // the number of terms after which these powers are below double precision.

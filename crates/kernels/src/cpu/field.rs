@@ -7,7 +7,7 @@ use wide::f32x4;
 
 use super::image::{Cell, strides};
 use super::resample::Line;
-use super::{slab, widest};
+use super::{piece, slab, widest};
 use crate::Error;
 
 /// A displacement field in main memory: displacements in voxels, with the three components of a voxel adjacent and x
@@ -161,8 +161,7 @@ pub(super) fn advance(field: &Field, update: &Field, step_voxels: f64, out: &mut
 
 /// Length of the longest vector of a field, voxels.
 fn max_norm(field: &Field) -> f32 {
-    let [nx, ny, nz] = field.shape;
-    let squared = field.vectors().par_chunks(nx * ny * slab(nz)).map(|vectors| {
+    let squared = field.vectors().par_chunks(piece(field.shape)).map(|vectors| {
         widest(
             #[inline(always)]
             || vectors.iter().fold(0.0_f32, |longest, [x, y, z]| longest.max(x * x + y * y + z * z)),

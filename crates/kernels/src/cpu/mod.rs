@@ -64,6 +64,11 @@ fn slab(nz: usize) -> usize {
     nz.div_ceil(4 * rayon::current_num_threads()).max(1)
 }
 
+/// Number of voxels of the slices that one task of a volume processes.
+fn piece([nx, ny, nz]: [usize; 3]) -> usize {
+    nx * ny * slab(nz)
+}
+
 #[cfg(test)]
 mod tests {
     use super::slab;
