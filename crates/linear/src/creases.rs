@@ -8,7 +8,7 @@ use antsreg_kernels::Backend;
 
 use crate::level::Level;
 use crate::lockstep::Candidate;
-use crate::parameters::{Frame, Parameters, along};
+use crate::parameters::{Direction, Frame, Parameters, along};
 use crate::progress::Progress;
 use crate::{Dof, Error};
 
@@ -25,10 +25,32 @@ pub(crate) fn search<B: Backend>(
     start: Candidate,
     progress: &mut Progress,
 ) -> Result<Candidate, Error> {
-    let mut starts: Vec<Parameters> = vec![start.parameters];
-    for direction in frame.directions(dof, level.mm) {
-        starts.extend([-AWAY, AWAY].map(|distance| along(&start.parameters, &direction, distance)));
-    }
+    let starts = around(&start.parameters, &frame.directions(dof, level.mm));
     let found = level.optimise(frame, &starts, dof, progress)?;
     Ok(found.into_iter().fold(start, |best, candidate| if candidate.cost < best.cost { candidate } else { best }))
+}
+
+/// A point, followed by the points around it: two along each direction, on either side.
+fn around(point: &Parameters, directions: &[Direction]) -> Vec<Parameters> {
+    let sides =
+        directions.iter().flat_map(|direction| [-AWAY, AWAY].map(|distance| along(point, direction, distance)));
+    [*point].into_iter().chain(sides).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameters::{IDENTITY, directions};
+
+    #[test]
+    fn line_searches_begin_on_either_side_along_each_direction() {
+        let found = around(&IDENTITY, &directions(Dof::Rigid6, 2.0));
+        assert_eq!((found.len(), found[0]), (13, IDENTITY));
+        // Three tolerances on the 2 mm level are 0.03 radians or 1.2 mm.
+        for (n, point) in found[1..].iter().enumerate() {
+            let mut expected = IDENTITY;
+            expected[n / 2] = if n % 2 == 0 { -1.0 } else { 1.0 } * if n < 6 { 0.03 } else { 1.2 };
+            (0..12).for_each(|i| assert!((point[i] - expected[i]).abs() < 1e-12, "{point:?} for {expected:?}"));
+        }
+    }
 }

@@ -63,7 +63,8 @@ impl Descent<'_> {
             Some(cost) => (cost, costs),
             None => (costs[0], &costs[1..]),
         };
-        let slopes: Vec<f64> = sides.chunks_exact(2).map(|pair| (pair[0] - pair[1]) / (2.0 * STEP)).collect();
+        // The direction of the gradient is enough, so the differences are not divided by their step.
+        let slopes: Vec<f64> = sides.chunks_exact(2).map(|pair| pair[0] - pair[1]).collect();
         let length = slopes.iter().map(|slope| slope * slope).sum::<f64>().sqrt();
         if length <= 0.0 || !length.is_finite() {
             return Phase::Done;

@@ -221,7 +221,7 @@ fn check_weight(side: Side, grid: &Grid, weight: &Volume, options: &Options) -> 
 /// The smallest part of a weight's grid that has all positive weights.
 fn positive_part(weight: &Volume) -> Grid {
     let grid = &weight.grid;
-    let [first, last] = weight.bounds_above(0.0).unwrap_or([[0; 3], grid.shape.map(|count| count - 1)]);
+    let Some([first, last]) = weight.bounds_above(0.0) else { return grid.clone() };
     let origin = grid.voxel_to_world().apply(&Point3::from(first.map(|index| index as f64)));
     Grid { shape: std::array::from_fn(|axis| last[axis] + 1 - first[axis]), origin, ..grid.clone() }
 }

@@ -51,7 +51,7 @@ impl Lattice {
             for axis in 0..3 {
                 let last = (self.count[axis] - 1) as f64;
                 let position = ((at[axis] - self.first[axis]) / self.step[axis]).clamp(0.0, last);
-                let low = position.floor().min((last - 1.0).max(0.0));
+                let low = position.floor();
                 let upper = corner >> axis & 1;
                 weight *= if upper == 1 { position - low } else { 1.0 - (position - low) };
                 number += (low as usize + upper).min(self.count[axis] - 1) * stride;

@@ -148,8 +148,8 @@ fn closed([low, middle, high]: [Probe; 3], found: Probe) -> [Probe; 3] {
     }
 }
 
-/// The position of the minimum of the parabola through the three points of the bracket. It is limited so that it is not
-/// too close to either end of the bracket.
+/// The position of the minimum of the parabola through the three points of the bracket. In a bracket around a minimum,
+/// this position is at most half as far from the middle as the end of the bracket is.
 fn vertex([low, middle, high]: [Probe; 3]) -> f64 {
     let (left, right) = (middle.at - low.at, high.at - middle.at);
     let (rise_left, rise_right) = (low.cost - middle.cost, high.cost - middle.cost);
@@ -158,7 +158,7 @@ fn vertex([low, middle, high]: [Probe; 3]) -> f64 {
     // If the curvature of the parabola is not positive, the cost is flat on both sides, and the middle of the bracket
     // is returned.
     let shift = if curvature > 0.0 { -0.5 * slope / curvature } else { 0.0 };
-    middle.at + shift.clamp(-0.9 * left, 0.9 * right)
+    middle.at + shift
 }
 
 #[cfg(test)]

@@ -58,3 +58,52 @@ fn go_on(flow: ControlFlow<()>) -> Result<(), Error> {
         ControlFlow::Break(()) => Err(Error::Stopped),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameters::IDENTITY;
+
+    /// An observer that keeps the reports and breaks at every call if it is told to.
+    struct Kept {
+        reports: Vec<Report>,
+        breaks: bool,
+    }
+
+    impl Observer for Kept {
+        fn report(&mut self, report: &Report) -> ControlFlow<()> {
+            self.reports.push(report.clone());
+            self.poll()
+        }
+
+        fn poll(&mut self) -> ControlFlow<()> {
+            if self.breaks { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        }
+    }
+
+    #[test]
+    fn steps_are_counted_on_each_level_and_reported_with_the_lowest_cost() {
+        let mut observer = Kept { reports: Vec::new(), breaks: false };
+        let mut progress = Progress::new(&mut observer);
+        let candidates = [0.5, 0.25, 0.75].map(|cost| Candidate { parameters: IDENTITY, cost });
+        progress.begin(0, 2, 8.0).expect("it goes on");
+        progress.report(SearchStep::Orientations, &candidates).expect("it goes on");
+        progress.report(SearchStep::Neighbours, &candidates[..1]).expect("it goes on");
+        progress.begin(1, 2, 4.0).expect("it goes on");
+        progress.report(SearchStep::Start, &[]).expect("it goes on");
+        let found: Vec<_> = observer.reports.iter().map(|r| (r.level, r.levels, r.iteration, r.energy)).collect();
+        assert_eq!(found, [(0, 2, 1, 0.25), (0, 2, 2, 0.5), (1, 2, 1, 1.0)]);
+        let step = |mm, search| Step::Linear { mm, search };
+        assert!(observer.reports[1].step == step(8.0, SearchStep::Neighbours));
+        assert!(observer.reports[2].step == step(4.0, SearchStep::Start));
+    }
+
+    #[test]
+    fn a_break_stops_at_every_call() {
+        let mut observer = Kept { reports: Vec::new(), breaks: true };
+        let mut progress = Progress::new(&mut observer);
+        assert!(matches!(progress.begin(0, 2, 8.0), Err(Error::Stopped)));
+        assert!(matches!(progress.poll(), Err(Error::Stopped)));
+        assert!(matches!(progress.report(SearchStep::Start, &[]), Err(Error::Stopped)));
+    }
+}

@@ -67,3 +67,28 @@ fn shift_lattice(axes: usize) -> Lattice {
         std::array::from_fn(|axis| if of(axis) { range } else { 0.0 }),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn translations_near_an_earlier_one_are_left_out() {
+        let at = |mm: [f64; 3]| {
+            let mut parameters = IDENTITY;
+            parameters[TRANSLATION..SCALE].copy_from_slice(&mm);
+            parameters
+        };
+        let list = [[1.0, 0.0, 0.0], [1.0, 16.0, 0.0], [17.5, 0.0, 0.0], [17.5, 10.0, 10.0], [-1.0, -15.0, -10.0]];
+        let expected = [list[0], list[2], list[4]];
+        assert_eq!(separate(&list.map(at), 16.0), expected.map(at));
+    }
+
+    #[test]
+    fn lattices_of_translations_have_nine_points_along_each_axis() {
+        let (volume, slice) = (shift_lattice(3), shift_lattice(2));
+        assert_eq!((volume.len(), slice.len()), (729, 81));
+        assert_eq!([volume.point(0), volume.point(1)], [[-64.0; 3], [-48.0, -64.0, -64.0]]);
+        assert_eq!([volume.point(728), slice.point(80)], [[64.0; 3], [64.0, 64.0, 0.0]]);
+    }
+}

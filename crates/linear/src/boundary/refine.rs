@@ -202,3 +202,6 @@ fn apart(a: &AffineTransform, b: &AffineTransform, frame: &Frame) -> f64 {
     let (matrix, shift) = (b.matrix - a.matrix, b.apply(&centre) - a.apply(&centre));
     (RADIUS_MM.powi(2) / 5.0 * matrix.norm_squared() + shift.norm_squared()).sqrt()
 }
+
+#[cfg(test)]
+mod tests;

@@ -62,7 +62,8 @@ impl<B: Backend> Surface<B> {
 }
 
 impl<B: Backend> Samples<B> {
-    fn new(backend: &B, points: &[SurfacePoint], distance_mm: f64) -> Result<Samples<B>, Error> {
+    /// Copies points of the border to the device. The sampling positions lie `distance_mm` inside and outside.
+    pub(super) fn new(backend: &B, points: &[SurfacePoint], distance_mm: f64) -> Result<Samples<B>, Error> {
         let mut rows = Vec::with_capacity(ContrastRule::ROWS * points.len());
         for side in [-distance_mm, distance_mm] {
             for axis in 0..3 {
@@ -176,6 +177,84 @@ mod tests {
         let area: f64 = points.iter().map(|point| point.area).sum();
         let expected = 4.0 * std::f64::consts::PI * 625.0;
         assert!((area / expected - 1.0).abs() < 0.02, "{area} for {expected}");
+    }
+
+    /// White matter that fills the grid up to the voxel `last` along the x axis. The voxels are 2 × 0.5 × 3 mm in size.
+    fn half(shape: [usize; 3], last: usize) -> Volume {
+        let grid = Grid::axis_aligned(shape, [2.0, 0.5, 3.0]);
+        let voxels = (0..grid.len()).map(|n| f32::from(u8::from(n % shape[0] <= last))).collect();
+        Volume { grid, voxels }
+    }
+
+    #[test]
+    fn a_plane_has_one_point_on_each_line_that_crosses_it_inside_the_grid() {
+        // Both grids have 500 such lines, which is the smallest number of points that is accepted. The second grid is
+        // as thin as possible.
+        for shape in [[14, 22, 27], [14, 3, 502]] {
+            let points = border(&half(shape, 6)).expect("enough points");
+            assert_eq!(points.len(), 500, "{shape:?}");
+            for point in points {
+                assert!((point.place.x - 13.0).abs() < 1e-4, "{point:?}");
+                assert!((point.normal - Vector3::x()).norm() < 1e-4 && (point.area - 1.5).abs() < 1e-4, "{point:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_border_beside_the_outermost_voxels_has_no_points() {
+        for axis in 0..3 {
+            let mut shape = [40; 3];
+            shape[axis] = 14;
+            let [nx, ny, _] = shape;
+            let index = |n: usize| [n % nx, n / nx % ny, n / nx / ny][axis];
+            let grid = Grid::axis_aligned(shape, [1.0; 3]);
+            let voxels = (0..grid.len()).map(|n| f32::from(u8::from(index(n) <= 12))).collect();
+            let found = border(&Volume { grid, voxels });
+            assert!(matches!(found, Err(Error::FewBoundaryPoints { found: 0, .. })), "axis {axis}");
+        }
+    }
+
+    #[test]
+    fn normals_of_a_quadratic_image_are_exact() {
+        // The image falls with the square of the distance from the centre. Its gradient is radial and linear in the
+        // position, and Gaussian smoothing only subtracts a constant, the sum of the variances along the axes.
+        let (mut volume, centre) = ball(25.0);
+        let (to_world, [nx, ny, _]) = (volume.grid.voxel_to_world(), volume.grid.shape);
+        let own =
+            |n: usize| to_world.apply(&Point3::from([n % nx, n / nx % ny, n / nx / ny].map(|index| index as f64)));
+        let value = |n: usize| (0.5 + (400.0 - (own(n) - centre).norm_squared()) / 800.0) as f32;
+        volume.voxels = (0..volume.grid.len()).map(value).collect();
+        let expected = (400.0 - volume.grid.spacing.norm_squared()).sqrt();
+        for point in border(&volume).expect("a border") {
+            let from_centre = point.place - centre;
+            assert!((from_centre.norm() - expected).abs() < 0.05, "{} for {expected}", from_centre.norm());
+            assert!((point.normal - from_centre.normalize()).norm() < 1e-3, "{point:?}");
+        }
+    }
+
+    #[test]
+    fn sheets_thinner_than_the_smoothing_have_no_border() {
+        // A sheet that is smoothed with a standard deviation of 1 mm has a largest value of erf(thickness/√8), which is
+        // 0.5 at 1.35 mm.
+        for (mm, voxels, expected) in [(0.5, 2, false), (0.5, 3, true), (1.0, 1, false), (1.0, 2, true)] {
+            let grid = Grid::axis_aligned([30, 40, 40], [mm; 3]);
+            let sheet = (0..grid.len()).map(|n| f32::from(u8::from((14..14 + voxels).contains(&(n % 30))))).collect();
+            let found = border(&Volume { grid, voxels: sheet });
+            assert_eq!(found.is_ok(), expected, "{voxels} voxels of {mm} mm");
+        }
+    }
+
+    #[test]
+    fn values_equal_to_that_of_the_border_lie_outside() {
+        // Between white matter and the rest lies a layer whose value is that of the border. Only its inner side is a
+        // border.
+        let mut volume = half([40, 30, 30], 9);
+        for (_, value) in volume.voxels.iter_mut().enumerate().filter(|(n, _)| (10..30).contains(&(n % 40))) {
+            *value = BORDER;
+        }
+        let points = border(&volume).expect("a border");
+        assert_eq!(points.len(), 28 * 28);
+        assert!(points.iter().all(|point| point.place.x < 40.0));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use antsreg_core::AffineTransform;
 use nalgebra::{Matrix3, Point3, Vector3};
 
 use super::*;
-use crate::parameters::{SCALE, SKEW};
+use crate::parameters::{SCALE, SKEW, TRANSLATION};
 
 fn frame(slices: bool) -> Frame {
     Frame::new(&AffineTransform::identity(), Matrix3::identity(), Point3::origin(), slices).expect("a frame")
@@ -18,6 +18,18 @@ fn neighbours_are_turned_and_unless_rigid_scaled() {
     let rigid = neighbours(&frame(false), &IDENTITY, Dof::Rigid6);
     assert_eq!(rigid.len(), 6);
     assert!(rigid.iter().all(|neighbour| neighbour[SCALE..] == IDENTITY[SCALE..]));
+}
+
+#[test]
+fn neighbours_are_turned_by_nine_degrees_in_both_directions() {
+    let mut from = IDENTITY;
+    from[..TRANSLATION].copy_from_slice(&[0.5, -0.25, 1.0]);
+    let found = neighbours(&frame(false), &from, Dof::Rigid6);
+    for (n, neighbour) in found.iter().enumerate() {
+        let mut expected = from;
+        expected[n / 2] += if n % 2 == 0 { -1.0 } else { 1.0 } * std::f64::consts::PI / 20.0;
+        (0..12).for_each(|i| assert!((neighbour[i] - expected[i]).abs() < 1e-12, "{neighbour:?} for {expected:?}"));
+    }
 }
 
 #[test]

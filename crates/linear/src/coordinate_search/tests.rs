@@ -56,3 +56,34 @@ fn only_the_given_directions_are_moved_along() {
     assert_ne!(found[0].parameters[..6], IDENTITY[..6]);
     assert!(descend(&[], &directions(Dof::Rigid6, 1.0), 4, evaluate).expect("costs").is_empty());
 }
+
+/// Runs a search from 0 along one parameter, in at most `sweeps` sweeps. Returns the positions that it evaluated.
+fn evaluated(sweeps: usize, cost: impl Fn(f64) -> f64) -> Vec<f64> {
+    let mut direction = [0.0; 12];
+    direction[3] = 1.0;
+    let mut positions = Vec::new();
+    descend(&[IDENTITY], &[direction], sweeps, |batch| {
+        positions.extend(batch.iter().map(|parameters| parameters[3]));
+        assert!(positions.len() < 100, "the search does not end");
+        Ok(batch.iter().map(|parameters| cost(parameters[3])).collect())
+    })
+    .expect("costs");
+    positions
+}
+
+#[test]
+fn a_line_opens_at_twice_the_last_move_and_the_search_ends_when_no_move_is_long() {
+    // The vertex of the first parabola is the minimum. The second sweep only looks on both sides of it.
+    assert_eq!(evaluated(9, |x| (x - 4.0).powi(2)), [-10.0, 10.0, 0.0, 4.0, -4.0, 12.0]);
+    assert_eq!(evaluated(9, |x| (x - 1.0).powi(2)), [-10.0, 10.0, 0.0, 1.0, -1.0, 3.0]);
+    assert_eq!(evaluated(9, |x| x * x), [-10.0, 10.0, 0.0]);
+}
+
+#[test]
+fn a_search_makes_no_more_sweeps_than_allowed() {
+    // On a slope without end, each line search looks on both sides and then grows eight times. The first one also
+    // evaluates its start.
+    for sweeps in 1..=4 {
+        assert_eq!(evaluated(sweeps, |x| -x).len(), 1 + 10 * sweeps);
+    }
+}

@@ -36,3 +36,31 @@ fn promising_is_the_lower_of_both_limits() {
     skewed[1..].fill(10.0);
     assert_eq!(promising(&skewed), 2.0);
 }
+
+#[test]
+fn outside_the_lattice_the_nearest_value_holds() {
+    let lattice = Lattice::new([3, 4, 1], [1.0, 1.5, 0.0]);
+    let values: Vec<[f64; 3]> = (0..lattice.len()).map(|number| [number as f64, 1.0, -2.0]).collect();
+    for (at, number) in [
+        ([-9.0, -9.0, -9.0], 0),
+        ([9.0, -9.0, 0.0], 2),
+        ([-9.0, 9.0, 0.0], 9),
+        ([9.0, 9.0, 9.0], 11),
+        ([1.0, 1.5, 0.0], 11),
+    ] {
+        assert_eq!(lattice.interpolate(&values, at), [f64::from(number), 1.0, -2.0], "{at:?}");
+    }
+}
+
+#[test]
+fn promising_points_are_minima_with_a_low_cost() {
+    // Most costs are 10, so that the limit is a fifth of the range above the lowest cost, which is 0.
+    let lattice = Lattice::new([50, 1, 1], [1.0, 0.0, 0.0]);
+    let mut costs = vec![10.0; 50];
+    (costs[5], costs[15], costs[25], costs[26]) = (2.0, 0.0, 2.5, 1.0);
+    let parameters: Vec<Parameters> = (0..50).map(|number| [f64::from(number); 12]).collect();
+    assert_eq!(lattice.promising(&parameters, &costs), [5, 15, 26].map(|number| [f64::from(number); 12]));
+    // Of 101 costs, the fifth counts that is reached at number 20.
+    let squares: Vec<f64> = (0..=100).map(|number| f64::from(number * number)).collect();
+    assert_eq!(promising(&squares), 400.0);
+}

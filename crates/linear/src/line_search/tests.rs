@@ -41,6 +41,42 @@ fn a_slope_without_end_is_left_at_its_lowest() {
 }
 
 #[test]
+fn brackets_grow_eight_times_by_their_factor() {
+    // The opening of 2 is the first of nine distances, each 1.6 times as long as the one before.
+    let expected = 2.0 * (1.6_f64.powi(9) - 1.0) / 0.6;
+    for (sign, cost, first) in [(1.0, None, 3), (-1.0, Some(0.0), 2)] {
+        let (best, evaluations) = minimise(|x| -sign * x, cost, 2.0);
+        assert!((best.at - sign * expected).abs() < 1e-9 && best.cost == -sign * best.at, "{best:?} for {expected}");
+        assert_eq!(evaluations, first + 8);
+    }
+}
+
+#[test]
+fn the_vertex_is_that_of_the_parabola_through_three_points() {
+    for (at, minimum) in [([-1.0, 0.5, 4.0], 1.2), ([-1.0, 0.5, 4.0], 0.1), ([2.0, 7.0, 8.0], 6.5)] {
+        let bracket = at.map(|at: f64| Probe { at, cost: 3.0 * (at - minimum).powi(2) + 5.0 });
+        assert!((vertex(bracket) - minimum).abs() < 1e-12, "{at:?} {minimum}");
+    }
+    let flat = [-1.0, 0.5, 4.0].map(|at| Probe { at, cost: 5.0 });
+    assert_eq!(vertex(flat), 0.5);
+}
+
+#[test]
+fn brackets_close_around_the_lower_position() {
+    let probe = |at: f64, cost: f64| Probe { at, cost };
+    let [low, middle, high] = [probe(-3.0, 2.0), probe(0.0, 1.0), probe(5.0, 4.0)];
+    for (at, cost, expected) in [
+        (-1.0, 0.5, [-3.0, -1.0, 0.0]),
+        (-1.0, 1.0, [-1.0, 0.0, 5.0]),
+        (2.0, 0.5, [0.0, 2.0, 5.0]),
+        (2.0, 1.0, [-3.0, 0.0, 2.0]),
+    ] {
+        let found = probe(at, cost);
+        assert_eq!(closed([low, middle, high], found).map(|probe| probe.at), expected, "{found:?}");
+    }
+}
+
+#[test]
 fn a_flat_line_stays_where_it_is() {
     let (best, evaluations) = minimise(|_| 1.0, Some(1.0), 10.0);
     assert_eq!(best, Probe { at: 0.0, cost: 1.0 });

@@ -98,6 +98,8 @@ fn choices_have_one_name() {
     assert_eq!(json(&optimisers), r#"["flirt","powell","descent"]"#);
     assert_eq!(optimisers.map(|optimiser| optimiser.to_string()), ["flirt", "powell", "descent"]);
     assert_eq!(Cost::ALL.map(|cost| cost.to_string()), ["cr", "mi", "nmi", "ncc", "lsq"]);
+    let kinds = [BoundaryKind::Signed, BoundaryKind::Unsigned, BoundaryKind::Absolute];
+    assert_eq!(kinds.map(|kind| kind.to_string()), ["signed", "unsigned", "absolute"]);
     assert_eq!(json(&[Start::CentreOfMass, Start::Headers]), r#"["centre-of-mass","headers"]"#);
 }
 
@@ -177,6 +179,25 @@ fn each_value_is_checked_against_its_range() {
     ] {
         allowed.check().expect("allowed options");
     }
+}
+
+#[test]
+fn models_have_their_degrees_of_freedom() {
+    assert_eq!(Dof::ALL.map(|dof| dof.number(false)), [3, 6, 7, 9, 12]);
+    assert_eq!(Dof::ALL.map(|dof| dof.number(true)), [2, 3, 4, 5, 6]);
+}
+
+#[test]
+fn another_cost_comes_with_its_own_number_of_bins() {
+    let options = Options { bins: 100, finest_mm: 2.0, ..Options::default() };
+    assert_eq!(options.clone().with_cost(Cost::CorrelationRatio), options);
+    let other = options.clone().with_cost(Cost::MutualInformation);
+    assert_eq!(other, Options { cost: Cost::MutualInformation, bins: 64, ..options });
+    assert_eq!(
+        Options::of(Cost::MutualInformation),
+        Options { cost: Cost::MutualInformation, bins: 64, ..Options::default() }
+    );
+    assert_eq!(AngleSearch::of_slices().range_degrees, [0.0, 0.0, 180.0]);
 }
 
 proptest! {

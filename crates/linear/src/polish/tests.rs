@@ -116,3 +116,71 @@ fn starts_do_not_see_each_other() {
     assert!(together.contains(&alone[0]));
     assert!(together[0].0.cost <= together[1].0.cost);
 }
+
+#[test]
+fn slopes_of_a_quadratic_are_exact_at_any_step() {
+    let matrix = DMatrix::from_row_slice(3, 3, &[2.0, -0.5, 0.25, -0.5, 1.0, 0.75, 0.25, 0.75, -3.0]);
+    let linear = DVector::from_row_slice(&[0.5, -1.0, 2.0]);
+    let quadratic = |x: &DVector<f64>| 7.0 + linear.dot(x) + 0.5 * x.dot(&(&matrix * x));
+    for reach in [0.25, 0.5, 1.0, 3.0] {
+        let costs: Vec<f64> = stencil(3, reach, true).iter().map(quadratic).collect();
+        let Slopes { cost, gradient, hessian } = slopes(3, reach, None, &costs);
+        assert_eq!(cost, 7.0);
+        assert!((gradient - &linear).amax() < 1e-12 && (hessian - &matrix).amax() < 1e-12, "reach {reach}");
+        // Without the pairs, the known matrix gives the correlations. Here it is the right one, in other units.
+        let (units, costs) = (DMatrix::from_diagonal(&DVector::from_row_slice(&[2.0, 0.5, 3.0])), &costs[..7]);
+        let known = Curvature(&units * &matrix * &units);
+        let Slopes { gradient, hessian, .. } = slopes(3, reach, Some(&known), costs);
+        assert!((gradient - &linear).amax() < 1e-12 && (hessian - &matrix).amax() < 1e-12, "reach {reach}");
+    }
+}
+
+#[test]
+fn curvatures_that_have_no_ratio_are_not_rescaled() {
+    // Only the second direction has a positive and finite ratio of the curvatures; it is 4.
+    let known = |first: f64| DMatrix::from_row_slice(2, 2, &[first, 1.0, 1.0, 1.0]);
+    for (first, measured) in [(4.0, -1.0), (4.0, 0.0), (0.0, 1.0), (0.0, 0.0)] {
+        let found = rescaled(&known(first), &DVector::from_row_slice(&[measured, 4.0]));
+        assert_eq!(found, DMatrix::from_row_slice(2, 2, &[first, 2.0, 2.0, 4.0]), "{first} {measured}");
+    }
+}
+
+#[test]
+fn a_learned_curvature_explains_the_change_of_the_gradient() {
+    let before = DMatrix::from_row_slice(2, 2, &[2.0, 0.5, 0.5, 1.0]);
+    let (step, change) = (DVector::from_row_slice(&[1.0, -2.0]), DVector::from_row_slice(&[0.5, -3.0]));
+    let mut hessian = before.clone();
+    learn(&mut hessian, &step, &change);
+    assert!((&hessian * &step - &change).amax() < 1e-12, "{hessian}");
+    // BFGS multiplies the determinant by the ratio of the measured to the expected curvature along the step.
+    let ratio = step.dot(&change) / step.dot(&(&before * &step));
+    assert!((hessian.determinant() - ratio * before.determinant()).abs() < 1e-12, "{hessian}");
+}
+
+#[test]
+fn nothing_is_learned_from_a_change_much_smaller_than_expected() {
+    let step = DVector::from_row_slice(&[1.0, 0.0]);
+    let learned = |own: f64, change: f64| {
+        let before = DMatrix::from_diagonal(&DVector::from_row_slice(&[own, 1.0]));
+        let mut hessian = before.clone();
+        learn(&mut hessian, &step, &DVector::from_row_slice(&[change, 0.0]));
+        hessian != before
+    };
+    assert!(learned(10.0, 1.5) && learned(10.0, 12.0));
+    assert!(!learned(10.0, 1.0) && !learned(10.0, 0.5) && !learned(10.0, -5.0));
+    assert!(!learned(0.0, 1.0) && !learned(-10.0, 1.0));
+}
+
+#[test]
+fn newton_steps_go_downhill_whatever_the_curvatures_are() {
+    let step = |curvatures: [f64; 2], gradient: [f64; 2]| {
+        let hessian = DMatrix::from_diagonal(&DVector::from_row_slice(&curvatures));
+        newton_step(&hessian, &DVector::from_row_slice(&gradient))
+    };
+    let expected = |step: [f64; 2]| DVector::from_row_slice(&step);
+    assert!((step([2.0, 4.0], [4.0, -4.0]) - expected([-2.0, 1.0])).amax() < 1e-12);
+    assert!((step([-2.0, 4.0], [4.0, -4.0]) - expected([-2.0, 1.0])).amax() < 1e-12, "negative curvatures");
+    assert!((step([1e-9, -4.0], [4e-4, 4.0]) - expected([-1.0, -1.0])).amax() < 1e-12, "raised curvatures");
+    assert!((step([1.0, 1.0], [60.0, -20.0]) - expected([-15.0, 5.0])).amax() < 1e-12, "shortened steps");
+    assert_eq!(step([0.0, 0.0], [1.0, 1.0]), expected([0.0, 0.0]));
+}

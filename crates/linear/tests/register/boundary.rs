@@ -2,6 +2,7 @@
 //! refused.
 
 use crate::object::{affine, error_mm, fixed, object, sampled};
+use crate::slices::{grid, slice};
 use antsreg_core::{AffineTransform, Grid, Volume};
 use antsreg_kernels::Cpu;
 use antsreg_linear::{Boundary, BoundaryKind, Dof, Error, Fixed, Options, Outcome, Start};
@@ -102,6 +103,10 @@ fn what_cannot_be_used_is_refused() {
     let moving = sampled(fixed().grid, &truth());
     let without = side.register(&Cpu, &moving, None, Start::Headers, &mut ());
     assert!(matches!(without, Err(Error::NoWhiteMatter)), "{without:?}");
+    let slice = slice(grid([0.0; 2], 0.0), &AffineTransform::identity());
+    let side_of_slices = Fixed::new(&Cpu, &slice, None, &options).expect("a side");
+    let of_slices = side_of_slices.register(&Cpu, &slice, None, Start::Headers, &mut ());
+    assert!(matches!(of_slices, Err(Error::BoundaryOfSlices)), "{of_slices:?}");
     let empty = Volume::filled(fixed().grid, 0.0);
     assert!(matches!(side.with_white_matter(&Cpu, &empty), Err(Error::FewBoundaryPoints { found: 0, .. })));
     for boundary in [

@@ -26,3 +26,9 @@ fn gives_the_same_bits_as_registrations_of_their_own() {
         assert_eq!(found, alone);
     }
 }
+
+#[test]
+fn keeps_its_options() {
+    let options = Options { dof: Dof::Similarity7, bins: 77, ..Options::default() };
+    assert_eq!(Fixed::new(&Cpu, &fixed(), None, &options).expect("it is prepared").options(), &options);
+}
