@@ -51,6 +51,14 @@ mod tests {
     }
 
     #[test]
+    fn a_slope_at_the_threshold_and_a_single_energy_have_not_converged() {
+        // Energies of 0 have a slope of exactly 0.
+        let converged_with = |window, threshold| converged(&[0.0; 10], &Convergence { window, threshold });
+        assert!(converged_with(10, f64::MIN_POSITIVE) && !converged_with(10, 0.0));
+        assert!(converged_with(2, 1e-6) && !converged_with(1, 1e-6));
+    }
+
+    #[test]
     fn the_slope_is_gentler_than_least_squares_by_the_factor_of_itk() {
         let energies: Vec<f64> = (0..10).map(|i| -1.0 - 1e-4 * f64::from(i)).collect();
         let total: f64 = energies.iter().map(|e| e.abs()).sum();

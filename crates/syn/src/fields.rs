@@ -247,4 +247,16 @@ mod tests {
             assert!(matches!(coarse.check_grid(&other), Err(Error::FieldsGrid)));
         }
     }
+    #[test]
+    fn the_grid_of_fields_may_be_off_by_a_thousandth_of_a_voxel() {
+        for mm in [0.1, 10.0] {
+            let full = Grid::axis_aligned(SHAPE, [mm, 2.0 * mm, 3.0 * mm]);
+            let fields = Fields::<Cpu>::identities(&Cpu, &full, 1).expect("fields");
+            for (share, expected) in [(0.5e-3, true), (2e-3, false)] {
+                let mut other = full.clone();
+                other.origin.y += share * mm;
+                assert_eq!(fields.check_grid(&other).is_ok(), expected, "{share} voxels of {mm} mm");
+            }
+        }
+    }
 }

@@ -157,7 +157,42 @@ impl<B: Backend> Stage<'_, B> {
 
 #[cfg(test)]
 mod tests {
+    use antsreg_core::schedule::Level;
+    use antsreg_core::{Grid, Volume};
+    use antsreg_kernels::Cpu;
+
     use super::*;
+
+    #[test]
+    fn a_level_on_the_grid_of_the_level_before_passes_its_own_fields_on() {
+        let grid = Grid::axis_aligned([20, 18, 16], [1.0; 3]);
+        // A ball whose centre is moved along x.
+        let ball = |moved: f32| {
+            let square = |at: usize, middle: f32| (at as f32 - middle).powi(2);
+            let value = |n: usize| {
+                let squares = square(n % 20, 9.0 + moved) + square(n / 20 % 18, 8.0) + square(n / 360, 7.0);
+                100.0 * (-squares / 20.0).exp()
+            };
+            Volume { voxels: (0..grid.len()).map(value).collect(), grid: grid.clone() }
+        };
+        let level = |iterations| Level { shrink: 1, sigma_voxels: 1.0, iterations, reinvert_every: 1 };
+        let options = Options { levels: vec![level(3), level(2)], ..Options::default() };
+        let fixed = Fixed::new(&Cpu, &ball(0.0), &options, &mut ()).expect("fixed images");
+        let (moving, initial) = (ball(1.5), AffineTransform::identity());
+        let (found, outcomes) = run(&Cpu, &fixed, &(&moving).into(), &initial, None, &mut ()).expect("fields");
+        assert!(outcomes.iter().all(|outcome| !outcome.undone), "{outcomes:?}");
+        let moving = Loaded::new(&Cpu, &(&moving).into(), Some(&fixed.loaded), &options, &mut ()).expect("images");
+        let mut stage = Stage { backend: &Cpu, fixed: &fixed, moving, initial: &initial, observer: &mut () };
+        let (first, _) = stage.run_level(0, None).expect("a level");
+        let (second, _) = stage.run_level(1, Some(&first)).expect("a level");
+        for (found, expected) in found.sides.iter().zip(&second.sides) {
+            for (found, expected) in
+                [(&found.to_middle, &expected.to_middle), (&found.from_middle, &expected.from_middle)]
+            {
+                assert_eq!(Cpu.download_field(found).ok(), Cpu.download_field(expected).ok());
+            }
+        }
+    }
 
     #[test]
     fn a_level_is_undone_only_where_more_than_one_step_is_known_to_gain_nothing() {

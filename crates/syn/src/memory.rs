@@ -112,6 +112,7 @@ fn states(from: Option<usize>, options: &Options) -> impl Iterator<Item = (&Leve
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Channel;
 
     fn cube(voxels: usize, mm: f64) -> Grid {
         Grid::axis_aligned([voxels; 3], [mm; 3])
@@ -147,6 +148,10 @@ mod tests {
     fn a_further_stage_keeps_the_fields_that_it_goes_on_from() {
         assert_eq!(scalars(&[], [false; 2], Some(1), &options(&[1])), 33.0 + 12.0);
         assert_eq!(scalars(&[], [false; 2], Some(2), &options(&[1])), 33.0 + 12.0 / 8.0);
+        // Without correlation windows, iterating takes 26 values per voxel. Nothing is added to the given fields, because
+        // the level is not coarser.
+        let mattes = Options { channels: vec![Channel { metric: Metric::Mattes, weight: 1.0 }], ..options(&[1]) };
+        assert_eq!(scalars(&[], [false; 2], Some(1), &mattes), 2.0 + 26.0 + 12.0);
         // The level runs on a coarser grid than the given displacement fields, which stay on the full grid. So the
         // iterations of the level need less memory than the relaxation of the warps at the end.
         assert_eq!(scalars(&[], [false; 2], Some(1), &options(&[4])), 25.0);

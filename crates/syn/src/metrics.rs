@@ -102,3 +102,17 @@ impl<B: Backend> Metrics<B> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn similarities_have_a_weighted_mean() {
+        let mut sum = Similarity::default();
+        sum.add(3.0, Similarity { energy: -0.5, agreement: 0.25 });
+        sum.add(0.5, Similarity { energy: 4.0, agreement: -3.0 });
+        let Similarity { energy, agreement } = sum.over(4.0);
+        assert_eq!((energy, agreement), (0.125, -0.1875));
+    }
+}

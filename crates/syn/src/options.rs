@@ -171,4 +171,24 @@ mod tests {
             assert!(serde_json::from_str::<Options>(unknown).is_err(), "{unknown}");
         }
     }
+
+    #[test]
+    fn sigmas_in_mm_are_divided_by_the_spacing_and_slices_are_not_smoothed_across() {
+        let options = Options { sigmas_mm: Some(vec![4.0, 2.0]), ..Options::default() };
+        let grid = |depth| Grid::axis_aligned([9, 9, depth], [0.5, 1.0, 4.0]);
+        assert_eq!(options.sigma_voxels(0, &grid(9)), [8.0, 4.0, 1.0]);
+        assert_eq!(options.sigma_voxels(1, &grid(1)), [4.0, 2.0, 0.0]);
+        assert_eq!(Options::default().sigma_voxels(1, &grid(9)), [2.0; 3]);
+    }
+
+    #[test]
+    fn edges_are_channels_beside_those_of_cross_correlation() {
+        let channel = |metric, weight| Channel { metric, weight };
+        let channels = vec![channel(Metric::Cc, 3.0), channel(Metric::Mattes, 2.0), channel(Metric::Cc, 0.5)];
+        let options = |edge_weight| Options { channels: channels.clone(), edge_weight, ..Options::default() };
+        assert_eq!(options(0.0).channels_with_edges(), channels);
+        let edged = options(0.25).channels_with_edges();
+        assert_eq!(edged[..3], channels);
+        assert_eq!(edged[3..], [channel(Metric::Cc, 0.75), channel(Metric::Cc, 0.125)]);
+    }
 }

@@ -156,4 +156,25 @@ mod tests {
         assert_eq!((found * Vector3::new(1.0, 1.0, 0.0)).z, 0.0);
         assert!((found * Vector3::new(1.0, 1.0, 0.0)).y > 0.0);
     }
+
+    #[test]
+    fn an_axis_tilted_by_the_limit_is_oblique() {
+        let tilted = |sine: f64| grid(Matrix3::new(1.0, sine, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0));
+        assert_eq!(world_axes(&tilted(0.9 * ALIGNED)), Some([0, 1, 2]));
+        assert_eq!(world_axes(&tilted(ALIGNED)), None);
+    }
+
+    #[test]
+    fn projections_do_not_depend_on_the_unit_of_length() {
+        let oblique = Rotation3::from_euler_angles(0.3, -0.2, 0.5).into_inner();
+        for (shape, weights) in [([5, 6, 7], WEIGHTS), ([5, 6, 1], [0.0, 0.0, 1.0])] {
+            let projection = |unit: f64| {
+                let grid = Grid { shape, spacing: unit * grid(oblique).spacing, ..grid(oblique) };
+                Matrix3::from_fn(|row, column| allowed(&grid, weights)[row][column])
+            };
+            for unit in [1e-5, 1e5] {
+                assert!((projection(unit) - projection(1.0)).amax() < 1e-6, "{unit} {shape:?}");
+            }
+        }
+    }
 }

@@ -226,4 +226,23 @@ mod tests {
             side.iter().flatten().zip(other.iter().flatten()).fold(0.0_f32, |most, (a, b)| most.max((a + b).abs()));
         assert!(apart < 1e-6, "{apart}");
     }
+
+    #[test]
+    fn channels_are_added_with_their_weights_at_the_magnitude_of_the_first() {
+        let count: usize = SHAPE.iter().product();
+        let filled = |vector: [f32; 3]| Cpu.upload_field(SHAPE, &vec![vector; count]).expect("as many as voxels");
+        let sum_of = |first: [f32; 3], second: [f32; 3]| {
+            let mut updates = Updates::<Cpu> { sum: filled(first), next: filled(second), first_magnitude: 0.0 };
+            updates.add(&Cpu, 0, 1.0).expect("a sum");
+            updates.add(&Cpu, 1, 0.25).expect("a sum");
+            vectors(&updates.sum)[count / 2]
+        };
+        let assert_near = |found: [f32; 3], expected: [f32; 3]| {
+            assert!((0..3).all(|i| (found[i] - expected[i]).abs() < 1e-5), "{found:?} for {expected:?}");
+        };
+        assert_near(sum_of([3.0, 0.0, 0.0], [0.0, 5.0, 0.0]), [3.0, 0.75, 0.0]);
+        assert_near(sum_of([3.0, 0.0, 0.0], [0.0; 3]), [3.0, 0.0, 0.0]);
+        // If the first update is zero, the second gets a magnitude of its weight.
+        assert_near(sum_of([0.0; 3], [0.0, 5.0, 0.0]), [0.0, 0.25 / (count as f32).sqrt(), 0.0]);
+    }
 }

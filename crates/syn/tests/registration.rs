@@ -267,6 +267,20 @@ fn what_cannot_be_registered_is_refused() {
 }
 
 #[test]
+fn a_mask_may_be_off_its_image_by_a_thousandth_of_a_voxel() {
+    for mm in [0.1, 10.0] {
+        let grid = Grid::axis_aligned([8; 3], [mm, 2.0 * mm, 3.0 * mm]);
+        let image = Volume { voxels: (0..grid.len()).map(|n| n as f32).collect(), grid };
+        for (share, expected) in [(0.5e-3, true), (2e-3, false)] {
+            let mut mask = Volume::filled(image.grid.clone(), 1.0);
+            mask.grid.origin.y += share * mm;
+            let found = Fixed::new(&Cpu, (&image, Some(&mask)), &options(), &mut ());
+            assert_eq!(found.is_ok(), expected, "{share} voxels of {mm} mm");
+        }
+    }
+}
+
+#[test]
 fn a_prepared_fixed_side_gives_the_same_bits_however_often_it_is_used() {
     let Pair { fixed, moving, affine } = pair();
     let options = Options { levels: options().levels[..2].to_vec(), ..options() };

@@ -1,5 +1,6 @@
 //! Tests of stages that continue from the fields of an earlier stage.
 
+use antsreg_core::schedule::Level;
 use antsreg_core::{AffineTransform, DisplacementField, Grid, Volume};
 use antsreg_kernels::{Backend, Cpu};
 use antsreg_syn::{Error, Fixed, Options};
@@ -44,6 +45,35 @@ fn a_stage_without_iterations_changes_nothing() {
         assert_eq!(both.levels.len(), iterations.levels.len() + idle.len());
         assert!(both.levels[2..].iter().all(|level| level.energies.is_empty() && !level.undone));
     }
+}
+
+#[test]
+fn a_stage_without_iterations_leaves_fields_on_their_own_grid() {
+    let [fixed, moving] = pair();
+    let find = |of: &[(usize, f64, usize)], from| {
+        let side = Fixed::new(&Cpu, &fixed, &options(of), &mut ()).expect("a fixed side");
+        side.find(&Cpu, &moving, &AffineTransform::identity(), from, &mut ()).expect("it registers")
+    };
+    let (fields, _) = find(&[(4, 2.0, 1)], None);
+    let (fields, levels) = find(&[(2, 0.0, 0), (1, 0.0, 0)], Some(fields));
+    assert_eq!((fields.shrink(), levels.len()), (4, 2));
+}
+
+#[test]
+fn fields_are_inverted_again_after_every_so_many_iterations() {
+    let [fixed, moving] = pair();
+    // The steps are long, so that the inverses are not exact and inverting again changes the fields.
+    let reached = |iterations, reinvert_every| {
+        let level = Level { reinvert_every, ..levels(&[(1, 1.0, iterations)])[0] };
+        let options = Options { levels: vec![level], gradient_step: 0.8, ..Options::default() };
+        let (warps, outcomes) = staged(&fixed, &moving, &[options]);
+        assert!(!outcomes.levels[0].undone, "{outcomes:?}");
+        downloaded(&warps)
+    };
+    assert!(reached(1, 2) == reached(1, 9));
+    assert!(reached(1, 1) != reached(1, 9));
+    assert!(reached(2, 2) != reached(2, 9));
+    assert!(reached(3, 4) == reached(3, 9));
 }
 
 /// The warp after resampling on a grid shrunken by 4, and back on the full grid. This loses detail.
