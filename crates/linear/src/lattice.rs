@@ -49,12 +49,12 @@ impl Lattice {
         for corner in 0..8usize {
             let (mut weight, mut number, mut stride) = (1.0, 0, 1);
             for axis in 0..3 {
-                let last = (self.count[axis] - 1) as f64;
-                let position = ((at[axis] - self.first[axis]) / self.step[axis]).clamp(0.0, last);
+                let last = self.count[axis] - 1;
+                let position = ((at[axis] - self.first[axis]) / self.step[axis]).clamp(0.0, last as f64);
                 let low = position.floor();
                 let upper = corner >> axis & 1;
                 weight *= if upper == 1 { position - low } else { 1.0 - (position - low) };
-                number += (low as usize + upper).min(self.count[axis] - 1) * stride;
+                number += (low as usize + upper).min(last) * stride;
                 stride *= self.count[axis];
             }
             (0..3).for_each(|component| sum[component] += weight * values[number][component]);

@@ -52,6 +52,29 @@ fn brackets_grow_eight_times_by_their_factor() {
 }
 
 #[test]
+fn a_search_ends_after_its_number_of_parabolas_or_at_its_precision() {
+    let evaluations = |precision, refinements| {
+        let mut search = LineSearch::new(Some(81.0), 10.0).refined(precision, refinements);
+        let mut evaluations = 0;
+        while !search.ask().is_empty() {
+            let costs: Vec<f64> = search.ask().iter().map(|x| (x - 3.0_f64).powi(4)).collect();
+            evaluations += costs.len();
+            search.tell(&costs);
+        }
+        evaluations
+    };
+    for refinements in 0..6 {
+        assert_eq!(evaluations(1e-9, refinements), 2 + refinements);
+    }
+    // The vertex is at −½·(49 − 51)·10² / ((49 + 51)·10) = 0.1.
+    for (precision, expected) in [(0.1, &[][..]), (0.099, &[0.1])] {
+        let mut search = LineSearch::new(Some(100.0), 10.0).refined(precision, 4);
+        search.tell(&[151.0, 149.0]);
+        assert_eq!(search.ask(), expected, "precision {precision}");
+    }
+}
+
+#[test]
 fn the_vertex_is_that_of_the_parabola_through_three_points() {
     for (at, minimum) in [([-1.0, 0.5, 4.0], 1.2), ([-1.0, 0.5, 4.0], 0.1), ([2.0, 7.0, 8.0], 6.5)] {
         let bracket = at.map(|at: f64| Probe { at, cost: 3.0 * (at - minimum).powi(2) + 5.0 });

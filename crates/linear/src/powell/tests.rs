@@ -96,3 +96,106 @@ fn a_plain_is_left_after_one_sweep() {
     assert_eq!(evaluated.len(), 1 + 2 * 6);
     assert!(minimise(&[IDENTITY], &[], 1.0, |batch| Ok(vec![0.5; batch.len()])).expect("costs")[0].cost == 1.0);
 }
+
+/// A search along the first `count` translations, whose directions have a length of 1 mm. The resolution is 0.02 mm.
+fn along_translations(count: usize) -> Powell {
+    let direction = |axis: usize| std::array::from_fn(|i| f64::from(u8::from(i == 3 + axis)));
+    Powell::new(IDENTITY, &(0..count).map(direction).collect::<Vec<_>>(), 1.0)
+}
+
+/// Tells the search costs until it is in the given state or ends.
+fn told(mut search: Powell, cost: impl Fn(&Parameters) -> f64, until: impl Fn(&Powell) -> bool) -> Powell {
+    for _ in 0..2000 {
+        if until(&search) || matches!(search.phase, Phase::Done) {
+            return search;
+        }
+        let costs: Vec<f64> = search.ask().iter().map(&cost).collect();
+        search.tell(&costs);
+    }
+    panic!("the search does not end");
+}
+
+#[test]
+fn points_as_far_apart_as_the_resolution_are_different_points() {
+    // On the 50 mm level, the resolution of translations is 1 mm.
+    let at = |mm: f64| {
+        let mut parameters = IDENTITY;
+        parameters[3] = mm;
+        parameters
+    };
+    let mut memory = Memory::new(50.0);
+    assert!(memory.are_near(&at(0.0), &at(0.99)) && !memory.are_near(&at(0.0), &at(1.0)));
+    memory.learn([(at(0.0), 0.5), (at(1.5), 0.25)].into_iter());
+    assert_eq!(
+        [-1.0, -0.9, 0.7, 0.8, 2.5].map(|mm| memory.cost_near(&at(mm))),
+        [None, Some(0.5), Some(0.5), Some(0.25), None]
+    );
+    assert_eq!(memory.unknown([0.5, 4.0, 4.5, 5.0, 2.4].map(at).to_vec()), [4.0, 5.0].map(at));
+    assert_eq!(memory.best(), Some(Candidate { parameters: at(1.5), cost: 0.25 }));
+}
+
+#[test]
+fn the_steepest_direction_of_a_sweep_is_the_one_with_the_largest_gain() {
+    for (weights, expected) in [([1.0, 5.0, 2.0], 1), ([5.0, 1.0, 5.0], 0)] {
+        // Each line search lowers the cost by sixteen times its weight.
+        let cost = |parameters: &Parameters| {
+            (0..3).map(|axis| weights[axis] * (parameters[3 + axis] - 4.0).powi(2)).sum::<f64>() + 1.0
+        };
+        let search = told(along_translations(3), cost, |search| matches!(search.phase, Phase::Beyond));
+        assert!(matches!(search.phase, Phase::Beyond));
+        assert_eq!(search.steepest.0, expected);
+        assert!((search.steepest.1 - 80.0).abs() < 1e-6, "{:?}", search.steepest);
+        // The point beyond is as far from the end as the end from the start.
+        let points = search.needed_points();
+        assert!((0..3).all(|axis| (points[0][3 + axis] - 8.0).abs() < 1e-6), "{points:?}");
+    }
+}
+
+#[test]
+fn the_displacement_of_a_sweep_replaces_its_steepest_direction_as_in_numerical_recipes() {
+    // With a cost of 10 at the start, of 4 at the end and a largest gain of 3, the criterion is 2·(10 − 2·4 + c)·(10 − 4
+    // − 3)² < 3·(10 − c)² for the cost c beyond, if c is below 10. Both sides are 108 for c = 4.
+    for (beyond, replaced) in [
+        (0.0, true),
+        (2.0, true),
+        (3.9, true),
+        (4.0, false),
+        (5.0, false),
+        (9.9, false),
+        (10.0, false),
+        (100.0, false),
+    ] {
+        let mut search = along_translations(3);
+        (search.point[3], search.point[5], search.cost) = (0.3, -0.4, 4.0);
+        (search.sweep_start, search.steepest) = ((IDENTITY, 10.0), (1, 3.0));
+        let before = search.directions.clone();
+        let Phase::Line(line) = search.judged(beyond) else { panic!("a line search follows") };
+        assert_eq!(line.number, if replaced { None } else { Some(0) }, "{beyond}");
+        if !replaced {
+            assert_eq!((search.directions, search.sweep_start.1), (before, 4.0));
+            continue;
+        }
+        assert_eq!(search.directions[..2], [before[0], before[2]]);
+        // The displacement is 0.4 mm along its longest component. Six resolutions are 0.12 mm.
+        let whole = search.directions[2];
+        assert!((whole[3] - 0.09).abs() < 1e-9 && (whole[5] + 0.12).abs() < 1e-9, "{whole:?}");
+    }
+}
+
+#[test]
+fn a_search_ends_after_thirty_sweeps_or_a_small_gain() {
+    let falling = std::cell::Cell::new(1e6);
+    let search = told(
+        along_translations(2),
+        |_| {
+            falling.set(falling.get() - 10.0);
+            falling.get()
+        },
+        |_| false,
+    );
+    assert_eq!(search.sweeps_left, 0);
+    // The first sweep moves by 4 mm and lowers the cost by 16, which is less than a millionth of it.
+    let search = told(along_translations(1), |parameters| 1e9 + (parameters[3] - 4.0).powi(2), |_| false);
+    assert_eq!(search.sweeps_left, SWEEPS - 1);
+    assert!((search.point[3] - 4.0).abs() < 0.02, "{:?}", search.point);
+}
