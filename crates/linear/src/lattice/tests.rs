@@ -60,6 +60,9 @@ fn promising_points_are_minima_with_a_low_cost() {
     (costs[5], costs[15], costs[25], costs[26]) = (2.0, 0.0, 2.5, 1.0);
     let parameters: Vec<Parameters> = (0..50).map(|number| [f64::from(number); 12]).collect();
     assert_eq!(lattice.promising(&parameters, &costs), [5, 15, 26].map(|number| [f64::from(number); 12]));
+    let mut one_low = vec![15.0; 101];
+    one_low[7] = 5.0;
+    assert_eq!(promising(&one_low), 7.0);
     // Of 101 costs, the fifth counts that is reached at number 20.
     let squares: Vec<f64> = (0..=100).map(|number| f64::from(number * number)).collect();
     assert_eq!(promising(&squares), 400.0);

@@ -75,6 +75,13 @@ fn a_search_ends_after_its_number_of_parabolas_or_at_its_precision() {
 }
 
 #[test]
+fn between_two_equally_low_sides_the_upper_one_is_followed() {
+    let mut search = LineSearch::new(Some(1.0), 10.0);
+    search.tell(&[0.5, 0.5]);
+    assert_eq!(search.ask(), [10.0 + 1.6 * 10.0]);
+}
+
+#[test]
 fn the_vertex_is_that_of_the_parabola_through_three_points() {
     for (at, minimum) in [([-1.0, 0.5, 4.0], 1.2), ([-1.0, 0.5, 4.0], 0.1), ([2.0, 7.0, 8.0], 6.5)] {
         let bracket = at.map(|at: f64| Probe { at, cost: 3.0 * (at - minimum).powi(2) + 5.0 });

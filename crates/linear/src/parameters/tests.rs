@@ -100,6 +100,30 @@ fn vanishing_scales_make_no_transform() {
 }
 
 #[test]
+fn the_least_scale_has_a_transform() {
+    for (scale, expected) in [(LEAST_SCALE, true), (0.99 * LEAST_SCALE, false), (-1.0, false)] {
+        for axis in 0..3 {
+            let mut parameters = IDENTITY;
+            parameters[SCALE + axis] = scale;
+            assert_eq!(frame().transform(&parameters).is_some(), expected, "{scale} along axis {axis}");
+        }
+    }
+}
+
+#[test]
+fn only_slices_must_keep_the_sign_of_their_normal() {
+    let with = |slices: bool| {
+        Frame::new(&AffineTransform::identity(), Matrix3::identity(), Point3::origin(), slices).expect("a frame")
+    };
+    let flip = Matrix3::from_diagonal(&Vector3::new(1.0, -1.0, -1.0));
+    // This rotation moves the normal into the plane of the slice.
+    let across = Matrix3::new(0.0, 0.0, 1.0, 0.0, 1.0, 0.0, -1.0, 0.0, 0.0);
+    let turn = Rotation3::from_euler_angles(0.0, 0.0, 2.0).into_inner();
+    assert_eq!([flip, across, turn].map(|map| with(true).keeps_side(&map)), [false, false, true]);
+    assert_eq!([flip, across, turn].map(|map| with(false).keeps_side(&map)), [true; 3]);
+}
+
+#[test]
 fn headers_are_the_identity_of_the_world() {
     let frame = frame();
     let parameters = frame.headers().expect("parameters");

@@ -184,3 +184,126 @@ fn newton_steps_go_downhill_whatever_the_curvatures_are() {
     assert!((step([1.0, 1.0], [60.0, -20.0]) - expected([-15.0, 5.0])).amax() < 1e-12, "shortened steps");
     assert_eq!(step([0.0, 0.0], [1.0, 1.0]), expected([0.0, 0.0]));
 }
+
+/// The positions that a search from 0 along one parameter evaluates, batch by batch, and its result.
+fn batches(steps: usize, rejected: Rejected, cost: impl Fn(f64) -> f64) -> (Vec<Vec<f64>>, [f64; 2]) {
+    let mut direction = [0.0; 12];
+    direction[3] = 1.0;
+    let mut batches = Vec::new();
+    let found = polish(&[IDENTITY], &[direction], steps, None, rejected, |batch| {
+        batches.push(batch.iter().map(|parameters| parameters[3]).collect::<Vec<f64>>());
+        assert!(batches.len() < 100, "the search does not end");
+        Ok(batch.iter().map(|parameters| cost(parameters[3])).collect())
+    });
+    let found = found.expect("costs")[0].0;
+    (batches, [found.parameters[3], found.cost])
+}
+
+#[track_caller]
+fn assert_batches(found: &[Vec<f64>], expected: &[&[f64]]) {
+    let near = |a: &[f64], b: &[f64]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-6);
+    let all_near = found.iter().zip(expected).all(|(a, b)| near(a, b));
+    assert!(found.len() == expected.len() && all_near, "{found:?} for {expected:?}");
+}
+
+const STENCIL: [f64; 3] = [0.0, 1.0, -1.0];
+
+#[test]
+fn a_step_goes_to_the_bottom_of_a_parabola_and_a_second_gradient_confirms_it() {
+    let along = [1.2, 2.8, 4.0, 5.6];
+    let parabola = |x: f64| 1.0 + (x - 4.0).powi(2);
+    let (found, result) = batches(5, Rejected::Ends, parabola);
+    assert_batches(&found, &[&STENCIL, &along, &[4.0, 5.0, 3.0]]);
+    assert_eq!(result, [4.0, 1.0]);
+    let (found, result) = batches(1, Rejected::Ends, parabola);
+    assert_batches(&found, &[&STENCIL, &along]);
+    assert_eq!(result, [4.0, 1.0]);
+    let (found, result) = batches(0, Rejected::Ends, parabola);
+    assert_eq!((found.len(), result), (0, [0.0, 1.0]));
+    // After a step below a tenth of a tolerance, the search ends.
+    let (found, _) = batches(5, Rejected::Ends, |x| 1.0 + (x - 0.05).powi(2));
+    assert_batches(&found, &[&STENCIL, &[0.015, 0.035, 0.05, 0.07]]);
+}
+
+#[test]
+fn no_step_is_made_for_a_gain_below_two_millionths_of_the_cost() {
+    // The gain that the parabola predicts is 16.
+    for (cost, expected) in [(7.9e6, 3), (8.1e6, 1)] {
+        let (found, _) = batches(5, Rejected::Ends, |x| cost - 16.0 + (x - 4.0).powi(2));
+        assert_eq!(found.len(), expected, "{cost}");
+    }
+}
+
+#[test]
+fn a_rejected_step_ends_the_search_or_is_shortened_before_smaller_differences_follow() {
+    // The gradient is 0.5, the curvature 3, and the cost along the step of −1/6 is higher.
+    let cost = |x: f64| match x {
+        0.0 => 10.0,
+        1.0 => 12.0,
+        -1.0 => 11.0,
+        _ => 20.0,
+    };
+    let along = [0.3, 0.7, 1.0, 1.4].map(|length| -length / 6.0);
+    let (found, result) = batches(9, Rejected::Ends, cost);
+    assert_batches(&found, &[&STENCIL, &along]);
+    assert_eq!(result, [0.0, 10.0]);
+    // All damped steps would be longer than the Newton step. The smaller differences have no slope.
+    let (damped, closer) = ([-1.0 / 6.0; 4], [0.0, 0.5, -0.5]);
+    let (found, result) = batches(9, Rejected::Continues, cost);
+    assert_batches(&found, &[&STENCIL, &along, &damped, &closer]);
+    assert_eq!(result, [0.0, 10.0]);
+    let (found, _) = batches(1, Rejected::Continues, cost);
+    assert_batches(&found, &[&STENCIL, &along, &damped]);
+    // A rejected step that is too short to matter ends the search in any case.
+    let (found, _) = batches(9, Rejected::Continues, |x| if x == -1.0 { 11.9 } else { cost(x) });
+    assert_eq!(found.len(), 2);
+}
+
+#[test]
+fn differences_are_halved_down_to_a_quarter_and_then_the_search_ends() {
+    // At each size of the differences, the cost rises on both sides, hardly on the lower one. Elsewhere it is high.
+    let cost = |x: f64| match x {
+        0.0 => 10.0,
+        0.25 | 0.5 | 1.0 => 12.0,
+        -0.25 | -0.5 | -1.0 => 10.01,
+        _ => 20.0,
+    };
+    let (found, result) = batches(9, Rejected::Continues, cost);
+    let reaches: Vec<f64> = found.iter().filter(|batch| batch[0] == 0.0).map(|batch| batch[1]).collect();
+    assert_eq!((reaches, result), (vec![1.0, 0.5, 0.25], [0.0, 10.0]));
+    assert_eq!(found.len(), 9, "each followed by a Newton step and damped steps");
+}
+
+#[test]
+fn a_lower_cost_beside_the_point_is_taken_if_no_step_is_better() {
+    let closer = [1.0, 1.5, 0.5];
+    // The gradient is −1.5 and the curvature is 1.
+    let cost = |lowest_along: f64| {
+        move |x: f64| match x {
+            0.0 => 10.0,
+            1.0 => 9.0,
+            -1.0 => 12.0,
+            _ if (x - 0.45).abs() < 1e-9 => lowest_along,
+            _ => 20.0,
+        }
+    };
+    let along = [0.45, 1.05, 1.5, 2.1];
+    let (found, result) = batches(9, Rejected::Ends, cost(20.0));
+    assert_batches(&found, &[&STENCIL, &along]);
+    assert_eq!(result, [0.0, 10.0]);
+    let (found, _) = batches(9, Rejected::Continues, cost(20.0));
+    assert_batches(&found[..4], &[&STENCIL, &along, &[0.25, 0.5, 1.0, 1.5], &closer]);
+    let (found, _) = batches(9, Rejected::Continues, cost(9.5));
+    assert_batches(&found[..3], &[&STENCIL, &along, &closer]);
+    for lowest in [9.0, 8.0] {
+        let (found, _) = batches(9, Rejected::Continues, cost(lowest));
+        assert_batches(&found[..3], &[&STENCIL, &along, &[0.45, 1.45, -0.55]]);
+    }
+    // Without any curvature there is no Newton step.
+    let slope = |x: f64| if x.abs() <= 1.0 { 10.0 - x } else { 20.0 };
+    let (found, _) = batches(9, Rejected::Continues, slope);
+    assert_batches(&found[..2], &[&STENCIL, &closer]);
+    let (found, result) = batches(1, Rejected::Continues, slope);
+    assert_batches(&found, &[&STENCIL]);
+    assert_eq!(result, [1.0, 9.0]);
+}
