@@ -106,6 +106,15 @@ mod tests {
     }
 
     #[test]
+    fn the_counters_of_the_bins_matter_if_the_moving_image_is_small() {
+        // The device counts the million voxels of the finest level in 489 chunks.
+        let (fixed, moving) = (cube(100, 1.0), cube(20, 1.0));
+        let options = Options { bins: 1024, ..Options::default() };
+        let expected = 2 * fixed.len() + moving.len() + 4 * fixed.len() + 489 * 1024;
+        assert_eq!(device_bytes([&fixed, &moving], [true, false], &options), SCALAR * expected);
+    }
+
+    #[test]
     fn a_fixed_side_keeps_the_lists_of_all_levels() {
         let grid = cube(112, 1.0);
         let list = |mm: f64| (112.0 / mm).powi(3) as usize;

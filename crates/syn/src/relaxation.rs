@@ -172,6 +172,8 @@ fn attempt_to_relax(
 
 #[cfg(test)]
 mod tests {
+    use antsreg_kernels::Cpu;
+
     use super::*;
 
     const LIMITS: RelaxLimits = RelaxLimits { smallest_jacobian: 0.03, largest_residual_voxels: 0.45 };
@@ -257,5 +259,29 @@ mod tests {
         let (relaxed, script) = Script::run(&[7], usize::MAX);
         assert_eq!((relaxed.beyond, relaxed.whole), (7, (1 << 14) - 1));
         assert_eq!(script.smoothed.len(), 14);
+    }
+
+    #[test]
+    fn whole_warps_are_smoothed_as_often_as_asked_and_inverted_again() {
+        let shape = [16, 14, 12];
+        let bumps = (0..16 * 14 * 12).map(|n| {
+            let inside = [n % 16, n / 16 % 14, n / 224].iter().zip(shape).all(|(at, n)| *at > 2 && *at < n - 3);
+            if inside { [0.2 + 0.1 * (n % 3) as f32, -0.2, 0.1] } else { [0.0; 3] }
+        });
+        let bumps: Vec<[f32; 3]> = bumps.collect();
+        let field = || Cpu.upload_field(shape, &bumps).expect("a field");
+        let (mut there, mut back) = (field(), Cpu.field(shape).expect("a field"));
+        let relaxation = Cpu.relaxation(shape).expect("memory");
+        let mut rounds = OnDevice { backend: &Cpu, shape, fields: [&mut there, &mut back], relaxation };
+        rounds.smooth_whole(2, &mut ()).expect("no device fails");
+        let [mut expected, mut other, mut one, mut two] = [field(), field(), field(), field()];
+        for _ in 0..2 {
+            let scratch = [&mut one, &mut two];
+            Cpu.smooth_both_fields([&mut expected, &mut other], WHOLE_VARIANCE, scratch).expect("one shape");
+        }
+        assert_eq!(Cpu.download_field(&there).ok(), Cpu.download_field(&expected).ok());
+        let missed = Cpu.inverse_consistency(&back, &there, None).expect("one shape");
+        assert!(missed.largest_voxels < f64::from(FOLLOW.tolerance_voxels), "{missed:?}");
+        assert!(Cpu.magnitude(&there).expect("a field") > 0.5, "this test needs displacements");
     }
 }
