@@ -36,8 +36,11 @@ pub(crate) fn search<B: Backend>(
     let coarse =
         level.optimise_along(frame, &starts, &frame.translations_and_scale(dof, level.mm), SWEEPS, progress)?;
     let scale = median(coarse.iter().map(|candidate| candidate.parameters[SCALE]).collect());
-    let translations: Vec<[f64; 3]> =
-        coarse.iter().map(|candidate| std::array::from_fn(|i| candidate.parameters[TRANSLATION + i])).collect();
+    let translation = |candidate: &Candidate| {
+        let [_, _, _, x, y, z, ..] = candidate.parameters;
+        [x, y, z]
+    };
+    let translations: Vec<[f64; 3]> = coarse.iter().map(translation).collect();
 
     let fine_lattice = angle_lattice(&angles, angles.fine_step_degrees);
     let fine: Vec<Parameters> = (0..fine_lattice.len())

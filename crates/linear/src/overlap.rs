@@ -58,11 +58,16 @@ impl Overlap {
             return 1.0;
         };
         // The lines need not be measured if a box with enough volume remains inside.
-        if has_core_inside(&map, self.axes, enough / (self.smaller_mm3 * scale)) {
+        if self.has_core_of(enough, &map, scale) {
             return cost;
         }
         let overlap = self.smaller_mm3 * scale * share_inside(&map, self.axes);
         if overlap >= enough { cost } else { 1.0 - (1.0 - cost) * ((overlap - least) / (enough - least)).max(0.0) }
+    }
+
+    /// Whether a box that makes an overlap of `mm3` lies inside. `map` and `scale` are those of [`Overlap::unit_map`].
+    fn has_core_of(&self, mm3: f64, map: &AffineTransform, scale: f64) -> bool {
+        has_core_inside(map, self.axes, mm3 / (self.smaller_mm3 * scale))
     }
 
     /// The overlap under a transform, fixed → moving, RAS mm; 0 for a singular transform.

@@ -1,9 +1,13 @@
 //! Tests of the lattice of rotation angles, and of the alignments of principal axes.
 
-use antsreg_core::AffineTransform;
+use antsreg_core::{AffineTransform, Grid, Volume};
+use antsreg_kernels::{Cpu, Input};
 use nalgebra::{Matrix3, Point3, Rotation3};
 
 use super::*;
+use crate::Options;
+use crate::fixed::Fixed;
+use crate::images::Images;
 
 #[test]
 fn angles_cover_the_range_at_about_the_step() {
@@ -57,5 +61,34 @@ fn principal_axes_are_aligned_with_the_scales_that_the_model_has() {
             let expected = Matrix3::from_diagonal(&stretches[n / 4].into());
             assert!((turned.abs() - expected).amax() < 1e-9, "{dof:?}: {turned}");
         }
+    }
+}
+
+#[test]
+fn stretched_orientations_are_added_if_the_model_has_a_scale_for_each_axis() {
+    let mut grid = Grid::axis_aligned([24; 3], [8.0; 3]);
+    grid.origin = Point3::new(-92.0, -92.0, -92.0);
+    let at = |n: usize| Vector3::from([n % 24, n / 24 % 24, n / 576].map(|index| 8.0 * index as f64 - 92.0));
+    let value = |n: usize| if at(n).norm() < 70.0 { 100.0 + at(n).x + 0.3 * at(n).y } else { 0.0 };
+    let image = Volume { voxels: (0..grid.len()).map(|n| value(n) as f32).collect(), grid };
+    let fixed = Fixed::new(&Cpu, &image, None, &Options::default()).expect("a fixed image");
+    let images = Images::new(&Cpu, &fixed, &Input::from(&image), None).expect("a moving image");
+    let (start, poses) = (AffineTransform::identity(), images.poses().expect("poses"));
+    let overlap = images.overlap(&[start]);
+    let level = images.level(8.0, &start, &overlap).expect("a level");
+    let frame = Frame::new(&start, Matrix3::identity(), poses[1].centre, false).expect("a frame");
+    // The lattice has one point, so there is one orientation and, with the principal axes, four more.
+    for (dof, principal_axes, expected) in [
+        (Dof::Similarity7, false, 1),
+        (Dof::Similarity7, true, 1 + 4),
+        (Dof::Scales9, false, 2),
+        (Dof::Affine12, true, 2 + 8),
+    ] {
+        let angles = AngleSearch { range_degrees: [0.0; 3], principal_axes, ..AngleSearch::default() };
+        let mut observer = ();
+        let progress = &mut Progress::new(&mut observer);
+        let found = search(&level, &frame, dof, &angles, &poses, progress).expect("candidates");
+        assert_eq!(found.len(), expected, "{dof:?}");
+        assert!(found.is_sorted_by_key(|candidate| candidate.cost), "{dof:?}");
     }
 }

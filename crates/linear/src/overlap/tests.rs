@@ -94,3 +94,43 @@ fn slices_overlap_in_their_plane() {
     let half = overlap.mm3(&shift([100.0, 0.0, 0.0])) / volume(&slice);
     assert!((half - 0.5).abs() < 1e-9, "{half}");
 }
+
+#[test]
+fn volumes_are_those_of_whole_voxels() {
+    assert_eq!([volume(&slab([1.0; 3])), volume(&cube())], [200.0 * 200.0 * 100.0, 240.0 * 240.0 * 240.0]);
+}
+
+#[test]
+fn a_core_stays_inside_while_it_is_small_enough() {
+    let scaled = |scale: f64| AffineTransform {
+        matrix: Matrix3::from_diagonal(&Vector3::new(scale, 1.0, 1.0)),
+        translation: Vector3::new(0.5 - 0.5 * scale, 0.0, 0.0),
+    };
+    // The core of a cube that moves by a tenth may have 0.8 of its width, and that of a cube that becomes twice as long
+    // half of it.
+    for (map, axes, share) in [
+        (shift([0.1, 0.0, 0.0]), 3, 0.512),
+        (shift([0.0, -0.1, 0.0]), 3, 0.512),
+        (shift([0.1, 0.0, 0.0]), 2, 0.64),
+        (scaled(2.0), 3, 0.125),
+        (scaled(2.0), 2, 0.25),
+    ] {
+        assert!(has_core_inside(&map, axes, 0.99 * share) && !has_core_inside(&map, axes, 1.01 * share), "{map:?}");
+    }
+    let identity = AffineTransform::identity();
+    assert!(has_core_inside(&identity, 3, 1.0) && has_core_inside(&identity, 2, 1.0));
+    // A cube inside the other has no core that is larger than itself.
+    let half = AffineTransform { matrix: 0.5 * Matrix3::identity(), translation: Vector3::repeat(0.25) };
+    assert!(has_core_inside(&half, 3, 1.0) && !has_core_inside(&half, 3, 1.01));
+}
+
+#[test]
+fn cores_are_measured_in_cubic_millimetres_of_the_overlap() {
+    let overlap = Overlap::new(&slab([0.0; 3]), &slab([0.0; 3]), &[]);
+    let moved = |mm: f64| overlap.unit_map(&shift([mm, 0.0, 0.0])).expect("a map");
+    // After a shift by a tenth of the width, the core has 0.8 of the extent along each axis.
+    let (map, scale) = moved(20.0);
+    let core = 0.512 * 200.0 * 200.0 * 100.0;
+    assert!(overlap.has_core_of(0.99 * core, &map, scale) && !overlap.has_core_of(1.01 * core, &map, scale));
+    assert!(!overlap.has_core_of(0.99 * core, &map, 0.5 * scale));
+}
