@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use antsreg_mutants::run::{Settings, run};
+use antsreg_mutants::run::{Reasons, Settings, run};
 use antsreg_mutants::{Failure, build};
 use clap::Parser;
 
@@ -46,6 +46,9 @@ enum Args {
         /// Leave out tests that take longer without a mutant; what survives may still be noticed by them
         #[arg(long, value_name = "SECONDS", default_value_t = f64::INFINITY)]
         longest: f64,
+        /// Table of the survivors that need no test: description, tab, reason
+        #[arg(long, value_name = "FILE", default_value = "tools/mutants/reasons.tsv")]
+        reasons: PathBuf,
     },
 }
 
@@ -74,11 +77,12 @@ fn act(args: Args) -> Result<(), Failure> {
                 );
             }
         }
-        Args::Run { crates, work, out, jobs, minimum_timeout, memory, longest } => {
+        Args::Run { crates, work, out, jobs, minimum_timeout, memory, longest, reasons } => {
             let minimum_timeout = Duration::try_from_secs_f64(minimum_timeout)?;
             let settings = Settings { jobs, minimum_timeout, memory: (memory * 1e9) as u64, longest };
+            let reasons = Reasons::read(&reasons)?;
             for name in crates {
-                println!("{name}: {}", run(&work.join(&name), &out.join(&name), &settings)?);
+                println!("{name}: {}", run(&work.join(&name), &out.join(&name), &settings, &reasons)?);
             }
         }
     }

@@ -14,7 +14,7 @@ use crate::manifest::Manifest;
 use baseline::Baseline;
 use program::Limits;
 pub use program::{End, Program};
-pub use results::{Outcome, Summary};
+pub use results::{Outcome, Reasons, Summary};
 
 /// How mutants are run.
 #[derive(Clone, Copy, Debug)]
@@ -30,8 +30,9 @@ pub struct Settings {
 }
 
 /// Runs the mutants of the crate prepared in `folder` that have no result yet. Appends results to `results.tsv` in the
-/// folder `out`, where the times and the coverage of the tests are kept too.
-pub fn run(folder: &Path, out: &Path, settings: &Settings) -> Result<Summary, Failure> {
+/// folder `out`, where the times and the coverage of the tests are kept too. `missed.txt` there lists the survivors
+/// without a reason.
+pub fn run(folder: &Path, out: &Path, settings: &Settings, reasons: &Reasons) -> Result<Summary, Failure> {
     let manifest = Manifest::read(folder)?;
     fs::create_dir_all(out)?;
     let programs: Vec<Program> = manifest
@@ -48,7 +49,7 @@ pub fn run(folder: &Path, out: &Path, settings: &Settings) -> Result<Summary, Fa
     baseline.write(&kept)?;
     let results: PathBuf = out.join("results.tsv");
     queue::run_all(&manifest.mutants, &programs, &baseline, &results, settings)?;
-    let summary = Summary::read(&results)?;
+    let summary = Summary::read(&results, reasons)?;
     fs::write(out.join("missed.txt"), summary.missed.iter().map(|name| format!("{name}\n")).collect::<String>())?;
     Ok(summary)
 }

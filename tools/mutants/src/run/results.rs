@@ -69,25 +69,48 @@ fn lines(text: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
+/// Survivors that no test can or need notice: descriptions of mutants without line and column, each with a tab and the
+/// reason.
+#[derive(Debug, Default)]
+pub struct Reasons(HashSet<String>);
+
+impl Reasons {
+    /// Reads the table of reasons.
+    pub fn read(path: &Path) -> Result<Self, Failure> {
+        let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(Self(text.lines().filter_map(|line| Some(line.split_once('\t')?.0.to_owned())).collect()))
+    }
+
+    /// Whether the table has a mutant with this name, such as `a.rs:1:2: replace < with <= in f`.
+    fn has(&self, name: &str) -> bool {
+        let mut parts = name.splitn(4, ':');
+        let description = parts.next().zip(parts.nth(2)).map(|(file, change)| format!("{file}:{change}"));
+        description.is_some_and(|description| self.0.contains(&description))
+    }
+}
+
 /// Numbers of mutants by outcome, and the survivors.
 #[derive(Debug)]
 pub struct Summary {
     counts: [usize; 4],
-    /// Mutants that no test notices.
+    /// Number of survivors that have a reason.
+    reasoned: usize,
+    /// Mutants that no test notices and that have no reason.
     pub missed: Vec<String>,
 }
 
 impl Summary {
     /// Counts the results of a file.
-    pub fn read(path: &Path) -> Result<Self, Failure> {
+    pub fn read(path: &Path, reasons: &Reasons) -> Result<Self, Failure> {
         let text = fs::read_to_string(path)?;
         let of = |outcome: Outcome| {
             let text = &text;
             lines(text).filter(move |(word, _)| *word == outcome.to_string()).map(|(_, name)| name.to_owned())
         };
-        let mut missed: Vec<String> = of(Outcome::Missed).chain(of(Outcome::Unreached)).collect();
+        let survivors = of(Outcome::Missed).chain(of(Outcome::Unreached));
+        let (reasoned, mut missed): (Vec<String>, _) = survivors.partition(|name| reasons.has(name));
         missed.sort();
-        Ok(Self { counts: Outcome::ALL.map(|outcome| of(outcome).count()), missed })
+        Ok(Self { counts: Outcome::ALL.map(|outcome| of(outcome).count()), reasoned: reasoned.len(), missed })
     }
 }
 
@@ -95,7 +118,7 @@ impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let counts: Vec<String> =
             Outcome::ALL.iter().zip(self.counts).map(|(outcome, count)| format!("{count} {outcome}")).collect();
-        f.write_str(&counts.join(", "))
+        write!(f, "{}; {} survivors have a reason", counts.join(", "), self.reasoned)
     }
 }
 
@@ -111,7 +134,23 @@ mod tests {
         let (mut log, done) = Log::open(&path).unwrap();
         assert_eq!(done, HashSet::from(["a.rs:1:2: x".to_owned()]));
         log.push(Outcome::Unreached, 0.0, "", "a.rs:1:3: y").unwrap();
-        let summary = Summary::read(&path).unwrap();
+        let summary = Summary::read(&path, &Reasons::default()).unwrap();
         assert_eq!(summary.missed, ["a.rs:1", "a.rs:1:3: y"]);
+    }
+
+    #[test]
+    fn survivors_with_a_reason_are_not_listed() {
+        let folder = tempfile::tempdir().unwrap();
+        let [results, reasons] = ["results.tsv", "reasons.tsv"].map(|name| folder.path().join(name));
+        let name = "a.rs:1:2: replace A::f -> bool with true";
+        fs::write(
+            &results,
+            format!("missed\t0.1\t\t{name}\nunreached\t0.1\t\t{name} or\ncaught\t0.1\tt\tb.rs:1:2: x\n"),
+        )
+        .unwrap();
+        fs::write(&reasons, "a.rs: replace A::f -> bool with true\tBoth are right.\n").unwrap();
+        let summary = Summary::read(&results, &Reasons::read(&reasons).unwrap()).unwrap();
+        assert_eq!(summary.missed, [format!("{name} or")]);
+        assert_eq!(summary.to_string(), "1 caught, 0 timeout, 1 missed, 1 unreached; 1 survivors have a reason");
     }
 }
