@@ -45,3 +45,18 @@ pub(crate) fn inverse(start: &AffineTransform) -> Result<AffineTransform, Error>
     };
     start.inverse().filter(finite).ok_or(Error::SingularStart)
 }
+
+#[cfg(test)]
+mod tests {
+    use nalgebra::{Matrix3, Point3, Vector3};
+
+    use super::*;
+
+    #[test]
+    fn centres_of_mass_are_aligned_by_a_translation() {
+        let pose = |centre| Pose { centre, axes: Matrix3::identity(), extent: Vector3::repeat(20.0) };
+        let poses = [pose(Point3::new(3.0, -5.0, 7.0)), pose(Point3::new(40.0, 10.0, -20.0))];
+        let found = Start::CentreOfMass.transform(|| Ok(poses)).expect("a start");
+        assert_eq!((found.matrix, found.translation), (Matrix3::identity(), Vector3::new(37.0, 15.0, -27.0)));
+    }
+}

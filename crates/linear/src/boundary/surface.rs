@@ -179,23 +179,29 @@ mod tests {
         assert!((area / expected - 1.0).abs() < 0.02, "{area} for {expected}");
     }
 
-    /// White matter that fills the grid up to the voxel `last` along the x axis. The voxels are 2 × 0.5 × 3 mm in size.
-    fn half(shape: [usize; 3], last: usize) -> Volume {
+    /// White matter that fills the grid up to the voxel `last` along an axis. The voxels are 2 × 0.5 × 3 mm in size.
+    fn half(shape: [usize; 3], axis: usize, last: usize) -> Volume {
         let grid = Grid::axis_aligned(shape, [2.0, 0.5, 3.0]);
-        let voxels = (0..grid.len()).map(|n| f32::from(u8::from(n % shape[0] <= last))).collect();
+        let [nx, ny, _] = shape;
+        let index = |n: usize| [n % nx, n / nx % ny, n / nx / ny][axis];
+        let voxels = (0..grid.len()).map(|n| f32::from(u8::from(index(n) <= last))).collect();
         Volume { grid, voxels }
     }
 
     #[test]
     fn a_plane_has_one_point_on_each_line_that_crosses_it_inside_the_grid() {
-        // Both grids have 500 such lines, which is the smallest number of points that is accepted. The second grid is
-        // as thin as possible.
-        for shape in [[14, 22, 27], [14, 3, 502]] {
-            let points = border(&half(shape, 6)).expect("enough points");
+        // Each grid has 500 such lines, which is the smallest number of points that is accepted. The last grid is as
+        // thin as possible.
+        for (shape, axis, area) in
+            [([14, 22, 27], 0, 1.5), ([22, 30, 27], 1, 6.0), ([22, 27, 14], 2, 1.0), ([14, 3, 502], 0, 1.5)]
+        {
+            let volume = half(shape, axis, 6);
+            let points = border(&volume).expect("enough points");
             assert_eq!(points.len(), 500, "{shape:?}");
+            let (place, outwards) = (6.5 * volume.grid.spacing[axis], Vector3::ith(axis, 1.0));
             for point in points {
-                assert!((point.place.x - 13.0).abs() < 1e-4, "{point:?}");
-                assert!((point.normal - Vector3::x()).norm() < 1e-4 && (point.area - 1.5).abs() < 1e-4, "{point:?}");
+                assert!((point.place[axis] - place).abs() < 1e-3, "{point:?}");
+                assert!((point.normal - outwards).norm() < 1e-4 && (point.area - area).abs() < 1e-4, "{point:?}");
             }
         }
     }
@@ -205,11 +211,9 @@ mod tests {
         for axis in 0..3 {
             let mut shape = [40; 3];
             shape[axis] = 14;
-            let [nx, ny, _] = shape;
-            let index = |n: usize| [n % nx, n / nx % ny, n / nx / ny][axis];
-            let grid = Grid::axis_aligned(shape, [1.0; 3]);
-            let voxels = (0..grid.len()).map(|n| f32::from(u8::from(index(n) <= 12))).collect();
-            let found = border(&Volume { grid, voxels });
+            let mut volume = half(shape, axis, 12);
+            volume.grid.spacing = Vector3::repeat(1.0);
+            let found = border(&volume);
             assert!(matches!(found, Err(Error::FewBoundaryPoints { found: 0, .. })), "axis {axis}");
         }
     }
@@ -248,10 +252,9 @@ mod tests {
     fn values_equal_to_that_of_the_border_lie_outside() {
         // Between white matter and the rest lies a layer whose value is that of the border. Only its inner side is a
         // border.
-        let mut volume = half([40, 30, 30], 9);
-        for (_, value) in volume.voxels.iter_mut().enumerate().filter(|(n, _)| (10..30).contains(&(n % 40))) {
-            *value = BORDER;
-        }
+        let mut volume = half([40, 30, 30], 0, 9);
+        let layer = volume.voxels.iter_mut().enumerate().filter(|(n, _)| (10..30).contains(&(n % 40)));
+        layer.for_each(|(_, value)| *value = BORDER);
         let points = border(&volume).expect("a border");
         assert_eq!(points.len(), 28 * 28);
         assert!(points.iter().all(|point| point.place.x < 40.0));

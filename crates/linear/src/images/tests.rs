@@ -58,6 +58,20 @@ fn blur_leaves_detail_of_the_level() {
 }
 
 #[test]
+fn axes_halfway_between_two_directions_keep_their_order() {
+    let from = Grid::axis_aligned([31, 40, 17], [1.0; 3]);
+    assert_eq!(reordered(&from, &Matrix3::new(1.0, -1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0)), from);
+}
+
+#[test]
+fn spacings_that_differ_by_a_micrometre_make_another_grid() {
+    let from = Grid::axis_aligned([10, 20, 30], [1e-3; 3]);
+    let to = centred(&from, Vector3::repeat(2e-3));
+    assert_eq!((to.shape, to.spacing), ([5, 10, 15], Vector3::repeat(2e-3)));
+    assert_eq!(centred(&from, Vector3::repeat(1.9e-3)), from);
+}
+
+#[test]
 fn slices_keep_their_normal_as_the_third_axis() {
     let slice = Grid { shape: [31, 40, 1], ..grid() };
     let [x, y, z] = [0, 1, 2].map(|axis| slice.direction.column(axis).into_owned());

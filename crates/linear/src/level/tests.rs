@@ -141,3 +141,20 @@ fn every_start_is_improved_and_only_newton_steps_measure_the_curvature() {
         });
     }
 }
+
+#[test]
+fn line_searches_around_a_point_return_the_point_unless_they_find_a_lower_cost() {
+    on_a_level(&Options::of(Cost::NormalisedCorrelation), |level, frame| {
+        let (mut observer, dof) = ((), Dof::Translation3);
+        let progress = &mut Progress::new(&mut observer);
+        let cost = level.costs(frame, &[moved(9.0)], progress).expect("costs")[0];
+        let start = Candidate { parameters: moved(9.0), cost };
+        let found = crate::creases::search(level, frame, dof, start, progress).expect("a result");
+        assert!(found.cost < 0.1 * cost, "{found:?} from {cost}");
+        // Slivers cost 1 wherever they are.
+        let mut sliver = Candidate { parameters: moved(9.0), cost: 1.0 };
+        sliver.parameters[SCALE..SCALE + 3].fill(0.2);
+        let found = crate::creases::search(level, frame, dof, sliver, progress).expect("a result");
+        assert_eq!(found, sliver);
+    });
+}

@@ -147,6 +147,7 @@ fn copies_of_the_start_are_shifted_and_turned_in_all_combinations() {
             assert!(nearest.iter().all(|step| step.abs() <= 1) && copy[6..] == IDENTITY[6..], "{copy:?}");
             combinations.insert(nearest);
         }
+        assert_eq!(found[0][TRANSLATION..TRANSLATION + 3], [-3.0; 3], "in ascending order");
         let expected = 3usize.pow(3 + turned.len() as u32);
         assert_eq!((found.len(), combinations.len()), (expected, expected), "{slices} {dof:?}");
     }
