@@ -100,6 +100,32 @@ fn vanishing_scales_make_no_transform() {
 }
 
 #[test]
+fn the_distance_of_parameters_is_the_largest_difference_in_tolerances() {
+    // The tolerances on the 2 mm level are 0.01 radians, 0.4 mm, 0.004 of scale and 0.002 of skew.
+    let changes = [0.01, -0.02, 0.03, 0.4, -0.8, 1.2, 0.004, -0.008, 0.012, 0.002, -0.004, 0.006];
+    let mut all = IDENTITY;
+    for (i, change) in changes.into_iter().enumerate() {
+        let mut moved = IDENTITY;
+        moved[i] += change;
+        all[i] += change;
+        let expected = (i % 3 + 1) as f64;
+        assert!((tolerances(&IDENTITY, &moved, 2.0) - expected).abs() < 1e-9, "parameter {i}");
+    }
+    assert!((tolerances(&IDENTITY, &all, 2.0) - 3.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_rotation_exactly_at_the_pole_comes_back() {
+    let (sine, cosine) = 0.7_f64.sin_cos();
+    for up in [1.0, -1.0] {
+        let expected = Matrix3::new(0.0, 0.0, up, up * sine, cosine, 0.0, -up * cosine, sine, 0.0);
+        let mut parameters = IDENTITY;
+        parameters[..3].copy_from_slice(&angles(&Rotation3::from_matrix_unchecked(expected)));
+        assert!((rotation(&parameters) - expected).amax() < 1e-9, "{parameters:?}");
+    }
+}
+
+#[test]
 fn the_least_scale_has_a_transform() {
     for (scale, expected) in [(LEAST_SCALE, true), (0.99 * LEAST_SCALE, false), (-1.0, false)] {
         for axis in 0..3 {

@@ -136,6 +136,11 @@ fn slopes_of_a_quadratic_are_exact_at_any_step() {
 }
 
 #[test]
+fn differences_need_two_points_for_each_direction_and_each_pair_of_directions() {
+    assert_eq!([false, true].map(|pairs| stencil(4, 0.5, pairs).len()), [1 + 2 * 4, 1 + 2 * 4 + 2 * 6]);
+}
+
+#[test]
 fn curvatures_that_have_no_ratio_are_not_rescaled() {
     // Only the second direction has a positive and finite ratio of the curvatures; it is 4.
     let known = |first: f64| DMatrix::from_row_slice(2, 2, &[first, 1.0, 1.0, 1.0]);
@@ -245,6 +250,10 @@ fn a_rejected_step_ends_the_search_or_is_shortened_before_smaller_differences_fo
     };
     let along = [0.3, 0.7, 1.0, 1.4].map(|length| -length / 6.0);
     let (found, result) = batches(9, Rejected::Ends, cost);
+    assert_batches(&found, &[&STENCIL, &along]);
+    assert_eq!(result, [0.0, 10.0]);
+    // A cost that is not higher along the step is not lower, either.
+    let (found, result) = batches(9, Rejected::Ends, |x| cost(x).min(if x.abs() < 1.0 { 10.0 } else { 20.0 }));
     assert_batches(&found, &[&STENCIL, &along]);
     assert_eq!(result, [0.0, 10.0]);
     // All damped steps would be longer than the Newton step. The smaller differences have no slope.

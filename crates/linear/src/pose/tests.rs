@@ -86,3 +86,15 @@ fn the_stretch_after_a_turn_matches_covariances_without_turning() {
     // For a flat object, the stretch along its normal is not determined.
     assert!(turned([0.0; 3], [0.0, 20.0, 30.0]).stretch_after(&turn, &other).is_none());
 }
+
+#[test]
+fn the_normal_of_a_slice_is_its_first_axis_with_an_extent_of_one_millimetre() {
+    let direction = Rotation3::from_euler_angles(0.3, -0.2, 0.5).into_inner();
+    let grid = Grid { direction, ..Grid::axis_aligned([101, 61, 1], [1.0, 1.0, 5.0]) };
+    // An ellipse with half axes of 40 and 20 mm. A uniform ellipse with a half axis r has a standard deviation of r/2.
+    let inside = |n: usize| ((n % 101) as f64 - 50.0).hypot(2.0 * ((n / 101) as f64 - 30.0)) < 40.0;
+    let voxels = (0..grid.len()).map(|n| f32::from(u8::from(inside(n)))).collect();
+    let pose = Pose::of(&Volume { grid, voxels });
+    assert!((pose.extent - Vector3::new(1.0, 10.0, 20.0)).amax() < 0.1, "{}", pose.extent);
+    assert!((pose.axes.column(0) - direction.column(2)).norm() < 1e-9, "{}", pose.axes);
+}
