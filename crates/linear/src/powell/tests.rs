@@ -198,4 +198,7 @@ fn a_search_ends_after_thirty_sweeps_or_a_small_gain() {
     let search = told(along_translations(1), |parameters| 1e9 + (parameters[3] - 4.0).powi(2), |_| false);
     assert_eq!(search.sweeps_left, SWEEPS - 1);
     assert!((search.point[3] - 4.0).abs() < 0.02, "{:?}", search.point);
+    // A gain of 1600 is more than a millionth, so that a second sweep follows.
+    let search = told(along_translations(1), |parameters| 1e9 + 100.0 * (parameters[3] - 4.0).powi(2), |_| false);
+    assert_eq!(search.sweeps_left, SWEEPS - 2);
 }
