@@ -216,6 +216,8 @@ mod tests {
             // its mapped point past that of its neighbour. Then the warp would fold.
             assert!(!rounds(moved(0.0007, [0.0006, 0.0, 0.0]), other_way));
         }
+        // The smallest determinant of this warp is 0.05/1331.05, which is positive, but may be a rounding error.
+        assert!(!rounds(moved(1331.05 / 1024.0, [1331.0 / 1024.0, 0.0, 0.0]), false));
         let mut folded = moved(1.0, [0.0, -1.2, 0.0]);
         folded.round(&Cpu, Options::STEP_MM).expect("no device fails");
         assert_eq!(folded.step_mm, None);

@@ -175,6 +175,7 @@ mod tests {
     use antsreg_kernels::Cpu;
 
     use super::*;
+    use crate::Fields;
 
     const LIMITS: RelaxLimits = RelaxLimits { smallest_jacobian: 0.03, largest_residual_voxels: 0.45 };
 
@@ -283,5 +284,34 @@ mod tests {
         let missed = Cpu.inverse_consistency(&back, &there, None).expect("one shape");
         assert!(missed.largest_voxels < f64::from(FOLLOW.tolerance_voxels), "{missed:?}");
         assert!(Cpu.magnitude(&there).expect("a field") > 0.5, "this test needs displacements");
+    }
+
+    #[test]
+    fn warps_are_rounded_unless_they_shall_be_exact() {
+        let grid = Grid::axis_aligned([9, 8, 7], [1.0; 3]);
+        let fields = Fields::<Cpu>::identities(&Cpu, &grid, 1).expect("fields");
+        for (exact, expected) in [(false, Some(Options::STEP_MM)), (true, None)] {
+            let options = Options { exact, ..Options::default() };
+            let (warps, _) = warps(&Cpu, &grid, &fields.sides, &options, &mut ()).expect("warps");
+            assert_eq!(warps.step_mm, expected);
+        }
+    }
+
+    #[test]
+    fn folds_far_from_the_last_changes_are_found_when_all_voxels_are_examined() {
+        let shape = [16, 14, 12];
+        let (mut there, mut back) = (Cpu.field(shape).expect("a field"), Cpu.field(shape).expect("a field"));
+        let relaxation = Cpu.relaxation(shape).expect("memory");
+        let mut rounds = OnDevice { backend: &Cpu, shape, fields: [&mut there, &mut back], relaxation };
+        let (variance_voxels, reach_voxels, unfolds) = (1.0, 1, true);
+        let round =
+            RelaxRound { limits: LIMITS, variance_voxels, reach_voxels, unfolds, allowed: FREE, follow: FOLLOW };
+        assert_eq!(rounds.run(&round).expect("no device fails"), 0);
+        // One voxel is moved beyond its neighbour.
+        let mut vectors = vec![[0.0; 3]; 16 * 14 * 12];
+        vectors[8 + 16 * (7 + 14 * 6)] = [1.5, 0.0, 0.0];
+        *rounds.fields[0] = Cpu.upload_field(shape, &vectors).expect("a field");
+        rounds.examine_all().expect("no device fails");
+        assert!(rounds.run(&round).expect("no device fails") > 0);
     }
 }

@@ -55,6 +55,11 @@ fn blur_leaves_detail_of_the_level() {
     let sigma = sigma_voxels(&grid(), 2.0);
     assert!((sigma[0] * FWHM - 3.0f64.sqrt()).abs() < 1e-9, "variances of blur and voxel add up to the level's");
     assert_eq!(sigma[2], 0.0);
+    let (sigma, spacing) = (sigma_voxels(&grid(), 8.0), grid().spacing);
+    for axis in 0..3 {
+        let blur_mm = sigma[axis] * spacing[axis] * FWHM;
+        assert!((blur_mm.hypot(spacing[axis]) - 8.0).abs() < 1e-9, "{blur_mm} mm along axis {axis}");
+    }
 }
 
 #[test]
