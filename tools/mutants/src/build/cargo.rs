@@ -25,7 +25,7 @@ pub struct Cargo<'a> {
 /// An error of the compiler.
 #[derive(Debug)]
 pub struct CompileError {
-    /// The message, for people.
+    /// The text of the message.
     pub text: String,
     /// Number of the error, such as E0308.
     pub code: String,
