@@ -23,9 +23,9 @@ const ROUNDS: [(usize, f64, usize); 5] = [(150, 1.0, 1), (100, 2.0, 2), (100, 4.
 /// smooths instead, because the displacements for neighbouring folds may contradict each other.
 const UNFOLDING_FIRST: usize = 10;
 const SMOOTHING_EVERY: usize = 3;
-/// Single folds may come back every few rounds without end, where each displacement undoes another. So in these rounds,
-/// whose smoothing is gentle, a round smooths if the round before found at most `FEW` voxels.
-const SMOOTHING_FEW: std::ops::Range<usize> = 60..150;
+/// Single folds may come back every few rounds without end, where each displacement undoes another. So from this round
+/// on, as long as the smoothing is the weakest, a round smooths if the round before found at most `FEW` voxels.
+const SMOOTHING_FEW: std::ops::Range<usize> = 60..ROUNDS[0].0;
 const FEW: usize = 20;
 /// If folds or too large residuals remain after all local corrections, both warps are smoothed at all voxels by a
 /// Gaussian of this variance, voxels². This is tried at most `WHOLE_ATTEMPTS` times. Each attempt smooths twice as
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn warps_are_rounded_unless_they_shall_be_exact() {
+    fn warps_are_rounded_unless_exact_ones_are_asked_for() {
         let grid = Grid::axis_aligned([9, 8, 7], [1.0; 3]);
         let fields = Fields::<Cpu>::identities(&Cpu, &grid, 1).expect("fields");
         for (exact, expected) in [(false, Some(Options::STEP_MM)), (true, None)] {
