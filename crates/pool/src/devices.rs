@@ -253,7 +253,7 @@ pub fn wait_for(thread: JoinHandle<()>) {
 }
 
 /// Default number of workers on a GPU.
-const USUAL_WORKERS: usize = 5;
+pub const USUAL_WORKERS: usize = 5;
 
 /// The error for a text that does not name any devices.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

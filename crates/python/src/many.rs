@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use antsreg_pool::{DeviceNote, DeviceWorkers, Devices, StageThreads, Target, Worker};
+use antsreg_pool::{DeviceNote, DeviceWorkers, Devices, StageThreads, Target, USUAL_WORKERS, Worker};
 use antsreg_register::{self as register, Description, Device, DeviceChoice, Grids, Options};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use pyo3::exceptions::PyStopIteration;
@@ -24,10 +24,6 @@ use crate::space::Matrix;
 
 /// Longest wait for a result between two checks for Ctrl-C.
 const PAUSE: Duration = Duration::from_millis(50);
-
-/// Default number of registrations that run at the same time on a GPU (workers). Also the number of moving images that
-/// are read before the devices are ready, and the default number of finished results that are kept for the caller.
-const USUAL_WORKERS: usize = 5;
 
 /// Message of the registration threads to the iterator that returns the results: the number of a moving image with its
 /// result, or an error after which no result follows.
