@@ -9,3 +9,4 @@ mod planes;
 mod slices;
 mod support;
 mod transforms;
+mod warps;
