@@ -31,7 +31,7 @@ enum Args {
         /// Folder that `prepare` wrote. Tests read the copy of the workspace in it, so it stays at its path
         #[arg(long, value_name = "FOLDER", default_value = "target/mutants")]
         work: PathBuf,
-        /// Folder for the results. Remove it when sources have changed
+        /// Folder for the results; those of an earlier build are removed
         #[arg(long, value_name = "FOLDER", default_value = "target/mutants/results")]
         out: PathBuf,
         /// Number of tests at once
