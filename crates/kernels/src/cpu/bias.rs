@@ -80,10 +80,10 @@ impl BiasBackend for Cpu {
 }
 
 fn histogram_of(left: &Image, weights: &Image, bins: usize) -> Histogram {
-    let both = || left.voxels.par_iter().zip(&*weights.voxels);
-    let counted = || both().filter(|(_, weight)| **weight > 0.0).map(|(value, _)| *value);
+    let slice = (left.shape[0] * left.shape[1]).max(1);
+    let counted = || left.voxels.par_iter().zip(&*weights.voxels).filter(|(_, weight)| **weight > 0.0);
     let (low, high) = counted()
-        .map(|value| (value, value))
+        .map(|(value, _)| (*value, *value))
         .reduce(|| (f32::INFINITY, f32::NEG_INFINITY), |a, b| (a.0.min(b.0), a.1.max(b.1)));
     let (low, high) = (f64::from(low), f64::from(high));
     let width = histogram::width(low, high, bins);
@@ -91,18 +91,22 @@ fn histogram_of(left: &Image, weights: &Image, bins: usize) -> Histogram {
     if width.is_nan() || width <= 0.0 {
         return Histogram { low, high, shares: none() };
     }
-    let share = |mut shares: Vec<u64>, value: f32| {
-        let (bin, beyond) = histogram::place(f64::from(value), low, width, bins);
-        let next = (beyond * histogram::WHOLE + 0.5) as u64;
-        shares[bin] += histogram::WHOLE as u64 - next;
-        shares[bin + 1] += next;
+    let share = |mut shares: Vec<u64>, (left, weights): (&[f32], &[f32])| {
+        for (value, _) in left.iter().zip(weights).filter(|(_, weight)| **weight > 0.0) {
+            let (bin, beyond) = histogram::place(f64::from(*value), low, width, bins);
+            let next = (beyond * histogram::WHOLE + 0.5) as u64;
+            shares[bin] += histogram::WHOLE as u64 - next;
+            shares[bin + 1] += next;
+        }
         shares
     };
     let add = |mut a: Vec<u64>, b: Vec<u64>| {
         a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
         a
     };
-    Histogram { low, high, shares: counted().fold(none, share).reduce(none, add) }
+    // By whole slices: voxel by voxel, N4 takes a third longer.
+    let slices = left.voxels.par_chunks(slice).zip(weights.voxels.par_chunks(slice));
+    Histogram { low, high, shares: slices.fold(none, share).reduce(none, add) }
 }
 
 /// For each control point, sums over the samples that it influences: the value of the sample times the product of its
