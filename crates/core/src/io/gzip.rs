@@ -6,11 +6,12 @@
 
 use std::io::Write;
 
+use crc32fast::Hasher;
 use flate2::Crc;
 use rayon::prelude::*;
 use zlib_rs::{Deflate, DeflateConfig, DeflateFlush};
 
-use super::deflate;
+use super::deflate::{self, Deflated};
 
 /// Compression level of the general compressor. Higher levels take longer and save almost nothing.
 const LEVEL: i32 = 4;
@@ -44,6 +45,20 @@ pub(crate) fn write(
         writer.write_batch(BATCH.min(pieces - writer.done), &make)?;
     }
     writer.end()
+}
+
+/// Writes a gzip stream of the bytes in `head` and of numbers that are compressed already. The file is that of
+/// [`write()`] for [`Content::Displacements`] with `head` as the first piece.
+pub(crate) fn write_deflated(out: &mut impl Write, head: &[u8], deflated: &Deflated) -> std::io::Result<()> {
+    let length = 4 * deflated.count as u64;
+    let mut checksum = Hasher::new();
+    checksum.update(head);
+    checksum.combine(&Hasher::new_with_initial_len(deflated.checksum, length));
+    out.write_all(&HEADER)?;
+    out.write_all(&deflate::piece(head, false, &mut Vec::new()))?;
+    out.write_all(&deflated.bytes)?;
+    out.write_all(&checksum.finalize().to_le_bytes())?;
+    out.write_all(&((head.len() as u64 + length) as u32).to_le_bytes())
 }
 
 /// Writes a gzip stream. The data is given in batches of several pieces, and each piece is compressed on its own.

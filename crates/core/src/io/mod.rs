@@ -16,6 +16,7 @@ mod small;
 mod source;
 mod target;
 
+pub use deflate::Deflated;
 pub use error::{Error, ErrorKind};
 pub use small::{read_bytes, read_text};
 pub use target::{Listener, Target};

@@ -3,7 +3,7 @@
 use crate::support::{RawNifti, grids};
 use crate::transforms::{SINGLE_MM, fixture};
 use antsreg_core::io::nifti::{Stored, inspect};
-use antsreg_core::io::{ErrorKind, itk};
+use antsreg_core::io::{Deflated, ErrorKind, itk};
 use antsreg_core::{DisplacementField, Grid, Transform};
 use nalgebra::Point3;
 
@@ -118,4 +118,29 @@ fn a_large_warp_is_read_and_written_in_parts() {
     std::fs::write(&path, raw(&values).bytes()).unwrap();
     let kind = itk::read_warp(&path).unwrap_err().kind;
     assert!(matches!(kind, ErrorKind::NotFinite { count: 2, first: [200, 66, 2] }), "{kind}");
+}
+
+#[test]
+fn compressed_displacements_make_the_same_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, expected] = ["a.nii.gz", "b.nii.gz"].map(|name| folder.path().join(name));
+    for shape in [[300, 300, 3], [20, 30, 1]] {
+        let grid = Grid::axis_aligned(shape, [1.0; 3]);
+        let vectors = (0..grid.len()).map(|at| [at as f32 / 64.0, (at % 77) as f32, (at as f32).cos()]).collect();
+        let field = DisplacementField { grid: grid.clone(), vectors };
+        itk::write_warp(&expected, &field).unwrap();
+        let factors = itk::stored_factors(&grid);
+        let numbers = (0..factors.len()).flat_map(|axis| {
+            let factor = factors[axis];
+            field.vectors.iter().map(move |vector| factor * vector[axis])
+        });
+        let deflated = Deflated::of(&numbers.collect::<Vec<_>>());
+        itk::write_deflated_warp(&path, &grid, &deflated).unwrap();
+        assert!(std::fs::read(&path).unwrap() == std::fs::read(&expected).unwrap(), "{shape:?}");
+        let plain = itk::write_deflated_warp(&folder.path().join("a.nii"), &grid, &deflated).unwrap_err();
+        assert!(matches!(plain.kind, ErrorKind::Extension(".nii.gz")), "{plain}");
+        let short = Deflated { count: deflated.count - 1, ..deflated };
+        let short = itk::write_deflated_warp(&path, &grid, &short).unwrap_err();
+        assert!(matches!(short.kind, ErrorKind::Count { .. }), "{short}");
+    }
 }

@@ -10,10 +10,13 @@
 mod bits;
 mod cells;
 mod codes;
+mod stream;
 
 use bits::{Bits, Joined};
 use cells::{Finder, NEAR, Step};
 use codes::{Code, codes};
+
+pub use stream::Deflated;
 
 /// Length of the longest code, bits. Four literals and the up to 7 bits of an unfinished byte then fit into 64 bits.
 const LONGEST: usize = 14;

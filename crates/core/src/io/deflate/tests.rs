@@ -1,5 +1,7 @@
 use std::io::Read;
 
+use super::Deflated;
+
 /// Makes numbers like those of a displacement field: smooth values with zeros before and after, rounded to multiples
 /// of `step` if given.
 fn smooth(count: usize, step: Option<f32>) -> Vec<u8> {
@@ -102,4 +104,18 @@ fn a_buffer_for_a_piece_has_room_for_data_that_cannot_be_compressed() {
     super::piece(&data, true, &mut memory);
     // A buffer that were too small would have been doubled.
     assert!(memory.len() < data.len() * 11 / 10, "{}", memory.len());
+}
+
+#[test]
+fn numbers_are_compressed_in_independent_pieces() {
+    for count in [1, 5, Deflated::PIECE, Deflated::PIECE + 1, 2 * Deflated::PIECE + 77] {
+        let bytes = smooth(count, Some(1.0 / 1024.0));
+        let numbers: Vec<f32> = bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+        let deflated = Deflated::of(&numbers);
+        assert_eq!(inflated(&deflated.bytes), bytes);
+        assert_eq!((deflated.checksum, deflated.count), (crc32fast::hash(&bytes), count));
+        let pieces: Vec<&[u8]> = bytes.chunks(4 * Deflated::PIECE).collect();
+        let alone = pieces.iter().enumerate().flat_map(|(n, bytes)| piece(bytes, n + 1 == pieces.len()));
+        assert!(deflated.bytes.into_iter().eq(alone), "{count}");
+    }
 }

@@ -23,7 +23,7 @@ use crate::Transform;
 pub use affine::{read_affine, stays_in_plane, write_affine, write_affine_of_slices};
 pub use affines::{read_affines, write_affines};
 pub use composite_write::{CompositePart, Dimensions, write_composite, write_composite_parts};
-pub use warp::{read_warp, read_warp_by, write_warp, write_warp_as};
+pub use warp::{read_warp, read_warp_by, stored_factors, write_deflated_warp, write_warp, write_warp_as};
 
 /// Reads the transforms of a file: an affine map, a displacement field, or the parts of a composite transform, which
 /// can be of both kinds. The kind of file is recognised by its contents. The transforms are returned in the order in

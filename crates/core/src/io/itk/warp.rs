@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::super::nifti::{self, GridRule, Planes, PlanesFile, Stored, Vectors};
-use super::super::{Error, Target};
+use super::super::{Deflated, Error, Target};
 use crate::{DisplacementField, Grid, Volume};
 
 /// Factors of the three components that convert a vector from LPS to RAS, or from RAS to LPS.
@@ -39,8 +39,19 @@ pub fn write_warp_as<'a>(to: impl Into<Target<'a>>, field: &DisplacementField, s
 
 /// Writes a displacement field, with vectors in LPS mm.
 pub fn write_warp<'a>(to: impl Into<Target<'a>>, field: &DisplacementField) -> Result<(), Error> {
-    let factors = &FLIP[..axes(&field.grid)];
-    nifti::write_vectors(to.into(), &field.grid, &field.vectors, factors)
+    nifti::write_vectors(to.into(), &field.grid, &field.vectors, stored_factors(&field.grid))
+}
+
+/// Writes the file of [`write_warp`] from displacements that are compressed already. `deflated` has all x components,
+/// then all y, then all z, multiplied by [`stored_factors`]. The name must end in `.nii.gz`.
+pub fn write_deflated_warp<'a>(to: impl Into<Target<'a>>, grid: &Grid, deflated: &Deflated) -> Result<(), Error> {
+    nifti::write_deflated_vectors(to.into(), grid, axes(grid), deflated)
+}
+
+/// The factors by which files store the components of displacements in RAS mm: one for each stored component, which are
+/// two for a slice across z, else three.
+pub fn stored_factors(grid: &Grid) -> &'static [f32] {
+    &FLIP[..axes(grid)]
 }
 
 /// Number of components of a vector on this grid: two for a slice, else three.

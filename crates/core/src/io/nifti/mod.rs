@@ -19,8 +19,8 @@ pub(crate) use read::{Vectors, read_vectors};
 pub use read::{read_grid, read_labels, read_volume};
 pub use series::{Series, SeriesReader, Timing, read_series};
 pub use warnings::HeaderWarning;
-pub(crate) use write::write_vectors;
 pub use write::{stored_grid, write_labels, write_volume};
+pub(crate) use write::{write_deflated_vectors, write_vectors};
 pub use write_series::{write_series, write_series_by_volume};
 
 /// Whether a file with these first bytes is meant to be NIfTI: NIfTI-1 and NIfTI-2 both start with the length of the

@@ -7,13 +7,13 @@ use ::nifti::NiftiType;
 
 use super::super::replace::replace;
 use super::super::target::Target;
-use super::super::{Error, ErrorKind, gzip};
+use super::super::{Deflated, Error, ErrorKind, gzip};
 use super::grid_rule::GridRule;
 use super::header;
 use crate::{Grid, LabelVolume, Volume};
 
 /// Number of voxel values that are converted and compressed together, as one piece of the file.
-pub(super) const PIECE: usize = 1 << 18;
+pub(super) const PIECE: usize = Deflated::PIECE;
 
 /// Writes a volume in single precision, compressed if the name ends in `.gz`. qform and sform are equal. The file
 /// appears when it is complete.
@@ -75,6 +75,26 @@ pub(crate) fn write_vectors(to: Target, grid: &Grid, vectors: &[[f32; 3]], facto
     write(to, grid, Layout::Vectors(factors.len()), &body)
 }
 
+/// Writes the file of [`write_vectors`] from values that are compressed already. The name must end in `.nii.gz`.
+pub(crate) fn write_deflated_vectors(
+    to: Target,
+    grid: &Grid,
+    components: usize,
+    deflated: &Deflated,
+) -> Result<(), Error> {
+    let path = to.path;
+    let wrap = |kind| Error::new(path, kind);
+    if !is_gzipped(path).map_err(wrap)? {
+        return Err(wrap(ErrorKind::Extension(".nii.gz")));
+    }
+    let (expected, found) = (components * grid.len(), deflated.count);
+    if expected != found {
+        return Err(wrap(ErrorKind::Count { what: "voxels", expected, found }));
+    }
+    let header = header::for_grid(grid, NiftiType::Float32, Some(components)).map_err(wrap)?;
+    replace(to, |file| gzip::write_deflated(file, &header::to_bytes(&header), deflated))
+}
+
 /// The grid that a reader would get from the file that is written at `path`. This grid differs from `grid` by rounding,
 /// because headers store single-precision numbers.
 pub fn stored_grid(path: &Path, grid: &Grid) -> Result<Grid, Error> {
@@ -132,13 +152,11 @@ fn write(to: Target, grid: &Grid, layout: Layout, body: &Body) -> Result<(), Err
     }
     let header = header::for_grid(grid, body.datatype, axes).map_err(wrap)?;
     let head = header::to_bytes(&header);
-    let pieces = body.count.div_ceil(PIECE);
-    // The first piece of the compressed data also contains the header of the file.
-    let make = |index: usize, out: &mut Vec<u8>| {
-        if index == 0 {
-            out.extend_from_slice(&head);
-        }
-        (body.append)(index * PIECE..body.count.min((index + 1) * PIECE), out);
+    // The header of the file is a piece of its own, so that the pieces of the values do not depend on it.
+    let pieces = 1 + body.count.div_ceil(PIECE);
+    let make = |index: usize, out: &mut Vec<u8>| match index.checked_sub(1) {
+        None => out.extend_from_slice(&head),
+        Some(index) => (body.append)(index * PIECE..body.count.min((index + 1) * PIECE), out),
     };
     replace(to, |file| {
         if gzipped {
