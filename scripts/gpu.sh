@@ -56,6 +56,10 @@ print("|", sys.argv[2], "|", " | ".join(f"{seconds[name]:.2f}" for name in names
 EOF
     done
     cmp "$work/1_1Warp.nii.gz" "$work/2_1Warp.nii.gz" && echo "two runs: identical warps"
+    register 1000 1001 "$work/plain_" --format nii --quiet > /dev/null 2>&1
+    for n in 1Warp 1InverseWarp; do
+        gunzip -c "$work/1_$n.nii.gz" | cmp - "$work/plain_$n.nii" && echo "$n compressed and plain: identical numbers"
+    done
     for preset in default best; do
         for pair in "${PAIRS[@]}"; do
             read -r moving fixed <<< "$pair"

@@ -52,6 +52,19 @@ extern "C" __global__ void join_turned(const float *READ field, Vector x, Vector
     vectors[3 * at + 2] = v.z;
 }
 
+// Writes the first `count` components of the vectors as planes without padding. The vectors are multiplied by a 3×3
+// matrix and rounded to multiples of `step`, then their components are multiplied by the factors in `signs`.
+extern "C" __global__ void turned_planes(const float *READ field, Vector x, Vector y, Vector z, float step, Vector signs,
+                                         int count, float *planes, Shape shape)
+{
+    const size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x, stride = voxels(shape);
+    if (at >= stride) return;
+    const Vector v = rounded(times(x, y, z, load(field, plane(shape), at)), step);
+    planes[at] = signs.x * v.x;
+    if (count > 1) planes[stride + at] = signs.y * v.y;
+    if (count > 2) planes[2 * stride + at] = signs.z * v.z;
+}
+
 // Multiplies vectors by one 3×3 matrix, rounds them to multiples of `step`, and multiplies them by another matrix.
 extern "C" __global__ void round_vectors(const float *READ field, Vector x, Vector y, Vector z, Vector back_x, Vector back_y,
                                          Vector back_z, float step, float *out, Shape shape)

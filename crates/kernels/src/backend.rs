@@ -2,6 +2,7 @@
 
 use antsreg_core::AffineTransform;
 use antsreg_core::intensity::Quantiles;
+use antsreg_core::io::Deflated;
 use antsreg_core::jacobian::JacobianSummary;
 use nalgebra::{Matrix3, Vector3};
 use rayon::prelude::*;
@@ -93,6 +94,22 @@ pub trait Backend: Sized + Sync {
         let mut vectors = self.download_field(field)?;
         vectors.par_iter_mut().for_each(|vector| *vector = rounded((matrix * Vector3::from(*vector)).into(), step));
         Ok(vectors)
+    }
+
+    /// Compresses the displacements of a field as compressed files hold them. They are converted and rounded as by
+    /// [`download_field_in`](Backend::download_field_in). Then the components are multiplied by `factors`, one for each
+    /// component that is kept, and ordered component by component: all x first.
+    fn deflate_field_in(
+        &self,
+        field: &Self::Field,
+        matrix: &Matrix3<f32>,
+        step: Option<f32>,
+        factors: &[f32],
+    ) -> Result<Deflated, Error> {
+        let vectors = self.download_field_in(field, matrix, step)?;
+        let component = |(axis, factor)| vectors.iter().map(move |vector: &[f32; 3]| factor * vector[axis]);
+        let numbers: Vec<f32> = factors.iter().copied().enumerate().flat_map(component).collect();
+        Ok(Deflated::of(&numbers))
     }
 
     /// A copy of a field whose displacements u (voxels) are converted to other units, such as mm, rounded as by

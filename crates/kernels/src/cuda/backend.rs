@@ -3,6 +3,7 @@
 
 use antsreg_core::AffineTransform;
 use antsreg_core::intensity::Quantiles;
+use antsreg_core::io::Deflated;
 use antsreg_core::jacobian::JacobianSummary;
 use nalgebra::Matrix3;
 
@@ -69,6 +70,16 @@ impl Backend for Cuda {
         step: Option<f32>,
     ) -> Result<Vec<[f32; 3]>, Error> {
         self.download_vectors(field, Some((matrix, step)))
+    }
+
+    fn deflate_field_in(
+        &self,
+        field: &Field,
+        matrix: &Matrix3<f32>,
+        step: Option<f32>,
+        factors: &[f32],
+    ) -> Result<Deflated, Error> {
+        self.deflate_vectors(field, matrix, step, factors)
     }
 
     fn round_field(&self, field: &Field, matrices: [&Matrix3<f32>; 2], step: f32) -> Result<Field, Error> {

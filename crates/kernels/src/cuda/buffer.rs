@@ -26,6 +26,8 @@ unsafe impl Plain for u32 {}
 unsafe impl Plain for u64 {}
 // SAFETY: numbers.
 unsafe impl Plain for u16 {}
+// SAFETY: numbers.
+unsafe impl Plain for u8 {}
 // SAFETY: an array of numbers has no padding, no pointers and no invalid values.
 unsafe impl Plain for [f32; 2] {}
 // SAFETY: an array of numbers has no padding, no pointers and no invalid values.

@@ -170,6 +170,27 @@ impl Cuda {
         Ok(joined)
     }
 
+    /// The first components of a field's vectors, as planes without padding: multiplied by a matrix, rounded to
+    /// multiples of a step, and multiplied by `factors`, one for each of these components.
+    pub(super) fn turned_planes(
+        &self,
+        field: &Field,
+        matrix: &Matrix3<f32>,
+        step: Option<f32>,
+        factors: &[f32],
+    ) -> Result<Buffer<f32>, Error> {
+        let count = factors.len().min(3);
+        let planes = Buffer::uninitialised(&self.device, count * field.len())?;
+        let ([x, y, z], step) = (rows(matrix), step.unwrap_or(0.0));
+        let factors = Vector([0, 1, 2].map(|axis| factors.get(axis).copied().unwrap_or(0.0)));
+        let (source, target, count, shape) = (field.read(), planes.pointer(), count as i32, Shape::of(field.shape));
+        let launch = over_list(&self.kernels.layout.turned_planes, field);
+        // SAFETY: `planes` has as many planes as `count` says, and the field has three. Threads beyond the last voxel
+        // return.
+        unsafe { self.launch(launch, arguments![source, x, y, z, step, factors, count, target, shape])? };
+        Ok(planes)
+    }
+
     /// A copy of the field whose vectors are rounded to multiples of `step` in other units, such as mm. The first
     /// matrix converts vectors to these units, and the second matrix converts them back.
     pub(super) fn round_vectors(

@@ -49,6 +49,7 @@ module!(CcDirect, "cc_direct", [cc_direct_terms, cc_direct_update]);
 module!(Compose, "compose", [compose_fields, advance]);
 module!(Contrast, "contrast", [contrast]);
 module!(Correlation, "correlation", [correlation]);
+module!(Deflate, "deflate", [deflate_plan, deflate_write]);
 module!(FitSums, "fit_sums", [fit_sums, fit_totals]);
 module!(Fusion, "fusion", [fusion_means, fusion_boxes, fusion_weights]);
 module!(GradientMagnitude, "gradient_magnitude", [gradient_magnitude]);
@@ -56,7 +57,7 @@ module!(Intensity, "intensity", [count_keys, clip]);
 module!(Invert, "invert", [invert]);
 module!(Jacobian, "jacobian", [jacobian_determinant]);
 module!(JointHistogram, "joint_histogram", [joint_rows_trilinear, joint_rows_partial, joint_counts, joint_entropies]);
-module!(Layout, "layout", [split_vectors, split_turned, join_vectors, join_turned, round_vectors]);
+module!(Layout, "layout", [split_vectors, split_turned, join_vectors, join_turned, turned_planes, round_vectors]);
 module!(Mattes, "mattes", [mattes_histograms, mattes_logarithms, mattes_update, mattes_update_wide]);
 module!(MaxNorm, "max_norm", [max_norm]);
 module!(Mix, "mix", [magnitude, add_scaled]);
@@ -206,6 +207,7 @@ load_later!(
     cc_direct: CcDirect,
     contrast: Contrast,
     correlation_ratio: CorrelationRatio,
+    deflate: Deflate,
     fit_sums: FitSums,
     fusion: Fusion,
     gradient_magnitude: GradientMagnitude,

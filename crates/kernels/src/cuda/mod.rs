@@ -15,6 +15,7 @@ mod code;
 mod contrast;
 mod correlation_ratio;
 mod cross_correlation;
+mod deflate;
 mod device;
 mod direct;
 pub mod extension;

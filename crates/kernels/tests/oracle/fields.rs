@@ -1,3 +1,5 @@
+use std::io::Read;
+
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{Backend, Cpu, InversionLimits};
 use nalgebra::{Matrix3, Vector3};
@@ -71,6 +73,27 @@ fn fields_are_rounded_in_millimetres() {
         // The tolerance is the rounding error of three products of up to 7 in single precision.
         assert!(worst(downloaded(&rounded).as_flattened(), expected) < 2e-6, "shape {shape:?}");
         assert_eq!(in_mm(&rounded, Some(step as f32)), found);
+    }
+}
+
+#[test]
+fn components_are_compressed_one_after_the_other() {
+    let matrix = Matrix3::new(-1.0, 0.02, 0.1, 0.0, 1.1, -0.03, 0.05, 0.3, 2.5);
+    for shape in SHAPES {
+        let field = uploaded(shape, &scene::rough_field(shape, 2.5, 8));
+        for factors in [[-1.0, -2.0, 1.0].as_slice(), &[-1.0, 3.0]] {
+            let vectors = Cpu.download_field_in(&field, &matrix, Some(0.25)).unwrap();
+            let found = Cpu.deflate_field_in(&field, &matrix, Some(0.25), factors).unwrap();
+            let mut bytes = Vec::new();
+            flate2::read::DeflateDecoder::new(found.bytes.as_slice()).read_to_end(&mut bytes).unwrap();
+            let numbers = bytes.as_chunks().0.iter().map(|bytes| f64::from(f32::from_le_bytes(*bytes)));
+            let expected = (0..factors.len()).flat_map(|axis| {
+                // A product of a number of few bits and a small integer has no rounding error.
+                vectors.iter().map(move |vector| f64::from(factors[axis]) * f64::from(vector[axis]))
+            });
+            assert!(numbers.eq(expected), "shape {shape:?}");
+            assert_eq!(found.count, factors.len() * vectors.len());
+        }
     }
 }
 

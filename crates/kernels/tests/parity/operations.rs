@@ -135,6 +135,7 @@ pub fn run_large<B: Backend>(backend: &B) -> Result<Vec<Outcome>, Error> {
     let mut result = backend.field(shape)?;
     backend.compose(&first, &then, &mut result)?;
     out.field("compose", EXACT, &result)?;
+    deflated(&mut out, shape, &World::field(shape, 3.0, 7))?;
     let mut inverse = backend.field(shape)?;
     let steep = backend.upload_field(shape, &World::field(shape, 9.0, 7))?;
     for (name, field) in [("gentle", &first), ("steep", &steep)] {
@@ -259,6 +260,31 @@ fn intensities<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(
     Ok(())
 }
 
+/// Compresses a field, the same field with zeros around its middle as in the warp of a brain, a field of equal vectors,
+/// and noise.
+fn deflated<B: Backend>(out: &mut Outcomes<'_, B>, shape: [usize; 3], vectors: &[[f32; 3]]) -> Result<(), Error> {
+    let middle = vectors.iter().map(|vector| if vector[0].abs() < 0.4 { [0.0; 3] } else { *vector }).collect();
+    let noise = World::image([3 * shape[0], shape[1], shape[2]], 17);
+    let noise = noise.as_chunks().0.iter().map(|values: &[f32; 3]| values.map(|value| value * value)).collect();
+    let cases = [("field", vectors.to_vec()), ("middle", middle), ("equal", vec![vectors[0]; vectors.len()])];
+    for (name, vectors) in cases.into_iter().chain([("noise", noise)]) {
+        let field = out.backend.upload_field(shape, &vectors)?;
+        for (step, factors) in
+            [(None, [1.0; 3].as_slice()), (Some(1.0 / 1024.0), &[-1.0, -1.0, 1.0]), (None, &[-1.0, -1.0])]
+        {
+            let deflated = out.backend.deflate_field_in(&field, &Matrix3::identity(), step, factors)?;
+            // A number in double precision holds six bytes.
+            let bytes = deflated
+                .bytes
+                .chunks(6)
+                .map(|bytes| bytes.iter().fold(0.0, |sum, byte| 256.0 * sum + f64::from(*byte)));
+            let sizes = [deflated.checksum.into(), deflated.count as f64, deflated.bytes.len() as f64];
+            out.values(format!("deflate_field_in {name}"), EXACT, bytes.chain(sizes).collect());
+        }
+    }
+    Ok(())
+}
+
 fn fields<B: Inspected>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {
     let (backend, shape) = (out.backend, world.shape);
     let vectors = World::field(shape, 1.5, 7);
@@ -275,6 +301,7 @@ fn fields<B: Inspected>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), 
         out.values("download_field_in", EXACT, vectors_in_mm.into_iter().flatten().map(f64::from).collect());
     }
     let back = matrix.try_inverse().unwrap_or_default();
+    deflated(out, shape, &vectors)?;
     out.field("round_field", EXACT, &backend.round_field(&result, [&matrix, &back], 1.0 / 64.0)?)?;
     out.field("upload_field_in", EXACT, &backend.upload_field_in(shape, &vectors, &matrix)?)?;
 

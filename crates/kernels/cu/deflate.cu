@@ -1,0 +1,462 @@
+// Compresses numbers in single precision to a deflate stream (RFC 1951), with the same bytes as
+// crates/core/src/io/deflate, whose comments explain the method.
+//
+// The numbers are divided into pieces, which are compressed independently, and each piece into deflate blocks of
+// CELLS cells. A cell has four bytes: the fourth byte of a number and the first three bytes of the next number. Each
+// thread block processes one deflate block.
+#include "points.cuh"
+
+#define THREADS 512
+#define WARPS (THREADS / 32)
+// Numbers of a piece, and cells of a deflate block.
+#define PIECE (1u << 18)
+#define CELLS (1u << 14)
+// Number of groups of 32 cells of a deflate block. Each thread prepares one group.
+#define GROUPS (CELLS / 32)
+// Largest distance of a match, and largest number of equal cells that are written as one match, both in cells.
+#define NEAR 256u
+#define LONGEST_RUN 64u
+#define LONGEST_CODE 14
+// Numbers of symbols of the two codes: for literals, the end of a block and lengths; and for distances.
+#define LITERALS 286
+#define DISTANCES 30
+#define SYMBOLS (LITERALS + DISTANCES)
+#define END 256
+// Number of bits of a deflate block's header, before the lengths of the codes and with them.
+#define START_BITS (3 + 5 + 5 + 4 + 19 * 3)
+#define HEADER_BITS (START_BITS + 4 * SYMBOLS)
+// How a cell is written: a match of this many cells begins (RUN), the cell is inside of such a match (INSIDE), or, for
+// other values, the cell is written alone. Then the value is the distance of the match of its first three bytes, in
+// cells; 0 without a match.
+#define RUN 0x8000u
+#define INSIDE 0x4000u
+// Numbers whose checksum one thread computes. All threads together process at least CELLS + 1 numbers.
+#define OF_CHECKSUM 33
+// The polynomial of CRC-32; the highest power has the lowest bit.
+#define POLYNOMIAL 0xedb88320u
+
+// A deflate block.
+struct Block {
+    const unsigned int *READ numbers; // the numbers of the piece
+    unsigned int length;              // how many there are
+    unsigned int first, cells;        // the block's first cell, and the number of its cells
+    bool ends, last;                  // whether it is the last block of its piece, and of all pieces
+};
+
+__device__ Block block_of(const unsigned int *READ numbers, unsigned long long count)
+{
+    const unsigned int number = blockIdx.x, of_piece = PIECE / CELLS;
+    const unsigned long long start = (unsigned long long)(number / of_piece) * PIECE;
+    const unsigned int length = count - start < PIECE ? (unsigned int)(count - start) : PIECE;
+    const unsigned int first = number % of_piece * CELLS, all = length - 1;
+    const bool ends = first + CELLS >= all;
+    return {numbers + start, length, first, ends ? all - first : CELLS, ends, ends && start + length == count};
+}
+
+__device__ __forceinline__ unsigned int cell(const Block &block, unsigned int at)
+{
+    return __funnelshift_r(block.numbers[at], block.numbers[at + 1], 24);
+}
+
+// A number of 12 bits, the same for all cells with the same first three bytes.
+__device__ __forceinline__ unsigned int hash(unsigned int cell)
+{
+    return ((cell << 8) * 0x9e3779b1u) >> 20;
+}
+
+// A symbol of deflate for a range of numbers, with the bits that select one number of the range.
+struct Symbol {
+    unsigned int number, extra, bits;
+};
+
+__device__ __forceinline__ Symbol of_length(unsigned int length)
+{
+    if (length <= 10) return {254 + length, 0, 0};
+    const unsigned int above = length - 3, bits = 29 - __clz(above);
+    return {257 + 4 * bits + (above >> bits), above & ((1u << bits) - 1), bits};
+}
+
+__device__ __forceinline__ Symbol of_distance(unsigned int distance)
+{
+    const unsigned int above = distance - 1, bits = 30 - __clz(above);
+    return {2 * bits + (above >> bits), above & ((1u << bits) - 1), bits};
+}
+
+// Number of bits that follow a symbol of both codes; distances come after literals.
+__device__ __forceinline__ unsigned int bits_behind(unsigned int symbol)
+{
+    if (symbol >= LITERALS + 2) return (symbol - LITERALS - 2) / 2;
+    return symbol >= 265 && symbol < 285 ? (symbol - 261) / 4 : 0;
+}
+
+// The largest value of the threads before this one; -1 for the first thread. `memory` has an element for each warp.
+__device__ int largest_before(int value, int *memory)
+{
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    for (int distance = 1; distance < 32; distance *= 2) {
+        const int other = __shfl_up_sync(~0u, value, distance);
+        if (lane >= distance) value = max(value, other);
+    }
+    if (lane == 31) memory[warp] = value;
+    __syncthreads();
+    const int before = __shfl_up_sync(~0u, value, 1);
+    int largest = lane ? before : -1;
+    for (int other = 0; other < warp; ++other) largest = max(largest, memory[other]);
+    return largest;
+}
+
+// The sum of the values of the threads before this one, and the sum of all. `memory` has an element for each warp.
+__device__ unsigned int sum_before(unsigned int value, unsigned int *memory, unsigned int &total)
+{
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    unsigned int sum = value;
+    for (int distance = 1; distance < 32; distance *= 2) {
+        const unsigned int other = __shfl_up_sync(~0u, sum, distance);
+        if (lane >= distance) sum += other;
+    }
+    if (lane == 31) memory[warp] = sum;
+    __syncthreads();
+    unsigned int before = sum - value;
+    total = 0;
+    for (int other = 0; other < WARPS; ++other) {
+        if (other < warp) before += memory[other];
+        total += memory[other];
+    }
+    return before;
+}
+
+// The cells of a deflate block that repeat others.
+struct Repeats {
+    unsigned short hashes[NEAR + CELLS]; // of the NEAR cells before the block, and of its own
+    unsigned int equal[GROUPS];          // a bit for each cell of a group: it equals the cell before
+    int differs[GROUPS];                 // the last cell before the group that does not; -1 without one
+};
+
+__device__ __forceinline__ bool equals_before(const Repeats &repeats, unsigned int at)
+{
+    return repeats.equal[at / 32] >> at % 32 & 1;
+}
+
+__device__ void prepare(const Block &block, Repeats &repeats, int *memory)
+{
+    for (unsigned int n = threadIdx.x; n < NEAR + block.cells; n += THREADS) {
+        const unsigned int at = block.first + n;
+        // Before the piece there are no cells. No hash is as large as the number that stands for one.
+        repeats.hashes[n] = at < NEAR ? 0xffff : hash(cell(block, at - NEAR));
+    }
+    for (unsigned int n = threadIdx.x; n < CELLS; n += THREADS) {
+        const unsigned int at = block.first + n;
+        const bool equal = n < block.cells && at > 0 && cell(block, at) == cell(block, at - 1);
+        const unsigned int group = __ballot_sync(~0u, equal);
+        if (n % 32 == 0) repeats.equal[n / 32] = group;
+    }
+    __syncthreads();
+    const unsigned int different = ~repeats.equal[threadIdx.x];
+    const int last = different ? 32 * (int)threadIdx.x + 31 - __clz(different) : -1;
+    repeats.differs[threadIdx.x] = largest_before(last, memory);
+    __syncthreads();
+}
+
+// How the cell with this number in the block is written.
+__device__ unsigned int step(const Block &block, const Repeats &repeats, unsigned int n)
+{
+    if (equals_before(repeats, n)) {
+        const unsigned int different = ~repeats.equal[n / 32] & ((1u << n % 32) - 1);
+        const int before = different ? (int)(n / 32 * 32) + 31 - __clz(different) : repeats.differs[n / 32];
+        // A sequence of cells that equal the cell before is divided into matches of LONGEST_RUN cells.
+        if ((n - 1 - before) % LONGEST_RUN != 0) return INSIDE;
+        unsigned int length = 1;
+        while (length < LONGEST_RUN && n + length < block.cells && equals_before(repeats, n + length)) ++length;
+        if (length > 1) return RUN | length;
+    }
+    const unsigned int own = repeats.hashes[NEAR + n], at = block.first + n;
+    for (unsigned int distance = 1; distance <= NEAR; ++distance) {
+        if (repeats.hashes[NEAR + n - distance] != own) continue;
+        return cell(block, at) << 8 == cell(block, at - distance) << 8 ? distance : 0;
+    }
+    return 0;
+}
+
+// Counts the symbols of a cell. All threads of a warp call this together.
+__device__ void count(unsigned int *counts, const Block &block, unsigned int n, unsigned int step)
+{
+    const bool alone = n < block.cells && step < INSIDE, matched = alone && step > 0;
+    // Most threads count the same length of three bytes, so each warp counts it once.
+    const unsigned int group = __ballot_sync(~0u, matched);
+    if (threadIdx.x % 32 == 0 && group) atomicAdd(counts + of_length(3).number, __popc(group));
+    if (n < block.cells && step > RUN) {
+        atomicAdd(counts + of_length(4 * (step - RUN)).number, 1);
+        atomicAdd(counts + LITERALS + of_distance(4).number, 1);
+    }
+    if (!alone) return;
+    const unsigned int bytes = cell(block, block.first + n);
+    atomicAdd(counts + (bytes >> 24), 1);
+    if (matched) {
+        atomicAdd(counts + LITERALS + of_distance(4 * step).number, 1);
+    } else {
+        for (int byte = 0; byte < 3; ++byte) atomicAdd(counts + (bytes >> 8 * byte & 255), 1);
+    }
+}
+
+// Memory for the two Huffman trees of a deflate block. The nodes of the second tree come after those of the first.
+struct Trees {
+    unsigned int weights[2 * SYMBOLS];
+    unsigned short parents[2 * SYMBOLS];
+    unsigned short depths[2 * SYMBOLS];
+    unsigned int of_length[2][LONGEST_CODE + 2]; // number of codes of each length
+    unsigned char lengths[SYMBOLS];
+};
+
+// Computes how many of the codes of one tree have each length. `weights` begins with the weights of its leaves, smallest
+// first. One thread calls this.
+__device__ void grow(unsigned int *weights, unsigned short *parents, unsigned short *depths, int leaves,
+                     unsigned int *of_length)
+{
+    int leaf = 0, pair = leaves;
+    for (int made = leaves; made < 2 * leaves - 1; ++made) {
+        unsigned int weight = 0;
+        for (int child = 0; child < 2; ++child) {
+            const bool of_leaves = leaf < leaves && (pair >= made || weights[leaf] <= weights[pair]);
+            const int next = of_leaves ? leaf++ : pair++;
+            parents[next] = (unsigned short)made;
+            weight += weights[next];
+        }
+        weights[made] = weight;
+    }
+    for (int length = 0; length < LONGEST_CODE + 2; ++length) of_length[length] = 0;
+    depths[2 * leaves - 2] = 0;
+    for (int node = 2 * leaves - 3; node >= 0; --node) {
+        const int depth = depths[parents[node]] + 1;
+        depths[node] = (unsigned short)depth;
+        if (node < leaves) ++of_length[min(depth, LONGEST_CODE)];
+    }
+    unsigned int taken = 0;
+    for (int length = 1; length <= LONGEST_CODE; ++length) taken += of_length[length] << (LONGEST_CODE - length);
+    for (; taken > 1u << LONGEST_CODE; --taken) {
+        int above = LONGEST_CODE - 1;
+        while (above > 0 && of_length[above] == 0) --above;
+        --of_length[LONGEST_CODE];
+        --of_length[above];
+        of_length[above + 1] += 2;
+    }
+}
+
+// The code of this thread's symbol, first bit lowest, with its length from bit 16 on; 0 for a symbol that does not
+// occur. All threads call this; those beyond the last symbol get 0.
+__device__ unsigned int code_of(const unsigned int *counts, Trees &trees)
+{
+    const int symbol = threadIdx.x, second = symbol >= LITERALS;
+    const int first = second ? LITERALS : 0, end = second ? SYMBOLS : LITERALS;
+    const bool occurs = symbol < SYMBOLS && counts[symbol] > 0;
+    const int leaves = __syncthreads_count(occurs && !second), other_leaves = __syncthreads_count(occurs && second);
+    int rank = 0;
+    if (occurs) {
+        for (int other = first; other < end; ++other) {
+            const bool before = counts[other] < counts[symbol] || (counts[other] == counts[symbol] && other < symbol);
+            rank += counts[other] > 0 && before;
+        }
+        trees.weights[2 * first + rank] = counts[symbol];
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) grow(trees.weights, trees.parents, trees.depths, leaves, trees.of_length[0]);
+    if (threadIdx.x == 32) {
+        const int base = 2 * LITERALS;
+        grow(trees.weights + base, trees.parents + base, trees.depths + base, other_leaves, trees.of_length[1]);
+    }
+    __syncthreads();
+    const unsigned int *of_length = trees.of_length[second];
+    // The rarest symbols get the longest codes.
+    int length = occurs ? LONGEST_CODE : 0;
+    for (int longer = 0; occurs; --length) {
+        longer += of_length[length];
+        if (rank < longer) break;
+    }
+    if (symbol < SYMBOLS) trees.lengths[symbol] = (unsigned char)length;
+    __syncthreads();
+    if (!occurs) return 0;
+    unsigned int code = 0;
+    for (int shorter = 1; shorter < length; ++shorter) code = (code + of_length[shorter]) << 1;
+    for (int other = first; other < symbol; ++other) code += trees.lengths[other] == length;
+    return __brev(code) >> (32 - length) | (unsigned int)length << 16;
+}
+
+// The product of two polynomials modulo that of CRC-32.
+__device__ constexpr unsigned int product(unsigned int a, unsigned int b)
+{
+    unsigned int result = 0;
+    for (unsigned int bit = 1u << 31; bit != 0; bit >>= 1) {
+        if (a & bit) result ^= b;
+        b = b & 1 ? b >> 1 ^ POLYNOMIAL : b >> 1;
+    }
+    return result;
+}
+
+// The power of x by which the bytes that one thread processes move the checksum of the bytes before.
+__device__ constexpr unsigned int moved_by_one_thread()
+{
+    // The lowest bit is x^31 and bit 30 is x, so this is x^32.
+    const unsigned int by_one_number = product(1u, 1u << 30);
+    unsigned int result = 1u << 31;
+    for (int number = 0; number < OF_CHECKSUM; ++number) result = product(result, by_one_number);
+    return result;
+}
+
+// The CRC-32 of the block's numbers, without the inversions at its beginning and end, in the first thread. Zeros in
+// front of the numbers do not change it, so each thread processes as many numbers.
+__device__ unsigned int checksum(const Block &block, unsigned int *table, unsigned int *sums)
+{
+    if (threadIdx.x < 256) {
+        unsigned int entry = threadIdx.x;
+        for (int bit = 0; bit < 8; ++bit) entry = entry & 1 ? entry >> 1 ^ POLYNOMIAL : entry >> 1;
+        table[threadIdx.x] = entry;
+    }
+    __syncthreads();
+    const int count = block.ends ? block.length - block.first : CELLS, zeros = OF_CHECKSUM * THREADS - count;
+    unsigned int sum = 0;
+    for (int n = 0; n < OF_CHECKSUM; ++n) {
+        const int at = OF_CHECKSUM * (int)threadIdx.x + n - zeros;
+        if (at < 0) continue;
+        sum ^= block.numbers[block.first + at];
+        for (int byte = 0; byte < 4; ++byte) sum = table[sum & 255] ^ sum >> 8;
+    }
+    sums[threadIdx.x] = sum;
+    constexpr unsigned int by_one_thread = moved_by_one_thread();
+    unsigned int moved = by_one_thread;
+    for (int distance = 1; distance < THREADS; distance *= 2) {
+        __syncthreads();
+        if (threadIdx.x % (2 * distance) == 0) {
+            sums[threadIdx.x] = product(moved, sums[threadIdx.x]) ^ sums[threadIdx.x + distance];
+        }
+        moved = product(moved, moved);
+    }
+    return sums[0];
+}
+
+// Finds how each cell is written (`steps`), the codes of each deflate block, its size in bits and the checksum of its
+// numbers.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    deflate_plan(const unsigned int *READ numbers, unsigned long long count_of_numbers, unsigned short *steps,
+                 unsigned int *codes, unsigned int *sizes, unsigned int *checksums)
+{
+    __shared__ Repeats repeats;
+    __shared__ Trees trees;
+    __shared__ unsigned int counts[SYMBOLS], size;
+    __shared__ int memory[WARPS];
+    const Block block = block_of(numbers, count_of_numbers);
+    if (threadIdx.x < SYMBOLS) counts[threadIdx.x] = 0;
+    if (threadIdx.x == 0) size = HEADER_BITS;
+    prepare(block, repeats, memory);
+    for (unsigned int base = 0; base < block.cells; base += THREADS) {
+        const unsigned int n = base + threadIdx.x;
+        const unsigned int found = n < block.cells ? step(block, repeats, n) : 0;
+        if (n < block.cells) steps[(size_t)blockIdx.x * CELLS + n] = (unsigned short)found;
+        count(counts, block, n, found);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (int byte = 0; byte < 3 && block.first == 0; ++byte) ++counts[block.numbers[0] >> 8 * byte & 255];
+        if (block.ends) ++counts[block.numbers[block.length - 1] >> 24];
+        counts[END] = 1;
+    }
+    __syncthreads();
+    const unsigned int symbol = threadIdx.x, written = symbol < SYMBOLS ? counts[symbol] : 0;
+    __syncthreads();
+    // A code needs two symbols, also where fewer occur.
+    if (symbol == 0 || symbol == LITERALS || symbol == LITERALS + 1) counts[symbol] = max(written, 1u);
+    __syncthreads();
+    const unsigned int code = code_of(counts, trees);
+    if (symbol < SYMBOLS) codes[(size_t)blockIdx.x * SYMBOLS + symbol] = code;
+    if (written) atomicAdd(&size, written * ((code >> 16) + bits_behind(symbol)));
+    __syncthreads();
+    // The memory of the hashes is free again.
+    unsigned int *table = (unsigned int *)repeats.hashes, *sums = table + 256;
+    const unsigned int sum = checksum(block, table, sums);
+    if (threadIdx.x == 0) {
+        sizes[blockIdx.x] = size;
+        checksums[blockIdx.x] = sum;
+    }
+}
+
+// Several codes, joined to one number of at most 56 bits.
+struct Joined {
+    unsigned long long bits;
+    unsigned int count;
+
+    __device__ __forceinline__ void add(unsigned int code, unsigned int extra = 0, unsigned int extra_bits = 0)
+    {
+        const unsigned int length = code >> 16;
+        bits |= (unsigned long long)((code & 0xffff) | extra << length) << count;
+        count += length + extra_bits;
+    }
+};
+
+// Sets bits of a stream that are still zero.
+__device__ __forceinline__ void put(unsigned int *stream, unsigned long long at, unsigned long long bits)
+{
+    unsigned int *word = stream + at / 32;
+    const int shift = at % 32;
+    const unsigned long long low = bits << shift, high = shift ? bits >> (64 - shift) : 0;
+    if ((unsigned int)low) atomicOr(word, (unsigned int)low);
+    if (low >> 32) atomicOr(word + 1, (unsigned int)(low >> 32));
+    if (high) atomicOr(word + 2, (unsigned int)high);
+}
+
+// Writes the deflate blocks to `stream`, which contains zeros. `starts` are the places of the blocks, in bits.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    deflate_write(const unsigned int *READ numbers, unsigned long long count_of_numbers,
+                  const unsigned short *READ steps, const unsigned int *READ codes,
+                  const unsigned long long *READ starts, unsigned int *stream)
+{
+    __shared__ unsigned int code[SYMBOLS], words[THREADS * 56 / 32 + 3], memory[WARPS];
+    const Block block = block_of(numbers, count_of_numbers);
+    if (threadIdx.x < SYMBOLS) code[threadIdx.x] = codes[(size_t)blockIdx.x * SYMBOLS + threadIdx.x];
+    __syncthreads();
+    unsigned long long at = starts[blockIdx.x];
+    Joined before = {0, 0}, behind = {0, 0};
+    for (int byte = 0; byte < 3 && block.first == 0; ++byte) before.add(code[block.numbers[0] >> 8 * byte & 255]);
+    if (block.ends) behind.add(code[block.numbers[block.length - 1] >> 24]);
+    behind.add(code[END]);
+    if (threadIdx.x == 0) {
+        const unsigned int counts = LITERALS - 257 | (DISTANCES - 1) << 5 | (19 - 4) << 10;
+        put(stream, at, (block.last ? 1 : 0) | 2 << 1 | counts << 3);
+        // The codes of the lengths 0 to 15 have four bits, and the symbols 16 to 18, which come first, have no code.
+        for (int symbol = 3; symbol < 19; ++symbol) put(stream, at + 17 + 3 * symbol, 4);
+        put(stream, at + HEADER_BITS, before.bits);
+    }
+    if (threadIdx.x < SYMBOLS) {
+        put(stream, at + START_BITS + 4 * threadIdx.x, __brev(code[threadIdx.x] >> 16) >> 28);
+    }
+    at += HEADER_BITS + before.count;
+    for (unsigned int base = 0; base < block.cells; base += THREADS) {
+        const unsigned int n = base + threadIdx.x;
+        const unsigned int step = n < block.cells ? steps[(size_t)blockIdx.x * CELLS + n] : INSIDE;
+        Joined joined = {0, 0};
+        if (step != INSIDE) {
+            const bool run = step > RUN;
+            const unsigned int bytes = cell(block, block.first + n);
+            if (step == 0) {
+                for (int byte = 0; byte < 3; ++byte) joined.add(code[bytes >> 8 * byte & 255]);
+            } else {
+                const Symbol length = of_length(run ? 4 * (step - RUN) : 3), distance = of_distance(run ? 4 : 4 * step);
+                joined.add(code[length.number], length.extra, length.bits);
+                joined.add(code[LITERALS + distance.number], distance.extra, distance.bits);
+            }
+            if (!run) joined.add(code[bytes >> 24]);
+        }
+        for (unsigned int word = threadIdx.x; word < sizeof words / sizeof *words; word += THREADS) words[word] = 0;
+        unsigned int total;
+        const unsigned int offset = sum_before(joined.count, memory, total), shift = at % 32;
+        put(words, shift + offset, joined.bits);
+        __syncthreads();
+        const unsigned int filled = (shift + total + 31) / 32;
+        for (unsigned int word = threadIdx.x; word < filled; word += THREADS) {
+            // The first and the last word may have bits of other cells.
+            unsigned int *target = stream + at / 32 + word;
+            if (word == 0 || word + 1 == filled) atomicOr(target, words[word]);
+            else *target = words[word];
+        }
+        at += total;
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) put(stream, at, behind.bits);
+}
