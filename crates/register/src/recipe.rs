@@ -34,6 +34,9 @@ pub struct Recipe {
     pub schedule: Schedule,
     /// Whether the result of the registration includes the inverse warp.
     pub inverse_warp: bool,
+    /// Whether a GPU also compresses the warps ([`Options::deflated_warps`]).
+    #[serde(default)]
+    pub deflated_warps: bool,
     /// Whether to compute the Jacobian determinants and the inverse consistency of the warps.
     pub scores: bool,
     /// Which warped images the registration computes; `None` if neither warped images nor the correlation of the images
@@ -101,7 +104,7 @@ impl Recipe {
     /// Makes a recipe, that is the options of a registration before its images are known, from a preset without
     /// changes.
     pub fn new(preset: Preset) -> Recipe {
-        let Options { start, inverse_warp, scores, images, .. } = Options::default();
+        let Options { start, inverse_warp, deflated_warps, scores, images, .. } = Options::default();
         Recipe {
             preset,
             model: preset.model(),
@@ -112,6 +115,7 @@ impl Recipe {
             syn: preset.syn(),
             schedule: Schedule::default(),
             inverse_warp,
+            deflated_warps,
             scores,
             images,
         }
@@ -140,6 +144,7 @@ impl Recipe {
             start: self.start,
             stages: linear.into_iter().chain(deformable).collect::<Result<_, _>>()?,
             inverse_warp: self.inverse_warp,
+            deflated_warps: self.deflated_warps,
             scores: self.scores,
             images: self.images,
         })

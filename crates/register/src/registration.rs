@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use antsreg_core::io::Deflated;
 use antsreg_core::{AffineTransform, ChainError, ChainWarning, DisplacementField, Transform, TransformChain, Volume};
 use antsreg_kernels::Backend;
 use antsreg_linear as linear;
@@ -33,6 +34,9 @@ pub struct Registration {
     /// The displacements of the warps are rounded to multiples of this step, mm. `None` if they are not rounded,
     /// because exact warps were requested or a rounded warp would fold.
     pub step_mm: Option<f32>,
+    /// The warp and the inverse warp as compressed files store them, if the registration ran on a GPU and they were
+    /// requested.
+    pub deflated: [Option<Deflated>; 2],
     /// Jacobian determinants and inverse consistency of the warps, if requested.
     pub scores: Option<syn::Scores>,
     /// The moving image, resampled on the fixed grid, if requested.
@@ -80,6 +84,8 @@ pub struct Seconds {
     pub stages: Vec<f64>,
     /// Duration of downloading the warps.
     pub download: f64,
+    /// Duration of compressing the warps on the device.
+    pub compression: f64,
     /// Duration of computing the warped images and the correlations.
     pub images: f64,
 }
@@ -126,6 +132,8 @@ pub struct Computed {
     pub(crate) known: Option<KnownOfWarps>,
     /// The warps in main memory; `None` if the warps are only on a device, or if there is no deformable stage.
     pub(crate) warps: Option<Warps>,
+    /// The warp and the inverse warp, compressed for files; `None` for those that are not compressed by the device.
+    pub(crate) deflated: [Option<Deflated>; 2],
     /// The warped images and the correlations of the fixed and the moving image, in main memory; `None` if the CPU
     /// computes them later.
     pub(crate) images: Option<Images>,
@@ -172,11 +180,15 @@ impl Computed {
             (KnownOfWarps { relaxed, step_mm: warps.step_mm, scores }, warps)
         };
         let (known, warps) = warps.map(known).unzip();
-        (Computed { affine, start, start_warnings, outcomes, known, warps: None, images: None, seconds }, warps)
+        let (in_memory, deflated, images) = (None, [None, None], None);
+        (
+            Computed { affine, start, start_warnings, outcomes, known, warps: in_memory, deflated, images, seconds },
+            warps,
+        )
     }
 
-    /// Downloads the warps. On a GPU, also resamples the images. Without a GPU, the CPU resamples the images later, in
-    /// double precision.
+    /// Downloads the warps. On a GPU, also compresses the warps if requested, and resamples the images. Without a GPU,
+    /// the CPU compresses the warps when it writes them, and resamples the images later, in double precision.
     pub(crate) fn download<B: Backend>(
         backend: &B,
         found: OnDevice<B>,
@@ -190,6 +202,14 @@ impl Computed {
         let fetched = warps.as_ref().map(|warps| Warps::download(backend, warps, last, options.inverse_warp));
         computed.warps = fetched.transpose()?;
         computed.seconds.download = began.elapsed().as_secs_f64();
+        let began = Instant::now();
+        if let Some(warps) = warps.as_ref().filter(|_| on_gpu && options.deflated_warps) {
+            let failed = |source| Error::deformable(last, source);
+            let inverse =
+                options.inverse_warp.then(|| warps.deflate_inverse_warp(backend)).transpose().map_err(failed)?;
+            computed.deflated = [Some(warps.deflate_warp(backend).map_err(failed)?), inverse];
+        }
+        computed.seconds.compression = began.elapsed().as_secs_f64();
         if let Some(wanted) = options.images.filter(|_| on_gpu) {
             let began = Instant::now();
             let images = Images::on_device(backend, &computed.pair(sides, last), warps.as_ref(), wanted)?;
@@ -215,7 +235,7 @@ impl Computed {
     pub fn finish(self, sides: [&Side; 2], options: &Options) -> Result<Registration, Error> {
         let began = Instant::now();
         let pair = self.pair(sides, options.last_stage());
-        let Computed { affine, start, start_warnings, outcomes, known, warps, images, mut seconds } = self;
+        let Computed { affine, start, start_warnings, outcomes, known, warps, deflated, images, mut seconds } = self;
         let singular = |_: ChainError| Error::SingularStart { determinant: affine.matrix.determinant() };
         let (mut forward, mut backward) = (TransformChain::new(), TransformChain::new());
         backward.push("affine", Transform::Affine(affine), true).map_err(singular)?;
@@ -242,6 +262,7 @@ impl Computed {
             outcomes,
             relaxed: known.map(|known| known.relaxed),
             step_mm: known.and_then(|known| known.step_mm),
+            deflated,
             scores: known.and_then(|known| known.scores),
             warped,
             inverse_warped,

@@ -1,6 +1,7 @@
 //! The results of a deformable stage: warps on the device or in main memory, energies of the iterations, and quality
 //! scores.
 
+use antsreg_core::io::{Deflated, itk};
 use antsreg_core::jacobian::JacobianSummary;
 use antsreg_core::schedule::Level;
 use antsreg_core::{DisplacementField, Grid};
@@ -82,6 +83,16 @@ impl<B: Backend> Warps<B> {
         self.download(backend, &self.inverse_warp)
     }
 
+    /// Compresses the warp on the device, as [`itk::write_deflated_warp`] expects it.
+    pub fn deflate_warp(&self, backend: &B) -> Result<Deflated, Error> {
+        self.deflate(backend, &self.warp)
+    }
+
+    /// Compresses the inverse warp on the device, as [`itk::write_deflated_warp`] expects it.
+    pub fn deflate_inverse_warp(&self, backend: &B) -> Result<Deflated, Error> {
+        self.deflate(backend, &self.inverse_warp)
+    }
+
     /// Returns a copy of the warp in the device's memory, for other libraries. Its displacements are in RAS mm.
     pub fn lend_warp(&self, backend: &B) -> Result<Lent, Error> {
         Ok(backend.lend_field(&self.warp, &self.to_world(backend, &self.warp)?, self.step_mm)?)
@@ -91,6 +102,11 @@ impl<B: Backend> Warps<B> {
     pub fn lend_inverse_warp(&self, backend: &B) -> Result<Lent, Error> {
         let to_world = self.to_world(backend, &self.inverse_warp)?;
         Ok(backend.lend_field(&self.inverse_warp, &to_world, self.step_mm)?)
+    }
+
+    fn deflate(&self, backend: &B, field: &B::Field) -> Result<Deflated, Error> {
+        let (to_world, factors) = (self.to_world(backend, field)?, itk::stored_factors(&self.grid));
+        Ok(backend.deflate_field_in(field, &to_world, self.step_mm, factors)?)
     }
 
     fn download(&self, backend: &B, field: &B::Field) -> Result<DisplacementField, Error> {

@@ -118,7 +118,7 @@ impl Args {
             return Err(UsageError::NoEffect { option: "several channels", with }.into());
         }
         self.registration.check_metrics(&recipe)?;
-        (recipe.images, recipe.inverse_warp) = (Some(self.writing.images()), self.writing.writing().inverse);
+        self.writing.request(&mut recipe);
         let masked = self.fixed_mask.is_some() || subjects.iter().any(|subject| subject.mask.is_some());
         let job = |subject: Subject| {
             let (name, files) = (subject.name.clone(), self.files(subject));

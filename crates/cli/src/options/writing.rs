@@ -1,6 +1,6 @@
 //! Options for the images and warps that are written, for one registration or many.
 
-use antsreg_register::{Interpolation, WarpedImages};
+use antsreg_register::{Interpolation, Recipe, WarpedImages};
 use antsreg_study::pair::{Format, Writing};
 
 /// Options for the images and warps that are written.
@@ -37,6 +37,14 @@ impl WritingArgs {
     /// format.
     pub fn writing(&self) -> Writing {
         Writing { format: self.format, warped: !self.no_warped, inverse: !self.no_inverse, composite: self.composite }
+    }
+
+    /// Requests the results that are written from the registration.
+    pub fn request(&self, recipe: &mut Recipe) {
+        let writing = self.writing();
+        recipe.images = Some(self.images());
+        recipe.inverse_warp = writing.inverse;
+        recipe.deflated_warps = writing.format == Format::NiiGz && !writing.composite;
     }
 
     /// Returns which warped images a registration has to compute, and their interpolation.

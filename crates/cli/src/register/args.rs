@@ -153,7 +153,7 @@ impl Args {
             let with = format!("--cost {}", values::name(&recipe.linear.cost));
             return Err(UsageError::NoEffect { option: "--white-matter", with });
         }
-        (recipe.images, recipe.inverse_warp) = (Some(self.writing.images()), self.writing.writing().inverse);
+        self.writing.request(&mut recipe);
         let labels = Labels {
             fixed: self.fixed_labels,
             moving: self.moving_labels,

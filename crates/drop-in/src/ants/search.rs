@@ -85,6 +85,7 @@ fn task(request: &Request) -> Result<Task, CliError> {
         start: Start::CentreOfMass,
         stages: vec![Stage::Linear(stage)],
         inverse_warp: false,
+        deflated_warps: false,
         scores: false,
         images: None,
     };

@@ -386,7 +386,7 @@ pub struct Seconds {
     pub linear: Option<f64>,
     /// Time of the deformable stages.
     pub syn: Option<f64>,
-    /// Time of warping images and labels, and of writing.
+    /// Time of warping images and labels, of compressing, and of writing.
     pub outputs: f64,
     /// Total time of the run until this record is written.
     pub total: f64,
@@ -394,9 +394,9 @@ pub struct Seconds {
 
 impl Seconds {
     /// Adds the times of a registration to this record: the time of each stage to the linear or the deformable stages,
-    /// and the time of warping images to the outputs.
+    /// and the times of warping images and of compressing warps to the outputs.
     pub fn add(&mut self, found: &Registration) {
-        let register::Seconds { stages, download, images } = &found.seconds;
+        let register::Seconds { stages, download, compression, images } = &found.seconds;
         for (outcome, seconds) in found.outcomes.iter().zip(stages) {
             let part = match outcome {
                 register::StageOutcome::Linear(_) => &mut self.linear,
@@ -407,7 +407,7 @@ impl Seconds {
         if let Some(syn) = &mut self.syn {
             *syn += download;
         }
-        self.outputs += images;
+        self.outputs += images + compression;
     }
 
     /// The sum of the times of reading the inputs, of the stages, and of writing the outputs.

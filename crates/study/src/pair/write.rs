@@ -172,9 +172,16 @@ fn write_volumes<'a>(
             all.push((name, Box::new(move |path| Ok(itk::write_composite(path, chain, centre, dimensions)?))));
         }
     }
-    for (name, field) in [(&names.warp, found.warp()), (&names.inverse_warp, found.inverse_warp())] {
+    let warps = [(&names.warp, found.warp()), (&names.inverse_warp, found.inverse_warp())];
+    for ((name, field), deflated) in warps.into_iter().zip(&found.deflated) {
         if let (Some(name), Some(field)) = (name, field) {
-            all.push((name, Box::new(move |path| Ok(itk::write_warp(path, field)?))));
+            all.push((
+                name,
+                Box::new(move |path| match deflated {
+                    Some(deflated) => Ok(itk::write_deflated_warp(path, &field.grid, deflated)?),
+                    None => Ok(itk::write_warp(path, field)?),
+                }),
+            ));
         }
     }
     let images =

@@ -114,6 +114,7 @@ fn register(
             start: start.map_or(Start::CentreOfMass, Start::Transform),
             stages: vec![Stage::Linear(options.clone())],
             inverse_warp: false,
+            deflated_warps: false,
             scores: false,
             images: None,
         };
