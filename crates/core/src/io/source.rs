@@ -21,6 +21,7 @@ pub(crate) struct Source {
     length: u64,
     gzipped: bool,
     position: u64,
+    plain: Option<PlainFile>,
 }
 
 impl Source {
@@ -39,9 +40,16 @@ impl Source {
             return Err(Error::new(path, ErrorKind::Empty));
         }
         let gzipped = start.starts_with(&[0x1f, 0x8b]);
+        let plain = (cfg!(unix) && !gzipped).then(|| buffered.get_ref().try_clone()).transpose().map_err(wrap)?;
+        let plain = plain.map(|file| PlainFile { file, length });
         let reader: Box<dyn Read + Send> =
             if gzipped { Box::new(Members(Some(GzDecoder::new(buffered)))) } else { Box::new(buffered) };
-        Ok(Source { reader, length, gzipped, position: 0 })
+        Ok(Source { reader, length, gzipped, position: 0, plain })
+    }
+
+    /// The file, if several threads can read it: it is not compressed, and the system can read at any place.
+    pub fn plain(&self) -> Option<&PlainFile> {
+        self.plain.as_ref()
     }
 
     /// Number of bytes of the file that have been read so far, after decompression.
@@ -112,6 +120,32 @@ impl Source {
     }
 }
 
+/// A file without compression, which several threads can read.
+pub(crate) struct PlainFile {
+    file: File,
+    length: u64,
+}
+
+impl PlainFile {
+    /// Reads all bytes of `buffer` at a place of the file. `expected` is the number of bytes that the file should have.
+    pub fn read_at(&self, place: u64, buffer: &mut [u8], expected: u64) -> Result<(), ErrorKind> {
+        read_exact_at(&self.file, buffer, place).map_err(|error| match error.kind() {
+            IoKind::UnexpectedEof => ErrorKind::Truncated { expected, found: self.length, unpacked: false },
+            _ => error.into(),
+        })
+    }
+}
+
+#[cfg(unix)]
+fn read_exact_at(file: &File, buffer: &mut [u8], place: u64) -> std::io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, buffer, place)
+}
+
+#[cfg(not(unix))]
+fn read_exact_at(_: &File, _: &mut [u8], _: u64) -> std::io::Result<()> {
+    Err(IoKind::Unsupported.into())
+}
+
 fn check_regular(path: &Path, metadata: &Metadata) -> Result<(), Error> {
     if metadata.is_file() {
         return Ok(());
@@ -164,7 +198,13 @@ mod tests {
     }
 
     fn source(gzipped: bool, results: impl IntoIterator<Item = Result<Vec<u8>, IoKind>>) -> Source {
-        Source { reader: Box::new(Results(results.into_iter().collect())), length: 10, gzipped, position: 0 }
+        Source {
+            reader: Box::new(Results(results.into_iter().collect())),
+            length: 10,
+            gzipped,
+            position: 0,
+            plain: None,
+        }
     }
 
     #[test]

@@ -108,6 +108,17 @@ pub fn room_for<T>(count: u64) -> Result<Vec<T>, Shortage> {
     if reserved { Ok(values) } else { Err(Shortage { wanted, available: None }) }
 }
 
+/// Allocates a vector of zeros. Its memory is not touched before it is used, so several threads can share that work.
+///
+/// # Errors
+/// [`Shortage`] if less memory is available.
+pub fn zeros(count: u64) -> Result<Vec<f32>, Shortage> {
+    let wanted = count.saturating_mul(size_of::<f32>() as u64);
+    check(wanted)?;
+    let zeroed = usize::try_from(count).ok().and_then(|count| bytemuck::try_zeroed_vec(count).ok());
+    zeroed.ok_or(Shortage { wanted, available: None })
+}
+
 /// Free memory of the machine: the sum of `MemAvailable` and free swap in `/proc/meminfo`, bytes.
 fn of_machine(text: &str) -> Option<u64> {
     Some(field(text, "MemAvailable:")? + field(text, "SwapFree:").unwrap_or(0))

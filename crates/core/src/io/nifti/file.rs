@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ::nifti::NiftiHeader;
+use rayon::prelude::*;
 
 use super::super::source::Source;
 use super::super::{Error, ErrorKind};
@@ -13,6 +14,8 @@ use crate::{Grid, memory};
 
 /// Number of bytes that are read and converted together; a multiple of every voxel size.
 const BLOCK: usize = 1 << 18;
+/// Number of values that a thread reads together, if several threads read a file.
+const PART: usize = 1 << 16;
 
 /// An open NIfTI file whose header has been read.
 pub(super) struct NiftiFile {
@@ -137,6 +140,32 @@ impl NiftiFile {
         self.begin(count)?;
         let mut values = self.room_for(count)?;
         self.next_values(count, |encoding, bytes| append(encoding, bytes, &mut values))?;
+        Ok(values)
+    }
+
+    /// Reads `count` values in single precision. All threads share the work if the file is not compressed.
+    ///
+    /// # Errors
+    /// Those of [`NiftiFile::read`].
+    pub fn read_f32(&mut self, count: u64) -> Result<Vec<f32>, Error> {
+        self.begin(count)?;
+        let Some(plain) = self.source.plain() else {
+            let mut values = self.room_for(count)?;
+            self.next_values(count, |encoding, bytes| encoding.append_f32(bytes, &mut values))?;
+            return Ok(values);
+        };
+        let mut values = memory::zeros(count).map_err(|shortage| Error::new(&self.path, shortage))?;
+        let (encoding, start, size, end) = (self.encoding, self.source.position(), self.value_bytes(), self.end);
+        let read = |(bytes, converted): &mut (Vec<u8>, Vec<f32>), (n, part): (usize, &mut [f32])| {
+            bytes.resize(part.len() * size as usize, 0);
+            plain.read_at(start + (n * PART) as u64 * size, bytes, end)?;
+            converted.clear();
+            encoding.append_f32(bytes, converted);
+            part.copy_from_slice(converted);
+            Ok(())
+        };
+        let parts = values.par_chunks_mut(PART).enumerate();
+        parts.try_for_each_init(Default::default, read).map_err(|kind: ErrorKind| Error::new(&self.path, kind))?;
         Ok(values)
     }
 

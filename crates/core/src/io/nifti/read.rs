@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use rayon::prelude::*;
+
 use super::super::{Error, ErrorKind};
 use super::file::NiftiFile;
 use super::grid_rule::GridRule;
-use super::voxels::Encoding;
 use crate::{Grid, LabelVolume, Volume};
 
 /// Reads a volume of real numbers of any type, scaled according to the header. The grid is in RAS mm. It is read from
@@ -27,7 +28,7 @@ impl GridRule {
         let wrap = |kind| Error::new(path, kind);
         let mut file = NiftiFile::open(path, self)?;
         let grid = file.scalar_grid().map_err(wrap)?;
-        let voxels = file.read(grid.len() as u64, Encoding::append_f32)?;
+        let voxels = file.read_f32(grid.len() as u64)?;
         check_finite(&voxels, grid.shape).map_err(wrap)?;
         Ok(Volume { grid, voxels })
     }
@@ -147,8 +148,9 @@ pub(crate) fn read_vectors(rule: GridRule, path: &Path) -> Result<Vectors, Error
 }
 
 pub(super) fn check_finite(values: &[f32], shape: [usize; 3]) -> Result<(), ErrorKind> {
-    let count = values.iter().filter(|value| !value.is_finite()).count();
-    match values.iter().position(|value| !value.is_finite()) {
+    let count = values.par_iter().with_min_len(1 << 14).filter(|value| !value.is_finite()).count();
+    let first = (count > 0).then(|| values.iter().position(|value| !value.is_finite())).flatten();
+    match first {
         Some(first) => Err(ErrorKind::NotFinite { count, first: index(first, shape) }),
         None => Ok(()),
     }
