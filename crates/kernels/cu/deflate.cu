@@ -125,11 +125,10 @@ __device__ unsigned int sum_before(unsigned int value, unsigned int *memory, uns
     return before;
 }
 
-// The cells of a deflate block that repeat others.
+// The cells of a deflate block that equal the cell before.
 struct Repeats {
-    unsigned short hashes[NEAR + CELLS]; // of the NEAR cells before the block, and of its own
-    unsigned int equal[GROUPS];          // a bit for each cell of a group: it equals the cell before
-    int differs[GROUPS];                 // the last cell before the group that does not; -1 without one
+    unsigned int equal[GROUPS]; // a bit for each cell of a group of 32: it equals the cell before
+    int differs[GROUPS];        // the last cell before the group that does not; -1 without one
 };
 
 __device__ __forceinline__ bool equals_before(const Repeats &repeats, unsigned int at)
@@ -137,13 +136,8 @@ __device__ __forceinline__ bool equals_before(const Repeats &repeats, unsigned i
     return repeats.equal[at / 32] >> at % 32 & 1;
 }
 
-__device__ void prepare(const Block &block, Repeats &repeats, int *memory)
+__device__ void find_repeats(const Block &block, Repeats &repeats, int *memory)
 {
-    for (unsigned int n = threadIdx.x; n < NEAR + block.cells; n += THREADS) {
-        const unsigned int at = block.first + n;
-        // Before the piece there are no cells. No hash is as large as the number that stands for one.
-        repeats.hashes[n] = at < NEAR ? 0xffff : hash(cell(block, at - NEAR));
-    }
     for (unsigned int n = threadIdx.x; n < CELLS; n += THREADS) {
         const unsigned int at = block.first + n;
         const bool equal = n < block.cells && at > 0 && cell(block, at) == cell(block, at - 1);
@@ -154,11 +148,49 @@ __device__ void prepare(const Block &block, Repeats &repeats, int *memory)
     const unsigned int different = ~repeats.equal[threadIdx.x];
     const int last = different ? 32 * (int)threadIdx.x + 31 - __clz(different) : -1;
     repeats.differs[threadIdx.x] = largest_before(last, memory);
-    __syncthreads();
 }
 
-// How the cell with this number in the block is written.
-__device__ unsigned int step(const Block &block, const Repeats &repeats, unsigned int n)
+// Number of warps that search for matches. Each has a table with an entry for each hash: the last cell with this hash,
+// counted from NEAR cells before the block; NOWHERE before there is one.
+#define SEARCHING 4
+#define HASHES (1u << 12)
+#define NOWHERE 0xffffu
+
+// Finds for each cell of the block the distance to the last cell with the same hash, if the first three bytes of both
+// are equal; 0 if not, or if the distance is larger than NEAR.
+__device__ void find_matches(const Block &block, unsigned short (*tables)[HASHES], unsigned short *matches)
+{
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    if (warp >= SEARCHING) return;
+    unsigned short *places = tables[warp];
+    for (int entry = lane; entry < HASHES; entry += 32) places[entry] = NOWHERE;
+    __syncwarp();
+    // Each warp searches its own part of the block, and first enters the cells before that part into its table.
+    const int first = warp * (CELLS / SEARCHING), end = min(first + CELLS / SEARCHING, block.cells);
+    for (int start = first - (int)NEAR; start < end; start += 32) {
+        const int n = start + lane, at = (int)block.first + n;
+        const bool exists = at >= 0 && n < (int)block.cells;
+        const unsigned int active = __ballot_sync(~0u, exists);
+        if (exists) {
+            const unsigned int bytes = cell(block, at), own = hash(bytes);
+            const unsigned int same = __match_any_sync(active, own), before = same & ((1u << lane) - 1);
+            const unsigned int entered = places[own];
+            const int place = before ? start + 31 - __clz(before) : (int)entered - (int)NEAR;
+            if (n >= first) {
+                const int distance = n - place;
+                const bool near = (before || entered != NOWHERE) && distance <= NEAR;
+                const bool matches_there = near && cell(block, at - distance) << 8 == bytes << 8;
+                matches[n] = matches_there ? (unsigned short)distance : 0;
+            }
+            __syncwarp(active);
+            if (lane == 31 - __clz(same)) places[own] = (unsigned short)(n + (int)NEAR);
+        }
+        __syncwarp();
+    }
+}
+
+// How the cell with this number in the block is written. `match` is the distance of its match, 0 without one.
+__device__ unsigned int step(const Block &block, const Repeats &repeats, unsigned int n, unsigned int match)
 {
     if (equals_before(repeats, n)) {
         const unsigned int different = ~repeats.equal[n / 32] & ((1u << n % 32) - 1);
@@ -169,12 +201,7 @@ __device__ unsigned int step(const Block &block, const Repeats &repeats, unsigne
         while (length < LONGEST_RUN && n + length < block.cells && equals_before(repeats, n + length)) ++length;
         if (length > 1) return RUN | length;
     }
-    const unsigned int own = repeats.hashes[NEAR + n], at = block.first + n;
-    for (unsigned int distance = 1; distance <= NEAR; ++distance) {
-        if (repeats.hashes[NEAR + n - distance] != own) continue;
-        return cell(block, at) << 8 == cell(block, at - distance) << 8 ? distance : 0;
-    }
-    return 0;
+    return match;
 }
 
 // Counts the symbols of a cell. All threads of a warp call this together.
@@ -338,18 +365,22 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     deflate_plan(const unsigned int *READ numbers, unsigned long long count_of_numbers, unsigned short *steps,
                  unsigned int *codes, unsigned int *sizes, unsigned int *checksums)
 {
+    __shared__ unsigned short tables[SEARCHING][HASHES];
     __shared__ Repeats repeats;
     __shared__ Trees trees;
-    __shared__ unsigned int counts[SYMBOLS], size;
+    __shared__ unsigned int counts[SYMBOLS], size, table[256], sums[THREADS];
     __shared__ int memory[WARPS];
     const Block block = block_of(numbers, count_of_numbers);
     if (threadIdx.x < SYMBOLS) counts[threadIdx.x] = 0;
     if (threadIdx.x == 0) size = HEADER_BITS;
-    prepare(block, repeats, memory);
+    steps += (size_t)blockIdx.x * CELLS;
+    find_matches(block, tables, steps);
+    find_repeats(block, repeats, memory);
+    __syncthreads();
     for (unsigned int base = 0; base < block.cells; base += THREADS) {
         const unsigned int n = base + threadIdx.x;
-        const unsigned int found = n < block.cells ? step(block, repeats, n) : 0;
-        if (n < block.cells) steps[(size_t)blockIdx.x * CELLS + n] = (unsigned short)found;
+        const unsigned int found = n < block.cells ? step(block, repeats, n, steps[n]) : 0;
+        if (n < block.cells) steps[n] = (unsigned short)found;
         count(counts, block, n, found);
     }
     __syncthreads();
@@ -368,8 +399,6 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (symbol < SYMBOLS) codes[(size_t)blockIdx.x * SYMBOLS + symbol] = code;
     if (written) atomicAdd(&size, written * ((code >> 16) + bits_behind(symbol)));
     __syncthreads();
-    // The memory of the hashes is free again.
-    unsigned int *table = (unsigned int *)repeats.hashes, *sums = table + 256;
     const unsigned int sum = checksum(block, table, sums);
     if (threadIdx.x == 0) {
         sizes[blockIdx.x] = size;

@@ -66,26 +66,27 @@ __device__ __forceinline__ Voxel voxel_of(unsigned int at, const Shape &shape)
     return {(int)(at % shape.x), (int)(at / shape.x % shape.y), (int)(at / (shape.x * shape.y))};
 }
 
-// Number of bricks (blocks of voxels) that a thread block examines. They lie far from each other, because bricks to be
-// examined are often neighbours, and the work on these should be spread over many thread blocks.
-#define BRICKS 8
-
 // Removes the marks of the bricks (blocks of 8³ voxels) that this thread block processes. For each brick that was
-// marked, each thread calls `work` with its own voxel of the brick.
+// marked, each thread calls `work` with its own voxel of the brick. The bricks of a thread block lie far from each other,
+// because marked bricks are often neighbours, and the work on these should be spread over many thread blocks.
 template <typename Work>
 __device__ __forceinline__ void each_marked(unsigned int *marks, const Shape &shape, Work work)
 {
     const int nx = (shape.x + BRICK - 1) / BRICK, ny = (shape.y + BRICK - 1) / BRICK, nz = (shape.z + BRICK - 1) / BRICK;
-    const int thread = threadIdx.x, lane = thread % 32, mine = lane * gridDim.x + blockIdx.x;
-    const bool marked = lane < BRICKS && mine < nx * ny * nz && marks[mine];
-    unsigned int left = __ballot_sync(0xffffffffu, marked);
-    if (!left) return;
-    __syncthreads();
-    if (thread < 32 && marked) marks[mine] = 0;
-    for (; left; left &= left - 1) {
-        const int brick = (__ffs(left) - 1) * gridDim.x + blockIdx.x;
-        work(brick, Voxel{brick % nx * BRICK + thread % BRICK, brick / nx % ny * BRICK + thread / BRICK % BRICK,
-                          brick / (nx * ny) * BRICK + thread / (BRICK * BRICK)});
+    const int thread = threadIdx.x, lane = thread % 32, bricks = nx * ny * nz;
+#pragma unroll 1
+    for (int first = blockIdx.x; first < bricks; first += 32 * gridDim.x) {
+        const int mine = first + lane * gridDim.x;
+        const bool marked = mine < bricks && marks[mine];
+        unsigned int left = __ballot_sync(0xffffffffu, marked);
+        if (!left) continue;
+        __syncthreads();
+        if (thread < 32 && marked) marks[mine] = 0;
+        for (; left; left &= left - 1) {
+            const int brick = first + (__ffs(left) - 1) * gridDim.x;
+            work(brick, Voxel{brick % nx * BRICK + thread % BRICK, brick / nx % ny * BRICK + thread / BRICK % BRICK,
+                              brick / (nx * ny) * BRICK + thread / (BRICK * BRICK)});
+        }
     }
 }
 

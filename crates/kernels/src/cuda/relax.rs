@@ -9,8 +9,11 @@ use super::smooth::Weights;
 use crate::relax::{AIM_ABOVE, BRICK, CORRECTED, CORRECTED_BY, MARGIN, UNFOLDED_BY, bricks};
 use crate::{Error, RelaxRound, gaussian};
 
-/// Number of bricks (blocks of 8³ voxels) that a thread block processes, as in `cu/relax.cu`.
+/// Number of bricks (blocks of 8³ voxels) for each thread block, and largest number of thread blocks for each
+/// multiprocessor. Beyond that number, a thread block processes more bricks: most bricks of a large volume are not
+/// marked, and a thread block for few of them costs more than the search for marks.
 const BRICKS: usize = 8;
+const BLOCKS_OF_MULTIPROCESSOR: u32 = 16;
 
 /// Memory of the relaxation of two fields: the marks of the bricks (blocks of 8³ voxels) of both fields that the next
 /// round must examine; and scratch memory.
@@ -132,6 +135,7 @@ impl Cuda {
         let weights = Weights::of(&field.shape.map(|n| if n > 1 { kernel.clone() } else { vec![1.0] }));
         let round = Round::of(round);
         let blocks = bricks(relaxation.shape).iter().product::<usize>().div_ceil(BRICKS) as u32;
+        let blocks = blocks.min(BLOCKS_OF_MULTIPROCESSOR * self.device.info.multiprocessors);
         let over_bricks = |kernel| Launch::of_blocks(kernel, blocks, BRICK.pow(3) as u32, 0);
         let over_list = |kernel, threads| Launch::of_blocks(kernel, 8 * self.device.info.multiprocessors, threads, 0);
         let (u, v, target) = (field.write(), inverse.write(), relaxation.target.write());
@@ -142,7 +146,7 @@ impl Cuda {
         let (of_inverse, following) = (relaxation.examine[1 - side][0].pointer(), relaxation.following.pointer());
         let (radius, margin) = (kernel.len() as i32 - 1, round.margin);
         // SAFETY: both fields, the new displacements, the weights and the list have one shape, and `marks` has one
-        // element for each brick of this shape. A block processes `BRICKS` bricks. Reads and marks are clamped to the
+        // element for each brick of this shape. The blocks together process all bricks. Reads and marks are clamped to the
         // shape, and threads outside it return. A voxel is listed at most once, so the list cannot overflow.
         unsafe {
             self.launch(
