@@ -72,6 +72,15 @@ mod tests {
     }
 
     #[test]
+    fn what_counts_as_rounding_depends_on_the_sum_of_votes() {
+        // The votes for the two labels differ by a tenth of the limit and by ten times the limit.
+        for total in [1e-3, 1.0, 1e3] {
+            let winner = |share: f64| tally(&[(3, 0.5 * total), (9, (0.5 + share) * total)]).winner();
+            assert_eq!([1e-7, 1e-5].map(winner), [3, 9], "{total}");
+        }
+    }
+
+    #[test]
     fn shares_are_never_negative_and_add_up() {
         let mut votes = tally(&[(5, 3.0), (1, -1.0), (2, 1.0)]);
         assert_eq!(votes.shares().collect::<Vec<_>>(), [(1, 0.0), (2, 0.25), (5, 0.75)]);

@@ -269,6 +269,37 @@ mod tests {
     }
 
     #[test]
+    fn labels_are_searched_for_repeats_with_medium_effort() {
+        // Rows of labels that differ from each other at random places. A longer search finds better matches.
+        let row = bytes(1000);
+        let labels: Vec<u8> = (0..100_usize)
+            .flat_map(|n| row.iter().enumerate().map(move |(at, &label)| if at % 97 == n { 5 } else { label / 40 }))
+            .flat_map(|label| [label, 0, 0, 0])
+            .collect();
+        let size = |mut compressor| search(&mut compressor, &labels, true, Vec::new()).unwrap().len();
+        let [fastest, medium, default] = [1, LEVEL, 6].map(|level| size(Deflate::new(level, false, 15)));
+        assert!(default < medium && medium < fastest, "{default} {medium} {fastest}");
+        assert_eq!(size(new_compressor()), medium);
+    }
+
+    #[test]
+    fn the_length_of_large_data_is_stored_modulo_2_to_the_32() {
+        // The compressed bytes are not looked at, so the data can be larger than the memory: 4 GiB of zeros.
+        let mut zeros = Hasher::new();
+        zeros.update(&vec![0; 1 << 20]);
+        (20..32).for_each(|_| zeros.combine(&zeros.clone()));
+        let head = b"a header";
+        let mut all = Hasher::new();
+        all.update(head);
+        all.combine(&zeros);
+        let deflated = Deflated { bytes: vec![1, 2, 3], checksum: zeros.finalize(), count: 1 << 30 };
+        let mut out = Vec::new();
+        write_deflated(&mut out, head, &deflated).unwrap();
+        let trailer = [all.finalize().to_le_bytes(), (head.len() as u32).to_le_bytes()].concat();
+        assert_eq!(out[out.len() - 11..], [&deflated.bytes[..], &trailer].concat());
+    }
+
+    #[test]
     fn a_search_needs_no_buffer_of_the_right_size() {
         let mut compressor = new_compressor();
         // The short piece is compressed as a whole before any of its bytes is written.

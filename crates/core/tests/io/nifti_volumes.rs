@@ -301,6 +301,22 @@ fn the_header_states_the_bits_of_a_voxel() {
 }
 
 #[test]
+fn fields_that_are_the_same_for_every_image() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.nii");
+    write_volume(&path, &Volume::filled(Grid::axis_aligned([2, 2, 2], [1.0; 3]), 0.0)).unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    let number = |at: usize| f32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+    assert_eq!(bytes[..4], 348i32.to_le_bytes(), "the length of the header");
+    // NIfTI does not use the field `regular`, but readers of the older format ANALYZE expect this letter.
+    assert_eq!(bytes[38], b'r');
+    // The voxels begin after the header and four bytes, which say that no extensions follow.
+    assert_eq!((number(108), &bytes[344..352]), (352.0, &b"n+1\0\0\0\0\0"[..]));
+    // Values are stored without scaling. A slope of 0 would mean the same, but some readers multiply by it.
+    assert_eq!([number(112), number(116)], [1.0, 0.0], "slope and intercept");
+}
+
+#[test]
 fn the_quaternion_of_a_half_turn_is_positive() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.nii");

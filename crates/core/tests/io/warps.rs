@@ -3,7 +3,7 @@
 use crate::support::{RawNifti, grids};
 use crate::transforms::{SINGLE_MM, fixture};
 use antsreg_core::io::nifti::{Stored, inspect};
-use antsreg_core::io::{Deflated, ErrorKind, itk};
+use antsreg_core::io::{Deflated, ErrorKind, Target, itk};
 use antsreg_core::{DisplacementField, Grid, Transform};
 use nalgebra::Point3;
 
@@ -135,12 +135,42 @@ fn compressed_displacements_make_the_same_file() {
             field.vectors.iter().map(move |vector| factor * vector[axis])
         });
         let deflated = Deflated::of(&numbers.collect::<Vec<_>>());
-        itk::write_deflated_warp(&path, &grid, &deflated).unwrap();
-        assert!(std::fs::read(&path).unwrap() == std::fs::read(&expected).unwrap(), "{shape:?}");
-        let plain = itk::write_deflated_warp(&folder.path().join("a.nii"), &grid, &deflated).unwrap_err();
-        assert!(matches!(plain.kind, ErrorKind::Extension(".nii.gz")), "{plain}");
-        let short = Deflated { count: deflated.count - 1, ..deflated };
-        let short = itk::write_deflated_warp(&path, &grid, &short).unwrap_err();
-        assert!(matches!(short.kind, ErrorKind::Count { .. }), "{short}");
+        let mut heard = Vec::new();
+        let mut listen = |bytes: Vec<u8>| {
+            heard.extend_from_slice(&bytes);
+            bytes
+        };
+        itk::write_deflated_warp(Target::heard(&path, &mut listen), &grid, &deflated).unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        assert!(bytes == std::fs::read(&expected).unwrap(), "{shape:?}");
+        assert!(heard == bytes, "{shape:?}");
     }
+}
+
+#[test]
+fn compressed_displacements_that_do_not_suit_the_file_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for (shape, expected) in [([4, 3, 2], 72), ([4, 3, 1], 24)] {
+        let grid = Grid::axis_aligned(shape, [1.0; 3]);
+        let refused = |name: &str, count: usize| {
+            let deflated = Deflated::of(&vec![0.5; count]);
+            let error = itk::write_deflated_warp(&folder.path().join(name), &grid, &deflated).unwrap_err();
+            assert_eq!(error.path, folder.path().join(name));
+            error.kind
+        };
+        let kind = refused("a.nii", expected);
+        assert!(matches!(kind, ErrorKind::Extension(".nii.gz")), "{kind}");
+        let kind = refused("a.txt", expected);
+        assert!(matches!(kind, ErrorKind::Extension(_)), "{kind}");
+        for count in [expected - 1, expected + 1] {
+            let kind = refused("a.nii.gz", count);
+            let ErrorKind::Count { what: "voxels", expected: of_grid, found } = kind else { panic!("{kind}") };
+            assert_eq!((of_grid, found), (expected, count));
+        }
+    }
+    let large = Grid::axis_aligned([32_768, 1, 1], [1.0; 3]);
+    let deflated = Deflated::of(&[0.5; 3 * 32_768]);
+    let kind = itk::write_deflated_warp(&folder.path().join("a.nii.gz"), &large, &deflated).unwrap_err().kind;
+    assert!(matches!(kind, ErrorKind::TooLarge { .. }), "{kind}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left");
 }

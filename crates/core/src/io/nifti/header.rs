@@ -1,6 +1,6 @@
 //! NIfTI-1 headers: reading the grid, and writing headers.
 
-use ::nifti::{Endianness, NiftiHeader, NiftiType};
+use ::nifti::{NiftiHeader, NiftiType};
 use nalgebra::{Matrix3, Matrix4, Quaternion, Rotation3, UnitQuaternion, Vector3};
 
 use super::super::{ErrorKind, foreign};
@@ -158,11 +158,8 @@ pub(super) fn for_grid(grid: &Grid, datatype: NiftiType, axes: Option<usize>) ->
         datatype: datatype as i16,
         bitpix: 8 * datatype.size_of() as i16,
         pixdim: [qfac, dx, dy, dz, if axes.is_some() { 0.0 } else { 1.0 }, 1.0, 1.0, 1.0],
-        vox_offset: WITH_EXTENDER as f32,
         scl_slope: 1.0,
         xyzt_units: 2,
-        qform_code: 1,
-        sform_code: 1,
         quatern_b: b,
         quatern_c: c,
         quatern_d: d,
@@ -173,7 +170,8 @@ pub(super) fn for_grid(grid: &Grid, datatype: NiftiType, axes: Option<usize>) ->
         srow_y: row(1),
         srow_z: row(2),
         magic: *b"n+1\0",
-        endianness: Endianness::Little,
+        // By default, both codes of the forms are 1, and the voxel data begin after the header and the four bytes that
+        // say whether extensions follow.
         ..NiftiHeader::default()
     })
 }
