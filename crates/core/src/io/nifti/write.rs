@@ -84,7 +84,7 @@ pub(crate) fn write_deflated_vectors(
 ) -> Result<(), Error> {
     let path = to.path;
     let wrap = |kind| Error::new(path, kind);
-    if !is_gzipped(path).map_err(wrap)? {
+    if !is_gzipped(path).is_ok_and(|gzipped| gzipped) {
         return Err(wrap(ErrorKind::Extension(".nii.gz")));
     }
     let (expected, found) = (components * grid.len(), deflated.count);
