@@ -55,11 +55,39 @@ mod tests {
     fn by_series(t: f64, k: usize) -> f64 {
         let mut term = (1..=k).fold((-t).exp(), |term, n| term * t / 2.0 / n as f64);
         let mut sum = term;
-        for m in 1..200 {
+        // The terms fall from m = t/2 on.
+        for m in 1..200 + t as usize {
             term *= t * t / 4.0 / (m * (m + k)) as f64;
             sum += term;
         }
         sum
+    }
+
+    #[test]
+    fn bessel_functions_are_those_of_their_series() {
+        // From about t = 250 on, numbers of the recurrence exceed 1e200 and are rescaled: at 250 in the last steps
+        // only, at 700 twice. For larger t, e^-t would soon be below the range of double precision.
+        let variances = [0.01, 1.0, 7.0, 30.0, 100.0, 400.0, 700.0].into_iter();
+        for t in variances.chain((480..520).map(|half| f64::from(half) / 2.0)) {
+            let found = scaled_bessel(t);
+            assert_eq!(found.len(), MAX_RADIUS + 1);
+            for (k, found) in found.into_iter().enumerate() {
+                let expected = by_series(t, k);
+                // The tolerance allows for the rounding errors of some hundred products and of e^-t.
+                assert!((found / expected - 1.0).abs() < 1e-12, "t {t}, k {k}: {found}, expected {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_kernel_has_at_most_16_weights() {
+        for variance in [100.0, 400.0] {
+            let weights = kernel(variance);
+            assert_eq!(weights.len(), MAX_RADIUS + 1);
+            let sum = weights[0] + 2.0 * weights[1..].iter().sum::<f32>();
+            // The tolerance is the rounding error of 31 numbers in single precision.
+            assert!((sum - 1.0).abs() < 1e-6, "{sum}");
+        }
     }
 
     #[test]

@@ -71,3 +71,28 @@ impl<'a, I> Input<'a, I> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use nalgebra::{Matrix3, Point3, Vector3};
+
+    use super::*;
+    use crate::Cpu;
+
+    #[test]
+    fn voxels_are_the_same_wherever_they_lie() {
+        let grid = Grid {
+            shape: [2, 1, 3],
+            spacing: Vector3::repeat(1.0),
+            origin: Point3::origin(),
+            direction: Matrix3::identity(),
+        };
+        let volume = Volume { grid, voxels: vec![0.5, -1.0, 2.0, 3.0, -7.25, 0.0] };
+        let image = Cpu.upload(volume.grid.shape, &volume.voxels).unwrap();
+        let on_device = Input { grid: &volume.grid, voxels: Voxels::Device(&image) };
+        for input in [Input::from(&volume), on_device] {
+            assert_eq!(*input.on_host(&Cpu).unwrap(), volume.voxels);
+            assert_eq!(Cpu.download(&input.load(&Cpu).unwrap()).unwrap(), volume.voxels);
+        }
+    }
+}

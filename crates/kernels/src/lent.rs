@@ -83,3 +83,40 @@ impl Debug for Lent {
         write!(f, "Lent({:?} in {:?})", self.shape, self.place)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Offset in memory of the element `at`, in elements.
+    fn offset(lent: &Lent, at: &[usize]) -> usize {
+        assert_eq!(lent.shape().len(), at.len());
+        lent.strides().iter().zip(at).map(|(stride, at)| stride * at).sum()
+    }
+
+    #[test]
+    fn arrays_have_their_address_shape_and_strides() {
+        let voxels = Lent::voxels(Place::Cuda(3), 0x7000, [5, 7, 11], Arc::new(()));
+        assert_eq!(
+            (voxels.place(), voxels.address(), voxels.shape()),
+            (Place::Cuda(3), 0x7000, [5, 7, 11].as_slice())
+        );
+        assert_eq!(offset(&voxels, &[4, 2, 3]), 4 + 5 * (2 + 7 * 3));
+        let vectors = Lent::vectors(Place::Main, 0x900, [5, 7, 11], Arc::new(()));
+        assert_eq!((vectors.place(), vectors.address()), (Place::Main, 0x900));
+        assert_eq!(vectors.shape(), [5, 7, 11, 3]);
+        assert_eq!(offset(&vectors, &[4, 2, 3, 1]), 3 * (4 + 5 * (2 + 7 * 3)) + 1);
+    }
+
+    #[test]
+    fn only_a_slice_loses_its_third_axis() {
+        let lend =
+            |shape| [Lent::voxels, Lent::vectors].map(|lend| lend(Place::Main, 64, shape, Arc::new(())).planar());
+        let [voxels, vectors] = lend([5, 7, 1]);
+        assert_eq!((voxels.shape(), voxels.strides()), ([5, 7].as_slice(), [1, 5].as_slice()));
+        assert_eq!((vectors.shape(), vectors.strides()), ([5, 7, 3].as_slice(), [3, 15, 1].as_slice()));
+        let [voxels, vectors] = lend([1, 7, 11]);
+        assert_eq!((voxels.shape(), voxels.strides()), ([1, 7, 11].as_slice(), [1, 1, 7].as_slice()));
+        assert_eq!((vectors.shape(), vectors.strides()), ([1, 7, 11, 3].as_slice(), [3, 3, 21, 1].as_slice()));
+    }
+}

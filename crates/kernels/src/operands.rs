@@ -376,6 +376,41 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_range_without_width_has_the_factor_zero() {
+        assert_eq!([(0.5, 2.5), (2.0, 2.0), (3.0, 1.0)].map(range_scale), [0.5, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn constant_values_have_a_normalised_mutual_information_of_one() {
+        let constant = Entropies { weight: 5.0, fixed: 0.0, moving: 0.0, joint: 0.0 };
+        assert_eq!(constant.normalised_mutual_information(), 1.0);
+        let entropies = Entropies { weight: 5.0, fixed: 1.0, moving: 1.25, joint: 1.5 };
+        assert_eq!((entropies.normalised_mutual_information(), entropies.mutual_information()), (1.5, 0.75));
+    }
+
+    #[test]
+    fn a_fit_has_at_most_64_functions() {
+        let check = |points| FitSums::check(points, [[5, 4, 3]], &[]);
+        assert_eq!(check([10, 3, 1]).unwrap(), (10, 0));
+        assert_eq!(check([10, 67, 1]).unwrap(), (10, 64));
+        // The shape that is expected is the nearest allowed one.
+        for (wrong, nearest) in [([10, 68, 1], [10, 67, 1]), ([10, 2, 1], [10, 3, 1]), ([10, 9, 2], [10, 9, 1])] {
+            match check(wrong) {
+                Err(crate::Error::Shape { expected, found, .. }) => assert_eq!((expected, found), (nearest, wrong)),
+                other => panic!("{wrong:?} gives {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn large_windows_and_exact_derivatives_need_memory() {
+        let numbers =
+            |radius| [CcDerivative::Centre, CcDerivative::Exact].map(|of| CcParameters::device_scalars(radius, of));
+        assert_eq!([2, 4, 5].map(numbers), [[0, 5]; 3]);
+        assert_eq!([6, 7, 20].map(numbers), [[7, 7]; 3]);
+    }
+
+    #[test]
     fn choices_have_one_name() {
         let names = [
             (JointSampling::Trilinear.to_string(), serde_json::to_string(&JointSampling::Trilinear), "trilinear"),

@@ -76,3 +76,40 @@ impl Statistics {
         InverseConsistency { voxels: counted, mean_voxels: sum / counted as f64, largest_voxels }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sums(a: &[f64], b: &[f64]) -> PairSums {
+        let sum = |of: &dyn Fn(usize) -> f64| (0..a.len()).map(of).sum();
+        PairSums {
+            counted: a.len() as u64,
+            a: sum(&|n| a[n]),
+            b: sum(&|n| b[n]),
+            aa: sum(&|n| a[n] * a[n]),
+            bb: sum(&|n| b[n] * b[n]),
+            ab: sum(&|n| a[n] * b[n]),
+        }
+    }
+
+    #[test]
+    fn correlation_does_not_depend_on_the_unit_of_intensities() {
+        // Deviations from the means: -1.5, 0.5, -0.5, 1.5 and -1, -1, 1, 1. So the correlation is 2/√(5·4).
+        let (a, b) = ([1.0, 3.0, 2.0, 4.0], [0.0, 0.0, 2.0, 2.0]);
+        for unit in [1e-12, 1e-6, 1.0, 1e6] {
+            let found = sums(&a.map(|value| unit * value), &b).correlation();
+            // The tolerance is the rounding error of a few products in double precision.
+            assert!((found - 0.2_f64.sqrt()).abs() < 1e-14, "{found} in the unit {unit}");
+        }
+    }
+
+    #[test]
+    fn a_constant_image_has_no_correlation() {
+        let b: Vec<f64> = (0..1000).map(f64::from).collect();
+        for constant in [0.0, 1e-9, 0.1, 1e9 / 3.0] {
+            let found = sums(&[constant; 1000], &b).correlation();
+            assert!(found.is_nan(), "{found} with {constant}");
+        }
+    }
+}

@@ -6,8 +6,8 @@ use rayon::prelude::*;
 /// Pole of the recursive prefilter of the cubic spline, √3 − 2.
 const POLE: f32 = -0.267_949_2;
 /// The filter that computes the spline's coefficients begins with a sum of samples times powers of the pole. This is
-/// the number of terms after which these powers are below single precision.
-const HORIZON: usize = 16;
+/// the number of terms after which these powers are far below single precision.
+const HORIZON: usize = 32;
 
 /// The coefficients of the spline through all voxels of an image, x fastest.
 pub(crate) fn coefficients([nx, ny, nz]: [usize; 3], voxels: &[f32]) -> Vec<f32> {
@@ -47,7 +47,7 @@ fn prefilter(lines: &mut [f32], length: usize, width: usize) {
             let k = k % period;
             f64::from(lines[if k < length { k } else { period - k } * width + x])
         };
-        let sum = (0..2 * HORIZON).rev().fold(0.0, |sum, k| mirrored(k) + f64::from(POLE) * sum);
+        let sum = (0..HORIZON).rev().fold(0.0, |sum, k| mirrored(k) + f64::from(POLE) * sum);
         lines[x] = sum as f32;
     }
     for k in 1..length {

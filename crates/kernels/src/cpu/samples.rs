@@ -156,20 +156,19 @@ fn single(map: &AffineTransform) -> [[f32; 4]; 3] {
     })
 }
 
-/// The lower corner of the cell of the moving image that contains a mapped voxel of a row, whose position is clamped to
-/// the image.
+/// The lower corner of the cell of the moving image that contains a mapped voxel of a row, or of the nearest cell.
 #[inline(always)]
 fn cell_of(row: &SingleRow, x: usize, shape: [usize; 3]) -> [i32; 3] {
     std::array::from_fn(|axis| {
         let position = row.step[axis].mul_add(x as f32, row.base[axis]);
-        cell(position.max(0.0).min((shape[axis] - 1) as f32), shape[axis]) as i32
+        cell(position.max(0.0), shape[axis]) as i32
     })
 }
 
-/// Along one axis: lower corner of the cell of a coordinate that is clamped to the image.
+/// Along one axis: lower corner of the cell of a coordinate that is at least 0; beyond the image, of the last cell.
 #[inline(always)]
-fn cell(clamped: f32, n: usize) -> f32 {
-    clamped.floor().min((n - 2) as f32)
+fn cell(position: f32, n: usize) -> f32 {
+    position.floor().min((n - 2) as f32)
 }
 
 /// Finds the cells of the moving image around the samples `first..first + count` of a row, and the weights of these

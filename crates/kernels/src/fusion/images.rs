@@ -44,3 +44,20 @@ pub struct Images<'a> {
     /// The images of the atlases.
     pub atlases: &'a [Scaled<'a>],
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intensities_are_scaled_to_the_range_of_the_finite_values() {
+        let of = |voxels: &[f32]| -> Vec<f32> {
+            let scaled = Scaled::new(voxels);
+            (0..voxels.len()).map(|voxel| scaled.value(voxel)).collect()
+        };
+        assert_eq!(of(&[100.0, 164.0, 132.0, f32::NAN, f32::INFINITY, 116.0]), [0.0, 1.0, 0.5, 0.0, 0.0, 0.25]);
+        assert_eq!(of(&[-3.0, 1.0, -2.0]), [0.0, 1.0, 0.25]);
+        assert_eq!(of(&[7.0, 7.0]), [0.0; 2]);
+        assert_eq!(of(&[f32::NAN, f32::NEG_INFINITY]), [0.0; 2]);
+    }
+}

@@ -38,9 +38,10 @@ impl Batch {
     /// Memory for one block, bytes.
     fn block_bytes(&self, atlases: usize) -> usize {
         let Batch { target, boxes, patches_of_boxes, matrix, .. } = *self;
-        // The position and the mean of the block in each image; each voxel's shift and weight, and number of its patch.
+        // The position of the block, and its mean in each image.
         let block = 16 + 4 * (atlases + 1);
-        let voxel = 4 + (2 + 2 + 4) * atlases + 8 * matrix;
+        // The number of each voxel's patch; for each atlas the best and the chosen shift (2 bytes each) and the weight.
+        let voxel = 4 + 8 * atlases + 8 * matrix;
         block + 4 * (target + boxes) + 8 * (BLOCK_LEN + patches_of_boxes) + BLOCK_LEN * voxel
     }
 }
@@ -57,6 +58,25 @@ pub fn device_bytes(shape: [usize; 3], atlases: usize, parameters: &Parameters) 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_block_needs_what_its_images_boxes_and_patches_need() {
+        let parameters = Parameters { patch_radius: 1, search_radius: 2, alpha: 0.1, beta: 2.0, not_negative: false };
+        let bytes = |shape| device_bytes(shape, 3, &parameters);
+        // The target and three atlases in single precision.
+        let images = |voxels: u64| 4 * voxels * 4;
+        // The box of the target has 18·10·10 voxels. The box of an atlas has 22·14·14, with patches around 20·12·12.
+        let boxes = 4 * (1800 + 3 * 4312);
+        let patches_of_boxes = 8 * 3 * 2880;
+        // For each of the 1024 voxels of a block: mean and standard deviation of its patch (8 bytes); 4 bytes for its
+        // number; 8 for each of three atlases; and 15 doubles: 9 of the matrix, 3 of its diagonal, 3 of the solution.
+        let voxels = 1024 * (8 + 4 + 24 + 120);
+        // A position, and four means in single precision.
+        let block = 16 + 16 + boxes + patches_of_boxes + voxels;
+        assert_eq!(bytes([16, 8, 8]), images(1024) + block);
+        // Seven blocks along x, and two along y and z.
+        assert_eq!(bytes([97, 9, 16]), images(97 * 9 * 16) + 28 * block);
+    }
 
     #[test]
     fn a_batch_stays_within_its_memory_and_has_at_least_one_block() {

@@ -121,3 +121,17 @@ pub(crate) fn check(images: &Images<'_>, patches: &Patches, parameters: &Paramet
         None => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_patch_reaches_its_radius_in_each_direction() {
+        for (patch_radius, width) in [(1, 3), (3, 7), (8, 17)] {
+            let parameters =
+                Parameters { patch_radius, search_radius: 5, alpha: 0.1, beta: 2.0, not_negative: false };
+            assert_eq!(parameters.width(), width);
+        }
+    }
+}

@@ -99,7 +99,7 @@ fn components_are_compressed_one_after_the_other() {
 
 #[test]
 fn smoothing_fields_has_itks_border_and_blend() {
-    for shape in SHAPES {
+    for shape in SHAPES.into_iter().chain([[1, 9, 7]]) {
         for variance in [0.0, 0.3, 3.0] {
             let vectors = scene::rough_field(shape, 1.0, 5);
             let found = smoothed(shape, &vectors, variance);

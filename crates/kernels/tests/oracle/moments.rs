@@ -69,6 +69,17 @@ fn moments_are_what_their_definition_says() {
 }
 
 #[test]
+fn at_the_border_there_are_no_samples() {
+    // Every voxel of a volume with an axis of one voxel is at its border, where weights begin to rise from 0.
+    for shape in [[1, 9, 8], [9, 1, 8], [9, 8, 1]] {
+        let image = Cpu.upload(shape, &scene::image(shape, 99)).unwrap();
+        let map = [AffineTransform::identity()];
+        let found = Cpu.moments(&image, &image, [None; 2], [(0.0, 1.0); 2], [1.0; 3], &map).unwrap();
+        assert_eq!(found, [Moments::default()]);
+    }
+}
+
+#[test]
 fn slabs_add_up_to_the_volume() {
     // The backend divides this volume into three slabs, of eight, eight and four slices.
     let shape = [64, 64, 20];

@@ -177,6 +177,54 @@ fn where_the_inverse_misses_much_the_field_is_smoothed_by_how_much() {
 }
 
 #[test]
+fn the_field_is_made_the_inverse_by_short_steps_that_succeed_only() {
+    let still = vec![[0.0; 3]; SHAPE.iter().product()];
+    let none = InversionLimits { untouched_voxels: f32::INFINITY, ..STAY };
+    let many = InversionLimits { untouched_voxels: f32::INFINITY, ..FOLLOW };
+    // The inverse of no displacement is no displacement. A voxel is set to it if that changes it by at most 1, and if
+    // the residual is then at most 0.1. Without any step, the residual stays what it is.
+    for (miss, follow, expected) in
+        [(0.95_f32, many, Some(0.0)), (1.1, many, None), (0.09, none, Some(0.09)), (0.2, none, None)]
+    {
+        let mut vectors = still.clone();
+        vectors[index(SHAPE, PLACE)][0] = miss;
+        let largest_residual_voxels = 0.07;
+        let limits = RelaxLimits { largest_residual_voxels, ..ANYTHING };
+        let (mut there, mut back) = (uploaded(&vectors), uploaded(&still));
+        let mut relaxation = Cpu.relaxation(SHAPE).unwrap();
+        let beyond = Cpu.relax([&mut there, &mut back], &round(limits, follow), &mut relaxation).unwrap();
+        assert_eq!(beyond[0], 1, "{miss}");
+        let found: Vec<f32> = downloaded(&there).iter().map(|v| v[0]).collect();
+        let expected = match expected {
+            Some(value) => {
+                vectors[index(SHAPE, PLACE)][0] = value;
+                vectors.iter().map(|v| f64::from(v[0])).collect()
+            }
+            None => {
+                let pull = (0.5 * (f64::from(miss / largest_residual_voxels) - 1.0) + 0.05).min(1.0);
+                smoothed_around(&[(PLACE, pull)], &vectors, 1.0, 1)
+            }
+        };
+        assert!(worst(&found, expected) < 2e-6, "{miss}");
+    }
+}
+
+#[test]
+fn a_voxel_at_the_limits_is_not_beyond_them() {
+    // All determinants are 1. The residual is half a voxel everywhere.
+    let vectors = vec![[0.0, 0.5, 0.0]; SHAPE.iter().product()];
+    for (smallest_jacobian, largest_residual_voxels, all) in
+        [(1.0, 0.5, false), (1.001, 0.5, true), (1.0, 0.499, true)]
+    {
+        let limits = RelaxLimits { smallest_jacobian, largest_residual_voxels };
+        let (mut there, mut back) = (uploaded(&vectors), Cpu.field(SHAPE).unwrap());
+        let mut relaxation = Cpu.relaxation(SHAPE).unwrap();
+        let beyond = Cpu.relax([&mut there, &mut back], &round(limits, STAY), &mut relaxation).unwrap();
+        assert_eq!(beyond[0], if all { vectors.len() } else { 0 }, "{limits:?}");
+    }
+}
+
+#[test]
 fn the_other_field_follows_where_it_must() {
     let (mut vectors, _) = pair();
     // One displacement is increased by 1.2 voxels. The Jacobian determinant there becomes so small that the field is
