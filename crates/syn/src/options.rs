@@ -46,7 +46,7 @@ pub struct Options {
     /// axes of the fixed grid are those of the world, the warps are exactly 0 in a component of weight 0.
     pub restrict: [f64; 3],
     /// Whether the displacements of the result keep their full precision. Otherwise they are rounded to multiples of
-    /// [`STEP_MM`](Options::STEP_MM), unless rounding would fold a warp. Compressed files of rounded displacements are
+    /// [`step_mm`](Options::step_mm), unless rounding would fold a warp. Compressed files of rounded displacements are
     /// little more than half as large.
     pub exact: bool,
     /// The resolution levels of the deformable stage, coarse to fine; at least one.
@@ -104,10 +104,19 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Displacements are rounded to multiples of this step, mm. The rounding error is at most half a step, while a warp
-    /// and its inverse differ by hundredths of a millimetre. The step is a power of two, so rounded numbers end in zero
-    /// bits, which compress well.
+    /// Displacements on grids of about 1 mm and coarser grids are rounded to multiples of this step, mm. The rounding
+    /// error is at most half a step, while a warp and its inverse differ by hundredths of a millimetre. The step is a
+    /// power of two, so rounded numbers end in zero bits, which compress well.
     pub const STEP_MM: f32 = 1.0 / 1024.0;
+
+    /// The step to whose multiples displacements on `grid` are rounded, mm: about a thousandth of the smallest voxel
+    /// spacing on grids that are finer than 1 mm, because rounding by larger shares of a voxel could fold a warp.
+    pub fn step_mm(grid: &Grid) -> f32 {
+        /// More halvings would leave displacements of some 100 mm without rounding.
+        const MOST_HALVINGS: f64 = 4.0;
+        let halvings = (-grid.spacing.min().log2()).round().clamp(0.0, MOST_HALVINGS);
+        Options::STEP_MM * 0.5_f32.powi(halvings as i32)
+    }
 
     /// Standard deviation of the Gaussian that smooths images on `grid` for a level, along each axis, voxels.
     pub(crate) fn sigma_voxels(&self, level: usize, grid: &Grid) -> [f64; 3] {
@@ -138,6 +147,15 @@ mod tests {
 
     fn json(options: &Options) -> String {
         serde_json::to_string(options).expect("JSON")
+    }
+
+    #[test]
+    fn displacements_are_rounded_to_a_thousandth_of_a_fine_voxel() {
+        let halvings =
+            |spacing: [f64; 3]| (Options::STEP_MM / Options::step_mm(&Grid::axis_aligned([9; 3], spacing))).log2();
+        for (spacing, expected) in [(2.0, 0.0), (0.75, 0.0), (0.7, 1.0), (0.5, 1.0), (0.25, 2.0), (0.001, 4.0)] {
+            assert_eq!(halvings([3.0, spacing, 3.0]), expected, "{spacing}");
+        }
     }
 
     #[test]

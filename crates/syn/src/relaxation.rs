@@ -17,7 +17,11 @@ const SMALLEST_JACOBIAN: f32 = 0.01;
 /// rounds, the variance of the smoothing (voxels²), and a distance (voxels). Up to this distance along each axis, the
 /// neighbours of a voxel that folds or has too large a residual are smoothed too. The first, weakest rounds correct
 /// nearly all voxels. The other rounds smooth the remaining voxels over growing distances.
+/// On fine grids, the first rounds are not weaker than [`WEAKEST_MM`].
 const ROUNDS: [(usize, f64, usize); 5] = [(150, 1.0, 1), (100, 2.0, 2), (100, 4.0, 3), (50, 4.0, 6), (150, 4.0, 12)];
+/// Standard deviation of the weakest smoothing, and smallest distance up to which neighbours are smoothed, mm. On a grid
+/// of 0.25 mm, folds extend over several voxels, and weaker rounds would correct their border only.
+const WEAKEST_MM: f64 = 0.5;
 /// Folds of a warp are removed in rounds. In this many first rounds, the folded voxels and their neighbours are
 /// displaced by the smallest displacements that remove the fold. After that, one round in every `SMOOTHING_EVERY`
 /// smooths instead, because the displacements for neighbouring folds may contradict each other.
@@ -57,12 +61,24 @@ pub(crate) fn warps<B: Backend>(
     let limits = RelaxLimits { smallest_jacobian: SMALLEST_JACOBIAN, largest_residual_voxels };
     let relaxation = backend.relaxation(grid.shape)?;
     let mut rounds = OnDevice { backend, shape: grid.shape, fields: [&mut warp, &mut inverse_warp], relaxation };
-    let relaxed = relax(&mut rounds, limits, restriction::allowed(grid, options.restrict), observer)?;
+    let allowed = restriction::allowed(grid, options.restrict);
+    let relaxed = relax(&mut rounds, &rounds_on(grid), limits, allowed, observer)?;
     let mut warps = Warps { grid: grid.clone(), warp, inverse_warp, step_mm: None };
     if !options.exact {
-        warps.round(backend, Options::STEP_MM)?;
+        warps.round(backend, Options::step_mm(grid))?;
     }
     Ok((warps, relaxed))
+}
+
+/// The rounds of relaxation on a grid: those of [`ROUNDS`], and on fine grids none that is weaker than [`WEAKEST_MM`].
+fn rounds_on(grid: &Grid) -> Vec<(usize, f64, usize)> {
+    let weakest = WEAKEST_MM / grid.spacing.max();
+    let raised = |(count, variance, reach): (usize, f64, usize)| {
+        (count, variance.max(weakest * weakest), reach.max(weakest as usize))
+    };
+    let mut rounds = ROUNDS.map(raised).to_vec();
+    rounds.dedup_by_key(|(_, variance, reach)| (*variance, *reach));
+    rounds
 }
 
 /// The operations of relaxation, which corrects a warp and its inverse warp where they fold or are not inverse to each
@@ -110,7 +126,7 @@ impl<B: Backend> Rounds for OnDevice<'_, B> {
 }
 
 /// Relaxes (corrects locally) a warp and its inverse until no voxel folds and no residual of warp and inverse is too
-/// large (`limits`). A round of corrections examines only voxels near the last changes. So after a round that finds no
+/// large (`limits`). `strengths` has the form of [`ROUNDS`]. A round of corrections examines only voxels near the last changes. So after a round that finds no
 /// voxel outside the limits, all voxels are examined once more.
 ///
 /// The relaxation always ends: if the rounds do not help, the whole warps are smoothed, twice as often in each attempt.
@@ -118,6 +134,7 @@ impl<B: Backend> Rounds for OnDevice<'_, B> {
 /// to zero are within the limits.
 fn relax(
     rounds: &mut impl Rounds,
+    strengths: &[(usize, f64, usize)],
     limits: RelaxLimits,
     allowed: [[f32; 3]; 3],
     observer: &mut dyn Observer,
@@ -130,7 +147,7 @@ fn relax(
             rounds.examine_all()?;
             relaxed.whole += times;
         }
-        attempt_to_relax(rounds, limits, allowed, &mut relaxed, observer)?;
+        attempt_to_relax(rounds, strengths, limits, allowed, &mut relaxed, observer)?;
         if relaxed.beyond == 0 {
             break;
         }
@@ -139,17 +156,18 @@ fn relax(
 }
 
 /// Relaxes the two warps in rounds, until no voxel folds or has too large a residual of warp and inverse, or until all
-/// rounds in [`ROUNDS`] are done. A round corrects the voxels that fold or have too large a residual. The caller must
+/// rounds in `strengths` are done. A round corrects the voxels that fold or have too large a residual. The caller must
 /// have marked all voxels for examination.
 fn attempt_to_relax(
     rounds: &mut impl Rounds,
+    strengths: &[(usize, f64, usize)],
     limits: RelaxLimits,
     allowed: [[f32; 3]; 3],
     relaxed: &mut Relaxed,
     observer: &mut dyn Observer,
 ) -> Result<(), Error> {
     let (mut everywhere, mut done) = (true, 0);
-    for (count, variance_voxels, reach_voxels) in ROUNDS {
+    for &(count, variance_voxels, reach_voxels) in strengths {
         for _ in 0..count {
             go_on(observer.poll())?;
             let few = SMOOTHING_FEW.contains(&done) && relaxed.beyond <= FEW;
@@ -199,7 +217,7 @@ mod tests {
         fn run(finds: &[usize], enough: usize) -> (Relaxed, Script) {
             let (rounds, examined_after, smoothed) = Default::default();
             let mut script = Script { finds: finds.to_vec(), enough, rounds, examined_after, smoothed };
-            let relaxed = relax(&mut script, LIMITS, FREE, &mut ()).expect("nothing fails");
+            let relaxed = relax(&mut script, &ROUNDS, LIMITS, FREE, &mut ()).expect("nothing fails");
             (relaxed, script)
         }
     }
@@ -220,6 +238,16 @@ mod tests {
             self.smoothed.push(times);
             Ok(())
         }
+    }
+
+    #[test]
+    fn weak_rounds_are_for_grids_that_are_not_fine_along_every_axis() {
+        let on = |spacing| rounds_on(&Grid::axis_aligned([9, 8, 7], spacing));
+        for spacing in [[1.0; 3], [0.5; 3], [0.25, 0.25, 3.0]] {
+            assert_eq!(on(spacing), ROUNDS, "{spacing:?}");
+        }
+        // 0.5 mm are two voxels, a variance of four.
+        assert_eq!(on([0.25, 0.2, 0.25]), [(150, 4.0, 2), (100, 4.0, 3), (50, 4.0, 6), (150, 4.0, 12)]);
     }
 
     #[test]
@@ -288,9 +316,9 @@ mod tests {
 
     #[test]
     fn warps_are_rounded_unless_exact_ones_are_asked_for() {
-        let grid = Grid::axis_aligned([9, 8, 7], [1.0; 3]);
+        let grid = Grid::axis_aligned([9, 8, 7], [1.0, 2.0, 0.5]);
         let fields = Fields::<Cpu>::identities(&Cpu, &grid, 1).expect("fields");
-        for (exact, expected) in [(false, Some(Options::STEP_MM)), (true, None)] {
+        for (exact, expected) in [(false, Some(Options::STEP_MM / 2.0)), (true, None)] {
             let options = Options { exact, ..Options::default() };
             let (warps, _) = warps(&Cpu, &grid, &fields.sides, &options, &mut ()).expect("warps");
             assert_eq!(warps.step_mm, expected);
