@@ -115,15 +115,15 @@ mod tests {
 
     #[test]
     fn patches_are_numbered_block_by_block() {
-        let shape = [20, 9, 10];
-        let set: Vec<bool> = (0..20 * 9 * 10).map(|voxel| voxel % 3 == 1).collect();
+        let shape = [36, 9, 20];
+        let set: Vec<bool> = (0..36 * 9 * 20).map(|voxel| (voxel * 7919) % 1009 < 300).collect();
         let patches = Patches::around(&set, shape);
         assert_eq!(patches.count(), set.iter().filter(|set| **set).count());
         let mut number = 0;
         for block in patches.blocks() {
             for within in &block.voxels {
                 let [x, y, z] = voxel(block.start, usize::from(*within));
-                assert_eq!(patches.patch_of((z * 9 + y) * 20 + x), Some(number));
+                assert_eq!(patches.patch_of((z * 9 + y) * 36 + x), Some(number));
                 number += 1;
             }
         }

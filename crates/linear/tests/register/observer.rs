@@ -2,10 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use antsreg_core::Volume;
 use antsreg_core::report::{Observer, Report, SearchStep, Stage, Step};
+use antsreg_core::{Grid, Volume};
 use antsreg_kernels::{Cpu, JointSampling};
-use antsreg_linear::{AngleSearch, Cost, Dof, Error, Options, Search, Start, register};
+use antsreg_linear::{AngleSearch, Cost, Dof, Error, Optimiser, Options, Search, Start, register};
 
 use crate::object::{affine, fixed, fixed_grid, sampled};
 
@@ -83,23 +83,60 @@ fn a_break_at_any_call_stops_at_once() {
     }
 }
 
+/// The reported steps of a registration with this number of levels: the number of the level, its voxels in mm, and what
+/// was searched.
+fn steps([fixed, moving]: [&Volume; 2], options: &Options, levels: usize) -> Vec<(usize, f64, SearchStep)> {
+    let mut observer = Breaking::default();
+    register(&Cpu, fixed, moving, None, None, options, Start::CentreOfMass, &mut observer).expect("a registration");
+    let reports = observer.reports;
+    assert!(reports.iter().all(|report| report.levels == levels && report.step.stage() == Stage::Linear));
+    assert!(reports.iter().all(|report| (1..=report.iterations).contains(&report.iteration)));
+    assert!(reports.iter().all(|report| (0.0..1.0).contains(&report.energy)));
+    let step = |report: &Report| match report.step {
+        Step::Linear { mm, search } => (report.level, mm, search),
+        Step::Deformable { .. } => panic!("no step of the linear stage: {report:?}"),
+    };
+    reports.iter().map(step).collect()
+}
+
+#[test]
+fn fine_levels_only_refine() {
+    let mut grid = Grid::axis_aligned([74, 90, 68], [2.0; 3]);
+    grid.origin = fixed_grid().origin;
+    let images = [affine([0.0; 3], [1.0; 3], [0.0; 3]), affine([3.0, -4.0, 5.0], [1.0; 3], [6.0, -5.0, 4.0])];
+    let [fixed, moving] = images.map(|map| sampled(grid.clone(), &map));
+    for search in [few_angles(), Search::None] {
+        let options = Options { dof: Dof::Rigid6, search, ..Options::default() };
+        let mut fine = steps([&fixed, &moving], &options, 3);
+        fine.retain(|(level, ..)| *level == 2);
+        let refines = |(_, mm, search): &(usize, f64, SearchStep)| {
+            *mm == 2.0 && matches!(search, SearchStep::DegreesOfFreedom(6) | SearchStep::AllTogether)
+        };
+        assert!(!fine.is_empty() && fine.iter().all(refines), "{search:?}: {fine:?}");
+    }
+}
+
+#[test]
+fn creases_are_searched_after_newtons_steps_only() {
+    let moving = sampled(fixed_grid(), &affine([3.0, -4.0, 5.0], [1.0; 3], [6.0, -5.0, 4.0]));
+    for (optimiser, expected) in [(Optimiser::Flirt, 1), (Optimiser::Powell, 0)] {
+        let histogram = JointSampling::PartialVolume;
+        let options = Options {
+            dof: Dof::Rigid6,
+            search: Search::None,
+            optimiser,
+            histogram,
+            ..Options::of(Cost::NormalisedMutualInformation)
+        };
+        let creases = steps([&fixed(), &moving], &options, 2).into_iter();
+        assert_eq!(creases.filter(|(.., search)| *search == SearchStep::Creases).count(), expected, "{optimiser:?}");
+    }
+}
+
 #[test]
 fn each_step_of_the_search_is_reported() {
     let moving = sampled(fixed_grid(), &affine([3.0, -4.0, 5.0], [1.05, 1.0, 0.95], [6.0, -5.0, 4.0]));
-    let steps = |options: &Options| {
-        let mut observer = Breaking::default();
-        register(&Cpu, &fixed(), &moving, None, None, options, Start::CentreOfMass, &mut observer)
-            .expect("a registration");
-        let reports = observer.reports;
-        assert!(reports.iter().all(|report| report.levels == 2 && report.step.stage() == Stage::Linear));
-        assert!(reports.iter().all(|report| (1..=report.iterations).contains(&report.iteration)));
-        assert!(reports.iter().all(|report| (0.0..1.0).contains(&report.energy)));
-        let step = |report: &Report| match report.step {
-            Step::Linear { mm, search } => (report.level, mm, search),
-            Step::Deformable { .. } => panic!("no step of the linear stage: {report:?}"),
-        };
-        reports.iter().map(step).collect::<Vec<_>>()
-    };
+    let steps = |options: &Options| steps([&fixed(), &moving], options, 2);
     use SearchStep::{AllTogether, BestOrientations, DegreesOfFreedom, Neighbours, Orientations, Translations};
     let searching = Options { search: few_angles(), ..Options::default() };
     assert_eq!(
