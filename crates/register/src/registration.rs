@@ -180,11 +180,10 @@ impl Computed {
             (KnownOfWarps { relaxed, step_mm: warps.step_mm, scores }, warps)
         };
         let (known, warps) = warps.map(known).unzip();
-        let (in_memory, deflated, images) = (None, [None, None], None);
-        (
-            Computed { affine, start, start_warnings, outcomes, known, warps: in_memory, deflated, images, seconds },
-            warps,
-        )
+        let deflated = [None, None];
+        let computed =
+            Computed { affine, start, start_warnings, outcomes, known, warps: None, deflated, images: None, seconds };
+        (computed, warps)
     }
 
     /// Downloads the warps. On a GPU, also compresses the warps if requested, and resamples the images. Without a GPU,
@@ -205,9 +204,9 @@ impl Computed {
         let began = Instant::now();
         if let Some(warps) = warps.as_ref().filter(|_| on_gpu && options.deflated_warps) {
             let failed = |source| Error::deformable(last, source);
-            let inverse =
-                options.inverse_warp.then(|| warps.deflate_inverse_warp(backend)).transpose().map_err(failed)?;
-            computed.deflated = [Some(warps.deflate_warp(backend).map_err(failed)?), inverse];
+            let warp = warps.deflate_warp(backend).map_err(failed)?;
+            let inverse_warp = options.inverse_warp.then(|| warps.deflate_inverse_warp(backend));
+            computed.deflated = [Some(warp), inverse_warp.transpose().map_err(failed)?];
         }
         computed.seconds.compression = began.elapsed().as_secs_f64();
         if let Some(wanted) = options.images.filter(|_| on_gpu) {

@@ -114,7 +114,8 @@ impl Options {
     pub fn step_mm(grid: &Grid) -> f32 {
         /// More halvings would leave displacements of some 100 mm without rounding.
         const MOST_HALVINGS: f64 = 4.0;
-        let halvings = (-grid.spacing.min().log2()).round().clamp(0.0, MOST_HALVINGS);
+        let spacing = if grid.is_slice() { grid.spacing.xy().min() } else { grid.spacing.min() };
+        let halvings = (-spacing.log2()).round().clamp(0.0, MOST_HALVINGS);
         Options::STEP_MM * 0.5_f32.powi(halvings as i32)
     }
 
@@ -156,6 +157,8 @@ mod tests {
         for (spacing, expected) in [(2.0, 0.0), (0.75, 0.0), (0.7, 1.0), (0.5, 1.0), (0.25, 2.0), (0.001, 4.0)] {
             assert_eq!(halvings([3.0, spacing, 3.0]), expected, "{spacing}");
         }
+        let slice = Grid::axis_aligned([9, 9, 1], [1.0, 1.0, 0.1]);
+        assert_eq!(Options::step_mm(&slice), Options::STEP_MM, "the third axis of a slice does not count");
     }
 
     #[test]

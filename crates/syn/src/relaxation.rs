@@ -17,11 +17,14 @@ const SMALLEST_JACOBIAN: f32 = 0.01;
 /// rounds, the variance of the smoothing (voxels²), and a distance (voxels). Up to this distance along each axis, the
 /// neighbours of a voxel that folds or has too large a residual are smoothed too. The first, weakest rounds correct
 /// nearly all voxels. The other rounds smooth the remaining voxels over growing distances.
-/// On fine grids, the first rounds are not weaker than [`WEAKEST_MM`].
+/// On fine grids, weaker rounds are raised to [`WEAKEST_MM`] ([`rounds_on`]).
 const ROUNDS: [(usize, f64, usize); 5] = [(150, 1.0, 1), (100, 2.0, 2), (100, 4.0, 3), (50, 4.0, 6), (150, 4.0, 12)];
 /// Standard deviation of the weakest smoothing, and smallest distance up to which neighbours are smoothed, mm. On a grid
 /// of 0.25 mm, folds extend over several voxels, and weaker rounds would correct their border only.
 const WEAKEST_MM: f64 = 0.5;
+/// Largest number of voxels to which [`WEAKEST_MM`] raises a round. At 0.25 mm wider rounds took longer and were no
+/// better.
+const MOST_RAISED: f64 = 2.0;
 /// Folds of a warp are removed in rounds. In this many first rounds, the folded voxels and their neighbours are
 /// displaced by the smallest displacements that remove the fold. After that, one round in every `SMOOTHING_EVERY`
 /// smooths instead, because the displacements for neighbouring folds may contradict each other.
@@ -70,9 +73,11 @@ pub(crate) fn warps<B: Backend>(
     Ok((warps, relaxed))
 }
 
-/// The rounds of relaxation on a grid: those of [`ROUNDS`], and on fine grids none that is weaker than [`WEAKEST_MM`].
+/// The rounds of relaxation on a grid: those of [`ROUNDS`], raised to [`WEAKEST_MM`] on fine grids. Entries that become
+/// equal are one entry, with the number of rounds of the first.
 fn rounds_on(grid: &Grid) -> Vec<(usize, f64, usize)> {
-    let weakest = WEAKEST_MM / grid.spacing.max();
+    let spacing = if grid.is_slice() { grid.spacing.xy().max() } else { grid.spacing.max() };
+    let weakest = (WEAKEST_MM / spacing).min(MOST_RAISED);
     let raised = |(count, variance, reach): (usize, f64, usize)| {
         (count, variance.max(weakest * weakest), reach.max(weakest as usize))
     };
@@ -126,8 +131,8 @@ impl<B: Backend> Rounds for OnDevice<'_, B> {
 }
 
 /// Relaxes (corrects locally) a warp and its inverse until no voxel folds and no residual of warp and inverse is too
-/// large (`limits`). `strengths` has the form of [`ROUNDS`]. A round of corrections examines only voxels near the last changes. So after a round that finds no
-/// voxel outside the limits, all voxels are examined once more.
+/// large (`limits`). `strengths` are the rounds, in the form of [`ROUNDS`]. A round examines only voxels near the last
+/// changes. So after a round that finds no voxel outside the limits, all voxels are examined once more.
 ///
 /// The relaxation always ends: if the rounds do not help, the whole warps are smoothed, twice as often in each attempt.
 /// The displacements at the border of the grid are zero, so smoothing brings the warps closer to zero, and warps close
@@ -247,7 +252,11 @@ mod tests {
             assert_eq!(on(spacing), ROUNDS, "{spacing:?}");
         }
         // 0.5 mm are two voxels, a variance of four.
-        assert_eq!(on([0.25, 0.2, 0.25]), [(150, 4.0, 2), (100, 4.0, 3), (50, 4.0, 6), (150, 4.0, 12)]);
+        let fine = [(150, 4.0, 2), (100, 4.0, 3), (50, 4.0, 6), (150, 4.0, 12)];
+        assert_eq!(on([0.25, 0.2, 0.25]), fine);
+        assert_eq!(on([0.001; 3]), fine);
+        let slice = Grid::axis_aligned([9, 8, 1], [0.25, 0.25, 1.0]);
+        assert_eq!(rounds_on(&slice), fine, "the third axis of a slice does not count");
     }
 
     #[test]

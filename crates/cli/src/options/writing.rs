@@ -39,7 +39,7 @@ impl WritingArgs {
         Writing { format: self.format, warped: !self.no_warped, inverse: !self.no_inverse, composite: self.composite }
     }
 
-    /// Requests the results that are written from the registration.
+    /// Sets in `recipe` which results the registration computes: those that are written.
     pub fn request(&self, recipe: &mut Recipe) {
         let writing = self.writing();
         recipe.images = Some(self.images());

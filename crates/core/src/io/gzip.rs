@@ -7,7 +7,6 @@
 use std::io::Write;
 
 use crc32fast::Hasher;
-use flate2::Crc;
 use rayon::prelude::*;
 use zlib_rs::{Deflate, DeflateConfig, DeflateFlush};
 
@@ -57,14 +56,21 @@ pub(crate) fn write_deflated(out: &mut impl Write, head: &[u8], deflated: &Defla
     out.write_all(&HEADER)?;
     out.write_all(&deflate::piece(head, false, &mut Vec::new()))?;
     out.write_all(&deflated.bytes)?;
+    end(out, checksum, head.len() as u64 + length)
+}
+
+/// Writes the end of a gzip stream: the checksum, and the number of uncompressed bytes modulo 2³².
+fn end(out: &mut impl Write, checksum: Hasher, length: u64) -> std::io::Result<()> {
     out.write_all(&checksum.finalize().to_le_bytes())?;
-    out.write_all(&((head.len() as u64 + length) as u32).to_le_bytes())
+    out.write_all(&(length as u32).to_le_bytes())
 }
 
 /// Writes a gzip stream. The data is given in batches of several pieces, and each piece is compressed on its own.
 pub(crate) struct Writer<'w, W: Write> {
     out: &'w mut W,
-    checksum: Crc,
+    checksum: Hasher,
+    /// Number of bytes of the data that have been compressed.
+    length: u64,
     /// `pieces` is the number of pieces into which the data of the whole gzip stream is divided. `done` is the number
     /// of pieces that have been compressed and written.
     pieces: usize,
@@ -76,7 +82,7 @@ impl<'w, W: Write> Writer<'w, W> {
     /// Writes the header of a gzip stream whose data is divided into this number of pieces.
     pub fn start(out: &'w mut W, pieces: usize, content: Content) -> std::io::Result<Writer<'w, W>> {
         out.write_all(&HEADER)?;
-        Ok(Writer { out, checksum: Crc::new(), pieces, done: 0, content })
+        Ok(Writer { out, checksum: Hasher::new(), length: 0, pieces, done: 0, content })
     }
 
     /// Compresses the next `count` pieces of the data on all threads and writes them. `make(index, buffer)` appends the
@@ -96,15 +102,16 @@ impl<'w, W: Write> Writer<'w, W> {
                 } else {
                     deflate::piece(buffer, last, memory)
                 };
-                let mut crc = Crc::new();
-                crc.update(buffer);
-                Ok((bytes, crc))
+                let mut checksum = Hasher::new();
+                checksum.update(buffer);
+                Ok((bytes, checksum, buffer.len() as u64))
             })
             .collect();
         for piece in deflated {
-            let (bytes, crc) = piece?;
+            let (bytes, checksum, length) = piece?;
             self.out.write_all(&bytes)?;
-            self.checksum.combine(&crc);
+            self.checksum.combine(&checksum);
+            self.length += length;
         }
         self.done += count;
         Ok(())
@@ -118,8 +125,7 @@ impl<'w, W: Write> Writer<'w, W> {
     /// Ends the gzip stream with the checksum and the length of the data. All pieces of the data must have been written
     /// before.
     pub fn end(self) -> std::io::Result<()> {
-        self.out.write_all(&self.checksum.sum().to_le_bytes())?;
-        self.out.write_all(&self.checksum.amount().to_le_bytes())
+        end(self.out, self.checksum, self.length)
     }
 }
 

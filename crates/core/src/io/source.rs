@@ -2,7 +2,9 @@
 
 use std::fs::{File, Metadata};
 use std::io::{BufRead, BufReader, ErrorKind as IoKind, Read};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use flate2::bufread::GzDecoder;
 
@@ -34,20 +36,21 @@ impl Source {
         let metadata = file.metadata().map_err(wrap)?;
         check_regular(path, &metadata)?;
         let length = metadata.len();
-        let mut buffered = BufReader::with_capacity(length.clamp(LEAST_BUFFER, MOST_BUFFER) as usize, file);
+        let file = Arc::new(file);
+        let capacity = length.clamp(LEAST_BUFFER, MOST_BUFFER) as usize;
+        let mut buffered = BufReader::with_capacity(capacity, file.clone());
         let start = buffered.fill_buf().map_err(wrap)?;
         if start.is_empty() {
             return Err(Error::new(path, ErrorKind::Empty));
         }
         let gzipped = start.starts_with(&[0x1f, 0x8b]);
-        let plain = (cfg!(unix) && !gzipped).then(|| buffered.get_ref().try_clone()).transpose().map_err(wrap)?;
-        let plain = plain.map(|file| PlainFile { file, length });
+        let plain = (!gzipped).then_some(PlainFile { file });
         let reader: Box<dyn Read + Send> =
             if gzipped { Box::new(Members(Some(GzDecoder::new(buffered)))) } else { Box::new(buffered) };
         Ok(Source { reader, length, gzipped, position: 0, plain })
     }
 
-    /// The file, if several threads can read it: it is not compressed, and the system can read at any place.
+    /// The file, if it is not compressed, so that several threads can read it.
     pub fn plain(&self) -> Option<&PlainFile> {
         self.plain.as_ref()
     }
@@ -122,28 +125,21 @@ impl Source {
 
 /// A file without compression, which several threads can read.
 pub(crate) struct PlainFile {
-    file: File,
-    length: u64,
+    file: Arc<File>,
 }
 
 impl PlainFile {
     /// Reads all bytes of `buffer` at a place of the file. `expected` is the number of bytes that the file should have.
     pub fn read_at(&self, place: u64, buffer: &mut [u8], expected: u64) -> Result<(), ErrorKind> {
-        read_exact_at(&self.file, buffer, place).map_err(|error| match error.kind() {
-            IoKind::UnexpectedEof => ErrorKind::Truncated { expected, found: self.length, unpacked: false },
+        self.file.read_exact_at(buffer, place).map_err(|error| match error.kind() {
+            // The file was long enough when it was opened.
+            IoKind::UnexpectedEof => {
+                let found = self.file.metadata().map_or(0, |metadata| metadata.len());
+                ErrorKind::Truncated { expected, found, unpacked: false }
+            }
             _ => error.into(),
         })
     }
-}
-
-#[cfg(unix)]
-fn read_exact_at(file: &File, buffer: &mut [u8], place: u64) -> std::io::Result<()> {
-    std::os::unix::fs::FileExt::read_exact_at(file, buffer, place)
-}
-
-#[cfg(not(unix))]
-fn read_exact_at(_: &File, _: &mut [u8], _: u64) -> std::io::Result<()> {
-    Err(IoKind::Unsupported.into())
 }
 
 fn check_regular(path: &Path, metadata: &Metadata) -> Result<(), Error> {
@@ -247,6 +243,19 @@ mod tests {
             source(false, []).check_holds(11),
             Err(ErrorKind::Truncated { expected: 11, found: 10, unpacked: false })
         ));
+    }
+
+    #[test]
+    fn a_file_that_shrinks_while_it_is_read_is_truncated() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        std::fs::write(&path, [1; 1000]).unwrap();
+        let source = Source::open(&path).unwrap();
+        let plain = source.plain().unwrap();
+        plain.read_at(900, &mut [0; 100], 1000).unwrap();
+        File::options().write(true).open(&path).unwrap().set_len(950).unwrap();
+        let error = plain.read_at(900, &mut [0; 100], 1000).unwrap_err();
+        assert!(matches!(error, ErrorKind::Truncated { expected: 1000, found: 950, unpacked: false }), "{error}");
     }
 
     #[test]

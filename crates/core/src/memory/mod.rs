@@ -108,7 +108,8 @@ pub fn room_for<T>(count: u64) -> Result<Vec<T>, Shortage> {
     if reserved { Ok(values) } else { Err(Shortage { wanted, available: None }) }
 }
 
-/// Allocates a vector of zeros. Its memory is not touched before it is used, so several threads can share that work.
+/// Allocates a vector of zeros. The system clears its memory only when it is first used, so threads that fill the vector
+/// share that work.
 ///
 /// # Errors
 /// [`Shortage`] if less memory is available.

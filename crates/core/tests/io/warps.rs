@@ -164,7 +164,7 @@ fn compressed_displacements_that_do_not_suit_the_file_are_refused() {
         assert!(matches!(kind, ErrorKind::Extension(_)), "{kind}");
         for count in [expected - 1, expected + 1] {
             let kind = refused("a.nii.gz", count);
-            let ErrorKind::Count { what: "voxels", expected: of_grid, found } = kind else { panic!("{kind}") };
+            let ErrorKind::Count { what: "numbers", expected: of_grid, found } = kind else { panic!("{kind}") };
             assert_eq!((of_grid, found), (expected, count));
         }
     }

@@ -124,7 +124,8 @@ fn joined(checksums: &[u32], numbers: &[usize]) -> u32 {
         if of_zeros.0 != length {
             of_zeros = (length, crc32fast::hash(&vec![0; length]));
         }
-        // The inversions change the checksum of any bytes as they change that of as many zeros, which is 0 without them.
+        // Checksums with and without inversions differ by a number that depends on the length alone. For zeros, the
+        // checksum without inversions is 0, so this number is their CRC-32.
         all.combine(&Hasher::new_with_initial_len(checksum ^ of_zeros.1, length as u64));
     }
     all.finalize()

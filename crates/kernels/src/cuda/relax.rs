@@ -9,10 +9,10 @@ use super::smooth::Weights;
 use crate::relax::{AIM_ABOVE, BRICK, CORRECTED, CORRECTED_BY, MARGIN, UNFOLDED_BY, bricks};
 use crate::{Error, RelaxRound, gaussian};
 
-/// Number of bricks (blocks of 8³ voxels) for each thread block, and largest number of thread blocks for each
-/// multiprocessor. Beyond that number, a thread block processes more bricks: most bricks of a large volume are not
-/// marked, and a thread block for few of them costs more than the search for marks.
+/// Number of bricks (blocks of 8³ voxels) for each thread block of a small volume.
 const BRICKS: usize = 8;
+/// Largest number of thread blocks for each multiprocessor. In a large volume each thread block therefore looks at more
+/// bricks: most are not marked, and to start a thread block takes longer than to look at their marks.
 const BLOCKS_OF_MULTIPROCESSOR: u32 = 16;
 
 /// Memory of the relaxation of two fields: the marks of the bricks (blocks of 8³ voxels) of both fields that the next

@@ -25,17 +25,17 @@ impl Deflated {
     /// Compresses numbers on all threads.
     pub fn of(numbers: &[f32]) -> Deflated {
         let count = numbers.len();
-        let pieces = numbers.par_chunks(Deflated::PIECE).enumerate().map(|(index, numbers)| {
-            let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
-            let last = index * Deflated::PIECE + numbers.len() == count;
-            let mut checksum = Hasher::new();
-            checksum.update(&bytes);
-            (piece(&bytes, last, &mut Vec::new()), checksum)
-        });
-        let pieces: Vec<(Vec<u8>, Hasher)> = pieces.collect();
+        let pieces =
+            numbers.par_chunks(Deflated::PIECE).enumerate().map_init(Vec::new, |memory, (index, numbers)| {
+                let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+                let last = index * Deflated::PIECE + numbers.len() == count;
+                let mut checksum = Hasher::new();
+                checksum.update(&bytes);
+                (piece(&bytes, last, memory), checksum)
+            });
+        let (bytes, checksums): (Vec<Vec<u8>>, Vec<Hasher>) = pieces.unzip();
         let mut checksum = Hasher::new();
-        pieces.iter().for_each(|(_, of_piece)| checksum.combine(of_piece));
-        let bytes = pieces.into_iter().flat_map(|(bytes, _)| bytes).collect();
-        Deflated { bytes, checksum: checksum.finalize(), count }
+        checksums.iter().for_each(|of_piece| checksum.combine(of_piece));
+        Deflated { bytes: bytes.concat(), checksum: checksum.finalize(), count }
     }
 }

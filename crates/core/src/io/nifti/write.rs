@@ -84,12 +84,12 @@ pub(crate) fn write_deflated_vectors(
 ) -> Result<(), Error> {
     let path = to.path;
     let wrap = |kind| Error::new(path, kind);
-    if !is_gzipped(path).is_ok_and(|gzipped| gzipped) {
+    if !matches!(is_gzipped(path), Ok(true)) {
         return Err(wrap(ErrorKind::Extension(".nii.gz")));
     }
     let (expected, found) = (components * grid.len(), deflated.count);
     if expected != found {
-        return Err(wrap(ErrorKind::Count { what: "voxels", expected, found }));
+        return Err(wrap(ErrorKind::Count { what: "numbers", expected, found }));
     }
     let header = header::for_grid(grid, NiftiType::Float32, Some(components)).map_err(wrap)?;
     replace(to, |file| gzip::write_deflated(file, &header::to_bytes(&header), deflated))
@@ -142,13 +142,13 @@ fn write(to: Target, grid: &Grid, layout: Layout, body: &Body) -> Result<(), Err
     let path = to.path;
     let wrap = |kind| Error::new(path, kind);
     let gzipped = is_gzipped(path).map_err(wrap)?;
-    let (axes, each, content) = match layout {
-        Layout::Volume => (None, 1, gzip::Content::Values),
-        Layout::Vectors(axes) => (Some(axes), axes, gzip::Content::Displacements),
+    let (what, axes, each, content) = match layout {
+        Layout::Volume => ("voxels", None, 1, gzip::Content::Values),
+        Layout::Vectors(axes) => ("numbers", Some(axes), axes, gzip::Content::Displacements),
     };
     let expected = grid.len() * each;
     if body.count != expected {
-        return Err(wrap(ErrorKind::Count { what: "voxels", expected, found: body.count }));
+        return Err(wrap(ErrorKind::Count { what, expected, found: body.count }));
     }
     let header = header::for_grid(grid, body.datatype, axes).map_err(wrap)?;
     let head = header::to_bytes(&header);
