@@ -20,7 +20,8 @@ pub struct Options {
     /// Whether the result of the registration includes the inverse warp.
     pub inverse_warp: bool,
     /// Whether a GPU also compresses the warps, as files with names in `.nii.gz` store them. Without a GPU nothing is
-    /// compressed before the files are written.
+    /// compressed before the files are written. This is not stored with the options, because no result depends on it.
+    #[serde(skip)]
     pub deflated_warps: bool,
     /// Whether to compute the Jacobian determinants and the inverse consistency of the warps.
     pub scores: bool,

@@ -35,7 +35,7 @@ pub struct Recipe {
     /// Whether the result of the registration includes the inverse warp.
     pub inverse_warp: bool,
     /// Whether a GPU also compresses the warps ([`Options::deflated_warps`]).
-    #[serde(default)]
+    #[serde(skip)]
     pub deflated_warps: bool,
     /// Whether to compute the Jacobian determinants and the inverse consistency of the warps.
     pub scores: bool,
