@@ -44,7 +44,7 @@ impl WritingArgs {
         let writing = self.writing();
         recipe.images = Some(self.images());
         recipe.inverse_warp = writing.inverse;
-        recipe.deflated_warps = writing.format == Format::NiiGz && !writing.composite;
+        recipe.deflated_warps = writing.compresses_warps();
     }
 
     /// Returns which warped images a registration has to compute, and their interpolation.
