@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use antsreg_console::{CliError, Console, opening};
+use antsreg_console::{CliError, Console, ending, opening};
 use antsreg_core::Volume;
 use antsreg_core::io::nifti;
 use antsreg_core::io::outputs;
@@ -115,6 +115,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let (image, mask, weights) = read?;
     let opened = opened?;
     opening::tell(&opened, console);
+    ending::keep_open(&opened.device);
     let correction = Correction {
         name: &args.input,
         image: &image,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use antsreg_console::{CliError, Console, command_line::command_line, opening};
+use antsreg_console::{CliError, Console, command_line::command_line, ending, opening};
 use antsreg_core::io::outputs;
 use antsreg_heads::brain::Contrast;
 use antsreg_pool::Devices;
@@ -132,6 +132,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let opened = opened?;
     opening::tell(&opened, console);
     let device = opened.device;
+    ending::keep_open(&device);
     let found = console.watch(|watcher| brain::find(&args.input, &head, &template, device, watcher))?;
     let html = |_: &PathBuf| brain_page(&args.input, &head, &found, &files, &command_line());
     let html = page.as_ref().map(html).transpose()?;

@@ -31,15 +31,15 @@ mod values;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use antsreg_console::{CliError, command_line, interruption, output};
+use antsreg_console::{CliError, command_line, ending, interruption, output};
 use clap::{CommandFactory, Parser};
 
-/// Makes only the first `gpus` GPUs visible to the CUDA driver. Starting the driver takes 0.1 s longer for each GPU
-/// that is visible.
+/// Makes only the first `gpus` GPUs visible to the CUDA driver, if this machine has one, and returns whether it has.
+/// Starting the driver takes 0.1 s longer for each GPU that is visible.
 #[cfg(feature = "cuda")]
 #[expect(unsafe_code, reason = "Rust can set an environment variable only by an unsafe function")]
-fn show_first(gpus: usize) {
-    use antsreg_kernels::cuda::{VISIBLE_DEVICES, first_visible};
+fn show_first(gpus: usize) -> bool {
+    use antsreg_kernels::cuda::{VISIBLE_DEVICES, first_visible, has_driver};
 
     let now = std::env::var(VISIBLE_DEVICES).ok();
     if let Some(first) = first_visible(now.as_deref(), gpus) {
@@ -47,11 +47,14 @@ fn show_first(gpus: usize) {
         // environment.
         unsafe { std::env::set_var(VISIBLE_DEVICES, first) };
     }
+    has_driver()
 }
 
-/// Does nothing: this build of the program has no CUDA, so there are no GPUs to make visible.
+/// False: this build of the program has no CUDA, so there are no GPUs to make visible.
 #[cfg(not(feature = "cuda"))]
-fn show_first(_: usize) {}
+fn show_first(_: usize) -> bool {
+    false
+}
 
 /// Whether these words are a valid command line of a verb, or of a command of another program for which this program
 /// is a drop-in. The first word is the name by which the program is called. No image is read and nothing is written.
@@ -89,11 +92,13 @@ pub fn run(program: Option<PathBuf>, words: Vec<OsString>) -> u8 {
     }
 }
 
-/// Runs a command that can use at most this number of GPUs, counted from the first GPU. `None` means all GPUs.
+/// Runs a command that can use at most this number of GPUs, counted from the first GPU. `None` means all GPUs, or none.
 fn start(first_gpus: Option<usize>, run: impl FnOnce() -> Result<(), CliError>) -> u8 {
-    if let Some(gpus) = first_gpus {
-        show_first(gpus);
-    }
+    if first_gpus.is_some_and(show_first) { ending::in_child(|| to_the_end(run)) } else { to_the_end(run) }
+}
+
+/// Runs a command, prints its error, and returns its exit code.
+fn to_the_end(run: impl FnOnce() -> Result<(), CliError>) -> u8 {
     interruption::clean_up_on_signals();
     let result = run();
     interruption::clean_up();

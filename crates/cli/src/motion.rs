@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use antsreg_console::{CliError, Console, UsageError, command_line::command_line, opening};
+use antsreg_console::{CliError, Console, UsageError, command_line::command_line, ending, opening};
 use antsreg_kernels::apply::SplineOrder;
 use antsreg_pool::Devices;
 use antsreg_register::DeviceChoice;
@@ -104,6 +104,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let (read, opened) = opening::while_reading(args.device, || Opened::new(&task));
     let (read, opened) = (read?, opened?);
     opening::tell(&opened, console);
+    ending::keep_open(&opened.device);
     let found = read.find(opened.device, &mut |progress| {
         console.note(format_args!("aligned {} of {} volumes", progress.aligned, progress.of));
         ControlFlow::Continue(())

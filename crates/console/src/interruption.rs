@@ -20,7 +20,11 @@ static RESUMABLE: AtomicBool = AtomicBool::new(false);
 
 /// Installs the signal handlers. Must be called once, before any output is written.
 pub fn clean_up_on_signals() {
-    if let Err(error) = watch_signals() {
+    // With a handler for the signal SIGXFSZ, a write beyond the limit on file sizes returns an error and does not kill
+    // the program.
+    let limited = signal_hook::flag::register(SIGXFSZ, Arc::default());
+    let watched = limited.and_then(|_| watch_signals(|signal| end(signal)));
+    if let Err(error) = watched {
         say(format_args!("warning: Ctrl-C may leave temporary files behind: {error}"));
     }
 }
@@ -36,20 +40,14 @@ pub fn clean_up() {
     warn_of(&outputs::remove_unfinished());
 }
 
-fn watch_signals() -> std::io::Result<()> {
-    // With a handler for the signal SIGXFSZ, a write beyond the limit on file sizes returns an error and does not kill
-    // the program.
-    signal_hook::flag::register(SIGXFSZ, Arc::default())?;
+/// Starts a thread that calls the function `act` with each signal that ends a program.
+pub(crate) fn watch_signals(act: impl Fn(i32) + Send + 'static) -> std::io::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     // If the program was started with SIGHUP ignored, as `nohup` does, the signal stays ignored.
     if !starts_ignored(SIGHUP) {
         signals.add_signal(SIGHUP)?;
     }
-    std::thread::Builder::new().name("signals".into()).spawn(move || {
-        if let Some(signal) = signals.forever().next() {
-            end(signal);
-        }
-    })?;
+    std::thread::Builder::new().name("signals".into()).spawn(move || signals.forever().for_each(act))?;
     Ok(())
 }
 

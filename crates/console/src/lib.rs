@@ -2,6 +2,7 @@
 //! error, errors with their exit codes, signals.
 
 pub mod command_line;
+pub mod ending;
 mod error;
 pub mod interruption;
 pub mod opening;

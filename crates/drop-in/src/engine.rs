@@ -1,6 +1,6 @@
 //! Runs the registration of a command of ANTs or FSL, on the device that the environment variables choose.
 
-use antsreg_console::{CliError, Console, opening};
+use antsreg_console::{CliError, Console, ending, opening};
 use antsreg_register::{
     Description, Device, DeviceChoice, Error, Fitted, Grids, Options, Registration, Side, WhyCpu, compute,
 };
@@ -54,15 +54,11 @@ pub fn register(
     }
     fitted.check_memory()?;
     let Fitted { device, instead_of_gpu, .. } = fitted;
+    ending::keep_open(&device);
     if let Some(reason) = instead_of_gpu {
         console.note(format_args!("device: cpu, because {reason}"));
     }
     let computed = console.watch(|watcher| compute(sides[0], sides[1], options, &device, watcher))?;
-    let description = device.description().clone();
-    let found = std::thread::scope(|scope| {
-        // The device is released on another thread, because the driver takes time for that.
-        scope.spawn(|| drop(device));
-        computed.finish(sides, options)
-    })?;
-    Ok(Done { task, found, device: description })
+    let found = computed.finish(sides, options)?;
+    Ok(Done { task, found, device: device.description().clone() })
 }

@@ -181,6 +181,15 @@ impl Device {
         self.description != Description::Cpu
     }
 
+    /// Whether only one process at a time may use the device: a GPU in the compute mode "exclusive process".
+    pub fn is_exclusive(&self) -> bool {
+        match &self.on {
+            On::Cpu(_) => false,
+            #[cfg(feature = "cuda")]
+            On::Cuda(cuda) => cuda.info().exclusive,
+        }
+    }
+
     /// Returns a second handle of the device for another thread; on a GPU, the handle has a separate stream.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::path::Path;
 
-use antsreg_console::{CliError, Console, UsageError, advice, command_line::command_line, opening};
+use antsreg_console::{CliError, Console, UsageError, advice, command_line::command_line, ending, opening};
 use antsreg_core::overlap::Overlap;
 use antsreg_register::{DeviceChoice, Fitted, Opened, Options, Recipe, compute};
 use antsreg_study::pair::{Context, DeviceMemory, Inputs, Names, Seconds, Written, write};
@@ -32,6 +32,7 @@ pub fn run(job: &Job, console: &mut Console) -> Result<Option<Overlap>, CliError
     }
     let seconds = Seconds { read: console.elapsed().as_secs_f64(), device: opening, ..Seconds::default() };
     let Fitted { device, memory, .. } = fitted;
+    ending::keep_open(&device);
     if job.profile {
         Profile::start(&device);
     }
@@ -64,21 +65,15 @@ pub fn run(job: &Job, console: &mut Console) -> Result<Option<Overlap>, CliError
         device_memory: memory,
         profile: profile.map(serde_json::to_value).transpose().map_err(CliError::Profile)?,
     };
-    let (Written { record, overlap, paths }, warnings) = std::thread::scope(|scope| {
-        // The device is released on a thread of its own, because the driver takes a while.
-        scope.spawn(|| drop(device));
-        let found = computed.finish([fixed, moving], &options)?;
-        let warnings = found.warnings.clone();
-        let written = write(&of, &found, seconds, |_| console.elapsed().as_secs_f64())?;
-        Ok::<_, CliError>((written, warnings))
-    })?;
+    let found = computed.finish([fixed, moving], &options)?;
+    let Written { record, overlap, paths } = write(&of, &found, seconds, |_| console.elapsed().as_secs_f64())?;
     for path in paths {
         console.note(format_args!("wrote {}", path.display()));
     }
     for path in names.left_over(&job.files.prefix) {
         console.warn(format_args!("{} is from an earlier run and does not belong to these files", path.display()));
     }
-    warnings.iter().for_each(|warning| console.warn(format_args!("{warning}{}", advice::of_warning(warning))));
+    found.warnings.iter().for_each(|warning| console.warn(format_args!("{warning}{}", advice::of_warning(warning))));
     antsreg_console::output::print(&show::outcome(&record))?;
     Ok(overlap)
 }

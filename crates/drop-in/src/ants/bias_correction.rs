@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use antsreg_console::{CliError, Refusal, opening};
+use antsreg_console::{CliError, Refusal, ending, opening};
 use antsreg_core::Volume;
 use antsreg_core::io::nifti::GridRule;
 use antsreg_core::io::outputs;
@@ -76,6 +76,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     let (read, opened) = opening::while_reading(call.settings.device, || request.read_files());
     let (image, mask, weights) = read?;
     let device = opened?.device;
+    ending::keep_open(&device);
     let correction = Correction {
         name: &request.input,
         image: &image,

@@ -27,6 +27,8 @@ pub struct DeviceInfo {
     pub memory: u64,
     /// Number of multiprocessors of the device.
     pub multiprocessors: u32,
+    /// Whether only one process at a time may use the device, by its compute mode.
+    pub exclusive: bool,
     /// The newest CUDA version that the driver supports, such as 12.4.
     pub driver: (u32, u32),
 }
@@ -83,6 +85,12 @@ pub fn first_visible(now: Option<&str>, count: usize) -> Option<String> {
         Some(now) => first(&mut now.split(',').map(str::to_owned)),
         None => first(&mut (0..count).map(|number| number.to_string())),
     })
+}
+
+/// Whether this machine has a driver for NVIDIA GPUs, judged by its device files. The driver is not started.
+pub fn has_driver() -> bool {
+    // The second file is that of Windows' subsystem for Linux.
+    ["/dev/nvidiactl", "/dev/dxg"].into_iter().any(|file| std::path::Path::new(file).exists())
 }
 
 /// Saves the calling thread's CUDA context and restores it on drop. It is needed on threads of a program that uses the
@@ -143,6 +151,7 @@ fn describe(index: usize) -> Result<DeviceInfo, Error> {
         ),
         memory: device.total_memory().map_err(wrap)? as u64,
         multiprocessors: attribute(DeviceAttribute::MultiprocessorCount)?,
+        exclusive: attribute(DeviceAttribute::ComputeMode)? != 0,
         driver: (driver.major() as u32, driver.minor() as u32),
     })
 }

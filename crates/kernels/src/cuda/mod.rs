@@ -55,7 +55,7 @@ pub use bias::BiasMesh;
 pub use bins::FixedBins;
 pub use code::{Code, Embedded};
 pub use cross_correlation::{CcPending, CcWorkspace};
-pub use device::{DeviceInfo, KeptContext, Memory, VISIBLE_DEVICES, first_visible};
+pub use device::{DeviceInfo, KeptContext, Memory, VISIBLE_DEVICES, first_visible, has_driver};
 pub use direct::DirectCc;
 pub use field::Field;
 pub use image::Image;

@@ -3,7 +3,7 @@
 mod files;
 mod request;
 
-use antsreg_console::{CliError, Refusal, opening};
+use antsreg_console::{CliError, Refusal, ending, opening};
 use antsreg_core::Volume;
 use antsreg_core::io::nifti::GridRule;
 use antsreg_core::io::outputs::{self, Outputs};
@@ -50,6 +50,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     });
     let (atlases, target, region) = read_files?;
     let device = opened?.device;
+    ending::keep_open(&device);
     let present = atlases.labels_within(region.as_deref());
     outputs::check(output.posteriors(&present), &read)?;
     let fused = fuse_everywhere(&target, &atlases.all(), &options, region.as_deref(), &device)?;

@@ -5,7 +5,7 @@ mod request;
 
 use std::ops::ControlFlow;
 
-use antsreg_console::{CliError, Refusal, opening, output::print};
+use antsreg_console::{CliError, Refusal, ending, opening, output::print};
 use antsreg_study::motion::{MotionFiles, Opened, Options, Task};
 
 use self::request::Request;
@@ -39,6 +39,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     let (read, opened) = opening::while_reading(call.settings.device, || Opened::new(&task));
     let (read, opened) = (read?, opened?);
     opening::tell(&opened, &mut console);
+    ending::keep_open(&opened.device);
     let mut found = read.find(opened.device, &mut |progress| {
         console.note(format_args!("aligned {} of {} volumes", progress.aligned, progress.of));
         ControlFlow::Continue(())
