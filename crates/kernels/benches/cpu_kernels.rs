@@ -57,7 +57,8 @@ fn run() -> Result<(), Error> {
     for derivative in [CcDerivative::Centre, CcDerivative::Exact] {
         let parameters = CcParameters { radius: 2, derivative, noise_variance: 1e-4, spacing: [1.0; 3] };
         timed(&format!("CC of radius 2, {derivative:?}"), || {
-            Cpu.cc_update(&fixed, &moving, [None; 2], &parameters, &mut workspace, &mut out, &mut other).map(drop)
+            Cpu.cc_update([&fixed, &moving], [None; 2], &parameters, &mut workspace, [&mut out, &mut other], None)
+                .map(drop)
         })?;
     }
     Ok(())

@@ -216,7 +216,8 @@ fn cross_correlation(cuda: &Cuda, bandwidth: f64, images: &[Image], outs: &mut [
             let parameters = CcParameters { radius, derivative, noise_variance: 0.0, spacing: [1.0; 3] };
             timed(cuda, bandwidth, &format!("{derivative:?}"), |n| {
                 let (fixed, moving) = (&images[n], &images[(n + 1) % SETS]);
-                cuda.cc_update(fixed, moving, [None; 2], &parameters, &mut workspace, first, second).map(drop)
+                cuda.cc_update([fixed, moving], [None; 2], &parameters, &mut workspace, [first, second], None)
+                    .map(drop)
             })?;
         }
         if radius == 2 || radius == 5 {
@@ -233,7 +234,8 @@ fn cross_correlation(cuda: &Cuda, bandwidth: f64, images: &[Image], outs: &mut [
     let mask = cuda.upload(SHAPE, &vec![1.0; SHAPE.iter().product()])?;
     timed(cuda, bandwidth, "one mask", |n| {
         let (fixed, moving) = (&images[n], &images[(n + 1) % SETS]);
-        cuda.cc_update(fixed, moving, [Some(&mask), None], &parameters, &mut workspace, first, second).map(drop)
+        cuda.cc_update([fixed, moving], [Some(&mask), None], &parameters, &mut workspace, [first, second], None)
+            .map(drop)
     })
 }
 
@@ -252,7 +254,7 @@ fn mutual_information(cuda: &Cuda, bandwidth: f64, images: &[Image], outs: &mut 
                     "head" => (&heads[n], &heads[(n + 1) % SETS]),
                     _ => (&empty, &empty),
                 };
-                cuda.mi_update(fixed, moving, [None; 2], &parameters, &mut workspace, first, second).map(drop)
+                cuda.mi_update([fixed, moving], [None; 2], &parameters, &mut workspace, [first, second]).map(drop)
             })?;
         }
     }

@@ -307,26 +307,25 @@ pub trait Backend: Sized + Sync {
     /// Windowed cross-correlation of two images on one grid, and its gradient (Avants 2008; Luo 2015, eqs. 5 to 10).
     ///
     /// Let I and J be the fixed and the moving image, and Ī and J̄ their means in a window. With A = Σ(I−Ī)², B =
-    /// Σ(J−J̄)², C = Σ(I−Ī)(J−J̄) over the window, the value of the window is C²/(A·B), or 0 if A or B is zero.
-    /// `fixed_update` is 2C/(A·B)·((J−J̄) − (C/A)(I−Ī))·∇I; `moving_update` is the same with the images exchanged. The
-    /// image gradient is by central differences, one-sided at the border, converted to a displacement in voxels by
-    /// 1/spacing² on each axis. A voxel counts where both masks (if given) exceed 0.5; elsewhere updates are zero.
+    /// Σ(J−J̄)², C = Σ(I−Ī)(J−J̄) over the window, the value of the window is C²/(A·B), or 0 if A or B is zero. The
+    /// update of the fixed image is 2C/(A·B)·((J−J̄) − (C/A)(I−Ī))·∇I; that of the moving image is the same with the
+    /// images exchanged. The image gradient is by central differences, one-sided at the border, converted to a
+    /// displacement in voxels by 1/spacing² on each axis. A voxel counts where both masks (if given) exceed 0.5;
+    /// elsewhere updates are zero.
+    ///
+    /// The vectors of the fields `scratch` are lost. A device may use their memory, if they are a
+    /// [`field_pair`](Backend::field_pair), and then allocates less of its own.
     ///
     /// The function does not wait for the device. The scores are read by [`cc_scores`](Backend::cc_scores). Other
     /// operations may be started before the scores are read, including another `cc_update` with the same workspace.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the arguments are two images, their two masks, parameters, scratch memory and two updates"
-    )]
     fn cc_update(
         &self,
-        fixed: &Self::Image,
-        moving: &Self::Image,
+        images: [&Self::Image; 2],
         masks: [Option<&Self::Image>; 2],
         parameters: &CcParameters,
         workspace: &mut Self::CcWorkspace,
-        fixed_update: &mut Self::Field,
-        moving_update: &mut Self::Field,
+        updates: [&mut Self::Field; 2],
+        scratch: Option<[&mut Self::Field; 2]>,
     ) -> Result<Self::CcPending, Error>;
 
     /// Returns the scores (energy and agreement) of a [`cc_update`](Backend::cc_update). Waits until the device has
@@ -345,10 +344,10 @@ pub trait Backend: Sized + Sync {
     /// distributed over the four bins j around the moving value by the cubic B-spline β³(j − s). MI = Σ
     /// p·ln(p/(p_fixed·p_moving)), with the marginals p_fixed and p_moving. The fixed bins do not depend on the moving
     /// values, so the derivative of MI with respect to the moving value of a voxel is exactly −(bins − 4)/(high −
-    /// low)/N · Σ_j β³′(j − s)·ln(p(i, j)/p_moving(j)), with N the number of voxels that count. `moving_update` is N
-    /// times this derivative, times the gradient of the moving image. `fixed_update` is computed in the same way from a
-    /// second histogram, with the images exchanged, as in ITK's SyN. Gradients and masks are those of
-    /// [`cc_update`](Backend::cc_update). A value outside its range has derivative 0.
+    /// low)/N · Σ_j β³′(j − s)·ln(p(i, j)/p_moving(j)), with N the number of voxels that count. The update of the moving
+    /// image is N times this derivative, times the gradient of the moving image. That of the fixed image is computed in
+    /// the same way from a second histogram, with the images exchanged, as in ITK's SyN. Gradients and masks are those
+    /// of [`cc_update`](Backend::cc_update). A value outside its range has derivative 0.
     ///
     /// Returns the energy: minus the mean MI of the two histograms, 0 if no voxel counts.
     ///
@@ -356,19 +355,13 @@ pub trait Backend: Sized + Sync {
     /// same meaning on all resolution levels. Weights are counted in units of 2⁻¹⁶, and the four weights of a voxel add
     /// up to exactly 1. Integer sums do not depend on their order, so every device gives the same histogram, bit for
     /// bit.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the arguments are two images, their two masks, parameters, scratch memory and two updates"
-    )]
     fn mi_update(
         &self,
-        fixed: &Self::Image,
-        moving: &Self::Image,
+        images: [&Self::Image; 2],
         masks: [Option<&Self::Image>; 2],
         parameters: &MiParameters,
         workspace: &mut Self::MiWorkspace,
-        fixed_update: &mut Self::Field,
-        moving_update: &mut Self::Field,
+        updates: [&mut Self::Field; 2],
     ) -> Result<f64, Error>;
 
     /// Norm of a field u, √Σ‖u‖² over all voxels. The updates of several channels are divided by their norms before

@@ -266,13 +266,13 @@ impl CcParameters {
     pub const MOST_TILED_RADIUS: usize = 5;
 
     /// Numbers per voxel that the workspace of [`Cuda`](crate::Cuda) needs for windows of this radius. The exact
-    /// derivative of the cross-correlation needs five, which are its five terms. A radius that the tiled kernels do not
-    /// support needs seven: five in surfaces and two in textures.
-    pub fn device_scalars(radius: usize, derivative: CcDerivative) -> usize {
+    /// derivative of the cross-correlation needs five, which are its five terms, unless the caller lends two scratch
+    /// fields. A radius that the tiled kernels do not support needs seven: five in surfaces and two in textures.
+    pub fn device_scalars(radius: usize, derivative: CcDerivative, lent: bool) -> usize {
         match derivative {
             _ if radius > Self::MOST_TILED_RADIUS => 7,
-            CcDerivative::Exact => 5,
-            CcDerivative::Centre => 0,
+            CcDerivative::Exact if !lent => 5,
+            _ => 0,
         }
     }
 }
@@ -404,10 +404,13 @@ mod tests {
 
     #[test]
     fn large_windows_and_exact_derivatives_need_memory() {
-        let numbers =
-            |radius| [CcDerivative::Centre, CcDerivative::Exact].map(|of| CcParameters::device_scalars(radius, of));
-        assert_eq!([2, 4, 5].map(numbers), [[0, 5]; 3]);
-        assert_eq!([6, 7, 20].map(numbers), [[7, 7]; 3]);
+        for (lent, exact) in [(false, 5), (true, 0)] {
+            let numbers = |radius| {
+                [CcDerivative::Centre, CcDerivative::Exact].map(|of| CcParameters::device_scalars(radius, of, lent))
+            };
+            assert_eq!([2, 4, 5].map(numbers), [[0, exact]; 3]);
+            assert_eq!([6, 7, 20].map(numbers), [[7, 7]; 3]);
+        }
     }
 
     #[test]

@@ -86,12 +86,15 @@ impl<B: Backend> Stepper<B> {
                 sum.similarity.add(weight, pending.wait(backend)?);
             }
             go_on(observer.poll())?;
+            let ((update, scratch), (other_update, other_scratch)) =
+                (fixed.updates.of_channel(n), moving.updates.of_channel(n));
             let pending = self.metrics.update(
                 backend,
                 channel.metric,
                 [&fixed.warped, &moving.warped],
                 [fixed.warped_mask.as_ref(), moving.warped_mask.as_ref()],
-                [fixed.updates.of_channel(n), moving.updates.of_channel(n)],
+                [update, other_update],
+                scratch.zip(other_scratch).map(<[_; 2]>::from),
             )?;
             let weight_ratio = channel.weight / self.channels[0].weight;
             if self.channels.len() > 1 {

@@ -77,26 +77,25 @@ impl<B: Backend> Metrics<B> {
     }
 
     /// Computes the gradients of a metric for the fixed and the moving image, and starts to compute the similarity of
-    /// the images.
+    /// the images. The vectors of `scratch` are lost.
     pub(crate) fn update(
         &mut self,
         backend: &B,
         metric: Metric,
-        [fixed, moving]: [&B::Image; 2],
+        images: [&B::Image; 2],
         masks: [Option<&B::Image>; 2],
-        [fixed_update, moving_update]: [&mut B::Field; 2],
+        updates: [&mut B::Field; 2],
+        scratch: Option<[&mut B::Field; 2]>,
     ) -> Result<PendingSimilarity<B>, Error> {
         match metric {
             Metric::Cc => {
                 let (parameters, workspace) = (&self.cc_parameters, &mut self.cc);
-                let pending =
-                    backend.cc_update(fixed, moving, masks, parameters, workspace, fixed_update, moving_update)?;
+                let pending = backend.cc_update(images, masks, parameters, workspace, updates, scratch)?;
                 Ok(PendingSimilarity::Cc(pending))
             }
             Metric::Mattes => {
                 let (parameters, workspace) = (&self.mi_parameters, &mut self.mi);
-                let energy =
-                    backend.mi_update(fixed, moving, masks, parameters, workspace, fixed_update, moving_update)?;
+                let energy = backend.mi_update(images, masks, parameters, workspace, updates)?;
                 Ok(PendingSimilarity::Mattes(energy))
             }
         }

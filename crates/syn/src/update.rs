@@ -101,9 +101,10 @@ pub(crate) struct Updates<B: Backend> {
 }
 
 impl<B: Backend> Updates<B> {
-    /// The memory into which the update of the displacement field by channel `n` (pair of images) is written.
-    pub(crate) fn of_channel(&mut self, n: usize) -> &mut B::Field {
-        if n == 0 { &mut self.sum } else { &mut self.next }
+    /// The memory into which the update of the displacement field by channel `n` (pair of images) is written, and the
+    /// scratch memory that is free meanwhile.
+    pub(crate) fn of_channel(&mut self, n: usize) -> (&mut B::Field, Option<&mut B::Field>) {
+        if n == 0 { (&mut self.sum, Some(&mut self.next)) } else { (&mut self.next, None) }
     }
 
     /// Adds the update of the displacement field by channel `n` (pair of images) to the sum over the channels. Its

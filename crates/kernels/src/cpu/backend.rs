@@ -223,13 +223,12 @@ impl Backend for Cpu {
 
     fn cc_update(
         &self,
-        fixed: &Image,
-        moving: &Image,
+        [fixed, moving]: [&Image; 2],
         masks: [Option<&Image>; 2],
         parameters: &CcParameters,
         workspace: &mut CcWorkspace,
-        fixed_update: &mut Field,
-        moving_update: &mut Field,
+        [fixed_update, moving_update]: [&mut Field; 2],
+        _: Option<[&mut Field; 2]>,
     ) -> Result<CcScores, Error> {
         Error::check_shapes("cc_update", fixed.shape, [moving.shape, fixed_update.shape, moving_update.shape])?;
         Error::check_shapes("cc_update", fixed.shape, masks.into_iter().flatten().map(|mask| mask.shape))?;
@@ -247,13 +246,11 @@ impl Backend for Cpu {
 
     fn mi_update(
         &self,
-        fixed: &Image,
-        moving: &Image,
+        [fixed, moving]: [&Image; 2],
         masks: [Option<&Image>; 2],
         parameters: &MiParameters,
         workspace: &mut MiWorkspace,
-        fixed_update: &mut Field,
-        moving_update: &mut Field,
+        [fixed_update, moving_update]: [&mut Field; 2],
     ) -> Result<f64, Error> {
         Error::check_shapes("mi_update", fixed.shape, [moving.shape, fixed_update.shape, moving_update.shape])?;
         Error::check_shapes("mi_update", fixed.shape, masks.into_iter().flatten().map(|mask| mask.shape))?;

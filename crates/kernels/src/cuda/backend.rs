@@ -230,15 +230,14 @@ impl Backend for Cuda {
 
     fn cc_update(
         &self,
-        fixed: &Image,
-        moving: &Image,
+        images: [&Image; 2],
         masks: [Option<&Image>; 2],
         parameters: &CcParameters,
         workspace: &mut CcWorkspace,
-        fixed_update: &mut Field,
-        moving_update: &mut Field,
+        updates: [&mut Field; 2],
+        scratch: Option<[&mut Field; 2]>,
     ) -> Result<CcPending, Error> {
-        self.cc_both_updates(fixed, moving, masks, parameters, workspace, fixed_update, moving_update)
+        self.cc_both_updates(images, masks, parameters, workspace, updates, scratch)
     }
 
     fn cc_scores(&self, pending: CcPending) -> Result<CcScores, Error> {
@@ -251,15 +250,13 @@ impl Backend for Cuda {
 
     fn mi_update(
         &self,
-        fixed: &Image,
-        moving: &Image,
+        images: [&Image; 2],
         masks: [Option<&Image>; 2],
         parameters: &MiParameters,
         workspace: &mut MiWorkspace,
-        fixed_update: &mut Field,
-        moving_update: &mut Field,
+        updates: [&mut Field; 2],
     ) -> Result<f64, Error> {
-        self.mi_both_updates(fixed, moving, masks, parameters, workspace, fixed_update, moving_update)
+        self.mi_both_updates(images, masks, parameters, workspace, updates)
     }
 
     fn magnitude(&self, field: &Field) -> Result<f64, Error> {

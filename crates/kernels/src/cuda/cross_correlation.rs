@@ -15,7 +15,7 @@ use super::pending::Pending;
 use crate::{CcDerivative, CcParameters, CcScores, Error};
 
 /// GPU buffers of [`Backend::cc_update`](crate::Backend::cc_update), the update by windowed cross-correlation. They are
-/// allocated when first needed.
+/// allocated when first needed. Scratch fields of the caller may replace them.
 pub struct CcWorkspace {
     shape: [usize; 3],
     /// The five terms of the exact derivative of the cross-correlation for the window of each voxel; each term has a
@@ -107,24 +107,20 @@ impl Cuda {
         Ok(CcWorkspace { shape, terms: None, direct: None })
     }
 
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the arguments are two images, their two masks, parameters, scratch memory and two updates"
-    )]
     pub(super) fn cc_both_updates(
         &self,
-        fixed: &Image,
-        moving: &Image,
+        [fixed, moving]: [&Image; 2],
         masks: [Option<&Image>; 2],
         parameters: &CcParameters,
         workspace: &mut CcWorkspace,
-        fixed_update: &mut Field,
-        moving_update: &mut Field,
+        [fixed_update, moving_update]: [&mut Field; 2],
+        scratch_fields: Option<[&mut Field; 2]>,
     ) -> Result<CcPending, Error> {
         let shape = fixed.shape;
         let found = [moving.shape, fixed_update.shape, moving_update.shape, workspace.shape];
         Error::check_shapes("cc_update", shape, found)?;
         Error::check_shapes("cc_update", shape, masks.into_iter().flatten().map(|mask| mask.shape))?;
+        Error::check_shapes("cc_update", shape, scratch_fields.iter().flatten().map(|field| field.shape))?;
         let masked = masks.iter().any(Option::is_some);
         if parameters.radius > CcParameters::MOST_TILED_RADIUS
             && !masked
@@ -155,19 +151,24 @@ impl Cuda {
                 pending.under_way()?;
             }
             CcDerivative::Exact => {
-                let terms = match &workspace.terms {
-                    Some(terms) => terms,
-                    None => workspace.terms.insert(Buffer::uninitialised(&self.device, 5 * plane(shape))?),
+                // Two fields that follow each other in memory are six planes.
+                let lent = scratch_fields.filter(|[first, second]| first.is_before(second));
+                let windows = match (lent, &workspace.terms) {
+                    (Some([first, _]), _) => first.write(),
+                    (None, Some(terms)) => terms.pointer(),
+                    (None, None) => {
+                        workspace.terms.insert(Buffer::uninitialised(&self.device, 5 * plane(shape))?).pointer()
+                    }
                 };
                 let kernel = compiled(if masked { CcKernel::TermsMasked } else { CcKernel::Terms })?;
                 let (launch, depth) = self.tiles(kernel, shape, parameters.radius, (2 + 5) * 4 * voxels)?;
                 let mut scratch = self.scratch();
                 scratch.reserve(&self.device, launch.blocks())?;
-                let (f, m, windows) = (fixed_update.write(), moving_update.write(), terms.pointer());
+                let (f, m) = (fixed_update.write(), moving_update.write());
                 let (partial, counter) = (scratch.partial.pointer(), scratch.counter.pointer());
                 let result = pending.target();
                 // SAFETY: all volumes have one shape, and the kernel reads and writes only voxels within it. `partial`
-                // has three numbers for each block, and `terms` has five planes.
+                // has three numbers for each block, and `windows` has five planes.
                 unsafe { self.launch(launch, arguments![pair, depth, windows, partial, counter, result])? };
                 pending.under_way()?;
                 let kernel = compiled(CcKernel::Exact)?;

@@ -38,19 +38,13 @@ impl Cuda {
         })
     }
 
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the arguments are two images, their two masks, parameters, scratch memory and two updates"
-    )]
     pub(super) fn mi_both_updates(
         &self,
-        fixed: &Image,
-        moving: &Image,
+        [fixed, moving]: [&Image; 2],
         masks: [Option<&Image>; 2],
         parameters: &MiParameters,
         workspace: &mut MiWorkspace,
-        fixed_update: &mut Field,
-        moving_update: &mut Field,
+        [fixed_update, moving_update]: [&mut Field; 2],
     ) -> Result<f64, Error> {
         let shape = fixed.shape;
         Error::check_shapes("mi_update", shape, [moving.shape, fixed_update.shape, moving_update.shape])?;

@@ -67,13 +67,11 @@ impl Case {
         let [fixed_update, moving_update] = &mut updates;
         let energy = Cpu
             .mi_update(
-                &upload(&self.images[0]),
-                &upload(&self.images[1]),
+                [&upload(&self.images[0]), &upload(&self.images[1])],
                 masks.each_ref().map(Option::as_ref),
                 &self.parameters,
                 &mut Cpu.mi_workspace(self.parameters.bins).unwrap(),
-                fixed_update,
-                moving_update,
+                [fixed_update, moving_update],
             )
             .unwrap();
         Found { energy, updates: updates.map(|update| Cpu.download_field(&update).unwrap()) }
@@ -208,6 +206,6 @@ fn bins_that_cannot_be_are_refused() {
     let mut updates = [Cpu.field(case.shape).unwrap(), Cpu.field(case.shape).unwrap()];
     let [a, b] = &mut updates;
     let mut workspace = Cpu.mi_workspace(16).unwrap();
-    let refused = Cpu.mi_update(&image, &image, [None, None], &case.parameters, &mut workspace, a, b);
+    let refused = Cpu.mi_update([&image, &image], [None; 2], &case.parameters, &mut workspace, [a, b]);
     assert!(matches!(refused, Err(Error::Length { operation: "mi_update", .. })), "{refused:?}");
 }

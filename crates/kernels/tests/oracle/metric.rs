@@ -61,13 +61,12 @@ impl Case {
         let mut workspace = Cpu.cc_workspace(self.shape).unwrap();
         let pending = Cpu
             .cc_update(
-                &upload(&self.fixed),
-                &upload(&self.moving),
+                [&upload(&self.fixed), &upload(&self.moving)],
                 masks.each_ref().map(Option::as_ref),
                 &self.parameters,
                 &mut workspace,
-                fixed_update,
-                moving_update,
+                [fixed_update, moving_update],
+                None,
             )
             .unwrap();
         let CcScores { energy, agreement } = Cpu.cc_scores(pending).unwrap();

@@ -14,7 +14,7 @@ fn bits(threads: usize) -> Vec<u32> {
             CcParameters { radius: 2, derivative: CcDerivative::Exact, noise_variance: 1e-4, spacing: [1.0; 3] };
         let mut workspace = Cpu.cc_workspace(shape).unwrap();
         let pending =
-            Cpu.cc_update(&fixed, &moving, [None, None], &parameters, &mut workspace, &mut a, &mut b).unwrap();
+            Cpu.cc_update([&fixed, &moving], [None; 2], &parameters, &mut workspace, [&mut a, &mut b], None).unwrap();
         let scores = Cpu.cc_scores(pending).unwrap();
         let mut d = Cpu.field(shape).unwrap();
         Cpu.smooth_both_fields([&mut a, &mut b], 3.0, [&mut c, &mut d]).unwrap();
@@ -23,7 +23,7 @@ fn bits(threads: usize) -> Vec<u32> {
         let parameters = MiParameters { bins: 32, ranges: [(0.0, 1.0); 2], spacing: [1.0; 3] };
         let mut workspace = Cpu.mi_workspace(32).unwrap();
         let information =
-            Cpu.mi_update(&fixed, &moving, [None, None], &parameters, &mut workspace, &mut b, &mut d).unwrap();
+            Cpu.mi_update([&fixed, &moving], [None; 2], &parameters, &mut workspace, [&mut b, &mut d]).unwrap();
         let magnitude = Cpu.magnitude(&d).unwrap();
         let smoothed = Cpu.smooth(&fixed, [1.0, 2.0, 0.5]).unwrap();
         let fields = [a, b, c, d].map(|field| Cpu.download_field(&field).unwrap());

@@ -252,21 +252,18 @@ pub fn cross_correlation<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -
                 }
                 let noise_variance = if radius % 2 == 0 { 1e-3 } else { 0.0 };
                 let parameters = CcParameters { radius, derivative, noise_variance, spacing: world.spacing };
-                let pending = backend.cc_update(
-                    &fixed,
-                    &moving,
-                    masks,
-                    &parameters,
-                    &mut workspace,
-                    &mut to_fixed,
-                    &mut to_moving,
-                )?;
+                let mut lent = backend.field_pair(shape)?;
+                let scratch = (radius % 2 == 0).then_some(lent.each_mut());
+                let updates = [&mut to_fixed, &mut to_moving];
+                let pending =
+                    backend.cc_update([&fixed, &moving], masks, &parameters, &mut workspace, updates, scratch)?;
                 let name = format!("cc {derivative:?} {radius}, {masked} masks");
                 // A second update with the same workspace must not change the scores of the first update, which have
                 // not been read yet.
                 let mut others = backend.field_pair(shape)?;
-                let [first, second] = &mut others;
-                let after = backend.cc_update(&moving, &moving, masks, &parameters, &mut workspace, first, second)?;
+                let others = others.each_mut();
+                let after =
+                    backend.cc_update([&moving, &moving], masks, &parameters, &mut workspace, others, None)?;
                 let CcScores { energy, agreement } = backend.cc_scores(pending)?;
                 out.values(format!("{name}: energy"), ENERGY, vec![energy]);
                 out.values(format!("{name}: agreement"), ENERGY, vec![agreement]);
@@ -294,15 +291,8 @@ pub fn mutual_information<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) 
         for masks in [[None, None], [None, Some(&masks[1])], [Some(&masks[0]), Some(&masks[1])]] {
             let name = format!("mi {bins}, {} masks", masks.iter().flatten().count());
             let parameters = MiParameters { bins, ranges: [(0.0, 1.0), (0.1, 0.9)], spacing: world.spacing };
-            let energy = backend.mi_update(
-                &fixed,
-                &moving,
-                masks,
-                &parameters,
-                &mut workspace,
-                &mut to_fixed,
-                &mut to_moving,
-            )?;
+            let updates = [&mut to_fixed, &mut to_moving];
+            let energy = backend.mi_update([&fixed, &moving], masks, &parameters, &mut workspace, updates)?;
             out.values(format!("{name}: energy"), MEAN, vec![energy]);
             out.field(format!("{name}: fixed"), LOGARITHMS, &to_fixed)?;
             out.field(format!("{name}: moving"), LOGARITHMS, &to_moving)?;
