@@ -7,8 +7,9 @@ use antsreg_register::{Device, Progress};
 use rayon::prelude::*;
 
 use super::align::{Aligned, align};
-use super::refine::refine;
+use super::refine::{REACH_MM, refine};
 use super::surface::surface_ratio;
+use super::window::Window;
 use super::{BrainWarning, Contrast, Error, Template};
 
 /// The extracted brain of an image.
@@ -54,9 +55,8 @@ pub fn extract(
         align(head, template, &device, progress)?;
     let head_to_template = affine.inverse().ok_or(Error::Nowhere)?;
     let before: Vec<bool> = prior.voxels.par_iter().map(|share| *share > 0.5).collect();
-    if !before.contains(&true) {
-        return Err(Error::Nowhere);
-    }
+    let near = Window::around_set(&image.grid, &before, REACH_MM).ok_or(Error::Nowhere)?;
+    let (window, image, before) = (window.inner(&near), near.cut(&image), near.cut_voxels(&before));
     let (inside, probability) = refine(&image, &before, correlation, device)?;
     let count = |set: &[bool]| set.par_iter().filter(|inside| **inside).count();
     let both = before.par_iter().zip(&inside).filter(|(a, b)| **a && **b).count();

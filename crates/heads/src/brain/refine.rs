@@ -29,6 +29,8 @@ const OUTSIDE_MM: std::ops::RangeInclusive<f32> = 3.0..=12.0;
 /// Distance outside the edge of the registered template's brain up to which voxels count for the intensity range of the
 /// histograms, mm.
 const AROUND_MM: f32 = 15.0;
+/// Distance from the registered template's brain beyond which no voxel has an effect on the refinement, mm.
+pub const REACH_MM: f64 = AROUND_MM as f64 + 1.0;
 /// Number of bins of the histograms of intensities inside and outside the brain.
 const BINS: usize = 64;
 /// Standard deviation of the Gaussian that smooths the histograms, in bins.

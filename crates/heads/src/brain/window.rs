@@ -42,15 +42,51 @@ impl Window {
         Some(Window { whole: grid.shape, low, shape })
     }
 
+    /// Returns the box of voxels that contains a set of voxels of a grid, with a margin of `margin_mm`. `None` for an
+    /// empty set.
+    pub fn around_set(grid: &Grid, set: &[bool], margin_mm: f64) -> Option<Window> {
+        let [nx, ny, _] = grid.shape;
+        let none = ([usize::MAX; 3], [0; 3]);
+        let join = |a: ([usize; 3], [usize; 3]), b: ([usize; 3], [usize; 3])| {
+            ([0, 1, 2].map(|axis| a.0[axis].min(b.0[axis])), [0, 1, 2].map(|axis| a.1[axis].max(b.1[axis])))
+        };
+        let of_row = |(row, voxels): (usize, &[bool])| match voxels.iter().position(|inside| *inside) {
+            Some(first) => {
+                let last = voxels.iter().rposition(|inside| *inside).unwrap_or(first);
+                ([first, row % ny, row / ny], [last, row % ny, row / ny])
+            }
+            None => none,
+        };
+        let rows = set.par_chunks(nx).enumerate().with_min_len(64);
+        let (low, high) = rows.map(of_row).reduce(|| none, join);
+        if low[0] > high[0] {
+            return None;
+        }
+        let margin = [0, 1, 2].map(|axis| (margin_mm / grid.spacing[axis]).ceil() as usize);
+        let low = [0, 1, 2].map(|axis| low[axis].saturating_sub(margin[axis]));
+        let shape = [0, 1, 2].map(|axis| (high[axis] + margin[axis] + 1).min(grid.shape[axis]) - low[axis]);
+        Some(Window { whole: grid.shape, low, shape })
+    }
+
+    /// Returns the box of voxels, in the volume of this window, of a window of this window's voxels.
+    pub fn inner(&self, inner: &Window) -> Window {
+        Window { low: [0, 1, 2].map(|axis| self.low[axis] + inner.low[axis]), shape: inner.shape, whole: self.whole }
+    }
+
     /// Returns the part of a volume inside this window.
     pub fn cut(&self, volume: &Volume) -> Volume {
+        Volume { grid: self.grid(&volume.grid), voxels: self.cut_voxels(&volume.voxels) }
+    }
+
+    /// Returns the values of the voxels inside this window.
+    pub fn cut_voxels<T: Copy + Default + Send + Sync>(&self, voxels: &[T]) -> Vec<T> {
         let (width, rows) = (self.shape[0], self.shape[1]);
-        let mut voxels = vec![0.0; self.shape.iter().product()];
-        voxels.par_chunks_mut(width).enumerate().for_each(|(row, part)| {
+        let mut cut = vec![T::default(); self.shape.iter().product()];
+        cut.par_chunks_mut(width).enumerate().with_min_len(64).for_each(|(row, part)| {
             let first = self.first(row % rows, row / rows);
-            part.copy_from_slice(&volume.voxels[first..first + width]);
+            part.copy_from_slice(&voxels[first..first + width]);
         });
-        Volume { grid: self.grid(&volume.grid), voxels }
+        cut
     }
 
     /// The grid of the voxels of this window, which is a part of the grid `whole`.
@@ -106,6 +142,14 @@ mod tests {
             let inside = (3..8).contains(&at[0]) && (1..5).contains(&at[1]) && (1..4).contains(&at[2]);
             assert_eq!(pasted.voxels[n], if inside { image.voxels[n] } else { 0.0 }, "{at:?}");
         }
+        let set: Vec<bool> =
+            (0..grid.len()).map(|n| (n % 9, n / 72) == (4, 3) && (4..7).contains(&(n / 9 % 8))).collect();
+        let inner = Window::around_set(&grid, &set, 3.5).expect("voxels");
+        assert_eq!((inner.low, inner.shape), ([0, 2, 1], [9, 6, 5]));
+        assert_eq!(Window::around_set(&grid, &vec![false; grid.len()], 3.5), None);
+        let within = Window { low: [1, 0, 1], shape: [3, 2, 2], whole: window.shape };
+        assert_eq!(within.cut(&part), window.inner(&within).cut(&image));
+        assert_eq!(window.inner(&within).whole, image.grid.shape);
         let far = AffineTransform { translation: Vector3::repeat(90.0), ..AffineTransform::identity() };
         assert_eq!(Window::around(&grid, &brain, &far, 1.9), None);
     }
