@@ -49,6 +49,14 @@ const LEAST_GAIN: f64 = 2e-6;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Curvature(DMatrix<f64>);
 
+impl Curvature {
+    /// Whether this curvature, from another level, can be that of a search along this many directions near a minimum:
+    /// whether the cost rises in all directions.
+    fn suits(&self, directions: usize) -> bool {
+        self.0.nrows() == directions && self.0.clone().cholesky().is_some()
+    }
+}
+
 /// The cost at a set of transform parameters, with its first and second derivatives along the search directions.
 struct Slopes {
     cost: f64,
@@ -114,8 +122,8 @@ struct Nearby {
 }
 
 impl<'a> Newton<'a> {
-    /// Makes a search of at most `steps` Newton steps. If a curvature from a coarser level is `known`, only the
-    /// diagonal of the curvature matrix is measured.
+    /// Makes a search of at most `steps` Newton steps. If a curvature from a coarser level is `known` and positive, only
+    /// the diagonal of the curvature matrix is measured.
     pub fn new(
         start: &Parameters,
         directions: &'a [Direction],
@@ -123,7 +131,7 @@ impl<'a> Newton<'a> {
         known: Option<&Curvature>,
         rejected: Rejected,
     ) -> Newton<'a> {
-        let curvature = known.filter(|known| known.0.nrows() == directions.len()).cloned();
+        let curvature = known.filter(|known| known.suits(directions.len())).cloned();
         let phase = if steps > 0 { Phase::Around } else { Phase::Done };
         let (point, steps_left, reach) = (*start, steps, STEP);
         Newton {
@@ -184,7 +192,8 @@ impl<'a> Newton<'a> {
             return self.look_closer();
         }
         self.go(&lowest);
-        if self.steps_left > 0 && lowest.offset.amax() >= SETTLED {
+        let goes_on = lowest.offset == along[LENGTHS.len() - 1] && self.rejected == Rejected::Continues;
+        if self.steps_left > 0 && (goes_on || lowest.offset.amax() >= SETTLED) {
             self.phase = Phase::Around;
             self.last = Some((lowest.offset, gradient));
         }

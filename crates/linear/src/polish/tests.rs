@@ -44,6 +44,15 @@ fn curvature_of_another_level_saves_evaluations() {
 }
 
 #[test]
+fn a_curvature_that_no_minimum_has_is_measured_anew() {
+    let (expected, Curvature(known), evaluations) = run(0.5, 10, None);
+    let mut wrong = known.clone();
+    wrong[(4, 4)] *= -1.0;
+    let (found, _, again) = run(0.5, 10, Some(&Curvature(wrong)));
+    assert_eq!((found, again), (expected, evaluations));
+}
+
+#[test]
 fn measures_the_curvature() {
     let (_, Curvature(hessian), _) = run(0.0, 1, None);
     // The first coordinate x₀ occurs in three squares of the test cost, with the factors 1, −1 and 0.4, and in the term
@@ -266,6 +275,21 @@ fn a_rejected_step_ends_the_search_or_is_shortened_before_smaller_differences_fo
     // A rejected step that is too short to matter ends the search in any case.
     let (found, _) = batches(9, Rejected::Continues, |x| if x == -1.0 { 11.9 } else { cost(x) });
     assert_eq!(found.len(), 2);
+}
+
+#[test]
+fn a_short_step_at_whose_far_end_the_cost_is_lowest_is_not_the_last() {
+    // The gradient is −0.05 and the curvature 3.9, but the cost falls all along the step.
+    let cost = |x: f64| match x {
+        1.0 => 11.9,
+        -1.0 => 12.0,
+        _ => 10.0 - x,
+    };
+    let along = [0.3, 0.7, 1.0, 1.4].map(|length| length * 0.05 / 3.9);
+    let (found, _) = batches(9, Rejected::Ends, cost);
+    assert_batches(&found, &[&STENCIL, &along]);
+    let (found, _) = batches(9, Rejected::Continues, cost);
+    assert_batches(&found[..3], &[&STENCIL, &along, &STENCIL.map(|x| x + along[3])]);
 }
 
 #[test]
