@@ -21,7 +21,7 @@ pub struct Manifest {
     pub programs: Vec<PathBuf>,
     /// Mutants behind the switch; the first has the number 1.
     pub mutants: Vec<Switched>,
-    /// Mutants that no switch can hold but that compile: run them with cargo-mutants.
+    /// Mutants that no switch can hold but that compile: `alone` runs them.
     pub left: Vec<String>,
     /// Mutants that do not compile.
     pub unviable: Vec<String>,

@@ -25,6 +25,7 @@ impl Tree {
         }
         let names = String::from_utf8(output.stdout)?;
         let tree = Self { workspace: workspace.to_owned(), copy: copy.to_owned() };
+        fs::create_dir_all(copy)?;
         let names: HashSet<&str> =
             names.split_terminator('\0').filter(|name| workspace.join(name).is_file()).collect();
         for name in &names {

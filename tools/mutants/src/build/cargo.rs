@@ -18,6 +18,8 @@ pub struct Cargo<'a> {
     pub target: PathBuf,
     /// Name of the package.
     pub package: &'a str,
+    /// Profile of the workspace with which everything is built.
+    pub profile: &'a str,
     /// Number of compilers at once.
     pub jobs: usize,
 }
@@ -103,21 +105,21 @@ impl Cargo<'_> {
             .collect())
     }
 
-    /// Builds the tests of the package. Returns the names and paths of the programs.
-    pub fn build_tests(&self) -> Result<Vec<(String, PathBuf)>, Failure> {
+    /// Builds the tests of the package. Returns the names and paths of the programs, or what the compiler refuses.
+    pub fn build_tests(&self) -> Result<Result<Vec<(String, PathBuf)>, String>, Failure> {
         let (success, lines) = self.lines(&["test", "--no-run", "--lib", "--tests"])?;
         if !success {
             let texts: Vec<String> =
                 lines.into_iter().filter_map(|line| line.message).filter_map(|message| message.rendered).collect();
-            return Err(format!("the tests do not build: {}", texts.join("\n")).into());
+            return Ok(Err(format!("the tests do not build: {}", texts.join("\n"))));
         }
         let programs = lines.into_iter().filter_map(|line| Some((line.target?, line.executable?)));
-        Ok(programs
+        Ok(Ok(programs
             .map(|(target, path)| {
                 let is_library = target.kind.iter().any(|kind| kind == "lib");
                 (if is_library { "unit-tests".to_owned() } else { target.name }, path)
             })
-            .collect())
+            .collect()))
     }
 
     /// Calls cargo for the package. Returns whether it succeeded, and the lines that it printed.
@@ -125,10 +127,12 @@ impl Cargo<'_> {
         let output = Command::new("cargo")
             .args(arguments)
             .args(["--locked", "--no-default-features", "--message-format=json", "--package", self.package])
-            .arg(format!("--jobs={}", self.jobs))
+            .args([format!("--jobs={}", self.jobs), format!("--profile={}", self.profile)])
             .current_dir(self.tree.folder())
             .env("CARGO_TARGET_DIR", &self.target)
-            .env("CARGO_INCREMENTAL", "0")
+            // The profile says it, except that all mutants at once are built only once.
+            .env_remove("CARGO_INCREMENTAL")
+            .env("CARGO_PROFILE_DEV_INCREMENTAL", "false")
             .env("CARGO_PROFILE_DEV_DEBUG", "none")
             // Mutants that surely overflow compile, and panic when they are on.
             .env("RUSTFLAGS", "-Awarnings -Aarithmetic_overflow -Aunconditional_panic")

@@ -33,7 +33,7 @@ pub fn viable(cargo: &Cargo, mutants: &[Mutant], candidates: &[usize]) -> Result
                 .collect();
             restore(cargo, files.keys().copied())?;
             if errors.is_empty() || wrong.is_empty() {
-                // An error outside all functions proves nothing; cargo-mutants tells.
+                // An error outside all functions proves nothing; `alone` tells.
                 viable.extend(&round);
                 break;
             }

@@ -4,12 +4,16 @@ use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
 use super::program::{End, Limits, Program};
+use super::{RESULTS, Settings};
 use crate::Failure;
+
+/// Longest time of a test without a mutant.
+const LONGEST: Duration = Duration::from_secs(600);
 
 /// A test without a mutant.
 #[derive(Debug, Serialize, Deserialize)]
@@ -27,26 +31,41 @@ pub struct Test {
 /// All tests of a crate, the fastest first.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Baseline {
-    /// When the programs were built.
+    /// Which build the programs are of.
     built: u64,
     /// The tests.
     pub tests: Vec<Test>,
 }
 
 impl Baseline {
-    /// Reads the baseline of the programs that were built at the time `built`, if the file has it.
-    pub fn read(path: &Path, built: u64) -> Option<Self> {
+    /// Reads the baseline of the programs from the folder `out`, or runs each test and writes it there. A baseline of
+    /// another build does not count; then the results in `out` are removed, because sources or tests may have changed
+    /// since that build. `built` is its time, or another number that tells builds from each other.
+    pub fn kept(out: &Path, programs: &[Program], built: u64, settings: &Settings) -> Result<Self, Failure> {
+        let (kept, results) = (out.join("baseline.json"), out.join(RESULTS));
+        if let Some(baseline) = Self::read(&kept, built) {
+            return Ok(baseline);
+        }
+        if results.exists() {
+            fs::remove_file(&results)?;
+        }
+        let limits = Limits { time: LONGEST, memory: settings.memory };
+        let baseline = Self::measure(programs, built, settings.jobs, &limits)?;
+        baseline.write(&kept)?;
+        Ok(baseline)
+    }
+
+    fn read(path: &Path, built: u64) -> Option<Self> {
         let baseline: Self = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
         (baseline.built == built).then_some(baseline)
     }
 
-    /// Writes the baseline to a file.
-    pub fn write(&self, path: &Path) -> Result<(), Failure> {
+    fn write(&self, path: &Path) -> Result<(), Failure> {
         Ok(fs::write(path, serde_json::to_vec(self)?)?)
     }
 
     /// Runs each test once.
-    pub fn measure(programs: &[Program], built: u64, jobs: usize, limits: &Limits) -> Result<Self, Failure> {
+    fn measure(programs: &[Program], built: u64, jobs: usize, limits: &Limits) -> Result<Self, Failure> {
         let mut names = Vec::new();
         for (program, each) in programs.iter().enumerate() {
             names.extend(each.tests()?.into_iter().map(|name| (program, name)));

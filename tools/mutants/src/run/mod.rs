@@ -11,10 +11,17 @@ use std::time::Duration;
 
 use crate::Failure;
 use crate::manifest::Manifest;
-use baseline::Baseline;
+pub(crate) use baseline::{Baseline, Test};
 use program::Limits;
 pub use program::{End, Program};
+pub(crate) use results::Log;
 pub use results::{Outcome, Reasons, Summary};
+
+/// A hanging test takes this many times its time without a mutant.
+const TIMEOUT_FACTOR: f64 = 10.0;
+
+/// Name of the file of results in their folder.
+pub(crate) const RESULTS: &str = "results.tsv";
 
 /// How mutants are run.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +36,14 @@ pub struct Settings {
     pub longest: f64,
 }
 
+impl Settings {
+    /// Limits of a test, from the seconds that it takes without a mutant.
+    pub(crate) fn limits(&self, seconds: f64) -> Limits {
+        let time = Duration::from_secs_f64(TIMEOUT_FACTOR * seconds).max(self.minimum_timeout);
+        Limits { time, memory: self.memory }
+    }
+}
+
 /// Runs the mutants of the crate prepared in `folder` that have no result yet. Appends results to `results.tsv` in the
 /// folder `out`, where the times and the coverage of the tests are kept too. `missed.txt` there lists the survivors
 /// without a reason.
@@ -40,24 +55,10 @@ pub fn run(folder: &Path, out: &Path, settings: &Settings, reasons: &Reasons) ->
         .iter()
         .map(|path| Ok(Program { path: fs::canonicalize(folder.join(path))?, package: manifest.package.clone() }))
         .collect::<Result<_, Failure>>()?;
-    let limits = Limits { time: Duration::from_secs(600), memory: settings.memory };
-    let (kept, results) = (out.join("baseline.json"), out.join("results.tsv"));
-    let baseline = match Baseline::read(&kept, manifest.built) {
-        Some(baseline) => baseline,
-        None => {
-            // The sources or tests may have changed since the build that these results belong to.
-            if results.exists() {
-                fs::remove_file(&results)?;
-            }
-            let baseline = Baseline::measure(&programs, manifest.built, settings.jobs, &limits)?;
-            baseline.write(&kept)?;
-            baseline
-        }
-    };
+    let baseline = Baseline::kept(out, &programs, manifest.built, settings)?;
+    let results = out.join(RESULTS);
     queue::run_all(&manifest.mutants, &programs, &baseline, &results, settings)?;
-    let summary = Summary::read(&results, reasons)?;
-    fs::write(out.join("missed.txt"), summary.missed.iter().map(|name| format!("{name}\n")).collect::<String>())?;
-    Ok(summary)
+    Summary::write(out, reasons)
 }
 
 #[cfg(test)]

@@ -5,17 +5,14 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::Settings;
 use super::baseline::Baseline;
-use super::program::{End, Limits, Program};
+use super::program::{End, Program};
 use super::results::{Log, Outcome};
 use crate::Failure;
 use crate::manifest::Switched;
-
-/// A hanging test takes this many times its time without a mutant.
-const TIMEOUT_FACTOR: f64 = 10.0;
 
 /// Runs the mutants without a result in `results`, and appends theirs.
 pub fn run_all(
@@ -75,9 +72,8 @@ impl<'a> Queue<'a> {
 
     fn run_test(&self, test: usize, index: usize) -> Result<End, Failure> {
         let test = &self.baseline.tests[test];
-        let time = Duration::from_secs_f64(TIMEOUT_FACTOR * test.seconds).max(self.settings.minimum_timeout);
         let number = (index + 1).to_string();
-        let limits = Limits { time, memory: self.settings.memory };
+        let limits = self.settings.limits(test.seconds);
         self.programs[test.program].run(&test.name, ("MUTANT", OsStr::new(&number)), &limits)
     }
 

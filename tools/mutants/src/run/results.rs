@@ -6,6 +6,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 
+use super::RESULTS;
 use crate::Failure;
 
 /// What became of a mutant.
@@ -19,10 +20,12 @@ pub enum Outcome {
     Missed,
     /// No test reaches it.
     Unreached,
+    /// The tests do not build.
+    Unviable,
 }
 
 impl Outcome {
-    const ALL: [Self; 4] = [Self::Caught, Self::Timeout, Self::Missed, Self::Unreached];
+    const ALL: [Self; 5] = [Self::Caught, Self::Timeout, Self::Missed, Self::Unreached, Self::Unviable];
 }
 
 impl fmt::Display for Outcome {
@@ -32,6 +35,7 @@ impl fmt::Display for Outcome {
             Self::Timeout => "timeout",
             Self::Missed => "missed",
             Self::Unreached => "unreached",
+            Self::Unviable => "unviable",
         })
     }
 }
@@ -92,7 +96,7 @@ impl Reasons {
 /// Numbers of mutants by outcome, and the survivors.
 #[derive(Debug)]
 pub struct Summary {
-    counts: [usize; 4],
+    counts: [usize; 5],
     /// Number of survivors that have a reason.
     reasoned: usize,
     /// Mutants that no test notices and that have no reason.
@@ -100,8 +104,16 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// Counts the results in the folder `out`, and writes `missed.txt` there.
+    pub fn write(out: &Path, reasons: &Reasons) -> Result<Self, Failure> {
+        let summary = Self::read(&out.join(RESULTS), reasons)?;
+        let missed: String = summary.missed.iter().map(|name| format!("{name}\n")).collect();
+        fs::write(out.join("missed.txt"), missed)?;
+        Ok(summary)
+    }
+
     /// Counts the results of a file.
-    pub fn read(path: &Path, reasons: &Reasons) -> Result<Self, Failure> {
+    fn read(path: &Path, reasons: &Reasons) -> Result<Self, Failure> {
         let text = fs::read_to_string(path)?;
         let of = |outcome: Outcome| {
             let text = &text;
@@ -151,6 +163,9 @@ mod tests {
         fs::write(&reasons, "a.rs: replace A::f -> bool with true\tBoth are right.\n").unwrap();
         let summary = Summary::read(&results, &Reasons::read(&reasons).unwrap()).unwrap();
         assert_eq!(summary.missed, [format!("{name} or")]);
-        assert_eq!(summary.to_string(), "1 caught, 0 timeout, 1 missed, 1 unreached; 1 survivors have a reason");
+        assert_eq!(
+            summary.to_string(),
+            "1 caught, 0 timeout, 1 missed, 1 unreached, 0 unviable; 1 survivors have a reason"
+        );
     }
 }
