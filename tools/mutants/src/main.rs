@@ -26,7 +26,7 @@ enum Args {
     },
     /// Run the mutants that have no result yet; needs no cargo
     Run(Run),
-    /// Run the mutants that no switch can hold and that have no result yet, each in a build of its own
+    /// Build and run the mutants that no switch can hold and that have no result yet, each alone; needs cargo-mutants
     Alone(Run),
 }
 
