@@ -38,8 +38,8 @@ const LEAST_CURVATURE: f64 = 1e-4;
 const BISECTIONS: usize = 40;
 
 /// The Newton search ends after a step that is shorter than this along every search direction, in units of the
-/// parameters' tolerances.
-const SETTLED: f64 = 0.1;
+/// parameters' tolerances: if it ends after a rejected step, and if it continues.
+const SETTLED: [f64; 2] = [0.1, 0.02];
 
 /// The search ends if the predicted gain of a step is below this share of the cost.
 const LEAST_GAIN: f64 = 2e-6;
@@ -182,7 +182,7 @@ impl<'a> Newton<'a> {
     fn advance(&mut self, step: DVector<f64>, gradient: DVector<f64>, costs: &[f64]) {
         let along = LENGTHS.map(|length| &step * length);
         let Some(lowest) = self.lowest(&along, costs) else {
-            if self.rejected == Rejected::Continues && (step.amax() >= SETTLED || self.beside.is_some()) {
+            if self.rejected == Rejected::Continues && (step.amax() >= self.settled() || self.beside.is_some()) {
                 self.phase = Phase::Damped(self.damped_steps(&gradient));
             }
             return;
@@ -193,10 +193,15 @@ impl<'a> Newton<'a> {
         }
         self.go(&lowest);
         let goes_on = lowest.offset == along[LENGTHS.len() - 1] && self.rejected == Rejected::Continues;
-        if self.steps_left > 0 && (goes_on || lowest.offset.amax() >= SETTLED) {
+        if self.steps_left > 0 && (goes_on || lowest.offset.amax() >= self.settled()) {
             self.phase = Phase::Around;
             self.last = Some((lowest.offset, gradient));
         }
+    }
+
+    /// Length of the last step, in units of the parameters' tolerances.
+    fn settled(&self) -> f64 {
+        SETTLED[usize::from(self.rejected == Rejected::Continues)]
     }
 
     /// Moves the search to the point with the lowest cost among the ends of the damped (shortened) Newton steps and the
