@@ -81,7 +81,10 @@ class Program:
             prefix = str(self.work / f"{len(self.done):03}_{stem(moving)}_to_{stem(fixed)}_")
             print(f"  {stem(moving)} → {stem(fixed)} {' '.join(options)} {again}", file=sys.stderr, flush=True)
             command = ["register", "--device", self.device, "-f", fixed, "-m", moving, "-o", prefix, *options]
-            self.done[key] = Registration(prefix, self.run(*command, threads=threads))
+            usage = self.run(*command, threads=threads)
+            # With a GPU the program ends before the child process that registers, so the system cannot tell its memory.
+            usage.peak_gb = max(usage.peak_gb, (record(prefix)["peak_memory_bytes"] or 0) / 1e9)
+            self.done[key] = Registration(prefix, usage)
         return self.done[key]
 
     def device_name(self) -> str:
