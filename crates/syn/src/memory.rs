@@ -33,9 +33,9 @@ pub fn device_bytes(
     let loaded = images + fixed.len() * fixed_mask + moving.len() * moving_mask;
     // How many numbers the device stores per voxel for the correlation windows of the metric CC. All channels with this
     // metric share the same memory. The first channel uses the scratch fields, if its kernels can.
-    let own = options.channels_with_edges().iter().skip(1).any(|channel| channel.metric == Metric::Cc);
+    let others = options.channels_with_edges().iter().skip(1).any(|channel| channel.metric == Metric::Cc);
     let windows = match options.uses(Metric::Cc) {
-        true => CcParameters::device_scalars(options.radius, options.derivative, !own),
+        true => CcParameters::device_scalars(options.radius, options.derivative, !others),
         false => 0,
     };
     // Memory for the iterations, in values per voxel: four displacement fields, two updates, two scratch fields; the
@@ -149,8 +149,8 @@ mod tests {
     fn a_further_stage_keeps_the_fields_that_it_goes_on_from() {
         assert_eq!(scalars(&[], [false; 2], Some(1), &options(&[1])), 28.0 + 12.0);
         assert_eq!(scalars(&[], [false; 2], Some(2), &options(&[1])), 28.0 + 12.0 / 8.0);
-        // Iterating takes 26 values per voxel with any metric. Nothing is added to the given fields, because
-        // the level is not coarser.
+        // Iterating takes 26 values per voxel with mutual information, too. Nothing is added to the given fields,
+        // because the level is not coarser.
         let mattes = Options { channels: vec![Channel { metric: Metric::Mattes, weight: 1.0 }], ..options(&[1]) };
         assert_eq!(scalars(&[], [false; 2], Some(1), &mattes), 2.0 + 26.0 + 12.0);
         // The level runs on a coarser grid than the given displacement fields, which stay on the full grid. So the
