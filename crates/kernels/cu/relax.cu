@@ -61,6 +61,20 @@ __device__ __forceinline__ void mark_around(unsigned int *marks, const Shape &sh
             for (int x = x0; x <= x1; ++x) marks[(z * ny + y) * nx + x] = 1;
 }
 
+// Number of the brick (block of 8³ voxels) that contains a voxel.
+__device__ __forceinline__ int brick_of(Voxel v, const Shape &shape)
+{
+    const int nx = (shape.x + BRICK - 1) / BRICK, ny = (shape.y + BRICK - 1) / BRICK;
+    return (v.z / BRICK * ny + v.y / BRICK) * nx + v.x / BRICK;
+}
+
+// The voxel of a brick (block of 8³ voxels) with the lowest coordinates.
+__device__ __forceinline__ Voxel corner_of_brick(int brick, const Shape &shape)
+{
+    const int nx = (shape.x + BRICK - 1) / BRICK, ny = (shape.y + BRICK - 1) / BRICK;
+    return {brick % nx * BRICK, brick / nx % ny * BRICK, brick / (nx * ny) * BRICK};
+}
+
 __device__ __forceinline__ Voxel voxel_of(unsigned int at, const Shape &shape)
 {
     return {(int)(at % shape.x), (int)(at / shape.x % shape.y), (int)(at / (shape.x * shape.y))};
@@ -84,8 +98,9 @@ __device__ __forceinline__ void each_marked(unsigned int *marks, const Shape &sh
         if (thread < 32 && marked) marks[mine] = 0;
         for (; left; left &= left - 1) {
             const int brick = first + (__ffs(left) - 1) * gridDim.x;
-            work(brick, Voxel{brick % nx * BRICK + thread % BRICK, brick / nx % ny * BRICK + thread / BRICK % BRICK,
-                              brick / (nx * ny) * BRICK + thread / (BRICK * BRICK)});
+            const Voxel corner = corner_of_brick(brick, shape);
+            work(brick, Voxel{corner.x + thread % BRICK, corner.y + thread / BRICK % BRICK,
+                              corner.z + thread / (BRICK * BRICK)});
         }
     }
 }
@@ -103,13 +118,20 @@ __device__ __forceinline__ void list_voxel(float *weights, unsigned int *list, u
 // - Its residual can be corrected by inverting the other field there: the new displacement is stored in `target`.
 // - It folds, or a neighbour of it folds, and folds are corrected by displacing voxels.
 // - It lies within `reach` of another voxel beyond the limits: its weight says how much of the smoothed field it takes.
-//   The weight grows with the residual of the voxel beyond the limits, and is largest where that voxel folds.
+//   The weight grows with the residual of the voxel beyond the limits, and is largest where that voxel folds. Bricks
+//   with such voxels are marked in `smoothing`.
 extern "C" __global__ void __launch_bounds__(VOXELS, 2)
     examine(const float *READ field, const float *READ inverse, unsigned int *marks, const __grid_constant__ Round round,
             float *target, float *weights, unsigned int *list, unsigned int *listed, unsigned int *count,
-            const __grid_constant__ Shape shape)
+            unsigned int *smoothing, const __grid_constant__ Shape shape)
 {
-    each_marked(marks, shape, [&](int, Voxel v) {
+    // Voxels of the brick around which the field is smoothed: the thread of each, and its weight.
+    __shared__ unsigned short centres[VOXELS];
+    __shared__ float strengths[VOXELS];
+    __shared__ int centre_count;
+    if (threadIdx.x == 0) centre_count = 0;
+    __syncthreads();
+    each_marked(marks, shape, [&](int brick, Voxel v) {
         bool beyond = false;
         if (within(v, shape)) {
             const size_t here = offset(v, shape), stride = plane(shape);
@@ -139,25 +161,35 @@ extern "C" __global__ void __launch_bounds__(VOXELS, 2)
                 if (v.z > 0) list_voxel(weights, list, listed, here - slice, UNFOLDED);
                 if (v.z + 1 < shape.z) list_voxel(weights, list, listed, here + slice, UNFOLDED);
             } else if (beyond && !corrected) {
-                const int reach = round.reach, limit = (reach + 1) * (reach + 1);
                 const float excess = sqrtf(missed) / sqrtf(round.largest_residual_squared) - 1.f;
-                const float strength = folds ? 1.f : fminf(0.5f * excess + 0.05f, 1.f);
-#pragma unroll 1
-                for (int z = max(v.z - reach, 0); z <= min(v.z + reach, shape.z - 1); ++z)
-#pragma unroll 1
-                    for (int y = max(v.y - reach, 0); y <= min(v.y + reach, shape.y - 1); ++y)
-#pragma unroll 1
-                        for (int x = max(v.x - reach, 0); x <= min(v.x + reach, shape.x - 1); ++x) {
-                            const int dx = x - v.x, dy = y - v.y, dz = z - v.z;
-                            const int rest = limit - (dx * dx + dy * dy + dz * dz);
-                            if (rest > 0)
-                                list_voxel(weights, list, listed, offset({x, y, z}, shape),
-                                           strength * ((float)rest / (float)limit));
-                        }
+                const int n = atomicAdd(&centre_count, 1);
+                centres[n] = threadIdx.x;
+                strengths[n] = folds ? 1.f : fminf(0.5f * excess + 0.05f, 1.f);
             }
         }
         const int found = __syncthreads_count(beyond);
         if (threadIdx.x == 0 && found) atomicAdd(count, found);
+        const int centred = centre_count;
+        if (!centred) return;
+        // The threads of the block share the neighbours of all these voxels.
+        const Voxel first = corner_of_brick(brick, shape);
+        const int reach = round.reach, width = 2 * reach + 1, limit = (reach + 1) * (reach + 1);
+        const int neighbours = width * width * width;
+#pragma unroll 1
+        for (int item = threadIdx.x; item < centred * neighbours; item += VOXELS) {
+            const int n = item / neighbours, neighbour = item % neighbours, centre = centres[n];
+            const int dx = neighbour % width - reach, dy = neighbour / width % width - reach;
+            const int dz = neighbour / (width * width) - reach, rest = limit - (dx * dx + dy * dy + dz * dz);
+            const Voxel there = {first.x + centre % BRICK + dx, first.y + centre / BRICK % BRICK + dy,
+                                 first.z + centre / (BRICK * BRICK) + dz};
+            const bool exists = there.x >= 0 && there.y >= 0 && there.z >= 0 && within(there, shape);
+            if (rest <= 0 || !exists) continue;
+            list_voxel(weights, list, listed, offset(there, shape), strengths[n] * ((float)rest / (float)limit));
+            smoothing[brick_of(there, shape)] = 1;
+        }
+        __syncthreads();
+        if (threadIdx.x == 0) centre_count = 0;
+        __syncthreads();
     });
 }
 
@@ -176,10 +208,22 @@ extern "C" __global__ void __launch_bounds__(128)
     }
 }
 
-// SHARING: number of threads that smooth one voxel together. MOST_TAPS: largest number of weights of a smoothing
-// kernel.
-#define SHARING 128
+// Largest number of weights of a smoothing kernel, and largest number of voxels along an axis from which a brick is
+// smoothed.
 #define MOST_TAPS 31
+#define MOST_READ (BRICK + MOST_TAPS - 1)
+// A brick is smoothed in parts of this many voxels along x, so that the values along each axis fit in shared memory.
+#define PART 4
+
+// The range of the bits that are set in a set of bits.
+struct Extent {
+    int first, size;
+
+    __device__ __forceinline__ explicit Extent(unsigned int bits) : first(__ffs(bits) - 1), size(32 - __clz(bits) - first)
+    {
+        if (!bits) size = 0;
+    }
+};
 
 // Smooths along an axis: weighted sum of the values at and around a voxel by a symmetric kernel, computed as on the
 // CPU.
@@ -191,45 +235,71 @@ template <typename Value> __device__ __forceinline__ float taps(const float *wei
     return sum;
 }
 
-// Smooths the listed voxels without a mark. The new displacement, stored in `target`, lies between the old and the
-// Gaussian-smoothed displacement, by the voxel's weight. The smoothed field is zero at the border. Each thread block
-// processes one voxel at a time.
-extern "C" __global__ void __launch_bounds__(SHARING)
-    smooth_listed(const float *READ field, const float *READ weights, const unsigned int *READ list,
-                  const unsigned int *READ listed, const __grid_constant__ Weights gaussian, int radius, float *target,
+// Smooths the listed voxels without a mark, in the bricks marked in `smoothing`. The new displacement, stored in
+// `target`, lies between the old and the Gaussian-smoothed displacement, by the voxel's weight. The smoothed field is
+// zero at the border. Only the box around the listed voxels of a part of a brick is smoothed.
+extern "C" __global__ void __launch_bounds__(VOXELS, 2)
+    smooth_marked(const float *READ field, const float *READ weights, unsigned int *smoothing,
+                  const __grid_constant__ Weights gaussian, int radius, float *target,
                   const __grid_constant__ Shape shape)
 {
-    __shared__ float along_x[3 * MOST_TAPS * MOST_TAPS], along_y[3 * MOST_TAPS];
-    const int width = 2 * radius + 1, area = width * width;
-    const unsigned int count = *listed;
+    __shared__ float along_x[PART * MOST_READ * MOST_READ], along_y[PART * BRICK * MOST_READ];
+    // The coordinates of listed voxels in each part of the brick: a set of bits for each axis.
+    __shared__ unsigned int listed_at[BRICK / PART][3];
+    const int radius_x = shape.x > 1 ? radius : 0, radius_y = shape.y > 1 ? radius : 0, radius_z = shape.z > 1 ? radius : 0;
+    const int thread = threadIdx.x;
     const size_t stride = plane(shape);
-    for (unsigned int n = blockIdx.x; n < count; n += gridDim.x) {
-        const size_t here = list[n];
-        const float share = weights[here];
-        if (share >= UNFOLDED) continue;
-        const Voxel v = voxel_of(here, shape);
+    each_marked(smoothing, shape, [&](int brick, Voxel v) {
         __syncthreads();
-#pragma unroll 1
-        for (int row = threadIdx.x; row < 3 * area; row += SHARING) {
-            const int y = min(max(v.y + row % width - radius, 0), shape.y - 1);
-            const int z = min(max(v.z + row / width % width - radius, 0), shape.z - 1);
-            const float *from = field + row / area * stride + offset({0, y, z}, shape);
-            along_x[row] = taps(gaussian.x, shape.x > 1 ? radius : 0,
-                                [&](int k) { return from[min(max(v.x + k, 0), shape.x - 1)]; });
+        if (thread < 3 * BRICK / PART) listed_at[thread / 3][thread % 3] = 0;
+        __syncthreads();
+        const size_t here = offset(v, shape);
+        const float share = within(v, shape) ? weights[here] : 0.f;
+        const bool listed = share > 0.f && share < UNFOLDED;
+        const int part = thread % BRICK / PART;
+        if (listed) {
+            atomicOr(&listed_at[part][0], 1u << thread % BRICK);
+            atomicOr(&listed_at[part][1], 1u << thread / BRICK % BRICK);
+            atomicOr(&listed_at[part][2], 1u << thread / (BRICK * BRICK));
         }
         __syncthreads();
+        const Voxel first = corner_of_brick(brick, shape);
 #pragma unroll 1
-        for (int row = threadIdx.x; row < 3 * width; row += SHARING)
-            along_y[row] = taps(gaussian.y, shape.y > 1 ? radius : 0,
-                                [&](int k) { return along_x[row * width + radius + k]; });
-        __syncthreads();
-        if (threadIdx.x >= 3) continue;
-        const int c = threadIdx.x;
-        float s = taps(gaussian.z, shape.z > 1 ? radius : 0, [&](int k) { return along_y[c * width + radius + k]; });
-        if (on_edge(v, shape)) s = 0.f;
-        const float u = field[c * stride + here];
-        target[c * stride + here] = lerp(u, s, share);
-    }
+        for (int p = 0; p < BRICK / PART; ++p) {
+            const Extent x(listed_at[p][0]), y(listed_at[p][1]), z(listed_at[p][2]);
+            if (!x.size) continue;
+            const int tall = y.size + 2 * radius_y, deep = z.size + 2 * radius_z;
+#pragma unroll 1
+            for (int c = 0; c < 3; ++c) {
+                const float *component = field + c * stride;
+#pragma unroll 1
+                for (int n = thread; n < x.size * tall * deep; n += VOXELS) {
+                    const int row = n / x.size, x_here = first.x + x.first + n % x.size;
+                    const int y_here = min(max(first.y + y.first + row % tall - radius_y, 0), shape.y - 1);
+                    const int z_here = min(max(first.z + z.first + row / tall - radius_z, 0), shape.z - 1);
+                    const float *from = component + offset({0, y_here, z_here}, shape);
+                    along_x[n] = taps(gaussian.x, radius_x,
+                                      [&](int k) { return from[min(max(x_here + k, 0), shape.x - 1)]; });
+                }
+                __syncthreads();
+#pragma unroll 1
+                for (int n = thread; n < x.size * y.size * deep; n += VOXELS) {
+                    const int row = n / x.size, z_here = row / y.size, y_here = row % y.size + radius_y;
+                    const float *from = along_x + (z_here * tall + y_here) * x.size + n % x.size;
+                    along_y[n] = taps(gaussian.y, radius_y, [&](int k) { return from[k * x.size]; });
+                }
+                __syncthreads();
+                if (listed && part == p) {
+                    const int z_here = thread / (BRICK * BRICK) - z.first + radius_z;
+                    const int y_here = thread / BRICK % BRICK - y.first, x_here = thread % BRICK - x.first;
+                    const float *from = along_y + (z_here * y.size + y_here) * x.size + x_here;
+                    const int slice = x.size * y.size;
+                    const float s = on_edge(v, shape) ? 0.f : taps(gaussian.z, radius_z, [&](int k) { return from[k * slice]; });
+                    target[c * stride + here] = lerp(component[here], s, share);
+                }
+            }
+        }
+    });
 }
 
 // Writes the new displacements of the listed voxels to the field. Marks the bricks that the next round must examine

@@ -25,12 +25,15 @@ extern "C" __global__ void smooth_axis(const float *READ in, float *out, Shape s
     if (!within(v, shape)) return;
     const size_t base = (size_t)(blockIdx.z / slabs) * plane(shape), at = base + offset(v, shape);
     const int index = axis == 0 ? v.x : axis == 1 ? v.y : v.z, n = axis == 0 ? shape.x : axis == 1 ? shape.y : shape.z;
-    const long long step = axis == 0 ? 1 : axis == 1 ? shape.x : (long long)shape.x * shape.y;
+    const size_t step = axis == 0 ? 1 : axis == 1 ? shape.x : (size_t)shape.x * shape.y;
     const float *w = axis == 0 ? weights.x : axis == 1 ? weights.y : weights.z;
-    float sum = w[0] * in[at];
+    const float *below = in + at, *above = in + at;
+    float sum = w[0] * *below;
+#pragma unroll 4
     for (int k = 1; k <= radius; ++k) {
-        const long long below = max(index - k, 0) - index, above = min(index + k, n - 1) - index;
-        sum = fmaf(w[k], in[at + below * step] + in[at + above * step], sum);
+        if (index - k >= 0) below -= step;
+        if (index + k < n) above += step;
+        sum = fmaf(w[k], __ldg(below) + __ldg(above), sum);
     }
     out[at] = clear && on_edge(v, shape) ? 0.f : sum;
 }

@@ -73,7 +73,7 @@ module!(Smooth6, "smooth_6", [smooth_6]);
 module!(Smooth8, "smooth_8", [smooth_8]);
 module!(Sinc, "sinc", [warp_sinc]);
 module!(Spline, "spline", [spline_rows, spline_lines, warp_spline]);
-module!(Relax, "relax", [examine, unfold_listed, smooth_listed, change_listed, follow_marked]);
+module!(Relax, "relax", [examine, unfold_listed, smooth_marked, change_listed, follow_marked]);
 module!(Warp, "warp", [warp_linear, warp_nearest]);
 
 /// The kernels that compute the cross-correlation on tiles of the volume. Each element of `CC_TILED`, the code for one

@@ -25,6 +25,8 @@ pub struct Relaxation {
     /// One mark for each brick (block of 8³ voxels): whether the inverse of the changed field must be computed again
     /// there.
     following: Buffer<u32>,
+    /// One mark for each brick: whether the current round of corrections smooths voxels of it.
+    smoothing: Buffer<u32>,
     /// New displacements of the voxels in `list`, which are those that the present round changes.
     target: Field,
     /// Weight of each voxel of the field that is being corrected: the share of the Gaussian-smoothed field in the
@@ -96,6 +98,7 @@ impl Cuda {
             shape,
             examine: [[marks()?, marks()?], [marks()?, marks()?]],
             following: marks()?,
+            smoothing: marks()?,
             target: Field::uninitialised(&self.device, shape)?,
             weights: Buffer::zeroed(&self.device, voxels)?,
             list: Buffer::uninitialised(&self.device, voxels)?,
@@ -144,6 +147,7 @@ impl Cuda {
         let listed = count + 4;
         let [now, meanwhile] = [0, 1].map(|which: usize| relaxation.examine[side][which].pointer());
         let (of_inverse, following) = (relaxation.examine[1 - side][0].pointer(), relaxation.following.pointer());
+        let smoothing = relaxation.smoothing.pointer();
         let (radius, margin) = (kernel.len() as i32 - 1, round.margin);
         // SAFETY: both fields, the new displacements, the weights and the list have one shape, and `marks` has one
         // element for each brick of this shape. The blocks together process all bricks. Reads and marks are clamped to the
@@ -151,15 +155,15 @@ impl Cuda {
         unsafe {
             self.launch(
                 over_bricks(&kernels.examine),
-                arguments![u, v, now, round, target, share, list, listed, count, shape],
+                arguments![u, v, now, round, target, share, list, listed, count, smoothing, shape],
             )?;
             self.launch(
                 over_list(&kernels.unfold_listed, 128),
                 arguments![u, share, list, listed, round, target, shape],
             )?;
             self.launch(
-                over_list(&kernels.smooth_listed, 128),
-                arguments![u, share, list, listed, weights, radius, target, shape],
+                over_bricks(&kernels.smooth_marked),
+                arguments![u, share, smoothing, weights, radius, target, shape],
             )?;
             self.launch(
                 over_list(&kernels.change_listed, 256),
