@@ -132,7 +132,7 @@ extern "C" __global__ void __launch_bounds__(VOXELS, 2)
     if (threadIdx.x == 0) centre_count = 0;
     __syncthreads();
     each_marked(marks, shape, [&](int brick, Voxel v) {
-        bool beyond = false;
+        bool beyond = false, is_centre = false;
         if (within(v, shape)) {
             const size_t here = offset(v, shape), stride = plane(shape);
             const size_t row = shape.x, slice = row * shape.y;
@@ -161,6 +161,7 @@ extern "C" __global__ void __launch_bounds__(VOXELS, 2)
                 if (v.z > 0) list_voxel(weights, list, listed, here - slice, UNFOLDED);
                 if (v.z + 1 < shape.z) list_voxel(weights, list, listed, here + slice, UNFOLDED);
             } else if (beyond && !corrected) {
+                is_centre = true;
                 const float excess = sqrtf(missed) / sqrtf(round.largest_residual_squared) - 1.f;
                 const int n = atomicAdd(&centre_count, 1);
                 centres[n] = threadIdx.x;
@@ -168,10 +169,11 @@ extern "C" __global__ void __launch_bounds__(VOXELS, 2)
             }
         }
         const int found = __syncthreads_count(beyond);
-        if (threadIdx.x == 0 && found) atomicAdd(count, found);
-        const int centred = centre_count;
+        if (!found) return;
+        if (threadIdx.x == 0) atomicAdd(count, found);
+        const int centred = __syncthreads_count(is_centre);
         if (!centred) return;
-        // The threads of the block share the neighbours of all these voxels.
+        // The threads of the block share the neighbours of these voxels.
         const Voxel first = corner_of_brick(brick, shape);
         const int reach = round.reach, width = 2 * reach + 1, limit = (reach + 1) * (reach + 1);
         const int neighbours = width * width * width;
