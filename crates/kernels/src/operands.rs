@@ -265,13 +265,17 @@ impl CcParameters {
     /// only the derivative [`CcDerivative::Centre`]. [`Cpu`](crate::Cpu) supports every radius.
     pub const MOST_TILED_RADIUS: usize = 5;
 
-    /// Numbers per voxel that the workspace of [`Cuda`](crate::Cuda) needs for windows of this radius. The exact
-    /// derivative of the cross-correlation needs five, which are its five terms, unless the caller lends two scratch
-    /// fields. A radius that the tiled kernels do not support needs seven: five in surfaces and two in textures.
+    /// Number of terms of the exact derivative for the window of each voxel. They lie in memory of the workspace, unless
+    /// the caller lends two scratch fields.
+    pub const TERMS: usize = 5;
+
+    /// Numbers per voxel that the workspace of [`Cuda`](crate::Cuda) needs for windows of this radius: the
+    /// [`TERMS`](CcParameters::TERMS) of the exact derivative, unless the caller lends scratch fields. A radius that the
+    /// tiled kernels do not support needs seven: five in surfaces and two in textures.
     pub fn device_scalars(radius: usize, derivative: CcDerivative, lent: bool) -> usize {
         match derivative {
             _ if radius > Self::MOST_TILED_RADIUS => 7,
-            CcDerivative::Exact if !lent => 5,
+            CcDerivative::Exact if !lent => Self::TERMS,
             _ => 0,
         }
     }

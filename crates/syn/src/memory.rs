@@ -5,7 +5,7 @@
 
 use antsreg_core::Grid;
 use antsreg_core::schedule::Level;
-use antsreg_kernels::CcParameters;
+use antsreg_kernels::{CcDerivative, CcParameters};
 
 use crate::{Metric, Options};
 
@@ -75,10 +75,13 @@ pub fn prepared_device_bytes(fixed: &Grid, further: &[&Grid], masked: bool, opti
 pub fn host_bytes(fixed: &Grid, moving: &Grid, from: Option<usize>, options: &Options) -> usize {
     let images = fixed.len() + moving.len();
     let voxels = |shrink: usize| fixed.shrink([shrink; 3]).len();
+    // The terms of the correlation windows lie in scratch fields, but for the channels after the first.
+    let others = options.channels_with_edges().iter().skip(1).any(|channel| channel.metric == Metric::Cc);
+    let windows = if others && options.derivative == CcDerivative::Exact { CcParameters::TERMS } else { 0 };
     let levels = states(from, options).map(|(level, before)| {
         // Memory for the iterations, in values per voxel: four displacement fields, two updates, two scratch fields,
-        // the two warped images, and the window sums of the metric. In addition, the fields before the level are kept.
-        voxels(level.shrink) * (8 * FIELD + 2 + 6) + before.map_or(0, |before| voxels(before) * 4 * FIELD)
+        // the two warped images, and the terms of the metric. In addition, the fields before the level are kept.
+        voxels(level.shrink) * (8 * FIELD + 2 + windows) + before.map_or(0, |before| voxels(before) * 4 * FIELD)
     });
     // At the end, memory holds the four displacement fields on the fixed image's full grid and the two warps composed
     // of them.
@@ -163,7 +166,7 @@ mod tests {
         // magnitudes). The addition of the coarser level's change to the finer fields needs the most memory.
         assert_eq!(scalars(&[&grid; 2], [false; 2], Some(1), &edged), 4.0 + 8.0 + 12.0 + 3.0 + 24.0 / 8.0);
         let host = |from| host_bytes(&grid, &grid, from, &options(&[1])) / (SCALAR * grid.len());
-        assert_eq!([host(None), host(Some(1))], [2 + 32, 2 + 32 + 12]);
+        assert_eq!([host(None), host(Some(1))], [2 + 26, 2 + 26 + 12]);
     }
 
     #[test]
@@ -209,9 +212,9 @@ mod tests {
     fn on_the_processor_fields_and_rescaled_images_are_counted() {
         let grid = cube(100, 1.0);
         let host = |shrinks: &[usize]| host_bytes(&grid, &grid, None, &options(shrinks)) as f64 / (4.0 * 1e6);
-        assert_eq!(host(&[1]), 2.0 + 32.0);
+        assert_eq!(host(&[1]), 2.0 + 26.0);
         assert_eq!(host(&[2]), 2.0 + 24.0);
-        assert_eq!(host(&[4, 2, 1]), 2.0 + 32.0 + 12.0 / 8.0);
+        assert_eq!(host(&[4, 2, 1]), 2.0 + 26.0 + 12.0 / 8.0);
         assert_eq!(further_host_bytes(&[&grid, &grid]), 2 * SCALAR * grid.len());
     }
 }

@@ -227,12 +227,13 @@ impl Backend for Cpu {
         masks: [Option<&Image>; 2],
         parameters: &CcParameters,
         workspace: &mut CcWorkspace,
-        [fixed_update, moving_update]: [&mut Field; 2],
-        _: Option<[&mut Field; 2]>,
+        updates: [&mut Field; 2],
+        scratch: Option<[&mut Field; 2]>,
     ) -> Result<CcScores, Error> {
-        Error::check_shapes("cc_update", fixed.shape, [moving.shape, fixed_update.shape, moving_update.shape])?;
+        let fields = updates.iter().chain(scratch.iter().flatten()).map(|field| field.shape);
+        Error::check_shapes("cc_update", fixed.shape, std::iter::once(moving.shape).chain(fields))?;
         Error::check_shapes("cc_update", fixed.shape, masks.into_iter().flatten().map(|mask| mask.shape))?;
-        Ok(cross_correlation::update(fixed, moving, masks, parameters, workspace, fixed_update, moving_update))
+        Ok(cross_correlation::update(fixed, moving, masks, parameters, workspace, updates, scratch))
     }
 
     fn cc_scores(&self, pending: CcScores) -> Result<CcScores, Error> {

@@ -24,10 +24,13 @@ pub struct CcWorkspace {
     /// For each slice: the sums of the cross-correlation and of the registration's energy over the windows that are
     /// centred at its voxels.
     energies: Vec<Sums>,
-    /// The five terms of the exact derivative for the window of each voxel. Each row of voxels has five rows of
-    /// numbers, one for each term. Empty until the exact derivative is first computed.
-    terms: Vec<f32>,
+    /// Memory for the terms of the exact derivative. Empty until terms are first computed without scratch fields.
+    terms: [Vec<f32>; 2],
 }
+
+/// The five terms of the exact derivative for the window of each voxel lie in two parts of memory. For each row of
+/// voxels, each part has this many rows of numbers, one for each of its terms.
+const TERMS: [usize; 2] = [3, 2];
 
 /// Buffers for the cross-correlation of one slab of slices.
 #[derive(Debug)]
@@ -45,7 +48,7 @@ impl CcWorkspace {
                 .map(|_| Slab { sums: BoxSums::default(), factors: Factors::new(nx) })
                 .collect(),
             energies: vec![Sums::default(); nz],
-            terms: Vec::new(),
+            terms: Default::default(),
         }
     }
 }
@@ -68,8 +71,8 @@ pub(super) fn update(
     masks: [Option<&Image>; 2],
     parameters: &CcParameters,
     workspace: &mut CcWorkspace,
-    fixed_update: &mut Field,
-    moving_update: &mut Field,
+    [fixed_update, moving_update]: [&mut Field; 2],
+    scratch: Option<[&mut Field; 2]>,
 ) -> CcScores {
     let pair = Pair {
         shape: fixed.shape,
@@ -83,7 +86,18 @@ pub(super) fn update(
     let updates = (fixed_update.vectors_mut(), moving_update.vectors_mut());
     match parameters.derivative {
         CcDerivative::Centre => pair.centre(workspace, updates),
-        CcDerivative::Exact => pair.exact(workspace, updates),
+        CcDerivative::Exact => {
+            let mut own = std::mem::take(&mut workspace.terms);
+            let memory = match scratch {
+                Some(fields) => fields.map(|field| field.vectors_mut().as_flattened_mut()),
+                None => {
+                    own.iter_mut().zip(TERMS).for_each(|(own, count)| own.resize(count * fixed.voxels.len(), 0.0));
+                    own.each_mut().map(|own| &mut own[..])
+                }
+            };
+            pair.exact(workspace, updates, memory);
+            workspace.terms = own;
+        }
     }
     scores(&workspace.energies)
 }
@@ -218,10 +232,17 @@ impl Pair<'_> {
     /// that [`Backend::cc_update`](crate::Backend::cc_update) defines for the images I and J, and Ī and J̄ their means
     /// in the window. With P = 2C/(A·B), the fixed update is (J·ΣP − ΣP·J̄ − I·ΣP·C/A + ΣP·Ī·C/A)·∇I, with sums over
     /// the windows that contain the voxel. The moving update is the same with the images exchanged.
-    fn exact(&self, workspace: &mut CcWorkspace, (fixed_update, moving_update): (&mut [[f32; 3]], &mut [[f32; 3]])) {
-        self.terms(workspace);
+    ///
+    /// `memory` receives the terms. It has [`TERMS`] numbers for each voxel.
+    fn exact(
+        &self,
+        workspace: &mut CcWorkspace,
+        (fixed_update, moving_update): (&mut [[f32; 3]], &mut [[f32; 3]]),
+        [low, high]: [&mut [f32]; 2],
+    ) {
+        self.terms(workspace, [&mut *low, &mut *high]);
         let [nx, ny, _] = self.shape;
-        let (slices, terms) = (workspace.slices, &workspace.terms);
+        let (slices, terms) = (workspace.slices, [&*low, &*high]);
         let piece = nx * ny * slices;
         let outputs = fixed_update.par_chunks_mut(piece).zip(moving_update.par_chunks_mut(piece));
         workspace.slabs.par_iter_mut().zip(outputs).enumerate().for_each(
@@ -237,7 +258,9 @@ impl Pair<'_> {
                             first..last,
                             #[inline(always)]
                             |j, k, rows| {
-                                let terms = terms[5 * self.row(j, k).start..].chunks_exact(nx);
+                                let start = self.row(j, k).start;
+                                let part = |n: usize| terms[n][TERMS[n] * start..][..TERMS[n] * nx].chunks_exact(nx);
+                                let terms = part(0).chain(part(1));
                                 rows.into_iter().zip(terms).for_each(|(row, term)| row.copy_from_slice(term));
                             },
                             #[inline(always)]
@@ -253,14 +276,14 @@ impl Pair<'_> {
     }
 
     /// Computes five terms for the window around each voxel, from which the exact derivative of the cross-correlation
-    /// is summed later, and writes them to the workspace.
-    fn terms(&self, workspace: &mut CcWorkspace) {
-        let [nx, ny, nz] = self.shape;
+    /// is summed later, and writes them to `memory`.
+    fn terms(&self, workspace: &mut CcWorkspace, [low, high]: [&mut [f32]; 2]) {
+        let [nx, ny, _] = self.shape;
         let slices = workspace.slices;
-        workspace.terms.resize(5 * nx * ny * nz, 0.0);
+        let piece = nx * ny * slices;
         let slabs = workspace.slabs.par_iter_mut().zip(workspace.energies.par_chunks_mut(slices));
-        let slabs = slabs.zip(workspace.terms.par_chunks_mut(5 * nx * ny * slices));
-        slabs.enumerate().for_each(|(slab, ((Slab { sums, .. }, energies), terms))| {
+        let terms = low.par_chunks_mut(TERMS[0] * piece).zip(high.par_chunks_mut(TERMS[1] * piece));
+        slabs.zip(terms).enumerate().for_each(|(slab, ((Slab { sums, .. }, energies), (low, high)))| {
             let first = slab * slices;
             widest(
                 #[inline(always)]
@@ -271,8 +294,10 @@ impl Pair<'_> {
                         energies,
                         #[inline(always)]
                         |j, k, x, window| {
-                            let rows = &mut terms[5 * self.row(j, k - first).start..][..5 * nx];
-                            for (row, term) in rows.chunks_exact_mut(nx).zip(window.exact()) {
+                            let start = self.row(j, k - first).start;
+                            let low = low[TERMS[0] * start..][..TERMS[0] * nx].chunks_exact_mut(nx);
+                            let high = high[TERMS[1] * start..][..TERMS[1] * nx].chunks_exact_mut(nx);
+                            for (row, term) in low.chain(high).zip(window.exact()) {
                                 lanes::store(term, row, x);
                             }
                         },

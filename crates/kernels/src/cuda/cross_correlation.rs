@@ -157,7 +157,8 @@ impl Cuda {
                     (Some([first, _]), _) => first.write(),
                     (None, Some(terms)) => terms.pointer(),
                     (None, None) => {
-                        workspace.terms.insert(Buffer::uninitialised(&self.device, 5 * plane(shape))?).pointer()
+                        let terms = Buffer::uninitialised(&self.device, CcParameters::TERMS * plane(shape))?;
+                        workspace.terms.insert(terms).pointer()
                     }
                 };
                 let kernel = compiled(if masked { CcKernel::TermsMasked } else { CcKernel::Terms })?;

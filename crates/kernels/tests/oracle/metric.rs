@@ -53,12 +53,15 @@ impl Case {
         (0..self.fixed.len()).map(|at| masks.iter().all(|mask| mask[at] > 0.5)).collect()
     }
 
-    fn run(&self) -> Found {
+    /// `lend`: whether the update gets scratch fields, whose vectors are arbitrary.
+    fn run(&self, lend: bool) -> Found {
         let upload = |voxels: &Vec<f32>| Cpu.upload(self.shape, voxels).unwrap();
         let masks = self.masks.each_ref().map(|mask| mask.as_ref().map(upload));
         let mut updates = [Cpu.field(self.shape).unwrap(), Cpu.field(self.shape).unwrap()];
         let [fixed_update, moving_update] = &mut updates;
         let mut workspace = Cpu.cc_workspace(self.shape).unwrap();
+        let used = vec![[7.0; 3]; self.fixed.len()];
+        let mut scratch = [0, 1].map(|_| Cpu.upload_field(self.shape, &used).unwrap());
         let pending = Cpu
             .cc_update(
                 [&upload(&self.fixed), &upload(&self.moving)],
@@ -66,7 +69,7 @@ impl Case {
                 &self.parameters,
                 &mut workspace,
                 [fixed_update, moving_update],
-                None,
+                lend.then_some(scratch.each_mut()),
             )
             .unwrap();
         let CcScores { energy, agreement } = Cpu.cc_scores(pending).unwrap();
@@ -108,7 +111,7 @@ fn value_and_updates_are_those_of_the_definition() {
             radius: case.parameters.radius,
             noise_variance: f64::from(case.parameters.noise_variance),
         };
-        let found = case.run();
+        let found = case.run(true);
         let (mut sum, mut count, mut weights) = (0.0, 0.0, 0.0);
         for voxel in voxels(case.shape) {
             let at = index(case.shape, voxel);
@@ -147,7 +150,7 @@ fn value_and_updates_are_those_of_the_definition() {
 fn the_exact_update_is_the_derivative_of_the_value() {
     let mut random = Random::new(22);
     for case in Case::all().into_iter().filter(|case| case.parameters.derivative == CcDerivative::Exact) {
-        let found = case.run();
+        let found = [case.run(false), case.run(true)];
         let inside = case.inside();
         let mut double = [&case.fixed, &case.moving].map(|v| v.iter().copied().map(f64::from).collect::<Vec<f64>>());
         for _ in 0..40 {
@@ -179,7 +182,9 @@ fn the_exact_update_is_the_derivative_of_the_value() {
                 if bend.abs() * step > 0.05 * (slope.abs() + 1.0) {
                     continue;
                 }
-                check(&case, side, &found.updates[side], voxel, slope, 5e-3);
+                for found in &found {
+                    check(&case, side, &found.updates[side], voxel, slope, 5e-3);
+                }
             }
         }
     }
@@ -189,7 +194,7 @@ fn the_exact_update_is_the_derivative_of_the_value() {
 fn an_empty_mask_moves_nothing() {
     let mut case = Case::all().remove(2);
     case.masks = [Some(vec![0.0; case.fixed.len()]), None];
-    let found = case.run();
+    let found = case.run(false);
     assert_eq!((found.energy, found.agreement), (0.0, 0.0));
     assert!(found.updates.iter().flatten().all(|u| *u == [0.0; 3]));
 }
@@ -201,7 +206,7 @@ fn whatever_its_contrast_an_image_agrees_with_itself_and_with_its_negative() {
             let fixed: Vec<f32> = case.fixed.iter().map(|v| gain.abs() * v).collect();
             let moving = case.fixed.iter().map(|v| gain * v).collect();
             let parameters = CcParameters { noise_variance, ..case.parameters };
-            Case { fixed, moving, masks: case.masks.clone(), parameters, ..case }.run()
+            Case { fixed, moving, masks: case.masks.clone(), parameters, ..case }.run(false)
         };
         for gain in [1.0, 0.3, -1.0] {
             let found = found(gain, 1e-2);
@@ -221,7 +226,7 @@ fn whatever_its_contrast_an_image_agrees_with_itself_and_with_its_negative() {
 fn windows_of_one_voxel_say_nothing() {
     for mut case in Case::all().into_iter().filter(|case| case.shape != SHAPES[0]) {
         case.parameters.radius = 0;
-        let found = case.run();
+        let found = case.run(false);
         assert_eq!((found.energy, found.agreement), (0.0, 0.0));
         assert!(found.updates.iter().flatten().all(|u| *u == [0.0; 3]));
     }
@@ -235,7 +240,7 @@ fn a_constant_image_says_nothing_about_the_other() {
                 case.parameters.noise_variance = 0.0;
                 let image = if side == 0 { &mut case.fixed } else { &mut case.moving };
                 image.fill(value);
-                let found = case.run();
+                let found = case.run(false);
                 assert_eq!((found.energy, found.agreement), (0.0, 0.0), "side {side} is {value}");
                 assert!(found.updates.iter().flatten().all(|u| *u == [0.0; 3]), "side {side} is {value}");
             }
