@@ -88,8 +88,9 @@ impl FieldSampler<'_> {
         // Along an axis of one voxel the position between two voxels is 0. So the weight of the second one, which is
         // some other number in memory, is 0.
         let along_x = |at: usize| {
-            let four = |at: usize| f32x4::from(&self.components[at..at + 4]);
-            lerp(four(at), four(at + 3), tx)
+            // The bounds of two neighbours along x are checked at once.
+            let two = &self.components[at..at + 7];
+            lerp(f32x4::from(&two[..4]), f32x4::from(&two[3..]), tx)
         };
         let c0 = lerp(along_x(near), along_x(near + sy), ty);
         let c1 = lerp(along_x(far), along_x(far + sy), ty);
