@@ -7,10 +7,9 @@ five known fields of up to ±40 %, and the remaining error of each program is pr
 found field / true field in the mask. The script fails if the mean difference of the fields is above 1 %, or if the
 remaining error is larger than that of ANTs.
 
-Both programs get the voxels with an upright header (axes along those of the world). The bias field does not depend on
-the axes. But ANTs samples every fourth voxel, from a position that is often exactly half a voxel and that it rounds.
-Under an oblique header, rounding errors decide which way: with the headers of two heads, ANTs' fields of one head differ
-by 1.2 %. With --as-scanned, the headers stay as they are.
+ANTs samples every fourth voxel, from a position that is often exactly half a voxel and that it rounds. Under an oblique
+header, rounding errors decide which way: with the headers of two heads, ANTs' fields of one head differ by 1.2 %. With
+--upright, both programs get the voxels with axes along those of the world, where nothing depends on rounding errors.
 """
 
 import argparse
@@ -42,10 +41,10 @@ def read(path):
     return np.asarray(nib.load(path).dataobj, dtype=np.float64).squeeze()
 
 
-def upright(path, folder):
-    """Write a copy of an image whose axes are those of the world. Returns its path."""
+def upright(path, folder, kind):
+    """Write a copy of an image with axes along those of the world. Returns its path."""
     image = nib.squeeze_image(nib.load(path))
-    copy = folder / f"upright_{Path(path).name}"
+    copy = folder / f"{kind}_{Path(path).name}"
     axes = np.diag([*np.array(image.header.get_zooms()[:3], dtype=float), 1.0])
     nib.save(nib.Nifti1Image(np.asarray(image.dataobj), axes), copy)
     return copy
@@ -96,7 +95,7 @@ def main():
     parser.add_argument("program", help="the program antsreg-gpu")
     parser.add_argument("images", nargs="+", metavar="IMAGE[=MASK]")
     parser.add_argument("--truth", action="store_true", help="multiply images that have masks by known fields first")
-    parser.add_argument("--as-scanned", action="store_true", help="keep the headers of the images")
+    parser.add_argument("--upright", action="store_true", help="give the images axes along those of the world")
     arguments = parser.parse_args()
     environment.enter(REQUIREMENTS)
     good = True
@@ -104,8 +103,8 @@ def main():
         folder = Path(folder)
         for given in arguments.images:
             image, _, mask = given.partition("=")
-            if not arguments.as_scanned:
-                image, mask = upright(image, folder), upright(mask, folder) if mask else ""
+            if arguments.upright:
+                image, mask = upright(image, folder, "image"), upright(mask, folder, "mask") if mask else ""
             fine, line = compare(arguments.program, image, mask, folder)
             print(f"{Path(image).name}: {line}", flush=True)
             good = good and fine
