@@ -171,6 +171,7 @@ extern "C" __global__ void __launch_bounds__(VOXELS, 2)
         const int found = __syncthreads_count(beyond);
         if (!found) return;
         if (threadIdx.x == 0) atomicAdd(count, found);
+        // Counted at a barrier: another thread may already add to `centre_count` for the next brick.
         const int centred = __syncthreads_count(is_centre);
         if (!centred) return;
         // The threads of the block share the neighbours of these voxels.

@@ -33,9 +33,8 @@ pub fn device_bytes(
     let loaded = images + fixed.len() * fixed_mask + moving.len() * moving_mask;
     // How many numbers the device stores per voxel for the correlation windows of the metric CC. All channels with this
     // metric share the same memory. The first channel uses the scratch fields, if its kernels can.
-    let others = options.channels_with_edges().iter().skip(1).any(|channel| channel.metric == Metric::Cc);
     let windows = match options.uses(Metric::Cc) {
-        true => CcParameters::device_scalars(options.radius, options.derivative, !others),
+        true => CcParameters::device_scalars(options.radius, options.derivative, !later_windows(options)),
         false => 0,
     };
     // Memory for the iterations, in values per voxel: four displacement fields, two updates, two scratch fields; the
@@ -76,8 +75,8 @@ pub fn host_bytes(fixed: &Grid, moving: &Grid, from: Option<usize>, options: &Op
     let images = fixed.len() + moving.len();
     let voxels = |shrink: usize| fixed.shrink([shrink; 3]).len();
     // The terms of the correlation windows lie in scratch fields, but for the channels after the first.
-    let others = options.channels_with_edges().iter().skip(1).any(|channel| channel.metric == Metric::Cc);
-    let windows = if others && options.derivative == CcDerivative::Exact { CcParameters::TERMS } else { 0 };
+    let exact = options.derivative == CcDerivative::Exact;
+    let windows = if exact && later_windows(options) { CcParameters::TERMS } else { 0 };
     let levels = states(from, options).map(|(level, before)| {
         // Memory for the iterations, in values per voxel: four displacement fields, two updates, two scratch fields,
         // the two warped images, and the terms of the metric. In addition, the fields before the level are kept.
@@ -93,6 +92,12 @@ pub fn host_bytes(fixed: &Grid, moving: &Grid, from: Option<usize>, options: &Op
 /// [`host_bytes`]. `further` has the grids of these images.
 pub fn further_host_bytes(further: &[&Grid]) -> usize {
     SCALAR * further.iter().map(|grid| grid.len()).sum::<usize>()
+}
+
+/// Whether a channel after the first has the metric CC. The scratch fields are not free then, so the correlation
+/// windows need memory of their own.
+fn later_windows(options: &Options) -> bool {
+    options.channels_with_edges().iter().skip(1).any(|channel| channel.metric == Metric::Cc)
 }
 
 /// Number of images that a level computes from each image of the registration: a smoothed image if the level smooths,
