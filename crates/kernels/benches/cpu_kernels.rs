@@ -5,7 +5,7 @@ mod operands;
 
 use std::time::Instant;
 
-use antsreg_kernels::{Backend, CcDerivative, CcParameters, Cpu, Error, InversionLimits, Sampling};
+use antsreg_kernels::{Backend, CcDerivative, CcParameters, Cpu, Error, InversionLimits, MetricOutput, Sampling};
 use operands::{brain, field, turn};
 
 /// Shape of the test volumes. They are larger than the caches, but small enough to repeat each measurement many times.
@@ -43,7 +43,7 @@ fn run() -> Result<(), Error> {
         Cpu.smooth_both_fields(smoothed.each_mut(), 3.0, [&mut out, &mut other])
     })?;
     timed("compose", || Cpu.compose(&first, &second, &mut out))?;
-    timed("advance both", || Cpu.advance_both([&first, &second], [&second, &first], 0.2, [&mut out, &mut other]))?;
+    timed("advance both", || Cpu.advance_both([&mut out, &mut other], [&second, &first], 0.2))?;
     for steps in [1, 2] {
         let limits = InversionLimits { steps, tolerance_voxels: 0.0, untouched_voxels: 0.0 };
         // This measurement is repeated, and inverts the first and the second field alternately. So each inversion
@@ -54,12 +54,13 @@ fn run() -> Result<(), Error> {
         })?;
     }
     let mut workspace = Cpu.cc_workspace(SHAPE)?;
+    let mut derivatives = [Cpu.image(SHAPE)?, Cpu.image(SHAPE)?];
     for derivative in [CcDerivative::Centre, CcDerivative::Exact] {
-        let parameters = CcParameters { radius: 2, derivative, noise_variance: 1e-4, spacing: [1.0; 3] };
+        let parameters = CcParameters { radius: 2, derivative, noise_variance: 1e-4 };
         timed(&format!("CC of radius 2, {derivative:?}"), || {
-            Cpu.cc_update([&fixed, &moving], [None; 2], &parameters, &mut workspace, [&mut out, &mut other], None)
-                .map(drop)
+            let (images, out) = ([&fixed, &moving], MetricOutput::Derivatives(derivatives.each_mut()));
+            Cpu.cc_gradient(images, [None; 2], &parameters, &mut workspace, out, Some(&mut other)).map(drop)
         })?;
     }
-    Ok(())
+    timed("smoothed update", || Cpu.smoothed_update(&fixed, &mut derivatives[0], [1.0; 3], 3.0, &mut out))
 }

@@ -9,7 +9,7 @@ use antsreg_kernels::cuda::{Field, Image, KernelTime};
 use antsreg_kernels::fusion::{FusionBackend, Images, Parameters, Patches, Scaled};
 use antsreg_kernels::{
     Backend, CcDerivative, CcParameters, Cuda, Error, FitRule, InversionLimits, JointParameters, JointSampling,
-    MiParameters, RelaxLimits, RelaxRound, Sampling,
+    MetricOutput, MiParameters, RelaxLimits, RelaxRound, Sampling,
 };
 use nalgebra::Matrix3;
 use operands::{brain, field, noise, turn};
@@ -105,9 +105,7 @@ fn run() -> Result<(), Error> {
     timed(&cuda, bandwidth, "", |n| cuda.compose(&fields[n], &fields[(n + 1) % SETS], &mut outs[n]))?;
     let mut pair = cuda.field_pair(SHAPE)?;
     timed(&cuda, bandwidth, "both sides", |n| {
-        let (fields, updates) =
-            ([&fields[n], &fields[(n + 1) % SETS]], [&fields[(n + 2) % SETS], &fields[(n + 3) % SETS]]);
-        cuda.advance_both(fields, updates, 0.2, pair.each_mut())
+        cuda.advance_both(pair.each_mut(), [&fields[(n + 2) % SETS], &fields[(n + 3) % SETS]], 0.2)
     })?;
     for (steps, note) in [(1, "1 step"), (2, "2 steps"), (20, "to 0.01 voxel")] {
         let tolerance_voxels = if steps == 20 { 0.01 } else { 0.0 };
@@ -132,8 +130,11 @@ fn run() -> Result<(), Error> {
     relaxing(&cuda, bandwidth, &fields)?;
     timed(&cuda, bandwidth, "", |n| cuda.magnitude(&fields[n]).map(drop))?;
     timed(&cuda, bandwidth, "", |n| cuda.add_scaled(&mut outs[n], &fields[n], 0.5))?;
-    cross_correlation(&cuda, bandwidth, &images, &mut outs)?;
-    mutual_information(&cuda, bandwidth, &images, &mut outs)?;
+    timed(&cuda, bandwidth, "smoothed update", |n| {
+        cuda.smoothed_update(&images[n], &mut targets[n], [1.0; 3], 3.0, &mut outs[n])
+    })?;
+    cross_correlation(&cuda, bandwidth, &images)?;
+    mutual_information(&cuda, bandwidth, &images)?;
     correlation_ratio(&cuda, bandwidth, &images, &map)?;
     joint_histograms(&cuda, bandwidth, &images, &map)?;
     bias_field(&cuda, bandwidth)?;
@@ -207,46 +208,46 @@ fn copy(cuda: &Cuda, field: &Field) -> Result<Field, Error> {
     cuda.upload_field(SHAPE, &cuda.download_field(field)?)
 }
 
-fn cross_correlation(cuda: &Cuda, bandwidth: f64, images: &[Image], outs: &mut [Field]) -> Result<(), Error> {
+fn output(fields: &mut [Field; 2]) -> MetricOutput<'_, Cuda> {
+    MetricOutput::Updates { fields: fields.each_mut(), spacing: [1.0; 3] }
+}
+
+fn cross_correlation(cuda: &Cuda, bandwidth: f64, images: &[Image]) -> Result<(), Error> {
     let mut workspace = cuda.cc_workspace(SHAPE)?;
-    let [first, second, ..] = outs else { return Ok(()) };
+    let mut out = cuda.field_pair(SHAPE)?;
     let direct = cuda.direct_cc(SHAPE)?;
     for radius in [1, 2, 3, 4, 5] {
         for derivative in [CcDerivative::Centre, CcDerivative::Exact] {
-            let parameters = CcParameters { radius, derivative, noise_variance: 0.0, spacing: [1.0; 3] };
+            let parameters = CcParameters { radius, derivative, noise_variance: 0.0 };
             timed(cuda, bandwidth, &format!("{derivative:?}"), |n| {
-                let (fixed, moving) = (&images[n], &images[(n + 1) % SETS]);
-                cuda.cc_update([fixed, moving], [None; 2], &parameters, &mut workspace, [first, second], None)
-                    .map(drop)
+                let (pair, out) = ([&images[n], &images[(n + 1) % SETS]], output(&mut out));
+                cuda.cc_gradient(pair, [None; 2], &parameters, &mut workspace, out, None).map(drop)
             })?;
         }
         if radius == 2 || radius == 5 {
-            let parameters =
-                CcParameters { radius, derivative: CcDerivative::Centre, noise_variance: 0.0, spacing: [1.0; 3] };
+            let parameters = CcParameters { radius, derivative: CcDerivative::Centre, noise_variance: 0.0 };
             timed(cuda, bandwidth, &format!("radius {radius}"), |n| {
-                let (fixed, moving) = (&images[n], &images[(n + 1) % SETS]);
-                direct.update(cuda, fixed, moving, &parameters, first, second).map(drop)
+                let (pair, out) = ([&images[n], &images[(n + 1) % SETS]], output(&mut out));
+                direct.gradient(cuda, pair, &parameters, out).map(drop)
             })?;
         }
     }
-    let parameters =
-        CcParameters { radius: 2, derivative: CcDerivative::Centre, noise_variance: 0.0, spacing: [1.0; 3] };
+    let parameters = CcParameters { radius: 2, derivative: CcDerivative::Centre, noise_variance: 0.0 };
     let mask = cuda.upload(SHAPE, &vec![1.0; SHAPE.iter().product()])?;
     timed(cuda, bandwidth, "one mask", |n| {
-        let (fixed, moving) = (&images[n], &images[(n + 1) % SETS]);
-        cuda.cc_update([fixed, moving], [Some(&mask), None], &parameters, &mut workspace, [first, second], None)
-            .map(drop)
+        let (pair, out) = ([&images[n], &images[(n + 1) % SETS]], output(&mut out));
+        cuda.cc_gradient(pair, [Some(&mask), None], &parameters, &mut workspace, out, None).map(drop)
     })
 }
 
-fn mutual_information(cuda: &Cuda, bandwidth: f64, images: &[Image], outs: &mut [Field]) -> Result<(), Error> {
-    let [first, second, ..] = outs else { return Ok(()) };
+fn mutual_information(cuda: &Cuda, bandwidth: f64, images: &[Image]) -> Result<(), Error> {
+    let mut out = cuda.field_pair(SHAPE)?;
     // Three kinds of images: noise everywhere, a head in an empty volume, and an empty volume.
     let heads = images.iter().map(|image| head(cuda, image)).collect::<Result<Vec<_>, _>>()?;
     let empty = cuda.image(SHAPE)?;
     for bins in [32, 64, 128] {
         let mut workspace = cuda.mi_workspace(bins)?;
-        let parameters = MiParameters { bins, ranges: [(0.0, 1.0); 2], spacing: [1.0; 3] };
+        let parameters = MiParameters { bins, ranges: [(0.0, 1.0); 2] };
         for what in ["noise", "head", "empty"] {
             timed(cuda, bandwidth, &format!("{bins} bins, {what}"), |n| {
                 let (fixed, moving) = match what {
@@ -254,7 +255,7 @@ fn mutual_information(cuda: &Cuda, bandwidth: f64, images: &[Image], outs: &mut 
                     "head" => (&heads[n], &heads[(n + 1) % SETS]),
                     _ => (&empty, &empty),
                 };
-                cuda.mi_update([fixed, moving], [None; 2], &parameters, &mut workspace, [first, second]).map(drop)
+                cuda.mi_gradient([fixed, moving], [None; 2], &parameters, &mut workspace, output(&mut out)).map(drop)
             })?;
         }
     }

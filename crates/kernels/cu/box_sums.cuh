@@ -43,12 +43,6 @@ template <int R> struct Tile {
     static constexpr int WIDE = TILE_X + 2 * R, TALL = TILE_Y + 2 * R, PITCH = (WIDE + 3) / 4 * 4;
 };
 
-// Pointers to a voxel in the tiles of the slice below, the voxel's own slice and the slice above. They are set only if
-// Sink::KEEP is true, that is, if these tiles are kept in shared memory.
-template <int INPUTS> struct Around {
-    const float *below[INPUTS], *here[INPUTS], *above[INPUTS];
-};
-
 // Computes the box sums of the voxels of this block's tile with z0 ≤ z < z1.
 //
 // `source` provides the input: `float read(int input, size_t at)` reads a voxel of one of `INPUTS` volumes, and `float
@@ -56,17 +50,13 @@ template <int INPUTS> struct Around {
 // zeros.
 //
 // `sink` receives the sums: `void start(int x, int y)` is called once, then `void take(int z, size_t here, const float
-// (&sums)[Q], const Around<INPUTS> &)` for each voxel of the thread's column. With `Sink::KEEP` the tiles of the slices
-// around a voxel stay in shared memory until the call of `take`, whose last argument points to them.
+// (&sums)[Q])` for each voxel of the thread's column.
 template <int R, int Q, int INPUTS, typename Source, typename Sink>
 __device__ __forceinline__ void box_sums(Shape shape, int z0, int z1, const Source &source, Sink &sink)
 {
     constexpr int WIDE = Tile<R>::WIDE, TALL = Tile<R>::TALL, PITCH = Tile<R>::PITCH;
     constexpr int LOADS = (WIDE * TALL + TILE_THREADS - 1) / TILE_THREADS;
-    // Number of slices whose tiles are in shared memory: those from the slice below the current output to the newest
-    // slice, and one that is being overwritten.
-    constexpr int KEPT = Sink::KEEP ? R + 3 : 1;
-    __shared__ __align__(16) float tiles[KEPT][INPUTS][TALL * PITCH];
+    __shared__ __align__(16) float tile[INPUTS][TALL * PITCH];
     __shared__ __align__(16) float along_x[Q][TALL * TILE_X];
 
     const int thread = threadIdx.y * TILE_X + threadIdx.x;
@@ -106,9 +96,7 @@ __device__ __forceinline__ void box_sums(Shape shape, int z0, int z1, const Sour
     };
 
     fetch(z0 - R);
-    int newest = 0;
-    for (int z = z0 - R; z < z1 + R; ++z, newest = newest + 1 < KEPT ? newest + 1 : 0) {
-        float(&tile)[INPUTS][TALL * PITCH] = tiles[newest];
+    for (int z = z0 - R; z < z1 + R; ++z) {
 #pragma unroll
         for (int n = 0; n < LOADS; ++n)
             if ((n + 1) * TILE_THREADS <= WIDE * TALL || to[n] >= 0)
@@ -162,21 +150,6 @@ __device__ __forceinline__ void box_sums(Shape shape, int z0, int z1, const Sour
             for (int k = 1; k < 2 * R; ++k) window[q][k - 1] = window[q][k] + sum;
             window[q][2 * R - 1] = sum;
         }
-        if (z - R >= z0 && inside) {
-            Around<INPUTS> around;
-            if (Sink::KEEP) {
-                const int at = (threadIdx.y + R) * PITCH + threadIdx.x + R;
-                const int above = newest - (R - 1) + (newest < R - 1 ? KEPT : 0);
-                const int here = newest - R + (newest < R ? KEPT : 0);
-                const int below = newest - (R + 1) + (newest < R + 1 ? KEPT : 0);
-#pragma unroll
-                for (int input = 0; input < INPUTS; ++input) {
-                    around.above[input] = &tiles[above][input][at];
-                    around.here[input] = &tiles[here][input][at];
-                    around.below[input] = &tiles[below][input][at];
-                }
-            }
-            sink.take(z - R, (size_t)(z - R) * slice + (y * shape.x + x), sums, around);
-        }
+        if (z - R >= z0 && inside) sink.take(z - R, (size_t)(z - R) * slice + (y * shape.x + x), sums);
     }
 }

@@ -44,10 +44,10 @@ extern "C" __global__ void cc_direct_terms(cudaTextureObject_t fixed, cudaTextur
     surf3Dwrite(ij - i * j / count, out.c, at, v.y, v.z);
 }
 
-// Computes the updates of both images and the energy. The update of a voxel uses only the window centred at the voxel:
-// its means of I and J, and the sums A, B and C of squared and multiplied deviations. `pair` has no masks.
-extern "C" __global__ void cc_direct_update(Pair pair, Surfaces terms, int radius, float *fixed_update, float *moving_update,
-                                            double *partial, unsigned int *counter, double *result)
+// Computes the derivatives of both images and the energy. Those at a voxel use only the window centred at the voxel: its
+// means of I and J, and the sums A, B and C of squared and multiplied deviations. `pair` has no masks.
+extern "C" __global__ void cc_direct_gradient(Pair pair, Surfaces terms, int radius, Output out, double *partial,
+                                                 unsigned int *counter, double *result)
 {
     const Voxel v = voxel();
     float value = 0.f, count = 0.f, weight = 0.f;
@@ -68,12 +68,9 @@ extern "C" __global__ void cc_direct_update(Pair pair, Surfaces terms, int radiu
         value = c * per_a * c * per_b;
         count = 1.f;
         weight = a * per_a * (b * per_b);
-        Gradient gradient;
-        gradient.start(pair, v.x, v.y, pair.shape.x);
-        store_update(fixed_update, pair, here, slope * (m - c * per_a * f),
-                     gradient.at(pair, pair.fixed, v.z, here));
-        store_update(moving_update, pair, here, slope * (f - c * per_b * m),
-                     gradient.at(pair, pair.moving, v.z, here));
+        Writer writer;
+        writer.start(out, pair.shape, v.x, v.y);
+        writer.write(out, pair, v.z, here, slope * (m - c * per_a * f), slope * (f - c * per_b * m));
     }
-    add_energy(value, count, weight, partial, counter, result);
+    add_energy(value, count, weight, 0, blocks_of_launch(), partial, counter, result);
 }

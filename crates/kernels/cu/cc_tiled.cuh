@@ -1,6 +1,6 @@
-// Windowed cross-correlation by sliding tiles (box_sums.cuh). If the update of a voxel is computed from the window
-// centred at the voxel alone, one kernel reads the images once and computes updates and energy. The exact derivative
-// sums over all windows that contain the voxel; it takes two kernels, which follow each other.
+// Windowed cross-correlation by sliding tiles (box_sums.cuh). If the derivatives at a voxel are computed from the window
+// centred at the voxel alone, one kernel reads the images once and computes derivatives and energy. The exact derivative
+// sums over all windows that contain the voxel; it takes two kernels, which follow each other, slab by slab.
 #pragma once
 
 #include "box_sums.cuh"
@@ -30,71 +30,114 @@ template <bool MASKED> struct Products {
     }
 };
 
-// Receives the sums over the window of each voxel and computes the updates of both images from them. For the exact
-// derivative of the cross-correlation it computes five terms instead, which a second kernel sums over windows.
-template <int R, bool MASKED, bool EXACT> struct WindowSink {
-    // Whether shared memory keeps the slices around the current one, to compute image gradients from them. This needs
-    // unmasked image values, and windows that are not wide: otherwise shared memory is too small.
-    static constexpr bool KEEP = !MASKED && !EXACT && R <= 2;
+// Slices (along z) for which the terms of the exact derivative are computed, and the memory of the terms.
+struct Slab {
+    int first, last;
+    // The energy counts windows from this slice on: those before it belong to the slab before.
+    int counted_from;
+    // The thread blocks that compute terms are numbered through all slabs.
+    unsigned int first_block, blocks;
+    // Distance between the memories of two terms, in floats.
+    unsigned long long stride;
+};
 
+// Receives the sums over the window of each voxel, adds up the energy, and computes the window's terms.
+template <int R, bool MASKED> struct WindowSink {
     Pair pair;
-    float *fixed_update, *moving_update, *terms;
-    float value, count, weight;
+    int counted_from;
+    float value = 0.f, count = 0.f, weight = 0.f;
     // Number of voxels of the window in one slice: its size along x times its size along y.
     float area;
-    Gradient gradient;
+
+    __device__ __forceinline__ WindowSink(const Pair &pair, int counted_from) : pair(pair), counted_from(counted_from) {}
 
     __device__ __forceinline__ void start(int x, int y)
     {
         if (!MASKED) area = (float)(extent(x, pair.shape.x, R) * extent(y, pair.shape.y, R));
-        if (!EXACT) gradient.start(pair, x, y, KEEP ? Tile<R>::PITCH : pair.shape.x);
     }
 
-    template <int Q, int INPUTS>
-    __device__ __forceinline__ void take(int z, size_t here, const float (&sums)[Q], const Around<INPUTS> &around)
+    // The terms of the window centred at a voxel. Sets `counts` to whether the voxel is inside the masks.
+    template <int Q> __device__ __forceinline__ Terms terms(int z, size_t here, const float (&sums)[Q], bool &counts)
     {
         const float n = MASKED ? sums[Q - 1] : area * (float)extent(z, pair.shape.z, R);
-        const bool counts = !MASKED || counted(pair, here);
+        counts = !MASKED || counted(pair, here);
         const Terms t = terms_of(sums[0], sums[1], sums[2], sums[3], sums[4], n, pair.noise_variance);
-        if (counts) {
+        if (counts && z >= counted_from) {
             value += t.value;
             count += 1.f;
             weight += t.weight;
         }
-        if (EXACT) {
-            const float p_a = t.slope * t.on_fixed, p_b = t.slope * t.on_moving;
-            const size_t stride = plane(pair.shape);
-            terms[here] = counts ? t.slope : 0.f;
-            terms[stride + here] = counts ? p_a : 0.f;
-            terms[2 * stride + here] = counts ? p_b : 0.f;
-            terms[3 * stride + here] = counts ? p_a * t.fixed_mean - t.slope * t.moving_mean : 0.f;
-            terms[4 * stride + here] = counts ? p_b * t.moving_mean - t.slope * t.fixed_mean : 0.f;
-            return;
-        }
-        const float f = (KEEP ? *around.here[0] : __ldg(pair.fixed + here)) - t.fixed_mean;
-        const float m = (KEEP ? *around.here[1] : __ldg(pair.moving + here)) - t.moving_mean;
-        const float to_fixed = counts ? t.slope * (m - t.on_fixed * f) : 0.f;
-        const float to_moving = counts ? t.slope * (f - t.on_moving * m) : 0.f;
-        const Vector fixed_gradient =
-            KEEP ? gradient.between(pair, z, around.below[0], around.here[0], around.above[0])
-                 : gradient.at(pair, pair.fixed, z, here);
-        store_update(fixed_update, pair, here, to_fixed, fixed_gradient);
-        const Vector moving_gradient =
-            KEEP ? gradient.between(pair, z, around.below[1], around.here[1], around.above[1])
-                 : gradient.at(pair, pair.moving, z, here);
-        store_update(moving_update, pair, here, to_moving, moving_gradient);
+        return t;
     }
 };
 
-template <int R, bool MASKED, bool EXACT>
-__device__ __forceinline__ void cc_windows(const Pair &pair, int depth, float *fixed_update, float *moving_update,
-                                           float *terms, double *partial, unsigned int *counter, double *result)
+template <int R, bool MASKED> struct CentreSink : WindowSink<R, MASKED> {
+    const Output &out;
+    Writer writer;
+
+    __device__ __forceinline__ CentreSink(const Pair &pair, const Output &out) : WindowSink<R, MASKED>(pair, 0), out(out) {}
+
+    __device__ __forceinline__ void start(int x, int y)
+    {
+        WindowSink<R, MASKED>::start(x, y);
+        writer.start(out, this->pair.shape, x, y);
+    }
+
+    template <int Q> __device__ __forceinline__ void take(int z, size_t here, const float (&sums)[Q])
+    {
+        bool counts;
+        const Terms t = this->terms(z, here, sums, counts);
+        const float f = __ldg(this->pair.fixed + here) - t.fixed_mean, m = __ldg(this->pair.moving + here) - t.moving_mean;
+        const float for_fixed = counts ? t.slope * (m - t.on_fixed * f) : 0.f;
+        const float for_moving = counts ? t.slope * (f - t.on_moving * m) : 0.f;
+        writer.write(out, this->pair, z, here, for_fixed, for_moving);
+    }
+};
+
+// Computes five terms of each window, which a second kernel sums over windows.
+template <int R, bool MASKED> struct TermSink : WindowSink<R, MASKED> {
+    float *out;
+    size_t stride;
+
+    __device__ __forceinline__ TermSink(const Pair &pair, const Slab &slab, float *out)
+        : WindowSink<R, MASKED>(pair, slab.counted_from), out(out), stride(slab.stride)
+    {
+    }
+
+    template <int Q> __device__ __forceinline__ void take(int z, size_t here, const float (&sums)[Q])
+    {
+        bool counts;
+        const Terms t = this->terms(z, here, sums, counts);
+        const float p_a = t.slope * t.on_fixed, p_b = t.slope * t.on_moving;
+        out[here] = counts ? t.slope : 0.f;
+        out[stride + here] = counts ? p_a : 0.f;
+        out[2 * stride + here] = counts ? p_b : 0.f;
+        out[3 * stride + here] = counts ? p_a * t.fixed_mean - t.slope * t.moving_mean : 0.f;
+        out[4 * stride + here] = counts ? p_b * t.moving_mean - t.slope * t.fixed_mean : 0.f;
+    }
+};
+
+template <int R, bool MASKED>
+__device__ __forceinline__ void cc_centre(const Pair &pair, int depth, const Output &out, double *partial,
+                                          unsigned int *counter, double *result)
 {
     const int z0 = blockIdx.z * depth, z1 = min(z0 + depth, pair.shape.z);
     const Products<MASKED> source = {pair};
-    WindowSink<R, MASKED, EXACT> sink = {pair, fixed_update, moving_update, terms, 0.f, 0.f, 0.f, 0.f, {}};
+    CentreSink<R, MASKED> sink(pair, out);
     box_sums<R, MASKED ? 6 : 5, MASKED ? 3 : 2>(pair.shape, z0, z1, source, sink);
-    add_energy(sink.value, sink.count, sink.weight, partial, counter, result);
+    add_energy(sink.value, sink.count, sink.weight, 0, blocks_of_launch(), partial, counter, result);
+}
+
+// `terms` is the address that slice 0 of the volume would have: the memory begins with the slab's first slice.
+template <int R, bool MASKED>
+__device__ __forceinline__ void cc_terms(const Pair &pair, const Slab &slab, int depth, float *terms, double *partial,
+                                         unsigned int *counter, double *result)
+{
+    const int z0 = slab.first + blockIdx.z * depth, z1 = min(z0 + depth, slab.last);
+    const Products<MASKED> source = {pair};
+    TermSink<R, MASKED> sink(pair, slab, terms);
+    box_sums<R, MASKED ? 6 : 5, MASKED ? 3 : 2>(pair.shape, z0, z1, source, sink);
+    add_energy(sink.value, sink.count, sink.weight, slab.first_block, slab.blocks, partial, counter, result);
 }
 
 // Reads the five terms of the exact derivative of the cross-correlation, which an earlier kernel has stored for each
@@ -115,59 +158,58 @@ struct TermSource {
 };
 
 struct ExactSink {
-    static constexpr bool KEEP = false;
-
-    Pair pair;
-    float *fixed_update, *moving_update;
-    Gradient gradient;
+    const Pair &pair;
+    const Output &out;
+    Writer writer;
 
     __device__ __forceinline__ void start(int x, int y)
     {
-        gradient.start(pair, x, y, pair.shape.x);
+        writer.start(out, pair.shape, x, y);
     }
 
-    __device__ __forceinline__ void take(int z, size_t here, const float (&s)[5], const Around<5> &)
+    __device__ __forceinline__ void take(int z, size_t here, const float (&s)[5])
     {
-        float to_fixed = 0.f, to_moving = 0.f;
+        float for_fixed = 0.f, for_moving = 0.f;
         if (counted(pair, here)) {
             const float f = __ldg(pair.fixed + here), m = __ldg(pair.moving + here);
-            to_fixed = m * s[0] - f * s[1] + s[3];
-            to_moving = f * s[0] - m * s[2] + s[4];
+            for_fixed = m * s[0] - f * s[1] + s[3];
+            for_moving = f * s[0] - m * s[2] + s[4];
         }
-        store_update(fixed_update, pair, here, to_fixed, gradient.at(pair, pair.fixed, z, here));
-        store_update(moving_update, pair, here, to_moving, gradient.at(pair, pair.moving, z, here));
+        writer.write(out, pair, z, here, for_fixed, for_moving);
     }
 };
 
 #define CC_KERNELS(R)                                                                                                  \
     extern "C" __global__ void __launch_bounds__(TILE_THREADS, BOX_BLOCKS(R, 2))                                       \
-        cc_centre_##R(Pair pair, int depth, float *fixed_update, float *moving_update, double *partial,                \
-                      unsigned int *counter, double *result)                                                           \
+        cc_centre_##R(const __grid_constant__ Pair pair, int depth, const __grid_constant__ Output out,                \
+                      double *partial, unsigned int *counter, double *result)                                          \
     {                                                                                                                  \
-        cc_windows<R, false, false>(pair, depth, fixed_update, moving_update, nullptr, partial, counter, result);      \
+        cc_centre<R, false>(pair, depth, out, partial, counter, result);                                               \
     }                                                                                                                  \
     extern "C" __global__ void __launch_bounds__(TILE_THREADS, BOX_BLOCKS(R, 3))                                       \
-        cc_centre_masked_##R(Pair pair, int depth, float *fixed_update, float *moving_update, double *partial,         \
-                             unsigned int *counter, double *result)                                                    \
+        cc_centre_masked_##R(const __grid_constant__ Pair pair, int depth, const __grid_constant__ Output out,         \
+                             double *partial, unsigned int *counter, double *result)                                   \
     {                                                                                                                  \
-        cc_windows<R, true, false>(pair, depth, fixed_update, moving_update, nullptr, partial, counter, result);       \
+        cc_centre<R, true>(pair, depth, out, partial, counter, result);                                                \
     }                                                                                                                  \
     extern "C" __global__ void __launch_bounds__(TILE_THREADS, BOX_BLOCKS(R, 2))                                       \
-        cc_terms_##R(Pair pair, int depth, float *terms, double *partial, unsigned int *counter, double *result)      \
+        cc_terms_##R(const __grid_constant__ Pair pair, const __grid_constant__ Slab slab, int depth, float *terms,    \
+                     double *partial, unsigned int *counter, double *result)                                           \
     {                                                                                                                  \
-        cc_windows<R, false, true>(pair, depth, nullptr, nullptr, terms, partial, counter, result);                    \
+        cc_terms<R, false>(pair, slab, depth, terms, partial, counter, result);                                        \
     }                                                                                                                  \
     extern "C" __global__ void __launch_bounds__(TILE_THREADS, BOX_BLOCKS(R, 3))                                       \
-        cc_terms_masked_##R(Pair pair, int depth, float *terms, double *partial, unsigned int *counter,               \
-                            double *result)                                                                            \
+        cc_terms_masked_##R(const __grid_constant__ Pair pair, const __grid_constant__ Slab slab, int depth,           \
+                            float *terms, double *partial, unsigned int *counter, double *result)                      \
     {                                                                                                                  \
-        cc_windows<R, true, true>(pair, depth, nullptr, nullptr, terms, partial, counter, result);                     \
+        cc_terms<R, true>(pair, slab, depth, terms, partial, counter, result);                                         \
     }                                                                                                                  \
     extern "C" __global__ void __launch_bounds__(TILE_THREADS, BOX_BLOCKS(R, 5))                                       \
-        cc_exact_##R(Pair pair, int depth, const float *terms, float *fixed_update, float *moving_update)              \
+        cc_exact_##R(const __grid_constant__ Pair pair, const __grid_constant__ Slab slab, int depth,                  \
+                     const float *terms, const __grid_constant__ Output out)                                           \
     {                                                                                                                  \
-        const int z0 = blockIdx.z * depth, z1 = min(z0 + depth, pair.shape.z);                                         \
-        const TermSource source = {terms, plane(pair.shape)};                                                          \
-        ExactSink sink = {pair, fixed_update, moving_update, {}};                                                      \
+        const int z0 = slab.first + blockIdx.z * depth, z1 = min(z0 + depth, slab.last);                               \
+        const TermSource source = {terms, slab.stride};                                                                \
+        ExactSink sink = {pair, out, {}};                                                                              \
         box_sums<R, 5, 5>(pair.shape, z0, z1, source, sink);                                                           \
     }

@@ -2,7 +2,8 @@
 // longest vector of `then` to a given length.
 #include "walk.cuh"
 
-__device__ __forceinline__ void compose(const float *READ first, const float *READ then, float scale, float *out,
+// `first` and `out` may be the same field: a thread reads the displacements of a voxel before it writes them.
+__device__ __forceinline__ void compose(const float *first, const float *READ then, float scale, float *out,
                                         const Shape &shape, int slices, unsigned int z_block)
 {
     const Column at = column(voxel(z_block), shape, slices);
@@ -11,14 +12,15 @@ __device__ __forceinline__ void compose(const float *READ first, const float *RE
     const unsigned int slice = shape.x * shape.y;
     const float *from = first + here;
     float *to = out + here;
-    Vector u = load(from, stride, 0);
+    auto displacement = [&]() -> Vector { return {from[0], from[stride], from[2 * stride]}; };
+    Vector u = displacement();
     Walk<3> walk;
 #pragma unroll 1
     for (int z = at.z0; z < at.z1; ++z) {
         // The displacement of the next slice is loaded while this slice is computed.
         from += slice;
         Vector next = u;
-        if (z + 1 < at.z1) next = load(from, stride, 0);
+        if (z + 1 < at.z1) next = displacement();
         const Cell cell(moved({at.x, at.y, z}, u), shape);
         walk.to(cell, then, stride);
         store(to, stride, 0,
@@ -38,11 +40,12 @@ extern "C" __global__ void __launch_bounds__(256, 4)
 }
 
 // Composes one or two displacement fields, such as those of the fixed and of the moving image, each with its own scaled
-// update. `scales` are the factors that the kernel max_norm computed for the updates; they stay on the device.
+// update, in place. `scales` are the factors that the kernel max_norm computed for the updates; they stay on the device.
 extern "C" __global__ void __launch_bounds__(256, 4)
-    advance(const Sides<const float *> fields, const Sides<const float *> updates, const float *READ scales,
-            const Sides<float *> out, int sides, const __grid_constant__ Shape shape, int slices)
+    advance(const Sides<float *> fields, const Sides<const float *> updates, const float *READ scales, int sides,
+            const __grid_constant__ Shape shape, int slices)
 {
     const int side = side_of_block(sides);
-    compose(fields.of(side), updates.of(side), __ldg(scales + side), out.of(side), shape, slices, z_block(side));
+    float *field = fields.of(side);
+    compose(field, updates.of(side), __ldg(scales + side), field, shape, slices, z_block(side));
 }

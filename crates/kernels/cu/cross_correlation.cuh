@@ -1,9 +1,8 @@
-// Parts of the windowed cross-correlation and of mutual information: the terms of one window, image gradients, and
-// masks. The formulas are those of src/backend.rs.
+// Parts of the windowed cross-correlation and of mutual information: the terms of one window, masks, and output. The formulas are those of src/backend.rs.
 #pragma once
 
+#include "gradient.cuh"
 #include "reduce.cuh"
-#include "volume.cuh"
 
 // A window whose Σ(I − mean)² is at most this share of ΣI² counts as constant: the rest is rounding error. The CPU uses
 // the same limit.
@@ -13,9 +12,6 @@
 struct Pair {
     const float *fixed, *moving, *fixed_mask, *moving_mask;
     Shape shape;
-    // (finest spacing / spacing)² for each axis: converts a gradient per voxel to a displacement in voxels along the
-    // physical gradient.
-    Vector metric;
     // Variance of the noise that is assumed in both images.
     float noise_variance;
 };
@@ -65,75 +61,55 @@ __device__ __forceinline__ bool counted(const Pair &pair, size_t at)
            (!pair.moving_mask || __ldg(pair.moving_mask + at) > 0.5f);
 }
 
-// Image gradient by central differences, one-sided at the border, for the voxels of one column along z. It is scaled to
-// a displacement in voxels.
-struct Gradient {
-    // Distances in memory from a voxel to its four neighbours along x and y; 0 if a neighbour does not exist.
-    int left, right, up, down;
-    float along_x, along_y;
+// Where a metric writes its derivatives with respect to the values of both images: to images, or, multiplied by the
+// images' gradients, to fields (`updates` is 1).
+struct Output {
+    float *fixed, *moving;
+    int updates;
+    Vector metric;
+};
 
-    // Factor by which the difference of image values along one axis is multiplied: 1/2 for the difference between the
-    // two neighbours of a voxel, 1 for the one-sided difference at the border.
-    static __device__ __forceinline__ float share(int index, int n)
+// Writes the output of the voxels of one column along z.
+struct Writer {
+    Gradient gradient;
+
+    __device__ __forceinline__ void start(const Output &out, const Shape &shape, int x, int y)
     {
-        return index > 0 && index + 1 < n ? 0.5f : 1.f;
+        if (out.updates) gradient.start(shape, out.metric, x, y);
     }
 
-    __device__ __forceinline__ void start(const Pair &pair, int x, int y, int pitch)
+    __device__ __forceinline__ void write(const Output &out, const Pair &pair, int z, size_t here, float for_fixed,
+                                          float for_moving) const
     {
-        const Shape shape = pair.shape;
-        left = x > 0 ? -1 : 0;
-        right = x + 1 < shape.x ? 1 : 0;
-        up = y > 0 ? -pitch : 0;
-        down = y + 1 < shape.y ? pitch : 0;
-        along_x = share(x, shape.x) * pair.metric.x;
-        along_y = share(y, shape.y) * pair.metric.y;
-    }
-
-    // The image gradient at the voxel `here` of slice z; `below` and `above` point to its neighbours along z.
-    __device__ __forceinline__ Vector between(const Pair &pair, int z, const float *below, const float *here,
-                                              const float *above) const
-    {
-        const float along_z = share(z, pair.shape.z) * pair.metric.z;
-        const float lower = z > 0 ? *below : *here, upper = z + 1 < pair.shape.z ? *above : *here;
-        return {(here[right] - here[left]) * along_x, (here[down] - here[up]) * along_y, (upper - lower) * along_z};
-    }
-
-    // The gradient at the voxel of slice z with offset `here` in an image.
-    __device__ __forceinline__ Vector at(const Pair &pair, const float *image, int z, size_t here) const
-    {
-        const int slice = pair.shape.x * pair.shape.y;
-        const int below = z > 0 ? -slice : 0, above = z + 1 < pair.shape.z ? slice : 0;
-        const float along_z = share(z, pair.shape.z) * pair.metric.z;
-        const float *centre = image + here;
-        return {(__ldg(centre + right) - __ldg(centre + left)) * along_x,
-                (__ldg(centre + down) - __ldg(centre + up)) * along_y,
-                (__ldg(centre + above) - __ldg(centre + below)) * along_z};
+        if (!out.updates) {
+            out.fixed[here] = for_fixed;
+            out.moving[here] = for_moving;
+            return;
+        }
+        const Vector f = gradient.at(pair.shape, out.metric, pair.fixed, z, here);
+        const Vector m = gradient.at(pair.shape, out.metric, pair.moving, z, here);
+        store(out.fixed, plane(pair.shape), here, {for_fixed * f.x, for_fixed * f.y, for_fixed * f.z});
+        store(out.moving, plane(pair.shape), here, {for_moving * m.x, for_moving * m.y, for_moving * m.z});
     }
 };
 
-// Writes the update of a voxel: the image gradient times a factor.
-__device__ __forceinline__ void store_update(float *update, const Pair &pair, size_t here, float length, Vector g)
-{
-    store(update, plane(pair.shape), here, {length * g.x, length * g.y, length * g.z});
-}
-
 // Adds up three numbers of all threads, in the order of the blocks, into result[0] to result[2]: local correlations,
-// number and weights of windows. `partial` has room for three numbers of each block.
-__device__ __forceinline__ void add_energy(float value, float count, float weight, double *partial,
-                                           unsigned int *counter, double *result)
+// number and weights of windows. `blocks` thread blocks of one or several launches take part; those of this launch are
+// numbered from `first_block` on. `partial` has room for three numbers of each block.
+__device__ __forceinline__ void add_energy(float value, float count, float weight, unsigned int first_block,
+                                           unsigned int blocks, double *partial, unsigned int *counter, double *result)
 {
     double values = block_sum((double)value), counts = block_sum((double)count), weights = block_sum((double)weight);
     const int thread = thread_index(), threads = blockDim.x * blockDim.y * blockDim.z;
     if (thread == 0) {
-        double *part = partial + 3 * (size_t)block_index();
+        double *part = partial + 3 * (size_t)(first_block + block_index());
         part[0] = values;
         part[1] = counts;
         part[2] = weights;
     }
-    if (!last_block(counter)) return;
+    if (!last_block(counter) || first_block + blocks_of_launch() < blocks) return;
     values = counts = weights = 0.0;
-    for (int block = thread; block < gridDim.x * gridDim.y * gridDim.z; block += threads) {
+    for (unsigned int block = thread; block < blocks; block += threads) {
         const double *part = partial + 3 * (size_t)block;
         values += __ldcg(part);
         counts += __ldcg(part + 1);

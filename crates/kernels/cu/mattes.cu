@@ -1,5 +1,5 @@
-// Mutual information after Mattes: joint histograms in integers, logarithms of their probabilities, and the updates of
-// both images. The formulas are those of src/backend.rs; the arithmetic is that of src/cpu/mattes.rs, operation by
+// Mutual information after Mattes: joint histograms in integers, logarithms of their probabilities, and the derivatives
+// of both images. The formulas are those of src/backend.rs; the arithmetic is that of src/cpu/mattes.rs, operation by
 // operation.
 #include "cross_correlation.cuh"
 
@@ -56,8 +56,8 @@ __device__ __forceinline__ bool contains(const Binning &binning, float value)
     return value >= binning.low && value <= binning.high;
 }
 
-// Adds both joint histograms to `counts`. Rows 0 … bins − 1 are the histogram for the moving image's update, with one
-// row for each fixed bin; then follow the rows for the fixed image's update, one for each moving bin. A thread block
+// Adds both joint histograms to `counts`. Rows 0 … bins − 1 are the histogram for the moving image's derivative, with
+// one row for each fixed bin; then follow the rows for the fixed image's derivative, one for each moving bin. A thread block
 // counts in shared memory, in as many rows as fit there; blockIdx.y says which rows these are. The host chooses the
 // number of blocks such that no counter of a block overflows.
 extern "C" __global__ void __launch_bounds__(1024)
@@ -94,9 +94,9 @@ extern "C" __global__ void __launch_bounds__(1024)
         if (seen[cell]) atomicAdd(counts + first_row * bins + cell, (unsigned long long)seen[cell]);
 }
 
-// Computes the logarithms scale·ln(p(i, j)/p(j)) for each bin j of the updated image and each bin i of the other image,
-// 0 where a counter is zero. Also computes information[side], the mutual information in nats. A thread block processes
-// one histogram: 0 for the moving image's update, 1 for the fixed image's.
+// Computes the logarithms scale·ln(p(i, j)/p(j)) for each bin j of the derivative's image and each bin i of the other
+// image, 0 where a counter is zero. Also computes information[side], the mutual information in nats. A thread block processes
+// one histogram: 0 for the moving image's derivative, 1 for the fixed image's.
 extern "C" __global__ void __launch_bounds__(1024)
     mattes_logarithms(const unsigned long long *READ counts, unsigned int bins, float moving_scale, float fixed_scale,
                       float *logarithms, double *information)
@@ -138,12 +138,12 @@ extern "C" __global__ void __launch_bounds__(1024)
     if (threadIdx.x == 0) information[blockIdx.x] = shared_nats;
 }
 
-// Computes the updates of both images. A thread block processes `depth` slices of 32×8 columns, so that one copy of the
-// logarithms in shared memory serves many voxels.
+// Computes the derivatives of both images. A thread block processes `depth` slices of 32×8 columns, so that one copy of
+// the logarithms in shared memory serves many voxels.
 template <bool SHARED>
-__device__ __forceinline__ void update(const Pair &pair, const Binning &fixed_binning, const Binning &moving_binning,
-                                       unsigned int bins, const float *READ logarithms, int depth, float *fixed_update,
-                                       float *moving_update)
+__device__ __forceinline__ void derivatives(const Pair &pair, const Binning &fixed_binning,
+                                            const Binning &moving_binning, unsigned int bins,
+                                            const float *READ logarithms, int depth, const Output &out)
 {
     extern __shared__ float copies[];
     const unsigned int cells = bins * bins;
@@ -156,34 +156,33 @@ __device__ __forceinline__ void update(const Pair &pair, const Binning &fixed_bi
     Voxel v = {(int)(blockIdx.x * blockDim.x + threadIdx.x), (int)(blockIdx.y * blockDim.y + threadIdx.y),
                (int)blockIdx.z * depth};
     if (!within(v, pair.shape)) return;
-    Gradient gradient;
-    gradient.start(pair, v.x, v.y, pair.shape.x);
+    Writer writer;
+    writer.start(out, pair.shape, v.x, v.y);
     const int end = min(v.z + depth, pair.shape.z);
     for (; v.z < end; ++v.z) {
         const size_t here = offset(v, pair.shape);
-        float fixed_length = 0.f, moving_length = 0.f;
+        float for_fixed = 0.f, for_moving = 0.f;
         if (counted(pair, here)) {
             const float f = __ldg(pair.fixed + here), m = __ldg(pair.moving + here);
             const Place fixed(fixed_binning, f), moving(moving_binning, m);
-            if (contains(moving_binning, m)) moving_length = moving.slope(tables + fixed.bin * bins);
-            if (contains(fixed_binning, f)) fixed_length = fixed.slope(tables + cells + moving.bin * bins);
+            if (contains(moving_binning, m)) for_moving = moving.slope(tables + fixed.bin * bins);
+            if (contains(fixed_binning, f)) for_fixed = fixed.slope(tables + cells + moving.bin * bins);
         }
-        store_update(fixed_update, pair, here, fixed_length, gradient.at(pair, pair.fixed, v.z, here));
-        store_update(moving_update, pair, here, moving_length, gradient.at(pair, pair.moving, v.z, here));
+        writer.write(out, pair, v.z, here, for_fixed, for_moving);
     }
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-    mattes_update(Pair pair, Binning fixed_binning, Binning moving_binning, unsigned int bins,
-                  const float *READ logarithms, int depth, float *fixed_update, float *moving_update)
+    mattes_gradient(Pair pair, Binning fixed_binning, Binning moving_binning, unsigned int bins,
+                       const float *READ logarithms, int depth, Output out)
 {
-    update<true>(pair, fixed_binning, moving_binning, bins, logarithms, depth, fixed_update, moving_update);
+    derivatives<true>(pair, fixed_binning, moving_binning, bins, logarithms, depth, out);
 }
 
-// Computes the updates of both images if the logarithms for this number of bins do not fit into shared memory.
+// Computes the derivatives of both images if the logarithms for this number of bins do not fit into shared memory.
 extern "C" __global__ void __launch_bounds__(256)
-    mattes_update_wide(Pair pair, Binning fixed_binning, Binning moving_binning, unsigned int bins,
-                       const float *READ logarithms, int depth, float *fixed_update, float *moving_update)
+    mattes_gradient_wide(Pair pair, Binning fixed_binning, Binning moving_binning, unsigned int bins,
+                            const float *READ logarithms, int depth, Output out)
 {
-    update<false>(pair, fixed_binning, moving_binning, bins, logarithms, depth, fixed_update, moving_update);
+    derivatives<false>(pair, fixed_binning, moving_binning, bins, logarithms, depth, out);
 }

@@ -47,6 +47,11 @@ __device__ __forceinline__ float block_max(float value)
     return of_block(value, warp_max, 0.f);
 }
 
+__device__ __forceinline__ unsigned int blocks_of_launch()
+{
+    return gridDim.x * gridDim.y * gridDim.z;
+}
+
 // Whether this block is the last block of the launch to finish; the answer is the same for all its threads. The last
 // block sees what all other blocks have written. `counter` counts the finished blocks; the last block sets it back to
 // zero.
@@ -56,7 +61,7 @@ __device__ __forceinline__ bool last_block(unsigned int *counter)
     __threadfence();
     __syncthreads();
     if (thread_index() == 0) {
-        const unsigned int blocks = gridDim.x * gridDim.y * gridDim.z;
+        const unsigned int blocks = blocks_of_launch();
         last = atomicInc(counter, blocks - 1) == blocks - 1;
     }
     __syncthreads();

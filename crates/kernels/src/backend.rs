@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use crate::rounding::rounded;
 use crate::{
     CcParameters, CcScores, Contrast, ContrastRule, Entropies, Error, FitRule, FitSums, InverseConsistency,
-    InversionLimits, JointParameters, Lent, MiParameters, Moments, Place, RelaxRound, Sampling,
+    InversionLimits, JointParameters, Lent, MetricOutput, MiParameters, Moments, Place, RelaxRound, Sampling,
 };
 
 /// Whole-volume operations on one device. Images stay on the device; numbers and small tables are returned to the
@@ -31,12 +31,12 @@ pub trait Backend: Sized + Sync {
     type Field: Send + Sync + 'static;
     /// Fixed voxels with their histogram bins, for the correlation ratio and joint histograms.
     type FixedBins: Send + Sync;
-    /// Scratch memory of [`cc_update`](Backend::cc_update), the update by cross-correlation, for images of one shape.
+    /// Scratch memory of [`cc_gradient`](Backend::cc_gradient), for images of one shape.
     type CcWorkspace: Send;
-    /// The scores (energy and agreement) of one [`cc_update`](Backend::cc_update), which the device may still be
-    /// computing.
+    /// The scores (energy and agreement) of one [`cc_gradient`](Backend::cc_gradient), which the device may still
+    /// be computing.
     type CcPending: Send;
-    /// Scratch memory of [`mi_update`](Backend::mi_update), the update by mutual information.
+    /// Scratch memory of [`mi_gradient`](Backend::mi_gradient).
     type MiWorkspace: Send;
     /// Memory of [`relax`](Backend::relax) for two fields of one shape: scratch memory, and the marks of the voxels
     /// that the next round must examine.
@@ -300,54 +300,52 @@ pub trait Backend: Sized + Sync {
         at: &[(usize, AffineTransform)],
     ) -> Result<Vec<FitSums>, Error>;
 
-    /// New scratch memory for [`cc_update`](Backend::cc_update), the update by cross-correlation, for images of this
-    /// shape.
+    /// New scratch memory for [`cc_gradient`](Backend::cc_gradient), for images of this shape.
     fn cc_workspace(&self, shape: [usize; 3]) -> Result<Self::CcWorkspace, Error>;
 
     /// Windowed cross-correlation of two images on one grid, and its gradient (Avants 2008; Luo 2015, eqs. 5 to 10).
     ///
     /// Let I and J be the fixed and the moving image, and Ī and J̄ their means in a window. With A = Σ(I−Ī)², B =
     /// Σ(J−J̄)², C = Σ(I−Ī)(J−J̄) over the window, the value of the window is C²/(A·B), or 0 if A or B is zero. The
-    /// update of the fixed image is 2C/(A·B)·((J−J̄) − (C/A)(I−Ī))·∇I; that of the moving image is the same with the
-    /// images exchanged. The image gradient is by central differences, one-sided at the border, converted to a
-    /// displacement in voxels by 1/spacing² on each axis. A voxel counts where both masks (if given) exceed 0.5;
-    /// elsewhere updates are zero.
+    /// derivative with respect to the fixed value in the middle of the window is 2C/(A·B)·((J−J̄) − (C/A)(I−Ī)); that
+    /// with respect to the moving value is the same with the images exchanged. A voxel counts where both masks (if
+    /// given) exceed 0.5; elsewhere derivatives are zero. [`MetricOutput`] says what is computed from them.
     ///
-    /// The vectors of the fields `scratch` are lost. A device may use their memory, if they are a
-    /// [`field_pair`](Backend::field_pair), and then allocates less of its own.
+    /// The vectors of the field `scratch` are lost. The function may use their memory, and then allocates less of its
+    /// own.
     ///
     /// The function does not wait for the device. The scores are read by [`cc_scores`](Backend::cc_scores). Other
-    /// operations may be started before the scores are read, including another `cc_update` with the same workspace.
-    fn cc_update(
+    /// operations may be started before the scores are read, including another `cc_gradient` with the same
+    /// workspace.
+    fn cc_gradient(
         &self,
         images: [&Self::Image; 2],
         masks: [Option<&Self::Image>; 2],
         parameters: &CcParameters,
         workspace: &mut Self::CcWorkspace,
-        updates: [&mut Self::Field; 2],
-        scratch: Option<[&mut Self::Field; 2]>,
+        out: MetricOutput<'_, Self>,
+        scratch: Option<&mut Self::Field>,
     ) -> Result<Self::CcPending, Error>;
 
-    /// Returns the scores (energy and agreement) of a [`cc_update`](Backend::cc_update). Waits until the device has
-    /// computed them.
+    /// Returns the scores (energy and agreement) of a [`cc_gradient`](Backend::cc_gradient). Waits until the
+    /// device has computed them.
     fn cc_scores(&self, pending: Self::CcPending) -> Result<CcScores, Error>;
 
-    /// New scratch memory for [`mi_update`](Backend::mi_update), the update by mutual information, with this number of
-    /// bins.
+    /// New scratch memory for [`mi_gradient`](Backend::mi_gradient), with this number of bins.
     fn mi_workspace(&self, bins: usize) -> Result<Self::MiWorkspace, Error>;
 
     /// Mutual information of two images on one grid, and its gradient (Mattes et al. 2003; ITK's
     /// `MattesMutualInformationImageToImageMetricv4`).
     ///
     /// A value v has the position s = 2 + (bins − 4)·(v − low)/(high − low) on the axis of bins; its own bin is ⌊s⌋, at
-    /// most bins − 3. The joint histogram p for the moving update counts each voxel in the fixed value's own bin i,
+    /// most bins − 3. The joint histogram p for the moving image counts each voxel in the fixed value's own bin i,
     /// distributed over the four bins j around the moving value by the cubic B-spline β³(j − s). MI = Σ
     /// p·ln(p/(p_fixed·p_moving)), with the marginals p_fixed and p_moving. The fixed bins do not depend on the moving
     /// values, so the derivative of MI with respect to the moving value of a voxel is exactly −(bins − 4)/(high −
-    /// low)/N · Σ_j β³′(j − s)·ln(p(i, j)/p_moving(j)), with N the number of voxels that count. The update of the moving
-    /// image is N times this derivative, times the gradient of the moving image. That of the fixed image is computed in
-    /// the same way from a second histogram, with the images exchanged, as in ITK's SyN. Gradients and masks are those
-    /// of [`cc_update`](Backend::cc_update). A value outside its range has derivative 0.
+    /// low)/N · Σ_j β³′(j − s)·ln(p(i, j)/p_moving(j)), with N the number of voxels that count. The result for the
+    /// moving image is N times this derivative. That for the fixed image is computed in the same way from a second
+    /// histogram, with the images exchanged, as in ITK's SyN. Masks are those of
+    /// [`cc_gradient`](Backend::cc_gradient). A value outside its range has derivative 0.
     ///
     /// Returns the energy: minus the mean MI of the two histograms, 0 if no voxel counts.
     ///
@@ -355,14 +353,26 @@ pub trait Backend: Sized + Sync {
     /// same meaning on all resolution levels. Weights are counted in units of 2⁻¹⁶, and the four weights of a voxel add
     /// up to exactly 1. Integer sums do not depend on their order, so every device gives the same histogram, bit for
     /// bit.
-    fn mi_update(
+    fn mi_gradient(
         &self,
         images: [&Self::Image; 2],
         masks: [Option<&Self::Image>; 2],
         parameters: &MiParameters,
         workspace: &mut Self::MiWorkspace,
-        updates: [&mut Self::Field; 2],
+        out: MetricOutput<'_, Self>,
     ) -> Result<f64, Error>;
+
+    /// The update that [`MetricOutput::Updates`] describes for one image, from derivatives that a metric has computed;
+    /// then [`smooth_both_fields`](Backend::smooth_both_fields) with `variance_voxels`. The result has the same bits.
+    /// No memory is needed but the operands. The values of `derivative` are lost.
+    fn smoothed_update(
+        &self,
+        image: &Self::Image,
+        derivative: &mut Self::Image,
+        spacing: [f64; 3],
+        variance_voxels: f64,
+        out: &mut Self::Field,
+    ) -> Result<(), Error>;
 
     /// Norm of a field u, √Σ‖u‖² over all voxels. The updates of several channels are divided by their norms before
     /// they are added up.
@@ -415,15 +425,20 @@ pub trait Backend: Sized + Sync {
         scratch: [&mut Self::Field; 2],
     ) -> Result<(), Error>;
 
-    /// One step of length `step_voxels` of two fields of one shape, each along its own update g. The result is out(x) =
-    /// u(x) + s·g(x + u(x)) with s = `step_voxels` / max‖g‖, or 0 if g is zero.
+    /// One step of length `step_voxels` of a field u along its update g: u(x) becomes u(x) + s·g(x + u(x)) with s =
+    /// `step_voxels` / max‖g‖, or 0 if g is zero.
+    fn advance(&self, field: &mut Self::Field, update: &Self::Field, step_voxels: f64) -> Result<(), Error>;
+
+    /// One step of two fields of one shape, each along its own update, like [`advance`](Backend::advance).
     fn advance_both(
         &self,
-        fields: [&Self::Field; 2],
+        fields: [&mut Self::Field; 2],
         updates: [&Self::Field; 2],
         step_voxels: f64,
-        out: [&mut Self::Field; 2],
-    ) -> Result<(), Error>;
+    ) -> Result<(), Error> {
+        let mut pairs = fields.into_iter().zip(updates);
+        pairs.try_for_each(|(field, update)| self.advance(field, update, step_voxels))
+    }
 
     /// Improves the inverses of two fields of one shape, like [`invert`](Backend::invert).
     fn invert_both(

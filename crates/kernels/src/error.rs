@@ -104,7 +104,7 @@ pub enum Error {
         shape: [usize; 3],
     },
     /// Mutual information does not support this number of bins.
-    #[error("mi_update: mutual information with {bins} bins was requested; {least} to {most} bins are possible")]
+    #[error("mi_gradient: mutual information with {bins} bins was requested; {least} to {most} bins are possible")]
     MiBins {
         /// Number of histogram bins for mutual information that was requested.
         bins: usize,
@@ -186,7 +186,7 @@ pub enum Error {
     },
     /// The kernels do not support windows of this radius.
     #[error(
-        "cc_update: a window radius of {radius} voxels was requested; with masks or the exact derivative, \
+        "cc_gradient: a window radius of {radius} voxels was requested; with masks or the exact derivative, \
          this device allows {least} to {most}"
     )]
     Radius {

@@ -30,12 +30,14 @@ pub mod gaussian;
 mod input;
 mod lent;
 mod mattes;
+mod metric_output;
 mod operands;
 mod relax;
 mod rounding;
 mod scores;
 mod slices;
 mod spline;
+mod term_slabs;
 
 pub use backend::Backend;
 pub use cpu::Cpu;
@@ -44,6 +46,7 @@ pub use cuda::Cuda;
 pub use error::Error;
 pub use input::{Input, Voxels};
 pub use lent::{Lent, Place};
+pub use metric_output::MetricOutput;
 pub use operands::{
     CcDerivative, CcParameters, CcScores, Contrast, ContrastRule, Entropies, FitRule, FitSums, InverseConsistency,
     InversionLimits, JointParameters, JointSampling, MiParameters, Moments, RelaxLimits, RelaxRound, Sampling,

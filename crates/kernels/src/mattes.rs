@@ -1,4 +1,4 @@
-//! Bins of the joint histograms of [`Backend::mi_update`](crate::Backend::mi_update) and units of their counts, which
+//! Bins of the joint histograms of [`Backend::mi_gradient`](crate::Backend::mi_gradient) and units of their counts, which
 //! are the same on all devices.
 
 use crate::{Error, MiParameters};
@@ -43,5 +43,5 @@ pub(crate) fn check_bins(bins: usize) -> Result<(), Error> {
 /// Checks that the scratch memory of an operation was made for this number of bins.
 pub(crate) fn check_workspace(bins: usize, workspace: usize) -> Result<(), Error> {
     let (expected, found) = (bins * bins, workspace * workspace);
-    if expected == found { Ok(()) } else { Err(Error::Length { operation: "mi_update", expected, found }) }
+    if expected == found { Ok(()) } else { Err(Error::Length { operation: "mi_gradient", expected, found }) }
 }

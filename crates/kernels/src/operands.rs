@@ -242,13 +242,12 @@ impl fmt::Display for CcDerivative {
     }
 }
 
-/// Parameters of [`Backend::cc_update`](crate::Backend::cc_update), the update by windowed cross-correlation.
+/// Parameters of [`Backend::cc_gradient`](crate::Backend::cc_gradient), windowed cross-correlation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CcParameters {
     /// Radius of the window, voxels: a box of (2·radius + 1)³ voxels, truncated at borders and masks.
     pub radius: usize,
-    /// Whether the update of a voxel follows the derivative for the window centred at the voxel, or for all windows
-    /// that contain it.
+    /// Whether the derivative at a voxel is that for the window centred at the voxel, or for all windows that contain it.
     pub derivative: CcDerivative,
     /// Variance of the noise that both images are assumed to have.
     ///
@@ -256,8 +255,6 @@ pub struct CcParameters {
     /// `noise_variance` times the number of voxels of the window is added to A and B, so that windows without structure
     /// have almost no effect. With 0 this is ANTs' metric.
     pub noise_variance: f32,
-    /// Voxel spacing of the grid, mm; only ratios matter. The update follows the gradient in *physical* space.
-    pub spacing: [f64; 3],
 }
 
 impl CcParameters {
@@ -266,11 +263,11 @@ impl CcParameters {
     pub const MOST_TILED_RADIUS: usize = 5;
 
     /// Number of terms of the exact derivative for the window of each voxel. They lie in memory of the workspace, unless
-    /// the caller lends two scratch fields.
+    /// the caller lends a scratch field.
     pub const TERMS: usize = 5;
 
     /// Numbers per voxel that the workspace of [`Cuda`](crate::Cuda) needs for windows of this radius: the
-    /// [`TERMS`](CcParameters::TERMS) of the exact derivative, unless the caller lends scratch fields. A radius that the
+    /// [`TERMS`](CcParameters::TERMS) of the exact derivative, unless the caller lends a scratch field. A radius that the
     /// tiled kernels do not support needs seven: five in surfaces and two in textures.
     pub fn device_scalars(radius: usize, derivative: CcDerivative, lent: bool) -> usize {
         match derivative {
@@ -281,8 +278,8 @@ impl CcParameters {
     }
 }
 
-/// Scores of the windowed cross-correlation of two images, which [`Backend::cc_update`](crate::Backend::cc_update)
-/// computes.
+/// Scores of the windowed cross-correlation of two images, which
+/// [`Backend::cc_gradient`](crate::Backend::cc_gradient) computes.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct CcScores {
     /// Energy, −1…0: minus the mean of the local correlation w·C²/(A·B) over the windows of all voxels that count; 0 if
@@ -291,14 +288,14 @@ pub struct CcScores {
     /// Agreement, 0…1: the mean of the local correlation C²/(A·B) over the windows of all voxels that count, weighted
     /// by w. It is 1 if the images are equal up to brightness and contrast, 0 if no window has any weight.
     ///
-    /// A, B and C are the window sums of [`Backend::cc_update`](crate::Backend::cc_update), and n is the number of
+    /// A, B and C are the window sums of [`Backend::cc_gradient`](crate::Backend::cc_gradient), and n is the number of
     /// voxels of a window times the assumed variance of the noise. The value of a window is w·C²/(A·B), where w =
     /// A·B/((A+n)·(B+n)) is the share of the variance in the window that is not noise. Higher contrast alone raises the
     /// weights and lowers the energy. It does not change the agreement, Σ w·C²/(A·B) / Σ w.
     pub agreement: f64,
 }
 
-/// Parameters of [`Backend::mi_update`](crate::Backend::mi_update), the update by mutual information.
+/// Parameters of [`Backend::mi_gradient`](crate::Backend::mi_gradient), mutual information.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MiParameters {
     /// Number of bins of each image, within [`BINS`](MiParameters::BINS). Two bins at either end lie outside the range
@@ -306,8 +303,6 @@ pub struct MiParameters {
     pub bins: usize,
     /// Range of intensities, lowest and highest, of the fixed and of the moving image. Values outside are clamped.
     pub ranges: [(f32, f32); 2],
-    /// Voxel spacing of the grid, mm; only ratios matter, as in [`CcParameters`].
-    pub spacing: [f64; 3],
 }
 
 impl MiParameters {

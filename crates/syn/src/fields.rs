@@ -231,7 +231,7 @@ mod tests {
             |field: &<Cpu as Backend>::Field| Cpu.jacobian_summary(field, None).expect("a field").corner_folded;
         assert!(folds(&fields.sides[0].to_middle) > 0, "this test needs folds");
         let (warps, relaxed) =
-            crate::relaxation::warps(&Cpu, &full(), &fields.sides, &crate::Options::default(), &mut ())
+            crate::relaxation::warps(&Cpu, &full(), fields.sides, &crate::Options::default(), &mut ())
                 .expect("one shape");
         assert!(relaxed.rounds > 0, "{relaxed:?}");
         assert_eq!([&warps.warp, &warps.inverse_warp].map(folds), [0, 0], "{relaxed:?}");

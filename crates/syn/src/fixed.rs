@@ -139,7 +139,7 @@ impl<B: Backend> Fixed<B> {
             fields = fields.resized(backend, full, 1, observer)?;
         }
         go_on(observer.poll())?;
-        relaxation::warps(backend, full, &fields.sides, &self.options, observer)
+        relaxation::warps(backend, full, fields.sides, &self.options, observer)
     }
 
     /// Computes the quality scores of warps (folds, residual of warp and inverse) to these fixed images, inside the

@@ -4,34 +4,31 @@
 use antsreg_core::Grid;
 use antsreg_core::report::Observer;
 use antsreg_kernels::{Backend, Sampling};
-use nalgebra::Matrix3;
 
 use crate::error::go_on;
 use crate::fields::Side;
 use crate::load::Sources;
 use crate::metrics::{Metrics, PendingSimilarity, Similarity};
-use crate::restriction::{self, restrict};
-use crate::update::{SideUpdate, step_both};
+use crate::update::{Updates, Warped};
 use crate::{Channel, Error, Options};
 
-/// Memory for the iterations of one level: the updates of the displacement fields and the metrics. In each pair, the
-/// fixed image comes first.
+/// Memory for the iterations of one level: the warped images, the updates of the displacement fields and the metrics.
+/// In each pair, the fixed image comes first.
 pub(crate) struct Stepper<B: Backend> {
-    updates: [SideUpdate<B>; 2],
+    warped: [Warped<B>; 2],
+    updates: Updates<B>,
     metrics: Metrics<B>,
     channels: Vec<Channel>,
-    /// Matrix that multiplies each update of the displacement fields, for weights on its world components; `None` if
-    /// all weights are 1.
-    restriction: Option<Matrix3<f64>>,
 }
 
 impl<B: Backend> Stepper<B> {
     pub(crate) fn new(backend: &B, grid: &Grid, sources: [&Sources<B>; 2], options: &Options) -> Result<Self, Error> {
+        let [fixed, moving] = sources.map(|side| Warped::new(backend, grid.shape, side.mask.is_some()));
         Ok(Stepper {
-            updates: SideUpdate::both(backend, grid.shape, sources.map(|side| side.mask.is_some()))?,
+            warped: [fixed?, moving?],
+            updates: Updates::new(backend, grid, options)?,
             metrics: Metrics::new(backend, grid, options)?,
             channels: options.channels_with_edges(),
-            restriction: restriction::matrix(grid, options.restrict),
         })
     }
 
@@ -48,10 +45,7 @@ impl<B: Backend> Stepper<B> {
         observer: &mut dyn Observer,
     ) -> Result<Similarity, Error> {
         let Sum { mut similarity, weights, last } = self.update(backend, sources, sides, observer)?;
-        if let Some(matrix) = &self.restriction {
-            restrict(backend, matrix, self.updates.each_mut().map(|side| &mut side.updates))?;
-        }
-        step_both(backend, options, reinvert, &mut self.updates, sides, observer)?;
+        self.updates.step(backend, options, reinvert, &self.warped, sides, observer)?;
         // The host reads the similarity only after it has queued the step. So the device can compute the step while it
         // still computes the similarity.
         if let Some((weight, pending)) = last {
@@ -68,7 +62,7 @@ impl<B: Backend> Stepper<B> {
         [fixed_side, moving_side]: &[Side<B>; 2],
         observer: &mut dyn Observer,
     ) -> Result<Sum<B>, Error> {
-        let [fixed, moving] = &mut self.updates;
+        let [fixed, moving] = &mut self.warped;
         fixed.warp_mask(backend, sources[0], fixed_side)?;
         moving.warp_mask(backend, sources[1], moving_side)?;
         let mut sum = Sum { similarity: Similarity::default(), weights: 0.0, last: None };
@@ -80,27 +74,18 @@ impl<B: Backend> Stepper<B> {
                 [&fixed_side.from_middle, &moving_side.from_middle],
                 of_channel.map(|source| &source.grid_to_image),
                 Sampling::Linear,
-                [&mut fixed.warped, &mut moving.warped],
+                self.warped.each_mut().map(|warped| &mut warped.image),
             )?;
             if let Some((weight, pending)) = sum.last.take() {
                 sum.similarity.add(weight, pending.wait(backend)?);
             }
             go_on(observer.poll())?;
-            let ((update, scratch), (other_update, other_scratch)) =
-                (fixed.updates.of_channel(n), moving.updates.of_channel(n));
-            let pending = self.metrics.update(
-                backend,
-                channel.metric,
-                [&fixed.warped, &moving.warped],
-                [fixed.warped_mask.as_ref(), moving.warped_mask.as_ref()],
-                [update, other_update],
-                scratch.zip(other_scratch).map(<[_; 2]>::from),
-            )?;
+            let out = self.updates.of_channel(n);
+            let pending = self.metrics.gradient(backend, channel.metric, &self.warped, out)?;
             let weight_ratio = channel.weight / self.channels[0].weight;
             if self.channels.len() > 1 {
                 go_on(observer.poll())?;
-                fixed.updates.add(backend, n, weight_ratio)?;
-                moving.updates.add(backend, n, weight_ratio)?;
+                self.updates.add(backend, n, weight_ratio)?;
             }
             sum.last = Some((weight_ratio, pending));
             sum.weights += weight_ratio;

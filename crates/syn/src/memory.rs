@@ -7,12 +7,16 @@ use antsreg_core::Grid;
 use antsreg_core::schedule::Level;
 use antsreg_kernels::{CcDerivative, CcParameters};
 
+use crate::update::{in_turn, is_large};
 use crate::{Metric, Options};
 
 /// Size of a voxel of a scalar image, bytes.
 const SCALAR: usize = 4;
 /// Number of components of a displacement.
 const FIELD: usize = 3;
+/// Numbers per voxel at the end of the stage: the four displacement fields and the two warps composed of them. Later,
+/// relaxation (the correction of the warps) needs less.
+const LEAVING: usize = 6 * FIELD;
 
 /// Peak GPU memory of a registration, bytes.
 ///
@@ -31,18 +35,15 @@ pub fn device_bytes(
     let (images, largest) = (each().sum::<usize>(), each().max().unwrap_or(0));
     let [fixed_mask, moving_mask] = masked.map(usize::from);
     let loaded = images + fixed.len() * fixed_mask + moving.len() * moving_mask;
-    // How many numbers the device stores per voxel for the correlation windows of the metric CC. All channels with this
-    // metric share the same memory. The first channel uses the scratch fields, if its kernels can.
-    let windows = match options.uses(Metric::Cc) {
-        true => CcParameters::device_scalars(options.radius, options.derivative, !later_windows(options)),
-        false => 0,
-    };
-    // Memory for the iterations, in values per voxel: four displacement fields, two updates, two scratch fields; the
-    // two warped images and their masks.
-    let iterating = 8 * FIELD + 2 + fixed_mask + moving_mask + windows;
     let levels = states(from, options).map(|(level, before)| {
         let voxels = |shrink: usize| fixed.shrink([shrink; 3]).len();
-        let own = voxels(level.shrink);
+        let grid = fixed.shrink([level.shrink; 3]);
+        let own = grid.len();
+        let windows = match options.uses(Metric::Cc) {
+            true => CcParameters::device_scalars(options.radius, options.derivative, lends(&grid, options)),
+            false => 0,
+        };
+        let iterating = iterating(&grid, options) + fixed_mask + moving_mask + windows;
         // On a resolution level, memory holds the level's smoothed images, and one more image while they are computed.
         let working = images * images_of(level, options) + largest.max(own * iterating);
         let Some(before) = before else { return working };
@@ -53,9 +54,8 @@ pub fn device_bytes(
         let adding = images * images_of(level, options) + own * 8 * FIELD + voxels(before) * FIELD;
         kept + if before < level.shrink { working.max(adding) } else { working }
     });
-    // At the end, memory holds the four displacement fields on the full grid and the two warps. Relaxation (the
-    // correction of the warps) stores lists of voxels with weights and new values.
-    let leaving = fixed.len() * (7 * FIELD + 2);
+    // At the end, memory holds the four displacement fields on the full grid and the two warps composed of them.
+    let leaving = fixed.len() * LEAVING;
     SCALAR * (loaded + levels.max().unwrap_or(0).max(leaving))
 }
 
@@ -74,17 +74,16 @@ pub fn prepared_device_bytes(fixed: &Grid, further: &[&Grid], masked: bool, opti
 pub fn host_bytes(fixed: &Grid, moving: &Grid, from: Option<usize>, options: &Options) -> usize {
     let images = fixed.len() + moving.len();
     let voxels = |shrink: usize| fixed.shrink([shrink; 3]).len();
-    // The terms of the correlation windows lie in scratch fields, but for the channels after the first.
-    let exact = options.derivative == CcDerivative::Exact;
-    let windows = if exact && later_windows(options) { CcParameters::TERMS } else { 0 };
+    let exact = options.uses(Metric::Cc) && options.derivative == CcDerivative::Exact;
     let levels = states(from, options).map(|(level, before)| {
-        // Memory for the iterations, in values per voxel: four displacement fields, two updates, two scratch fields,
-        // the two warped images, and the terms of the metric. In addition, the fields before the level are kept.
-        voxels(level.shrink) * (8 * FIELD + 2 + windows) + before.map_or(0, |before| voxels(before) * 4 * FIELD)
+        let grid = fixed.shrink([level.shrink; 3]);
+        let windows = if exact && !lends(&grid, options) { CcParameters::TERMS } else { 0 };
+        // In addition, the fields before the level are kept.
+        grid.len() * (iterating(&grid, options) + windows) + before.map_or(0, |before| voxels(before) * 4 * FIELD)
     });
     // At the end, memory holds the four displacement fields on the fixed image's full grid and the two warps composed
     // of them.
-    let leaving = fixed.len() * 8 * FIELD;
+    let leaving = fixed.len() * LEAVING;
     SCALAR * (images + levels.max().unwrap_or(0).max(leaving))
 }
 
@@ -94,10 +93,17 @@ pub fn further_host_bytes(further: &[&Grid]) -> usize {
     SCALAR * further.iter().map(|grid| grid.len()).sum::<usize>()
 }
 
-/// Whether a channel after the first has the metric CC. The scratch fields are not free then, so the correlation
-/// windows need memory of their own.
-fn later_windows(options: &Options) -> bool {
-    options.channels_with_edges().iter().skip(1).any(|channel| channel.metric == Metric::Cc)
+/// Memory for the iterations on a grid, numbers per voxel, without masks and the windows of the metric CC: four
+/// displacement fields, both warped images, and the updates.
+fn iterating(grid: &Grid, options: &Options) -> usize {
+    // The derivatives with respect to both images and a single update, or both updates and as much scratch memory.
+    let updates = if in_turn(grid, options) { 2 + FIELD } else { 4 * FIELD };
+    4 * FIELD + 2 + updates
+}
+
+/// Whether the terms of the metric CC lie in memory of the updates. Later channels have no such memory.
+fn lends(grid: &Grid, options: &Options) -> bool {
+    is_large(grid) && !options.channels_with_edges().iter().skip(1).any(|channel| channel.metric == Metric::Cc)
 }
 
 /// Number of images that a level computes from each image of the registration: a smoothed image if the level smooths,
@@ -134,7 +140,7 @@ mod tests {
 
     /// Estimated device memory of a registration of 1 mm cubes, as the number of single-precision values per voxel.
     fn scalars(further: &[&Grid], masked: [bool; 2], from: Option<usize>, options: &Options) -> f64 {
-        let grid = cube(100, 1.0);
+        let grid = cube(200, 1.0);
         device_bytes([&grid, &grid], further, masked, from, options) as f64 / (SCALAR * grid.len()) as f64
     }
 
@@ -142,60 +148,61 @@ mod tests {
     fn the_peak_is_iterating_on_the_full_grid_or_relaxing_there() {
         // Expected number of scalars per voxel, counted by hand: two images and their masks, and the buffers of the
         // finest level.
-        for (masked, expected) in [([false; 2], 28.0), ([true, false], 30.0), ([true; 2], 32.0)] {
+        for (masked, expected) in [([false; 2], 21.0), ([true, false], 23.0), ([true; 2], 25.0)] {
             assert_eq!(scalars(&[], masked, None, &options(&[1])), expected, "{masked:?}");
         }
         // On a level with shrink factor 2, the iterations run on an eighth of the voxels. They need less memory than
         // the end of the stage, when the fields are on the full grid.
-        assert_eq!(scalars(&[], [false; 2], None, &options(&[2])), 25.0);
+        assert_eq!(scalars(&[], [false; 2], None, &options(&[2])), 20.0);
         // During the second level, memory also holds the four displacement fields of the first level.
-        assert_eq!(scalars(&[], [false; 2], None, &options(&[2, 1])), 28.0 + 12.0 / 8.0);
-        assert_eq!(scalars(&[], [false; 2], None, &options(&[4, 2, 1])), 28.0 + 12.0 / 8.0);
+        assert_eq!(scalars(&[], [false; 2], None, &options(&[2, 1])), 21.0 + 12.0 / 8.0);
+        assert_eq!(scalars(&[], [false; 2], None, &options(&[4, 2, 1])), 21.0 + 12.0 / 8.0);
     }
 
     #[test]
     fn a_further_stage_keeps_the_fields_that_it_goes_on_from() {
-        assert_eq!(scalars(&[], [false; 2], Some(1), &options(&[1])), 28.0 + 12.0);
-        assert_eq!(scalars(&[], [false; 2], Some(2), &options(&[1])), 28.0 + 12.0 / 8.0);
-        // Iterating takes 26 values per voxel with mutual information, too. Nothing is added to the given fields,
+        assert_eq!(scalars(&[], [false; 2], Some(1), &options(&[1])), 21.0 + 12.0);
+        assert_eq!(scalars(&[], [false; 2], Some(2), &options(&[1])), 21.0 + 12.0 / 8.0);
+        // Iterating takes 19 values per voxel with mutual information, too. Nothing is added to the given fields,
         // because the level is not coarser.
         let mattes = Options { channels: vec![Channel { metric: Metric::Mattes, weight: 1.0 }], ..options(&[1]) };
-        assert_eq!(scalars(&[], [false; 2], Some(1), &mattes), 2.0 + 26.0 + 12.0);
+        assert_eq!(scalars(&[], [false; 2], Some(1), &mattes), 2.0 + 19.0 + 12.0);
         // The level runs on a coarser grid than the given displacement fields, which stay on the full grid. So the
-        // iterations of the level need less memory than the relaxation of the warps at the end.
-        assert_eq!(scalars(&[], [false; 2], Some(1), &options(&[4])), 25.0);
+        // iterations of the level need less memory than the end of the stage.
+        assert_eq!(scalars(&[], [false; 2], Some(1), &options(&[4])), 20.0);
         let images = options(&[2]).levels.iter().map(|l| Level { sigma_voxels: 1.0, ..*l }).collect();
         let edged = Options { edge_weight: 1.0, levels: images, ..options(&[2]) };
-        let grid = cube(100, 1.0);
+        let grid = cube(200, 1.0);
         // The registration has four images. From each, the level computes a smoothed image and an edge image (gradient
         // magnitudes). The addition of the coarser level's change to the finer fields needs the most memory.
         assert_eq!(scalars(&[&grid; 2], [false; 2], Some(1), &edged), 4.0 + 8.0 + 12.0 + 3.0 + 24.0 / 8.0);
         let host = |from| host_bytes(&grid, &grid, from, &options(&[1])) / (SCALAR * grid.len());
-        assert_eq!([host(None), host(Some(1))], [2 + 26, 2 + 26 + 12]);
+        assert_eq!([host(None), host(Some(1))], [2 + 19, 2 + 19 + 12]);
     }
 
     #[test]
     fn further_channels_and_other_metrics_are_counted() {
-        let (grid, half) = (cube(100, 1.0), cube(50, 2.0));
+        let (grid, half) = (cube(200, 1.0), cube(100, 2.0));
         let mut options = options(&[1]);
         let planned = |options: &Options, further: &[&Grid]| scalars(further, [false; 2], None, options);
         // Each image after the first fixed and the first moving image takes memory once as uploaded, and once more if
         // the level smooths.
-        assert_eq!(planned(&options, &[&grid, &grid]), 28.0 + 2.0);
-        assert_eq!(planned(&options, &[&half, &half]), 28.0 + 0.25);
+        assert_eq!(planned(&options, &[&grid, &grid]), 21.0 + 2.0);
+        assert_eq!(planned(&options, &[&half, &half]), 21.0 + 0.25);
         options.levels[0].sigma_voxels = 1.0;
-        assert_eq!(planned(&options, &[&half, &half]), 30.0 + 0.5);
-        // With an edge weight above 0, memory also holds an edge image (gradient magnitudes) for each image, and the
-        // window sums of the edges: only the first channel can use the scratch fields.
+        assert_eq!(planned(&options, &[&half, &half]), 23.0 + 0.5);
+        // With an edge weight above 0, memory also holds an edge image (gradient magnitudes) for each image. The updates
+        // of two channels are summed, so those of both sides and as much scratch memory are needed at once, and the
+        // second channel needs memory for its terms.
         options.edge_weight = 0.3;
         assert_eq!(planned(&options, &[]), 35.0 + 2.0);
         // For correlation windows above the radius `MOST_TILED_RADIUS`, other CUDA kernels run. They store CUDA
         // surfaces and textures instead of the terms of the exact derivative of the metric.
         let wide = Options { radius: CcParameters::MOST_TILED_RADIUS + 1, ..options.clone() };
-        assert_eq!(planned(&wide, &[]), 35.0 + 2.0 + 2.0);
+        assert_eq!(planned(&wide, &[]), 30.0 + 2.0 + 7.0);
         // With mutual information as the metric, memory holds no edge images and no window sums per voxel.
         options.channels[0].metric = Metric::Mattes;
-        assert_eq!(planned(&options, &[]), 30.0);
+        assert_eq!(planned(&options, &[]), 23.0);
     }
 
     #[test]
@@ -215,11 +222,14 @@ mod tests {
 
     #[test]
     fn on_the_processor_fields_and_rescaled_images_are_counted() {
-        let grid = cube(100, 1.0);
-        let host = |shrinks: &[usize]| host_bytes(&grid, &grid, None, &options(shrinks)) as f64 / (4.0 * 1e6);
-        assert_eq!(host(&[1]), 2.0 + 26.0);
-        assert_eq!(host(&[2]), 2.0 + 24.0);
-        assert_eq!(host(&[4, 2, 1]), 2.0 + 26.0 + 12.0 / 8.0);
+        let grid = cube(200, 1.0);
+        let host = |shrinks: &[usize]| host_bytes(&grid, &grid, None, &options(shrinks)) as f64 / (4.0 * 8e6);
+        assert_eq!(host(&[1]), 2.0 + 19.0);
+        assert_eq!(host(&[2]), 2.0 + 18.0);
+        assert_eq!(host(&[4, 2, 1]), 2.0 + 19.0 + 12.0 / 8.0);
+        // On a small level, memory holds the sums of both sides, as much scratch memory, and the terms of the metric.
+        let small = cube(100, 1.0);
+        assert_eq!(host_bytes(&small, &small, None, &options(&[1])), SCALAR * small.len() * (2 + 26 + 5));
         assert_eq!(further_host_bytes(&[&grid, &grid]), 2 * SCALAR * grid.len());
     }
 }

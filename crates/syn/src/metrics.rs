@@ -2,8 +2,9 @@
 //! them.
 
 use antsreg_core::Grid;
-use antsreg_kernels::{Backend, CcParameters, CcScores, Error, MiParameters};
+use antsreg_kernels::{Backend, CcParameters, CcScores, Error, MetricOutput, MiParameters};
 
+use crate::update::Warped;
 use crate::{Metric, Options};
 
 /// The similarity of two images, or the weighted sum or mean of the similarities of several image pairs.
@@ -32,8 +33,7 @@ impl Similarity {
 /// The similarity of two images, which the device may still be computing.
 pub(crate) enum PendingSimilarity<B: Backend> {
     Cc(B::CcPending),
-    /// Energy of the metric mutual information. It is known as soon as the update of the displacement fields has been
-    /// computed.
+    /// Energy of the metric mutual information. It is known as soon as the gradient has been computed.
     Mattes(f64),
 }
 
@@ -68,35 +68,32 @@ impl<B: Backend> Metrics<B> {
                 radius: options.radius,
                 derivative: options.derivative,
                 noise_variance: (options.noise * options.noise) as f32,
-                spacing: grid.spacing.into(),
             },
             mi: backend.mi_workspace(options.bins)?,
             // Intensities were rescaled to 0…1 when the images were uploaded.
-            mi_parameters: MiParameters { bins: options.bins, ranges: [(0.0, 1.0); 2], spacing: grid.spacing.into() },
+            mi_parameters: MiParameters { bins: options.bins, ranges: [(0.0, 1.0); 2] },
         })
     }
 
-    /// Computes the gradients of a metric for the fixed and the moving image, and starts to compute the similarity of
-    /// the images. The vectors of `scratch` are lost.
-    pub(crate) fn update(
+    /// Computes the gradient of a metric, and starts to compute the similarity of the images. The vectors of `scratch`
+    /// are lost.
+    pub(crate) fn gradient(
         &mut self,
         backend: &B,
         metric: Metric,
-        images: [&B::Image; 2],
-        masks: [Option<&B::Image>; 2],
-        updates: [&mut B::Field; 2],
-        scratch: Option<[&mut B::Field; 2]>,
+        [fixed, moving]: &[Warped<B>; 2],
+        (out, scratch): (MetricOutput<'_, B>, Option<&mut B::Field>),
     ) -> Result<PendingSimilarity<B>, Error> {
+        let (images, masks) = ([&fixed.image, &moving.image], [fixed.mask.as_ref(), moving.mask.as_ref()]);
         match metric {
             Metric::Cc => {
                 let (parameters, workspace) = (&self.cc_parameters, &mut self.cc);
-                let pending = backend.cc_update(images, masks, parameters, workspace, updates, scratch)?;
+                let pending = backend.cc_gradient(images, masks, parameters, workspace, out, scratch)?;
                 Ok(PendingSimilarity::Cc(pending))
             }
             Metric::Mattes => {
                 let (parameters, workspace) = (&self.mi_parameters, &mut self.mi);
-                let energy = backend.mi_update(images, masks, parameters, workspace, updates)?;
-                Ok(PendingSimilarity::Mattes(energy))
+                Ok(PendingSimilarity::Mattes(backend.mi_gradient(images, masks, parameters, workspace, out)?))
             }
         }
     }

@@ -51,7 +51,7 @@ const FOLLOW: InversionLimits = InversionLimits { steps: 50, tolerance_voxels: 0
 pub(crate) fn warps<B: Backend>(
     backend: &B,
     grid: &Grid,
-    [fixed, moving]: &[Side<B>; 2],
+    [fixed, moving]: [Side<B>; 2],
     options: &Options,
     observer: &mut dyn Observer,
 ) -> Result<(Warps<B>, Relaxed), Error> {
@@ -60,6 +60,8 @@ pub(crate) fn warps<B: Backend>(
     go_on(observer.poll())?;
     let mut inverse_warp = backend.field(grid.shape)?;
     backend.compose(&moving.to_middle, &fixed.from_middle, &mut inverse_warp)?;
+    // Relaxation needs the memory of the fields.
+    drop((fixed, moving));
     let largest_residual_voxels = options.largest_residual_voxels as f32;
     let limits = RelaxLimits { smallest_jacobian: SMALLEST_JACOBIAN, largest_residual_voxels };
     let relaxation = backend.relaxation(grid.shape)?;
@@ -326,10 +328,10 @@ mod tests {
     #[test]
     fn warps_are_rounded_unless_exact_ones_are_asked_for() {
         let grid = Grid::axis_aligned([9, 8, 7], [1.0, 2.0, 0.5]);
-        let fields = Fields::<Cpu>::identities(&Cpu, &grid, 1).expect("fields");
         for (exact, expected) in [(false, Some(Options::STEP_MM / 2.0)), (true, None)] {
             let options = Options { exact, ..Options::default() };
-            let (warps, _) = warps(&Cpu, &grid, &fields.sides, &options, &mut ()).expect("warps");
+            let fields = Fields::<Cpu>::identities(&Cpu, &grid, 1).expect("fields");
+            let (warps, _) = warps(&Cpu, &grid, fields.sides, &options, &mut ()).expect("warps");
             assert_eq!(warps.step_mm, expected);
         }
     }

@@ -5,8 +5,6 @@ use antsreg_core::{AffineTransform, Grid};
 use antsreg_kernels::{Backend, Error};
 use nalgebra::{Matrix3, Vector3};
 
-use crate::update::Updates;
-
 /// A grid axis counts as a world axis if the sine of the angle between them is less than this. Headers store axes in
 /// single precision.
 const ALIGNED: f64 = 1e-6;
@@ -73,17 +71,18 @@ fn world_axes(grid: &Grid) -> Option<[usize; 3]> {
     (0..3).all(|axis| axes.contains(&axis)).then_some(axes)
 }
 
-/// Multiplies the summed updates of the fixed and of the moving image by a matrix.
+/// Multiplies the updates of the fixed and of the moving image by a matrix. `scratch` is overwritten.
 pub(crate) fn restrict<B: Backend>(
     backend: &B,
     matrix: &Matrix3<f64>,
-    updates: [&mut Updates<B>; 2],
+    updates: &mut [B::Field; 2],
+    scratch: &mut [B::Field; 2],
 ) -> Result<(), Error> {
-    for updates in updates {
+    for (update, scratch) in updates.iter_mut().zip(&mut *scratch) {
         // Input and output have the same grid, so `resize_field` only multiplies the vectors by the matrix.
-        backend.resize_field(&updates.sum, &AffineTransform::identity(), matrix, &mut updates.next)?;
-        std::mem::swap(&mut updates.sum, &mut updates.next);
+        backend.resize_field(update, &AffineTransform::identity(), matrix, scratch)?;
     }
+    std::mem::swap(updates, scratch);
     Ok(())
 }
 

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     Backend, CcParameters, CcScores, Contrast, ContrastRule, Entropies, Error, FitRule, FitSums, InverseConsistency,
-    InversionLimits, JointParameters, Lent, MiParameters, Moments, Place, RelaxRound, Sampling,
+    InversionLimits, JointParameters, Lent, MetricOutput, MiParameters, Moments, Place, RelaxRound, Sampling,
 };
 
 /// Number of samples of the moving image that each thread computes in one call for the costs of transforms, if the
@@ -221,19 +221,20 @@ impl Backend for Cpu {
         Ok(CcWorkspace::new(shape))
     }
 
-    fn cc_update(
+    fn cc_gradient(
         &self,
-        [fixed, moving]: [&Image; 2],
+        images: [&Image; 2],
         masks: [Option<&Image>; 2],
         parameters: &CcParameters,
         workspace: &mut CcWorkspace,
-        updates: [&mut Field; 2],
-        scratch: Option<[&mut Field; 2]>,
+        out: MetricOutput<'_, Cpu>,
+        scratch: Option<&mut Field>,
     ) -> Result<CcScores, Error> {
-        let fields = updates.iter().chain(scratch.iter().flatten()).map(|field| field.shape);
-        Error::check_shapes("cc_update", fixed.shape, std::iter::once(moving.shape).chain(fields))?;
-        Error::check_shapes("cc_update", fixed.shape, masks.into_iter().flatten().map(|mask| mask.shape))?;
-        Ok(cross_correlation::update(fixed, moving, masks, parameters, workspace, updates, scratch))
+        let shape = images[0].shape;
+        let read = images.into_iter().chain(masks.into_iter().flatten()).map(|image| image.shape);
+        Error::check_shapes("cc_gradient", shape, read.chain(scratch.iter().map(|field| field.shape)))?;
+        let out = gradient::Out::of("cc_gradient", shape, out)?;
+        Ok(cross_correlation::gradient(images, masks, parameters, workspace, out, scratch))
     }
 
     fn cc_scores(&self, pending: CcScores) -> Result<CcScores, Error> {
@@ -245,18 +246,33 @@ impl Backend for Cpu {
         Ok(MiWorkspace::new(bins))
     }
 
-    fn mi_update(
+    fn mi_gradient(
         &self,
-        [fixed, moving]: [&Image; 2],
+        images: [&Image; 2],
         masks: [Option<&Image>; 2],
         parameters: &MiParameters,
         workspace: &mut MiWorkspace,
-        [fixed_update, moving_update]: [&mut Field; 2],
+        out: MetricOutput<'_, Cpu>,
     ) -> Result<f64, Error> {
-        Error::check_shapes("mi_update", fixed.shape, [moving.shape, fixed_update.shape, moving_update.shape])?;
-        Error::check_shapes("mi_update", fixed.shape, masks.into_iter().flatten().map(|mask| mask.shape))?;
+        let shape = images[0].shape;
+        let read = images.into_iter().chain(masks.into_iter().flatten()).map(|image| image.shape);
+        Error::check_shapes("mi_gradient", shape, read)?;
+        let out = gradient::Out::of("mi_gradient", shape, out)?;
         crate::mattes::check_workspace(parameters.bins, workspace.bins)?;
-        Ok(mattes::update(fixed, moving, masks, parameters, workspace, fixed_update, moving_update))
+        Ok(mattes::gradient(images, masks, parameters, workspace, out))
+    }
+
+    fn smoothed_update(
+        &self,
+        image: &Image,
+        derivative: &mut Image,
+        spacing: [f64; 3],
+        variance_voxels: f64,
+        out: &mut Field,
+    ) -> Result<(), Error> {
+        Error::check_shapes("smoothed_update", image.shape, [derivative.shape, out.shape])?;
+        smooth::update(&gradient::Update::new(image, derivative, spacing), variance_voxels, out);
+        Ok(())
     }
 
     fn magnitude(&self, field: &Field) -> Result<f64, Error> {
@@ -281,28 +297,20 @@ impl Backend for Cpu {
     ) -> Result<(), Error> {
         for (field, scratch) in fields.into_iter().zip(scratch) {
             Error::check_shape("smooth_both_fields", field.shape, scratch.shape)?;
-            smooth::field(field, variance_voxels, scratch);
+            smooth::field(field, variance_voxels);
         }
         Ok(())
     }
 
-    fn advance_both(
-        &self,
-        fields: [&Field; 2],
-        updates: [&Field; 2],
-        step_voxels: f64,
-        out: [&mut Field; 2],
-    ) -> Result<(), Error> {
-        for ((field, update), out) in fields.into_iter().zip(updates).zip(out) {
-            Error::check_shapes("advance_both", field.shape, [update.shape, out.shape])?;
-            field::advance(field, update, step_voxels, out);
-        }
+    fn advance(&self, field: &mut Field, update: &Field, step_voxels: f64) -> Result<(), Error> {
+        Error::check_shape("advance", field.shape, update.shape)?;
+        field::advance(field, update, step_voxels);
         Ok(())
     }
 
     fn compose(&self, first: &Field, then: &Field, out: &mut Field) -> Result<(), Error> {
         Error::check_shapes("compose", first.shape, [then.shape, out.shape])?;
-        field::compose(first, then, 1.0, out);
+        field::compose(first, then, out);
         Ok(())
     }
 

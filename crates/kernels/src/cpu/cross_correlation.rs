@@ -2,41 +2,39 @@
 
 mod window;
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 use wide::f32x8;
 
 use super::box_sums::BoxSums;
 use super::field::Field;
-use super::gradient::{Factors, Gradient};
+use super::gradient::{Out, Row};
 use super::image::Image;
 use super::lanes::{self, LANES};
 use super::{slab, widest};
+use crate::term_slabs::{TermSlab, term_slabs};
 use crate::{CcDerivative, CcParameters, CcScores};
 use window::{Sums, Terms};
 
-/// Scratch memory of [`Backend::cc_update`](crate::Backend::cc_update), the update by windowed cross-correlation.
+/// Scratch memory of [`Backend::cc_gradient`](crate::Backend::cc_gradient).
 #[derive(Debug)]
 pub struct CcWorkspace {
-    /// Number of slices (along z) of a slab. A thread processes one slab at a time; `slabs` has the buffers of each
-    /// slab.
+    /// Number of slices (along z) that a thread processes at a time; `pieces` has the buffers of each such piece.
     slices: usize,
-    slabs: Vec<Slab>,
+    pieces: Vec<Piece>,
     /// For each slice: the sums of the cross-correlation and of the registration's energy over the windows that are
     /// centred at its voxels.
     energies: Vec<Sums>,
-    /// Memory for the terms of the exact derivative. Empty until terms are first computed without scratch fields.
-    terms: [Vec<f32>; 2],
+    /// Memory for the terms of the exact derivative. Empty unless they were computed without a scratch field.
+    terms: Vec<f32>,
 }
 
-/// The five terms of the exact derivative for the window of each voxel lie in two parts of memory. For each row of
-/// voxels, each part has this many rows of numbers, one for each of its terms.
-const TERMS: [usize; 2] = [3, 2];
-
-/// Buffers for the cross-correlation of one slab of slices.
+/// Buffers for the cross-correlation of some successive slices.
 #[derive(Debug)]
-struct Slab {
+struct Piece {
     sums: BoxSums,
-    factors: Factors,
+    row: Row,
 }
 
 impl CcWorkspace {
@@ -44,60 +42,43 @@ impl CcWorkspace {
         let slices = slab(nz);
         CcWorkspace {
             slices,
-            slabs: (0..nz.div_ceil(slices))
-                .map(|_| Slab { sums: BoxSums::default(), factors: Factors::new(nx) })
-                .collect(),
+            pieces: (0..nz.div_ceil(slices)).map(|_| Piece { sums: BoxSums::default(), row: Row::new(nx) }).collect(),
             energies: vec![Sums::default(); nz],
-            terms: Default::default(),
+            terms: Vec::new(),
         }
     }
 }
 
-/// The operands of the cross-correlation: both images, their masks and their gradients.
+/// The operands of the cross-correlation: both images and their masks.
 struct Pair<'a> {
     shape: [usize; 3],
     fixed: &'a [f32],
     moving: &'a [f32],
     masks: [Option<&'a [f32]>; 2],
-    gradient: Gradient,
     radius: usize,
     noise_variance: f32,
 }
 
-/// Computes the updates of both images and the scores, as defined by [`Backend::cc_update`](crate::Backend::cc_update).
-pub(super) fn update(
-    fixed: &Image,
-    moving: &Image,
+/// Computes the gradient and the scores, as defined by [`Backend::cc_gradient`](crate::Backend::cc_gradient).
+pub(super) fn gradient(
+    [fixed, moving]: [&Image; 2],
     masks: [Option<&Image>; 2],
     parameters: &CcParameters,
     workspace: &mut CcWorkspace,
-    [fixed_update, moving_update]: [&mut Field; 2],
-    scratch: Option<[&mut Field; 2]>,
+    out: Out<'_>,
+    scratch: Option<&mut Field>,
 ) -> CcScores {
     let pair = Pair {
         shape: fixed.shape,
         fixed: &fixed.voxels,
         moving: &moving.voxels,
         masks: masks.map(|mask| mask.map(|mask| &mask.voxels[..])),
-        gradient: Gradient::new(fixed.shape, parameters.spacing),
         radius: parameters.radius,
         noise_variance: parameters.noise_variance,
     };
-    let updates = (fixed_update.vectors_mut(), moving_update.vectors_mut());
     match parameters.derivative {
-        CcDerivative::Centre => pair.centre(workspace, updates),
-        CcDerivative::Exact => {
-            let mut own = std::mem::take(&mut workspace.terms);
-            let memory = match scratch {
-                Some(fields) => fields.map(|field| field.vectors_mut().as_flattened_mut()),
-                None => {
-                    own.iter_mut().zip(TERMS).for_each(|(own, count)| own.resize(count * fixed.voxels.len(), 0.0));
-                    own.each_mut().map(|own| &mut own[..])
-                }
-            };
-            pair.exact(workspace, updates, memory);
-            workspace.terms = own;
-        }
+        CcDerivative::Centre => pair.centre(workspace, out),
+        CcDerivative::Exact => pair.exact(workspace, out, scratch),
     }
     scores(&workspace.energies)
 }
@@ -112,7 +93,7 @@ fn scores(slices: &[Sums]) -> CcScores {
 }
 
 impl Pair<'_> {
-    fn row(&self, j: usize, k: usize) -> std::ops::Range<usize> {
+    fn row(&self, j: usize, k: usize) -> Range<usize> {
         let start = (k * self.shape[1] + j) * self.shape[0];
         start..start + self.shape[0]
     }
@@ -139,7 +120,7 @@ impl Pair<'_> {
     /// Lane masks of eight successive voxels of a row: all bits of a lane are set if its voxel is inside the masks of
     /// both images.
     #[inline(always)]
-    fn inside(&self, row: std::ops::Range<usize>, x: usize) -> f32x8 {
+    fn inside(&self, row: Range<usize>, x: usize) -> f32x8 {
         let within = lanes::first(row.len() - x);
         self.masks
             .iter()
@@ -186,24 +167,14 @@ impl Pair<'_> {
         );
     }
 
-    /// Writes the updates of both images for the row of voxels (·, j, k). The first slice of the buffers is slice
-    /// `first` of the volume.
-    #[inline(always)]
-    fn write(&self, factors: &mut Factors, at: [usize; 2], first: usize, updates: [&mut [[f32; 3]]; 2]) {
-        let own = self.row(at[0], at[1] - first);
-        factors.write(&self.gradient, [self.fixed, self.moving], at, updates.map(|update| &mut update[own.clone()]));
-    }
-
-    /// Computes the updates of both images. The update of each voxel follows the derivative of the cross-correlation in
-    /// the window centred at this voxel alone, as in ANTs.
-    fn centre(&self, workspace: &mut CcWorkspace, (fixed_update, moving_update): (&mut [[f32; 3]], &mut [[f32; 3]])) {
+    /// Writes the output. The derivatives at a voxel use the window centred at this voxel alone, as in ANTs.
+    fn centre(&self, workspace: &mut CcWorkspace, out: Out<'_>) {
         let [nx, ny, _] = self.shape;
         let slices = workspace.slices;
-        let piece = nx * ny * slices;
-        let outputs = fixed_update.par_chunks_mut(piece).zip(moving_update.par_chunks_mut(piece));
-        let slabs = workspace.slabs.par_iter_mut().zip(workspace.energies.par_chunks_mut(slices));
-        slabs.zip(outputs).enumerate().for_each(|(slab, ((Slab { sums, factors }, energies), (fixed, moving)))| {
-            let first = slab * slices;
+        let pieces = workspace.pieces.par_iter_mut().zip(workspace.energies.par_chunks_mut(slices));
+        let pieces = pieces.zip(out.pieces(nx * ny * slices)).enumerate();
+        pieces.for_each(|(piece, ((Piece { sums, row: buffer }, energies), mut out))| {
+            let first = piece * slices;
             widest(
                 #[inline(always)]
                 || {
@@ -216,10 +187,11 @@ impl Pair<'_> {
                             let row = self.row(j, k);
                             let f = lanes::load(&self.fixed[row.clone()], x) - terms.fixed_mean;
                             let m = lanes::load(&self.moving[row], x) - terms.moving_mean;
-                            lanes::store(terms.slope * (m - terms.on_fixed * f), &mut factors.fixed, x);
-                            lanes::store(terms.slope * (f - terms.on_moving * m), &mut factors.moving, x);
+                            let [for_fixed, for_moving] = &mut buffer.derivatives;
+                            lanes::store(terms.slope * (m - terms.on_fixed * f), for_fixed, x);
+                            lanes::store(terms.slope * (f - terms.on_moving * m), for_moving, x);
                             if x + LANES >= nx {
-                                self.write(factors, [j, k], first, [&mut *fixed, &mut *moving]);
+                                out.write([self.fixed, self.moving], [j, k], self.row(j, k - first), buffer);
                             }
                         },
                     );
@@ -228,45 +200,55 @@ impl Pair<'_> {
         });
     }
 
-    /// Computes the updates of both images from all windows that contain a voxel. A, B and C are the sums over a window
-    /// that [`Backend::cc_update`](crate::Backend::cc_update) defines for the images I and J, and Ī and J̄ their means
-    /// in the window. With P = 2C/(A·B), the fixed update is (J·ΣP − ΣP·J̄ − I·ΣP·C/A + ΣP·Ī·C/A)·∇I, with sums over
-    /// the windows that contain the voxel. The moving update is the same with the images exchanged.
+    /// Writes the output, with derivatives from all windows that contain a voxel. A, B and C are the sums over a
+    /// window that [`Backend::cc_gradient`](crate::Backend::cc_gradient) defines for the images I and J, and Ī
+    /// and J̄ their means in the window. With P = 2C/(A·B), the derivative for the fixed image is J·ΣP − ΣP·J̄ −
+    /// I·ΣP·C/A + ΣP·Ī·C/A, with sums over the windows that contain the voxel. That for the moving image is the same
+    /// with the images exchanged.
     ///
-    /// `memory` receives the terms. It has [`TERMS`] numbers for each voxel.
-    fn exact(
-        &self,
-        workspace: &mut CcWorkspace,
-        (fixed_update, moving_update): (&mut [[f32; 3]], &mut [[f32; 3]]),
-        [low, high]: [&mut [f32]; 2],
-    ) {
-        self.terms(workspace, [&mut *low, &mut *high]);
+    /// The terms of the sums are computed first, in slabs if the scratch field has no room for all of them.
+    fn exact(&self, workspace: &mut CcWorkspace, mut out: Out<'_>, scratch: Option<&mut Field>) {
+        let [nx, ny, nz] = self.shape;
+        let of_slice = CcParameters::TERMS * nx * ny;
+        let lent = scratch.map(|field| field.vectors_mut().as_flattened_mut());
+        let lent = lent.and_then(|memory| Some((term_slabs(nz, self.radius, memory.len() / of_slice)?, memory)));
+        let mut own = std::mem::take(&mut workspace.terms);
+        let (slabs, memory) = lent.unwrap_or_else(|| {
+            own.resize(of_slice * nz, 0.0);
+            (vec![TermSlab { terms: 0..nz, own: 0..nz }], &mut own)
+        });
+        for TermSlab { terms, own } in slabs {
+            let memory = &mut memory[..of_slice * terms.len()];
+            self.terms(workspace, terms.clone(), memory);
+            let out = out.part(nx * ny * own.start..nx * ny * own.end);
+            self.sum_terms(workspace, own, (terms.start, memory), out);
+        }
+        workspace.terms = own;
+    }
+
+    /// Computes five terms for the window around each voxel of a range of slices, from which the exact derivative of
+    /// the cross-correlation is summed later, and writes them to `memory`: for each row of voxels, five rows of terms.
+    fn terms(&self, workspace: &mut CcWorkspace, range: Range<usize>, memory: &mut [f32]) {
         let [nx, ny, _] = self.shape;
-        let (slices, terms) = (workspace.slices, [&*low, &*high]);
-        let piece = nx * ny * slices;
-        let outputs = fixed_update.par_chunks_mut(piece).zip(moving_update.par_chunks_mut(piece));
-        workspace.slabs.par_iter_mut().zip(outputs).enumerate().for_each(
-            |(slab, (Slab { sums, factors }, (fixed, moving)))| {
-                let first = slab * slices;
-                let last = first + fixed.len() / (nx * ny);
+        let (slices, of_row) = (workspace.slices, CcParameters::TERMS * nx);
+        let energies = workspace.energies[range.clone()].par_chunks_mut(slices);
+        let pieces = workspace.pieces.par_iter_mut().zip(energies);
+        pieces.zip(memory.par_chunks_mut(of_row * ny * slices)).enumerate().for_each(
+            |(piece, ((Piece { sums, .. }, energies), terms))| {
+                let first = range.start + piece * slices;
                 widest(
                     #[inline(always)]
                     || {
-                        sums.run::<5>(
-                            self.shape,
-                            self.radius,
-                            first..last,
+                        self.each_window(
+                            sums,
+                            first,
+                            energies,
                             #[inline(always)]
-                            |j, k, rows| {
-                                let start = self.row(j, k).start;
-                                let part = |n: usize| terms[n][TERMS[n] * start..][..TERMS[n] * nx].chunks_exact(nx);
-                                let terms = part(0).chain(part(1));
-                                rows.into_iter().zip(terms).for_each(|(row, term)| row.copy_from_slice(term));
-                            },
-                            #[inline(always)]
-                            |j, k, sums| {
-                                self.write_factors(j, k, sums, factors);
-                                self.write(factors, [j, k], first, [&mut *fixed, &mut *moving]);
+                            |j, k, x, window| {
+                                let rows = &mut terms[((k - first) * ny + j) * of_row..][..of_row];
+                                for (row, term) in rows.chunks_exact_mut(nx).zip(window.exact()) {
+                                    lanes::store(term, row, x);
+                                }
                             },
                         );
                     },
@@ -275,31 +257,37 @@ impl Pair<'_> {
         );
     }
 
-    /// Computes five terms for the window around each voxel, from which the exact derivative of the cross-correlation
-    /// is summed later, and writes them to `memory`.
-    fn terms(&self, workspace: &mut CcWorkspace, [low, high]: [&mut [f32]; 2]) {
+    /// Writes the output for a range of slices, with derivatives from sums of terms over the windows that contain a
+    /// voxel. The memory of the terms starts at slice `first_term`.
+    fn sum_terms(
+        &self,
+        workspace: &mut CcWorkspace,
+        range: Range<usize>,
+        (first_term, terms): (usize, &[f32]),
+        out: Out<'_>,
+    ) {
         let [nx, ny, _] = self.shape;
-        let slices = workspace.slices;
-        let piece = nx * ny * slices;
-        let slabs = workspace.slabs.par_iter_mut().zip(workspace.energies.par_chunks_mut(slices));
-        let terms = low.par_chunks_mut(TERMS[0] * piece).zip(high.par_chunks_mut(TERMS[1] * piece));
-        slabs.zip(terms).enumerate().for_each(|(slab, ((Slab { sums, .. }, energies), (low, high)))| {
-            let first = slab * slices;
+        let (slices, of_row) = (workspace.slices, CcParameters::TERMS * nx);
+        let pieces = workspace.pieces.par_iter_mut().zip(out.pieces(nx * ny * slices)).enumerate();
+        pieces.for_each(|(piece, (Piece { sums, row: buffer }, mut out))| {
+            let first = range.start + piece * slices;
+            let last = (first + slices).min(range.end);
             widest(
                 #[inline(always)]
                 || {
-                    self.each_window(
-                        sums,
-                        first,
-                        energies,
+                    sums.run::<{ CcParameters::TERMS }>(
+                        self.shape,
+                        self.radius,
+                        first..last,
                         #[inline(always)]
-                        |j, k, x, window| {
-                            let start = self.row(j, k - first).start;
-                            let low = low[TERMS[0] * start..][..TERMS[0] * nx].chunks_exact_mut(nx);
-                            let high = high[TERMS[1] * start..][..TERMS[1] * nx].chunks_exact_mut(nx);
-                            for (row, term) in low.chain(high).zip(window.exact()) {
-                                lanes::store(term, row, x);
-                            }
+                        |j, k, rows| {
+                            let terms = terms[((k - first_term) * ny + j) * of_row..][..of_row].chunks_exact(nx);
+                            rows.into_iter().zip(terms).for_each(|(row, term)| row.copy_from_slice(term));
+                        },
+                        #[inline(always)]
+                        |j, k, sums| {
+                            self.write_derivatives(j, k, sums, &mut buffer.derivatives);
+                            out.write([self.fixed, self.moving], [j, k], self.row(j, k - first), buffer);
                         },
                     );
                 },
@@ -307,25 +295,23 @@ impl Pair<'_> {
         });
     }
 
-    /// The update of a voxel is the image gradient times a factor. Computes the factors of both images for the voxels
-    /// (·, j, k), from sums of the exact derivative's terms over the windows that contain the voxel.
+    /// Computes the derivatives of both images for the voxels (·, j, k), from sums of the exact derivative's terms over
+    /// the windows that contain the voxel.
     #[inline(always)]
-    fn write_factors(
+    fn write_derivatives(
         &self,
         j: usize,
         k: usize,
         [p, p_a, p_b, fixed_rest, moving_rest]: [&[f32]; 5],
-        factors: &mut Factors,
+        [for_fixed, for_moving]: &mut [Vec<f32>; 2],
     ) {
         let row = self.row(j, k);
         for x in (0..p.len()).step_by(LANES) {
             let inside = self.inside(row.clone(), x);
             let at = |row: &[f32]| lanes::load(row, x);
             let (f, m) = (at(&self.fixed[row.clone()]), at(&self.moving[row.clone()]));
-            let to_fixed = m * at(p) - f * at(p_a) + at(fixed_rest);
-            let to_moving = f * at(p) - m * at(p_b) + at(moving_rest);
-            lanes::store(inside & to_fixed, &mut factors.fixed, x);
-            lanes::store(inside & to_moving, &mut factors.moving, x);
+            lanes::store(inside & (m * at(p) - f * at(p_a) + at(fixed_rest)), for_fixed, x);
+            lanes::store(inside & (f * at(p) - m * at(p_b) + at(moving_rest)), for_moving, x);
         }
     }
 }

@@ -130,34 +130,47 @@ pub(super) fn vector(lanes: f32x4) -> [f32; 3] {
     [x, y, z]
 }
 
-/// Composes two fields: out(x) = first(x) + scale·then(x + first(x)).
-pub(super) fn compose(first: &Field, then: &Field, scale: f32, out: &mut Field) {
-    let [nx, ny, nz] = first.shape;
-    let sampler = then.sampler();
-    let slices = slab(nz);
-    let firsts = first.vectors().par_chunks(nx * ny * slices);
-    out.vectors_mut().par_chunks_mut(nx * ny * slices).zip(firsts).enumerate().for_each(|(chunk, (out, first))| {
+/// Composes two fields: out(x) = first(x) + then(x + first(x)).
+pub(super) fn compose(first: &Field, then: &Field, out: &mut Field) {
+    let (sampler, piece) = (then.sampler(), piece(first.shape));
+    let firsts = first.vectors().par_chunks(piece);
+    out.vectors_mut().par_chunks_mut(piece).zip(firsts).enumerate().for_each(|(chunk, (out, first))| {
         widest(
             #[inline(always)]
             || {
-                for (row, (out, first)) in out.chunks_exact_mut(nx).zip(first.chunks_exact(nx)).enumerate() {
-                    let (y, z) = ((row % ny) as f32, (chunk * slices + row / ny) as f32);
-                    for (i, (out, first)) in out.iter_mut().zip(first).enumerate() {
-                        let u = lanes(*first);
-                        *out = vector(u + f32x4::splat(scale) * sampler.at(lanes([i as f32, y, z]) + u));
-                    }
-                }
+                out.copy_from_slice(first);
+                move_along(out, chunk, then.shape, sampler, 1.0);
             },
         )
     });
 }
 
-/// Composes a field with its update, scaled to a length of `step`: out(x) = field(x) + s·update(x + field(x)) with s =
-/// step / max‖update‖, or 0 if the update is zero.
-pub(super) fn advance(field: &Field, update: &Field, step_voxels: f64, out: &mut Field) {
+/// Adds to each displacement u of the slices of a chunk what another field has at the displaced voxel, multiplied by
+/// `scale`: u(x) ← u(x) + scale·then(x + u(x)).
+#[inline(always)]
+fn move_along(vectors: &mut [[f32; 3]], chunk: usize, [nx, ny, nz]: [usize; 3], then: FieldSampler<'_>, scale: f32) {
+    let first_slice = chunk * slab(nz);
+    for (row, vectors) in vectors.chunks_exact_mut(nx).enumerate() {
+        let (y, z) = ((row % ny) as f32, (first_slice + row / ny) as f32);
+        for (i, u) in vectors.iter_mut().enumerate() {
+            let before = lanes(*u);
+            *u = vector(before + f32x4::splat(scale) * then.at(lanes([i as f32, y, z]) + before));
+        }
+    }
+}
+
+/// One step of a field along its update, scaled to a length of `step`: u(x) ← u(x) + s·update(x + u(x)) with s = step /
+/// max‖update‖, or 0 if the update is zero.
+pub(super) fn advance(field: &mut Field, update: &Field, step_voxels: f64) {
     let longest = max_norm(update);
-    let scale = if longest > 0.0 { step_voxels / f64::from(longest) } else { 0.0 };
-    compose(field, update, scale as f32, out);
+    let scale = if longest > 0.0 { (step_voxels / f64::from(longest)) as f32 } else { 0.0 };
+    let (sampler, piece) = (update.sampler(), piece(field.shape));
+    field.vectors_mut().par_chunks_mut(piece).enumerate().for_each(|(chunk, vectors)| {
+        widest(
+            #[inline(always)]
+            || move_along(vectors, chunk, update.shape, sampler, scale),
+        )
+    });
 }
 
 /// Length of the longest vector of a field, voxels.

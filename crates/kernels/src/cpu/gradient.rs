@@ -1,8 +1,14 @@
-//! The gradient of an image, computed row by row: as a displacement in voxels, or as a magnitude.
+//! The gradient of an image, computed row by row: as the update of a displacement field, or as a magnitude.
+
+use std::ops::Range;
 
 use rayon::prelude::*;
 
+use super::Cpu;
+use super::field::Field;
 use super::image::Image;
+use crate::metric_output::metric;
+use crate::{Error, MetricOutput};
 
 /// Image gradients by central differences; one-sided differences at the border.
 #[derive(Clone, Copy)]
@@ -14,9 +20,8 @@ pub(super) struct Gradient {
 }
 
 impl Gradient {
-    pub(super) fn new(shape: [usize; 3], spacing: [f64; 3]) -> Gradient {
-        let finest = spacing.into_iter().fold(f64::INFINITY, f64::min);
-        Gradient { shape, metric: spacing.map(|spacing| (finest / spacing).powi(2) as f32) }
+    fn new(shape: [usize; 3], spacing: [f64; 3]) -> Gradient {
+        Gradient { shape, metric: metric(spacing) }
     }
 
     /// Writes the image gradients at the voxels of row (j, k) to `slopes`, component by component.
@@ -42,51 +47,143 @@ impl Gradient {
         across(y, row(j.saturating_sub(1), k), row((j + 1).min(ny - 1), k), half(j, ny), self.metric[1]);
         across(z, row(j, k.saturating_sub(1)), row(j, (k + 1).min(nz - 1)), half(k, nz), self.metric[2]);
     }
+
+    /// Writes the update of the row of voxels (·, j, k) from the row's derivatives.
+    #[inline(always)]
+    fn update_row(
+        &self,
+        image: &[f32],
+        derivative: &[f32],
+        at: [usize; 2],
+        slopes: &mut Slopes,
+        update: &mut [[f32; 3]],
+    ) {
+        self.row(image, at, slopes);
+        let [gx, gy, gz] = &slopes.0;
+        for (x, update) in update.iter_mut().enumerate() {
+            *update = [derivative[x] * gx[x], derivative[x] * gy[x], derivative[x] * gz[x]];
+        }
+    }
 }
 
 /// The three components of the image gradients at the voxels of a row.
 #[derive(Debug)]
-struct Slopes([Vec<f32>; 3]);
+pub(super) struct Slopes([Vec<f32>; 3]);
 
 impl Slopes {
-    fn new(nx: usize) -> Slopes {
+    pub(super) fn new(nx: usize) -> Slopes {
         Slopes(std::array::from_fn(|_| vec![0.0; nx]))
     }
 }
 
-/// The update of a voxel is the image gradient times a factor. These are the factors for one row of voxels, for the
-/// fixed and the moving image.
+/// The update of a displacement field: derivatives of a metric with respect to an image's values, multiplied by the
+/// image's gradients.
+pub(super) struct Update<'a> {
+    gradient: Gradient,
+    image: &'a [f32],
+    derivative: &'a [f32],
+}
+
+impl Update<'_> {
+    pub(super) fn new<'a>(image: &'a Image, derivative: &'a Image, spacing: [f64; 3]) -> Update<'a> {
+        Update { gradient: Gradient::new(image.shape, spacing), image: &image.voxels, derivative: &derivative.voxels }
+    }
+
+    /// Writes the update of the row of voxels (·, j, k).
+    #[inline(always)]
+    pub(super) fn row(&self, [j, k]: [usize; 2], slopes: &mut Slopes, update: &mut [[f32; 3]]) {
+        let [nx, ny, _] = self.gradient.shape;
+        let derivative = &self.derivative[(k * ny + j) * nx..][..nx];
+        self.gradient.update_row(self.image, derivative, [j, k], slopes, update);
+    }
+
+    /// Writes the update of all voxels.
+    pub(super) fn write(&self, out: &mut Field) {
+        let [nx, ny, _] = self.gradient.shape;
+        let rows = out.vectors_mut().par_chunks_mut(nx).enumerate();
+        rows.for_each_init(
+            || Slopes::new(nx),
+            |slopes, (row, update)| self.row([row % ny, row / ny], slopes, update),
+        );
+    }
+}
+
+/// Where a metric writes its derivatives or updates, or some slices of it; see [`MetricOutput`].
+pub(super) enum Out<'a> {
+    Derivatives([&'a mut [f32]; 2]),
+    Updates(Gradient, [&'a mut [[f32; 3]]; 2]),
+}
+
+impl<'a> Out<'a> {
+    /// Output for images of the shape `shape`. Returns an error of `operation` if its own shape is another.
+    pub(super) fn of(
+        operation: &'static str,
+        shape: [usize; 3],
+        out: MetricOutput<'a, Cpu>,
+    ) -> Result<Out<'a>, Error> {
+        Ok(match out {
+            MetricOutput::Derivatives(images) => {
+                Error::check_shapes(operation, shape, images.iter().map(|image| image.shape))?;
+                Out::Derivatives(images.map(|image| &mut image.voxels[..]))
+            }
+            MetricOutput::Updates { fields, spacing } => {
+                Error::check_shapes(operation, shape, fields.iter().map(|field| field.shape))?;
+                Out::Updates(Gradient::new(shape, spacing), fields.map(Field::vectors_mut))
+            }
+        })
+    }
+
+    /// The output for a range of voxels.
+    pub(super) fn part(&mut self, range: Range<usize>) -> Out<'_> {
+        match self {
+            Out::Derivatives(images) => Out::Derivatives(images.each_mut().map(|image| &mut image[range.clone()])),
+            Out::Updates(gradient, fields) => {
+                Out::Updates(*gradient, fields.each_mut().map(|field| &mut field[range.clone()]))
+            }
+        }
+    }
+
+    /// The output in pieces of this number of voxels.
+    pub(super) fn pieces(self, voxels: usize) -> Vec<Out<'a>> {
+        match self {
+            Out::Derivatives([fixed, moving]) => {
+                let pieces = fixed.chunks_mut(voxels).zip(moving.chunks_mut(voxels));
+                pieces.map(|(fixed, moving)| Out::Derivatives([fixed, moving])).collect()
+            }
+            Out::Updates(gradient, [fixed, moving]) => {
+                let pieces = fixed.chunks_mut(voxels).zip(moving.chunks_mut(voxels));
+                pieces.map(|(fixed, moving)| Out::Updates(gradient, [fixed, moving])).collect()
+            }
+        }
+    }
+
+    /// Writes the output of the row of voxels (·, j, k), which has this range within the output, from the derivatives in
+    /// `row`.
+    #[inline(always)]
+    pub(super) fn write(&mut self, images: [&[f32]; 2], at: [usize; 2], range: Range<usize>, row: &mut Row) {
+        let Row { derivatives, slopes } = row;
+        for side in 0..2 {
+            let derivative = &derivatives[side];
+            match self {
+                Out::Derivatives(out) => out[side][range.clone()].copy_from_slice(derivative),
+                Out::Updates(gradient, out) => {
+                    gradient.update_row(images[side], derivative, at, slopes, &mut out[side][range.clone()]);
+                }
+            }
+        }
+    }
+}
+
+/// The derivatives of a metric for one row of voxels, with respect to the values of the fixed and of the moving image.
 #[derive(Debug)]
-pub(super) struct Factors {
-    pub(super) fixed: Vec<f32>,
-    pub(super) moving: Vec<f32>,
+pub(super) struct Row {
+    pub(super) derivatives: [Vec<f32>; 2],
     slopes: Slopes,
 }
 
-impl Factors {
-    pub(super) fn new(nx: usize) -> Factors {
-        Factors { fixed: vec![0.0; nx], moving: vec![0.0; nx], slopes: Slopes::new(nx) }
-    }
-
-    /// Writes the updates of both images for the row of voxels (·, j, k): the gradient of each image, multiplied by its
-    /// factors.
-    #[inline(always)]
-    pub(super) fn write(
-        &mut self,
-        gradient: &Gradient,
-        images: [&[f32]; 2],
-        at: [usize; 2],
-        [fixed_update, moving_update]: [&mut [[f32; 3]]; 2],
-    ) {
-        for (image, factor, update) in
-            [(images[0], &self.fixed, fixed_update), (images[1], &self.moving, moving_update)]
-        {
-            gradient.row(image, at, &mut self.slopes);
-            let [gx, gy, gz] = &self.slopes.0;
-            for (x, update) in update.iter_mut().enumerate() {
-                *update = [factor[x] * gx[x], factor[x] * gy[x], factor[x] * gz[x]];
-            }
-        }
+impl Row {
+    pub(super) fn new(nx: usize) -> Row {
+        Row { derivatives: [vec![0.0; nx], vec![0.0; nx]], slopes: Slopes::new(nx) }
     }
 }
 

@@ -2,22 +2,21 @@
 
 use rayon::prelude::*;
 
-use super::field::Field;
-use super::gradient::{Factors, Gradient};
+use super::gradient::{Out, Row};
 use super::image::Image;
 use super::slab;
 use crate::MiParameters;
 use crate::mattes::{Binning, UNIT};
 
-/// Scratch memory of [`Backend::mi_update`](crate::Backend::mi_update), the update by mutual information.
+/// Scratch memory of [`Backend::mi_gradient`](crate::Backend::mi_gradient).
 #[derive(Debug)]
 pub struct MiWorkspace {
     pub(super) bins: usize,
-    /// Two joint histograms: first the histogram for the moving image's update, then that for the fixed image's update.
-    /// Each has bins² counts in [`UNIT`]s, with a row for each bin of the image that is not updated.
+    /// Two joint histograms: first the histogram for the moving image's derivative, then that for the
+    /// fixed image's derivative. Each has bins² counts in [`UNIT`]s, with a row for each bin of the other image.
     histograms: Vec<u64>,
     /// For each bin pair of both joint histograms, the scaled logarithm of a ratio of probabilities, scale·ln(p(i,
-    /// j)/p(j)), where j is the bin of the updated image. The updates are computed from these logarithms.
+    /// j)/p(j)), where j is the bin of the image of the derivative. Derivatives are computed from these logarithms.
     logarithms: Vec<f32>,
 }
 
@@ -86,14 +85,12 @@ struct Pair<'a> {
     bins: usize,
 }
 
-pub(super) fn update(
-    fixed: &Image,
-    moving: &Image,
+pub(super) fn gradient(
+    [fixed, moving]: [&Image; 2],
     masks: [Option<&Image>; 2],
     parameters: &MiParameters,
     workspace: &mut MiWorkspace,
-    fixed_update: &mut Field,
-    moving_update: &mut Field,
+    out: Out<'_>,
 ) -> f64 {
     let bins = parameters.bins;
     let pair = Pair {
@@ -112,8 +109,7 @@ pub(super) fn update(
         .zip([moving_binning.scale, fixed_binning.scale])
         .map(|((histogram, logarithms), scale)| tabulate(histogram, bins, scale, logarithms))
         .sum();
-    let gradient = Gradient::new(fixed.shape, parameters.spacing);
-    pair.updates(gradient, &workspace.logarithms, fixed_update.vectors_mut(), moving_update.vectors_mut());
+    pair.write(&workspace.logarithms, out);
     -0.5 * information
 }
 
@@ -128,8 +124,8 @@ impl Pair<'_> {
         [self.binnings[0].place(self.fixed[voxel]), self.binnings[1].place(self.moving[voxel])]
     }
 
-    /// Computes the two joint histograms for mutual information: one for the update of the moving image, one for that
-    /// of the fixed image.
+    /// Computes the two joint histograms for mutual information: one for the derivative of the moving image, one for
+    /// that of the fixed image.
     fn histograms(&self) -> Vec<u64> {
         let ([nx, ny, nz], bins) = (self.shape, self.bins);
         let (plane, slices) = (nx * ny, slab(nz));
@@ -153,41 +149,35 @@ impl Pair<'_> {
         })
     }
 
-    /// Computes the updates of both images by mutual information, from the logarithms of probabilities in both joint
-    /// histograms.
-    fn updates(
-        &self,
-        gradient: Gradient,
-        logarithms: &[f32],
-        fixed_update: &mut [[f32; 3]],
-        moving_update: &mut [[f32; 3]],
-    ) {
+    /// Computes the derivatives of both images from the logarithms of probabilities in both joint histograms, and writes
+    /// the output.
+    fn write(&self, logarithms: &[f32], out: Out<'_>) {
         let ([nx, ny, _], bins) = (self.shape, self.bins);
         let [fixed_binning, moving_binning] = self.binnings;
-        let rows = fixed_update.par_chunks_mut(nx).zip(moving_update.par_chunks_mut(nx)).enumerate();
+        let rows = out.pieces(nx).into_par_iter().enumerate();
         rows.for_each_init(
-            || Factors::new(nx),
-            |factors, (row, (fixed_update, moving_update))| {
+            || Row::new(nx),
+            |buffer, (row, mut out)| {
+                let [for_fixed, for_moving] = &mut buffer.derivatives;
                 for (x, voxel) in (row * nx..(row + 1) * nx).enumerate() {
-                    (factors.fixed[x], factors.moving[x]) = (0.0, 0.0);
+                    (for_fixed[x], for_moving[x]) = (0.0, 0.0);
                     if self.inside(voxel) {
                         let [fixed, moving] = self.places(voxel);
                         if moving_binning.contains(self.moving[voxel]) {
-                            factors.moving[x] = moving.slope(&logarithms[fixed.bin * bins..]);
+                            for_moving[x] = moving.slope(&logarithms[fixed.bin * bins..]);
                         }
                         if fixed_binning.contains(self.fixed[voxel]) {
-                            factors.fixed[x] = fixed.slope(&logarithms[(bins + moving.bin) * bins..]);
+                            for_fixed[x] = fixed.slope(&logarithms[(bins + moving.bin) * bins..]);
                         }
                     }
                 }
-                let at = [row % ny, row / ny];
-                factors.write(&gradient, [self.fixed, self.moving], at, [fixed_update, moving_update]);
+                out.write([self.fixed, self.moving], [row % ny, row / ny], 0..nx, buffer);
             },
         );
     }
 }
 
-/// Writes scale·ln(p(i, j)/p(j)) for every pair of a bin j of the image whose update is computed and a bin i of the
+/// Writes scale·ln(p(i, j)/p(j)) for every pair of a bin j of the image whose derivative is computed and a bin i of the
 /// other image. Here p(i, j) is the joint probability of both bins and p(j) that of bin j alone. Writes 0 if no voxel
 /// is in both bins. Returns the mutual information.
 fn tabulate(histogram: &[u64], bins: usize, scale: f32, logarithms: &mut [f32]) -> f64 {

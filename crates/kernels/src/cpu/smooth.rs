@@ -3,42 +3,65 @@
 use rayon::prelude::*;
 
 use super::field::Field;
+use super::gradient::{Slopes, Update};
 use super::image::Image;
-use super::{blocks, slab, widest};
+use super::{blocks, widest};
 use crate::gaussian;
 
 /// Makes a copy of the image smoothed by a Gaussian. Beyond its border the image continues with the border value.
 pub(super) fn image(image: &Image, sigma_voxels: [f64; 3]) -> Image {
-    if sigma_voxels == [0.0; 3] {
-        return image.clone();
+    let mut out = image.clone();
+    if sigma_voxels != [0.0; 3] {
+        let kernels = sigma_voxels.map(|sigma| gaussian::kernel(sigma * sigma));
+        separable(&mut out.voxels, 1, image.shape, &kernels, || (), |(), _, _| ());
     }
-    let kernels = sigma_voxels.map(|sigma| gaussian::kernel(sigma * sigma));
-    let mut source = image.clone();
-    let mut out = Image::zeros(image.shape);
-    separable(&mut source.voxels, &mut out.voxels, 1, image.shape, &kernels);
     out
 }
 
 /// Smooths a field in place, by the rules of [`Backend::smooth_both_fields`](crate::Backend::smooth_both_fields).
-pub(super) fn field(field: &mut Field, variance_voxels: f64, scratch: &mut Field) {
+pub(super) fn field(field: &mut Field, variance_voxels: f64) {
     if variance_voxels == 0.0 {
         return;
     }
-    let shape = field.shape;
-    // For variances below 0.5 the result is blended with the unsmoothed field. Smoothing along the axes overwrites the
-    // unsmoothed field, so this field is copied first. Such small variances are rare.
-    let blend = (variance_voxels < 0.5).then(|| (field.clone(), (variance_voxels / 0.5) as f32));
-    let kernel = gaussian::kernel(variance_voxels);
-    let kernels = std::array::from_fn(|axis| if shape[axis] > 1 { kernel.clone() } else { vec![1.0] });
-    let source = field.vectors_mut().as_flattened_mut();
-    separable(source, scratch.vectors_mut().as_flattened_mut(), 3, shape, &kernels);
-    std::mem::swap(field, scratch);
+    // For variances below 0.5 the result is blended with the unsmoothed field, of which a copy is made for this. Such
+    // small variances are rare.
+    let blend = (variance_voxels < BLENDED_BELOW).then(|| (field.clone(), (variance_voxels / BLENDED_BELOW) as f32));
+    let (shape, kernels) = (field.shape, kernels(field.shape, variance_voxels));
+    separable(field.vectors_mut().as_flattened_mut(), 3, shape, &kernels, || (), |(), _, _| ());
     if let Some((unsmoothed, weight)) = blend {
         field.vectors_mut().par_iter_mut().zip(unsmoothed.vectors()).for_each(|(smoothed, before)| {
             *smoothed = std::array::from_fn(|c| weight * smoothed[c] + (1.0 - weight) * before[c]);
         });
     }
     clear_border(field);
+}
+
+/// Computes an update and smooths it, by the rules of
+/// [`Backend::smoothed_update`](crate::Backend::smoothed_update).
+pub(super) fn update(update: &Update<'_>, variance_voxels: f64, out: &mut Field) {
+    if variance_voxels < BLENDED_BELOW {
+        update.write(out);
+        return field(out, variance_voxels);
+    }
+    let (shape, kernels) = (out.shape, kernels(out.shape, variance_voxels));
+    separable(
+        out.vectors_mut().as_flattened_mut(),
+        3,
+        shape,
+        &kernels,
+        || Slopes::new(shape[0]),
+        |slopes, at, row| update.row(at, slopes, row.as_chunks_mut().0),
+    );
+    clear_border(out);
+}
+
+/// Variance, voxels², below which a smoothed field is blended with the field before smoothing, as in ITK.
+const BLENDED_BELOW: f64 = 0.5;
+
+/// The kernel of a Gaussian for each axis of a field. An axis of one voxel is not smoothed.
+fn kernels(shape: [usize; 3], variance_voxels: f64) -> [Vec<f32>; 3] {
+    let kernel = gaussian::kernel(variance_voxels);
+    shape.map(|n| if n > 1 { kernel.clone() } else { vec![1.0] })
 }
 
 fn clear_border(field: &mut Field) {
@@ -54,48 +77,57 @@ fn clear_border(field: &mut Field) {
     });
 }
 
-/// Convolves a volume, whose voxels have `width` floats each, with one symmetric kernel for each axis. `kernels` has
-/// the weights of each kernel from the middle outwards. The result is in `out`; `voxels` is overwritten.
-fn separable(voxels: &mut [f32], out: &mut [f32], width: usize, shape: [usize; 3], kernels: &[Vec<f32>; 3]) {
+/// Convolves a volume, whose voxels have `width` floats each, in place, with one symmetric kernel for each axis.
+/// `kernels` has the weights of each kernel from the middle outwards. Before a row (·, j, k) is read,
+/// `fill(scratch, [j, k], row)` may write it; each thread makes its own `scratch`.
+fn separable<S>(
+    voxels: &mut [f32],
+    width: usize,
+    shape: [usize; 3],
+    kernels: &[Vec<f32>; 3],
+    scratch: impl Fn() -> S + Sync,
+    fill: impl Fn(&mut S, [usize; 2], &mut [f32]) + Sync,
+) {
     let [nx, ny, nz] = shape;
     let row = nx * width;
     let slice = row * ny;
-    let slices = slab(nz);
-    // The volume is smoothed along x into `out` and along y back into `voxels`, slice by slice, so that a slice stays
-    // in the cache.
+    // The volume is smoothed along x and y slice by slice, so that a slice stays in the cache.
     let margin = width * (kernels[0].len() - 1);
-    let padded = || vec![0.0; row + 2 * margin];
-    voxels.par_chunks_mut(slice).zip(out.par_chunks_mut(slice)).for_each_init(padded, |padded, (voxels, out)| {
+    let buffers = || (vec![0.0; row + 2 * margin], vec![0.0; slice], scratch());
+    let slices = voxels.par_chunks_mut(slice).enumerate();
+    slices.for_each_init(buffers, |(padded, along_x, scratch), (k, voxels)| {
         widest(
             #[inline(always)]
             || {
-                for (source, target) in voxels.chunks_exact(row).zip(out.chunks_exact_mut(row)) {
+                let rows = voxels.chunks_exact_mut(row).zip(along_x.chunks_exact_mut(row));
+                for (j, (source, target)) in rows.enumerate() {
+                    fill(scratch, [j, k], source);
                     pad(source, width, margin, padded);
                     let shifted = |by: usize| &padded[by..by + row];
                     let taps = |k: usize| (shifted(margin - k * width), shifted(margin + k * width));
                     weighted_sum(&kernels[0], taps, target);
                 }
                 for (j, target) in voxels.chunks_exact_mut(row).enumerate() {
-                    let at = |j: usize| &out[j * row..(j + 1) * row];
+                    let at = |j: usize| &along_x[j * row..(j + 1) * row];
                     weighted_sum(&kernels[1], |k| (at(j.saturating_sub(k)), at((j + k).min(ny - 1))), target);
                 }
             },
         );
     });
-    // The volume is smoothed along z row by row, through all slices of a chunk, so that the rows needed stay in the
-    // cache.
-    let voxels = &*voxels;
-    out.par_chunks_mut(slice * slices).enumerate().for_each(|(chunk, out)| {
+    // The volume is smoothed along z in planes of one row from each slice, which do not depend on each other.
+    let mut planes: Vec<Vec<&mut [f32]>> = (0..ny).map(|_| Vec::with_capacity(nz)).collect();
+    for slice in voxels.chunks_exact_mut(slice) {
+        planes.iter_mut().zip(slice.chunks_exact_mut(row)).for_each(|(plane, row)| plane.push(row));
+    }
+    let before = || vec![0.0; nz * row];
+    planes.into_par_iter().for_each_init(before, |before, plane| {
         widest(
             #[inline(always)]
             || {
-                for j in 0..ny {
-                    let at = |k: usize| &voxels[k * slice + j * row..][..row];
-                    for (offset, target) in out.chunks_exact_mut(slice).enumerate() {
-                        let k = chunk * slices + offset;
-                        let target = &mut target[j * row..][..row];
-                        weighted_sum(&kernels[2], |t| (at(k.saturating_sub(t)), at((k + t).min(nz - 1))), target);
-                    }
+                before.chunks_exact_mut(row).zip(&plane).for_each(|(before, row)| before.copy_from_slice(row));
+                let at = |k: usize| &before[k * row..(k + 1) * row];
+                for (k, target) in plane.into_iter().enumerate() {
+                    weighted_sum(&kernels[2], |t| (at(k.saturating_sub(t)), at((k + t).min(nz - 1))), target);
                 }
             },
         );

@@ -10,7 +10,7 @@ use nalgebra::Matrix3;
 use super::{CcPending, CcWorkspace, Cuda, Field, FixedBins, Image, MiWorkspace, Relaxation};
 use crate::{
     Backend, CcParameters, CcScores, Contrast, ContrastRule, Entropies, Error, FitRule, FitSums, InverseConsistency,
-    InversionLimits, JointParameters, Lent, MiParameters, Moments, Place, RelaxRound, Sampling,
+    InversionLimits, JointParameters, Lent, MetricOutput, MiParameters, Moments, Place, RelaxRound, Sampling,
 };
 
 impl Backend for Cuda {
@@ -228,16 +228,16 @@ impl Backend for Cuda {
         self.new_cc_workspace(shape)
     }
 
-    fn cc_update(
+    fn cc_gradient(
         &self,
         images: [&Image; 2],
         masks: [Option<&Image>; 2],
         parameters: &CcParameters,
         workspace: &mut CcWorkspace,
-        updates: [&mut Field; 2],
-        scratch: Option<[&mut Field; 2]>,
+        out: MetricOutput<'_, Cuda>,
+        scratch: Option<&mut Field>,
     ) -> Result<CcPending, Error> {
-        self.cc_both_updates(images, masks, parameters, workspace, updates, scratch)
+        self.cc_gradient_of(images, masks, parameters, workspace, out, scratch)
     }
 
     fn cc_scores(&self, pending: CcPending) -> Result<CcScores, Error> {
@@ -248,15 +248,26 @@ impl Backend for Cuda {
         self.new_mi_workspace(bins)
     }
 
-    fn mi_update(
+    fn mi_gradient(
         &self,
         images: [&Image; 2],
         masks: [Option<&Image>; 2],
         parameters: &MiParameters,
         workspace: &mut MiWorkspace,
-        updates: [&mut Field; 2],
+        out: MetricOutput<'_, Cuda>,
     ) -> Result<f64, Error> {
-        self.mi_both_updates(images, masks, parameters, workspace, updates)
+        self.mi_gradient_of(images, masks, parameters, workspace, out)
+    }
+
+    fn smoothed_update(
+        &self,
+        image: &Image,
+        derivative: &mut Image,
+        spacing: [f64; 3],
+        variance_voxels: f64,
+        out: &mut Field,
+    ) -> Result<(), Error> {
+        self.smooth_update(image, derivative, spacing, variance_voxels, out)
     }
 
     fn magnitude(&self, field: &Field) -> Result<f64, Error> {
@@ -291,14 +302,12 @@ impl Backend for Cuda {
         self.smooth_both_vectors(fields, variance_voxels, scratch)
     }
 
-    fn advance_both(
-        &self,
-        fields: [&Field; 2],
-        updates: [&Field; 2],
-        step_voxels: f64,
-        out: [&mut Field; 2],
-    ) -> Result<(), Error> {
-        self.advance_fields(fields, updates, step_voxels, out)
+    fn advance(&self, field: &mut Field, update: &Field, step_voxels: f64) -> Result<(), Error> {
+        self.advance_fields([field], [update], step_voxels)
+    }
+
+    fn advance_both(&self, fields: [&mut Field; 2], updates: [&Field; 2], step_voxels: f64) -> Result<(), Error> {
+        self.advance_fields(fields, updates, step_voxels)
     }
 
     fn invert_both(

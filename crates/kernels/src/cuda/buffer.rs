@@ -65,7 +65,7 @@ impl<T: Plain> Buffer<T> {
     }
 
     /// Fills a range of elements with a repeated pattern of 32 bits.
-    pub(super) fn fill(&mut self, range: Range<usize>, bits: u32) -> Result<(), Error> {
+    pub(super) fn fill(&self, range: Range<usize>, bits: u32) -> Result<(), Error> {
         let range = range.start.min(self.len)..range.end.min(self.len);
         let (start, words) = (self.pointer + (range.start * size_of::<T>()) as u64, range.len() * size_of::<T>() / 4);
         self.device.bind("fill memory")?;

@@ -1,5 +1,6 @@
 //! Windowed cross-correlation of two images and its gradient, computed on tiles that slide along z.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::Cuda;
@@ -9,25 +10,27 @@ use super::direct::DirectCc;
 use super::field::{Field, plane};
 use super::image::Image;
 use super::kernels::CcKernel;
-use super::launch::{Argument, Launch, Shape, Vector, arguments};
+use super::launch::{Argument, Launch, Shape, arguments};
 use super::module::Kernel;
 use super::pending::Pending;
-use crate::{CcDerivative, CcParameters, CcScores, Error};
+use super::update::Output;
+use crate::term_slabs::{TermSlab, term_slabs};
+use crate::{CcDerivative, CcParameters, CcScores, Error, MetricOutput};
 
-/// GPU buffers of [`Backend::cc_update`](crate::Backend::cc_update), the update by windowed cross-correlation. They are
-/// allocated when first needed. Scratch fields of the caller may replace them.
+/// GPU buffers of [`Backend::cc_gradient`](crate::Backend::cc_gradient). They are allocated when first needed. A
+/// scratch field of the caller may replace them.
 pub struct CcWorkspace {
     shape: [usize; 3],
-    /// The five terms of the exact derivative of the cross-correlation for the window of each voxel; each term has a
-    /// plane of memory.
+    /// The five terms of the exact derivative of the cross-correlation for the window of each voxel, one term after the
+    /// other.
     terms: Option<Buffer<f32>>,
     /// Textures and surfaces for the direct kernels (`direct.rs`). These serve window radii that the tiled kernels do
     /// not support.
     direct: Option<DirectCc>,
 }
 
-/// The scores (energy and agreement) of a [`Backend::cc_update`](crate::Backend::cc_update). The device may still be
-/// computing them.
+/// The scores (energy and agreement) of a [`Backend::cc_gradient`](crate::Backend::cc_gradient). The device may
+/// still be computing them.
 pub struct CcPending {
     /// Three sums over the windows of all voxels: the local correlations, the number of windows that count, and their
     /// weights.
@@ -72,31 +75,63 @@ pub(super) struct Pair {
     fixed_mask: u64,
     moving_mask: u64,
     shape: Shape,
-    metric: Vector,
     noise_variance: f32,
 }
 impl Argument for Pair {}
 
 impl Pair {
-    pub(super) fn new(
-        fixed: &Image,
-        moving: &Image,
-        masks: [Option<&Image>; 2],
-        spacing: [f64; 3],
-        noise_variance: f32,
-    ) -> Pair {
-        let finest = spacing.into_iter().fold(f64::INFINITY, f64::min);
+    pub(super) fn new([fixed, moving]: [&Image; 2], masks: [Option<&Image>; 2], noise_variance: f32) -> Pair {
         let [fixed_mask, moving_mask] = masks.map(|mask| mask.map_or(0, Image::read));
-        Pair {
-            fixed: fixed.read(),
-            moving: moving.read(),
-            fixed_mask,
-            moving_mask,
-            shape: Shape::of(fixed.shape),
-            metric: Vector(spacing.map(|spacing| (finest / spacing).powi(2) as f32)),
-            noise_variance,
-        }
+        let (shape, fixed, moving) = (Shape::of(fixed.shape), fixed.read(), moving.read());
+        Pair { fixed, moving, fixed_mask, moving_mask, shape, noise_variance }
     }
+}
+
+/// Kernel argument with the layout of `Slab` in `cu/cc_tiled.cuh`: slices, and the memory of their terms.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+struct Slab {
+    first: i32,
+    last: i32,
+    counted_from: i32,
+    first_block: u32,
+    blocks: u32,
+    stride: u64,
+}
+impl Argument for Slab {}
+
+/// Memory of the terms of the exact derivative, and the slabs that use it in turn.
+struct Terms {
+    pointer: u64,
+    /// Distance between the memories of two terms, in floats.
+    stride: usize,
+    slabs: Vec<TermSlab>,
+}
+
+impl Terms {
+    /// Terms in the memory of a scratch field; `None` if it is too little for the slices of a window.
+    fn lent(field: &mut Field, radius: usize) -> Option<Terms> {
+        let [nx, ny, nz] = field.shape;
+        let capacity = 3 * plane(field.shape) / (CcParameters::TERMS * nx * ny);
+        let slabs = term_slabs(nz, radius, capacity)?;
+        Some(Terms { pointer: field.write(), stride: capacity * nx * ny, slabs })
+    }
+
+    /// Terms of the whole volume in the memory of the workspace.
+    fn own(device: &Arc<Device>, workspace: &mut CcWorkspace) -> Result<Terms, Error> {
+        let (nz, stride) = (workspace.shape[2], workspace.shape.iter().product());
+        let buffer = match &workspace.terms {
+            Some(buffer) => buffer,
+            None => workspace.terms.insert(Buffer::uninitialised(device, CcParameters::TERMS * stride)?),
+        };
+        let slabs = vec![TermSlab { terms: 0..nz, own: 0..nz }];
+        Ok(Terms { pointer: buffer.pointer(), stride, slabs })
+    }
+}
+
+/// Size of a scalar volume, bytes.
+fn bytes(shape: [usize; 3]) -> u64 {
+    4 * shape.iter().product::<usize>() as u64
 }
 
 /// Number of columns of a tile along x and along y, as in `cu/box_sums.cuh`. Each thread processes one column.
@@ -107,20 +142,19 @@ impl Cuda {
         Ok(CcWorkspace { shape, terms: None, direct: None })
     }
 
-    pub(super) fn cc_both_updates(
+    pub(super) fn cc_gradient_of(
         &self,
-        [fixed, moving]: [&Image; 2],
+        images: [&Image; 2],
         masks: [Option<&Image>; 2],
         parameters: &CcParameters,
         workspace: &mut CcWorkspace,
-        [fixed_update, moving_update]: [&mut Field; 2],
-        scratch_fields: Option<[&mut Field; 2]>,
+        out: MetricOutput<'_, Cuda>,
+        scratch: Option<&mut Field>,
     ) -> Result<CcPending, Error> {
-        let shape = fixed.shape;
-        let found = [moving.shape, fixed_update.shape, moving_update.shape, workspace.shape];
-        Error::check_shapes("cc_update", shape, found)?;
-        Error::check_shapes("cc_update", shape, masks.into_iter().flatten().map(|mask| mask.shape))?;
-        Error::check_shapes("cc_update", shape, scratch_fields.iter().flatten().map(|field| field.shape))?;
+        let shape = images[0].shape;
+        let read = images.into_iter().chain(masks.into_iter().flatten()).map(|image| image.shape);
+        let written = scratch.iter().map(|field| field.shape);
+        Error::check_shapes("cc_gradient", shape, read.chain(written).chain([workspace.shape]))?;
         let masked = masks.iter().any(Option::is_some);
         if parameters.radius > CcParameters::MOST_TILED_RADIUS
             && !masked
@@ -130,55 +164,99 @@ impl Cuda {
                 Some(direct) => direct,
                 none => none.insert(self.direct_cc(shape)?),
             };
-            return direct.update(self, fixed, moving, parameters, fixed_update, moving_update);
+            return direct.gradient(self, images, parameters, out);
         }
-        let compiled = |which| self.kernels.cc_tiled(which, parameters.radius, &self.device);
-        let pair = Pair::new(fixed, moving, masks, parameters.spacing, parameters.noise_variance);
-        let voxels = fixed.len() as u64;
-        let mut pending = CcPending::new(&self.device)?;
+        let out = Output::of("cc_gradient", shape, out)?;
+        let pair = Pair::new(images, masks, parameters.noise_variance);
         match parameters.derivative {
-            CcDerivative::Centre => {
-                let kernel = compiled(if masked { CcKernel::CentreMasked } else { CcKernel::Centre })?;
-                let (launch, depth) = self.tiles(kernel, shape, parameters.radius, (2 + 6) * 4 * voxels)?;
-                let mut scratch = self.scratch();
-                scratch.reserve(&self.device, launch.blocks())?;
-                let (f, m) = (fixed_update.write(), moving_update.write());
-                let (partial, counter) = (scratch.partial.pointer(), scratch.counter.pointer());
-                let result = pending.target();
-                // SAFETY: all volumes have one shape, and the kernel reads and writes only voxels within it. `partial`
-                // has room for three partial sums of each thread block.
-                unsafe { self.launch(launch, arguments![pair, depth, f, m, partial, counter, result])? };
-                pending.under_way()?;
-            }
+            CcDerivative::Centre => self.cc_centre(pair, shape, masked, parameters.radius, out),
             CcDerivative::Exact => {
-                // Two fields that follow each other in memory are six planes.
-                let lent = scratch_fields.filter(|[first, second]| first.is_before(second));
-                let windows = match (lent, &workspace.terms) {
-                    (Some([first, _]), _) => first.write(),
-                    (None, Some(terms)) => terms.pointer(),
-                    (None, None) => {
-                        let terms = Buffer::uninitialised(&self.device, CcParameters::TERMS * plane(shape))?;
-                        workspace.terms.insert(terms).pointer()
-                    }
+                let radius = parameters.radius;
+                let lent = scratch.and_then(|field| Some((Terms::lent(field, radius)?, field)));
+                let Some((terms, field)) = lent else {
+                    let terms = Terms::own(&self.device, workspace)?;
+                    return self.cc_exact(pair, shape, masked, radius, &terms, out);
                 };
-                let kernel = compiled(if masked { CcKernel::TermsMasked } else { CcKernel::Terms })?;
-                let (launch, depth) = self.tiles(kernel, shape, parameters.radius, (2 + 5) * 4 * voxels)?;
-                let mut scratch = self.scratch();
-                scratch.reserve(&self.device, launch.blocks())?;
-                let (f, m) = (fixed_update.write(), moving_update.write());
-                let (partial, counter) = (scratch.partial.pointer(), scratch.counter.pointer());
-                let result = pending.target();
-                // SAFETY: all volumes have one shape, and the kernel reads and writes only voxels within it. `partial`
-                // has three numbers for each block, and `windows` has five planes.
-                unsafe { self.launch(launch, arguments![pair, depth, windows, partial, counter, result])? };
-                pending.under_way()?;
-                let kernel = compiled(CcKernel::Exact)?;
-                let (launch, depth) = self.tiles(kernel, shape, parameters.radius, (2 + 5 + 6) * 4 * voxels)?;
-                // SAFETY: the updates `f` (fixed) and `m` (moving) are fields of this shape, and `windows` has five
-                // planes, one for each term of the exact derivative.
-                unsafe { self.launch(launch, arguments![pair, depth, windows, f, m])? };
+                let pending = self.cc_exact(pair, shape, masked, radius, &terms, out)?;
+                field.clear_padding()?;
+                Ok(pending)
             }
         }
+    }
+
+    /// The derivatives at each voxel are computed from the window centred at the voxel alone.
+    fn cc_centre(
+        &self,
+        pair: Pair,
+        shape: [usize; 3],
+        masked: bool,
+        radius: usize,
+        out: Output,
+    ) -> Result<CcPending, Error> {
+        let which = if masked { CcKernel::CentreMasked } else { CcKernel::Centre };
+        let kernel = self.kernels.cc_tiled(which, radius, &self.device)?;
+        let (launch, depth) = self.tiles(kernel, shape, radius, (2 + out.numbers()) * bytes(shape))?;
+        let mut pending = CcPending::new(&self.device)?;
+        let mut scratch = self.scratch();
+        scratch.reserve(&self.device, launch.blocks())?;
+        let (partial, counter, result) = (scratch.partial.pointer(), scratch.counter.pointer(), pending.target());
+        // SAFETY: all volumes have one shape, and the kernel reads and writes only voxels within it. `partial` has room
+        // for three partial sums of each thread block.
+        unsafe { self.launch(launch, arguments![pair, depth, out, partial, counter, result])? };
+        pending.under_way()?;
+        Ok(pending)
+    }
+
+    /// The derivatives at each voxel are computed from all windows that contain the voxel, slab by slab: first the terms
+    /// of the windows, then their sums.
+    fn cc_exact(
+        &self,
+        pair: Pair,
+        shape: [usize; 3],
+        masked: bool,
+        radius: usize,
+        terms: &Terms,
+        out: Output,
+    ) -> Result<CcPending, Error> {
+        let kernel = |which| self.kernels.cc_tiled(which, radius, &self.device);
+        let of_terms = kernel(if masked { CcKernel::TermsMasked } else { CcKernel::Terms })?;
+        let sums = kernel(CcKernel::Exact)?;
+        let [nx, ny, _] = shape;
+        let launch = |kernel, slices: &Range<usize>, numbers| {
+            let shape = [nx, ny, slices.len()];
+            self.tiles(kernel, shape, radius, numbers * bytes(shape))
+        };
+        let first = terms.slabs.iter().map(|slab| launch(of_terms, &slab.terms, 2 + 5));
+        let first = first.collect::<Result<Vec<_>, Error>>()?;
+        let blocks: usize = first.iter().map(|(launch, _)| launch.blocks()).sum();
+        let mut pending = CcPending::new(&self.device)?;
+        let mut scratch = self.scratch();
+        scratch.reserve(&self.device, blocks)?;
+        let (partial, counter, result) = (scratch.partial.pointer(), scratch.counter.pointer(), pending.target());
+        let (mut first_block, mut counted_from) = (0, 0);
+        for (TermSlab { terms: slices, own }, (of_terms, depth)) in terms.slabs.iter().zip(first) {
+            let of = |slices: &Range<usize>| Slab {
+                first: slices.start as i32,
+                last: slices.end as i32,
+                counted_from,
+                first_block,
+                blocks: blocks as u32,
+                stride: terms.stride as u64,
+            };
+            let (slab, ending) = (of(slices), of(own));
+            // The memory begins with the first slice whose terms it holds.
+            let memory = terms.pointer.wrapping_sub((4 * nx * ny * slices.start) as u64);
+            first_block += of_terms.blocks() as u32;
+            counted_from = slices.end as i32;
+            // SAFETY: all volumes have one shape, and the kernel reads only voxels within it. The memory has room for
+            // five terms of each voxel of these slices. `partial` has three numbers for each block of all slabs.
+            unsafe { self.launch(of_terms, arguments![pair, slab, depth, memory, partial, counter, result])? };
+            let (launch, depth) = launch(sums, own, 2 + 5 + out.numbers())?;
+            // SAFETY: the windows of the voxels of these slices are within the slices of the terms, or end at the border
+            // of the volume. The output has this shape.
+            unsafe { self.launch(launch, arguments![pair, ending, depth, memory, out])? };
+        }
+        pending.under_way()?;
         Ok(pending)
     }
 

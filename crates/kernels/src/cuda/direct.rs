@@ -5,10 +5,10 @@
 use super::Cuda;
 use super::arrays::Array;
 use super::cross_correlation::{CcPending, Pair};
-use super::field::Field;
 use super::image::Image;
 use super::launch::{Argument, Launch, Shape, arguments};
-use crate::{CcParameters, Error};
+use super::update::Output;
+use crate::{CcParameters, Error, MetricOutput};
 
 /// Buffers of the direct cross-correlation for images of one shape: five CUDA surface objects, to which a kernel writes
 /// the terms of the window of each voxel.
@@ -44,39 +44,39 @@ impl Cuda {
 }
 
 impl DirectCc {
-    /// Computes [`Backend::cc_update`](crate::Backend::cc_update) without masks. The update of each voxel is computed
-    /// from the window centred at the voxel only ([`CcDerivative::Centre`](crate::CcDerivative::Centre)).
-    pub fn update(
+    /// Computes [`Backend::cc_gradient`](crate::Backend::cc_gradient) without masks. The derivatives at each voxel
+    /// are computed from the window centred at the voxel only ([`CcDerivative::Centre`](crate::CcDerivative::Centre)).
+    pub fn gradient(
         &self,
         cuda: &Cuda,
-        fixed: &Image,
-        moving: &Image,
+        images: [&Image; 2],
         parameters: &CcParameters,
-        fixed_update: &mut Field,
-        moving_update: &mut Field,
+        out: MetricOutput<'_, Cuda>,
     ) -> Result<CcPending, Error> {
-        let found = [fixed.shape, moving.shape, fixed_update.shape, moving_update.shape];
-        Error::check_shapes("direct cross-correlation", self.shape, found)?;
+        Error::check_shapes("direct cross-correlation", self.shape, images.map(|image| image.shape))?;
+        let out = Output::of("direct cross-correlation", self.shape, out)?;
         let kernels = cuda.kernels.cc_direct(&cuda.device)?;
-        let textures = (fixed.texture(&cuda.device)?.exact, moving.texture(&cuda.device)?.exact);
+        let [fixed, moving] = images;
+        let (i, j) = (fixed.texture(&cuda.device)?.exact, moving.texture(&cuda.device)?.exact);
         let voxels = fixed.len() as u64;
         let launch = Launch::over_blocks(&kernels.cc_direct_terms, self.shape, BLOCK, 1, (2 + 5) * 4 * voxels);
-        let (i, j) = textures;
         let (shape, radius, surfaces) = (Shape::of(self.shape), parameters.radius as i32, self.surfaces);
         // SAFETY: the textures and surfaces have this shape. Windows are truncated at the border of the volume, and
         // threads outside the volume return.
         unsafe { cuda.launch(launch, arguments![i, j, shape, radius, surfaces])? };
-        let launch = Launch::over_voxels(&kernels.cc_direct_update, self.shape, (2 + 5 + 6) * 4 * voxels);
-        let pair = Pair::new(fixed, moving, [None, None], parameters.spacing, parameters.noise_variance);
+        let launch =
+            Launch::over_voxels(&kernels.cc_direct_gradient, self.shape, (2 + 5 + out.numbers()) * 4 * voxels);
+        let pair = Pair::new(images, [None, None], parameters.noise_variance);
         let mut scratch = cuda.scratch();
         scratch.reserve(&cuda.device, launch.blocks())?;
-        let (f, m) = (fixed_update.write(), moving_update.write());
         let (partial, counter) = (scratch.partial.pointer(), scratch.counter.pointer());
         let mut pending = CcPending::new(&cuda.device)?;
         let result = pending.target();
-        // SAFETY: images, surfaces and updates have this shape, and threads outside it only take part in the sums.
+        // SAFETY: images, surfaces and output have this shape, and threads outside it only take part in the sums.
         // `partial` has three numbers for each block.
-        unsafe { cuda.launch(launch, arguments![pair, surfaces, radius, f, m, partial, counter, result])? };
+        unsafe {
+            cuda.launch(launch, arguments![pair, surfaces, radius, out, partial, counter, result])?;
+        }
         pending.under_way()?;
         Ok(pending)
     }

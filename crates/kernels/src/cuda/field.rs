@@ -1,5 +1,5 @@
 //! Displacement fields on the device: three planes, one per component, so that neighbouring threads read neighbouring
-//! floats. Also their composition, updates, and resampling on other grids.
+//! floats. Also their composition, and resampling on other grids.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::Cuda;
 use super::buffer::Buffer;
 use super::device::Device;
 use super::image::Image;
-use super::launch::{Affine, Launch, Shape, Vector, arguments, sides};
+use super::launch::{Affine, Launch, Shape, Vector, arguments};
 use super::module::Kernel;
 use crate::Error;
 
@@ -31,6 +31,9 @@ pub(super) fn plane(shape: [usize; 3]) -> usize {
 
 /// Largest number of voxels of a field or image: kernels use 32-bit byte offsets.
 const MOST_VOXELS: usize = (1 << 30) - 64;
+/// Largest number of slices of a thread that composes fields. With more slices for each thread, too few threads would
+/// remain to fill the GPU.
+const MOST_SLICES: usize = 8;
 /// Largest number of voxels along an axis: kernels find the voxel of a coordinate by adding 2²³ to it.
 const LONGEST: usize = 1 << 22;
 
@@ -88,6 +91,13 @@ impl Field {
     /// The address of the field's first plane, for writing.
     pub(super) fn write(&mut self) -> u64 {
         self.read()
+    }
+
+    /// Sets the padding behind each component to zero, after the field's whole memory was used for something else.
+    pub(super) fn clear_padding(&mut self) -> Result<(), Error> {
+        let (voxels, plane) = (self.len(), plane(self.shape));
+        let planes = 3 * self.number..3 * (self.number + 1);
+        planes.into_iter().try_for_each(|n| self.components.fill(n * plane + voxels..(n + 1) * plane, 0))
     }
 }
 
@@ -210,52 +220,18 @@ impl Cuda {
 
     pub(super) fn compose_fields(&self, first: &Field, then: &Field, out: &mut Field) -> Result<(), Error> {
         Error::check_shapes("compose", first.shape, [then.shape, out.shape])?;
-        let (launch, slices) = self.walk(&self.kernels.compose.compose_fields, first, 1);
+        let (launch, slices) = self.walk(&self.kernels.compose.compose_fields, first, 1, MOST_SLICES);
         let (a, b, result, shape) = (first.read(), then.read(), out.write(), Shape::of(first.shape));
         // SAFETY: all three fields have one shape. Reads are clamped to it, and threads outside it return.
         unsafe { self.launch(launch, arguments![a, b, result, shape, slices]) }
     }
 
-    /// Prepares a launch of threads that process several slices each. Also returns the number of slices of a thread.
-    fn walk<'a>(&self, kernel: &'a Kernel, field: &Field, sides: usize) -> (Launch<'a>, i32) {
-        /// Largest number of slices that a thread processes. With more slices for each thread, too few threads would
-        /// remain to fill the GPU.
-        const MOST_SLICES: usize = 8;
-        let slices = self.slices_of_threads(sides * field.len(), MOST_SLICES);
+    /// Prepares a launch of threads that process several slices each, at most `most`. Also returns the number of slices of
+    /// a thread.
+    pub(super) fn walk<'a>(&self, kernel: &'a Kernel, field: &Field, sides: usize, most: usize) -> (Launch<'a>, i32) {
+        let slices = self.slices_of_threads(sides * field.len(), most);
         let launch = Launch::over_blocks(kernel, field.shape, [32, 8, 1], slices, 3 * field.bytes());
         (launch.for_sides(sides), slices)
-    }
-
-    /// Composes one displacement field, or two of one shape, with their updates. Each update is scaled so that its
-    /// longest vector has a given length. The scales stay on the device, so the host does not wait.
-    pub(super) fn advance_fields<const N: usize>(
-        &self,
-        fields: [&Field; N],
-        updates: [&Field; N],
-        step_voxels: f64,
-        out: [&mut Field; N],
-    ) -> Result<(), Error> {
-        let first = fields[0];
-        let found = fields.iter().chain(&updates).map(|field| field.shape).chain(out.iter().map(|out| out.shape));
-        Error::check_shapes("advance_both", first.shape, found)?;
-        let mut scratch = self.scratch();
-        // Each thread of this kernel processes four voxels.
-        let blocks = (first.len().div_ceil(4 * 256) as u32).min(8 * self.device.info.multiprocessors / N as u32);
-        scratch.reserve(&self.device, N * blocks as usize)?;
-        let launch = Launch::of_blocks(&self.kernels.max_norm.max_norm, blocks, 256, first.bytes());
-        let (u, g) = (sides(fields, Field::read), sides(updates, Field::read));
-        let (result, shape, count) = (sides(out, Field::write), Shape::of(first.shape), N as i32);
-        let (partial, counter) = (scratch.partial.pointer(), scratch.counter.pointer());
-        let scales = scratch.scales.pointer();
-        // SAFETY: `partial` has one float for each thread block, and `scales` has one factor for each field. Reads are
-        // limited to the planes (components) of the fields.
-        unsafe {
-            self.launch(launch.for_sides(N), arguments![g, shape, step_voxels, partial, counter, scales])?;
-        }
-        let (launch, slices) = self.walk(&self.kernels.compose.advance, first, N);
-        // SAFETY: all fields have one shape. Reads are clamped to it, and threads outside it return. The launch before
-        // this one on the same stream has written `scales`, the factors of the updates.
-        unsafe { self.launch(launch, arguments![u, g, scales, result, count, shape, slices]) }
     }
 
     pub(super) fn resize(

@@ -45,7 +45,7 @@ module!(
     [ratio_bricks_exact, ratio_bricks_costs, place_bins, empty_cells, cell_distances]
 );
 module!(RatioBricksFiltered, "correlation_ratio_bricks", [ratio_bricks_filtered]);
-module!(CcDirect, "cc_direct", [cc_direct_terms, cc_direct_update]);
+module!(CcDirect, "cc_direct", [cc_direct_terms, cc_direct_gradient]);
 module!(Compose, "compose", [compose_fields, advance]);
 module!(Contrast, "contrast", [contrast]);
 module!(Correlation, "correlation", [correlation]);
@@ -58,7 +58,7 @@ module!(Invert, "invert", [invert]);
 module!(Jacobian, "jacobian", [jacobian_determinant]);
 module!(JointHistogram, "joint_histogram", [joint_rows_trilinear, joint_rows_partial, joint_counts, joint_entropies]);
 module!(Layout, "layout", [split_vectors, split_turned, join_vectors, join_turned, turned_planes, round_vectors]);
-module!(Mattes, "mattes", [mattes_histograms, mattes_logarithms, mattes_update, mattes_update_wide]);
+module!(Mattes, "mattes", [mattes_histograms, mattes_logarithms, mattes_gradient, mattes_gradient_wide]);
 module!(MaxNorm, "max_norm", [max_norm]);
 module!(Mix, "mix", [magnitude, add_scaled]);
 module!(Moments, "moments", [moments, moments_totals]);
@@ -74,6 +74,7 @@ module!(Smooth8, "smooth_8", [smooth_8]);
 module!(Sinc, "sinc", [warp_sinc]);
 module!(Spline, "spline", [spline_rows, spline_lines, warp_spline]);
 module!(Relax, "relax", [examine, unfold_listed, smooth_marked, change_listed, follow_marked]);
+module!(Update, "update", [update]);
 module!(Warp, "warp", [warp_linear, warp_nearest]);
 
 /// The kernels that compute the cross-correlation on tiles of the volume. Each element of `CC_TILED`, the code for one
@@ -199,6 +200,7 @@ load_at_once!(
     scores: Scores,
     smooth: Smooth,
     relax: Relax,
+    update: Update,
     warp: Warp,
 );
 

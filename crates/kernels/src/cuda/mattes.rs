@@ -3,21 +3,22 @@
 use super::Cuda;
 use super::buffer::Buffer;
 use super::cross_correlation::Pair;
-use super::field::Field;
 use super::image::Image;
 use super::launch::{Argument, Launch, arguments};
+use super::update::Output;
 use crate::mattes::{Binning, UNIT, check_bins, check_workspace};
-use crate::{Error, MiParameters};
+use crate::{Error, MetricOutput, MiParameters};
 
 impl Argument for Binning {}
 
-/// GPU buffers of [`Backend::mi_update`](crate::Backend::mi_update), the update by mutual information.
+/// GPU buffers of [`Backend::mi_gradient`](crate::Backend::mi_gradient).
 pub struct MiWorkspace {
     bins: usize,
-    /// The counters of two joint histograms: first the histogram for the update of the moving image, then that for the
-    /// update of the fixed image.
+    /// The counters of two joint histograms: first the histogram for the derivative of the moving image, then that for
+    /// the derivative of the fixed image.
     counts: Buffer<u64>,
-    /// For each bin pair of both joint histograms, scale·ln(p(i, j)/p(j)), where j is the bin of the updated image.
+    /// For each bin pair of both joint histograms, scale·ln(p(i, j)/p(j)), where j is the bin of the derivative's
+    /// image.
     logarithms: Buffer<f32>,
 }
 
@@ -38,22 +39,23 @@ impl Cuda {
         })
     }
 
-    pub(super) fn mi_both_updates(
+    pub(super) fn mi_gradient_of(
         &self,
-        [fixed, moving]: [&Image; 2],
+        images: [&Image; 2],
         masks: [Option<&Image>; 2],
         parameters: &MiParameters,
         workspace: &mut MiWorkspace,
-        [fixed_update, moving_update]: [&mut Field; 2],
+        out: MetricOutput<'_, Cuda>,
     ) -> Result<f64, Error> {
-        let shape = fixed.shape;
-        Error::check_shapes("mi_update", shape, [moving.shape, fixed_update.shape, moving_update.shape])?;
-        Error::check_shapes("mi_update", shape, masks.into_iter().flatten().map(|mask| mask.shape))?;
+        let shape = images[0].shape;
+        let read = images.into_iter().chain(masks.into_iter().flatten()).map(|image| image.shape);
+        Error::check_shapes("mi_gradient", shape, read)?;
+        let out = Output::of("mi_gradient", shape, out)?;
         check_workspace(parameters.bins, workspace.bins)?;
         let kernels = self.kernels.mattes(&self.device)?;
-        let voxels = fixed.len();
+        let voxels = images[0].len();
         let [fixed_binning, moving_binning] = Binning::of(parameters);
-        let pair = Pair::new(fixed, moving, masks, parameters.spacing, 0.0);
+        let pair = Pair::new(images, masks, 0.0);
         let (bins, rows) = (parameters.bins, 2 * parameters.bins);
         let row_bytes = bins * size_of::<u32>();
         let (rows_at_once, count) = ((SHARED_BYTES / row_bytes).min(rows), bins as u32);
@@ -93,16 +95,15 @@ impl Cuda {
 
         let table_bytes = rows * bins * size_of::<f32>();
         let (kernel, shared) = match table_bytes <= SHARED_BYTES {
-            true => (&kernels.mattes_update, table_bytes as u32),
-            false => (&kernels.mattes_update_wide, 0),
+            true => (&kernels.mattes_gradient, table_bytes as u32),
+            false => (&kernels.mattes_gradient_wide, 0),
         };
-        let (launch, depth) = self.tiles(kernel, shape, 1, (2 + 6) * 4 * voxels as u64)?;
+        let (launch, depth) = self.tiles(kernel, shape, 1, (2 + out.numbers()) * 4 * voxels as u64)?;
         let launch = Launch { shared, ..launch };
-        let (f, m) = (fixed_update.write(), moving_update.write());
         // SAFETY: all volumes have one shape, and threads outside it return. Positions in the tables of logarithms lie
         // within a row.
         unsafe {
-            self.launch(launch, arguments![pair, fixed_binning, moving_binning, count, logarithms, depth, f, m])?;
+            self.launch(launch, arguments![pair, fixed_binning, moving_binning, count, logarithms, depth, out])?;
         }
         let mut information = [0.0; 2];
         scratch.result.download_into(&mut information)?;

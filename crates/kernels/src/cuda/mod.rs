@@ -47,6 +47,7 @@ mod sinc;
 mod smooth;
 mod spline;
 mod staging;
+mod update;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -103,8 +104,8 @@ struct Scratch {
 }
 
 impl Cuda {
-    /// The largest radius of the tiled cross-correlation. For larger radii there are no masks, and only updates
-    /// computed from the window centred at each voxel ([`CcDerivative::Centre`](crate::CcDerivative::Centre)).
+    /// The largest radius of the tiled cross-correlation. For larger radii there are no masks, and only
+    /// derivatives computed from the window centred at each voxel ([`CcDerivative::Centre`](crate::CcDerivative::Centre)).
     pub const MOST_CC_RADIUS: usize = crate::CcParameters::MOST_TILED_RADIUS;
 
     /// Lists all CUDA devices of this machine.

@@ -136,6 +136,22 @@ impl Cuda {
         unsafe { self.smooth_planes(field.write(), variance_voxels, out.write(), planes) }
     }
 
+    /// Smooths a single component of a field. If the radius of the Gaussian is too large for the fused kernels, the
+    /// memory at `from` is used as scratch memory.
+    ///
+    /// # Safety
+    /// `from` and `to` are the addresses of two planes of this shape that do not overlap.
+    pub(super) unsafe fn smooth_plane(
+        &self,
+        from: u64,
+        variance_voxels: f64,
+        to: u64,
+        shape: [usize; 3],
+    ) -> Result<(), Error> {
+        // SAFETY: the caller promises two planes of this shape.
+        unsafe { self.smooth_planes(from, variance_voxels, to, Planes { shape, count: 1 }) }
+    }
+
     /// Smooths scalar volumes (`planes`) that follow each other in memory, such as the components of a field.
     ///
     /// # Safety

@@ -155,9 +155,8 @@ fn compose_and_advance_follow_the_displaced_point() {
         // The operation advances two displacement fields in one call, each along its own update. In this test, each of
         // the two fields is the update of the other.
         let other_longest = longest_of(&first);
-        let [mut advanced, mut other] = Cpu.field_pair(shape).unwrap();
-        Cpu.advance_both([&first_field, &then_field], [&then_field, &first_field], -0.3, [&mut advanced, &mut other])
-            .unwrap();
+        let [mut advanced, mut other] = [uploaded(shape, &first), uploaded(shape, &then)];
+        Cpu.advance_both([&mut advanced, &mut other], [&then_field, &first_field], -0.3).unwrap();
         for (field, scale, from, along) in [
             (composed, 1.0, &first, &then),
             (advanced, -0.3 / longest, &first, &then),
@@ -177,8 +176,8 @@ fn advancing_by_nothing_changes_nothing() {
     let shape = SHAPES[0];
     let vectors = scene::rough_field(shape, 2.0, 8);
     let (field, nothing) = (uploaded(shape, &vectors), Cpu.field(shape).unwrap());
-    let [mut still, mut moved] = Cpu.field_pair(shape).unwrap();
-    Cpu.advance_both([&field, &field], [&nothing, &field], 0.3, [&mut still, &mut moved]).unwrap();
+    let [mut still, mut moved] = [0, 1].map(|_| uploaded(shape, &vectors));
+    Cpu.advance_both([&mut still, &mut moved], [&nothing, &field], 0.3).unwrap();
     assert_eq!(downloaded(&still), vectors);
     assert_ne!(downloaded(&moved), vectors);
 }
@@ -358,8 +357,8 @@ fn one_thread_advances_and_adds_a_column_of_voxels() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     let (advanced, added) = pool.install(|| {
         let (mut field, update) = (uploaded(shape, &first), uploaded(shape, &then));
-        let [mut advanced, mut other] = Cpu.field_pair(shape).unwrap();
-        Cpu.advance_both([&field, &field], [&update, &update], 0.3, [&mut advanced, &mut other]).unwrap();
+        let mut advanced = uploaded(shape, &first);
+        Cpu.advance(&mut advanced, &update, 0.3).unwrap();
         Cpu.add_scaled(&mut field, &update, -1.7).unwrap();
         (downloaded(&advanced), downloaded(&field))
     });

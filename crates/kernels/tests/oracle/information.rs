@@ -1,9 +1,12 @@
 //! Tests of Mattes mutual information: its value and its derivative.
 
-use antsreg_kernels::{Backend, Cpu, Error, MiParameters};
+use antsreg_kernels::{Backend, Cpu, Error, MetricOutput, MiParameters};
 
 use super::naive::{gradient, index};
 use super::scene::{self, Random, SHAPES, voxels};
+
+/// Voxel spacing of the test images, mm.
+const SPACING: [f64; 3] = [1.0, 1.5, 2.0];
 
 struct Case {
     shape: [usize; 3],
@@ -48,7 +51,7 @@ impl Case {
                     shape,
                     images,
                     masks: if masked { [Some(ball(0.4)), Some(ball(0.6))] } else { [None, None] },
-                    parameters: MiParameters { bins, ranges, spacing: [1.0, 1.5, 2.0] },
+                    parameters: MiParameters { bins, ranges },
                 });
             }
         }
@@ -63,15 +66,15 @@ impl Case {
     fn run(&self) -> Found {
         let upload = |voxels: &Vec<f32>| Cpu.upload(self.shape, voxels).unwrap();
         let masks = self.masks.each_ref().map(|mask| mask.as_ref().map(upload));
+        let images = self.images.each_ref().map(upload);
         let mut updates = [Cpu.field(self.shape).unwrap(), Cpu.field(self.shape).unwrap()];
-        let [fixed_update, moving_update] = &mut updates;
         let energy = Cpu
-            .mi_update(
-                [&upload(&self.images[0]), &upload(&self.images[1])],
+            .mi_gradient(
+                images.each_ref(),
                 masks.each_ref().map(Option::as_ref),
                 &self.parameters,
                 &mut Cpu.mi_workspace(self.parameters.bins).unwrap(),
-                [fixed_update, moving_update],
+                MetricOutput::Updates { fields: updates.each_mut(), spacing: SPACING },
             )
             .unwrap();
         Found { energy, updates: updates.map(|update| Cpu.download_field(&update).unwrap()) }
@@ -153,7 +156,7 @@ fn each_update_is_the_derivative_of_its_sides_information() {
                 let gradient = gradient(&case.images[side], case.shape, voxel);
                 let scale = case.parameters.bins as f64 / f64::from(high - low);
                 for axis in 0..3 {
-                    let per_slope = gradient[axis] / case.parameters.spacing[axis].powi(2);
+                    let per_slope = gradient[axis] / SPACING[axis].powi(2);
                     let (found, expected) = (f64::from(update[axis]), slope * per_slope);
                     // The tolerance is large because the logarithm is not linear for a bin that contains only a small
                     // part of one voxel, and the count of such a bin is rounded.
@@ -203,9 +206,9 @@ fn bins_that_cannot_be_are_refused() {
     }
     let case = Case::all().remove(0);
     let image = Cpu.upload(case.shape, &case.images[0]).unwrap();
-    let mut updates = [Cpu.field(case.shape).unwrap(), Cpu.field(case.shape).unwrap()];
-    let [a, b] = &mut updates;
+    let mut derivatives = [Cpu.image(case.shape).unwrap(), Cpu.image(case.shape).unwrap()];
     let mut workspace = Cpu.mi_workspace(16).unwrap();
-    let refused = Cpu.mi_update([&image, &image], [None; 2], &case.parameters, &mut workspace, [a, b]);
-    assert!(matches!(refused, Err(Error::Length { operation: "mi_update", .. })), "{refused:?}");
+    let out = MetricOutput::Derivatives(derivatives.each_mut());
+    let refused = Cpu.mi_gradient([&image, &image], [None; 2], &case.parameters, &mut workspace, out);
+    assert!(matches!(refused, Err(Error::Length { operation: "mi_gradient", .. })), "{refused:?}");
 }

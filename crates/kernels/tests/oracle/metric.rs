@@ -1,7 +1,12 @@
-use antsreg_kernels::{Backend, CcDerivative, CcParameters, CcScores, Cpu};
+use antsreg_kernels::{Backend, CcDerivative, CcParameters, CcScores, Cpu, MetricOutput};
 
 use super::naive::{CrossCorrelation, Window, gradient, index};
 use super::scene::{self, Random, SHAPES, voxels};
+
+/// Voxel spacing of the test images, mm.
+const SPACING: [f64; 3] = [1.0, 1.5, 2.0];
+
+type Image = <Cpu as Backend>::Image;
 
 struct Case {
     shape: [usize; 3],
@@ -35,12 +40,7 @@ impl Case {
                         fixed: scene::image(shape, 20),
                         moving: scene::image(shape, 21),
                         masks: if masked { [Some(ball(0.4)), Some(ball(0.6))] } else { [None, None] },
-                        parameters: CcParameters {
-                            radius,
-                            derivative,
-                            noise_variance: 4e-4,
-                            spacing: [1.0, 1.5, 2.0],
-                        },
+                        parameters: CcParameters { radius, derivative, noise_variance: 4e-4 },
                     });
                 }
             }
@@ -53,27 +53,34 @@ impl Case {
         (0..self.fixed.len()).map(|at| masks.iter().all(|mask| mask[at] > 0.5)).collect()
     }
 
-    /// `lend`: whether the update gets scratch fields, whose vectors are arbitrary.
+    /// `lend`: whether the metric gets a scratch field, whose vectors are arbitrary.
     fn run(&self, lend: bool) -> Found {
-        let upload = |voxels: &Vec<f32>| Cpu.upload(self.shape, voxels).unwrap();
-        let masks = self.masks.each_ref().map(|mask| mask.as_ref().map(upload));
         let mut updates = [Cpu.field(self.shape).unwrap(), Cpu.field(self.shape).unwrap()];
-        let [fixed_update, moving_update] = &mut updates;
+        let out = MetricOutput::Updates { fields: updates.each_mut(), spacing: SPACING };
+        let CcScores { energy, agreement } = self.compute(out, lend);
+        Found { energy, agreement, updates: updates.map(|update| Cpu.download_field(&update).unwrap()) }
+    }
+
+    fn images(&self) -> [Image; 2] {
+        [&self.fixed, &self.moving].map(|voxels| Cpu.upload(self.shape, voxels).unwrap())
+    }
+
+    fn compute(&self, out: MetricOutput<'_, Cpu>, lend: bool) -> CcScores {
+        let masks = self.masks.each_ref();
+        let masks = masks.map(|mask| mask.as_ref().map(|voxels| Cpu.upload(self.shape, voxels).unwrap()));
         let mut workspace = Cpu.cc_workspace(self.shape).unwrap();
-        let used = vec![[7.0; 3]; self.fixed.len()];
-        let mut scratch = [0, 1].map(|_| Cpu.upload_field(self.shape, &used).unwrap());
+        let mut scratch = Cpu.upload_field(self.shape, &vec![[7.0; 3]; self.fixed.len()]).unwrap();
         let pending = Cpu
-            .cc_update(
-                [&upload(&self.fixed), &upload(&self.moving)],
+            .cc_gradient(
+                self.images().each_ref(),
                 masks.each_ref().map(Option::as_ref),
                 &self.parameters,
                 &mut workspace,
-                [fixed_update, moving_update],
-                lend.then_some(scratch.each_mut()),
+                out,
+                lend.then_some(&mut scratch),
             )
             .unwrap();
-        let CcScores { energy, agreement } = Cpu.cc_scores(pending).unwrap();
-        Found { energy, agreement, updates: updates.map(|update| Cpu.download_field(&update).unwrap()) }
+        Cpu.cc_scores(pending).unwrap()
     }
 }
 
@@ -86,7 +93,7 @@ fn check(case: &Case, side: usize, found: &[[f32; 3]], voxel: [usize; 3], slope:
     let gradient = gradient(image, case.shape, voxel);
     let found = found[index(case.shape, voxel)];
     for axis in 0..3 {
-        let expected = slope * gradient[axis] / case.parameters.spacing[axis].powi(2);
+        let expected = slope * gradient[axis] / SPACING[axis].powi(2);
         let difference = (f64::from(found[axis]) - expected).abs();
         assert!(
             difference <= tolerance * (slope.abs() + 1.0),
@@ -244,6 +251,26 @@ fn a_constant_image_says_nothing_about_the_other() {
                 assert_eq!((found.energy, found.agreement), (0.0, 0.0), "side {side} is {value}");
                 assert!(found.updates.iter().flatten().all(|u| *u == [0.0; 3]), "side {side} is {value}");
             }
+        }
+    }
+}
+
+#[test]
+fn a_smoothed_update_follows_from_derivatives_as_from_the_update() {
+    for case in Case::all() {
+        let (shape, [_, moving]) = (case.shape, case.images());
+        let update = &case.run(false).updates[1];
+        // The variances 0 and 0.3 have rules of their own.
+        for variance in [0.0, 0.3, 3.0] {
+            let mut derivatives = [0; 2].map(|_| Cpu.image(shape).unwrap());
+            case.compute(MetricOutput::Derivatives(derivatives.each_mut()), true);
+            let mut found = Cpu.field(shape).unwrap();
+            Cpu.smoothed_update(&moving, &mut derivatives[1], SPACING, variance, &mut found).unwrap();
+            let mut expected = [0; 2].map(|_| Cpu.upload_field(shape, update).unwrap());
+            let [scratch, other] = &mut [0; 2].map(|_| Cpu.field(shape).unwrap());
+            Cpu.smooth_both_fields(expected.each_mut(), variance, [scratch, other]).unwrap();
+            assert_eq!(Cpu.download_field(&found).unwrap(), Cpu.download_field(&expected[0]).unwrap());
+            assert!(Cpu.magnitude(&found).unwrap() > 0.0 || case.masks[0].is_some(), "shape {shape:?}");
         }
     }
 }

@@ -1,4 +1,6 @@
-use antsreg_kernels::{Backend, CcDerivative, CcParameters, Cpu, JointParameters, JointSampling, MiParameters};
+use antsreg_kernels::{
+    Backend, CcDerivative, CcParameters, Cpu, JointParameters, JointSampling, MetricOutput, MiParameters,
+};
 
 use super::scene;
 
@@ -10,24 +12,28 @@ fn bits(threads: usize) -> Vec<u32> {
         let shape = scene::SHAPES[0];
         let [fixed, moving] = [30, 31].map(|seed| Cpu.upload(shape, &scene::image(shape, seed)).unwrap());
         let [mut a, mut b, mut c] = [0, 1, 2].map(|_| Cpu.field(shape).unwrap());
-        let parameters =
-            CcParameters { radius: 2, derivative: CcDerivative::Exact, noise_variance: 1e-4, spacing: [1.0; 3] };
+        let parameters = CcParameters { radius: 2, derivative: CcDerivative::Exact, noise_variance: 1e-4 };
         let mut workspace = Cpu.cc_workspace(shape).unwrap();
-        let pending =
-            Cpu.cc_update([&fixed, &moving], [None; 2], &parameters, &mut workspace, [&mut a, &mut b], None).unwrap();
+        let (images, mut derivatives) = ([&fixed, &moving], [0, 1].map(|_| Cpu.image(shape).unwrap()));
+        let out = MetricOutput::Updates { fields: [&mut a, &mut b], spacing: [1.0; 3] };
+        let pending = Cpu.cc_gradient(images, [None; 2], &parameters, &mut workspace, out, None).unwrap();
         let scores = Cpu.cc_scores(pending).unwrap();
+        let out = MetricOutput::Derivatives(derivatives.each_mut());
+        Cpu.cc_gradient(images, [None; 2], &parameters, &mut workspace, out, None).unwrap();
         let mut d = Cpu.field(shape).unwrap();
+        Cpu.smoothed_update(&fixed, &mut derivatives[0], [1.0; 3], 2.0, &mut d).unwrap();
+        let update = Cpu.download_field(&d).unwrap();
         Cpu.smooth_both_fields([&mut a, &mut b], 3.0, [&mut c, &mut d]).unwrap();
-        Cpu.advance_both([&b, &a], [&a, &b], 0.4, [&mut c, &mut d]).unwrap();
+        Cpu.advance_both([&mut c, &mut d], [&a, &b], 0.4).unwrap();
         let advanced = Cpu.download_field(&d).unwrap();
-        let parameters = MiParameters { bins: 32, ranges: [(0.0, 1.0); 2], spacing: [1.0; 3] };
+        let parameters = MiParameters { bins: 32, ranges: [(0.0, 1.0); 2] };
         let mut workspace = Cpu.mi_workspace(32).unwrap();
-        let information =
-            Cpu.mi_update([&fixed, &moving], [None; 2], &parameters, &mut workspace, [&mut b, &mut d]).unwrap();
+        let out = MetricOutput::Updates { fields: [&mut b, &mut d], spacing: [1.0; 3] };
+        let information = Cpu.mi_gradient(images, [None; 2], &parameters, &mut workspace, out).unwrap();
         let magnitude = Cpu.magnitude(&d).unwrap();
         let smoothed = Cpu.smooth(&fixed, [1.0, 2.0, 0.5]).unwrap();
         let fields = [a, b, c, d].map(|field| Cpu.download_field(&field).unwrap());
-        let all = fields.iter().chain([&advanced]).flatten().flatten();
+        let all = fields.iter().chain([&advanced, &update]).flatten().flatten();
         let mut values: Vec<u32> = all.map(|value| value.to_bits()).collect();
         values.extend(Cpu.download(&smoothed).unwrap().iter().map(|value| value.to_bits()));
         let sums = [scores.energy, scores.agreement, information, magnitude].map(f64::to_bits);

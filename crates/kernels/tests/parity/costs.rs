@@ -4,11 +4,12 @@
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{
     Backend, CcDerivative, CcParameters, CcScores, Contrast, ContrastRule, Error, FitRule, JointParameters,
-    JointSampling, MiParameters, Moments,
+    JointSampling, MetricOutput, MiParameters, Moments,
 };
 
 use crate::inspected::Inspected;
 use crate::operations::{EXACT, MEAN, Outcomes};
+use crate::sides::both;
 use crate::world::{Noise, World};
 
 /// Tolerance of updates by cross-correlation. The variances and the covariance of the images in a window are
@@ -240,7 +241,8 @@ pub fn cross_correlation<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -
     let moving = backend.upload(shape, &World::image(shape, 31))?;
     let masks = [backend.upload(shape, &World::mask(shape, 37))?, backend.upload(shape, &World::mask(shape, 41))?];
     let mut workspace = backend.cc_workspace(shape)?;
-    let (mut to_fixed, mut to_moving) = (backend.field(shape)?, backend.field(shape)?);
+    let mut derivatives = [backend.image(shape)?, backend.image(shape)?];
+    let mut updates = backend.field_pair(shape)?;
     for radius in 1..=6 {
         for derivative in [CcDerivative::Centre, CcDerivative::Exact] {
             for masks in [[None, None], [Some(&masks[0]), None], [Some(&masks[0]), Some(&masks[1])]] {
@@ -251,27 +253,33 @@ pub fn cross_correlation<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -
                     continue;
                 }
                 let noise_variance = if radius % 2 == 0 { 1e-3 } else { 0.0 };
-                let parameters = CcParameters { radius, derivative, noise_variance, spacing: world.spacing };
-                let mut lent = backend.field_pair(shape)?;
-                let scratch = (radius % 2 == 0).then_some(lent.each_mut());
-                let updates = [&mut to_fixed, &mut to_moving];
-                let pending =
-                    backend.cc_update([&fixed, &moving], masks, &parameters, &mut workspace, updates, scratch)?;
+                let parameters = CcParameters { radius, derivative, noise_variance };
+                let [mut lent, mut others] = [backend.field(shape)?, backend.field(shape)?];
+                let scratch = (radius % 2 == 0).then_some(&mut lent);
+                let images = [&fixed, &moving];
+                let gradient = MetricOutput::Updates { fields: updates.each_mut(), spacing: world.spacing };
+                let pending = backend.cc_gradient(images, masks, &parameters, &mut workspace, gradient, scratch)?;
                 let name = format!("cc {derivative:?} {radius}, {masked} masks");
-                // A second update with the same workspace must not change the scores of the first update, which have
-                // not been read yet.
-                let mut others = backend.field_pair(shape)?;
-                let others = others.each_mut();
-                let after =
-                    backend.cc_update([&moving, &moving], masks, &parameters, &mut workspace, others, None)?;
+                // A second call with the same workspace must not change the scores of the first call, which have not
+                // been read yet. Its scratch memory is too little for all terms at once.
+                let images = [&moving, &fixed];
+                let gradient = MetricOutput::Derivatives(derivatives.each_mut());
+                let scratch = (radius % 2 == 1).then_some(&mut others);
+                let after = backend.cc_gradient(images, masks, &parameters, &mut workspace, gradient, scratch)?;
                 let CcScores { energy, agreement } = backend.cc_scores(pending)?;
                 out.values(format!("{name}: energy"), ENERGY, vec![energy]);
                 out.values(format!("{name}: agreement"), ENERGY, vec![agreement]);
                 let CcScores { energy, agreement } = backend.cc_scores(after)?;
                 out.values(format!("{name}: energy of the next"), ENERGY, vec![energy]);
                 out.values(format!("{name}: agreement of the next"), ENERGY, vec![agreement]);
-                out.field(format!("{name}: fixed"), WINDOWS, &to_fixed)?;
-                out.field(format!("{name}: moving"), WINDOWS, &to_moving)?;
+                both(out, &name, WINDOWS, &updates)?;
+                out.image(format!("{name}: fixed derivative"), WINDOWS, &derivatives[0])?;
+                out.image(format!("{name}: moving derivative"), WINDOWS, &derivatives[1])?;
+                // Fields that were lent serve as fields again.
+                backend.smoothed_update(&fixed, &mut derivatives[0], world.spacing, 1.0, &mut lent)?;
+                let mut advanced = backend.field(shape)?;
+                backend.advance(&mut advanced, &lent, 1.0)?;
+                out.field(format!("{name}: advanced"), WINDOWS, &advanced)?;
             }
         }
     }
@@ -283,19 +291,24 @@ pub fn mutual_information<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) 
     let fixed = backend.upload(shape, &World::image(shape, 43))?;
     let moving = backend.upload(shape, &World::image(shape, 47))?;
     let masks = [backend.upload(shape, &World::mask(shape, 37))?, backend.upload(shape, &World::mask(shape, 41))?];
-    let (mut to_fixed, mut to_moving) = (backend.field(shape)?, backend.field(shape)?);
+    let mut derivatives = [backend.image(shape)?, backend.image(shape)?];
+    let mut updates = backend.field_pair(shape)?;
     // Numbers of histogram bins: few, the default, an odd number, and more than fit into the GPU's shared memory at the
     // same time.
     for bins in [8, 32, 45, 200] {
         let mut workspace = backend.mi_workspace(bins)?;
         for masks in [[None, None], [None, Some(&masks[1])], [Some(&masks[0]), Some(&masks[1])]] {
             let name = format!("mi {bins}, {} masks", masks.iter().flatten().count());
-            let parameters = MiParameters { bins, ranges: [(0.0, 1.0), (0.1, 0.9)], spacing: world.spacing };
-            let updates = [&mut to_fixed, &mut to_moving];
-            let energy = backend.mi_update([&fixed, &moving], masks, &parameters, &mut workspace, updates)?;
+            let parameters = MiParameters { bins, ranges: [(0.0, 1.0), (0.1, 0.9)] };
+            let images = [&fixed, &moving];
+            let gradient = MetricOutput::Updates { fields: updates.each_mut(), spacing: world.spacing };
+            let energy = backend.mi_gradient(images, masks, &parameters, &mut workspace, gradient)?;
             out.values(format!("{name}: energy"), MEAN, vec![energy]);
-            out.field(format!("{name}: fixed"), LOGARITHMS, &to_fixed)?;
-            out.field(format!("{name}: moving"), LOGARITHMS, &to_moving)?;
+            both(out, &name, LOGARITHMS, &updates)?;
+            let gradient = MetricOutput::Derivatives(derivatives.each_mut());
+            backend.mi_gradient(images, masks, &parameters, &mut workspace, gradient)?;
+            out.image(format!("{name}: fixed derivative"), LOGARITHMS, &derivatives[0])?;
+            out.image(format!("{name}: moving derivative"), LOGARITHMS, &derivatives[1])?;
         }
     }
     Ok(())

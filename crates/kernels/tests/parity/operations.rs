@@ -5,7 +5,7 @@ use antsreg_kernels::{Backend, Error, InversionLimits, RelaxLimits, RelaxRound, 
 use nalgebra::Matrix3;
 
 use crate::inspected::Inspected;
-use crate::sides::{both, moved, pair, sides};
+use crate::sides::{both, moved, pair, sides, smoothed_updates};
 use crate::world::World;
 use crate::{bias, costs, fusion};
 
@@ -175,6 +175,7 @@ pub fn run_large<B: Backend>(backend: &B) -> Result<Vec<Outcome>, Error> {
             both(&mut out, &format!("smooth_both_fields {variance}, reversed {reversed}"), SUMS, &smoothed)?;
         }
     }
+    smoothed_updates(&mut out, wide, [1.0, 1.2, 0.9], &[0.3, 1.0, 3.0, 8.0])?;
     Ok(out.list)
 }
 

@@ -32,7 +32,8 @@ pub fn sides<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(),
     let (fields, mut inverses) = (pair(backend, shape, [7, 11], 2.0)?, backend.field_pair(shape)?);
     let limits = InversionLimits { steps: 20, tolerance_voxels: 0.03, untouched_voxels: 0.0 };
     backend.invert_both(fields.each_ref(), inverses.each_mut(), &limits)?;
-    both(out, "invert_both", EXACT, &inverses)
+    both(out, "invert_both", EXACT, &inverses)?;
+    smoothed_updates(out, shape, world.spacing, &[0.0, 0.3, 1.0, 3.0, 6.0, 9.0, 16.0])
 }
 
 /// Runs the operations that warp two images in one call, and that advance two fields along their updates.
@@ -50,12 +51,32 @@ pub fn moved<B: Backend>(
         out.image(format!("warp_both {sampling:?}, first"), EXACT, &targets[0])?;
         out.image(format!("warp_both {sampling:?}, second"), EXACT, &targets[1])?;
     }
-    let mut results = backend.field_pair(shape)?;
-    backend.advance_both(fields.each_ref(), updates.each_ref(), -0.3, results.each_mut())?;
-    both(out, "advance_both", EXACT, &results)?;
+    let mut moved = pair(backend, shape, [7, 11], 2.0)?;
+    backend.advance_both(moved.each_mut(), updates.each_ref(), -0.3)?;
+    both(out, "advance_both", EXACT, &moved)?;
     let nothing = backend.field(shape)?;
-    backend.advance_both(fields.each_ref(), [&nothing, &updates[1]], 0.7, results.each_mut())?;
-    both(out, "advance_both, one by nothing", EXACT, &results)
+    backend.advance_both(moved.each_mut(), [&nothing, &updates[1]], 0.7)?;
+    both(out, "advance_both, one by nothing", EXACT, &moved)?;
+    backend.advance(&mut moved[0], &updates[0], 0.4)?;
+    out.field("advance", EXACT, &moved[0])
+}
+
+/// Computes an update from derivatives, smoothed with each of the given variances.
+pub fn smoothed_updates<B: Backend>(
+    out: &mut Outcomes<'_, B>,
+    shape: [usize; 3],
+    spacing: [f64; 3],
+    variances: &[f64],
+) -> Result<(), Error> {
+    let backend = out.backend;
+    let image = backend.upload(shape, &World::image(shape, 19))?;
+    let mut update = backend.field(shape)?;
+    for variance in variances {
+        let mut derivative = backend.upload(shape, &World::image(shape, 23))?;
+        backend.smoothed_update(&image, &mut derivative, spacing, *variance, &mut update)?;
+        out.field(format!("smoothed_update {variance} {shape:?}"), SUMS, &update)?;
+    }
+    Ok(())
 }
 
 /// Two test fields that are allocated as a pair, with displacements of up to about `voxels` voxels.

@@ -11,7 +11,7 @@ const ROUNDING: f32 = 4e-6;
 pub(super) struct Terms {
     pub(super) fixed_mean: f32x8,
     pub(super) moving_mean: f32x8,
-    /// The factor 2C/((A+n)(B+n)) of the update; 0 if either image, I or J, is constant in the window. A = Σ(I −
+    /// The factor 2C/((A+n)(B+n)) of the derivatives; 0 if either image, I or J, is constant in the window. A = Σ(I −
     /// mean)², B = Σ(J − mean)², C = Σ(I − mean)(J − mean); n is the part of A and B that is expected from noise.
     pub(super) slope: f32x8,
     /// The ratios C/(A+n) and C/(B+n) of the window. A = Σ(I − mean)², B = Σ(J − mean)², C = Σ(I − mean)(J − mean); n
@@ -50,7 +50,7 @@ impl Terms {
     }
 
     /// The exact derivative of the cross-correlation sums five terms over the windows that contain a voxel. Computes
-    /// these terms for one window: the factor P of the update (`slope`), P·C/A and P·C/B (by the ratios `on_fixed` and
+    /// these terms for one window: the factor P (`slope`), P·C/A and P·C/B (by the ratios `on_fixed` and
     /// `on_moving`), and for each image the term that is not multiplied by a voxel value.
     #[inline(always)]
     pub(super) fn exact(&self) -> [f32x8; 5] {
