@@ -6,8 +6,10 @@
 #![expect(unsafe_code, reason = "this crate calls C functions of a library that is opened at run time")]
 
 mod functions;
+mod launch;
 mod library;
 mod text;
 
+pub use launch::launch_early;
 pub use library::{last_unlisted_error, load};
 pub use text::error_text;

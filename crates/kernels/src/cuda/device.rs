@@ -315,10 +315,12 @@ fn keep_freed_memory(device: sys::CUdevice) -> bool {
 
 /// Converts a return code of the driver to a result.
 pub(super) fn check(operation: &'static str, result: sys::CUresult) -> Result<(), Error> {
-    match result {
-        sys::CUresult::CUDA_SUCCESS => Ok(()),
-        code => Err(code_error(operation, code as u32)),
-    }
+    check_code(operation, result as u32)
+}
+
+/// Like [`check`], for a return code as a number.
+pub(super) fn check_code(operation: &'static str, code: u32) -> Result<(), Error> {
+    if code == 0 { Ok(()) } else { Err(code_error(operation, code)) }
 }
 
 pub(super) fn driver_error(operation: &'static str, error: CudaError) -> Error {

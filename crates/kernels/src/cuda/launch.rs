@@ -6,7 +6,7 @@ use antsreg_core::AffineTransform;
 use cust::sys;
 
 use super::Cuda;
-use super::device::check;
+use super::device::check_code;
 use super::field::plane;
 use super::module::Kernel;
 use crate::Error;
@@ -219,24 +219,21 @@ impl Cuda {
         self.device.bind(kernel.name)?;
         let mut profile = self.device.profile();
         let timing = profile.before(kernel.name, bytes, self.device.stream())?;
+        let (function, stream) = (kernel.function(), self.device.stream().as_inner());
         // SAFETY: the caller promises that the arguments fit the kernel and that their memory covers all accesses. The
-        // kernel belongs to a module that exists as long as `self`.
-        let result = unsafe {
-            sys::cuLaunchKernel(
-                kernel.function(),
-                grid[0],
-                grid[1],
-                grid[2],
-                block[0],
-                block[1],
-                block[2],
-                shared,
-                self.device.stream().as_inner(),
-                arguments.as_mut_ptr(),
-                std::ptr::null_mut(),
-            )
+        // kernel belongs to a module that exists as long as `self`, and waits if it may begin early.
+        let code = unsafe {
+            if kernel.may_begin_early {
+                antsreg_cuda_driver::launch_early(function, grid, block, shared, stream, arguments)
+            } else {
+                let ([x, y, z], [threads_x, threads_y, threads_z]) = (grid, block);
+                let (arguments, no_more) = (arguments.as_mut_ptr(), std::ptr::null_mut());
+                sys::cuLaunchKernel(
+                    function, x, y, z, threads_x, threads_y, threads_z, shared, stream, arguments, no_more,
+                ) as u32
+            }
         };
-        check(kernel.name, result)?;
+        check_code(kernel.name, code)?;
         profile.after(timing, self.device.stream())
     }
 }

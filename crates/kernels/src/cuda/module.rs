@@ -13,6 +13,9 @@ use crate::Error;
 pub struct Kernel {
     pub(super) name: &'static str,
     function: sys::CUfunction,
+    /// Whether the kernel may begin before the one ahead of it on the stream has ended. It then waits for it. True for
+    /// machine code, to which `tools/ptx` adds the instruction that waits.
+    pub(super) may_begin_early: bool,
     /// Number of thread blocks of this kernel that fit on a multiprocessor, for each number of warps of a block.
     resident: [OnceLock<usize>; 33],
 }
@@ -54,6 +57,7 @@ impl Kernel {
 /// The kernels of one compiled source file. They are unloaded before their device is dropped.
 pub(super) struct Loaded {
     module: Option<Module>,
+    is_machine_code: bool,
     device: Arc<Device>,
 }
 
@@ -64,19 +68,25 @@ impl Loaded {
         device.bind(code.name)?;
         let machine_code = device.takes_machine_code.then(|| code.cubin.bytes()).transpose()?;
         let ready = machine_code.and_then(|bytes| Module::from_cubin(bytes, &[]).ok());
+        let is_machine_code = ready.is_some();
         let module = match ready {
             Some(module) => module,
             None => {
                 Module::from_ptx(code.ptx_without_others()?, &[]).map_err(|error| driver_error(code.name, error))?
             }
         };
-        Ok(Loaded { module: Some(module), device: device.clone() })
+        Ok(Loaded { module: Some(module), is_machine_code, device: device.clone() })
     }
 
     pub(super) fn kernel(&self, name: &'static str) -> Result<Kernel, Error> {
         let function = self.module.iter().find_map(|module| module.get_function(name).ok());
         let function = function.ok_or(Error::MissingKernel { kernel: name })?;
-        Ok(Kernel { name, function: function.to_raw(), resident: [const { OnceLock::new() }; 33] })
+        Ok(Kernel {
+            name,
+            function: function.to_raw(),
+            may_begin_early: self.is_machine_code,
+            resident: [const { OnceLock::new() }; 33],
+        })
     }
 }
 
