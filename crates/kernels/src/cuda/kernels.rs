@@ -237,6 +237,20 @@ impl Kernels {
         Ok(&alone.kernel)
     }
 
+    /// Loads modules that most registrations need, but not at once, in the order in which they need them. An error comes
+    /// again when such a module is needed.
+    pub(super) fn load_ahead(&self, device: &Arc<Device>) {
+        /// The default radius of the cross-correlation.
+        const RADIUS: usize = 2;
+        let _ = self.smooth_4(device);
+        let _ = self.smooth_3(device);
+        let _ = self.smooth_8(device);
+        for which in [CcKernel::Terms, CcKernel::Exact] {
+            let _ = self.cc_tiled(which, RADIUS, device);
+        }
+        let _ = self.smooth_5(device);
+    }
+
     /// The kernels of label fusion for patches of this radius.
     pub(super) fn fusion_of_radius(&self, radius: usize, device: &Arc<Device>) -> Result<&FusionOfRadius, Error> {
         let most = FUSION_OF_RADIUS.len();

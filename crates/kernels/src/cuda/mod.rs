@@ -30,6 +30,7 @@ mod joint_histogram;
 mod kernels;
 mod launch;
 mod lent;
+mod loading;
 mod mark;
 mod mattes;
 mod mix;
@@ -69,10 +70,12 @@ use crate::Error;
 use buffer::Buffer;
 use device::Device;
 use kernels::Kernels;
+use loading::Loading;
 
 /// The CUDA backend: one device with its stream, its kernels and their small buffers.
 pub struct Cuda {
     kernels: Arc<Kernels>,
+    _loading: Loading,
     scratch: Mutex<Scratch>,
     /// Whether the correlation ratio interpolates the moving image by the texture unit's filter.
     filtered: AtomicBool,
@@ -132,17 +135,18 @@ impl Cuda {
     fn load(device: Device) -> Result<Cuda, Error> {
         let device = Arc::new(device);
         let kernels = Arc::new(Kernels::load(&device)?);
-        Cuda::with(device, kernels)
+        let loading = Loading::begin(&device, &kernels);
+        Cuda::with(device, kernels, loading)
     }
 
     /// Opens the same device for another worker, which shares the loaded kernels and has a separate stream.
     pub fn beside(&self) -> Result<Cuda, Error> {
-        Cuda::with(Arc::new(Device::open(self.info().index)?), self.kernels.clone())
+        Cuda::with(Arc::new(Device::open(self.info().index)?), self.kernels.clone(), Loading::nothing())
     }
 
-    fn with(device: Arc<Device>, kernels: Arc<Kernels>) -> Result<Cuda, Error> {
+    fn with(device: Arc<Device>, kernels: Arc<Kernels>, loading: Loading) -> Result<Cuda, Error> {
         let scratch = Mutex::new(Scratch::new(&device)?);
-        Ok(Cuda { kernels, scratch, filtered: AtomicBool::new(false), device })
+        Ok(Cuda { kernels, _loading: loading, scratch, filtered: AtomicBool::new(false), device })
     }
 
     /// The name and properties of the open device.
