@@ -39,6 +39,7 @@ mod registration;
 pub mod resample;
 mod resident;
 mod run;
+mod shared;
 mod side;
 mod warning;
 mod window;

@@ -67,8 +67,10 @@ impl Options {
     /// Peak GPU memory of a registration, bytes.
     pub fn device_bytes(&self, grids: &Grids) -> u64 {
         let further = grids.further();
+        let copies = grids.images.iter().map(|grid| SCALAR * grid.len()).sum::<usize>();
+        let copies = if self.shares_copies() { copies } else { 0 };
         let stages = self.stages.iter().zip(self.stages_before()).map(|(stage, from)| match stage {
-            Stage::Linear(options) => linear::memory::device_bytes(grids.images, grids.masked, options),
+            Stage::Linear(options) => copies + linear::memory::device_bytes(grids.images, grids.masked, options),
             Stage::Deformable(options) => {
                 syn::memory::device_bytes(grids.images, &further, grids.masked, from, options)
             }
@@ -186,7 +188,9 @@ mod tests {
         let [linear_alone, deformable_alone] =
             [of(vec![Stage::Linear(linear.clone())]), of(vec![Stage::Deformable(deformable.clone())])];
         assert!(linear_alone > DEVICE_SCRATCH as u64 && deformable_alone > linear_alone);
-        assert_eq!(of(vec![Stage::Linear(linear), Stage::Deformable(deformable)]), deformable_alone);
+        assert_eq!(of(vec![Stage::Linear(linear.clone()), Stage::Deformable(deformable)]), deformable_alone);
+        let copies = 2 * 4 * 100 * 100 * 100;
+        assert_eq!(of(vec![Stage::Linear(linear.clone()), Stage::Linear(linear)]), linear_alone + copies);
     }
 
     #[test]

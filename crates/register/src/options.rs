@@ -86,6 +86,11 @@ impl Options {
         })
     }
 
+    /// Whether stages share copies of the images on a GPU, which the first deformable stage takes.
+    pub(crate) fn shares_copies(&self) -> bool {
+        self.stages.len() > 1
+    }
+
     /// Index of the last stage. The masks of this stage are used for scores and correlation.
     pub(crate) fn last_stage(&self) -> usize {
         self.stages.len().saturating_sub(1)

@@ -9,6 +9,7 @@ use antsreg_linear::{self as linear, Start};
 use antsreg_syn as syn;
 use nalgebra::Point3;
 
+use crate::shared::SharedSide;
 use crate::{Error, Options, Side, Stage, StageOutcome};
 
 /// Observer of a registration: called in every iteration and after every stage.
@@ -32,16 +33,16 @@ enum FixedStage<B: Backend> {
 impl<B: Backend> FixedStage<B> {
     fn new(
         backend: &B,
-        side: &Side,
+        side: &mut SharedSide<B>,
         stage: usize,
         options: &Stage,
         observer: &mut dyn Observer,
     ) -> Result<Self, Error> {
         match options {
             Stage::Linear(options) => {
-                let weight = side.mask.of_stage(stage).map(AsRef::as_ref);
-                let fixed = linear::Fixed::new(backend, side.image.input(backend)?, weight, options);
-                let fixed = fixed.and_then(|fixed| match (&options.boundary, &side.white_matter) {
+                let weight = side.side.mask.of_stage(stage).map(AsRef::as_ref);
+                let fixed = linear::Fixed::new(backend, side.input(backend)?, weight, options);
+                let fixed = fixed.and_then(|fixed| match (&options.boundary, &side.side.white_matter) {
                     (Some(_), Some(white_matter)) => fixed.with_white_matter(backend, white_matter),
                     _ => Ok(fixed),
                 });
@@ -59,7 +60,8 @@ impl<B: Backend> FixedStages<B> {
     /// Prepares the fixed images and masks for all stages. For deformable stages, this includes the smoothed images of
     /// all levels.
     pub(crate) fn prepare(backend: &B, side: &Side, options: &Options) -> Result<FixedStages<B>, Error> {
-        let prepare = |(stage, options)| match FixedStage::new(backend, side, stage, options, &mut ())? {
+        let mut side = SharedSide::new(side);
+        let prepare = |(stage, options)| match FixedStage::new(backend, &mut side, stage, options, &mut ())? {
             FixedStage::Deformable(fixed) => {
                 let kept = fixed.keep_pyramid(backend, &mut ()).map_err(|source| Error::deformable(stage, source))?;
                 Ok(FixedStage::Deformable(Box::new(kept)))
@@ -103,12 +105,13 @@ pub struct WarpsOnDevice<B: Backend> {
 /// time.
 pub(crate) fn run<B: Backend>(
     backend: &B,
-    [fixed, moving]: [&Side; 2],
+    sides: [&Side; 2],
     options: &Options,
     prepared: Option<&FixedStages<B>>,
     progress: &mut dyn Progress,
 ) -> Result<OnDevice<B>, Error> {
-    let grids = [fixed.grid(), moving.grid()];
+    let grids = sides.map(Side::grid);
+    let [mut fixed, mut moving] = sides.map(SharedSide::new);
     let mut found = OnDevice {
         start: AffineTransform::identity(),
         start_warnings: Vec::new(),
@@ -121,25 +124,31 @@ pub(crate) fn run<B: Backend>(
     // stage and so before any long computation.
     let mut start = options.start;
     if !matches!(options.stages.first(), Some(Stage::Linear(_))) || start != Start::CentreOfMass {
-        found.start = resolve(backend, [fixed, moving], start)?;
+        found.start = resolve(backend, sides, start)?;
         found.start_warnings = check_start(grids, &found.start)?;
         (found.affine, start) = (found.start, Start::Transform(found.start));
     }
     let mut fields = None;
     for (stage, stage_options) in options.stages.iter().enumerate() {
         let began = Instant::now();
+        if stage == 0 && options.shares_copies() {
+            moving.share(backend)?;
+            if prepared.is_none() {
+                fixed.share(backend)?;
+            }
+        }
         let made;
         let side = match prepared {
             Some(FixedStages(stages)) => &stages[stage],
             None => {
-                made = FixedStage::new(backend, fixed, stage, stage_options, progress)?;
+                made = FixedStage::new(backend, &mut fixed, stage, stage_options, progress)?;
                 &made
             }
         };
         let outcome = match side {
             FixedStage::Linear(side) => {
-                let weight = moving.mask.of_stage(stage).map(AsRef::as_ref);
-                let outcome = side.register(backend, moving.image.input(backend)?, weight, start, progress);
+                let weight = moving.side.mask.of_stage(stage).map(AsRef::as_ref);
+                let outcome = side.register(backend, moving.input(backend)?, weight, start, progress);
                 let outcome = outcome.map_err(|source| Error::linear(stage, source))?;
                 if stage == 0 && options.start == Start::CentreOfMass {
                     found.start = outcome.start;

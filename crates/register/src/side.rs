@@ -102,7 +102,7 @@ impl Side {
     pub(crate) fn images<B: Backend>(&self, backend: &B, stage: usize) -> Result<syn::Images<'_, B::Image>, Error> {
         let channels = once(&self.image).chain(&self.channels).map(|image| image.input(backend));
         let mask = self.mask.of_stage(stage).map(Arc::as_ref);
-        Ok(syn::Images { channels: channels.collect::<Result<_, _>>()?, mask })
+        Ok(syn::Images { channels: channels.collect::<Result<_, _>>()?, copy: None, mask })
     }
 }
 

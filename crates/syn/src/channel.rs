@@ -47,11 +47,13 @@ impl Default for Channel {
 /// All fixed images are aligned with each other in world space, and so are all moving images; each image may have its
 /// own grid. The warps lie on the grid of the first fixed image. A mask lies on the grid of the first image in the same
 /// list. A single volume, with or without a mask, converts to this type, and so does a list of volumes.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Images<'a, I> {
     /// One image for each channel of the registration (a channel is a pair of a fixed and a moving image). `I` is the
     /// image type of the backend.
     pub channels: Vec<Input<'a, I>>,
+    /// A copy of the first image on the device, which the stage may overwrite. Without it, the stage makes one.
+    pub copy: Option<I>,
     /// Mask on the grid of the first image: voxels above 0.5 count. Without a mask, all voxels count.
     pub mask: Option<&'a Volume>,
 }
@@ -64,13 +66,13 @@ impl<'a, I> From<&'a Volume> for Images<'a, I> {
 
 impl<'a, I> From<(&'a Volume, Option<&'a Volume>)> for Images<'a, I> {
     fn from((volume, mask): (&'a Volume, Option<&'a Volume>)) -> Self {
-        Images { channels: vec![volume.into()], mask }
+        Images { channels: vec![volume.into()], copy: None, mask }
     }
 }
 
 impl<'a, I> From<Vec<&'a Volume>> for Images<'a, I> {
     fn from(volumes: Vec<&'a Volume>) -> Self {
-        Images { channels: volumes.into_iter().map(Input::from).collect(), mask: None }
+        Images { channels: volumes.into_iter().map(Input::from).collect(), copy: None, mask: None }
     }
 }
 

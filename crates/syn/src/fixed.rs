@@ -52,7 +52,7 @@ impl<B: Backend> Fixed<B> {
         observer: &mut dyn Observer,
     ) -> Result<Self, Error> {
         options.check()?;
-        let loaded = Loaded::new(backend, &images.into(), None, options, observer)?;
+        let loaded = Loaded::new(backend, images.into(), None, options, observer)?;
         Ok(Fixed { loaded, options: options.clone(), pyramid: Vec::new() })
     }
 
@@ -116,7 +116,7 @@ impl<B: Backend> Fixed<B> {
         from: Option<Fields<B>>,
         observer: &mut dyn Observer,
     ) -> Result<(Fields<B>, Vec<LevelOutcome>), Error> {
-        run(backend, self, &moving.into(), initial, from, observer)
+        run(backend, self, moving.into(), initial, from, observer)
     }
 
     /// Composes the fields of the last stage to the warp and its inverse on the first fixed image's grid. Where a warp

@@ -58,7 +58,7 @@ fn gained_nothing(agreements: &[f64]) -> bool {
 pub(crate) fn run<B: Backend>(
     backend: &B,
     fixed: &Fixed<B>,
-    moving: &Images<'_, B::Image>,
+    moving: Images<'_, B::Image>,
     initial: &AffineTransform,
     from: Option<Fields<B>>,
     observer: &mut dyn Observer,
@@ -179,9 +179,9 @@ mod tests {
         let options = Options { levels: vec![level(3), level(2)], ..Options::default() };
         let fixed = Fixed::new(&Cpu, &ball(0.0), &options, &mut ()).expect("fixed images");
         let (moving, initial) = (ball(1.5), AffineTransform::identity());
-        let (found, outcomes) = run(&Cpu, &fixed, &(&moving).into(), &initial, None, &mut ()).expect("fields");
+        let (found, outcomes) = run(&Cpu, &fixed, (&moving).into(), &initial, None, &mut ()).expect("fields");
         assert!(outcomes.iter().all(|outcome| !outcome.undone), "{outcomes:?}");
-        let moving = Loaded::new(&Cpu, &(&moving).into(), Some(&fixed.loaded), &options, &mut ()).expect("images");
+        let moving = Loaded::new(&Cpu, (&moving).into(), Some(&fixed.loaded), &options, &mut ()).expect("images");
         let mut stage = Stage { backend: &Cpu, fixed: &fixed, moving, initial: &initial, observer: &mut () };
         let (first, _) = stage.run_level(0, None).expect("a level");
         let (second, _) = stage.run_level(1, Some(&first)).expect("a level");

@@ -42,7 +42,7 @@ impl<B: Backend> Loaded<B> {
     /// their histograms are matched to those of `fixed` if the options say so.
     pub(crate) fn new(
         backend: &B,
-        images: &Images<'_, B::Image>,
+        images: Images<'_, B::Image>,
         fixed: Option<&Loaded<B>>,
         options: &Options,
         observer: &mut dyn Observer,
@@ -52,11 +52,12 @@ impl<B: Backend> Loaded<B> {
         let Some(first) = images.channels.first().filter(|_| expected == found) else {
             return Err(Error::Channels { side, expected, found });
         };
-        let mut landmarks = Vec::new();
+        let (mut landmarks, mut copy) = (Vec::new(), images.copy);
         let channels = images.channels.iter().enumerate().map(|(n, input)| {
             let constant = || Error::Constant { side, channel: n + 1 };
             go_on(observer.poll())?;
-            let mut image = input.load(backend)?;
+            // The copy is that of the first channel.
+            let mut image = copy.take().map_or_else(|| input.load(backend), Ok)?;
             go_on(observer.poll())?;
             let range = range(backend, &image, options.winsorise)?.ok_or_else(constant)?;
             if !options.match_histograms {
@@ -161,4 +162,30 @@ fn range<B: Backend>(
 ) -> Result<Option<(f32, f32)>, Error> {
     let (low, high) = winsorise.unwrap_or((0.0, 1.0));
     Ok(backend.quantiles(image, low, high)?.low_high.filter(|(low, high)| low < high))
+}
+
+#[cfg(test)]
+mod tests {
+    use antsreg_core::Volume;
+    use antsreg_kernels::Cpu;
+
+    use super::*;
+
+    #[test]
+    fn a_copy_on_the_device_is_read_instead_of_the_first_image() {
+        let grid = Grid::axis_aligned([9, 8, 7], [1.0; 3]);
+        let volume = |step: usize| {
+            let voxels = (0..grid.len()).map(|n| (n * step % 101) as f32).collect();
+            Volume { voxels, grid: grid.clone() }
+        };
+        let (first, other) = (volume(7), volume(13));
+        let options = Options { channels: vec![Default::default(); 2], ..Options::default() };
+        let loaded = |volumes: [&Volume; 2], copy| {
+            let images = Images { copy, ..Vec::from(volumes).into() };
+            let loaded = Loaded::new(&Cpu, images, None, &options, &mut ()).expect("two images");
+            [0, 1].map(|n| Cpu.download(&loaded.channels[n].0).expect("voxels"))
+        };
+        let copy = Cpu.upload(grid.shape, &other.voxels).expect("an image");
+        assert_eq!(loaded([&first, &first], Some(copy)), loaded([&other, &first], None));
+    }
 }

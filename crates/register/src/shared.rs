@@ -1,0 +1,43 @@
+//! A side of a running registration, with a copy of its first image on the device that stages share.
+
+use antsreg_kernels::{Backend, Input, Place, Voxels};
+use antsreg_syn as syn;
+
+use crate::{Error, Side};
+
+/// The fixed or the moving side of a running registration.
+pub(crate) struct SharedSide<'a, B: Backend> {
+    pub(crate) side: &'a Side,
+    /// A copy of the first image in the memory of the device; `None` if each stage makes its own.
+    copy: Option<B::Image>,
+}
+
+impl<'a, B: Backend> SharedSide<'a, B> {
+    pub(crate) fn new(side: &'a Side) -> Self {
+        SharedSide { side, copy: None }
+    }
+
+    /// Copies the first image to the device, where linear stages read it, until a deformable stage takes the copy. Does
+    /// nothing if the device is the CPU, or has the image already.
+    pub(crate) fn share(&mut self, backend: &B) -> Result<(), Error> {
+        let input = self.input(backend)?;
+        if backend.place() != Place::Main && matches!(input.voxels, Voxels::Host(_)) {
+            self.copy = Some(input.load(backend)?);
+        }
+        Ok(())
+    }
+
+    /// The first image, for a linear stage.
+    pub(crate) fn input(&self, backend: &B) -> Result<Input<'_, B::Image>, Error> {
+        match &self.copy {
+            Some(image) => Ok(Input { grid: self.side.grid(), voxels: Voxels::Device(image) }),
+            None => self.side.image.input(backend),
+        }
+    }
+
+    /// The images of all channels and the mask, for a deformable stage, which also gets the copy. Later stages make
+    /// copies of their own.
+    pub(crate) fn images(&mut self, backend: &B, stage: usize) -> Result<syn::Images<'a, B::Image>, Error> {
+        Ok(syn::Images { copy: self.copy.take(), ..self.side.images(backend, stage)? })
+    }
+}
