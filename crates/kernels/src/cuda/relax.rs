@@ -157,10 +157,12 @@ impl Cuda {
                 over_bricks(&kernels.examine),
                 arguments![u, v, now, round, target, share, list, listed, count, smoothing, shape],
             )?;
-            self.launch(
-                over_list(&kernels.unfold_listed, 128),
-                arguments![u, share, list, listed, round, target, shape],
-            )?;
+            if round.unfolds != 0 {
+                self.launch(
+                    over_list(&kernels.unfold_listed, 128),
+                    arguments![u, share, list, listed, round, target, shape],
+                )?;
+            }
             self.launch(
                 over_bricks(&kernels.smooth_marked),
                 arguments![u, share, smoothing, weights, radius, target, shape],
