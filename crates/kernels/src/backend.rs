@@ -53,6 +53,12 @@ pub trait Backend: Sized + Sync {
     /// The kind of memory that images and fields of this backend lie in.
     fn place(&self) -> Place;
 
+    /// Gives memory that this backend keeps for its next allocations back to the system. Waits for all work of the
+    /// device.
+    fn release_kept_memory(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// A new image of zeros.
     fn image(&self, shape: [usize; 3]) -> Result<Self::Image, Error>;
     /// Copies the voxels of an image (x fastest) to the device.

@@ -5,6 +5,10 @@ use antsreg_syn as syn;
 
 use crate::{Error, Side};
 
+/// Number of voxels from which an image is large. Memory that linear stages used for such images is given back before a
+/// deformable stage: pieces of the size of an image are too small for its fields, and would be kept beside them.
+const LARGE: usize = 1 << 25;
+
 /// The fixed or the moving side of a running registration.
 pub(crate) struct SharedSide<'a, B: Backend> {
     pub(crate) side: &'a Side,
@@ -38,6 +42,10 @@ impl<'a, B: Backend> SharedSide<'a, B> {
     /// The images of all channels and the mask, for a deformable stage, which also gets the copy. Later stages make
     /// copies of their own.
     pub(crate) fn images(&mut self, backend: &B, stage: usize) -> Result<syn::Images<'a, B::Image>, Error> {
-        Ok(syn::Images { copy: self.copy.take(), ..self.side.images(backend, stage)? })
+        let copy = self.copy.take();
+        if copy.is_some() && self.side.grid().len() >= LARGE {
+            backend.release_kept_memory()?;
+        }
+        Ok(syn::Images { copy, ..self.side.images(backend, stage)? })
     }
 }

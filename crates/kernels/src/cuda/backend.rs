@@ -26,6 +26,10 @@ impl Backend for Cuda {
         Place::Cuda(self.info().index)
     }
 
+    fn release_kept_memory(&self) -> Result<(), Error> {
+        self.device.release_kept_memory()
+    }
+
     fn image(&self, shape: [usize; 3]) -> Result<Image, Error> {
         self.new_image(shape)
     }

@@ -159,15 +159,6 @@ impl Cuda {
         self.device.memory()
     }
 
-    /// Waits for all work of the device, then gives the memory that this process keeps for its next allocations back to
-    /// the system.
-    ///
-    /// # Errors
-    /// The device fails.
-    pub fn release_kept_memory(&self) -> Result<(), Error> {
-        self.device.release_kept_memory()
-    }
-
     /// Sets whether the correlation ratio interpolates the moving image in the texture unit, whose weights have eight
     /// bits (1/256 voxel). With the default, `false`, it reads eight voxels and interpolates in single precision.
     pub fn filter_by_texture(&self, filtered: bool) {
