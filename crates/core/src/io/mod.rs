@@ -1,6 +1,7 @@
 //! Reading and writing of files: NIfTI volumes, and transforms of ITK and FSL. Outside of these modules, all
 //! coordinates are RAS mm. The module of each format converts the format's own coordinates.
 
+mod ahead;
 mod deflate;
 mod error;
 mod foreign;

@@ -260,9 +260,9 @@ fn labels_take_the_smallest_type_that_holds_them() {
 #[test]
 fn large_volumes_come_back_whole() {
     // The voxel data of this test image are longer than the blocks in which files are read, and than the pieces in
-    // which they are compressed.
+    // which they are compressed. Several threads convert them.
     let folder = tempfile::tempdir().unwrap();
-    let grid = Grid::axis_aligned([101, 83, 67], [1.0, 0.9, 1.1]);
+    let grid = Grid::axis_aligned([211, 203, 201], [1.0, 0.9, 1.1]);
     let voxels = (0..grid.len() as u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 8) as f32).collect();
     let volume = Volume { grid, voxels };
     for file in ["a.nii", "a.nii.gz"] {

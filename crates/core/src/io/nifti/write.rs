@@ -7,7 +7,7 @@ use ::nifti::NiftiType;
 
 use super::super::replace::replace;
 use super::super::target::Target;
-use super::super::{Deflated, Error, ErrorKind, gzip};
+use super::super::{Deflated, Error, ErrorKind, ahead, gzip};
 use super::grid_rule::GridRule;
 use super::header;
 use crate::{Grid, LabelVolume, Volume};
@@ -162,12 +162,6 @@ fn write(to: Target, grid: &Grid, layout: Layout, body: &Body) -> Result<(), Err
         if gzipped {
             return gzip::write(file, pieces, content, make);
         }
-        let mut buffer = Vec::new();
-        for index in 0..pieces {
-            buffer.clear();
-            make(index, &mut buffer);
-            buffer = file.pass(buffer)?;
-        }
-        Ok(())
+        ahead::write(pieces, make, |bytes| file.pass(bytes))
     })
 }
