@@ -86,9 +86,9 @@ impl Options {
         })
     }
 
-    /// Whether stages share copies of the images on a GPU, which the first deformable stage takes.
+    /// Whether linear stages share copies of the images on a GPU with a later stage. A deformable stage takes them.
     pub(crate) fn shares_copies(&self) -> bool {
-        self.stages.len() > 1
+        matches!(self.stages[..], [Stage::Linear(_), _, ..])
     }
 
     /// Index of the last stage. The masks of this stage are used for scores and correlation.

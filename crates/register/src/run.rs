@@ -101,8 +101,8 @@ pub struct WarpsOnDevice<B: Backend> {
 }
 
 /// Runs all stages. `prepared` has the fixed images, prepared for all stages. Without `prepared`, the fixed images are
-/// prepared for each stage and released after the stage, so that the data of two stages never use memory at the same
-/// time.
+/// prepared for each stage and released after the stage, so that the data of two stages do not use memory at the same
+/// time. Only copies of the first images on a GPU are kept, until a deformable stage takes them.
 pub(crate) fn run<B: Backend>(
     backend: &B,
     sides: [&Side; 2],

@@ -5,8 +5,9 @@ use antsreg_syn as syn;
 
 use crate::{Error, Side};
 
-/// Number of voxels from which an image is large. Memory that linear stages used for such images is given back before a
-/// deformable stage: pieces of the size of an image are too small for its fields, and would be kept beside them.
+/// Number of voxels from which an image is large. Where stages share copies of such images, memory that linear stages
+/// used is given back before a deformable stage: pieces of the size of an image are too small for its fields, and would
+/// be kept beside them.
 const LARGE: usize = 1 << 25;
 
 /// The fixed or the moving side of a running registration.
