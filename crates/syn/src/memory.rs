@@ -103,7 +103,9 @@ fn iterating(grid: &Grid, options: &Options) -> usize {
 
 /// Whether the terms of the metric CC lie in memory of the updates. Later channels have no such memory.
 fn lends(grid: &Grid, options: &Options) -> bool {
-    is_large(grid) && !options.channels_with_edges().iter().skip(1).any(|channel| channel.metric == Metric::Cc)
+    is_large(grid)
+        && CcParameters::terms_fit(grid.shape, options.radius)
+        && !options.channels_with_edges().iter().skip(1).any(|channel| channel.metric == Metric::Cc)
 }
 
 /// Number of images that a level computes from each image of the registration: a smoothed image if the level smooths,
@@ -145,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_peak_is_iterating_on_the_full_grid_or_relaxing_there() {
+    fn the_peak_is_iterating_on_the_full_grid_or_the_end_of_the_stage() {
         // Expected number of scalars per voxel, counted by hand: two images and their masks, and the buffers of the
         // finest level.
         for (masked, expected) in [([false; 2], 21.0), ([true, false], 23.0), ([true; 2], 25.0)] {
@@ -157,6 +159,19 @@ mod tests {
         // During the second level, memory also holds the four displacement fields of the first level.
         assert_eq!(scalars(&[], [false; 2], None, &options(&[2, 1])), 21.0 + 12.0 / 8.0);
         assert_eq!(scalars(&[], [false; 2], None, &options(&[4, 2, 1])), 21.0 + 12.0 / 8.0);
+    }
+
+    #[test]
+    fn terms_of_thin_volumes_need_memory_of_their_own() {
+        for (shape, radius, terms) in
+            [([2048, 2048, 1], 2, 5), ([512, 512, 24], 4, 5), ([512, 512, 24], 2, 0), ([512, 512, 40], 4, 0)]
+        {
+            let grid = Grid::axis_aligned(shape, [1.0; 3]);
+            let options = Options { radius, ..options(&[1]) };
+            let numbers = |bytes: usize| bytes / (SCALAR * grid.len());
+            assert_eq!(numbers(device_bytes([&grid; 2], &[], [false; 2], None, &options)), 21 + terms, "{shape:?}");
+            assert_eq!(numbers(host_bytes(&grid, &grid, None, &options)), 21 + terms, "{shape:?}");
+        }
     }
 
     #[test]
