@@ -47,7 +47,7 @@ extern "C" __global__ void cc_direct_terms(cudaTextureObject_t fixed, cudaTextur
 // Computes the derivatives of both images and the energy. Those at a voxel use only the window centred at the voxel: its
 // means of I and J, and the sums A, B and C of squared and multiplied deviations. `pair` has no masks.
 extern "C" __global__ void cc_direct_gradient(Pair pair, Surfaces terms, int radius, Output out, double *partial,
-                                                 unsigned int *counter, double *result)
+                                              unsigned int *counter, double *result)
 {
     const Voxel v = voxel();
     float value = 0.f, count = 0.f, weight = 0.f;

@@ -57,9 +57,9 @@ __device__ __forceinline__ bool contains(const Binning &binning, float value)
 }
 
 // Adds both joint histograms to `counts`. Rows 0 … bins − 1 are the histogram for the moving image's derivative, with
-// one row for each fixed bin; then follow the rows for the fixed image's derivative, one for each moving bin. A thread block
-// counts in shared memory, in as many rows as fit there; blockIdx.y says which rows these are. The host chooses the
-// number of blocks such that no counter of a block overflows.
+// one row for each fixed bin; then follow the rows for the fixed image's derivative, one for each moving bin. A thread
+// block counts in shared memory, in as many rows as fit there; blockIdx.y says which rows these are. The host chooses
+// the number of blocks such that no counter of a block overflows.
 extern "C" __global__ void __launch_bounds__(1024)
     mattes_histograms(Pair pair, Binning fixed_binning, Binning moving_binning, unsigned int bins, unsigned int rows_at_once,
                       unsigned long long *counts)
@@ -95,8 +95,8 @@ extern "C" __global__ void __launch_bounds__(1024)
 }
 
 // Computes the logarithms scale·ln(p(i, j)/p(j)) for each bin j of the derivative's image and each bin i of the other
-// image, 0 where a counter is zero. Also computes information[side], the mutual information in nats. A thread block processes
-// one histogram: 0 for the moving image's derivative, 1 for the fixed image's.
+// image, 0 where a counter is zero. Also computes information[side], the mutual information in nats. A thread block
+// processes one histogram: 0 for the moving image's derivative, 1 for the fixed image's.
 extern "C" __global__ void __launch_bounds__(1024)
     mattes_logarithms(const unsigned long long *READ counts, unsigned int bins, float moving_scale, float fixed_scale,
                       float *logarithms, double *information)
@@ -174,7 +174,7 @@ __device__ __forceinline__ void derivatives(const Pair &pair, const Binning &fix
 
 extern "C" __global__ void __launch_bounds__(256)
     mattes_gradient(Pair pair, Binning fixed_binning, Binning moving_binning, unsigned int bins,
-                       const float *READ logarithms, int depth, Output out)
+                    const float *READ logarithms, int depth, Output out)
 {
     derivatives<true>(pair, fixed_binning, moving_binning, bins, logarithms, depth, out);
 }
@@ -182,7 +182,7 @@ extern "C" __global__ void __launch_bounds__(256)
 // Computes the derivatives of both images if the logarithms for this number of bins do not fit into shared memory.
 extern "C" __global__ void __launch_bounds__(256)
     mattes_gradient_wide(Pair pair, Binning fixed_binning, Binning moving_binning, unsigned int bins,
-                            const float *READ logarithms, int depth, Output out)
+                         const float *READ logarithms, int depth, Output out)
 {
     derivatives<false>(pair, fixed_binning, moving_binning, bins, logarithms, depth, out);
 }

@@ -55,6 +55,9 @@ pub trait Backend: Sized + Sync {
 
     /// Gives memory that this backend keeps for its next allocations back to the system. Waits for all work of the
     /// device.
+    ///
+    /// # Errors
+    /// The device fails.
     fn release_kept_memory(&self) -> Result<(), Error> {
         Ok(())
     }
@@ -368,9 +371,11 @@ pub trait Backend: Sized + Sync {
         out: MetricOutput<'_, Self>,
     ) -> Result<f64, Error>;
 
-    /// The update that [`MetricOutput::Updates`] describes for one image, from derivatives that a metric has computed;
-    /// then [`smooth_both_fields`](Backend::smooth_both_fields) with `variance_voxels`. The result has the same bits.
-    /// No memory is needed but the operands. The values of `derivative` are lost.
+    /// Computes the update of one image from the derivatives of a metric, as [`MetricOutput::Updates`] describes, and
+    /// smooths it as [`smooth_both_fields`](Backend::smooth_both_fields) does. The bits are those of one after the
+    /// other. `spacing` is in mm, `variance_voxels` in voxels², the update in voxels. The values of `derivative` are
+    /// lost. No memory is needed but the operands, except on the CPU for a copy of the field, where the variance is
+    /// below 0.5.
     fn smoothed_update(
         &self,
         image: &Self::Image,

@@ -2,10 +2,10 @@
 
 use crate::Backend;
 
-/// The result of a metric of two images: made of its derivatives with respect to their values, first those of the fixed
-/// image, then those of the moving image.
+/// What a metric of two images writes: its derivatives with respect to the values of each image, or updates computed
+/// from them. The fixed image comes first.
 pub enum MetricOutput<'a, B: Backend> {
-    /// The derivatives themselves.
+    /// One number for each voxel of each image.
     Derivatives([&'a mut B::Image; 2]),
     /// Updates of displacement fields, which move each image along the gradient of the similarity: update(x) =
     /// derivative(x)·∇image(x). The image gradient is by central differences, one-sided at the border, converted to a
@@ -20,7 +20,7 @@ pub enum MetricOutput<'a, B: Backend> {
 
 /// Factors (finest spacing / spacing)² for each axis, which convert a gradient per voxel to a displacement in voxels along
 /// the physical gradient.
-pub(crate) fn metric(spacing: [f64; 3]) -> [f32; 3] {
+pub(crate) fn physical_factors(spacing: [f64; 3]) -> [f32; 3] {
     let finest = spacing.into_iter().fold(f64::INFINITY, f64::min);
     spacing.map(|spacing| (finest / spacing).powi(2) as f32)
 }

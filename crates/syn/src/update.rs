@@ -60,11 +60,12 @@ pub(crate) struct Updates<B: Backend> {
     memory: Memory<B>,
 }
 
+/// The memory for the updates of one level.
 enum Memory<B: Backend> {
     /// Both updates at once, summed over the channels.
     Both(Sums<B>),
-    /// One update after the other; see [`in_turn`]. Until then, the derivatives of the metric with respect to the values
-    /// of both images are kept.
+    /// One update after the other; see [`in_turn`]. `derivatives` holds those of both images until both updates have been
+    /// applied.
     InTurn { derivatives: [B::Image; 2], update: B::Field },
 }
 
@@ -143,6 +144,7 @@ impl<B: Backend> Updates<B> {
     /// channel. Not needed if there is only one channel.
     pub(crate) fn add(&mut self, backend: &B, n: usize, weight_ratio: f64) -> Result<(), Error> {
         match &mut self.memory {
+            // Only a single channel is computed in turn.
             Memory::InTurn { .. } => Ok(()),
             Memory::Both(sums) => sums.add(backend, n, weight_ratio),
         }

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::Cpu;
 use super::field::Field;
 use super::image::Image;
-use crate::metric_output::metric;
+use crate::metric_output::physical_factors;
 use crate::{Error, MetricOutput};
 
 /// Image gradients by central differences; one-sided differences at the border.
@@ -21,7 +21,7 @@ pub(super) struct Gradient {
 
 impl Gradient {
     fn new(shape: [usize; 3], spacing: [f64; 3]) -> Gradient {
-        Gradient { shape, metric: metric(spacing) }
+        Gradient { shape, metric: physical_factors(spacing) }
     }
 
     /// Writes the image gradients at the voxels of row (j, k) to `slopes`, component by component.

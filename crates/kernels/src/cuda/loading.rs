@@ -6,8 +6,8 @@ use std::thread::{Builder, JoinHandle};
 use super::device::Device;
 use super::kernels::Kernels;
 
-/// A thread that loads the kernels of [`Kernels::load_ahead`] while the host reads files and runs the affine stage. It
-/// has ended when this value is dropped.
+/// A thread that loads the kernels of [`Kernels::load_ahead`] while the host reads files and runs the affine stage.
+/// Dropping this value waits until the thread has ended.
 pub(super) struct Loading(Option<JoinHandle<()>>);
 
 impl Loading {

@@ -75,6 +75,7 @@ use loading::Loading;
 /// The CUDA backend: one device with its stream, its kernels and their small buffers.
 pub struct Cuda {
     kernels: Arc<Kernels>,
+    /// Joined when this value is dropped.
     _loading: Loading,
     scratch: Mutex<Scratch>,
     /// Whether the correlation ratio interpolates the moving image by the texture unit's filter.

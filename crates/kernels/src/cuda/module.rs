@@ -13,8 +13,8 @@ use crate::Error;
 pub struct Kernel {
     pub(super) name: &'static str,
     function: sys::CUfunction,
-    /// Whether the kernel may begin before the one ahead of it on the stream has ended. It then waits for it. True for
-    /// machine code, to which `tools/ptx` adds the instruction that waits.
+    /// Whether the kernel may start before the previous kernel of the stream has ended. Its first instructions then wait
+    /// for the previous one. True for machine code, to which `tools/ptx` adds this wait.
     pub(super) may_begin_early: bool,
     /// Number of thread blocks of this kernel that fit on a multiprocessor, for each number of warps of a block.
     resident: [OnceLock<usize>; 33],

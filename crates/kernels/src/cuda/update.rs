@@ -4,7 +4,7 @@ use super::Cuda;
 use super::field::{Field, plane};
 use super::image::Image;
 use super::launch::{Argument, Launch, Shape, Vector, arguments, sides};
-use crate::metric_output::metric;
+use crate::metric_output::physical_factors;
 use crate::{Error, MetricOutput};
 
 /// Kernel argument with the layout of `Output` in `cu/cross_correlation.cuh`: where a metric writes its derivatives or
@@ -35,7 +35,7 @@ impl Output {
             }
         };
         Error::check_shapes(operation, shape, shapes)?;
-        let (updates, metric) = (i32::from(spacing.is_some()), Vector(metric(spacing.unwrap_or([1.0; 3]))));
+        let (updates, metric) = (i32::from(spacing.is_some()), Vector(physical_factors(spacing.unwrap_or([1.0; 3]))));
         Ok(Output { fixed, moving, updates, metric })
     }
 
@@ -66,7 +66,7 @@ impl Cuda {
         let waiting = [planes[1], planes[2], from];
         let [x_and_y, _, z] = if variance_voxels == 0.0 { planes } else { waiting };
         let launch = Launch::over_voxels(&self.kernels.update.update, shape, (2 + 3) * 4 * image.len() as u64);
-        let (values, metric, dimensions) = (image.read(), Vector(metric(spacing)), Shape::of(shape));
+        let (values, metric, dimensions) = (image.read(), Vector(physical_factors(spacing)), Shape::of(shape));
         // SAFETY: image, derivatives and components are planes of this shape. Reads of neighbours are clamped to it, and
         // threads outside it return. A thread reads the derivative of its voxel before it writes there.
         unsafe { self.launch(launch, arguments![values, from, x_and_y, z, dimensions, metric])? };
