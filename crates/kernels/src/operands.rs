@@ -4,8 +4,6 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::term_slabs::term_slabs;
-
 /// How [`Backend::warp`](crate::Backend::warp) interpolates between voxel centres.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sampling {
@@ -267,12 +265,6 @@ impl CcParameters {
     /// Number of terms of the exact derivative for the window of each voxel. They lie in memory of the workspace, unless
     /// the caller lends a scratch field and they [fit](CcParameters::terms_fit) into it.
     pub const TERMS: usize = 5;
-
-    /// Whether a scratch field of the images' shape has room for the terms of the exact derivative, slab by slab. A
-    /// volume with few slices has no slabs that are thicker than the margins that their windows need.
-    pub fn terms_fit(shape: [usize; 3], radius: usize) -> bool {
-        term_slabs(shape[2], radius, 3 * shape[2] / Self::TERMS).is_some()
-    }
 
     /// Numbers per voxel that the workspace of [`Cuda`](crate::Cuda) needs for windows of this radius: the
     /// [`TERMS`](CcParameters::TERMS) of the exact derivative, unless the caller lends a scratch field. A radius that the

@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use crate::CcParameters;
+
 /// A slab of successive slices (along z).
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TermSlab {
@@ -25,6 +27,14 @@ pub(crate) fn term_slabs(nz: usize, radius: usize, capacity: usize) -> Option<Ve
         TermSlab { terms: own.start.saturating_sub(radius)..(own.end + radius).min(nz), own }
     };
     Some((0..nz).step_by(depth).map(slab).collect())
+}
+
+impl CcParameters {
+    /// Whether a scratch field of the images' shape has room for the terms of the exact derivative, slab by slab. A
+    /// volume with few slices has no slabs that are thicker than the margins that their windows need.
+    pub fn terms_fit(shape: [usize; 3], radius: usize) -> bool {
+        term_slabs(shape[2], radius, 3 * shape[2] / Self::TERMS).is_some()
+    }
 }
 
 #[cfg(test)]

@@ -33,23 +33,23 @@ enum FixedStage<B: Backend> {
 impl<B: Backend> FixedStage<B> {
     fn new(
         backend: &B,
-        side: &mut SharedSide<B>,
+        shared: &mut SharedSide<B>,
         stage: usize,
         options: &Stage,
         observer: &mut dyn Observer,
     ) -> Result<Self, Error> {
         match options {
             Stage::Linear(options) => {
-                let weight = side.side.mask.of_stage(stage).map(AsRef::as_ref);
-                let fixed = linear::Fixed::new(backend, side.input(backend)?, weight, options);
-                let fixed = fixed.and_then(|fixed| match (&options.boundary, &side.side.white_matter) {
+                let weight = shared.side.mask.of_stage(stage).map(AsRef::as_ref);
+                let fixed = linear::Fixed::new(backend, shared.input(backend)?, weight, options);
+                let fixed = fixed.and_then(|fixed| match (&options.boundary, &shared.side.white_matter) {
                     (Some(_), Some(white_matter)) => fixed.with_white_matter(backend, white_matter),
                     _ => Ok(fixed),
                 });
                 Ok(FixedStage::Linear(Box::new(fixed.map_err(|source| Error::linear(stage, source))?)))
             }
             Stage::Deformable(options) => {
-                let fixed = syn::Fixed::new(backend, side.images(backend, stage)?, options, observer);
+                let fixed = syn::Fixed::new(backend, shared.images(backend, stage)?, options, observer);
                 Ok(FixedStage::Deformable(Box::new(fixed.map_err(|source| Error::deformable(stage, source))?)))
             }
         }
