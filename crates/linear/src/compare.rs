@@ -9,6 +9,7 @@ use crate::parameters::{Frame, IDENTITY, Parameters, ROTATION};
 use crate::polish::{Curvature, Rejected};
 use crate::pose::Pose;
 use crate::progress::Progress;
+use crate::roles::Roles;
 use crate::{Dof, Error};
 
 /// Number of candidates from the coarser level that are optimised on the 4 mm level.
@@ -32,7 +33,7 @@ const NEIGHBOUR_SCALES: [f64; 4] = [0.8, 0.9, 1.1, 1.2];
 /// headers' alignment are optimised. Then rotated, scaled and stretched copies of the best results are optimised. Last,
 /// all distinct results are optimised over all degrees of freedom.
 ///
-/// Returns the candidates, best first, and the curvature of the cost at the best candidate.
+/// Returns the candidates, best first, each with the curvature of the cost if the optimiser measures it.
 pub(crate) fn search<B: Backend>(
     level: &Level<B>,
     frame: &Frame,
@@ -40,7 +41,7 @@ pub(crate) fn search<B: Backend>(
     poses: &[Pose; 2],
     candidates: &[Candidate],
     progress: &mut Progress,
-) -> Result<(Vec<Candidate>, Option<Curvature>), Error> {
+) -> Result<Vec<(Candidate, Option<Curvature>)>, Error> {
     let few = dof.min(Dof::Similarity7);
     let ranked = level.rated(frame, candidates.iter().map(|candidate| candidate.parameters), progress)?;
     let mut starts: Vec<Parameters> =
@@ -70,10 +71,26 @@ pub(crate) fn search<B: Backend>(
     }
     let polished =
         level.polish(frame, &parameters(&level.distinct(&found, FREED)), dof, None, Rejected::Ends, progress)?;
-    let curvature = polished.first().and_then(|(_, curvature)| curvature.clone());
-    let found: Vec<Candidate> = polished.into_iter().map(|(candidate, _)| candidate).collect();
-    progress.report(SearchStep::AllTogether, &found)?;
-    Ok((found, curvature))
+    let ends: Vec<Candidate> = polished.iter().map(|(candidate, _)| *candidate).collect();
+    progress.report(SearchStep::AllTogether, &ends)?;
+    Ok(polished)
+}
+
+/// Returns the candidate with the lowest sum of the costs in both roles, on the level with voxels of `mm`. The costs in
+/// `found` are those in `roles`.
+pub(crate) fn best_both_ways<B: Backend>(
+    roles: &Roles<B>,
+    exchanged: &Roles<B>,
+    mm: f64,
+    found: Vec<(Candidate, Option<Curvature>)>,
+    progress: &mut Progress,
+) -> Result<Option<(Candidate, Option<Curvature>)>, Error> {
+    let ends: Vec<Candidate> = found.iter().map(|(candidate, _)| *candidate).collect();
+    let transforms = roles.transforms(&ends);
+    let Some(near) = transforms.iter().flatten().find_map(|best| exchanged.parameters(best)) else { return Ok(None) };
+    let costs = exchanged.costs(&exchanged.level(mm, &near)?, &transforms, progress)?;
+    let sum = |((candidate, _), other): &((Candidate, _), f64)| candidate.cost + other;
+    Ok(found.into_iter().zip(costs).min_by(|a, b| sum(a).total_cmp(&sum(b))).map(|(found, _)| found))
 }
 
 /// The start transform and the alignment by the headers, as sets of transform parameters. If the model has a scale for

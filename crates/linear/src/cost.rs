@@ -86,6 +86,11 @@ impl Cost {
         }
     }
 
+    /// Whether the cost is the same both ways round, apart from interpolation.
+    pub(crate) fn is_symmetric(self) -> bool {
+        self.has_joint_histogram() || self == Cost::NormalisedCorrelation
+    }
+
     /// Whether the cost is computed from a joint histogram.
     pub fn has_joint_histogram(self) -> bool {
         matches!(self, Cost::MutualInformation | Cost::NormalisedMutualInformation)

@@ -7,7 +7,7 @@ use antsreg_core::{AffineTransform, Grid, Volume};
 use antsreg_kernels::{Backend, Input};
 
 use crate::boundary::{Surface, refine};
-use crate::images::{Images, Source, check_planes};
+use crate::images::{Images, Order, Source, check_planes};
 use crate::parameters::Frame;
 use crate::pose::Pose;
 use crate::progress::Progress;
@@ -99,13 +99,9 @@ impl<B: Backend> Fixed<B> {
         let images = Images::new(backend, self, &moving.into(), moving_weight)?;
         let poses = images.poses()?;
         let start = start.transform(|| Ok(poses))?;
-        let frame_of = |start: &AffineTransform| {
-            let frame = Frame::new(start, images.moving_axes(), poses[1].centre, images.are_slices())?;
-            Ok::<_, Error>(frame.of(self.options.dof))
-        };
         let progress = &mut Progress::new(observer);
         let Some(boundary) = &self.options.boundary else {
-            return search::run(&images, &frame_of(&start)?, &poses, &self.options, progress);
+            return search::run(&images, &start, &poses, &self.options, progress);
         };
         let surface = match &self.surface {
             _ if images.are_slices() => return Err(Error::BoundaryOfSlices),
@@ -113,10 +109,13 @@ impl<B: Backend> Fixed<B> {
             None => return Err(Error::NoWhiteMatter),
         };
         let before = match boundary.from_start {
-            true => Outcome { transform: start, start, cost: 1.0, levels: Vec::new(), boundary: None },
-            false => search::run(&images, &frame_of(&start)?, &poses, &self.options, progress)?,
+            true => {
+                Outcome { transform: start, start, cost: 1.0, levels: Vec::new(), exchanged: false, boundary: None }
+            }
+            false => search::run(&images, &start, &poses, &self.options, progress)?,
         };
-        let frame = frame_of(&before.transform)?;
+        let axes = images.moving_axes(Order::Given);
+        let frame = Frame::new(&before.transform, axes, poses[1].centre, images.are_slices())?.of(self.options.dof);
         refine(backend, surface, images.moving(), &frame, before, (&self.options, boundary), progress)
     }
 
@@ -153,7 +152,7 @@ impl<B: Backend> Fixed<B> {
     ) -> Result<Vec<f64>, Error> {
         let images = Images::new(backend, self, &moving.into(), moving_weight)?;
         let near = transforms.first().copied().unwrap_or_else(AffineTransform::identity);
-        images.level(mm, &near, &images.overlap(&[near]))?.costs_of(transforms)
+        images.level(Order::Given, mm, &near, &images.overlap(Order::Given, &[near]))?.costs_of(transforms)
     }
 
     pub(crate) fn level(&self, backend: &B, mm: f64) -> Result<Arc<FixedLevel<B>>, Error> {

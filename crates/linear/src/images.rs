@@ -1,5 +1,7 @@
 //! The fixed and the moving image on the device, and the resolution levels computed from them.
 
+use std::sync::Arc;
+
 use antsreg_core::intensity::Quantiles;
 use antsreg_core::{AffineTransform, Grid, Volume};
 use antsreg_kernels::{Backend, Input};
@@ -9,7 +11,7 @@ use crate::fixed::{Fixed, FixedLevel, FixedValues};
 use crate::level::Level;
 use crate::overlap::Overlap;
 use crate::pose::Pose;
-use crate::{Cost, Error, Options, Side, search};
+use crate::{Cost, Error, Options, Side, overlap, search};
 
 /// Full width at half maximum of a Gaussian with a standard deviation of 1.
 const FWHM: f64 = 2.354_820_045;
@@ -21,6 +23,9 @@ const MOST_TILT_DEGREES: f64 = 20.0;
 /// orientation.
 const LEAST_WIDTH_MM: f64 = 40.0;
 
+/// Fields of view whose volumes differ by at most this share count as equal.
+const SAME_VOLUME: f64 = 1e-3;
+
 /// The fixed or the moving image on the device, with intensities clamped to the image's robust range.
 pub(crate) struct Source<B: Backend> {
     pub grid: Grid,
@@ -29,6 +34,15 @@ pub(crate) struct Source<B: Backend> {
     /// The part of the grid that counts: all voxels or, if there is a weight, the box around its positive voxels.
     view: Grid,
     pub low_high: (f32, f32),
+}
+
+/// Which image of a registration has the role of the fixed image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// The fixed image.
+    Given,
+    /// The moving image.
+    Exchanged,
 }
 
 /// The fixed and the moving image of a registration.
@@ -65,9 +79,24 @@ impl<'a, B: Backend> Images<'a, B> {
         &self.moving
     }
 
-    /// Axes of the moving image in world coordinates, as columns.
-    pub fn moving_axes(&self) -> Matrix3<f64> {
-        self.moving.grid.direction
+    /// The images in an order: the one with the role of the fixed image first.
+    fn ordered(&self, order: Order) -> [&Source<B>; 2] {
+        match order {
+            Order::Given => [&self.fixed.source, &self.moving],
+            Order::Exchanged => [&self.moving, &self.fixed.source],
+        }
+    }
+
+    /// The order in which the image with the smaller field of view has the role of the fixed image; the given order if
+    /// both are equal.
+    pub fn smaller_first(&self) -> Order {
+        let [fixed, moving] = self.ordered(Order::Given).map(|source| overlap::volume(&source.view));
+        if moving < (1.0 - SAME_VOLUME) * fixed { Order::Exchanged } else { Order::Given }
+    }
+
+    /// Axes, in world coordinates, of the image with the role of the moving image, as columns.
+    pub fn moving_axes(&self, order: Order) -> Matrix3<f64> {
+        self.ordered(order)[1].grid.direction
     }
 
     /// The poses (centre of mass and principal axes) of the fixed and the moving image on the coarsest level.
@@ -76,33 +105,39 @@ impl<'a, B: Backend> Images<'a, B> {
         Ok([self.fixed.pose(self.backend, mm)?, self.moving.pose(self.backend, mm)?])
     }
 
-    /// The overlap of both images, compared with the overlap under the starts of a search, fixed → moving, RAS mm.
-    pub fn overlap(&self, starts: &[AffineTransform]) -> Overlap {
-        Overlap::new(&self.fixed.source.view, &self.moving.view, starts)
+    /// The overlap of both images, compared with the overlap under the starts of a search, fixed → moving, RAS mm, in
+    /// the roles that `order` gives.
+    pub fn overlap(&self, order: Order, starts: &[AffineTransform]) -> Overlap {
+        let [fixed, moving] = self.ordered(order);
+        Overlap::new(&fixed.view, &moving.view, starts)
     }
 
-    /// The resolution level with voxels of `mm`: the fixed image on an isotropic grid of such voxels, and the moving
-    /// image blurred to the same resolution.
+    /// The resolution level with voxels of `mm`, in the roles that `order` gives: the fixed image on an isotropic grid
+    /// of such voxels, and the moving image blurred to the same resolution.
     ///
     /// The axes of the moving image are reordered so that `fixed_to_moving` and similar transforms read its voxels in
     /// the order in which they are stored. Reading across that order takes five times as long.
     pub fn level<'b>(
         &'b self,
+        order: Order,
         mm: f64,
         fixed_to_moving: &AffineTransform,
         overlap: &'b Overlap,
     ) -> Result<Level<'b, B>, Error> {
-        let (backend, moving) = (self.backend, &self.moving);
-        let fixed = self.fixed.level(backend, mm)?;
+        let (backend, options, [source, moving]) = (self.backend, &self.fixed.options, self.ordered(order));
+        let fixed = match order {
+            Order::Given => self.fixed.level(backend, mm)?,
+            Order::Exchanged => Arc::new(source.fixed_level(backend, mm, options)?),
+        };
         let moving_grid = reordered(&thinned(&moving.grid, mm), &(fixed_to_moving.matrix * fixed.grid.direction));
         Ok(Level {
             backend,
             overlap,
             mm,
-            optimiser: self.fixed.options.optimiser,
-            cost: self.fixed.options.cost,
-            histogram: self.fixed.options.histogram,
-            low_high: [self.fixed.source.low_high, moving.low_high],
+            optimiser: options.optimiser,
+            cost: options.cost,
+            histogram: options.histogram,
+            low_high: [source.low_high, moving.low_high],
             moving: moving.blurred(backend, &moving_grid, mm)?,
             moving_weight: match &moving.weight {
                 Some(weight) => Some(resampled(backend, weight, &moving.grid, &moving_grid)?),

@@ -35,11 +35,19 @@ pub(crate) struct Level<'a, B: Backend> {
 
 impl<B: Backend> Level<'_, B> {
     /// The cost of each set of parameters, raised where hardly any overlap is left; 1 for parameters that have no valid
-    /// transform. The observer is polled after
-    /// each call to the device.
+    /// transform. The observer is polled after each
+    /// call to the device.
     pub fn costs(&self, frame: &Frame, batch: &[Parameters], progress: &mut Progress) -> Result<Vec<f64>, Error> {
-        let transforms: Vec<Option<AffineTransform>> =
-            batch.iter().map(|parameters| frame.transform(parameters)).collect();
+        self.penalised(&batch.iter().map(|parameters| frame.transform(parameters)).collect::<Vec<_>>(), progress)
+    }
+
+    /// The cost of each transform, fixed → moving, RAS mm, raised where hardly any overlap is left; 1 for `None`. The
+    /// observer is polled after each call to the device.
+    pub fn penalised(
+        &self,
+        transforms: &[Option<AffineTransform>],
+        progress: &mut Progress,
+    ) -> Result<Vec<f64>, Error> {
         let usable: Vec<AffineTransform> = transforms.iter().flatten().copied().collect();
         let mut costs = Vec::with_capacity(usable.len());
         for call in usable.chunks(self.backend.costs_in_one_call(self.fixed.grid.len())) {

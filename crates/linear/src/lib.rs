@@ -6,6 +6,7 @@
 //! registrations to one image.
 
 mod boundary;
+mod coarse;
 mod compare;
 mod coordinate_search;
 mod cost;
@@ -29,6 +30,7 @@ mod polish;
 mod pose;
 mod powell;
 mod progress;
+mod roles;
 mod search;
 mod start;
 mod translate;

@@ -17,6 +17,16 @@ const VOXELS_PER_COUNTER: usize = 2048;
 ///
 /// Not counted: the partial sums of batches and thread blocks, and the rounding by the device's allocator.
 pub fn device_bytes([fixed, moving]: [&Grid; 2], masked: [bool; 2], options: &Options) -> usize {
+    let given = bytes_in_roles([fixed, moving], masked, options);
+    if !options.may_exchange() {
+        return given;
+    }
+    let [fixed_masked, moving_masked] = masked;
+    given.max(bytes_in_roles([moving, fixed], [moving_masked, fixed_masked], options))
+}
+
+/// Peak device memory of a search in which the first image has the role of the fixed image, bytes.
+fn bytes_in_roles([fixed, moving]: [&Grid; 2], masked: [bool; 2], options: &Options) -> usize {
     let [fixed_images, moving_images] = masked.map(images);
     let loaded = fixed.len() * fixed_images + moving.len() * moving_images;
     // No level is finer than the coarser of the two images.
@@ -40,9 +50,9 @@ pub fn prepared_device_bytes(fixed: &Grid, masked: bool, options: &Options) -> u
 }
 
 /// Peak main memory of a registration on the CPU, bytes, without the input images and weights: the blurred moving
-/// image, and the sorted list of the fixed voxels with their coordinates.
-pub fn host_bytes([fixed, moving]: [&Grid; 2]) -> usize {
-    SCALAR * (moving.len() + fixed.len() * (1 + 4))
+/// image, and the sorted list of the fixed voxels with their coordinates. Either image may have either role.
+pub fn host_bytes([one, other]: [&Grid; 2]) -> usize {
+    SCALAR * (one.len().min(other.len()) + one.len().max(other.len()) * (1 + 4))
 }
 
 /// Number of images that the device stores for the fixed or the moving image: the image, and its weight image if there
@@ -64,6 +74,7 @@ fn level_voxels(fixed: &Grid, mm: f64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Search;
 
     fn cube(voxels: usize, mm: f64) -> Grid {
         Grid::axis_aligned([voxels; 3], [mm; 3])
@@ -96,8 +107,14 @@ mod tests {
         let options = Options::default();
         // The device holds both images. During the blur of the fixed image, the device also holds two copies of the
         // fixed image and the image of the finest level, which has an eighth as many voxels.
+        let local = Options { search: Search::None, ..options.clone() };
         let expected = fine.len() + coarse.len() + 2 * fine.len() + coarse.len();
-        assert_eq!(device_bytes([&fine, &coarse], [false; 2], &options), SCALAR * expected);
+        assert_eq!(device_bytes([&fine, &coarse], [false; 2], &local), SCALAR * expected);
+        // A search may exchange the roles. Then it holds the fine image, blurred, twice, and the list of the coarse one.
+        let expected = fine.len() + coarse.len() + 2 * fine.len() + 2 * coarse.len();
+        for pair in [[&fine, &coarse], [&coarse, &fine]] {
+            assert_eq!(device_bytes(pair, [false; 2], &options), SCALAR * expected);
+        }
         // In this part of the test, the options limit the finest level to 2 mm. In the part before, the voxel size of
         // the coarser image limits it.
         let options = Options { finest_mm: 2.0, ..options };
@@ -128,7 +145,9 @@ mod tests {
 
     #[test]
     fn main_memory_holds_the_blurred_image_and_the_list() {
-        let (fixed, moving) = (cube(100, 1.0), cube(50, 2.0));
-        assert_eq!(host_bytes([&fixed, &moving]), 5 * SCALAR * fixed.len() + SCALAR * moving.len());
+        let (fine, coarse) = (cube(100, 1.0), cube(50, 2.0));
+        for pair in [[&fine, &coarse], [&coarse, &fine]] {
+            assert_eq!(host_bytes(pair), 5 * SCALAR * fine.len() + SCALAR * coarse.len());
+        }
     }
 }

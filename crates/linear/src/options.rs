@@ -223,6 +223,13 @@ impl Options {
         Options { cost, bins, ..self }
     }
 
+    /// Whether a search may exchange the roles of the images: for models with the inverse of each transform, and costs
+    /// for which rules of the roles are known.
+    pub(crate) fn may_exchange(&self) -> bool {
+        let closed = matches!(self.dof, Dof::Rigid6 | Dof::Similarity7 | Dof::Affine12);
+        closed && self.search != Search::None && self.cost != Cost::LeastSquares
+    }
+
     /// Checks that all options of the linear stage are in range.
     ///
     /// # Errors [`Error::Bins`], [`Error::FinestLevel`], [`Error::RobustShares`], [`Error::AngleRange`] and

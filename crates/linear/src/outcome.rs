@@ -17,6 +17,10 @@ pub struct Outcome {
     pub cost: f64,
     /// For each level its voxel size in mm and the lowest cost at its end; coarsest level first.
     pub levels: Vec<(f64, f64)>,
+    /// Whether the search took the moving image as the fixed one and inverted its result. The costs in `levels` are
+    /// those of these roles.
+    #[serde(default)]
+    pub exchanged: bool,
     /// Result of the boundary-based registration, if there was one after the search. The cost of the linear stage
     /// (`cost`) is then the boundary cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]

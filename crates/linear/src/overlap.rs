@@ -87,8 +87,8 @@ impl Overlap {
     }
 }
 
-/// Volume of a field of view, mm³.
-fn volume(grid: &Grid) -> f64 {
+/// Volume of a field of view, mm³; the area of a slice, times its spacing across, is its volume.
+pub(crate) fn volume(grid: &Grid) -> f64 {
     (0..3).map(|axis| grid.shape[axis] as f64 * grid.spacing[axis]).product()
 }
 

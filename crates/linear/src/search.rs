@@ -12,6 +12,7 @@
 //! Additions to FLIRT:
 //!
 //! - Orientations that align the principal axes of both images.
+//! - The roles of the fixed and the moving image may be exchanged ([`coarse`](crate::coarse)).
 //! - Each orientation is also evaluated with the stretch that gives both objects the same covariance, because with only
 //!   a common scale, the correct orientation may have a higher cost than wrong orientations.
 //! - All distinct candidates are optimised over all degrees of freedom already at 4 mm.
@@ -22,17 +23,17 @@ use antsreg_core::AffineTransform;
 use antsreg_core::report::SearchStep;
 use antsreg_kernels::Backend;
 
+use crate::coarse::{self, Coarse};
 use crate::compare;
 use crate::creases;
 use crate::images::Images;
 use crate::level::Level;
 use crate::lockstep::Candidate;
-use crate::orient;
-use crate::parameters::{Frame, IDENTITY};
+use crate::parameters::Frame;
 use crate::polish::{Curvature, Rejected};
 use crate::pose::Pose;
 use crate::progress::Progress;
-use crate::{Dof, Error, Optimiser, Options, Outcome, Search, translate};
+use crate::{Dof, Error, Optimiser, Options, Outcome, Search};
 
 /// The resolution levels of a search, mm, coarsest first; at least one. `voxel_mm` is the size of the images' detail.
 pub(crate) fn levels(voxel_mm: f64, finest_mm: f64) -> Vec<f64> {
@@ -42,68 +43,56 @@ pub(crate) fn levels(voxel_mm: f64, finest_mm: f64) -> Vec<f64> {
     if levels.is_empty() { vec![least] } else { levels }
 }
 
-/// Runs the search over all levels and returns its result.
+/// Runs the search over all levels and returns its result. It begins at `start`; `poses` are the poses of the fixed and
+/// the moving image.
 pub(crate) fn run<B: Backend>(
     images: &Images<B>,
-    frame: &Frame,
+    start: &AffineTransform,
     poses: &[Pose; 2],
     options: &Options,
     progress: &mut Progress,
 ) -> Result<Outcome, Error> {
     let (dof, levels) = (options.dof, levels(images.voxel_mm(), options.finest_mm));
-    let overlap = images.overlap(&starts(frame, poses, &options.search));
-    let mut best = Candidate { parameters: IDENTITY, cost: 1.0 };
-    let mut candidates = vec![best];
+    let is_local = options.search == Search::None;
+    progress.begin(0, levels.len(), levels[0])?;
+    let Coarse { roles, exchanged, candidates } = coarse::search(images, start, poses, options, &levels, progress)?;
+    let mut best = candidates.first().copied().ok_or(Error::NoOverlap)?;
     let mut curvature = None;
     // Whether the best candidate (set of transform parameters) has been optimised over all degrees of freedom.
     let mut freed = false;
     let mut costs = Vec::new();
     for (number, mm) in levels.iter().copied().enumerate() {
-        let guess = frame.transform(&best.parameters).unwrap_or_else(AffineTransform::identity);
-        let level = images.level(mm, &guess, &overlap)?;
-        progress.begin(number, levels.len(), mm)?;
         let finest = number + 1 == levels.len();
-        match &options.search {
-            Search::Angles(_) if number == 0 && dof == Dof::Translation3 => {
-                candidates = translate::search(&level, frame, poses, progress)?;
-                progress.report(SearchStep::Translations, &candidates)?;
-            }
-            Search::Angles(angles) if number == 0 => {
-                candidates = orient::search(&level, frame, dof, angles, poses, progress)?;
-                progress.report(SearchStep::Orientations, &candidates)?;
-            }
-            Search::Angles(_) if mm == 4.0 => {
-                (candidates, curvature) = compare::search(&level, frame, dof, poses, &candidates, progress)?;
-                freed = true;
-            }
-            Search::None if mm >= 4.0 => {
-                candidates = level.optimise(frame, &[best.parameters], dof.min(Dof::Similarity7), progress)?;
-                progress.report(SearchStep::Start, &candidates)?;
-            }
-            _ => {}
+        if number > 0 {
+            progress.begin(number, levels.len(), mm)?;
+        } else if !is_local && !finest {
+            costs.push((mm, best.cost));
+            continue;
         }
-        best = candidates.first().copied().ok_or(Error::NoOverlap)?;
+        let level = roles.level(mm, &best.parameters)?;
+        if is_local && mm >= 4.0 {
+            let few = dof.min(Dof::Similarity7);
+            let found = level.optimise(&roles.frame, &[best.parameters], few, progress)?;
+            best = found.first().copied().ok_or(Error::NoOverlap)?;
+            progress.report(SearchStep::Start, &[best])?;
+        } else if number > 0 && mm == 4.0 {
+            let found = compare::search(&level, &roles.frame, dof, &roles.poses, &candidates, progress)?;
+            let chosen = match &exchanged {
+                Some(exchanged) => compare::best_both_ways(&roles, exchanged, mm, found, progress)?,
+                None => found.into_iter().next(),
+            };
+            (best, curvature) = chosen.ok_or(Error::NoOverlap)?;
+            freed = true;
+        }
         if mm <= 2.0 || finest {
-            best = free_all(&level, frame, dof, best, !freed, &mut curvature, progress)?;
-            candidates = vec![best];
+            best = free_all(&level, &roles.frame, dof, best, !freed, &mut curvature, progress)?;
             freed = true;
         }
         costs.push((mm, best.cost));
     }
-    let start = *frame.start();
-    let transform = frame.transform(&best.parameters).filter(|_| best.cost < 1.0).ok_or(Error::NoOverlap)?;
-    Ok(Outcome { transform, start, cost: best.cost, levels: costs, boundary: None })
-}
-
-/// The transforms whose overlap the search expects, fixed → moving, RAS mm: the start and, unless the search is local,
-/// the headers' alignment and the alignment of the centres of mass.
-fn starts(frame: &Frame, [fixed, _]: &[Pose; 2], search: &Search) -> Vec<AffineTransform> {
-    let mut starts = vec![*frame.start()];
-    if let Search::Angles(_) = search {
-        let others = frame.headers().into_iter().chain([frame.translation_to(&fixed.centre)]);
-        starts.extend(others.filter_map(|parameters| frame.transform(&parameters)));
-    }
-    starts
+    let transform = roles.transform(&best.parameters).filter(|_| best.cost < 1.0).ok_or(Error::NoOverlap)?;
+    let exchanged = roles.are_exchanged();
+    Ok(Outcome { transform, start: *start, cost: best.cost, levels: costs, exchanged, boundary: None })
 }
 
 /// Optimises a candidate over all degrees of freedom of the model. If `stepwise`, models with fewer degrees of freedom

@@ -6,7 +6,7 @@ use nalgebra::{Matrix3, Point3};
 
 use super::*;
 use crate::fixed::Fixed;
-use crate::images::Images;
+use crate::images::{Images, Order};
 use crate::parameters::{IDENTITY, SCALE};
 use crate::polish::Rejected;
 use crate::{Cost, Dof, Options};
@@ -28,8 +28,8 @@ fn a_sliver_costs_one_whatever_the_images_are() {
         let fixed = Fixed::new(&Cpu, &image, None, &options).expect("a fixed image");
         let images = Images::new(&Cpu, &fixed, &Input::from(&image), None).expect("a moving image");
         let start = AffineTransform::identity();
-        let overlap = images.overlap(&[start]);
-        let level = images.level(8.0, &start, &overlap).expect("a level");
+        let overlap = images.overlap(Order::Given, &[start]);
+        let level = images.level(Order::Given, 8.0, &start, &overlap).expect("a level");
         let frame = Frame::new(&start, Matrix3::identity(), Point3::origin(), false).expect("a frame");
         // The moving image is shrunk to 0.4³ = 0.064 of the fixed image.
         let mut sliver = IDENTITY;
@@ -54,8 +54,8 @@ fn the_axes_of_the_moving_image_are_in_the_order_in_which_the_fixed_grid_reads_t
         Matrix3::new(0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0),
     ] {
         let turn = AffineTransform { matrix, ..AffineTransform::identity() };
-        let overlap = images.overlap(&[turn]);
-        let level = images.level(8.0, &turn, &overlap).expect("a level");
+        let overlap = images.overlap(Order::Given, &[turn]);
+        let level = images.level(Order::Given, 8.0, &turn, &overlap).expect("a level");
         let between = level.between_voxels(&turn).matrix;
         let off_diagonal = between - Matrix3::from_diagonal(&between.diagonal());
         assert!(off_diagonal.amax() < 1e-9, "{between}");
@@ -68,8 +68,8 @@ fn on_a_level(options: &Options, test: impl FnOnce(&Level<Cpu>, &Frame)) {
     let fixed = Fixed::new(&Cpu, &image, None, options).expect("a fixed image");
     let images = Images::new(&Cpu, &fixed, &Input::from(&image), None).expect("a moving image");
     let start = AffineTransform::identity();
-    let overlap = images.overlap(&[start]);
-    let level = images.level(8.0, &start, &overlap).expect("a level");
+    let overlap = images.overlap(Order::Given, &[start]);
+    let level = images.level(Order::Given, 8.0, &start, &overlap).expect("a level");
     test(&level, &Frame::new(&start, Matrix3::identity(), Point3::origin(), false).expect("a frame"));
 }
 

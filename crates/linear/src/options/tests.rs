@@ -62,6 +62,7 @@ fn options_come_back_from_json() {
         start: transform(),
         cost: 1.0 / 3.0,
         levels,
+        exchanged: true,
         boundary: None,
     });
 }

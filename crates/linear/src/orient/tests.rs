@@ -7,7 +7,7 @@ use nalgebra::{Matrix3, Point3, Rotation3};
 use super::*;
 use crate::Options;
 use crate::fixed::Fixed;
-use crate::images::Images;
+use crate::images::{Images, Order};
 
 #[test]
 fn angles_cover_the_range_at_about_the_step() {
@@ -74,8 +74,8 @@ fn stretched_orientations_are_added_if_the_model_has_a_scale_for_each_axis() {
     let fixed = Fixed::new(&Cpu, &image, None, &Options::default()).expect("a fixed image");
     let images = Images::new(&Cpu, &fixed, &Input::from(&image), None).expect("a moving image");
     let (start, poses) = (AffineTransform::identity(), images.poses().expect("poses"));
-    let overlap = images.overlap(&[start]);
-    let level = images.level(8.0, &start, &overlap).expect("a level");
+    let overlap = images.overlap(Order::Given, &[start]);
+    let level = images.level(Order::Given, 8.0, &start, &overlap).expect("a level");
     let frame = Frame::new(&start, Matrix3::identity(), poses[1].centre, false).expect("a frame");
     // The lattice has one point, so there is one orientation and, with the principal axes, four more.
     for (dof, principal_axes, expected) in [

@@ -2,6 +2,7 @@
 
 mod boundary;
 mod costs;
+mod exchange;
 mod object;
 mod observer;
 mod prepared;

@@ -173,6 +173,10 @@ impl ImageRecord {
 pub struct LinearRecord {
     /// Cost of the linear stage at its end, 0 to 1.
     pub cost: f64,
+    /// Whether the search took the moving image as the fixed one and inverted its result. The costs are those of these
+    /// roles.
+    #[serde(default)]
+    pub exchanged: bool,
     /// Cost of the linear stage at the end of each level, coarse to fine.
     pub levels: Vec<LinearLevel>,
 }
@@ -189,7 +193,7 @@ pub struct LinearLevel {
 impl From<&linear::Outcome> for LinearRecord {
     fn from(outcome: &linear::Outcome) -> LinearRecord {
         let levels = outcome.levels.iter().map(|&(mm, cost)| LinearLevel { mm, cost }).collect();
-        LinearRecord { cost: outcome.cost, levels }
+        LinearRecord { cost: outcome.cost, exchanged: outcome.exchanged, levels }
     }
 }
 

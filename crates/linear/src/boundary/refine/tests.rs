@@ -47,7 +47,7 @@ fn refined(
     let options = Options { dof: Dof::Translation3, ..Options::default() };
     let boundary = Boundary { slope, from_start: true, ..Boundary::default() };
     let start = AffineTransform::identity();
-    let before = Outcome { transform: start, start, cost: 1.0, levels: Vec::new(), boundary: None };
+    let before = Outcome { transform: start, start, cost: 1.0, levels: Vec::new(), exchanged: false, boundary: None };
     let surface = Surface { all: samples(all), few: samples(few) };
     let frame = frame(false).of(Dof::Translation3);
     let mut observer = ();

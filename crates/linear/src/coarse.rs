@@ -1,0 +1,133 @@
+//! The coarsest level of a search: candidates of the alignment, and the roles of both images.
+//!
+//! The roles are chosen so that the result hardly depends on which image is given as the fixed one:
+//!
+//! - If the cost is symmetric, the image with the smaller field of view gets the role of the fixed image.
+//! - If it is the correlation ratio, and much of a variance remains unexplained, the search is made in both roles, and
+//!   all candidates are compared by the sum of both costs. The finer levels use the roles in which the cost rises more
+//!   around the best candidate, and so determines the transform better.
+//!
+//! Least squares and models without the inverse of each transform keep the given roles.
+
+use antsreg_core::AffineTransform;
+use antsreg_core::report::SearchStep;
+use antsreg_kernels::Backend;
+
+use crate::images::{Images, Order};
+use crate::level::Level;
+use crate::lockstep::Candidate;
+use crate::parameters::{IDENTITY, along};
+use crate::pose::Pose;
+use crate::progress::Progress;
+use crate::roles::Roles;
+use crate::{AngleSearch, Cost, Dof, Error, Options, Search, orient, translate};
+
+/// The search is made in both roles if the best candidate leaves more than this share of a variance unexplained in
+/// either role, or if the shares in both roles differ by more than [`ALIKE`]. Images of one contrast have lower shares
+/// on the coarsest level, and alike.
+const UNEXPLAINED: f64 = 0.1;
+const ALIKE: f64 = 0.015;
+
+/// Distance at which the rise of a cost around a candidate is measured, in tolerances of the parameters. On the 4 mm
+/// level it is 11° or 8 mm.
+const RISE_AT: f64 = 10.0;
+
+/// Result of the search on the coarsest level.
+pub(crate) struct Coarse<'a, B: Backend> {
+    /// The roles on the finer levels.
+    pub roles: Roles<'a, B>,
+    /// The exchanged roles, if candidates are compared by the costs in both.
+    pub exchanged: Option<Roles<'a, B>>,
+    /// The candidates, best first.
+    pub candidates: Vec<Candidate>,
+}
+
+/// Searches on the first of `levels`, whose voxel sizes are in mm. A local search has one candidate, its start. `poses`
+/// are the poses of the fixed and the moving image.
+pub(crate) fn search<'a, B: Backend>(
+    images: &'a Images<'a, B>,
+    start: &AffineTransform,
+    poses: &[Pose; 2],
+    options: &Options,
+    levels: &[f64],
+    progress: &mut Progress,
+) -> Result<Coarse<'a, B>, Error> {
+    let roles_in = |order| Roles::new(images, order, start, poses, options);
+    let Search::Angles(angles) = &options.search else {
+        let candidates = vec![Candidate { parameters: IDENTITY, cost: 1.0 }];
+        return Ok(Coarse { roles: roles_in(Order::Given)?, exchanged: None, candidates });
+    };
+    if options.may_exchange() && options.cost == Cost::CorrelationRatio {
+        return both_ways(roles_in(Order::Given)?, roles_in(Order::Exchanged)?, angles, levels, progress);
+    }
+    let smaller_first = options.may_exchange() && options.cost.is_symmetric();
+    let roles = roles_in(if smaller_first { images.smaller_first() } else { Order::Given })?;
+    let candidates = find(&roles, &roles.level(levels[0], &IDENTITY)?, angles, progress)?;
+    Ok(Coarse { roles, exchanged: None, candidates })
+}
+
+/// Searches by a cost that differs both ways round.
+fn both_ways<'a, B: Backend>(
+    given: Roles<'a, B>,
+    exchanged: Roles<'a, B>,
+    angles: &AngleSearch,
+    levels: &[f64],
+    progress: &mut Progress,
+) -> Result<Coarse<'a, B>, Error> {
+    let (level, back) = (given.level(levels[0], &IDENTITY)?, exchanged.level(levels[0], &IDENTITY)?);
+    let candidates = find(&given, &level, angles, progress)?;
+    let mut transforms = given.transforms(&candidates);
+    let best = transforms.first().ok_or(Error::NoOverlap)?;
+    let shares = [candidates[0].cost, exchanged.costs(&back, &[*best], progress)?[0]];
+    if shares[0].max(shares[1]) <= UNEXPLAINED && (shares[0] - shares[1]).abs() <= ALIKE {
+        drop((level, back));
+        return Ok(Coarse { roles: given, exchanged: None, candidates });
+    }
+    transforms.extend(exchanged.transforms(&find(&exchanged, &back, angles, progress)?));
+    let costs = [given.costs(&level, &transforms, progress)?, exchanged.costs(&back, &transforms, progress)?];
+    drop((level, back));
+    let sums: Vec<f64> = costs[0].iter().zip(&costs[1]).map(|(one, other)| one + other).collect();
+    let mut ranked: Vec<usize> = (0..transforms.len()).filter(|n| transforms[*n].is_some()).collect();
+    ranked.sort_by(|a, b| sums[*a].total_cmp(&sums[*b]));
+    let best = ranked.first().and_then(|n| transforms[*n]).ok_or(Error::NoOverlap)?;
+    let mm = *levels.get(1).unwrap_or(&levels[0]);
+    let is_exchanged = rise(&exchanged, &best, mm, progress)? > rise(&given, &best, mm, progress)?;
+    let (roles, other) = if is_exchanged { (exchanged, given) } else { (given, exchanged) };
+    let costs = &costs[usize::from(is_exchanged)];
+    let candidate = |n: usize| Some(Candidate { parameters: roles.parameters(&transforms[n]?)?, cost: costs[n] });
+    let candidates = ranked.into_iter().filter_map(candidate).collect();
+    Ok(Coarse { roles, exchanged: Some(other), candidates })
+}
+
+/// How much the cost rises around a transform of the registration on the level with voxels of `mm`: the sum of the
+/// rises in both directions along each parameter of rotation and translation.
+fn rise<B: Backend>(
+    roles: &Roles<B>,
+    transform: &AffineTransform,
+    mm: f64,
+    progress: &mut Progress,
+) -> Result<f64, Error> {
+    let Some(here) = roles.parameters(transform) else { return Ok(0.0) };
+    let directions = roles.frame.directions(Dof::Rigid6, mm);
+    let mut points = vec![here];
+    points.extend(directions.iter().flat_map(|way| [RISE_AT, -RISE_AT].map(|distance| along(&here, way, distance))));
+    let costs = roles.level(mm, &here)?.costs(&roles.frame, &points, progress)?;
+    Ok(costs[1..].iter().map(|cost| cost - costs[0]).sum())
+}
+
+/// Searches in given roles and returns the candidates, best first.
+fn find<B: Backend>(
+    roles: &Roles<B>,
+    level: &Level<B>,
+    angles: &AngleSearch,
+    progress: &mut Progress,
+) -> Result<Vec<Candidate>, Error> {
+    let (step, candidates) = match roles.dof {
+        Dof::Translation3 => {
+            (SearchStep::Translations, translate::search(level, &roles.frame, &roles.poses, progress)?)
+        }
+        dof => (SearchStep::Orientations, orient::search(level, &roles.frame, dof, angles, &roles.poses, progress)?),
+    };
+    progress.report(step, &candidates)?;
+    Ok(candidates)
+}

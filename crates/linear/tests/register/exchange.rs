@@ -1,0 +1,69 @@
+//! Tests that a registration finds the same transform when the images change sides.
+
+use antsreg_core::{AffineTransform, Volume};
+use antsreg_kernels::Cpu;
+use antsreg_linear::{Cost, Dof, Options, Outcome, Start, register};
+
+use crate::object::{affine, error_mm, fixed, fixed_grid, sampled};
+
+fn both_ways(images: [&Volume; 2], options: &Options) -> [Outcome; 2] {
+    [[0, 1], [1, 0]].map(|[fixed, moving]| {
+        let (fixed, moving) = (images[fixed], images[moving]);
+        register(&Cpu, fixed, moving, None, None, options, Start::CentreOfMass, &mut ()).expect("a result")
+    })
+}
+
+/// Distance between the points of the test object and the points to which both transforms map them one after the other.
+fn difference_mm([there, back]: &[Outcome; 2]) -> f64 {
+    error_mm(&back.transform.after(&there.transform), &AffineTransform::identity())
+}
+
+/// A contrast in which the brightest and the darkest tissue look alike, so that it does not explain the first contrast.
+fn grey(mut image: Volume) -> Volume {
+    let most = image.voxels.iter().copied().fold(0.0, f32::max);
+    image.voxels.iter_mut().for_each(|value| *value = 100.0 * (std::f32::consts::PI * *value / most).sin());
+    image
+}
+
+#[test]
+fn the_correlation_ratio_takes_the_roles_that_determine_the_transform() {
+    let truth = affine([12.0, -9.0, 16.0], [1.05, 0.95, 1.0], [6.0, -4.0, 8.0]);
+    let images = [fixed(), grey(sampled(fixed_grid(), &truth))];
+    for dof in [Dof::Rigid6, Dof::Affine12] {
+        let found = both_ways([&images[0], &images[1]], &Options { dof, ..Options::default() });
+        assert_eq!(found.each_ref().map(|found| found.exchanged), [false, true], "{dof:?}");
+        let difference = difference_mm(&found);
+        assert!(difference < 1e-3, "{dof:?}: {difference} mm");
+        if dof == Dof::Affine12 {
+            let error = error_mm(&found[0].transform, &truth);
+            assert!(error < 0.4, "{error} mm");
+        }
+    }
+}
+
+#[test]
+fn images_of_one_contrast_keep_their_roles() {
+    let images = [fixed(), sampled(fixed_grid(), &affine([4.0, 2.0, -3.0], [1.02, 0.98, 1.0], [3.0, -2.0, 4.0]))];
+    let found = both_ways([&images[0], &images[1]], &Options::default());
+    assert_eq!(found.each_ref().map(|found| found.exchanged), [false, false]);
+}
+
+#[test]
+fn symmetric_costs_take_the_smaller_field_of_view_as_fixed() {
+    let truth = affine([8.0, -6.0, 10.0], [1.05, 0.95, 1.0], [6.0, -4.0, 8.0]);
+    let mut slab = fixed_grid();
+    slab.origin.z += 4.0 * 8.0;
+    slab.shape[2] -= 12;
+    let images = [fixed(), grey(sampled(slab, &truth))];
+    for (cost, dof, expected) in [
+        (Cost::MutualInformation, Dof::Affine12, [true, false]),
+        (Cost::NormalisedMutualInformation, Dof::Affine12, [true, false]),
+        // The inverse of a transform with a scale along each axis of the moving image is not such a transform.
+        (Cost::NormalisedMutualInformation, Dof::Scales9, [false, false]),
+    ] {
+        let found = both_ways([&images[0], &images[1]], &Options { dof, ..Options::of(cost) });
+        assert_eq!(found.each_ref().map(|found| found.exchanged), expected, "{cost}, {dof:?}");
+        let difference = difference_mm(&found);
+        assert_eq!(difference < 1e-3, dof == Dof::Affine12, "{cost}, {dof:?}: {difference} mm");
+    }
+}
