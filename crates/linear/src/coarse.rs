@@ -3,15 +3,16 @@
 //! The roles are chosen so that the result hardly depends on which image is given as the fixed one:
 //!
 //! - If the cost is symmetric, the image with the smaller field of view gets the role of the fixed image.
-//! - If it is the correlation ratio, and much of a variance remains unexplained, the search is made in both roles, and
-//!   all candidates are compared by the sum of both costs. The finer levels use the roles in which the cost rises more
-//!   around the best candidate, and so determines the transform better.
+//! - If it is the correlation ratio, and the best candidate leaves much of a variance unexplained, the search is made in
+//!   both roles, and the candidate with the lowest sum of both costs is best. The finer levels use the roles in which
+//!   the cost rises more around it, and so determines the transform better.
 //!
-//! Least squares and models without the inverse of each transform keep the given roles.
+//! [`may_exchange`] says which searches keep the given roles.
 
 use antsreg_core::AffineTransform;
 use antsreg_core::report::SearchStep;
 use antsreg_kernels::Backend;
+use nalgebra::Matrix3;
 
 use crate::images::{Images, Order};
 use crate::level::Level;
@@ -36,8 +37,8 @@ const RISE_AT: f64 = 10.0;
 pub(crate) struct Coarse<'a, B: Backend> {
     /// The roles on the finer levels.
     pub roles: Roles<'a, B>,
-    /// The exchanged roles, if candidates are compared by the costs in both.
-    pub exchanged: Option<Roles<'a, B>>,
+    /// The other roles, if the search was made in both.
+    pub others: Option<Roles<'a, B>>,
     /// The candidates, best first.
     pub candidates: Vec<Candidate>,
 }
@@ -55,15 +56,30 @@ pub(crate) fn search<'a, B: Backend>(
     let roles_in = |order| Roles::new(images, order, start, poses, options);
     let Search::Angles(angles) = &options.search else {
         let candidates = vec![Candidate { parameters: IDENTITY, cost: 1.0 }];
-        return Ok(Coarse { roles: roles_in(Order::Given)?, exchanged: None, candidates });
+        return Ok(Coarse { roles: roles_in(Order::Given)?, others: None, candidates });
     };
-    if options.may_exchange() && options.cost == Cost::CorrelationRatio {
-        return both_ways(roles_in(Order::Given)?, roles_in(Order::Exchanged)?, angles, levels, progress);
-    }
-    let smaller_first = options.may_exchange() && options.cost.is_symmetric();
-    let roles = roles_in(if smaller_first { images.smaller_first() } else { Order::Given })?;
-    let candidates = find(&roles, &roles.level(levels[0], &IDENTITY)?, angles, progress)?;
-    Ok(Coarse { roles, exchanged: None, candidates })
+    let may_exchange = may_exchange(images, options, start);
+    let found = if may_exchange && options.cost == Cost::CorrelationRatio {
+        both_ways(roles_in(Order::Given)?, roles_in(Order::Exchanged)?, angles, levels, progress)?
+    } else {
+        let order = if may_exchange { images.smaller_first() } else { Order::Given };
+        let roles = roles_in(order)?;
+        let candidates = find(&roles, &roles.level(levels[0], &IDENTITY)?, angles, progress)?;
+        Coarse { roles, others: None, candidates }
+    };
+    let step = if options.dof == Dof::Translation3 { SearchStep::Translations } else { SearchStep::Orientations };
+    progress.report(step, &found.candidates)?;
+    Ok(found)
+}
+
+/// Whether a search may exchange the roles of the images. Besides [`Options::may_exchange`], the inverses of the model's
+/// transforms must belong to the model: a rotation after a start that stretches an image has no such inverse. The same
+/// is true of slices, which rotate about the normal of one of them.
+fn may_exchange<B: Backend>(images: &Images<B>, options: &Options, start: &AffineTransform) -> bool {
+    let product = start.matrix.transpose() * start.matrix;
+    let stretch = product - Matrix3::identity() * (product.trace() / 3.0);
+    let keeps_shapes = stretch.amax() < 1e-6 * product.trace();
+    options.may_exchange() && !images.are_slices() && (options.dof == Dof::Affine12 || keeps_shapes)
 }
 
 /// Searches by a cost that differs both ways round.
@@ -81,7 +97,7 @@ fn both_ways<'a, B: Backend>(
     let shares = [candidates[0].cost, exchanged.costs(&back, &[*best], progress)?[0]];
     if shares[0].max(shares[1]) <= UNEXPLAINED && (shares[0] - shares[1]).abs() <= ALIKE {
         drop((level, back));
-        return Ok(Coarse { roles: given, exchanged: None, candidates });
+        return Ok(Coarse { roles: given, others: None, candidates });
     }
     transforms.extend(exchanged.transforms(&find(&exchanged, &back, angles, progress)?));
     let costs = [given.costs(&level, &transforms, progress)?, exchanged.costs(&back, &transforms, progress)?];
@@ -92,11 +108,11 @@ fn both_ways<'a, B: Backend>(
     let best = ranked.first().and_then(|n| transforms[*n]).ok_or(Error::NoOverlap)?;
     let mm = *levels.get(1).unwrap_or(&levels[0]);
     let is_exchanged = rise(&exchanged, &best, mm, progress)? > rise(&given, &best, mm, progress)?;
-    let (roles, other) = if is_exchanged { (exchanged, given) } else { (given, exchanged) };
+    let (roles, others) = if is_exchanged { (exchanged, given) } else { (given, exchanged) };
     let costs = &costs[usize::from(is_exchanged)];
     let candidate = |n: usize| Some(Candidate { parameters: roles.parameters(&transforms[n]?)?, cost: costs[n] });
     let candidates = ranked.into_iter().filter_map(candidate).collect();
-    Ok(Coarse { roles, exchanged: Some(other), candidates })
+    Ok(Coarse { roles, others: Some(others), candidates })
 }
 
 /// How much the cost rises around a transform of the registration on the level with voxels of `mm`: the sum of the
@@ -122,12 +138,11 @@ fn find<B: Backend>(
     angles: &AngleSearch,
     progress: &mut Progress,
 ) -> Result<Vec<Candidate>, Error> {
-    let (step, candidates) = match roles.dof {
-        Dof::Translation3 => {
-            (SearchStep::Translations, translate::search(level, &roles.frame, &roles.poses, progress)?)
-        }
-        dof => (SearchStep::Orientations, orient::search(level, &roles.frame, dof, angles, &roles.poses, progress)?),
-    };
-    progress.report(step, &candidates)?;
-    Ok(candidates)
+    match roles.dof {
+        Dof::Translation3 => translate::search(level, &roles.frame, &roles.poses, progress),
+        dof => orient::search(level, &roles.frame, dof, angles, &roles.poses, progress),
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -77,18 +77,18 @@ pub(crate) fn search<B: Backend>(
 }
 
 /// Returns the candidate with the lowest sum of the costs in both roles, on the level with voxels of `mm`. The costs in
-/// `found` are those in `roles`.
+/// `found` are those in `roles`. `None` for an empty list.
 pub(crate) fn best_both_ways<B: Backend>(
     roles: &Roles<B>,
-    exchanged: &Roles<B>,
+    others: &Roles<B>,
     mm: f64,
     found: Vec<(Candidate, Option<Curvature>)>,
     progress: &mut Progress,
 ) -> Result<Option<(Candidate, Option<Curvature>)>, Error> {
     let ends: Vec<Candidate> = found.iter().map(|(candidate, _)| *candidate).collect();
     let transforms = roles.transforms(&ends);
-    let Some(near) = transforms.iter().flatten().find_map(|best| exchanged.parameters(best)) else { return Ok(None) };
-    let costs = exchanged.costs(&exchanged.level(mm, &near)?, &transforms, progress)?;
+    let near = transforms.first().copied().flatten().and_then(|best| others.parameters(&best)).unwrap_or(IDENTITY);
+    let costs = others.costs(&others.level(mm, &near)?, &transforms, progress)?;
     let sum = |((candidate, _), other): &((Candidate, _), f64)| candidate.cost + other;
     Ok(found.into_iter().zip(costs).min_by(|a, b| sum(a).total_cmp(&sum(b))).map(|(found, _)| found))
 }

@@ -6,14 +6,14 @@ use antsreg_kernels::{Entropies, Moments};
 use serde::{Deserialize, Serialize};
 
 /// A cost function of two images, from 0 (most similar) to 1, which the registration minimises. In the formulas, x are
-/// intensities of the fixed image and y of the moving image.
+/// intensities of the fixed image and y of the moving image; a search may exchange the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Cost {
     /// Correlation ratio, for images of one modality or of two.
     ///
     /// The cost is 1 − η (Roche et al. 1998; Jenkinson & Smith 2001): the part of the moving image's variance that
-    /// remains within the bins of the fixed image.
+    /// remains within the bins of the fixed image. If it is large, the search evaluates it both ways round.
     #[serde(rename = "cr")]
     #[cfg_attr(feature = "clap", value(name = "cr"))]
     CorrelationRatio,
@@ -84,11 +84,6 @@ impl Cost {
             Cost::CorrelationRatio => 256,
             _ => 64,
         }
-    }
-
-    /// Whether the cost is the same both ways round, apart from interpolation.
-    pub(crate) fn is_symmetric(self) -> bool {
-        self.has_joint_histogram() || self == Cost::NormalisedCorrelation
     }
 
     /// Whether the cost is computed from a joint histogram.

@@ -14,7 +14,7 @@ use crate::progress::Progress;
 use crate::{Error, Options, Outcome, Side, Start, search};
 
 /// A fixed image on a device, prepared for any number of registrations. The first registration that needs a resolution
-/// level computes it, and later registrations reuse it.
+/// level computes it, and later registrations reuse it, unless they exchange the roles of the images.
 pub struct Fixed<B: Backend> {
     pub(crate) source: Source<B>,
     pub(crate) options: Options,
@@ -136,9 +136,9 @@ impl<B: Backend> Fixed<B> {
         start.transform(|| Images::new(backend, self, &moving, moving_weight)?.poses())
     }
 
-    /// Returns the costs of transforms (fixed → moving, RAS mm) as the search evaluates them on the resolution level
-    /// with voxels of `mm`. The level may be finer than the voxels of the images. The axes of the moving image are
-    /// reordered to suit the first of the transforms.
+    /// Returns the costs of transforms (fixed → moving, RAS mm) as a search evaluates them on the resolution level with
+    /// voxels of `mm`, if it does not exchange the roles of the images. The level may be finer than the voxels of the
+    /// images. The axes of the moving image are reordered to suit the first of the transforms.
     ///
     /// # Errors
     /// The errors of [`crate::register`] that concern the moving image and the device.

@@ -35,8 +35,7 @@ pub(crate) struct Level<'a, B: Backend> {
 
 impl<B: Backend> Level<'_, B> {
     /// The cost of each set of parameters, raised where hardly any overlap is left; 1 for parameters that have no valid
-    /// transform. The observer is polled after each
-    /// call to the device.
+    /// transform. The observer is polled after each call to the device.
     pub fn costs(&self, frame: &Frame, batch: &[Parameters], progress: &mut Progress) -> Result<Vec<f64>, Error> {
         self.penalised(&batch.iter().map(|parameters| frame.transform(parameters)).collect::<Vec<_>>(), progress)
     }

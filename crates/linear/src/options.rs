@@ -223,11 +223,13 @@ impl Options {
         Options { cost, bins, ..self }
     }
 
-    /// Whether a search may exchange the roles of the images: for models with the inverse of each transform, and costs
-    /// for which rules of the roles are known.
+    /// Whether these options let a search exchange the roles of the images. Local searches, translations, models with a
+    /// scale along each axis of the moving image, and least squares keep the given roles. So do searches with another
+    /// range of angles about each axis, because the axes are those of the moving image.
     pub(crate) fn may_exchange(&self) -> bool {
-        let closed = matches!(self.dof, Dof::Rigid6 | Dof::Similarity7 | Dof::Affine12);
-        closed && self.search != Search::None && self.cost != Cost::LeastSquares
+        let Search::Angles(AngleSearch { range_degrees: [x, y, z], .. }) = self.search else { return false };
+        let model = matches!(self.dof, Dof::Rigid6 | Dof::Similarity7 | Dof::Affine12);
+        model && self.cost != Cost::LeastSquares && x == y && y == z
     }
 
     /// Checks that all options of the linear stage are in range.

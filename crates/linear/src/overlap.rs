@@ -87,7 +87,7 @@ impl Overlap {
     }
 }
 
-/// Volume of a field of view, mm³; the area of a slice, times its spacing across, is its volume.
+/// Volume of a field of view, mm³. A slice is as thick as its spacing says.
 pub(crate) fn volume(grid: &Grid) -> f64 {
     (0..3).map(|axis| grid.shape[axis] as f64 * grid.spacing[axis]).product()
 }

@@ -2,7 +2,7 @@
 //!
 //! Costs are not the same both ways round. The correlation ratio is the variance of the moving image that the fixed
 //! image leaves unexplained, and of two contrasts, one may explain the other much better than the other explains it.
-//! The other costs differ by the interpolation of the moving image.
+//! Mutual information and normalised correlation differ by the interpolation of the moving image.
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::Backend;

@@ -12,7 +12,8 @@
 //! Additions to FLIRT:
 //!
 //! - Orientations that align the principal axes of both images.
-//! - The roles of the fixed and the moving image may be exchanged ([`coarse`](crate::coarse)).
+//! - The roles of the fixed and the moving image may be exchanged, and the best candidate is then that with the lowest
+//!   sum of the costs in both roles ([`coarse`](crate::coarse)).
 //! - Each orientation is also evaluated with the stretch that gives both objects the same covariance, because with only
 //!   a common scale, the correct orientation may have a higher cost than wrong orientations.
 //! - All distinct candidates are optimised over all degrees of freedom already at 4 mm.
@@ -55,7 +56,7 @@ pub(crate) fn run<B: Backend>(
     let (dof, levels) = (options.dof, levels(images.voxel_mm(), options.finest_mm));
     let is_local = options.search == Search::None;
     progress.begin(0, levels.len(), levels[0])?;
-    let Coarse { roles, exchanged, candidates } = coarse::search(images, start, poses, options, &levels, progress)?;
+    let Coarse { roles, others, candidates } = coarse::search(images, start, poses, options, &levels, progress)?;
     let mut best = candidates.first().copied().ok_or(Error::NoOverlap)?;
     let mut curvature = None;
     // Whether the best candidate (set of transform parameters) has been optimised over all degrees of freedom.
@@ -65,28 +66,28 @@ pub(crate) fn run<B: Backend>(
         let finest = number + 1 == levels.len();
         if number > 0 {
             progress.begin(number, levels.len(), mm)?;
-        } else if !is_local && !finest {
-            costs.push((mm, best.cost));
-            continue;
         }
-        let level = roles.level(mm, &best.parameters)?;
-        if is_local && mm >= 4.0 {
-            let few = dof.min(Dof::Similarity7);
-            let found = level.optimise(&roles.frame, &[best.parameters], few, progress)?;
-            best = found.first().copied().ok_or(Error::NoOverlap)?;
-            progress.report(SearchStep::Start, &[best])?;
-        } else if number > 0 && mm == 4.0 {
-            let found = compare::search(&level, &roles.frame, dof, &roles.poses, &candidates, progress)?;
-            let chosen = match &exchanged {
-                Some(exchanged) => compare::best_both_ways(&roles, exchanged, mm, found, progress)?,
-                None => found.into_iter().next(),
-            };
-            (best, curvature) = chosen.ok_or(Error::NoOverlap)?;
-            freed = true;
-        }
-        if mm <= 2.0 || finest {
-            best = free_all(&level, &roles.frame, dof, best, !freed, &mut curvature, progress)?;
-            freed = true;
+        // The search above was on the first level.
+        if number > 0 || is_local || finest {
+            let level = roles.level(mm, &best.parameters)?;
+            if is_local && mm >= 4.0 {
+                let few = dof.min(Dof::Similarity7);
+                let found = level.optimise(&roles.frame, &[best.parameters], few, progress)?;
+                best = found.first().copied().ok_or(Error::NoOverlap)?;
+                progress.report(SearchStep::Start, &[best])?;
+            } else if number > 0 && mm == 4.0 {
+                let found = compare::search(&level, &roles.frame, dof, &roles.poses, &candidates, progress)?;
+                let chosen = match &others {
+                    Some(others) => compare::best_both_ways(&roles, others, mm, found, progress)?,
+                    None => found.into_iter().next(),
+                };
+                (best, curvature) = chosen.ok_or(Error::NoOverlap)?;
+                freed = true;
+            }
+            if mm <= 2.0 || finest {
+                best = free_all(&level, &roles.frame, dof, best, !freed, &mut curvature, progress)?;
+                freed = true;
+            }
         }
         costs.push((mm, best.cost));
     }

@@ -1,9 +1,13 @@
 //! Tests of the candidates that the 4 mm level adds: neighbours, the start and the headers' alignment.
 
-use antsreg_core::AffineTransform;
+use antsreg_core::{AffineTransform, Grid, Volume};
+use antsreg_kernels::{Cpu, Input};
 use nalgebra::{Matrix3, Point3, Vector3};
 
 use super::*;
+use crate::Options;
+use crate::fixed::Fixed;
+use crate::images::{Images, Order};
 use crate::parameters::{SCALE, SKEW, TRANSLATION};
 
 fn frame(slices: bool) -> Frame {
@@ -62,4 +66,30 @@ fn anchors_are_the_start_and_the_headers_each_also_stretched() {
         assert!((stretched.apply(&fixed.centre) - moving.centre).norm() < 1e-9, "{stretched:?}");
     }
     assert_eq!(anchors(&frame, Dof::Similarity7, &[fixed, moving]).len(), 2, "nothing may be stretched");
+}
+
+#[test]
+fn the_lowest_sum_of_both_costs_decides() {
+    let mut grid = Grid::axis_aligned([24; 3], [8.0; 3]);
+    grid.origin = Point3::new(-92.0, -92.0, -92.0);
+    let to_world = grid.voxel_to_world();
+    let at = |n: usize| to_world.apply(&Point3::from([n % 24, n / 24 % 24, n / 576].map(|i| i as f64))).coords;
+    let value = |n: usize| if at(n).norm() < 80.0 { 100.0 + at(n).x + 0.3 * at(n).y - 0.2 * at(n).z } else { 0.0 };
+    let image = Volume { voxels: (0..grid.len()).map(|n| value(n) as f32).collect(), grid };
+    let options = Options::default();
+    let fixed = Fixed::new(&Cpu, &image, None, &options).expect("a fixed image");
+    let images = Images::new(&Cpu, &fixed, &Input::from(&image), None).expect("a moving image");
+    let poses = images.poses().expect("poses");
+    let roles = [Order::Given, Order::Exchanged]
+        .map(|order| Roles::new(&images, order, &AffineTransform::identity(), &poses, &options).expect("roles"));
+    let mut moved = IDENTITY;
+    moved[TRANSLATION] = 30.0;
+    // The moved candidate is better by its own cost and much worse by the other.
+    let found = || [(moved, 0.0), (IDENTITY, 0.01)].map(|(parameters, cost)| (Candidate { parameters, cost }, None));
+    let mut observer = ();
+    let progress = &mut Progress::new(&mut observer);
+    let best = best_both_ways(&roles[0], &roles[1], 8.0, found().to_vec(), progress).expect("costs");
+    assert_eq!(best.expect("a candidate").0.parameters, IDENTITY);
+    let none = best_both_ways(&roles[0], &roles[1], 8.0, Vec::new(), progress).expect("costs");
+    assert!(none.is_none());
 }
