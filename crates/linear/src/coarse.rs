@@ -90,8 +90,9 @@ fn both_ways<'a, B: Backend>(
     levels: &[f64],
     progress: &mut Progress,
 ) -> Result<Coarse<'a, B>, Error> {
-    let (level, back) = (given.level(levels[0], &IDENTITY)?, exchanged.level(levels[0], &IDENTITY)?);
+    let level = given.level(levels[0], &IDENTITY)?;
     let candidates = find(&given, &level, angles, progress)?;
+    let back = exchanged.level(levels[0], &IDENTITY)?;
     let mut transforms = given.transforms(&candidates);
     let best = transforms.first().ok_or(Error::NoOverlap)?;
     let shares = [candidates[0].cost, exchanged.costs(&back, &[*best], progress)?[0]];
