@@ -2,10 +2,11 @@
 //!
 //! The roles are chosen so that the result hardly depends on which image is given as the fixed one:
 //!
-//! - If the cost is symmetric, the image with the smaller field of view gets the role of the fixed image.
-//! - If it is the correlation ratio, and the best candidate leaves much of a variance unexplained, the search is made in
-//!   both roles, and the candidate with the lowest sum of both costs is best. The finer levels use the roles in which
-//!   the cost rises more around it, and so determines the transform better.
+//! - If the cost is symmetric except for interpolation, the image with the smaller field of view gets the role of the
+//!   fixed image.
+//! - If it is the correlation ratio, and the best candidate leaves much of a variance unexplained, or another share in
+//!   either role, the search is made in both roles. The candidate with the lowest sum of both costs is best. The finer
+//!   levels use the roles in which the cost rises more around it, and so determines the transform better.
 //!
 //! [`may_exchange`] says which searches keep the given roles.
 
@@ -39,7 +40,8 @@ pub(crate) struct Coarse<'a, B: Backend> {
     pub roles: Roles<'a, B>,
     /// The other roles, if the search was made in both.
     pub others: Option<Roles<'a, B>>,
-    /// The candidates, best first.
+    /// The candidates, best first: by the sum of both costs if the search was made in both roles. Each has its cost in
+    /// `roles`.
     pub candidates: Vec<Candidate>,
 }
 
@@ -72,9 +74,9 @@ pub(crate) fn search<'a, B: Backend>(
     Ok(found)
 }
 
-/// Whether a search may exchange the roles of the images. Besides [`Options::may_exchange`], the inverses of the model's
-/// transforms must belong to the model: a rotation after a start that stretches an image has no such inverse. The same
-/// is true of slices, which rotate about the normal of one of them.
+/// Whether a search may exchange the roles of the images. Besides [`Options::may_exchange`], the model must contain the
+/// inverses of its transforms. A rigid model or a similarity does not, if the start stretches the image. Slices do not
+/// either, because they rotate about the normal of the moving slice.
 fn may_exchange<B: Backend>(images: &Images<B>, options: &Options, start: &AffineTransform) -> bool {
     let product = start.matrix.transpose() * start.matrix;
     let stretch = product - Matrix3::identity() * (product.trace() / 3.0);
@@ -82,7 +84,8 @@ fn may_exchange<B: Backend>(images: &Images<B>, options: &Options, start: &Affin
     options.may_exchange() && !images.are_slices() && (options.dof == Dof::Affine12 || keeps_shapes)
 }
 
-/// Searches by a cost that differs both ways round.
+/// Searches by the correlation ratio, which may differ much between the roles: first in the given roles, and in both if
+/// the best candidate demands it.
 fn both_ways<'a, B: Backend>(
     given: Roles<'a, B>,
     exchanged: Roles<'a, B>,
@@ -90,19 +93,22 @@ fn both_ways<'a, B: Backend>(
     levels: &[f64],
     progress: &mut Progress,
 ) -> Result<Coarse<'a, B>, Error> {
-    let level = given.level(levels[0], &IDENTITY)?;
-    let candidates = find(&given, &level, angles, progress)?;
-    let back = exchanged.level(levels[0], &IDENTITY)?;
+    let level_given = given.level(levels[0], &IDENTITY)?;
+    let candidates = find(&given, &level_given, angles, progress)?;
+    let level_exchanged = exchanged.level(levels[0], &IDENTITY)?;
     let mut transforms = given.transforms(&candidates);
     let best = transforms.first().ok_or(Error::NoOverlap)?;
-    let shares = [candidates[0].cost, exchanged.costs(&back, &[*best], progress)?[0]];
+    let shares = [candidates[0].cost, exchanged.costs(&level_exchanged, &[*best], progress)?[0]];
     if shares[0].max(shares[1]) <= UNEXPLAINED && (shares[0] - shares[1]).abs() <= ALIKE {
-        drop((level, back));
+        drop((level_given, level_exchanged));
         return Ok(Coarse { roles: given, others: None, candidates });
     }
-    transforms.extend(exchanged.transforms(&find(&exchanged, &back, angles, progress)?));
-    let costs = [given.costs(&level, &transforms, progress)?, exchanged.costs(&back, &transforms, progress)?];
-    drop((level, back));
+    transforms.extend(exchanged.transforms(&find(&exchanged, &level_exchanged, angles, progress)?));
+    let costs = [
+        given.costs(&level_given, &transforms, progress)?,
+        exchanged.costs(&level_exchanged, &transforms, progress)?,
+    ];
+    drop((level_given, level_exchanged));
     let sums: Vec<f64> = costs[0].iter().zip(&costs[1]).map(|(one, other)| one + other).collect();
     let mut ranked: Vec<usize> = (0..transforms.len()).filter(|n| transforms[*n].is_some()).collect();
     ranked.sort_by(|a, b| sums[*a].total_cmp(&sums[*b]));

@@ -39,9 +39,9 @@ pub(crate) struct Source<B: Backend> {
 /// Which image of a registration has the role of the fixed image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// The fixed image.
+    /// The fixed image has it.
     Given,
-    /// The moving image.
+    /// The moving image has it.
     Exchanged,
 }
 

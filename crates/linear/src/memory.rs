@@ -15,7 +15,8 @@ const VOXELS_PER_COUNTER: usize = 2048;
 
 /// Peak device memory of the registration of a fixed and a moving image, bytes.
 ///
-/// Not counted: the partial sums of batches and thread blocks, and the rounding by the device's allocator.
+/// Not counted: the partial sums of batches and thread blocks, the level of the exchanged roles while a search compares
+/// both at 8 or 4 mm, and the rounding by the device's allocator.
 pub fn device_bytes([fixed, moving]: [&Grid; 2], masked: [bool; 2], options: &Options) -> usize {
     let given = bytes_in_roles([fixed, moving], masked, options);
     if !options.may_exchange() {

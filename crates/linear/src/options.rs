@@ -224,8 +224,8 @@ impl Options {
     }
 
     /// Whether these options let a search exchange the roles of the images. Local searches, translations, models with a
-    /// scale along each axis of the moving image, and least squares keep the given roles. So do searches with another
-    /// range of angles about each axis, because the axes are those of the moving image.
+    /// scale along each axis of the moving image, and least squares keep the given roles. So do searches whose
+    /// ranges of angles differ between the axes, because these are the axes of the moving image.
     pub(crate) fn may_exchange(&self) -> bool {
         let Search::Angles(AngleSearch { range_degrees: [x, y, z], .. }) = self.search else { return false };
         let model = matches!(self.dof, Dof::Rigid6 | Dof::Similarity7 | Dof::Affine12);

@@ -17,8 +17,8 @@ pub struct Outcome {
     pub cost: f64,
     /// For each level its voxel size in mm and the cost of the best candidate at its end; coarsest level first.
     pub levels: Vec<(f64, f64)>,
-    /// Whether the search took the moving image as the fixed one and inverted its result. Its costs are those of the
-    /// inverse, from the moving to the fixed image.
+    /// Whether the search took the moving image as the fixed one and inverted its result. The costs in `levels` are then
+    /// those of the inverse, from the moving to the fixed image.
     #[serde(default)]
     pub exchanged: bool,
     /// Result of the boundary-based registration, if there was one after the search. The cost of the linear stage

@@ -90,14 +90,15 @@ impl<'a, B: Backend> Roles<'a, B> {
     pub fn parameters(&self, transform: &AffineTransform) -> Option<Parameters> {
         let moving_to_fixed = if self.are_exchanged() { *transform } else { transform.inverse()? };
         let centre = moving_to_fixed.apply(&self.poses[1].centre);
-        // A model with fewer scales than nine degrees of freedom has its common scale in all three.
+        // `Frame::parameters` sets scales only from nine degrees of freedom on. A similarity needs all three for its
+        // common scale.
         let kept = if self.dof == Dof::Similarity7 { Dof::Scales9 } else { self.dof };
         self.frame.parameters(&moving_to_fixed.matrix, &centre, kept)
     }
 }
 
-/// The transforms whose overlap the search expects, fixed → moving, RAS mm: the start and, unless the search is local,
-/// the headers' alignment and the alignment of the centres of mass.
+/// The transforms whose overlap the search expects, from the image with the role of the fixed image to the other, RAS mm:
+/// the start and, unless the search is local, the headers' alignment and the alignment of the centres of mass.
 fn starts(frame: &Frame, [fixed, _]: &[Pose; 2], search: &Search) -> Vec<AffineTransform> {
     let mut starts = vec![*frame.start()];
     if let Search::Angles(_) = search {

@@ -12,8 +12,8 @@
 //! Additions to FLIRT:
 //!
 //! - Orientations that align the principal axes of both images.
-//! - The roles of the fixed and the moving image may be exchanged, and the best candidate is then that with the lowest
-//!   sum of the costs in both roles ([`coarse`](crate::coarse)).
+//! - A search may exchange the roles of the fixed and the moving image. If it is made in both roles, the best candidate
+//!   is the one with the lowest sum of both costs ([`coarse`](crate::coarse)).
 //! - Each orientation is also evaluated with the stretch that gives both objects the same covariance, because with only
 //!   a common scale, the correct orientation may have a higher cost than wrong orientations.
 //! - All distinct candidates are optimised over all degrees of freedom already at 4 mm.
@@ -27,13 +27,14 @@ use antsreg_kernels::Backend;
 use crate::coarse::{self, Coarse};
 use crate::compare;
 use crate::creases;
-use crate::images::Images;
+use crate::images::{Images, Order};
 use crate::level::Level;
 use crate::lockstep::Candidate;
-use crate::parameters::Frame;
+use crate::parameters::{Frame, IDENTITY};
 use crate::polish::{Curvature, Rejected};
 use crate::pose::Pose;
 use crate::progress::Progress;
+use crate::roles::Roles;
 use crate::{Dof, Error, Optimiser, Options, Outcome, Search};
 
 /// The resolution levels of a search, mm, coarsest first; at least one. `voxel_mm` is the size of the images' detail.
@@ -67,7 +68,7 @@ pub(crate) fn run<B: Backend>(
         if number > 0 {
             progress.begin(number, levels.len(), mm)?;
         }
-        // The search above was on the first level.
+        // The search above did all of a first level, unless it is the only level or the search is local.
         if number > 0 || is_local || finest {
             let level = roles.level(mm, &best.parameters)?;
             if is_local && mm >= 4.0 {
@@ -75,7 +76,7 @@ pub(crate) fn run<B: Backend>(
                 let found = level.optimise(&roles.frame, &[best.parameters], few, progress)?;
                 best = found.first().copied().ok_or(Error::NoOverlap)?;
                 progress.report(SearchStep::Start, &[best])?;
-            } else if number > 0 && mm == 4.0 {
+            } else if mm == 4.0 {
                 let found = compare::search(&level, &roles.frame, dof, &roles.poses, &candidates, progress)?;
                 let chosen = match &others {
                     Some(others) => compare::best_both_ways(&roles, others, mm, found, progress)?,
@@ -93,7 +94,15 @@ pub(crate) fn run<B: Backend>(
     }
     let transform = roles.transform(&best.parameters).filter(|_| best.cost < 1.0).ok_or(Error::NoOverlap)?;
     let exchanged = roles.are_exchanged();
-    Ok(Outcome { transform, start: *start, cost: best.cost, levels: costs, exchanged, boundary: None })
+    let cost = match levels.last() {
+        Some(mm) if exchanged => {
+            let given = Roles::new(images, Order::Given, start, poses, options)?;
+            let near = given.parameters(&transform).unwrap_or(IDENTITY);
+            given.costs(&given.level(*mm, &near)?, &[Some(transform)], progress)?[0]
+        }
+        _ => best.cost,
+    };
+    Ok(Outcome { transform, start: *start, cost, levels: costs, exchanged, boundary: None })
 }
 
 /// Optimises a candidate over all degrees of freedom of the model. If `stepwise`, models with fewer degrees of freedom

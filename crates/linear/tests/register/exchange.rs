@@ -2,7 +2,7 @@
 
 use antsreg_core::{AffineTransform, Volume};
 use antsreg_kernels::Cpu;
-use antsreg_linear::{Cost, Dof, Options, Outcome, Search, Start, register};
+use antsreg_linear::{Cost, Dof, Fixed, Options, Outcome, Search, Start, register};
 
 use crate::object::{affine, error_mm, fixed, fixed_grid, sampled};
 
@@ -36,6 +36,11 @@ fn the_correlation_ratio_takes_the_roles_that_determine_the_transform() {
         assert_eq!(found.each_ref().map(|found| found.exchanged), [false, true], "{dof:?}");
         let (error, difference) = (error_mm(&found[0].transform, &truth), difference_mm(&found));
         assert!(error < 0.4 && difference < 1e-3, "{dof:?}: {error} mm, both ways {difference} mm");
+        // The cost is that of the images as given, which is high where the second image is fixed.
+        let prepared = Fixed::new(&Cpu, &images[1], None, &options).expect("a fixed image");
+        let costs = prepared.costs(&Cpu, &images[0], None, 4.0, &[found[1].transform]).expect("costs");
+        assert!((found[1].cost - costs[0]).abs() < 1e-6, "{dof:?}: {} for {costs:?}", found[1].cost);
+        assert!(found[1].cost > 2.0 * found[0].cost, "{dof:?}: {} and {}", found[0].cost, found[1].cost);
         // A local search keeps the roles in which the second image is fixed, and there the cost leads away.
         let back = Start::Transform(truth.inverse().expect("an inverse"));
         let local = Options { search: Search::None, ..options };

@@ -173,8 +173,8 @@ impl ImageRecord {
 pub struct LinearRecord {
     /// Cost of the linear stage at its end, 0 to 1.
     pub cost: f64,
-    /// Whether the search took the moving image as the fixed one and inverted its result. Its costs are those of the
-    /// inverse, from the moving to the fixed image.
+    /// Whether the search took the moving image as the fixed one and inverted its result. The costs in `levels` are then
+    /// those of the inverse, from the moving to the fixed image.
     #[serde(default)]
     pub exchanged: bool,
     /// Cost of the linear stage at the end of each level, coarse to fine.
