@@ -69,23 +69,24 @@ EOF
                 --label-list "$oasis/common_labels.txt" 2> /dev/null | grep -E "Overlap|Jacobian|Seconds|memory"
         done
     done
-    half_millimetre "$work"
+    fine_grid "$work" 2
+    fine_grid "$work" 4
     rm -rf "$work"
 }
 
-# The pair on grids of half the spacing.
-half_millimetre() { # WORK
-    local person
+# The pair, interpolated to grids of a half or a quarter of the spacing. Files of a quarter need 16 GB of TMPDIR.
+fine_grid() { # WORK PARTS
+    local person n TIMEFORMAT="process %R s"
     for person in 1000 1001; do
-        python3 - "$oasis/${person}_t1.nii.gz" "$1/grid_$person.nii" <<'EOF'
+        python3 - "$oasis/${person}_t1.nii.gz" "$1/grid_$person.nii" "$2" <<'EOF'
 import gzip, struct, sys
-head = bytearray(gzip.open(sys.argv[1]).read(352))
+head, parts = bytearray(gzip.open(sys.argv[1]).read(352)), int(sys.argv[3])
 for axis in range(3):
-    struct.pack_into("<h", head, 42 + 2 * axis, 2 * struct.unpack_from("<h", head, 42 + 2 * axis)[0] - 1)
-    struct.pack_into("<f", head, 80 + 4 * axis, struct.unpack_from("<f", head, 80 + 4 * axis)[0] / 2)
+    struct.pack_into("<h", head, 42 + 2 * axis, parts * (struct.unpack_from("<h", head, 42 + 2 * axis)[0] - 1) + 1)
+    struct.pack_into("<f", head, 80 + 4 * axis, struct.unpack_from("<f", head, 80 + 4 * axis)[0] / parts)
     for row in range(3):
         at = 280 + 16 * row + 4 * axis
-        struct.pack_into("<f", head, at, struct.unpack_from("<f", head, at)[0] / 2)
+        struct.pack_into("<f", head, at, struct.unpack_from("<f", head, at)[0] / parts)
 struct.pack_into("<hh", head, 70, 2, 8)
 shape = struct.unpack_from("<3h", head, 42)
 with open(sys.argv[2], "wb") as grid:
@@ -93,11 +94,15 @@ with open(sys.argv[2], "wb") as grid:
     grid.truncate(352 + shape[0] * shape[1] * shape[2])
 EOF
         "$folder/antsreg-gpu" apply -q -i "$oasis/${person}_t1.nii.gz" -r "$1/grid_$person.nii" -n bspline \
-            -o "$1/half_$person.nii"
+            -o "$1/fine_$person.nii"
+        rm "$1/grid_$person.nii"
     done
-    echo "1001 → 1000 at 0.5 mm"
-    "$folder/antsreg-gpu" register -f "$1/half_1000.nii" -m "$1/half_1001.nii" -o "$1/half_" --device cuda --format nii \
-        2> /dev/null | grep -E "Jacobian|inverse|Seconds|memory"
+    echo "1001 → 1000, voxels of 1/$2 mm"
+    for n in 1 2 3; do
+        time "$folder/antsreg-gpu" register -f "$1/fine_1000.nii" -m "$1/fine_1001.nii" -o "$1/fine_" --device cuda \
+            --format nii 2> /dev/null > "$1/fine.log"
+        grep -E "Jacobian|inverse|Seconds|memory" "$1/fine.log"
+    done
 }
 
 # The parity check of small volumes under the checkers of memory accesses, which take minutes.

@@ -88,12 +88,9 @@ fn principal(frame: &Frame, [fixed, moving]: &[Pose; 2], dof: Dof, scale: f64) -
     if dof >= Dof::Scales9 {
         maps.extend(moving.maps_to(fixed, &moving.stretch_to(fixed)));
     }
-    // The function `Frame::parameters` sets the three scales only for models with nine or more degrees of freedom. A
-    // similarity needs the three scales as well, for its common scale.
-    let kept = if dof == Dof::Similarity7 { Dof::Scales9 } else { dof };
     maps.iter()
         .filter(|map| frame.keeps_side(map))
-        .filter_map(|map| frame.parameters(map, &fixed.centre, kept))
+        .filter_map(|map| frame.parameters(map, &fixed.centre, dof))
         .collect()
 }
 

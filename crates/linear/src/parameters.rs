@@ -217,7 +217,7 @@ impl Frame {
     }
 
     /// The parameters of a transform with the rotation, scales and skews of the linear part `moving_to_fixed`, as far
-    /// as the model `dof` has them. The transform maps the moving image's centre of mass to `fixed_centre`. `None` for
+    /// as the model `dof` has them; a similarity has its common scale three times. The transform maps the moving image's centre of mass to `fixed_centre`. `None` for
     /// a linear part that is singular or has a reflection.
     pub fn parameters(
         &self,
@@ -237,7 +237,7 @@ impl Frame {
         let mut parameters = IDENTITY;
         parameters[ROTATION..TRANSLATION].copy_from_slice(&angles(&Rotation3::from_matrix_unchecked(turn)));
         parameters[TRANSLATION..SCALE].copy_from_slice(shift.as_slice());
-        if dof >= Dof::Scales9 {
+        if dof >= Dof::Similarity7 {
             parameters[SCALE..SKEW].copy_from_slice(triangle.diagonal().as_slice());
         }
         if dof == Dof::Affine12 {

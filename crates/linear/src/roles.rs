@@ -90,10 +90,7 @@ impl<'a, B: Backend> Roles<'a, B> {
     pub fn parameters(&self, transform: &AffineTransform) -> Option<Parameters> {
         let moving_to_fixed = if self.are_exchanged() { *transform } else { transform.inverse()? };
         let centre = moving_to_fixed.apply(&self.poses[1].centre);
-        // `Frame::parameters` sets scales only from nine degrees of freedom on. A similarity needs all three for its
-        // common scale.
-        let kept = if self.dof == Dof::Similarity7 { Dof::Scales9 } else { self.dof };
-        self.frame.parameters(&moving_to_fixed.matrix, &centre, kept)
+        self.frame.parameters(&moving_to_fixed.matrix, &centre, self.dof)
     }
 }
 

@@ -63,6 +63,26 @@ fn both_roles_describe_the_same_transforms_and_have_each_others_costs() {
 }
 
 #[test]
+fn parameters_of_each_model_come_back_in_either_role() {
+    let images = [ball([5.0, -3.0, 2.0], [0.1, 0.0, -0.2]), ball([-8.0, 4.0, 9.0], [0.0, 0.3, 0.1])];
+    let turned = Rotation3::from_euler_angles(0.4, -0.2, 0.1).into_inner();
+    let start = AffineTransform { matrix: turned, translation: Vector3::new(-10.0, 5.0, 6.0) };
+    for (dof, scale) in [(Dof::Rigid6, 1.0), (Dof::Similarity7, 1.25)] {
+        let options = Options { dof, ..Options::default() };
+        let fixed = Fixed::new(&Cpu, &images[0], None, &options).expect("a fixed image");
+        let pair = Images::new(&Cpu, &fixed, &Input::from(&images[1]), None).expect("a moving image");
+        let poses = pair.poses().expect("poses");
+        let parameters = [0.2, -0.1, 0.3, 4.0, -7.0, 2.0, scale, scale, scale, 0.0, 0.0, 0.0];
+        for order in [Order::Given, Order::Exchanged] {
+            let roles = Roles::new(&pair, order, &start, &poses, &options).expect("roles");
+            let transform = roles.transform(&parameters).expect("a transform");
+            let found = roles.parameters(&transform).expect("parameters");
+            (0..12).for_each(|i| assert!((found[i] - parameters[i]).abs() < 1e-9, "{dof:?}, {order:?}: {found:?}"));
+        }
+    }
+}
+
+#[test]
 fn a_search_over_angles_expects_the_overlap_of_headers_and_centres_too() {
     let pose = |centre| Pose { centre, axes: Matrix3::identity(), extent: Vector3::repeat(20.0) };
     let poses = [pose(Point3::new(3.0, -5.0, 7.0)), pose(Point3::new(40.0, 10.0, -20.0))];
