@@ -29,28 +29,30 @@ pub fn keep_open(device: &Device) {
 /// as the command has ended, otherwise after the child process has ended. Signals that end a program are passed on to
 /// the child. If the child is killed by a signal, so is this process. Must be called by a process with one thread.
 pub fn in_child(command: impl FnOnce() -> u8) -> u8 {
-    let Ok((from_child, to_parent)) = std::io::pipe() else {
+    let (Ok((from_child, to_parent)), Ok((from_parent, to_child))) = (std::io::pipe(), std::io::pipe()) else {
         return command();
     };
     let parent = rustix::process::getpid();
     // SAFETY: this process has one thread. So no other thread holds a lock that stays locked in the child.
     match unsafe { libc::fork() } {
         0 => {
-            drop(from_child);
-            child(parent, to_parent, command)
+            drop((from_child, to_child));
+            child(parent, from_parent, to_parent, command)
         }
         id => match Pid::from_raw(id).filter(|_| id > 0) {
             Some(child) => {
-                drop(to_parent);
-                wait(child, from_child)
+                drop((from_parent, to_parent));
+                wait(child, to_child, from_child)
             }
             None => command(),
         },
     }
 }
 
-/// The child process: runs the command, then tells its exit code to the parent.
-fn child(parent: Pid, mut to_parent: PipeWriter, command: impl FnOnce() -> u8) -> ! {
+/// The child process: runs the command as soon as the parent passes signals on, then tells its exit code to the parent.
+fn child(parent: Pid, mut from_parent: PipeReader, mut to_parent: PipeWriter, command: impl FnOnce() -> u8) -> ! {
+    // The parent writes nothing: it closes its end of the pipe.
+    let _ = from_parent.read(&mut [0]);
     if !end_with(parent) {
         exit(1);
     }
@@ -82,13 +84,14 @@ fn end_alone() {
     }
 }
 
-/// The parent process: waits until the child tells the exit code of the command, or ends.
-fn wait(child: Pid, mut from_child: PipeReader) -> u8 {
+/// The parent process: lets the child begin, then waits until it tells the exit code of the command, or ends.
+fn wait(child: Pid, to_child: PipeWriter, mut from_child: PipeReader) -> u8 {
     // If no thread can be started, a signal ends this process, and the child gets SIGTERM.
     let _ = interruption::watch_signals(move |signal| {
         // The child may have ended.
         let _ = Signal::from_named_raw(signal).map(|signal| rustix::process::kill_process(child, signal));
     });
+    drop(to_child);
     let mut code = [0];
     match from_child.read_exact(&mut code) {
         Ok(()) => code[0],
