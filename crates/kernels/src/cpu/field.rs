@@ -98,18 +98,22 @@ impl FieldSampler<'_> {
     }
 
     /// The derivatives ∂u/∂x, ∂u/∂y and ∂u/∂z of the trilinear interpolation in the cell of the point.
+    #[inline(always)]
     pub(super) fn derivative(&self, point: f32x4) -> [f32x4; 3] {
         let (near, t) = self.cell.locate(point);
         let [tx, ty, tz, _] = t.to_array();
-        let corner = |bits: usize| {
-            let at = 3 * near + (0..3).map(|axis| (bits >> axis & 1) * self.strides[axis]).sum::<usize>();
-            f32x4::new([0, 1, 2, 3].map(|lane| self.components[at + lane]))
-        };
-        let along = |axis: usize, (a, ta): (usize, f32), (b, tb): (usize, f32)| {
-            let edge = |bits: usize| corner(bits | 1 << axis) - corner(bits);
-            lerp(lerp(edge(0), edge(1 << a), ta), lerp(edge(1 << b), edge(1 << a | 1 << b), ta), tb)
-        };
-        [along(0, (1, ty), (2, tz)), along(1, (0, tx), (2, tz)), along(2, (0, tx), (1, ty))]
+        let [sx, sy, sz] = self.strides;
+        let corner = |at: usize| f32x4::from(&self.components[at..at + 4]);
+        let along_x = |at: usize| (corner(at), corner(at + sx));
+        let near = 3 * near;
+        let far = near + sz;
+        let ((c000, c100), (c010, c110)) = (along_x(near), along_x(near + sy));
+        let ((c001, c101), (c011, c111)) = (along_x(far), along_x(far + sy));
+        [
+            lerp(lerp(c100 - c000, c110 - c010, ty), lerp(c101 - c001, c111 - c011, ty), tz),
+            lerp(lerp(c010 - c000, c110 - c100, tx), lerp(c011 - c001, c111 - c101, tx), tz),
+            lerp(lerp(c001 - c000, c101 - c100, tx), lerp(c011 - c010, c111 - c110, tx), ty),
+        ]
     }
 }
 

@@ -1,5 +1,7 @@
 //! Inversion of a displacement field by fixed-point and Newton steps, for each voxel on its own.
 
+use std::ops::{Add, Mul, Sub};
+
 use rayon::prelude::*;
 use wide::f32x4;
 
@@ -64,7 +66,8 @@ fn invert_at(sampler: &FieldSampler, point: [f32; 3], start: [f32; 3], limits: &
         v -= if close || step < PLAIN_STEPS {
             residual
         } else {
-            lanes(newton(sampler.derivative(reached).map(vector), vector(residual)))
+            let [x, y, z] = sampler.derivative(reached);
+            lanes(newton([vector(x), vector(y), vector(z)], vector(residual)))
         };
         if close {
             break;
@@ -82,28 +85,29 @@ fn squared_length(lanes: f32x4) -> f32 {
 /// The Newton step (I + ∂u/∂x)⁻¹·residual by Cramer's rule. It is limited to the length of one voxel, because the
 /// derivative is that of one cell and differs in other cells. If the derivative is nearly singular, half the residual
 /// is taken.
-fn newton(derivative: [[f32; 3]; 3], residual: [f32; 3]) -> [f32; 3] {
-    let column = |axis: usize| {
-        let mut column = derivative[axis];
-        column[axis] += 1.0;
-        column
-    };
-    let (a, b, c) = (column(0), column(1), column(2));
-    let determinant = dot(a, cross(b, c));
+#[inline(always)]
+fn newton([mut a, mut b, mut c]: [[f32; 3]; 3], residual: [f32; 3]) -> [f32; 3] {
+    a[0] += 1.0;
+    b[1] += 1.0;
+    c[2] += 1.0;
+    let normal = cross(b, c);
+    let determinant = dot(a, normal);
     if determinant.abs() < 0.01 {
         return residual.map(|r| 0.5 * r);
     }
-    let step = [dot(residual, cross(b, c)), dot(a, cross(residual, c)), dot(a, cross(b, residual))]
-        .map(|numerator| numerator / determinant);
+    let [x, y, z] = [dot(residual, normal), dot(a, cross(residual, c)), dot(a, cross(b, residual))];
+    let step = [x / determinant, y / determinant, z / determinant];
     let length = dot(step, step).sqrt();
     step.map(|s| s / length.max(1.0))
 }
 
-pub(super) fn dot(a: [f32; 3], b: [f32; 3]) -> f32 {
+#[inline(always)]
+pub(super) fn dot<T: Copy + Add<Output = T> + Mul<Output = T>>(a: [T; 3], b: [T; 3]) -> T {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
-pub(super) fn cross(a: [f32; 3], b: [f32; 3]) -> [f32; 3] {
+#[inline(always)]
+pub(super) fn cross<T: Copy + Sub<Output = T> + Mul<Output = T>>(a: [T; 3], b: [T; 3]) -> [T; 3] {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 

@@ -5,9 +5,10 @@ use std::ops::RangeInclusive;
 
 use rayon::prelude::*;
 
-use super::corners::{self, Edges};
+use super::corners;
 use super::field::{Field, on_edge};
 use super::invert;
+use super::widest;
 use crate::relax::{BRICK, CORRECTED, CORRECTED_BY, MARGIN, bricks, pull, weight};
 use crate::{InversionLimits, RelaxLimits, RelaxRound, gaussian};
 
@@ -73,17 +74,28 @@ impl Marks {
         brick(at - margin)..=brick(at + margin)
     }
 
-    /// The indices of all voxels in the marked bricks, one brick after the other.
-    fn voxels(&self) -> impl ParallelIterator<Item = [usize; 3]> + '_ {
+    /// Calls `examine(found, first, count)` for each row of voxels in the marked bricks, one brick after the other: the
+    /// first voxel of the row, and the number of voxels. Returns all that the calls add to the list `found`.
+    fn rows<T: Send>(&self, examine: impl Fn(&mut Vec<T>, [usize; 3], usize) + Sync) -> Vec<T> {
         let [bx, by, _] = self.bricks;
-        (0..self.marked.len()).into_par_iter().filter(|brick| self.marked[*brick]).flat_map_iter(move |brick| {
+        let marked = (0..self.marked.len()).into_par_iter().filter(|brick| self.marked[*brick]);
+        let found = marked.flat_map_iter(|brick| {
             let corner = [brick % bx, brick / bx % by, brick / (bx * by)].map(|n| n * BRICK);
             let [x, y, z] = std::array::from_fn(|axis| corner[axis]..(corner[axis] + BRICK).min(self.shape[axis]));
-            z.flat_map(move |k| {
-                let x = x.clone();
-                y.clone().flat_map(move |j| x.clone().map(move |i| [i, j, k]))
-            })
-        })
+            let mut found = Vec::new();
+            widest(
+                #[inline(always)]
+                || {
+                    for k in z {
+                        for j in y.clone() {
+                            examine(&mut found, [x.start, j, k], x.len());
+                        }
+                    }
+                },
+            );
+            found
+        });
+        found.collect()
     }
 }
 
@@ -103,10 +115,10 @@ fn half(
 ) -> usize {
     let shape = field.shape;
     let examined = std::mem::replace(&mut relaxation.examine[side], Marks::none(shape));
-    let mut beyond: Vec<([usize; 3], Beyond)> = examined
-        .voxels()
-        .filter_map(|at| beyond(field, inverse, &round.limits, at).map(|beyond| (at, beyond)))
-        .collect();
+    let mut beyond = examined.rows(
+        #[inline(always)]
+        |found, first, count| beyond(field, inverse, &round.limits, (first, count), found),
+    );
     let count = beyond.len();
     let mut corrections = Vec::new();
     beyond.retain(|(at, beyond)| match beyond {
@@ -163,14 +175,18 @@ fn follow(
 ) {
     let shape = field.shape;
     let sampler = field.sampler();
-    let moved: Vec<([usize; 3], [f32; 3])> = followed
-        .voxels()
-        .filter_map(|at| {
-            let before = inverse.vectors()[inverse.index(at)];
-            let after = invert::inverse_at(&sampler, shape, at, before, &round.follow);
-            (after != before).then_some((at, after))
-        })
-        .collect();
+    let moved = followed.rows(
+        #[inline(always)]
+        |moved, [i, j, k], count| {
+            for at in (i..i + count).map(|i| [i, j, k]) {
+                let before = inverse.vectors()[inverse.index(at)];
+                let after = invert::inverse_at(&sampler, shape, at, before, &round.follow);
+                if after != before {
+                    moved.push((at, after));
+                }
+            }
+        },
+    );
     // Where the field changed, its inverse field may deviate more than before, even if the inverse field did not
     // change. So these bricks (blocks of 8³ voxels) of the inverse field are examined again.
     for (examine, followed) in relaxation.examine[1 - side].marked.iter_mut().zip(&followed.marked) {
@@ -195,13 +211,29 @@ enum Beyond {
     Misses(f32),
 }
 
-fn beyond(field: &Field, inverse: &Field, limits: &RelaxLimits, at: [usize; 3]) -> Option<Beyond> {
-    if Edges::at(field, at).smallest() < limits.smallest_jacobian {
-        return Some(Beyond::Folds);
-    }
-    let squared = invert::squared_residual_at(&inverse.sampler(), field, at);
+/// Adds to `found` the voxels of a row, of at most eight voxels, that exceed the limits.
+#[inline(always)]
+fn beyond(
+    field: &Field,
+    inverse: &Field,
+    limits: &RelaxLimits,
+    ([i, j, k], count): ([usize; 3], usize),
+    found: &mut Vec<([usize; 3], Beyond)>,
+) {
+    let sampler = inverse.sampler();
     let largest = limits.largest_residual_voxels * limits.largest_residual_voxels;
-    (squared > largest).then(|| Beyond::Misses(pull(squared, largest)))
+    let smallest = corners::smallest(field, [i, j, k]).to_array();
+    for (i, smallest) in (i..i + count).zip(smallest) {
+        let at = [i, j, k];
+        if smallest < limits.smallest_jacobian {
+            found.push((at, Beyond::Folds));
+            continue;
+        }
+        let squared = invert::squared_residual_at(&sampler, field, at);
+        if squared > largest {
+            found.push((at, Beyond::Misses(pull(squared, largest))));
+        }
+    }
 }
 
 /// The new displacement of a voxel where the field deviates from the inverse of the other field: that of this inverse.

@@ -3,11 +3,13 @@
 use antsreg_core::jacobian::JacobianSummary;
 use rayon::prelude::*;
 
-use super::corners::Edges;
+use super::corners;
 use super::field::Field;
 use super::image::Image;
 use super::invert::squared_residual_at;
 use super::jacobian::determinant_at;
+use super::lanes::LANES;
+use super::widest;
 use crate::InverseConsistency;
 use crate::scores::{PairSums, Statistics};
 
@@ -55,16 +57,19 @@ impl Statistics {
         }
     }
 
-    /// Computes statistics over the voxels inside the mask; `with` adds one voxel to the statistics. Values are summed
-    /// within rows, and then over the rows in order.
+    /// Computes statistics over all rows of voxels: `of_row([j, k], counts)` computes those of a row, for its voxels i
+    /// with `counts(i)`, which are inside the mask. The statistics of the rows are added in order.
     fn of(
         [nx, ny, nz]: [usize; 3],
         mask: Option<&Image>,
-        with: impl Fn(Statistics, [usize; 3]) -> Statistics + Sync,
+        of_row: impl Fn([usize; 2], &dyn Fn(usize) -> bool) -> Statistics + Sync,
     ) -> Statistics {
         let rows = (0..ny * nz).into_par_iter().map(|row| {
-            let counts = |i: &usize| mask.is_none_or(|mask| mask.voxels[row * nx + i] > 0.5);
-            (0..nx).filter(counts).fold(Statistics::NOTHING, |found, i| with(found, [i, row % ny, row / ny]))
+            let counts = |i: usize| mask.is_none_or(|mask| mask.voxels[row * nx + i] > 0.5);
+            widest(
+                #[inline(always)]
+                || of_row([row % ny, row / ny], &counts),
+            )
         });
         rows.collect::<Vec<_>>().into_iter().fold(Statistics::NOTHING, Statistics::with)
     }
@@ -73,16 +78,41 @@ impl Statistics {
 /// Statistics of the Jacobian determinants det(I + ∂u/∂x), and of the smallest determinant at the cell corners of each
 /// voxel.
 pub(super) fn jacobian_summary(field: &Field, mask: Option<&Image>) -> JacobianSummary {
-    let with =
-        |found: Statistics, at| found.and(determinant_at(field, at)).and_corner(Edges::at(field, at).smallest());
-    Statistics::of(field.shape, mask, with).jacobian_summary()
+    let nx = field.shape[0];
+    let statistics = Statistics::of(
+        field.shape,
+        mask,
+        #[inline(always)]
+        |[j, k], counts| {
+            let mut found = Statistics::NOTHING;
+            for first in (0..nx).step_by(LANES) {
+                let corners = corners::smallest(field, [first, j, k]).to_array();
+                for (i, corner) in (first..nx).zip(corners).filter(|(i, _)| counts(*i)) {
+                    found = found.and(determinant_at(field, [i, j, k])).and_corner(corner);
+                }
+            }
+            found
+        },
+    );
+    statistics.jacobian_summary()
 }
 
 /// Statistics of the inverse consistency ‖u(x) + v(x + u(x))‖, where u is `first` and v is `then`.
 pub(super) fn inverse_consistency(first: &Field, then: &Field, mask: Option<&Image>) -> InverseConsistency {
     let then = then.sampler();
-    let with = |found: Statistics, at| found.and(squared_residual_at(&then, first, at).sqrt());
-    Statistics::of(first.shape, mask, with).inverse_consistency()
+    let statistics = Statistics::of(
+        first.shape,
+        mask,
+        #[inline(always)]
+        |[j, k], counts| {
+            let mut found = Statistics::NOTHING;
+            for i in (0..first.shape[0]).filter(|i| counts(*i)) {
+                found = found.and(squared_residual_at(&then, first, [i, j, k]).sqrt());
+            }
+            found
+        },
+    );
+    statistics.inverse_consistency()
 }
 
 /// Pearson's correlation of two images. Values are summed within rows, and then over the rows in order.
