@@ -1,9 +1,14 @@
 //! Sums of several quantities over a box around every voxel, truncated at the border.
 //!
+//! Large parts of a brain image are zero outside the brain. There the sums are known, and are not computed.
+//!
 //! There are no running sums: adding and subtracting in single precision leaves residues where an image is zero, and
 //! the sum of an empty window must be exactly zero. A few shifted additions over rows in cache cost no more.
 
+use std::ops::Range;
+
 use super::blocks;
+use super::extent::Extent;
 
 /// Number of rows (along y) of a tile. Box sums are computed tile by tile, so that the buffered slices of a tile and of
 /// its margins stay in the second-level cache.
@@ -17,20 +22,26 @@ pub(super) struct BoxSums {
     along_x: Vec<f32>,
     ring: Vec<f32>,
     sums: Vec<f32>,
+    /// The extents of the rows of `along_x` and `ring`.
+    extents_along_x: Vec<Extent>,
+    extents_in_ring: Vec<Extent>,
 }
 
 impl BoxSums {
-    /// Calls `emit(j, k, sums)` for every row of the slices `range`, tile by tile. `sums[q]` holds, for each x, the
-    /// sum of quantity q over the box of (2·radius + 1)³ voxels. `fill(j, k, rows)` writes the rows of all
-    /// quantities.
+    /// Calls `emit(j, k, extent, sums)` for every row of the slices `range`, tile by tile. `sums[q]` holds, for each x
+    /// within the extent, the sum of quantity q over the box of (2·radius + 1)³ voxels.
+    ///
+    /// `fill(j, k, rows)` writes the rows of all quantities and returns their extent: beyond it, all quantities from
+    /// number `WHOLE` on are zero. The sums of the first `WHOLE` quantities are computed for all x, those of the others
+    /// within the extent of `emit`; beyond it they are zero, and what `sums` holds there has no meaning.
     #[inline(always)]
-    pub(super) fn run<const Q: usize>(
+    pub(super) fn run<const Q: usize, const WHOLE: usize>(
         &mut self,
         [nx, ny, nz]: [usize; 3],
         radius: usize,
-        range: std::ops::Range<usize>,
-        fill: impl Fn(usize, usize, [&mut [f32]; Q]),
-        mut emit: impl FnMut(usize, usize, [&[f32]; Q]),
+        range: Range<usize>,
+        fill: impl Fn(usize, usize, [&mut [f32]; Q]) -> Extent,
+        mut emit: impl FnMut(usize, usize, Extent, [&[f32]; Q]),
     ) {
         let width = 2 * radius + 1;
         let padded_row = nx + 2 * radius;
@@ -40,11 +51,16 @@ impl BoxSums {
         self.along_x.resize(Q * (TILE + 2 * radius) * nx, 0.0);
         self.ring.resize(width * Q * plane, 0.0);
         self.sums.resize(Q * nx, 0.0);
+        self.extents_along_x.resize(TILE + 2 * radius, Extent::NONE);
+        self.extents_in_ring.resize(width * TILE, Extent::NONE);
+        let of_quantity = |q: usize, extent: Extent| if q < WHOLE { Extent::whole(nx) } else { extent };
         for y0 in (0..ny).step_by(TILE) {
             let rows = TILE.min(ny - y0);
             self.ring.fill(0.0);
+            self.extents_in_ring.fill(Extent::NONE);
             for k in range.start.saturating_sub(radius)..range.end + radius {
                 let slot = &mut self.ring[(k % width) * Q * plane..][..Q * plane];
+                let extents = &mut self.extents_in_ring[(k % width) * TILE..][..TILE];
                 if k < nz {
                     // Sums along x are computed for the rows of a tile (a part of each slice) and for its margins of
                     // `radius` rows.
@@ -53,6 +69,7 @@ impl BoxSums {
                             for q in 0..Q {
                                 self.along_x[(q * (TILE + 2 * radius) + r) * nx..][..nx].fill(0.0);
                             }
+                            self.extents_along_x[r] = Extent::NONE;
                             continue;
                         };
                         let mut rest = &mut self.padded[..];
@@ -61,23 +78,28 @@ impl BoxSums {
                             rest = after;
                             &mut row[radius..radius + nx]
                         });
-                        fill(j, k, filled);
+                        let extent = fill(j, k, filled).widened(radius, nx);
+                        self.extents_along_x[r] = extent;
                         for q in 0..Q {
                             let padded = &self.padded[q * padded_row..][..padded_row];
                             let target = &mut self.along_x[(q * (TILE + 2 * radius) + r) * nx..][..nx];
-                            add_rows(width, |d| &padded[d..d + nx], target);
+                            add_rows(width, of_quantity(q, extent), |d| &padded[d..d + nx], target);
                         }
                     }
                     // The sums over `2·radius + 1` voxels along x are now added along y.
+                    for r in 0..rows {
+                        extents[r] = Extent::of_all(&self.extents_along_x[r..r + width]);
+                    }
                     for q in 0..Q {
                         for r in 0..rows {
                             let along_x = &self.along_x[(q * (TILE + 2 * radius) + r) * nx..];
                             let target = &mut slot[q * plane + r * nx..][..nx];
-                            add_rows(width, |d| &along_x[d * nx..][..nx], target);
+                            add_rows(width, of_quantity(q, extents[r]), |d| &along_x[d * nx..][..nx], target);
                         }
                     }
                 } else {
                     slot.fill(0.0);
+                    extents.fill(Extent::NONE);
                 }
                 // Slice k is the last slice of the windows that are centred in slice k − radius. So the sums of these
                 // windows are now added along z.
@@ -85,21 +107,33 @@ impl BoxSums {
                     continue;
                 };
                 for r in 0..rows {
+                    let extent = Extent::of_all(self.extents_in_ring[r..].iter().step_by(TILE));
                     for q in 0..Q {
                         let ring = &self.ring;
                         let target = &mut self.sums[q * nx..][..nx];
-                        add_rows(width, |slot| &ring[(slot * Q + q) * plane + r * nx..][..nx], target);
+                        let row = |slot: usize| &ring[(slot * Q + q) * plane + r * nx..][..nx];
+                        add_rows_within(width, of_quantity(q, extent), row, target);
                     }
-                    emit(y0 + r, middle, std::array::from_fn(|q| &self.sums[q * nx..][..nx]));
+                    emit(y0 + r, middle, extent, std::array::from_fn(|q| &self.sums[q * nx..][..nx]));
                 }
             }
         }
     }
 }
 
-/// Adds `count` rows, element by element: target = row(0) + row(1) + … + row(count − 1).
+/// Adds `count` rows, element by element, within an extent: target = row(0) + row(1) + … + row(count − 1). Beyond the
+/// extent the target becomes zero.
 #[inline(always)]
-fn add_rows<'a>(count: usize, row: impl Fn(usize) -> &'a [f32], target: &mut [f32]) {
+fn add_rows<'a>(count: usize, extent: Extent, row: impl Fn(usize) -> &'a [f32], target: &mut [f32]) {
+    extent.clear_beyond(target);
+    add_rows_within(count, extent, row, target);
+}
+
+/// Adds rows like [`add_rows`], but leaves the target as it is beyond the extent.
+#[inline(always)]
+fn add_rows_within<'a>(count: usize, extent: Extent, row: impl Fn(usize) -> &'a [f32], target: &mut [f32]) {
+    let row = |n: usize| &row(n)[extent.range()];
+    let target = &mut target[extent.range()];
     match target.len() {
         32.. => add_rows_by::<32>(count, row, target),
         8.. => add_rows_by::<8>(count, row, target),

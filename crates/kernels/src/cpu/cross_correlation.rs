@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use wide::f32x8;
 
 use super::box_sums::BoxSums;
+use super::extent::Extent;
 use super::field::Field;
 use super::gradient::{Out, Row};
 use super::image::Image;
@@ -99,9 +100,9 @@ impl Pair<'_> {
     }
 
     /// Writes 1, I, J, I², J² and IJ for the voxels of a row, where I and J are the values of the fixed and of the
-    /// moving image. All six numbers are 0 for voxels outside the masks.
+    /// moving image. All six numbers are 0 for voxels outside the masks. Returns the extent of I and J.
     #[inline(always)]
-    fn products(&self, j: usize, k: usize, [n, i, jm, ii, jj, ij]: [&mut [f32]; 6]) {
+    fn products(&self, j: usize, k: usize, [n, i, jm, ii, jj, ij]: [&mut [f32]; 6]) -> Extent {
         let range = self.row(j, k);
         let (fixed, moving) = (&self.fixed[range.clone()], &self.moving[range.clone()]);
         for x in (0..n.len()).step_by(LANES) {
@@ -115,6 +116,7 @@ impl Pair<'_> {
         product(ii, i, i);
         product(jj, jm, jm);
         product(ij, i, jm);
+        Extent::of(fixed).and(Extent::of(moving))
     }
 
     /// Lane masks of eight successive voxels of a row: all bits of a lane are set if its voxel is inside the masks of
@@ -140,23 +142,28 @@ impl Pair<'_> {
         mut take: impl FnMut(usize, usize, usize, Terms),
     ) {
         energies.fill(Sums::default());
-        sums.run::<6>(
+        sums.run::<6, 1>(
             self.shape,
             self.radius,
             first..first + energies.len(),
             #[inline(always)]
             |j, k, rows| self.products(j, k, rows),
             #[inline(always)]
-            |j, k, [n, i, jm, ii, jj, ij]| {
+            |j, k, extent, [n, i, jm, ii, jj, ij]| {
                 let (mut value, mut weight, mut counted) = (0.0_f32, 0.0_f32, 0);
                 for x in (0..n.len()).step_by(LANES) {
                     let inside = self.inside(self.row(j, k), x);
+                    counted += inside.to_bitmask().count_ones();
+                    // Both images are zero in the whole window.
+                    if !extent.contains(x) {
+                        take(j, k, x, Terms::ZERO);
+                        continue;
+                    }
                     let at = |row: &[f32]| lanes::load(row, x);
                     let sums = [at(i), at(jm), at(ii), at(jj), at(ij)];
                     let terms = Terms::of(sums, at(n), self.noise_variance, inside);
                     terms.value.to_array().iter().for_each(|one| value += one);
                     terms.weight.to_array().iter().for_each(|one| weight += one);
-                    counted += inside.to_bitmask().count_ones();
                     take(j, k, x, terms);
                 }
                 let slice = &mut energies[k - first];
@@ -275,18 +282,23 @@ impl Pair<'_> {
             widest(
                 #[inline(always)]
                 || {
-                    sums.run::<{ CcParameters::TERMS }>(
+                    sums.run::<{ CcParameters::TERMS }, 0>(
                         self.shape,
                         self.radius,
                         first..last,
                         #[inline(always)]
                         |j, k, rows| {
                             let terms = terms[((k - first_term) * ny + j) * of_row..][..of_row].chunks_exact(nx);
-                            rows.into_iter().zip(terms).for_each(|(row, term)| row.copy_from_slice(term));
+                            let mut extent = Extent::NONE;
+                            for (row, term) in rows.into_iter().zip(terms) {
+                                row.copy_from_slice(term);
+                                extent = extent.and(Extent::of(term));
+                            }
+                            extent
                         },
                         #[inline(always)]
-                        |j, k, sums| {
-                            self.write_derivatives(j, k, sums, &mut buffer.derivatives);
+                        |j, k, extent, sums| {
+                            self.write_derivatives(j, k, extent, sums, &mut buffer.derivatives);
                             out.write([self.fixed, self.moving], [j, k], self.row(j, k - first), buffer);
                         },
                     );
@@ -296,17 +308,20 @@ impl Pair<'_> {
     }
 
     /// Computes the derivatives of both images for the voxels (·, j, k), from sums of the exact derivative's terms over
-    /// the windows that contain the voxel.
+    /// the windows that contain the voxel. Beyond the extent the sums are zero.
     #[inline(always)]
     fn write_derivatives(
         &self,
         j: usize,
         k: usize,
+        extent: Extent,
         [p, p_a, p_b, fixed_rest, moving_rest]: [&[f32]; 5],
         [for_fixed, for_moving]: &mut [Vec<f32>; 2],
     ) {
         let row = self.row(j, k);
-        for x in (0..p.len()).step_by(LANES) {
+        extent.clear_beyond(for_fixed);
+        extent.clear_beyond(for_moving);
+        for x in extent.range().step_by(LANES) {
             let inside = self.inside(row.clone(), x);
             let at = |row: &[f32]| lanes::load(row, x);
             let (f, m) = (at(&self.fixed[row.clone()]), at(&self.moving[row.clone()]));

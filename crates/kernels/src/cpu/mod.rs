@@ -11,6 +11,7 @@ mod contrast;
 mod corners;
 mod correlation_ratio;
 mod cross_correlation;
+mod extent;
 mod field;
 mod fit_sums;
 mod fusion;

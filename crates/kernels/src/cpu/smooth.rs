@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::extent::Extent;
 use super::field::Field;
 use super::gradient::{Slopes, Update};
 use super::image::Image;
@@ -79,7 +80,8 @@ fn clear_border(field: &mut Field) {
 
 /// Convolves a volume, whose voxels have `width` floats each, in place, with one symmetric kernel for each axis.
 /// `kernels` has the weights of each kernel from the middle outwards. Before a row (·, j, k) is read,
-/// `fill(scratch, [j, k], row)` may write it; each thread makes its own `scratch`.
+/// `fill(scratch, [j, k], row)` may write it; each thread makes its own `scratch`. Rows are convolved within their
+/// extents.
 fn separable<S>(
     voxels: &mut [f32],
     width: usize,
@@ -91,25 +93,35 @@ fn separable<S>(
     let [nx, ny, nz] = shape;
     let row = nx * width;
     let slice = row * ny;
+    let [radius_x, radius_y, radius_z] = kernels.each_ref().map(|kernel| kernel.len() - 1);
     // The volume is smoothed along x and y slice by slice, so that a slice stays in the cache.
-    let margin = width * (kernels[0].len() - 1);
-    let buffers = || (vec![0.0; row + 2 * margin], vec![0.0; slice], scratch());
-    let slices = voxels.par_chunks_mut(slice).enumerate();
-    slices.for_each_init(buffers, |(padded, along_x, scratch), (k, voxels)| {
+    let margin = width * radius_x;
+    let buffers = || (vec![0.0; row + 2 * margin], vec![0.0; slice], vec![Extent::NONE; ny], scratch());
+    let mut extents = vec![Extent::NONE; ny * nz];
+    let slices = voxels.par_chunks_mut(slice).zip(extents.par_chunks_mut(ny)).enumerate();
+    slices.for_each_init(buffers, |(padded, along_x, extents_along_x, scratch), (k, (voxels, extents))| {
         widest(
             #[inline(always)]
             || {
                 let rows = voxels.chunks_exact_mut(row).zip(along_x.chunks_exact_mut(row));
-                for (j, (source, target)) in rows.enumerate() {
+                for ((j, (source, target)), extent) in rows.enumerate().zip(&mut *extents_along_x) {
                     fill(scratch, [j, k], source);
+                    *extent = Extent::of(source).widened(margin, row);
+                    extent.clear_beyond(target);
                     pad(source, width, margin, padded);
                     let shifted = |by: usize| &padded[by..by + row];
                     let taps = |k: usize| (shifted(margin - k * width), shifted(margin + k * width));
-                    weighted_sum(&kernels[0], taps, target);
+                    weighted_sum(&kernels[0], *extent, taps, target);
                 }
-                for (j, target) in voxels.chunks_exact_mut(row).enumerate() {
+                for (j, (target, extent)) in voxels.chunks_exact_mut(row).zip(extents).enumerate() {
                     let at = |j: usize| &along_x[j * row..(j + 1) * row];
-                    weighted_sum(&kernels[1], |k| (at(j.saturating_sub(k)), at((j + k).min(ny - 1))), target);
+                    *extent = Extent::of_all(near(extents_along_x, j, radius_y));
+                    weighted_sum(
+                        &kernels[1],
+                        *extent,
+                        |k| (at(j.saturating_sub(k)), at((j + k).min(ny - 1))),
+                        target,
+                    );
                 }
             },
         );
@@ -119,19 +131,27 @@ fn separable<S>(
     for slice in voxels.chunks_exact_mut(slice) {
         planes.iter_mut().zip(slice.chunks_exact_mut(row)).for_each(|(plane, row)| plane.push(row));
     }
-    let before = || vec![0.0; nz * row];
-    planes.into_par_iter().for_each_init(before, |before, plane| {
+    let buffers = || (vec![0.0; nz * row], vec![Extent::NONE; nz]);
+    planes.into_par_iter().enumerate().for_each_init(buffers, |(before, extents_before), (j, plane)| {
         widest(
             #[inline(always)]
             || {
                 before.chunks_exact_mut(row).zip(&plane).for_each(|(before, row)| before.copy_from_slice(row));
+                extents_before.iter_mut().enumerate().for_each(|(k, extent)| *extent = extents[k * ny + j]);
                 let at = |k: usize| &before[k * row..(k + 1) * row];
                 for (k, target) in plane.into_iter().enumerate() {
-                    weighted_sum(&kernels[2], |t| (at(k.saturating_sub(t)), at((k + t).min(nz - 1))), target);
+                    let extent = Extent::of_all(near(extents_before, k, radius_z));
+                    weighted_sum(&kernels[2], extent, |t| (at(k.saturating_sub(t)), at((k + t).min(nz - 1))), target);
                 }
             },
         );
     });
+}
+
+/// The extents of the rows at most `radius` from number `at`.
+#[inline(always)]
+fn near(extents: &[Extent], at: usize, radius: usize) -> &[Extent] {
+    &extents[at.saturating_sub(radius)..(at + radius + 1).min(extents.len())]
 }
 
 /// Copies a row of voxels, of `width` floats each, to a longer buffer. The margins before and after the row get copies
@@ -145,10 +165,20 @@ fn pad(row: &[f32], width: usize, margin: usize, padded: &mut [f32]) {
     after.chunks_exact_mut(width).for_each(|voxel| voxel.copy_from_slice(&row[row.len() - width..]));
 }
 
-/// Weighted sum of rows of numbers by a symmetric kernel, element by element: target = w₀·a₀ + Σ_k w_k·(a_k + b_k).
-/// `taps(k)` gives the rows (a_k, b_k).
+/// Weighted sum of rows of numbers by a symmetric kernel, element by element within an extent: target = w₀·a₀ +
+/// Σ_k w_k·(a_k + b_k). `taps(k)` gives the rows (a_k, b_k). Beyond the extent the target stays as it is.
 #[inline(always)]
-fn weighted_sum<'a>(weights: &[f32], taps: impl Fn(usize) -> (&'a [f32], &'a [f32]), target: &mut [f32]) {
+fn weighted_sum<'a>(
+    weights: &[f32],
+    extent: Extent,
+    taps: impl Fn(usize) -> (&'a [f32], &'a [f32]),
+    target: &mut [f32],
+) {
+    let taps = |k: usize| {
+        let (a, b) = taps(k);
+        (&a[extent.range()], &b[extent.range()])
+    };
+    let target = &mut target[extent.range()];
     match target.len() {
         128.. => weighted_sum_by::<128>(weights, taps, target),
         32.. => weighted_sum_by::<32>(weights, taps, target),
