@@ -10,12 +10,52 @@ use std::ops::Range;
 use super::blocks;
 use super::extent::Extent;
 
-/// Number of rows (along y) of a tile. Box sums are computed tile by tile, so that the buffered slices of a tile and of
-/// its margins stay in the second-level cache.
-const TILE: usize = 32;
+/// Largest number of rows (along y) of a block, so that the buffered slices of a block and of its margins stay in the
+/// second-level cache.
+pub(super) const TILE: usize = 32;
 
-/// Buffers in which one thread computes moving sums over boxes of voxels, for one slab (some successive slices of a
-/// volume).
+/// The blocks of some successive slices of a volume: each has the same rows of some of the slices. A thread computes
+/// the box sums of one block at a time.
+pub(super) struct Blocks {
+    ny: usize,
+    slices: Range<usize>,
+    /// Number of slices of a block.
+    depth: usize,
+}
+
+impl Blocks {
+    /// Blocks for box sums of this radius: a few for each thread, but thick, because margins of `radius` slices are
+    /// computed with each block.
+    pub(super) fn of(ny: usize, slices: Range<usize>, radius: usize) -> Blocks {
+        let layers = (4 * rayon::current_num_threads()).div_ceil(ny.div_ceil(TILE));
+        let depth = slices.len().div_ceil(layers).max(8 * radius).max(1);
+        Blocks { ny, slices, depth }
+    }
+
+    /// The rows and the slices of each block.
+    pub(super) fn ranges(&self) -> impl Iterator<Item = [Range<usize>; 2]> {
+        let slices = self.slices.clone().step_by(self.depth);
+        slices.flat_map(move |first| {
+            let slices = first..(first + self.depth).min(self.slices.end);
+            let rows = (0..self.ny).step_by(TILE);
+            rows.map(move |first| [first..(first + TILE).min(self.ny), slices.clone()])
+        })
+    }
+
+    /// Sorts what belongs to the rows of one block in one slice by blocks, in the order of [`Blocks::ranges`]. `parts`
+    /// come in the order of memory: slice by slice, [`TILE`] rows each.
+    pub(super) fn sort<T>(&self, parts: impl IntoIterator<Item = T>) -> Vec<Vec<T>> {
+        let tiles = self.ny.div_ceil(TILE);
+        let mut sorted: Vec<Vec<T>> = Vec::new();
+        sorted.resize_with(self.slices.len().div_ceil(self.depth) * tiles, Vec::new);
+        for (n, part) in parts.into_iter().enumerate() {
+            sorted[n / tiles / self.depth * tiles + n % tiles].push(part);
+        }
+        sorted
+    }
+}
+
+/// Buffers in which one thread computes sums over boxes of voxels.
 #[derive(Debug, Default)]
 pub(super) struct BoxSums {
     padded: Vec<f32>,
@@ -28,21 +68,22 @@ pub(super) struct BoxSums {
 }
 
 impl BoxSums {
-    /// Calls `emit(j, k, extent, sums)` for every row of the slices `range`, tile by tile. `sums[q]` holds, for each x
-    /// within the extent, the sum of quantity q over the box of (2·radius + 1)³ voxels.
+    /// Calls `emit(j, k, extent, sums)` for every row of a block: the rows `range[0]` of the slices `range[1]`, at most
+    /// [`TILE`] rows. `sums[q]` holds, for each x within the extent, the sum of quantity q over the box of (2·radius +
+    /// 1)³ voxels.
     ///
-    /// `fill(j, k, rows)` writes the rows of all quantities and returns their extent: beyond it, all quantities from
-    /// number `WHOLE` on are zero. The sums of the first `WHOLE` quantities are computed for all x, those of the others
-    /// within the extent of `emit`; beyond it they are zero, and what `sums` holds there has no meaning.
+    /// `fill(j, k, rows)` writes the rows of all quantities and returns their extent, beyond which all are zero. Beyond
+    /// the extent of `emit`, all sums are zero, and what `sums` holds there has no meaning.
     #[inline(always)]
-    pub(super) fn run<const Q: usize, const WHOLE: usize>(
+    pub(super) fn run<const Q: usize>(
         &mut self,
         [nx, ny, nz]: [usize; 3],
         radius: usize,
-        range: Range<usize>,
+        [rows, range]: [Range<usize>; 2],
         fill: impl Fn(usize, usize, [&mut [f32]; Q]) -> Extent,
         mut emit: impl FnMut(usize, usize, Extent, [&[f32]; Q]),
     ) {
+        let (y0, rows) = (rows.start, rows.len());
         let width = 2 * radius + 1;
         let padded_row = nx + 2 * radius;
         let plane = TILE * nx;
@@ -53,69 +94,65 @@ impl BoxSums {
         self.sums.resize(Q * nx, 0.0);
         self.extents_along_x.resize(TILE + 2 * radius, Extent::NONE);
         self.extents_in_ring.resize(width * TILE, Extent::NONE);
-        let of_quantity = |q: usize, extent: Extent| if q < WHOLE { Extent::whole(nx) } else { extent };
-        for y0 in (0..ny).step_by(TILE) {
-            let rows = TILE.min(ny - y0);
-            self.ring.fill(0.0);
-            self.extents_in_ring.fill(Extent::NONE);
-            for k in range.start.saturating_sub(radius)..range.end + radius {
-                let slot = &mut self.ring[(k % width) * Q * plane..][..Q * plane];
-                let extents = &mut self.extents_in_ring[(k % width) * TILE..][..TILE];
-                if k < nz {
-                    // Sums along x are computed for the rows of a tile (a part of each slice) and for its margins of
-                    // `radius` rows.
-                    for r in 0..rows + 2 * radius {
-                        let Some(j) = (y0 + r).checked_sub(radius).filter(|j| *j < ny) else {
-                            for q in 0..Q {
-                                self.along_x[(q * (TILE + 2 * radius) + r) * nx..][..nx].fill(0.0);
-                            }
-                            self.extents_along_x[r] = Extent::NONE;
-                            continue;
-                        };
-                        let mut rest = &mut self.padded[..];
-                        let filled = std::array::from_fn(|_| {
-                            let (row, after) = std::mem::take(&mut rest).split_at_mut(padded_row);
-                            rest = after;
-                            &mut row[radius..radius + nx]
-                        });
-                        let extent = fill(j, k, filled).widened(radius, nx);
-                        self.extents_along_x[r] = extent;
+        self.ring.fill(0.0);
+        self.extents_in_ring.fill(Extent::NONE);
+        for k in range.start.saturating_sub(radius)..range.end + radius {
+            let slot = &mut self.ring[(k % width) * Q * plane..][..Q * plane];
+            let extents = &mut self.extents_in_ring[(k % width) * TILE..][..TILE];
+            if k < nz {
+                // Sums along x are computed for the rows of a tile (a part of each slice) and for its margins of
+                // `radius` rows.
+                for r in 0..rows + 2 * radius {
+                    let Some(j) = (y0 + r).checked_sub(radius).filter(|j| *j < ny) else {
                         for q in 0..Q {
-                            let padded = &self.padded[q * padded_row..][..padded_row];
-                            let target = &mut self.along_x[(q * (TILE + 2 * radius) + r) * nx..][..nx];
-                            add_rows(width, of_quantity(q, extent), |d| &padded[d..d + nx], target);
+                            self.along_x[(q * (TILE + 2 * radius) + r) * nx..][..nx].fill(0.0);
                         }
-                    }
-                    // The sums over `2·radius + 1` voxels along x are now added along y.
-                    for r in 0..rows {
-                        extents[r] = Extent::of_all(&self.extents_along_x[r..r + width]);
-                    }
+                        self.extents_along_x[r] = Extent::NONE;
+                        continue;
+                    };
+                    let mut rest = &mut self.padded[..];
+                    let filled = std::array::from_fn(|_| {
+                        let (row, after) = std::mem::take(&mut rest).split_at_mut(padded_row);
+                        rest = after;
+                        &mut row[radius..radius + nx]
+                    });
+                    let extent = fill(j, k, filled).widened(radius, nx);
+                    self.extents_along_x[r] = extent;
                     for q in 0..Q {
-                        for r in 0..rows {
-                            let along_x = &self.along_x[(q * (TILE + 2 * radius) + r) * nx..];
-                            let target = &mut slot[q * plane + r * nx..][..nx];
-                            add_rows(width, of_quantity(q, extents[r]), |d| &along_x[d * nx..][..nx], target);
-                        }
+                        let padded = &self.padded[q * padded_row..][..padded_row];
+                        let target = &mut self.along_x[(q * (TILE + 2 * radius) + r) * nx..][..nx];
+                        add_rows(width, extent, |d| &padded[d..d + nx], target);
                     }
-                } else {
-                    slot.fill(0.0);
-                    extents.fill(Extent::NONE);
                 }
-                // Slice k is the last slice of the windows that are centred in slice k − radius. So the sums of these
-                // windows are now added along z.
-                let Some(middle) = k.checked_sub(radius).filter(|middle| range.contains(middle)) else {
-                    continue;
-                };
+                // The sums over `2·radius + 1` voxels along x are now added along y.
                 for r in 0..rows {
-                    let extent = Extent::of_all(self.extents_in_ring[r..].iter().step_by(TILE));
-                    for q in 0..Q {
-                        let ring = &self.ring;
-                        let target = &mut self.sums[q * nx..][..nx];
-                        let row = |slot: usize| &ring[(slot * Q + q) * plane + r * nx..][..nx];
-                        add_rows_within(width, of_quantity(q, extent), row, target);
-                    }
-                    emit(y0 + r, middle, extent, std::array::from_fn(|q| &self.sums[q * nx..][..nx]));
+                    extents[r] = Extent::of_all(&self.extents_along_x[r..r + width]);
                 }
+                for q in 0..Q {
+                    for r in 0..rows {
+                        let along_x = &self.along_x[(q * (TILE + 2 * radius) + r) * nx..];
+                        let target = &mut slot[q * plane + r * nx..][..nx];
+                        add_rows(width, extents[r], |d| &along_x[d * nx..][..nx], target);
+                    }
+                }
+            } else {
+                slot.fill(0.0);
+                extents.fill(Extent::NONE);
+            }
+            // Slice k is the last slice of the windows that are centred in slice k − radius. So the sums of these
+            // windows are now added along z.
+            let Some(middle) = k.checked_sub(radius).filter(|middle| range.contains(middle)) else {
+                continue;
+            };
+            for r in 0..rows {
+                let extent = Extent::of_all(self.extents_in_ring[r..].iter().step_by(TILE));
+                for q in 0..Q {
+                    let ring = &self.ring;
+                    let target = &mut self.sums[q * nx..][..nx];
+                    let row = |slot: usize| &ring[(slot * Q + q) * plane + r * nx..][..nx];
+                    add_rows_within(width, extent, row, target);
+                }
+                emit(y0 + r, middle, extent, std::array::from_fn(|q| &self.sums[q * nx..][..nx]));
             }
         }
     }

@@ -3,51 +3,29 @@
 mod window;
 
 use std::ops::Range;
+use std::sync::Mutex;
 
 use rayon::prelude::*;
 use wide::f32x8;
 
-use super::box_sums::BoxSums;
+use super::box_sums::{Blocks, BoxSums, TILE};
 use super::extent::Extent;
 use super::field::Field;
 use super::gradient::{Out, Row};
 use super::image::Image;
 use super::lanes::{self, LANES};
-use super::{slab, widest};
+use super::widest;
 use crate::term_slabs::{TermSlab, term_slabs};
 use crate::{CcDerivative, CcParameters, CcScores};
 use window::{Sums, Terms};
 
 /// Scratch memory of [`Backend::cc_gradient`](crate::Backend::cc_gradient).
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct CcWorkspace {
-    /// Number of slices (along z) that a thread processes at a time; `pieces` has the buffers of each such piece.
-    slices: usize,
-    pieces: Vec<Piece>,
-    /// For each slice: the sums of the cross-correlation and of the registration's energy over the windows that are
-    /// centred at its voxels.
-    energies: Vec<Sums>,
+    /// Buffers that no thread uses at the moment.
+    buffers: Mutex<Vec<BoxSums>>,
     /// Memory for the terms of the exact derivative. Empty unless they were computed without a scratch field.
     terms: Vec<f32>,
-}
-
-/// Buffers for the cross-correlation of some successive slices.
-#[derive(Debug)]
-struct Piece {
-    sums: BoxSums,
-    row: Row,
-}
-
-impl CcWorkspace {
-    pub(super) fn new([nx, _, nz]: [usize; 3]) -> CcWorkspace {
-        let slices = slab(nz);
-        CcWorkspace {
-            slices,
-            pieces: (0..nz.div_ceil(slices)).map(|_| Piece { sums: BoxSums::default(), row: Row::new(nx) }).collect(),
-            energies: vec![Sums::default(); nz],
-            terms: Vec::new(),
-        }
-    }
 }
 
 /// The operands of the cross-correlation: both images and their masks.
@@ -58,6 +36,7 @@ struct Pair<'a> {
     masks: [Option<&'a [f32]>; 2],
     radius: usize,
     noise_variance: f32,
+    buffers: &'a Mutex<Vec<BoxSums>>,
 }
 
 /// Computes the gradient and the scores, as defined by [`Backend::cc_gradient`](crate::Backend::cc_gradient).
@@ -69,6 +48,7 @@ pub(super) fn gradient(
     out: Out<'_>,
     scratch: Option<&mut Field>,
 ) -> CcScores {
+    let CcWorkspace { buffers, terms } = workspace;
     let pair = Pair {
         shape: fixed.shape,
         fixed: &fixed.voxels,
@@ -76,17 +56,13 @@ pub(super) fn gradient(
         masks: masks.map(|mask| mask.map(|mask| &mask.voxels[..])),
         radius: parameters.radius,
         noise_variance: parameters.noise_variance,
+        buffers,
     };
-    match parameters.derivative {
-        CcDerivative::Centre => pair.centre(workspace, out),
-        CcDerivative::Exact => pair.exact(workspace, out, scratch),
-    }
-    scores(&workspace.energies)
-}
-
-/// Computes the energy and the agreement of the windowed cross-correlation from the sums of all slices.
-fn scores(slices: &[Sums]) -> CcScores {
-    let Sums { value, count, weight } = slices.iter().copied().sum();
+    let slices = match parameters.derivative {
+        CcDerivative::Centre => pair.centre(out),
+        CcDerivative::Exact => pair.exact(terms, out, scratch),
+    };
+    let Sums { value, count, weight } = slices.into_iter().sum();
     CcScores {
         energy: if count > 0.0 { -value / count } else { 0.0 },
         agreement: if weight > 0.0 { value / weight } else { 0.0 },
@@ -99,24 +75,34 @@ impl Pair<'_> {
         start..start + self.shape[0]
     }
 
-    /// Writes 1, I, J, I², J² and IJ for the voxels of a row, where I and J are the values of the fixed and of the
-    /// moving image. All six numbers are 0 for voxels outside the masks. Returns the extent of I and J.
+    /// Writes I, J, I², J² and IJ for the voxels of a row, where I and J are the values of the fixed and of the moving
+    /// image. Returns their extent.
     #[inline(always)]
-    fn products(&self, j: usize, k: usize, [n, i, jm, ii, jj, ij]: [&mut [f32]; 6]) -> Extent {
+    fn products(&self, j: usize, k: usize, [i, jm, ii, jj, ij]: [&mut [f32]; 5]) -> Extent {
         let range = self.row(j, k);
-        let (fixed, moving) = (&self.fixed[range.clone()], &self.moving[range.clone()]);
+        let (fixed, moving) = (&self.fixed[range.clone()], &self.moving[range]);
+        i.copy_from_slice(fixed);
+        jm.copy_from_slice(moving);
+        product(ii, fixed, fixed);
+        product(jj, moving, moving);
+        product(ij, fixed, moving);
+        Extent::of(fixed).and(Extent::of(moving))
+    }
+
+    /// Writes 1 and the [`products`](Self::products) for the voxels of a row. All six numbers are 0 for voxels outside
+    /// the masks. Returns their extent.
+    #[inline(always)]
+    fn masked_products(&self, j: usize, k: usize, [n, i, jm, ii, jj, ij]: [&mut [f32]; 6]) -> Extent {
+        let range = self.row(j, k);
         for x in (0..n.len()).step_by(LANES) {
             lanes::store(self.inside(range.clone(), x) & f32x8::ONE, n, x);
         }
-        let product = |out: &mut [f32], a: &[f32], b: &[f32]| {
-            out.iter_mut().zip(a).zip(b).for_each(|((out, a), b)| *out = a * b);
-        };
-        product(i, n, fixed);
-        product(jm, n, moving);
+        product(i, n, &self.fixed[range.clone()]);
+        product(jm, n, &self.moving[range]);
         product(ii, i, i);
         product(jj, jm, jm);
         product(ij, i, jm);
-        Extent::of(fixed).and(Extent::of(moving))
+        Extent::of(n)
     }
 
     /// Lane masks of eight successive voxels of a row: all bits of a lane are set if its voxel is inside the masks of
@@ -130,65 +116,138 @@ impl Pair<'_> {
             .fold(within, |inside, mask| inside & lanes::load(&mask[row.clone()], x).simd_gt(f32x8::splat(0.5)))
     }
 
-    /// Computes the terms of the cross-correlation in the window around each voxel, for eight voxels at a time. Calls
-    /// `take(j, k, x, terms)` for each group of eight successive voxels of a row, in the slices from `first` on. Terms
-    /// are zero for voxels outside the masks. Writes to `energies` the sums of each slice for the scores.
+    /// Computes the terms of the cross-correlation in the window around each voxel of a block, for eight voxels at a
+    /// time. Calls `take(j, k, x, terms)` for each group of eight successive voxels of a row. Terms are zero for voxels
+    /// outside the masks. Returns the sums of each slice of the block for the scores.
     #[inline(always)]
     fn each_window(
         &self,
         sums: &mut BoxSums,
-        first: usize,
-        energies: &mut [Sums],
+        block: [Range<usize>; 2],
         mut take: impl FnMut(usize, usize, usize, Terms),
-    ) {
-        energies.fill(Sums::default());
-        sums.run::<6, 1>(
-            self.shape,
-            self.radius,
-            first..first + energies.len(),
-            #[inline(always)]
-            |j, k, rows| self.products(j, k, rows),
-            #[inline(always)]
-            |j, k, extent, [n, i, jm, ii, jj, ij]| {
-                let (mut value, mut weight, mut counted) = (0.0_f32, 0.0_f32, 0);
-                for x in (0..n.len()).step_by(LANES) {
-                    let inside = self.inside(self.row(j, k), x);
-                    counted += inside.to_bitmask().count_ones();
-                    // Both images are zero in the whole window.
-                    if !extent.contains(x) {
-                        take(j, k, x, Terms::ZERO);
-                        continue;
-                    }
-                    let at = |row: &[f32]| lanes::load(row, x);
-                    let sums = [at(i), at(jm), at(ii), at(jj), at(ij)];
-                    let terms = Terms::of(sums, at(n), self.noise_variance, inside);
-                    terms.value.to_array().iter().for_each(|one| value += one);
-                    terms.weight.to_array().iter().for_each(|one| weight += one);
-                    take(j, k, x, terms);
-                }
-                let slice = &mut energies[k - first];
-                slice.value += f64::from(value);
-                slice.count += f64::from(counted);
-                slice.weight += f64::from(weight);
-            },
-        );
+    ) -> Vec<Sums> {
+        let first = block[1].start;
+        let mut energies = vec![Sums::default(); block[1].len()];
+        if self.masks.iter().any(Option::is_some) {
+            sums.run(
+                self.shape,
+                self.radius,
+                block,
+                #[inline(always)]
+                |j, k, rows| self.masked_products(j, k, rows),
+                #[inline(always)]
+                |j, k, extent, [n, i, jm, ii, jj, ij]| {
+                    energies[k - first] += self.windows(
+                        [j, k],
+                        extent,
+                        [i, jm, ii, jj, ij],
+                        #[inline(always)]
+                        |x| lanes::load(n, x),
+                        &mut take,
+                    );
+                },
+            );
+        } else {
+            // All windows are boxes that are truncated at the borders.
+            let width = |at: usize, n: usize| (at + self.radius).min(n - 1) + 1 - at.saturating_sub(self.radius);
+            let [nx, ny, nz] = self.shape;
+            let widths: Vec<f32> = (0..nx).map(|x| width(x, nx) as f32).collect();
+            sums.run(
+                self.shape,
+                self.radius,
+                block,
+                #[inline(always)]
+                |j, k, rows| self.products(j, k, rows),
+                #[inline(always)]
+                |j, k, extent, sums| {
+                    let rest = (width(j, ny) * width(k, nz)) as f32;
+                    energies[k - first] += self.windows(
+                        [j, k],
+                        extent,
+                        sums,
+                        #[inline(always)]
+                        |x| rest * lanes::load(&widths, x),
+                        &mut take,
+                    );
+                },
+            );
+        }
+        energies
     }
 
-    /// Writes the output. The derivatives at a voxel use the window centred at this voxel alone, as in ANTs.
-    fn centre(&self, workspace: &mut CcWorkspace, out: Out<'_>) {
-        let [nx, ny, _] = self.shape;
-        let slices = workspace.slices;
-        let pieces = workspace.pieces.par_iter_mut().zip(workspace.energies.par_chunks_mut(slices));
-        let pieces = pieces.zip(out.pieces(nx * ny * slices)).enumerate();
-        pieces.for_each(|(piece, ((Piece { sums, row: buffer }, energies), mut out))| {
-            let first = piece * slices;
+    /// Computes the terms of the windows that are centred in a row, from the sums of I, J, I², J² and IJ over each
+    /// window and the number of its voxels, `count(x)` for eight windows. See [`each_window`](Self::each_window).
+    #[inline(always)]
+    fn windows(
+        &self,
+        [j, k]: [usize; 2],
+        extent: Extent,
+        sums: [&[f32]; 5],
+        count: impl Fn(usize) -> f32x8,
+        take: &mut impl FnMut(usize, usize, usize, Terms),
+    ) -> Sums {
+        let (mut value, mut weight, mut counted) = (0.0_f32, 0.0_f32, 0);
+        for x in (0..self.shape[0]).step_by(LANES) {
+            let inside = self.inside(self.row(j, k), x);
+            counted += inside.to_bitmask().count_ones();
+            // Both images are zero in the whole window.
+            if !extent.contains(x) {
+                take(j, k, x, Terms::ZERO);
+                continue;
+            }
+            let [i, jm, ii, jj, ij] = sums;
+            let at = |row: &[f32]| lanes::load(row, x);
+            let terms = Terms::of([at(i), at(jm), at(ii), at(jj), at(ij)], count(x), self.noise_variance, inside);
+            terms.value.to_array().iter().for_each(|one| value += one);
+            terms.weight.to_array().iter().for_each(|one| weight += one);
+            take(j, k, x, terms);
+        }
+        Sums { value: value.into(), count: counted.into(), weight: weight.into() }
+    }
+
+    /// Calls `compute(sums, block, parts)` for each block of a range of slices, on all threads. `parts` are those of
+    /// the block, one for each of its slices. Returns what the calls return, in the order of the blocks.
+    fn each_block<P: Send, R: Send>(
+        &self,
+        slices: Range<usize>,
+        parts: impl IntoIterator<Item = P>,
+        compute: impl Fn(&mut BoxSums, [Range<usize>; 2], Vec<P>) -> R + Sync,
+    ) -> Vec<R> {
+        let blocks = Blocks::of(self.shape[1], slices, self.radius);
+        let tasks: Vec<_> = blocks.ranges().zip(blocks.sort(parts)).collect();
+        let computed = tasks.into_par_iter().map(|(block, parts)| {
+            let kept = self.buffers.lock().expect("no thread panics here").pop();
+            let mut sums = kept.unwrap_or_default();
+            let result = compute(&mut sums, block, parts);
+            self.buffers.lock().expect("no thread panics here").push(sums);
+            result
+        });
+        computed.collect()
+    }
+
+    /// Adds the sums of the blocks of a range of slices, slice by slice.
+    fn of_slices(&self, slices: Range<usize>, blocks: Vec<Vec<Sums>>) -> Vec<Sums> {
+        let first = slices.start;
+        let mut energies = vec![Sums::default(); slices.len()];
+        for ([_, of_block], sums) in Blocks::of(self.shape[1], slices, self.radius).ranges().zip(blocks) {
+            energies[of_block.start - first..].iter_mut().zip(sums).for_each(|(sum, one)| *sum += one);
+        }
+        energies
+    }
+
+    /// Writes the output. The derivatives at a voxel use the window centred at this voxel alone, as in ANTs. Returns
+    /// the sums of each slice for the scores.
+    fn centre(&self, out: Out<'_>) -> Vec<Sums> {
+        let [nx, ny, nz] = self.shape;
+        let computed = self.each_block(0..nz, out.pieces(nx * ny, nx * TILE), |sums, block, mut outs| {
+            let mut buffer = Row::new(nx);
+            let [first_row, first] = block.each_ref().map(|range| range.start);
             widest(
                 #[inline(always)]
                 || {
                     self.each_window(
                         sums,
-                        first,
-                        energies,
+                        block,
                         #[inline(always)]
                         |j, k, x, terms| {
                             let row = self.row(j, k);
@@ -198,13 +257,15 @@ impl Pair<'_> {
                             lanes::store(terms.slope * (m - terms.on_fixed * f), for_fixed, x);
                             lanes::store(terms.slope * (f - terms.on_moving * m), for_moving, x);
                             if x + LANES >= nx {
-                                out.write([self.fixed, self.moving], [j, k], self.row(j, k - first), buffer);
+                                let range = (j - first_row) * nx..(j - first_row + 1) * nx;
+                                outs[k - first].write([self.fixed, self.moving], [j, k], range, &mut buffer);
                             }
                         },
-                    );
+                    )
                 },
-            );
+            )
         });
+        self.of_slices(0..nz, computed)
     }
 
     /// Writes the output, with derivatives from all windows that contain a voxel. A, B and C are the sums over a
@@ -214,78 +275,71 @@ impl Pair<'_> {
     /// with the images exchanged.
     ///
     /// The terms of the sums are computed first, in slabs if the scratch field has no room for all of them.
-    fn exact(&self, workspace: &mut CcWorkspace, mut out: Out<'_>, scratch: Option<&mut Field>) {
+    fn exact(&self, memory: &mut Vec<f32>, mut out: Out<'_>, scratch: Option<&mut Field>) -> Vec<Sums> {
         let [nx, ny, nz] = self.shape;
         let of_slice = CcParameters::TERMS * nx * ny;
         let lent = scratch.map(|field| field.vectors_mut().as_flattened_mut());
         let lent = lent.and_then(|memory| Some((term_slabs(nz, self.radius, memory.len() / of_slice)?, memory)));
-        let mut own = std::mem::take(&mut workspace.terms);
         let (slabs, memory) = lent.unwrap_or_else(|| {
-            own.resize(of_slice * nz, 0.0);
-            (vec![TermSlab { terms: 0..nz, own: 0..nz }], &mut own)
+            memory.resize(of_slice * nz, 0.0);
+            (vec![TermSlab { terms: 0..nz, own: 0..nz }], memory)
         });
+        let mut energies = vec![Sums::default(); nz];
         for TermSlab { terms, own } in slabs {
             let memory = &mut memory[..of_slice * terms.len()];
-            self.terms(workspace, terms.clone(), memory);
+            let sums = self.terms(terms.clone(), memory);
+            energies[terms.clone()].copy_from_slice(&sums);
             let out = out.part(nx * ny * own.start..nx * ny * own.end);
-            self.sum_terms(workspace, own, (terms.start, memory), out);
+            self.sum_terms(own, (terms.start, memory), out);
         }
-        workspace.terms = own;
+        energies
     }
 
     /// Computes five terms for the window around each voxel of a range of slices, from which the exact derivative of
     /// the cross-correlation is summed later, and writes them to `memory`: for each row of voxels, five rows of terms.
-    fn terms(&self, workspace: &mut CcWorkspace, range: Range<usize>, memory: &mut [f32]) {
+    /// Returns the sums of each slice for the scores.
+    fn terms(&self, range: Range<usize>, memory: &mut [f32]) -> Vec<Sums> {
         let [nx, ny, _] = self.shape;
-        let (slices, of_row) = (workspace.slices, CcParameters::TERMS * nx);
-        let energies = workspace.energies[range.clone()].par_chunks_mut(slices);
-        let pieces = workspace.pieces.par_iter_mut().zip(energies);
-        pieces.zip(memory.par_chunks_mut(of_row * ny * slices)).enumerate().for_each(
-            |(piece, ((Piece { sums, .. }, energies), terms))| {
-                let first = range.start + piece * slices;
-                widest(
-                    #[inline(always)]
-                    || {
-                        self.each_window(
-                            sums,
-                            first,
-                            energies,
-                            #[inline(always)]
-                            |j, k, x, window| {
-                                let rows = &mut terms[((k - first) * ny + j) * of_row..][..of_row];
-                                for (row, term) in rows.chunks_exact_mut(nx).zip(window.exact()) {
-                                    lanes::store(term, row, x);
-                                }
-                            },
-                        );
-                    },
-                );
-            },
-        );
+        let of_row = CcParameters::TERMS * nx;
+        let parts = memory.chunks_mut(of_row * ny).flat_map(|slice| slice.chunks_mut(of_row * TILE));
+        let computed = self.each_block(range.clone(), parts, |sums, block, mut terms| {
+            let [first_row, first] = block.each_ref().map(|range| range.start);
+            widest(
+                #[inline(always)]
+                || {
+                    self.each_window(
+                        sums,
+                        block,
+                        #[inline(always)]
+                        |j, k, x, window| {
+                            let rows = &mut terms[k - first][(j - first_row) * of_row..][..of_row];
+                            for (row, term) in rows.chunks_exact_mut(nx).zip(window.exact()) {
+                                lanes::store(term, row, x);
+                            }
+                        },
+                    )
+                },
+            )
+        });
+        self.of_slices(range, computed)
     }
 
     /// Writes the output for a range of slices, with derivatives from sums of terms over the windows that contain a
     /// voxel. The memory of the terms starts at slice `first_term`.
-    fn sum_terms(
-        &self,
-        workspace: &mut CcWorkspace,
-        range: Range<usize>,
-        (first_term, terms): (usize, &[f32]),
-        out: Out<'_>,
-    ) {
+    fn sum_terms(&self, range: Range<usize>, (first_term, terms): (usize, &[f32]), out: Out<'_>) {
         let [nx, ny, _] = self.shape;
-        let (slices, of_row) = (workspace.slices, CcParameters::TERMS * nx);
-        let pieces = workspace.pieces.par_iter_mut().zip(out.pieces(nx * ny * slices)).enumerate();
-        pieces.for_each(|(piece, (Piece { sums, row: buffer }, mut out))| {
-            let first = range.start + piece * slices;
-            let last = (first + slices).min(range.end);
+        let of_row = CcParameters::TERMS * nx;
+        let parts = out.pieces(nx * ny, nx * TILE);
+        self.each_block(range, parts, |sums, block, mut outs| {
+            let mut buffer = Row::new(nx);
+            let [first_row, first] = block.each_ref().map(|range| range.start);
             widest(
                 #[inline(always)]
                 || {
-                    sums.run::<{ CcParameters::TERMS }, 0>(
+                    sums.run::<{ CcParameters::TERMS }>(
                         self.shape,
                         self.radius,
-                        first..last,
+                        block,
                         #[inline(always)]
                         |j, k, rows| {
                             let terms = terms[((k - first_term) * ny + j) * of_row..][..of_row].chunks_exact(nx);
@@ -299,7 +353,8 @@ impl Pair<'_> {
                         #[inline(always)]
                         |j, k, extent, sums| {
                             self.write_derivatives(j, k, extent, sums, &mut buffer.derivatives);
-                            out.write([self.fixed, self.moving], [j, k], self.row(j, k - first), buffer);
+                            let range = (j - first_row) * nx..(j - first_row + 1) * nx;
+                            outs[k - first].write([self.fixed, self.moving], [j, k], range, &mut buffer);
                         },
                     );
                 },
@@ -329,4 +384,10 @@ impl Pair<'_> {
             lanes::store(inside & (f * at(p) - m * at(p_b) + at(moving_rest)), for_moving, x);
         }
     }
+}
+
+/// Writes the products of the numbers of two rows.
+#[inline(always)]
+fn product(out: &mut [f32], a: &[f32], b: &[f32]) {
+    out.iter_mut().zip(a).zip(b).for_each(|((out, a), b)| *out = a * b);
 }

@@ -16,10 +16,6 @@ impl Extent {
     /// The extent of a row of zeros.
     pub(super) const NONE: Extent = Extent { start: usize::MAX, end: 0 };
 
-    pub(super) fn whole(len: usize) -> Extent {
-        Extent { start: 0, end: len }
-    }
-
     /// The extent of a row.
     #[inline(always)]
     pub(super) fn of(row: &[f32]) -> Extent {

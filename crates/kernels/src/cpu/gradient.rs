@@ -143,16 +143,22 @@ impl<'a> Out<'a> {
         }
     }
 
-    /// The output in pieces of this number of voxels.
-    pub(super) fn pieces(self, voxels: usize) -> Vec<Out<'a>> {
+    /// The output in pieces of at most this number of voxels. A piece ends at the end of each slice of `slice` voxels.
+    pub(super) fn pieces(self, slice: usize, voxels: usize) -> Vec<Out<'a>> {
+        fn split<T>(
+            [fixed, moving]: [&mut [T]; 2],
+            slice: usize,
+            voxels: usize,
+        ) -> impl Iterator<Item = [&mut [T]; 2]> {
+            let slices = fixed.chunks_mut(slice).zip(moving.chunks_mut(slice));
+            slices.flat_map(move |(fixed, moving)| {
+                fixed.chunks_mut(voxels).zip(moving.chunks_mut(voxels)).map(|(fixed, moving)| [fixed, moving])
+            })
+        }
         match self {
-            Out::Derivatives([fixed, moving]) => {
-                let pieces = fixed.chunks_mut(voxels).zip(moving.chunks_mut(voxels));
-                pieces.map(|(fixed, moving)| Out::Derivatives([fixed, moving])).collect()
-            }
-            Out::Updates(gradient, [fixed, moving]) => {
-                let pieces = fixed.chunks_mut(voxels).zip(moving.chunks_mut(voxels));
-                pieces.map(|(fixed, moving)| Out::Updates(gradient, [fixed, moving])).collect()
+            Out::Derivatives(images) => split(images, slice, voxels).map(Out::Derivatives).collect(),
+            Out::Updates(gradient, fields) => {
+                split(fields, slice, voxels).map(|fields| Out::Updates(gradient, fields)).collect()
             }
         }
     }

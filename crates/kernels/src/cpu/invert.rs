@@ -25,8 +25,17 @@ pub(super) fn invert(field: &Field, inverse: &mut Field, limits: &InversionLimit
             || {
                 for (row, vectors) in vectors.chunks_exact_mut(nx).enumerate() {
                     let (j, k) = (row % ny, chunk * slices + row / ny);
+                    if on_edge([0, j, k], [1, ny, nz]) {
+                        vectors.fill([0.0; 3]);
+                        continue;
+                    }
+                    let (y, z) = (j as f32, k as f32);
                     for (i, v) in vectors.iter_mut().enumerate() {
-                        *v = inverse_at(&sampler, field.shape, [i, j, k], *v, limits);
+                        *v = if on_edge([i, 0, 0], [nx, 1, 1]) {
+                            [0.0; 3]
+                        } else {
+                            invert_at(&sampler, [i as f32, y, z], *v, limits)
+                        };
                     }
                 }
             },

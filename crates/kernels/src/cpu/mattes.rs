@@ -154,7 +154,7 @@ impl Pair<'_> {
     fn write(&self, logarithms: &[f32], out: Out<'_>) {
         let ([nx, ny, _], bins) = (self.shape, self.bins);
         let [fixed_binning, moving_binning] = self.binnings;
-        let rows = out.pieces(nx).into_par_iter().enumerate();
+        let rows = out.pieces(nx * ny, nx).into_par_iter().enumerate();
         rows.for_each_init(
             || Row::new(nx),
             |buffer, (row, mut out)| {

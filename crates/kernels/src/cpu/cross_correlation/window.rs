@@ -85,12 +85,19 @@ pub(super) struct Sums {
     pub(super) weight: f64,
 }
 
+impl std::ops::AddAssign for Sums {
+    fn add_assign(&mut self, other: Sums) {
+        self.value += other.value;
+        self.count += other.count;
+        self.weight += other.weight;
+    }
+}
+
 impl std::iter::Sum for Sums {
     fn sum<I: Iterator<Item = Sums>>(all: I) -> Sums {
-        all.fold(Sums::default(), |sum, next| Sums {
-            value: sum.value + next.value,
-            count: sum.count + next.count,
-            weight: sum.weight + next.weight,
+        all.fold(Sums::default(), |mut sum, next| {
+            sum += next;
+            sum
         })
     }
 }
