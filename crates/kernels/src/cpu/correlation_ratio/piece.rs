@@ -165,7 +165,7 @@ impl<'a> Piece<'a> {
 
 #[inline(always)]
 fn add(sum: &mut [f64; 4], moments: &[f32; 4]) {
-    for moment in 0..4 {
-        sum[moment] += f64::from(moments[moment]);
-    }
+    // All numbers are read before any is written, so that four are added at once.
+    let (before, moments) = (*sum, *moments);
+    *sum = std::array::from_fn(|moment| before[moment] + f64::from(moments[moment]));
 }
