@@ -117,15 +117,9 @@ impl Pair<'_> {
     }
 
     /// Computes the terms of the cross-correlation in the window around each voxel of a block, for eight voxels at a
-    /// time. Calls `take(j, k, x, terms)` for each group of eight successive voxels of a row. Terms are zero for voxels
-    /// outside the masks. Returns the sums of each slice of the block for the scores.
+    /// time, and gives them to `rows`. Returns the sums of each slice of the block for the scores.
     #[inline(always)]
-    fn each_window(
-        &self,
-        sums: &mut BoxSums,
-        block: [Range<usize>; 2],
-        mut take: impl FnMut(usize, usize, usize, Terms),
-    ) -> Vec<Sums> {
+    fn each_window(&self, sums: &mut BoxSums, block: [Range<usize>; 2], rows: &mut impl Rows) -> Vec<Sums> {
         let first = block[1].start;
         let mut energies = vec![Sums::default(); block[1].len()];
         if self.masks.iter().any(Option::is_some) {
@@ -134,7 +128,7 @@ impl Pair<'_> {
                 self.radius,
                 block,
                 #[inline(always)]
-                |j, k, rows| self.masked_products(j, k, rows),
+                |j, k, out| self.masked_products(j, k, out),
                 #[inline(always)]
                 |j, k, extent, [n, i, jm, ii, jj, ij]| {
                     energies[k - first] += self.windows(
@@ -143,7 +137,7 @@ impl Pair<'_> {
                         [i, jm, ii, jj, ij],
                         #[inline(always)]
                         |x| lanes::load(n, x),
-                        &mut take,
+                        rows,
                     );
                 },
             );
@@ -157,7 +151,7 @@ impl Pair<'_> {
                 self.radius,
                 block,
                 #[inline(always)]
-                |j, k, rows| self.products(j, k, rows),
+                |j, k, out| self.products(j, k, out),
                 #[inline(always)]
                 |j, k, extent, sums| {
                     let rest = (width(j, ny) * width(k, nz)) as f32;
@@ -167,7 +161,7 @@ impl Pair<'_> {
                         sums,
                         #[inline(always)]
                         |x| rest * lanes::load(&widths, x),
-                        &mut take,
+                        rows,
                     );
                 },
             );
@@ -184,15 +178,13 @@ impl Pair<'_> {
         extent: Extent,
         sums: [&[f32]; 5],
         count: impl Fn(usize) -> f32x8,
-        take: &mut impl FnMut(usize, usize, usize, Terms),
+        rows: &mut impl Rows,
     ) -> Sums {
         let (mut value, mut weight, mut counted) = (0.0_f32, 0.0_f32, 0);
         for x in (0..self.shape[0]).step_by(LANES) {
             let inside = self.inside(self.row(j, k), x);
             counted += inside.to_bitmask().count_ones();
-            // Both images are zero in the whole window.
             if !extent.contains(x) {
-                take(j, k, x, Terms::ZERO);
                 continue;
             }
             let [i, jm, ii, jj, ij] = sums;
@@ -200,8 +192,9 @@ impl Pair<'_> {
             let terms = Terms::of([at(i), at(jm), at(ii), at(jj), at(ij)], count(x), self.noise_variance, inside);
             terms.value.to_array().iter().for_each(|one| value += one);
             terms.weight.to_array().iter().for_each(|one| weight += one);
-            take(j, k, x, terms);
+            rows.take([j, k], x, &terms);
         }
+        rows.end([j, k], extent);
         Sums { value: value.into(), count: counted.into(), weight: weight.into() }
     }
 
@@ -239,30 +232,12 @@ impl Pair<'_> {
     /// the sums of each slice for the scores.
     fn centre(&self, out: Out<'_>) -> Vec<Sums> {
         let [nx, ny, nz] = self.shape;
-        let computed = self.each_block(0..nz, out.pieces(nx * ny, nx * TILE), |sums, block, mut outs| {
-            let mut buffer = Row::new(nx);
-            let [first_row, first] = block.each_ref().map(|range| range.start);
+        let computed = self.each_block(0..nz, out.pieces(nx * ny, nx * TILE), |sums, block, outs| {
+            let first = block.each_ref().map(|range| range.start);
+            let mut rows = CentreRows { pair: self, first, outs, buffer: Row::new(nx) };
             widest(
                 #[inline(always)]
-                || {
-                    self.each_window(
-                        sums,
-                        block,
-                        #[inline(always)]
-                        |j, k, x, terms| {
-                            let row = self.row(j, k);
-                            let f = lanes::load(&self.fixed[row.clone()], x) - terms.fixed_mean;
-                            let m = lanes::load(&self.moving[row], x) - terms.moving_mean;
-                            let [for_fixed, for_moving] = &mut buffer.derivatives;
-                            lanes::store(terms.slope * (m - terms.on_fixed * f), for_fixed, x);
-                            lanes::store(terms.slope * (f - terms.on_moving * m), for_moving, x);
-                            if x + LANES >= nx {
-                                let range = (j - first_row) * nx..(j - first_row + 1) * nx;
-                                outs[k - first].write([self.fixed, self.moving], [j, k], range, &mut buffer);
-                            }
-                        },
-                    )
-                },
+                || self.each_window(sums, block, &mut rows),
             )
         });
         self.of_slices(0..nz, computed)
@@ -285,48 +260,41 @@ impl Pair<'_> {
             (vec![TermSlab { terms: 0..nz, own: 0..nz }], memory)
         });
         let mut energies = vec![Sums::default(); nz];
+        let mut extents = vec![Extent::NONE; ny * nz];
         for TermSlab { terms, own } in slabs {
             let memory = &mut memory[..of_slice * terms.len()];
-            let sums = self.terms(terms.clone(), memory);
+            let extents = &mut extents[..ny * terms.len()];
+            let sums = self.terms(terms.clone(), memory, extents);
             energies[terms.clone()].copy_from_slice(&sums);
             let out = out.part(nx * ny * own.start..nx * ny * own.end);
-            self.sum_terms(own, (terms.start, memory), out);
+            self.sum_terms(own, terms.start, (memory, extents), out);
         }
         energies
     }
 
     /// Computes five terms for the window around each voxel of a range of slices, from which the exact derivative of
     /// the cross-correlation is summed later, and writes them to `memory`: for each row of voxels, five rows of terms.
-    /// Returns the sums of each slice for the scores.
-    fn terms(&self, range: Range<usize>, memory: &mut [f32]) -> Vec<Sums> {
+    /// They are written within the extent of the row, beyond which they are zero. Returns the sums of each slice for
+    /// the scores.
+    fn terms(&self, range: Range<usize>, memory: &mut [f32], extents: &mut [Extent]) -> Vec<Sums> {
         let [nx, ny, _] = self.shape;
         let of_row = CcParameters::TERMS * nx;
-        let parts = memory.chunks_mut(of_row * ny).flat_map(|slice| slice.chunks_mut(of_row * TILE));
-        let computed = self.each_block(range.clone(), parts, |sums, block, mut terms| {
-            let [first_row, first] = block.each_ref().map(|range| range.start);
+        let terms = memory.chunks_mut(of_row * ny).flat_map(|slice| slice.chunks_mut(of_row * TILE));
+        let extents = extents.chunks_mut(ny).flat_map(|slice| slice.chunks_mut(TILE));
+        let computed = self.each_block(range.clone(), terms.zip(extents), |sums, block, parts| {
+            let first = block.each_ref().map(|range| range.start);
+            let mut rows = TermRows { nx, first, parts };
             widest(
                 #[inline(always)]
-                || {
-                    self.each_window(
-                        sums,
-                        block,
-                        #[inline(always)]
-                        |j, k, x, window| {
-                            let rows = &mut terms[k - first][(j - first_row) * of_row..][..of_row];
-                            for (row, term) in rows.chunks_exact_mut(nx).zip(window.exact()) {
-                                lanes::store(term, row, x);
-                            }
-                        },
-                    )
-                },
+                || self.each_window(sums, block, &mut rows),
             )
         });
         self.of_slices(range, computed)
     }
 
     /// Writes the output for a range of slices, with derivatives from sums of terms over the windows that contain a
-    /// voxel. The memory of the terms starts at slice `first_term`.
-    fn sum_terms(&self, range: Range<usize>, (first_term, terms): (usize, &[f32]), out: Out<'_>) {
+    /// voxel. The terms and their extents, as [`terms`](Self::terms) computes them, start at slice `first_term`.
+    fn sum_terms(&self, range: Range<usize>, first_term: usize, (terms, extents): (&[f32], &[Extent]), out: Out<'_>) {
         let [nx, ny, _] = self.shape;
         let of_row = CcParameters::TERMS * nx;
         let parts = out.pieces(nx * ny, nx * TILE);
@@ -342,11 +310,12 @@ impl Pair<'_> {
                         block,
                         #[inline(always)]
                         |j, k, rows| {
-                            let terms = terms[((k - first_term) * ny + j) * of_row..][..of_row].chunks_exact(nx);
-                            let mut extent = Extent::NONE;
+                            let number = (k - first_term) * ny + j;
+                            let extent = extents[number];
+                            let terms = terms[number * of_row..][..of_row].chunks_exact(nx);
                             for (row, term) in rows.into_iter().zip(terms) {
-                                row.copy_from_slice(term);
-                                extent = extent.and(Extent::of(term));
+                                extent.clear_beyond(row);
+                                row[extent.range()].copy_from_slice(&term[extent.range()]);
                             }
                             extent
                         },
@@ -383,6 +352,70 @@ impl Pair<'_> {
             lanes::store(inside & (m * at(p) - f * at(p_a) + at(fixed_rest)), for_fixed, x);
             lanes::store(inside & (f * at(p) - m * at(p_b) + at(moving_rest)), for_moving, x);
         }
+    }
+}
+
+/// Takes the terms of the windows of a block, row by row.
+trait Rows {
+    /// Takes the terms of eight windows, which are centred in the row (·, j, k) from voxel `x` on. Terms are zero for
+    /// voxels outside the masks.
+    fn take(&mut self, at: [usize; 2], x: usize, terms: &Terms);
+    /// Ends a row. Beyond the extent all terms are zero, because both images are, and were not given.
+    fn end(&mut self, at: [usize; 2], extent: Extent);
+}
+
+/// Writes the output with derivatives of windows that are centred at the voxels.
+struct CentreRows<'a, 'b> {
+    pair: &'a Pair<'a>,
+    /// The first row and the first slice of the block.
+    first: [usize; 2],
+    outs: Vec<Out<'b>>,
+    buffer: Row,
+}
+
+impl Rows for CentreRows<'_, '_> {
+    #[inline(always)]
+    fn take(&mut self, [j, k]: [usize; 2], x: usize, terms: &Terms) {
+        let row = self.pair.row(j, k);
+        let f = lanes::load(&self.pair.fixed[row.clone()], x) - terms.fixed_mean;
+        let m = lanes::load(&self.pair.moving[row], x) - terms.moving_mean;
+        let [for_fixed, for_moving] = &mut self.buffer.derivatives;
+        lanes::store(terms.slope * (m - terms.on_fixed * f), for_fixed, x);
+        lanes::store(terms.slope * (f - terms.on_moving * m), for_moving, x);
+    }
+
+    #[inline(always)]
+    fn end(&mut self, [j, k]: [usize; 2], extent: Extent) {
+        self.buffer.derivatives.iter_mut().for_each(|row| extent.clear_beyond(row));
+        let nx = self.pair.shape[0];
+        let range = (j - self.first[0]) * nx..(j - self.first[0] + 1) * nx;
+        let images = [self.pair.fixed, self.pair.moving];
+        self.outs[k - self.first[1]].write(images, [j, k], range, &mut self.buffer);
+    }
+}
+
+/// Keeps the terms of the exact derivative.
+struct TermRows<'a> {
+    nx: usize,
+    /// The first row and the first slice of the block.
+    first: [usize; 2],
+    /// For each slice of the block, the terms and the extents of its rows.
+    parts: Vec<(&'a mut [f32], &'a mut [Extent])>,
+}
+
+impl Rows for TermRows<'_> {
+    #[inline(always)]
+    fn take(&mut self, [j, k]: [usize; 2], x: usize, terms: &Terms) {
+        let of_row = CcParameters::TERMS * self.nx;
+        let rows = &mut self.parts[k - self.first[1]].0[(j - self.first[0]) * of_row..][..of_row];
+        for (row, term) in rows.chunks_exact_mut(self.nx).zip(terms.exact()) {
+            lanes::store(term, row, x);
+        }
+    }
+
+    #[inline(always)]
+    fn end(&mut self, [j, k]: [usize; 2], extent: Extent) {
+        self.parts[k - self.first[1]].1[j - self.first[0]] = extent;
     }
 }
 

@@ -25,17 +25,6 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    /// The terms of windows in which both images are zero.
-    pub(super) const ZERO: Terms = Terms {
-        fixed_mean: f32x8::ZERO,
-        moving_mean: f32x8::ZERO,
-        slope: f32x8::ZERO,
-        on_fixed: f32x8::ZERO,
-        on_moving: f32x8::ZERO,
-        value: f32x8::ZERO,
-        weight: f32x8::ZERO,
-    };
-
     /// Computes the terms of eight windows from the sums of I, J, I², J² and IJ over the `count` voxels of each window,
     /// where I and J are the values of the fixed and of the moving image. The terms of a window are zero where `inside`
     /// has no bit set.
