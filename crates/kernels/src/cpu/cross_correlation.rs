@@ -360,7 +360,8 @@ trait Rows {
     /// Takes the terms of eight windows, which are centred in the row (·, j, k) from voxel `x` on. Terms are zero for
     /// voxels outside the masks.
     fn take(&mut self, at: [usize; 2], x: usize, terms: &Terms);
-    /// Ends a row. Beyond the extent all terms are zero, because both images are, and were not given.
+    /// Ends a row. Beyond the extent both images are zero in all windows. The terms there are zero, too; they were not
+    /// given.
     fn end(&mut self, at: [usize; 2], extent: Extent);
 }
 

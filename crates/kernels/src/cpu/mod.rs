@@ -1,8 +1,9 @@
 //! The CPU backend: every operation of [`Backend`](crate::Backend) on rayon's threads, one file per operation.
 //! `backend.rs` names the function of each operation.
 //!
-//! The work is divided into slabs of z slices. No result depends on the number of slabs or threads: sums are made per
-//! slice and added in the order of the slices.
+//! The work is divided into slabs of z slices, that of the windowed correlation into blocks of rows and slices. No
+//! result depends on the number of slabs or threads: sums are made per slice, or per rows of a block in a slice, and
+//! added in the order of the slices.
 
 mod backend;
 mod bias;
