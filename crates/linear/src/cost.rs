@@ -13,8 +13,7 @@ pub enum Cost {
     /// Correlation ratio, for images of one modality or of two.
     ///
     /// The cost is 1 − η (Roche et al. 1998; Jenkinson & Smith 2001): the part of the moving image's variance that
-    /// remains within the bins of the fixed image. A search may also evaluate
-    /// the cost with the images exchanged.
+    /// remains within the bins of the fixed image. A search may also evaluate the cost with the images exchanged.
     #[serde(rename = "cr")]
     #[cfg_attr(feature = "clap", value(name = "cr"))]
     CorrelationRatio,

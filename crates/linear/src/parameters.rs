@@ -217,8 +217,8 @@ impl Frame {
     }
 
     /// The parameters of a transform with the rotation, scales and skews of the linear part `moving_to_fixed`, as far
-    /// as the model `dof` has them; a similarity has its common scale three times. The transform maps the moving image's centre of mass to `fixed_centre`. `None` for
-    /// a linear part that is singular or has a reflection.
+    /// as the model `dof` has them; a similarity has its common scale three times. The transform maps the moving
+    /// image's centre of mass to `fixed_centre`. `None` for a linear part that is singular or has a reflection.
     pub fn parameters(
         &self,
         moving_to_fixed: &Matrix3<f64>,

@@ -26,6 +26,8 @@ pub struct CcWorkspace {
     buffers: Mutex<Vec<BoxSums>>,
     /// Memory for the terms of the exact derivative. Empty unless they were computed without a scratch field.
     terms: Vec<f32>,
+    /// The extents of the terms of each row.
+    extents: Vec<Extent>,
 }
 
 /// The operands of the cross-correlation: both images and their masks.
@@ -48,7 +50,7 @@ pub(super) fn gradient(
     out: Out<'_>,
     scratch: Option<&mut Field>,
 ) -> CcScores {
-    let CcWorkspace { buffers, terms } = workspace;
+    let CcWorkspace { buffers, terms, extents } = workspace;
     let pair = Pair {
         shape: fixed.shape,
         fixed: &fixed.voxels,
@@ -60,7 +62,7 @@ pub(super) fn gradient(
     };
     let slices = match parameters.derivative {
         CcDerivative::Centre => pair.centre(out),
-        CcDerivative::Exact => pair.exact(terms, out, scratch),
+        CcDerivative::Exact => pair.exact((terms, extents), out, scratch),
     };
     let Sums { value, count, weight } = slices.into_iter().sum();
     CcScores {
@@ -250,7 +252,12 @@ impl Pair<'_> {
     /// with the images exchanged.
     ///
     /// The terms of the sums are computed first, in slabs if the scratch field has no room for all of them.
-    fn exact(&self, memory: &mut Vec<f32>, mut out: Out<'_>, scratch: Option<&mut Field>) -> Vec<Sums> {
+    fn exact(
+        &self,
+        (memory, extents): (&mut Vec<f32>, &mut Vec<Extent>),
+        mut out: Out<'_>,
+        scratch: Option<&mut Field>,
+    ) -> Vec<Sums> {
         let [nx, ny, nz] = self.shape;
         let of_slice = CcParameters::TERMS * nx * ny;
         let lent = scratch.map(|field| field.vectors_mut().as_flattened_mut());
@@ -260,7 +267,7 @@ impl Pair<'_> {
             (vec![TermSlab { terms: 0..nz, own: 0..nz }], memory)
         });
         let mut energies = vec![Sums::default(); nz];
-        let mut extents = vec![Extent::NONE; ny * nz];
+        extents.resize(ny * nz, Extent::NONE);
         for TermSlab { terms, own } in slabs {
             let memory = &mut memory[..of_slice * terms.len()];
             let extents = &mut extents[..ny * terms.len()];

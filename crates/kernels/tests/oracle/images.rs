@@ -23,6 +23,24 @@ fn smooth_is_the_convolution() {
 }
 
 #[test]
+fn smoothing_spreads_single_voxels_among_zeros() {
+    for shape in SHAPES {
+        let mut voxels = vec![0.0_f32; shape.iter().product()];
+        let [nx, ny, nz] = shape;
+        for (at, value) in [([0, 0, 0], 3.0), ([nx / 2, ny / 2, nz / 2], 5.0), ([nx - 1, ny / 2, nz - 1], -2.0)] {
+            voxels[at[0] + nx * (at[1] + ny * at[2])] = value;
+        }
+        let sigmas = [1.5, 0.8, 1.1];
+        let smoothed = Cpu.smooth(&Cpu.upload(shape, &voxels).unwrap(), sigmas).unwrap();
+        let double: Vec<f64> = voxels.iter().map(|v| f64::from(*v)).collect();
+        let expected = naive::smooth(&double, shape, sigmas.map(|s| s * s));
+        let error = worst(&Cpu.download(&smoothed).unwrap(), expected);
+        // The tolerance is the rounding error of three successive weighted sums of values of at most 5.
+        assert!(error < 1e-6, "{shape:?}: {error}");
+    }
+}
+
+#[test]
 fn gradient_magnitude_is_per_finest_spacing() {
     for shape in SHAPES.into_iter().chain([[1, 6, 5]]) {
         let image = scene::image(shape, 9);
