@@ -7,53 +7,9 @@
 
 use std::ops::Range;
 
-use super::blocks;
+use super::blocks::MOST_ROWS;
 use super::extent::Extent;
-
-/// Largest number of rows (along y) of a block, so that the buffered slices of a block and of its margins stay in the
-/// second-level cache.
-pub(super) const TILE: usize = 32;
-
-/// The blocks of some successive slices of a volume: each has the same rows of some of the slices. A thread computes
-/// the box sums of one block at a time.
-pub(super) struct Blocks {
-    ny: usize,
-    slices: Range<usize>,
-    /// Number of slices of a block.
-    depth: usize,
-}
-
-impl Blocks {
-    /// Blocks for box sums of this radius: a few for each thread, but thick, because margins of `radius` slices are
-    /// computed with each block.
-    pub(super) fn of(ny: usize, slices: Range<usize>, radius: usize) -> Blocks {
-        let layers = (4 * rayon::current_num_threads()).div_ceil(ny.div_ceil(TILE));
-        let depth = slices.len().div_ceil(layers).max(8 * radius).max(1);
-        Blocks { ny, slices, depth }
-    }
-
-    /// The rows and the slices of each block.
-    pub(super) fn ranges(&self) -> impl Iterator<Item = [Range<usize>; 2]> {
-        let slices = self.slices.clone().step_by(self.depth);
-        slices.flat_map(move |first| {
-            let slices = first..(first + self.depth).min(self.slices.end);
-            let rows = (0..self.ny).step_by(TILE);
-            rows.map(move |first| [first..(first + TILE).min(self.ny), slices.clone()])
-        })
-    }
-
-    /// Sorts what belongs to the rows of one block in one slice by blocks, in the order of [`Blocks::ranges`]. `parts`
-    /// come in the order of memory: slice by slice, [`TILE`] rows each.
-    pub(super) fn sort<T>(&self, parts: impl IntoIterator<Item = T>) -> Vec<Vec<T>> {
-        let tiles = self.ny.div_ceil(TILE);
-        let mut sorted: Vec<Vec<T>> = Vec::new();
-        sorted.resize_with(self.slices.len().div_ceil(self.depth) * tiles, Vec::new);
-        for (n, part) in parts.into_iter().enumerate() {
-            sorted[n / tiles / self.depth * tiles + n % tiles].push(part);
-        }
-        sorted
-    }
-}
+use super::lanes;
 
 /// Buffers in which one thread computes sums over boxes of voxels.
 #[derive(Debug, Default)]
@@ -69,7 +25,7 @@ pub(super) struct BoxSums {
 
 impl BoxSums {
     /// Calls `emit(j, k, extent, sums)` for every row of a block: the rows `range[0]` of the slices `range[1]`, at most
-    /// [`TILE`] rows. `sums[q]` holds, for each x within the extent, the sum of quantity q over the box of (2·radius +
+    /// [`MOST_ROWS`] rows. `sums[q]` holds, for each x within the extent, the sum of quantity q over the box of (2·radius +
     /// 1)³ voxels.
     ///
     /// `fill(j, k, rows)` writes the rows of all quantities and returns their extent, beyond which all are zero. Beyond
@@ -86,26 +42,26 @@ impl BoxSums {
         let (y0, rows) = (rows.start, rows.len());
         let width = 2 * radius + 1;
         let padded_row = nx + 2 * radius;
-        let plane = TILE * nx;
+        let plane = MOST_ROWS * nx;
         self.padded.clear();
         self.padded.resize(Q * padded_row, 0.0);
-        self.along_x.resize(Q * (TILE + 2 * radius) * nx, 0.0);
+        self.along_x.resize(Q * (MOST_ROWS + 2 * radius) * nx, 0.0);
         self.ring.resize(width * Q * plane, 0.0);
         self.sums.resize(Q * nx, 0.0);
-        self.extents_along_x.resize(TILE + 2 * radius, Extent::NONE);
-        self.extents_in_ring.resize(width * TILE, Extent::NONE);
+        self.extents_along_x.resize(MOST_ROWS + 2 * radius, Extent::NONE);
+        self.extents_in_ring.resize(width * MOST_ROWS, Extent::NONE);
         self.ring.fill(0.0);
         self.extents_in_ring.fill(Extent::NONE);
         for k in range.start.saturating_sub(radius)..range.end + radius {
             let slot = &mut self.ring[(k % width) * Q * plane..][..Q * plane];
-            let extents = &mut self.extents_in_ring[(k % width) * TILE..][..TILE];
+            let extents = &mut self.extents_in_ring[(k % width) * MOST_ROWS..][..MOST_ROWS];
             if k < nz {
                 // Sums along x are computed for the rows of a tile (a part of each slice) and for its margins of
                 // `radius` rows.
                 for r in 0..rows + 2 * radius {
                     let Some(j) = (y0 + r).checked_sub(radius).filter(|j| *j < ny) else {
                         for q in 0..Q {
-                            self.along_x[(q * (TILE + 2 * radius) + r) * nx..][..nx].fill(0.0);
+                            self.along_x[(q * (MOST_ROWS + 2 * radius) + r) * nx..][..nx].fill(0.0);
                         }
                         self.extents_along_x[r] = Extent::NONE;
                         continue;
@@ -120,7 +76,7 @@ impl BoxSums {
                     self.extents_along_x[r] = extent;
                     for q in 0..Q {
                         let padded = &self.padded[q * padded_row..][..padded_row];
-                        let target = &mut self.along_x[(q * (TILE + 2 * radius) + r) * nx..][..nx];
+                        let target = &mut self.along_x[(q * (MOST_ROWS + 2 * radius) + r) * nx..][..nx];
                         add_rows(width, extent, |d| &padded[d..d + nx], target);
                     }
                 }
@@ -130,7 +86,7 @@ impl BoxSums {
                 }
                 for q in 0..Q {
                     for r in 0..rows {
-                        let along_x = &self.along_x[(q * (TILE + 2 * radius) + r) * nx..];
+                        let along_x = &self.along_x[(q * (MOST_ROWS + 2 * radius) + r) * nx..];
                         let target = &mut slot[q * plane + r * nx..][..nx];
                         add_rows(width, extents[r], |d| &along_x[d * nx..][..nx], target);
                     }
@@ -145,7 +101,7 @@ impl BoxSums {
                 continue;
             };
             for r in 0..rows {
-                let extent = Extent::of_all(self.extents_in_ring[r..].iter().step_by(TILE));
+                let extent = Extent::of_all(self.extents_in_ring[r..].iter().step_by(MOST_ROWS));
                 for q in 0..Q {
                     let ring = &self.ring;
                     let target = &mut self.sums[q * nx..][..nx];
@@ -181,7 +137,7 @@ fn add_rows_within<'a>(count: usize, extent: Extent, row: impl Fn(usize) -> &'a 
 /// Adds rows of numbers element by element, as [`add_rows`] does, `LANES` elements at a time.
 #[inline(always)]
 fn add_rows_by<'a, const LANES: usize>(count: usize, row: impl Fn(usize) -> &'a [f32], target: &mut [f32]) {
-    for from in blocks(target.len(), LANES) {
+    for from in lanes::blocks(target.len(), LANES) {
         let mut sum = [0.0; LANES];
         for d in 0..count {
             let addend = &row(d)[from..from + LANES];

@@ -8,7 +8,8 @@ use std::sync::Mutex;
 use rayon::prelude::*;
 use wide::f32x8;
 
-use super::box_sums::{Blocks, BoxSums, TILE};
+use super::blocks::Blocks;
+use super::box_sums::BoxSums;
 use super::extent::Extent;
 use super::field::Field;
 use super::gradient::{Out, Row};
@@ -119,11 +120,10 @@ impl Pair<'_> {
     }
 
     /// Computes the terms of the cross-correlation in the window around each voxel of a block, for eight voxels at a
-    /// time, and gives them to `rows`. Returns the sums of each slice of the block for the scores.
+    /// time, and gives them to `rows`. Returns the sums of each row of the block for the scores, slice by slice.
     #[inline(always)]
     fn each_window(&self, sums: &mut BoxSums, block: [Range<usize>; 2], rows: &mut impl Rows) -> Vec<Sums> {
-        let first = block[1].start;
-        let mut energies = vec![Sums::default(); block[1].len()];
+        let mut of_rows = Vec::with_capacity(block[0].len() * block[1].len());
         if self.masks.iter().any(Option::is_some) {
             sums.run(
                 self.shape,
@@ -133,14 +133,14 @@ impl Pair<'_> {
                 |j, k, out| self.masked_products(j, k, out),
                 #[inline(always)]
                 |j, k, extent, [n, i, jm, ii, jj, ij]| {
-                    energies[k - first] += self.windows(
+                    of_rows.push(self.windows(
                         [j, k],
                         extent,
                         [i, jm, ii, jj, ij],
                         #[inline(always)]
                         |x| lanes::load(n, x),
                         rows,
-                    );
+                    ));
                 },
             );
         } else {
@@ -157,18 +157,18 @@ impl Pair<'_> {
                 #[inline(always)]
                 |j, k, extent, sums| {
                     let rest = (width(j, ny) * width(k, nz)) as f32;
-                    energies[k - first] += self.windows(
+                    of_rows.push(self.windows(
                         [j, k],
                         extent,
                         sums,
                         #[inline(always)]
                         |x| rest * lanes::load(&widths, x),
                         rows,
-                    );
+                    ));
                 },
             );
         }
-        energies
+        of_rows
     }
 
     /// Computes the terms of the windows that are centred in a row, from the sums of I, J, I², J² and IJ over each
@@ -200,15 +200,14 @@ impl Pair<'_> {
         Sums { value: value.into(), count: counted.into(), weight: weight.into() }
     }
 
-    /// Calls `compute(sums, block, parts)` for each block of a range of slices, on all threads. `parts` are those of
-    /// the block, one for each of its slices. Returns what the calls return, in the order of the blocks.
+    /// Calls `compute(sums, block, parts)` for each block, on all threads. `parts` are those of the block, one for each
+    /// of its slices. Returns what the calls return, in the order of the blocks.
     fn each_block<P: Send, R: Send>(
         &self,
-        slices: Range<usize>,
+        blocks: &Blocks,
         parts: impl IntoIterator<Item = P>,
         compute: impl Fn(&mut BoxSums, [Range<usize>; 2], Vec<P>) -> R + Sync,
     ) -> Vec<R> {
-        let blocks = Blocks::of(self.shape[1], slices, self.radius);
         let tasks: Vec<_> = blocks.ranges().zip(blocks.sort(parts)).collect();
         let computed = tasks.into_par_iter().map(|(block, parts)| {
             let kept = self.buffers.lock().expect("no thread panics here").pop();
@@ -220,21 +219,29 @@ impl Pair<'_> {
         computed.collect()
     }
 
-    /// Adds the sums of the blocks of a range of slices, slice by slice.
-    fn of_slices(&self, slices: Range<usize>, blocks: Vec<Vec<Sums>>) -> Vec<Sums> {
-        let first = slices.start;
-        let mut energies = vec![Sums::default(); slices.len()];
-        for ([_, of_block], sums) in Blocks::of(self.shape[1], slices, self.radius).ranges().zip(blocks) {
-            energies[of_block.start - first..].iter_mut().zip(sums).for_each(|(sum, one)| *sum += one);
+    /// The blocks of a range of slices for sums over windows.
+    fn blocks(&self, slices: Range<usize>) -> Blocks {
+        Blocks::of(self.shape[1], slices, self.radius)
+    }
+
+    /// Adds the sums of the rows of each slice, in the order of the rows.
+    fn of_slices(&self, slices: Range<usize>, blocks: &Blocks, of_rows: Vec<Vec<Sums>>) -> Vec<Sums> {
+        let ny = self.shape[1];
+        let mut sorted = vec![Sums::default(); slices.len() * ny];
+        for ([rows, of_block], sums) in blocks.ranges().zip(of_rows) {
+            for (k, sums) in of_block.zip(sums.chunks_exact(rows.len())) {
+                sorted[(k - slices.start) * ny..][rows.clone()].copy_from_slice(sums);
+            }
         }
-        energies
+        sorted.chunks_exact(ny).map(|rows| rows.iter().copied().sum()).collect()
     }
 
     /// Writes the output. The derivatives at a voxel use the window centred at this voxel alone, as in ANTs. Returns
     /// the sums of each slice for the scores.
     fn centre(&self, out: Out<'_>) -> Vec<Sums> {
         let [nx, ny, nz] = self.shape;
-        let computed = self.each_block(0..nz, out.pieces(nx * ny, nx * TILE), |sums, block, outs| {
+        let blocks = self.blocks(0..nz);
+        let computed = self.each_block(&blocks, out.pieces(nx * ny, nx * blocks.rows()), |sums, block, outs| {
             let first = block.each_ref().map(|range| range.start);
             let mut rows = CentreRows { pair: self, first, outs, buffer: Row::new(nx) };
             widest(
@@ -242,7 +249,7 @@ impl Pair<'_> {
                 || self.each_window(sums, block, &mut rows),
             )
         });
-        self.of_slices(0..nz, computed)
+        self.of_slices(0..nz, &blocks, computed)
     }
 
     /// Writes the output, with derivatives from all windows that contain a voxel. A, B and C are the sums over a
@@ -285,10 +292,10 @@ impl Pair<'_> {
     /// the scores.
     fn terms(&self, range: Range<usize>, memory: &mut [f32], extents: &mut [Extent]) -> Vec<Sums> {
         let [nx, ny, _] = self.shape;
-        let of_row = CcParameters::TERMS * nx;
-        let terms = memory.chunks_mut(of_row * ny).flat_map(|slice| slice.chunks_mut(of_row * TILE));
-        let extents = extents.chunks_mut(ny).flat_map(|slice| slice.chunks_mut(TILE));
-        let computed = self.each_block(range.clone(), terms.zip(extents), |sums, block, parts| {
+        let (of_row, blocks) = (CcParameters::TERMS * nx, self.blocks(range.clone()));
+        let terms = memory.chunks_mut(of_row * ny).flat_map(|slice| slice.chunks_mut(of_row * blocks.rows()));
+        let extents = extents.chunks_mut(ny).flat_map(|slice| slice.chunks_mut(blocks.rows()));
+        let computed = self.each_block(&blocks, terms.zip(extents), |sums, block, parts| {
             let first = block.each_ref().map(|range| range.start);
             let mut rows = TermRows { nx, first, parts };
             widest(
@@ -296,16 +303,16 @@ impl Pair<'_> {
                 || self.each_window(sums, block, &mut rows),
             )
         });
-        self.of_slices(range, computed)
+        self.of_slices(range, &blocks, computed)
     }
 
     /// Writes the output for a range of slices, with derivatives from sums of terms over the windows that contain a
     /// voxel. The terms and their extents, as [`terms`](Self::terms) computes them, start at slice `first_term`.
     fn sum_terms(&self, range: Range<usize>, first_term: usize, (terms, extents): (&[f32], &[Extent]), out: Out<'_>) {
         let [nx, ny, _] = self.shape;
-        let of_row = CcParameters::TERMS * nx;
-        let parts = out.pieces(nx * ny, nx * TILE);
-        self.each_block(range, parts, |sums, block, mut outs| {
+        let (of_row, blocks) = (CcParameters::TERMS * nx, self.blocks(range));
+        let parts = out.pieces(nx * ny, nx * blocks.rows());
+        self.each_block(&blocks, parts, |sums, block, mut outs| {
             let mut buffer = Row::new(nx);
             let [first_row, first] = block.each_ref().map(|range| range.start);
             widest(

@@ -5,9 +5,10 @@ use nalgebra::Matrix3;
 use rayon::prelude::*;
 use wide::f32x4;
 
+use super::blocks::each_row;
 use super::image::{Cell, strides};
 use super::resample::Line;
-use super::{piece, slab, widest};
+use super::widest;
 use crate::Error;
 
 /// A displacement field in main memory: displacements in voxels, with the three components of a voxel adjacent and x
@@ -136,30 +137,27 @@ pub(super) fn vector(lanes: f32x4) -> [f32; 3] {
 
 /// Composes two fields: out(x) = first(x) + then(x + first(x)).
 pub(super) fn compose(first: &Field, then: &Field, out: &mut Field) {
-    let (sampler, piece) = (then.sampler(), piece(first.shape));
-    let firsts = first.vectors().par_chunks(piece);
-    out.vectors_mut().par_chunks_mut(piece).zip(firsts).enumerate().for_each(|(chunk, (out, first))| {
-        widest(
-            #[inline(always)]
-            || {
-                out.copy_from_slice(first);
-                move_along(out, chunk, then.shape, sampler, 1.0);
-            },
-        )
-    });
+    let (shape, sampler) = (first.shape, then.sampler());
+    each_row(
+        out.vectors_mut(),
+        shape,
+        #[inline(always)]
+        |at, row| {
+            let start = first.index([0, at[0], at[1]]);
+            row.copy_from_slice(&first.vectors()[start..start + shape[0]]);
+            move_along(row, at, sampler, 1.0);
+        },
+    );
 }
 
-/// Adds to each displacement u of the slices of a chunk what another field has at the displaced voxel, multiplied by
+/// Adds to each displacement u of the row (·, j, k) what another field has at the displaced voxel, multiplied by
 /// `scale`: u(x) ← u(x) + scale·then(x + u(x)).
 #[inline(always)]
-fn move_along(vectors: &mut [[f32; 3]], chunk: usize, [nx, ny, nz]: [usize; 3], then: FieldSampler<'_>, scale: f32) {
-    let first_slice = chunk * slab(nz);
-    for (row, vectors) in vectors.chunks_exact_mut(nx).enumerate() {
-        let (y, z) = ((row % ny) as f32, (first_slice + row / ny) as f32);
-        for (i, u) in vectors.iter_mut().enumerate() {
-            let before = lanes(*u);
-            *u = vector(before + f32x4::splat(scale) * then.at(lanes([i as f32, y, z]) + before));
-        }
+fn move_along(row: &mut [[f32; 3]], [j, k]: [usize; 2], then: FieldSampler<'_>, scale: f32) {
+    let (y, z) = (j as f32, k as f32);
+    for (i, u) in row.iter_mut().enumerate() {
+        let before = lanes(*u);
+        *u = vector(before + f32x4::splat(scale) * then.at(lanes([i as f32, y, z]) + before));
     }
 }
 
@@ -168,18 +166,19 @@ fn move_along(vectors: &mut [[f32; 3]], chunk: usize, [nx, ny, nz]: [usize; 3], 
 pub(super) fn advance(field: &mut Field, update: &Field, step_voxels: f64) {
     let longest = max_norm(update);
     let scale = if longest > 0.0 { (step_voxels / f64::from(longest)) as f32 } else { 0.0 };
-    let (sampler, piece) = (update.sampler(), piece(field.shape));
-    field.vectors_mut().par_chunks_mut(piece).enumerate().for_each(|(chunk, vectors)| {
-        widest(
-            #[inline(always)]
-            || move_along(vectors, chunk, update.shape, sampler, scale),
-        )
-    });
+    let (shape, sampler) = (field.shape, update.sampler());
+    each_row(
+        field.vectors_mut(),
+        shape,
+        #[inline(always)]
+        |at, row| move_along(row, at, sampler, scale),
+    );
 }
 
 /// Length of the longest vector of a field, voxels.
 fn max_norm(field: &Field) -> f32 {
-    let squared = field.vectors().par_chunks(piece(field.shape)).map(|vectors| {
+    let [nx, ny, _] = field.shape;
+    let squared = field.vectors().par_chunks(nx * ny).map(|vectors| {
         widest(
             #[inline(always)]
             || vectors.iter().fold(0.0_f32, |longest, [x, y, z]| longest.max(x * x + y * y + z * z)),
@@ -190,19 +189,23 @@ fn max_norm(field: &Field) -> f32 {
 
 /// Resamples a field on another grid: out(x) = matrix·field(m(x)), with the map m = `out_to_field`.
 pub(super) fn resize(field: &Field, out_to_field: &AffineTransform, matrix: &Matrix3<f64>, out: &mut Field) {
-    let [nx, ny, nz] = out.shape;
-    let sampler = field.sampler();
+    let (shape, sampler) = (out.shape, field.sampler());
     let rows = [0, 1, 2].map(|row| [0, 1, 2].map(|column| matrix[(row, column)] as f32));
-    let slices = slab(nz);
-    out.vectors_mut().par_chunks_mut(nx * ny * slices).enumerate().for_each(|(chunk, out)| {
-        for (row, out) in out.chunks_exact_mut(nx).enumerate() {
-            let line = Line::new(out_to_field, row % ny, chunk * slices + row / ny);
+    each_row(
+        out.vectors_mut(),
+        shape,
+        #[inline(always)]
+        |[j, k], out| {
+            let line = Line::new(out_to_field, j, k);
             for (i, out) in out.iter_mut().enumerate() {
                 let v = vector(sampler.at(lanes(line.at(i as f32))));
-                *out = rows.map(|row| row[0] * v[0] + row[1] * v[1] + row[2] * v[2]);
+                *out = rows.map(
+                    #[inline(always)]
+                    |row| row[0] * v[0] + row[1] * v[1] + row[2] * v[2],
+                );
             }
-        }
-    });
+        },
+    );
 }
 
 #[cfg(test)]

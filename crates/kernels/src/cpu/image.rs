@@ -3,6 +3,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, OnceLock};
 
+use rayon::prelude::*;
 use wide::f32x4;
 
 use super::correlation_ratio::backdrop::Backdrop;
@@ -31,7 +32,8 @@ impl Image {
 
     pub(super) fn from_voxels(shape: [usize; 3], voxels: &[f32]) -> Result<Image, Error> {
         Error::check_length("upload", shape, voxels.len())?;
-        Ok(Image { shape, voxels: voxels.to_vec().into() })
+        let copied: Vec<f32> = voxels.par_iter().copied().collect();
+        Ok(Image { shape, voxels: copied.into() })
     }
 
     /// The backdrop of the image: the parts where all voxels have the background value.

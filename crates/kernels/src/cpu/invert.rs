@@ -2,11 +2,10 @@
 
 use std::ops::{Add, Mul, Sub};
 
-use rayon::prelude::*;
 use wide::f32x4;
 
+use super::blocks::each_row;
 use super::field::{Field, FieldSampler, lanes, on_edge, vector};
-use super::{slab, widest};
 use crate::InversionLimits;
 
 /// Number of fixed-point steps v ← −u(x + v) before Newton steps. If the start is the inverse of the previous
@@ -18,29 +17,24 @@ const PLAIN_STEPS: usize = 4;
 pub(super) fn invert(field: &Field, inverse: &mut Field, limits: &InversionLimits) {
     let [nx, ny, nz] = field.shape;
     let sampler = field.sampler();
-    let slices = slab(nz);
-    inverse.vectors_mut().par_chunks_mut(nx * ny * slices).enumerate().for_each(|(chunk, vectors)| {
-        widest(
-            #[inline(always)]
-            || {
-                for (row, vectors) in vectors.chunks_exact_mut(nx).enumerate() {
-                    let (j, k) = (row % ny, chunk * slices + row / ny);
-                    if on_edge([0, j, k], [1, ny, nz]) {
-                        vectors.fill([0.0; 3]);
-                        continue;
-                    }
-                    let (y, z) = (j as f32, k as f32);
-                    for (i, v) in vectors.iter_mut().enumerate() {
-                        *v = if on_edge([i, 0, 0], [nx, 1, 1]) {
-                            [0.0; 3]
-                        } else {
-                            invert_at(&sampler, [i as f32, y, z], *v, limits)
-                        };
-                    }
-                }
-            },
-        )
-    });
+    each_row(
+        inverse.vectors_mut(),
+        field.shape,
+        #[inline(always)]
+        |[j, k], vectors| {
+            if on_edge([0, j, k], [1, ny, nz]) {
+                return vectors.fill([0.0; 3]);
+            }
+            let (y, z) = (j as f32, k as f32);
+            for (i, v) in vectors.iter_mut().enumerate() {
+                *v = if on_edge([i, 0, 0], [nx, 1, 1]) {
+                    [0.0; 3]
+                } else {
+                    invert_at(&sampler, [i as f32, y, z], *v, limits)
+                };
+            }
+        },
+    );
 }
 
 /// Computes the inverse displacement at one voxel, starting from `start`; zero on the border.

@@ -29,3 +29,10 @@ pub(super) fn store(lanes: f32x8, row: &mut [f32], from: usize) {
 pub(super) fn first(count: usize) -> f32x8 {
     f32x8::new([0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]).simd_lt(f32x8::splat(count as f32))
 }
+
+/// Divides a row of at least `lanes` values into blocks of `lanes` values, as vectorised loops process them. Returns
+/// the index of the first value of each block. The last block may overlap the one before.
+#[inline(always)]
+pub(super) fn blocks(len: usize, lanes: usize) -> impl Iterator<Item = usize> {
+    (0..len.div_ceil(lanes)).map(move |block| (block * lanes).min(len - lanes))
+}

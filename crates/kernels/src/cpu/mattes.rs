@@ -4,7 +4,6 @@ use rayon::prelude::*;
 
 use super::gradient::{Out, Row};
 use super::image::Image;
-use super::slab;
 use crate::MiParameters;
 use crate::mattes::{Binning, UNIT};
 
@@ -128,12 +127,10 @@ impl Pair<'_> {
     /// that of the fixed image.
     fn histograms(&self) -> Vec<u64> {
         let ([nx, ny, nz], bins) = (self.shape, self.bins);
-        let (plane, slices) = (nx * ny, slab(nz));
         let empty = || vec![0u64; 2 * bins * bins];
-        let pieces = (0..nz.div_ceil(slices)).into_par_iter();
-        let counted = pieces.fold(empty, |mut counts, n| {
-            let piece = n * slices * plane..((n + 1) * slices).min(nz) * plane;
-            for voxel in piece.filter(|voxel| self.inside(*voxel)) {
+        let counted = (0..nz).into_par_iter().fold(empty, |mut counts, k| {
+            let slice = k * nx * ny..(k + 1) * nx * ny;
+            for voxel in slice.filter(|voxel| self.inside(*voxel)) {
                 let [fixed, moving] = self.places(voxel);
                 for (row, place) in [(fixed.bin, &moving), (bins + moving.bin, &fixed)] {
                     let start = row * bins + place.bin - 1;

@@ -4,7 +4,7 @@ use nalgebra::{Matrix3, Vector3};
 use rayon::prelude::*;
 
 use super::field::Field;
-use super::{piece, widest};
+use super::widest;
 use crate::rounding::rounded;
 
 /// The norm √Σ‖u‖² of a field. Squares are summed within rows, and then over the rows in order.
@@ -28,8 +28,8 @@ pub(super) fn round_field(field: &Field, [there, back]: [&Matrix3<f32>; 2], step
 
 /// Adds a scaled displacement field to another field: field ← field + scale·other.
 pub(super) fn add_scaled(field: &mut Field, other: &Field, scale: f64) {
-    let (scale, piece) = (scale as f32, piece(field.shape));
-    field.vectors_mut().par_chunks_mut(piece).zip(other.vectors().par_chunks(piece)).for_each(|(field, other)| {
+    let ([nx, ny, _], scale) = (field.shape, scale as f32);
+    field.vectors_mut().par_chunks_mut(nx * ny).zip(other.vectors().par_chunks(nx * ny)).for_each(|(field, other)| {
         widest(
             #[inline(always)]
             || {

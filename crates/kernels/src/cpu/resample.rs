@@ -1,31 +1,26 @@
 //! Resampling of images through an affine map, or through a displacement field followed by an affine map.
 
 use antsreg_core::AffineTransform;
-use rayon::prelude::*;
 
+use super::blocks::each_row;
 use super::field::Field;
 use super::image::{Image, Sampler};
-use super::{slab, widest};
 use crate::Sampling;
 
 /// Resamples an image by trilinear interpolation: out(x) = image(m(x)), with the map m = `out_to_image`.
 pub(super) fn affine(image: &Image, out_to_image: &AffineTransform, outside: f32, out: &mut Image) {
-    let [nx, ny, nz] = out.shape;
     let sampler = Sampler::new(image, outside);
-    let slices = slab(nz);
-    out.voxels.par_chunks_mut(nx * ny * slices).enumerate().for_each(|(chunk, voxels)| {
-        widest(
-            #[inline(always)]
-            || {
-                for (row, voxels) in voxels.chunks_exact_mut(nx).enumerate() {
-                    let line = Line::new(out_to_image, row % ny, chunk * slices + row / ny);
-                    for (i, voxel) in voxels.iter_mut().enumerate() {
-                        *voxel = sampler.linear(line.at(i as f32));
-                    }
-                }
-            },
-        )
-    });
+    each_row(
+        &mut out.voxels,
+        out.shape,
+        #[inline(always)]
+        |[j, k], row| {
+            let line = Line::new(out_to_image, j, k);
+            for (i, voxel) in row.iter_mut().enumerate() {
+                *voxel = sampler.linear(line.at(i as f32));
+            }
+        },
+    );
 }
 
 /// Warps an image: out(x) = image(m(x + u(x))), with the field u and the map m = `grid_to_image`.
@@ -51,29 +46,24 @@ pub(super) fn warp_by(
     out: &mut Image,
     read: impl Fn([f32; 3]) -> f32 + Sync,
 ) {
-    let [nx, ny, nz] = out.shape;
     let matrix: [[f32; 3]; 3] =
         std::array::from_fn(|row| std::array::from_fn(|column| grid_to_image.matrix[(row, column)] as f32));
-    let slices = slab(nz);
-    let vectors = field.vectors().par_chunks(nx * ny * slices);
-    out.voxels.par_chunks_mut(nx * ny * slices).zip(vectors).enumerate().for_each(|(chunk, (voxels, vectors))| {
-        widest(
-            #[inline(always)]
-            || {
-                for (row, (voxels, vectors)) in voxels.chunks_exact_mut(nx).zip(vectors.chunks_exact(nx)).enumerate()
-                {
-                    let line = Line::new(grid_to_image, row % ny, chunk * slices + row / ny);
-                    for (i, (voxel, u)) in voxels.iter_mut().zip(vectors).enumerate() {
-                        let start = line.at(i as f32);
-                        *voxel = read(std::array::from_fn(|axis| {
-                            let m = matrix[axis];
-                            start[axis] + (m[0] * u[0] + m[1] * u[1] + m[2] * u[2])
-                        }));
-                    }
-                }
-            },
-        )
-    });
+    each_row(
+        &mut out.voxels,
+        out.shape,
+        #[inline(always)]
+        |[j, k], row| {
+            let line = Line::new(grid_to_image, j, k);
+            let vectors = &field.vectors()[field.index([0, j, k])..];
+            for (i, (voxel, u)) in row.iter_mut().zip(vectors).enumerate() {
+                let start = line.at(i as f32);
+                *voxel = read(std::array::from_fn(|axis| {
+                    let m = matrix[axis];
+                    start[axis] + (m[0] * u[0] + m[1] * u[1] + m[2] * u[2])
+                }));
+            }
+        },
+    );
 }
 
 /// The positions of one row of a grid under an affine map: a straight line, whose start is computed in double precision

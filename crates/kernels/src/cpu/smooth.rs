@@ -6,16 +6,21 @@ use super::extent::Extent;
 use super::field::Field;
 use super::gradient::{Slopes, Update};
 use super::image::Image;
-use super::{blocks, widest};
+use super::{lanes, widest};
 use crate::gaussian;
 
 /// Makes a copy of the image smoothed by a Gaussian. Beyond its border the image continues with the border value.
 pub(super) fn image(image: &Image, sigma_voxels: [f64; 3]) -> Image {
-    let mut out = image.clone();
-    if sigma_voxels != [0.0; 3] {
-        let kernels = sigma_voxels.map(|sigma| gaussian::kernel(sigma * sigma));
-        separable(&mut out.voxels, 1, image.shape, &kernels, || (), |(), _, _| ());
+    if sigma_voxels == [0.0; 3] {
+        return image.clone();
     }
+    let [nx, ny, _] = image.shape;
+    let kernels = sigma_voxels.map(|sigma| gaussian::kernel(sigma * sigma));
+    let mut out = Image::zeros(image.shape);
+    let copy = |(): &mut (), [j, k]: [usize; 2], row: &mut [f32]| {
+        row.copy_from_slice(&image.voxels[(k * ny + j) * nx..][..nx]);
+    };
+    separable(&mut out.voxels, 1, image.shape, &kernels, || (), copy);
     out
 }
 
@@ -194,7 +199,7 @@ fn weighted_sum_by<'a, const LANES: usize>(
     taps: impl Fn(usize) -> (&'a [f32], &'a [f32]),
     target: &mut [f32],
 ) {
-    for from in blocks(target.len(), LANES) {
+    for from in lanes::blocks(target.len(), LANES) {
         let block = from..from + LANES;
         let centre = &taps(0).0[block.clone()];
         let mut sum: [f32; LANES] = std::array::from_fn(|lane| weights[0] * centre[lane]);
