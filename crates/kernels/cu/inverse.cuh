@@ -9,7 +9,7 @@ __device__ __forceinline__ Vector residual(Vector u, Vector v)
 }
 
 // Number of fixed-point steps v ← −u(x + v) before Newton's method starts, the same as on the CPU.
-#define PLAIN_STEPS 4
+#define PLAIN_STEPS 2
 
 // Values of one component of a field at the eight corners of a cell.
 struct CellCorners {

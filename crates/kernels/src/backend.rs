@@ -7,7 +7,6 @@ use antsreg_core::jacobian::JacobianSummary;
 use nalgebra::{Matrix3, Vector3};
 use rayon::prelude::*;
 
-use crate::rounding::rounded;
 use crate::{
     CcParameters, CcScores, Contrast, ContrastRule, Entropies, Error, FitRule, FitSums, InverseConsistency,
     InversionLimits, JointParameters, Lent, MetricOutput, MiParameters, Moments, Place, RelaxRound, Sampling,
@@ -99,11 +98,7 @@ pub trait Backend: Sized + Sync {
         field: &Self::Field,
         matrix: &Matrix3<f32>,
         step: Option<f32>,
-    ) -> Result<Vec<[f32; 3]>, Error> {
-        let mut vectors = self.download_field(field)?;
-        vectors.par_iter_mut().for_each(|vector| *vector = rounded((matrix * Vector3::from(*vector)).into(), step));
-        Ok(vectors)
-    }
+    ) -> Result<Vec<[f32; 3]>, Error>;
 
     /// Compresses the displacements of a field as compressed files hold them. They are converted and rounded as by
     /// [`download_field_in`](Backend::download_field_in). Then the components are multiplied by `factors`, one for each
@@ -396,7 +391,7 @@ pub trait Backend: Sized + Sync {
     fn compose(&self, first: &Self::Field, then: &Self::Field, out: &mut Self::Field) -> Result<(), Error>;
 
     /// Improves the inverse v of a displacement field u: `inverse` has the initial v and receives the result. At each
-    /// voxel: up to 4 fixed-point steps v(x) ← −u(x + v(x)), then Newton steps of at most one voxel, until the residual
+    /// voxel: up to 2 fixed-point steps v(x) ← −u(x + v(x)), then Newton steps of at most one voxel, until the residual
     /// is within the limits. Border voxels of v are zero.
     ///
     /// ITK steps all voxels together until the mean and the largest residual are small. The steps of a voxel do not

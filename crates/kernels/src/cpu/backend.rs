@@ -67,6 +67,15 @@ impl Backend for Cpu {
         Ok(field.vectors().to_vec())
     }
 
+    fn download_field_in(
+        &self,
+        field: &Field,
+        matrix: &Matrix3<f32>,
+        step: Option<f32>,
+    ) -> Result<Vec<[f32; 3]>, Error> {
+        Ok(mix::in_units(field, matrix, step))
+    }
+
     fn lend_image(&self, image: &Image) -> Result<Lent, Error> {
         let voxels = image.voxels.to_vec();
         Ok(Lent::voxels(Place::Main, voxels.as_ptr().expose_provenance(), image.shape, Arc::new(voxels)))

@@ -16,6 +16,12 @@ pub(super) fn magnitude(field: &Field) -> f64 {
     rows.collect::<Vec<f64>>().into_iter().sum::<f64>().sqrt()
 }
 
+/// The displacements of a field, each multiplied by `matrix`, which converts them to other units, and rounded to
+/// multiples of `step`.
+pub(super) fn in_units(field: &Field, matrix: &Matrix3<f32>, step: Option<f32>) -> Vec<[f32; 3]> {
+    field.vectors().par_iter().map(|u| rounded((matrix * Vector3::from(*u)).into(), step)).collect()
+}
+
 /// A copy of a field whose displacements u are converted to other units by the matrix A (`there`), rounded to multiples
 /// of `step`, and converted back by the matrix B (`back`): B·round(A·u).
 pub(super) fn round_field(field: &Field, [there, back]: [&Matrix3<f32>; 2], step: f32) -> Field {

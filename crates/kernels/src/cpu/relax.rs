@@ -120,16 +120,16 @@ fn half(
         |found, first, count| beyond(field, inverse, &round.limits, (first, count), found),
     );
     let count = beyond.len();
+    let better = beyond.par_iter().map(|(at, beyond)| match beyond {
+        Beyond::Folds => None,
+        Beyond::Misses(_) => corrected(field, inverse, round, *at),
+    });
+    let mut better = better.collect::<Vec<_>>().into_iter();
     let mut corrections = Vec::new();
-    beyond.retain(|(at, beyond)| match beyond {
-        Beyond::Folds => true,
-        Beyond::Misses(_) => match corrected(field, inverse, round, *at) {
-            Some(better) => {
-                corrections.push((*at, better));
-                false
-            }
-            None => true,
-        },
+    beyond.retain(|(at, _)| {
+        let better = better.next().flatten();
+        corrections.extend(better.map(|better| (*at, better)));
+        better.is_none()
     });
     let changed = spread(&beyond, round, shape, &mut relaxation.weights);
     let smoothing = Smoothing::new(shape, round.variance_voxels);

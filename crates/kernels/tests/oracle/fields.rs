@@ -296,7 +296,7 @@ fn the_inverse_is_zero_at_the_border() {
 }
 
 #[test]
-fn four_steps_of_an_inversion_are_plain_and_the_next_is_newtons() {
+fn two_steps_of_an_inversion_are_plain_and_the_next_is_newtons() {
     let shape = [9, 8, 7];
     let vectors = scene::rough_field(shape, 0.25, 15);
     let residual = |voxel: [usize; 3], v: Vector3<f64>| {
@@ -304,16 +304,16 @@ fn four_steps_of_an_inversion_are_plain_and_the_next_is_newtons() {
         v + Vector3::from(field_at(&vectors, shape, reached))
     };
     let mut farthest = 0.0_f64;
-    for steps in [1, 4, 5] {
+    for steps in [1, 2, 3] {
         let mut inverse = Cpu.field(shape).unwrap();
         let limits = InversionLimits { steps, tolerance_voxels: 0.0, untouched_voxels: 0.0 };
         Cpu.invert(&uploaded(shape, &vectors), &mut inverse, &limits).unwrap();
         for (voxel, found) in voxels(shape).zip(downloaded(&inverse)).filter(|(voxel, _)| !on_border(shape, *voxel)) {
             let mut expected = Vector3::zeros();
-            for _ in 0..steps.min(4) {
+            for _ in 0..steps.min(2) {
                 expected -= residual(voxel, expected);
             }
-            if steps == 5 {
+            if steps == 3 {
                 // The derivative of v + u(x + v) in the cell of the point.
                 let columns = [0, 1, 2].map(|axis| {
                     let h = Vector3::ith(axis, 1e-6);
