@@ -16,6 +16,7 @@ use antsreg_register::{
 use nalgebra::Point3;
 use rayon::prelude::*;
 
+use super::finer::Finer;
 use super::warning::BrainWarning;
 use super::window::Window;
 use super::{Contrast, Error, Template, shading};
@@ -205,6 +206,8 @@ pub fn device_bytes(template: &Template, image: &Grid) -> u64 {
     /// Number of scalar volumes that are in GPU memory at the same time, on the grid of the image: the image, a copy,
     /// the resampled brain, and the three components of a warp.
     const SCALARS: u64 = 6;
+    let refined = Finer::than(image, &template.head().grid).map(|finer| finer.grid(image));
+    let image = refined.as_ref().unwrap_or(image);
     let grids =
         Grids { images: [&template.head().grid, image], channels: [Vec::new(), Vec::new()], masked: [true, false] };
     let options = Options { stages: vec![whole(), deformable(Metric::Cc, template)], ..options() };

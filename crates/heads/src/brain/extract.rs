@@ -7,6 +7,7 @@ use antsreg_register::{Device, Progress};
 use rayon::prelude::*;
 
 use super::align::{Aligned, align};
+use super::finer::Finer;
 use super::refine::{REACH_MM, refine};
 use super::surface::surface_ratio;
 use super::window::Window;
@@ -23,9 +24,10 @@ pub struct Extraction {
     pub contrast: Contrast,
     /// Maps points of the head to points of the template, RAS mm: the affine part of their registration.
     pub head_to_template: AffineTransform,
-    /// Volume of the mask, cm³.
+    /// Volume of the brain, cm³. If the voxels of the image are larger than those of the template, it is measured, like
+    /// the numbers below, on a finer grid.
     pub volume_cm3: f64,
-    /// Ratio of the mask's surface to that of a ball with the same volume.
+    /// Ratio of the brain's surface to that of a ball with the same volume.
     pub surface_ratio: f64,
     /// Absolute correlation of the image with the template near the brain, after the registration.
     pub correlation: f64,
@@ -51,6 +53,21 @@ pub fn extract(
     if head.grid.is_slice() {
         return Err(Error::Slice(head.grid.shape));
     }
+    let Some(finer) = Finer::than(&head.grid, &template.head().grid) else {
+        return extract_from(head, template, device, progress);
+    };
+    let found = extract_from(&Arc::new(finer.copy(head)), template, device, progress)?;
+    let at_voxels = |refined: &Volume| finer.at_voxels(refined, &head.grid);
+    Ok(Extraction { mask: at_voxels(&found.mask), probability: at_voxels(&found.probability), ..found })
+}
+
+/// Finds the brain of a head on its own grid.
+fn extract_from(
+    head: &Arc<Volume>,
+    template: &Template,
+    device: Device,
+    progress: &mut dyn Progress,
+) -> Result<Extraction, Error> {
     let Aligned { contrast, window, image, prior, affine, correlation, held } =
         align(head, template, &device, progress)?;
     let head_to_template = affine.inverse().ok_or(Error::Nowhere)?;

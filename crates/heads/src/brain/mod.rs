@@ -5,6 +5,7 @@ mod align;
 mod distance;
 mod error;
 mod extract;
+mod finer;
 mod kind;
 mod packed;
 mod refine;
