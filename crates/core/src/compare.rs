@@ -1,5 +1,9 @@
 //! Voxelwise differences of two images on the same grid.
 
+use std::ops::Range;
+
+use rayon::prelude::*;
+
 use crate::Volume;
 use crate::same_grid::{GridMismatch, same_grid};
 
@@ -25,42 +29,52 @@ impl Comparison {
         if let Some(mask) = mask {
             same_grid("the compared images and the mask", &first.grid, &mask.grid)?;
         }
-        let pairs = || {
-            let counts = |n: usize| mask.is_none_or(|mask| mask.voxels[n] > 0.5);
-            let all = first.voxels.iter().zip(&second.voxels).enumerate();
-            all.filter(move |(n, _)| counts(*n)).map(|(_, (a, b))| (f64::from(*a), f64::from(*b)))
+        let counts = |n: &usize| mask.is_none_or(|mask| mask.voxels[*n] > 0.5);
+        let values = |n: usize| (f64::from(first.voxels[n]), f64::from(second.voxels[n]));
+        let pairs = |piece: Range<usize>| piece.filter(counts).map(values);
+        let of_piece = |piece| {
+            pairs(piece).fold(([0.0; 5], 0.0_f64), |(sums, largest), (a, b)| {
+                let difference = (a - b).abs();
+                let squared = difference * difference;
+                (add(sums, [1.0, a, b, squared, difference]), largest.max(difference))
+            })
         };
-        let (mut voxels, mut sum_a, mut sum_b) = (0u64, 0.0, 0.0);
-        let (mut squares, mut absolute, mut largest) = (0.0, 0.0, 0f64);
-        for (a, b) in pairs() {
-            let difference = (a - b).abs();
-            voxels += 1;
-            sum_a += a;
-            sum_b += b;
-            squares += difference * difference;
-            absolute += difference;
-            largest = largest.max(difference);
-        }
-        let count = voxels as f64;
+        let pieces = of_pieces(first.voxels.len(), of_piece);
+        let largest = pieces.iter().fold(0.0, |largest, piece| piece.1.max(largest));
+        let [count, sum_a, sum_b, squares, absolute] = pieces.iter().fold([0.0; 5], |sum, piece| add(sum, piece.0));
         let (mean_a, mean_b) = (sum_a / count, sum_b / count);
         // Variances and covariance are computed in a second pass over the voxels. Computed from sums of squares, they
         // would lose digits in images with large intensities.
-        let (mut aa, mut bb, mut ab) = (0.0, 0.0, 0.0);
-        for (a, b) in pairs() {
-            let (a, b) = (a - mean_a, b - mean_b);
-            aa += a * a;
-            bb += b * b;
-            ab += a * b;
-        }
+        let of_piece = |piece| {
+            pairs(piece).fold([0.0; 3], |sums, (a, b)| {
+                let (a, b) = (a - mean_a, b - mean_b);
+                add(sums, [a * a, b * b, a * b])
+            })
+        };
+        let [aa, bb, ab] = of_pieces(first.voxels.len(), of_piece).into_iter().fold([0.0; 3], add);
         Ok(Comparison {
-            voxels,
+            voxels: count as u64,
             root_mean_square: (squares / count).sqrt(),
             mean_absolute: absolute / count,
-            largest_absolute: if voxels > 0 { largest } else { f64::NAN },
+            largest_absolute: if count > 0.0 { largest } else { f64::NAN },
             // For a constant image this is 0/0, which is NaN.
             correlation: ab / (aa.sqrt() * bb.sqrt()),
         })
     }
+}
+
+/// Number of voxels that one task compares.
+const PIECE: usize = 1 << 16;
+
+/// Calls `of_piece` for each piece of `count` voxels, on all threads. Returns the results in order, so that what is made
+/// of them does not depend on the threads.
+fn of_pieces<R: Send>(count: usize, of_piece: impl Fn(Range<usize>) -> R + Sync) -> Vec<R> {
+    let pieces = (0..count.div_ceil(PIECE)).into_par_iter();
+    pieces.map(|piece| of_piece(piece * PIECE..count.min((piece + 1) * PIECE))).collect()
+}
+
+fn add<const N: usize>(sums: [f64; N], terms: [f64; N]) -> [f64; N] {
+    std::array::from_fn(|n| sums[n] + terms[n])
 }
 
 #[cfg(test)]
@@ -90,6 +104,16 @@ mod tests {
         let b = image(&(0..1000).map(|n| 3e6 - 2.0 * (n % 7) as f32).collect::<Vec<_>>());
         let found = Comparison::between(&a, &b, None).unwrap();
         assert!((found.correlation + 1.0).abs() < 1e-12, "{}", found.correlation);
+    }
+
+    #[test]
+    fn large_images_are_compared_in_pieces() {
+        let count = 3 * PIECE + 5;
+        let a = image(&(0..count).map(|n| (n % 4) as f32).collect::<Vec<_>>());
+        let b = image(&(0..count).map(|n| if n == 2 * PIECE { 9.0 } else { (n % 4) as f32 }).collect::<Vec<_>>());
+        let found = Comparison::between(&a, &b, None).unwrap();
+        assert_eq!((found.voxels, found.largest_absolute), (count as u64, 9.0));
+        assert_eq!(found.mean_absolute, 9.0 / count as f64);
     }
 
     #[test]

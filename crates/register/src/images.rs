@@ -4,6 +4,7 @@ use antsreg_core::compare::Comparison;
 use antsreg_core::{AffineTransform, Grid, Transform, TransformChain, Volume};
 use antsreg_kernels::{Backend, apply};
 use antsreg_syn as syn;
+use rayon::prelude::*;
 
 use crate::resample::{Kernel, Sampler};
 use crate::{Error, Image, Similarity, WarpedImages};
@@ -132,7 +133,7 @@ impl Images<Volume> {
         let correlation_at_start = correlation(fixed, &read(moving, &fixed.grid, &start, f32::NAN), *mask);
         let mut warped = read(moving, &fixed.grid, forward, f32::NAN);
         let correlation = correlation(fixed, &warped, *mask);
-        warped.voxels.iter_mut().filter(|value| value.is_nan()).for_each(|value| *value = 0.0);
+        warped.voxels.par_iter_mut().filter(|value| value.is_nan()).for_each(|value| *value = 0.0);
         let inverse_warped = wanted.inverse_warped.then(|| read(fixed, &moving.grid, backward, 0.0));
         let warped = wanted.warped.then_some(warped);
         Ok(Images { warped, inverse_warped, similarity: Similarity { correlation_at_start, correlation } })
@@ -144,7 +145,7 @@ impl Images<Volume> {
 fn correlation(first: &Volume, second: &Volume, mask: Option<&Volume>) -> Option<f64> {
     let mut both = Volume {
         grid: second.grid.clone(),
-        voxels: second.voxels.iter().map(|value| if value.is_nan() { 0.0 } else { 1.0 }).collect(),
+        voxels: second.voxels.par_iter().map(|value| if value.is_nan() { 0.0 } else { 1.0 }).collect(),
     };
     if let Some(mask) = mask {
         exclude(&mut both.voxels, mask);

@@ -70,6 +70,8 @@ pub struct Warps<B: Backend> {
     pub inverse_warp: B::Field,
     /// The displacements of both warps are rounded to multiples of this step, mm; `None` if they are not rounded.
     pub step_mm: Option<f32>,
+    /// Statistics of the Jacobian determinants of the warp and of the inverse warp over all voxels, if they are known.
+    pub jacobians: Option<[JacobianSummary; 2]>,
 }
 
 impl<B: Backend> Warps<B> {
@@ -128,16 +130,17 @@ impl<B: Backend> Warps<B> {
     /// Rounds both warps to multiples of `step_mm`, unless a cell of either warp would fold.
     pub(crate) fn round(&mut self, backend: &B, step_mm: f32) -> Result<(), Error> {
         let maps = [self.grid.voxel_to_world(), self.grid.world_to_voxel()].map(|map| map.matrix.cast());
-        let rounded = |field| -> Result<Option<B::Field>, Error> {
+        let rounded = |field| -> Result<Option<(B::Field, JacobianSummary)>, Error> {
             let rounded = backend.round_field(field, maps.each_ref(), step_mm)?;
             let found = backend.jacobian_summary(&rounded, None)?;
             let open = found.corner_folded == 0 && found.corner_minimum >= SMALLEST_ROUNDED;
-            Ok(open.then_some(rounded))
+            Ok(open.then_some((rounded, found)))
         };
-        if let Some(warp) = rounded(&self.warp)?
-            && let Some(inverse_warp) = rounded(&self.inverse_warp)?
+        if let Some((warp, of_warp)) = rounded(&self.warp)?
+            && let Some((inverse_warp, of_inverse)) = rounded(&self.inverse_warp)?
         {
             (self.warp, self.inverse_warp, self.step_mm) = (warp, inverse_warp, Some(step_mm));
+            self.jacobians = Some([of_warp, of_inverse]);
         }
         Ok(())
     }
@@ -146,9 +149,13 @@ impl<B: Backend> Warps<B> {
     /// everywhere.
     pub(crate) fn scores(&self, backend: &B, mask: Option<&B::Image>) -> Result<Scores, Error> {
         let Warps { warp, inverse_warp, .. } = self;
+        let jacobians = match self.jacobians.filter(|_| mask.is_none()) {
+            Some(known) => known,
+            None => [backend.jacobian_summary(warp, mask)?, backend.jacobian_summary(inverse_warp, mask)?],
+        };
         Ok(Scores {
-            warp: backend.jacobian_summary(warp, mask)?,
-            inverse_warp: backend.jacobian_summary(inverse_warp, mask)?,
+            warp: jacobians[0],
+            inverse_warp: jacobians[1],
             warp_then_inverse: backend.inverse_consistency(warp, inverse_warp, mask)?,
             inverse_then_warp: backend.inverse_consistency(inverse_warp, warp, mask)?,
         })
@@ -202,6 +209,7 @@ mod tests {
             warp: field(&vectors),
             inverse_warp: field(&[[0.0; 3]; 525]),
             step_mm: None,
+            jacobians: None,
         }
     }
 
@@ -252,6 +260,7 @@ mod tests {
                 warp: field(&vectors),
                 inverse_warp: field(&vectors[..1].repeat(60)),
                 step_mm: None,
+                jacobians: None,
             }
         };
         assert!(warps_with(f32::MAX / 2.0).download_warp(&Cpu).is_ok());

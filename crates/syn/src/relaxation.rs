@@ -68,7 +68,7 @@ pub(crate) fn warps<B: Backend>(
     let mut rounds = OnDevice { backend, shape: grid.shape, fields: [&mut warp, &mut inverse_warp], relaxation };
     let allowed = restriction::allowed(grid, options.restrict);
     let relaxed = relax(&mut rounds, &rounds_on(grid), limits, allowed, observer)?;
-    let mut warps = Warps { grid: grid.clone(), warp, inverse_warp, step_mm: None };
+    let mut warps = Warps { grid: grid.clone(), warp, inverse_warp, step_mm: None, jacobians: None };
     if !options.exact {
         warps.round(backend, Options::step_mm(grid))?;
     }

@@ -25,9 +25,9 @@ impl Blocks {
     pub(super) fn of(ny: usize, slices: Range<usize>, margin: usize) -> Blocks {
         let threads = rayon::current_num_threads() as f64;
         let depth_of = |layers: usize| slices.len().div_ceil(layers).max(1);
-        let divisions = [MOST_ROWS, MOST_ROWS / 2, MOST_ROWS / 4, MOST_ROWS / 8].into_iter().flat_map(|rows| {
-            (1..=slices.len().max(1)).map(move |layers| [rows.min(ny), depth_of(layers)])
-        });
+        let divisions = [MOST_ROWS, MOST_ROWS / 2, MOST_ROWS / 4, MOST_ROWS / 8]
+            .into_iter()
+            .flat_map(|rows| (1..=slices.len().max(1)).map(move |layers| [rows.min(ny), depth_of(layers)]));
         // All threads share the work, and then all but one wait until the last block is done.
         let time = |[rows, depth]: [usize; 2]| {
             let blocks = (ny.div_ceil(rows) * slices.len().div_ceil(depth)) as f64;

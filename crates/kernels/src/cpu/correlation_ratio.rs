@@ -52,7 +52,7 @@ pub(super) fn bin_fixed(
     let scale = if high > low { bins as f32 / (high - low) } else { 0.0 };
     // The conversion of a float to an unsigned integer replaces negative values and NaN by 0. So the bin needs clamping
     // only at the upper end.
-    let bin = fixed.voxels.iter().map(|value| (((value - low) * scale) as usize).min(bins - 1) as u16).collect();
+    let bin = fixed.voxels.par_iter().map(|value| (((value - low) * scale) as usize).min(bins - 1) as u16).collect();
     let extents = weight.map(|weight| weight.voxels.chunks_exact(fixed.shape[0]).map(extent).collect());
     Ok(FixedBins { shape: fixed.shape, bins, bin, weight: weight.map(|weight| weight.voxels.to_vec()), extents })
 }

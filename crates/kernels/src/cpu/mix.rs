@@ -35,14 +35,16 @@ pub(super) fn round_field(field: &Field, [there, back]: [&Matrix3<f32>; 2], step
 /// Adds a scaled displacement field to another field: field ← field + scale·other.
 pub(super) fn add_scaled(field: &mut Field, other: &Field, scale: f64) {
     let ([nx, ny, _], scale) = (field.shape, scale as f32);
-    field.vectors_mut().par_chunks_mut(nx * ny).zip(other.vectors().par_chunks(nx * ny)).for_each(|(field, other)| {
-        widest(
-            #[inline(always)]
-            || {
-                for (u, v) in field.iter_mut().zip(other) {
-                    *u = std::array::from_fn(|axis| u[axis] + scale * v[axis]);
-                }
-            },
-        );
-    });
+    field.vectors_mut().par_chunks_mut(nx * ny).zip(other.vectors().par_chunks(nx * ny)).for_each(
+        |(field, other)| {
+            widest(
+                #[inline(always)]
+                || {
+                    for (u, v) in field.iter_mut().zip(other) {
+                        *u = std::array::from_fn(|axis| u[axis] + scale * v[axis]);
+                    }
+                },
+            );
+        },
+    );
 }

@@ -2,6 +2,7 @@
 //! consistency is poor. The volume is examined in bricks (blocks of 8³ voxels).
 
 use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use rayon::prelude::*;
 
@@ -36,7 +37,7 @@ impl Relaxation {
     }
 
     pub(super) fn examine_all(&mut self) {
-        self.examine.iter_mut().for_each(|marks| marks.marked.fill(true));
+        self.examine.iter_mut().flat_map(|marks| &mut marks.marked).for_each(|mark| *mark.get_mut() = true);
     }
 }
 
@@ -46,23 +47,24 @@ impl Relaxation {
 struct Marks {
     shape: [usize; 3],
     bricks: [usize; 3],
-    marked: Vec<bool>,
+    marked: Vec<AtomicBool>,
 }
 
 impl Marks {
     fn none(shape: [usize; 3]) -> Marks {
         let bricks = bricks(shape);
-        Marks { shape, bricks, marked: vec![false; bricks.iter().product()] }
+        let none = || AtomicBool::new(false);
+        Marks { shape, bricks, marked: std::iter::repeat_with(none).take(bricks.iter().product()).collect() }
     }
 
     /// Marks the bricks (blocks of 8³ voxels) that contain a voxel whose distance from `point` along each axis is at
-    /// most `margin`.
-    fn around(&mut self, point: [f32; 3], margin: f32) {
+    /// most `margin`. Threads may mark bricks at the same time.
+    fn around(&self, point: [f32; 3], margin: f32) {
         let [x, y, z] = std::array::from_fn(|axis| self.along(axis, point[axis], margin));
         for k in z {
             for j in y.clone() {
                 for i in x.clone() {
-                    self.marked[(k * self.bricks[1] + j) * self.bricks[0] + i] = true;
+                    self.marked[(k * self.bricks[1] + j) * self.bricks[0] + i].store(true, Relaxed);
                 }
             }
         }
@@ -78,7 +80,7 @@ impl Marks {
     /// first voxel of the row, and the number of voxels. Returns all that the calls add to the list `found`.
     fn rows<T: Send>(&self, examine: impl Fn(&mut Vec<T>, [usize; 3], usize) + Sync) -> Vec<T> {
         let [bx, by, _] = self.bricks;
-        let marked = (0..self.marked.len()).into_par_iter().filter(|brick| self.marked[*brick]);
+        let marked = (0..self.marked.len()).into_par_iter().filter(|brick| self.marked[*brick].load(Relaxed));
         let found = marked.flat_map_iter(|brick| {
             let corner = [brick % bx, brick / bx % by, brick / (bx * by)].map(|n| n * BRICK);
             let [x, y, z] = std::array::from_fn(|axis| corner[axis]..(corner[axis] + BRICK).min(self.shape[axis]));
@@ -145,19 +147,21 @@ fn half(
             std::array::from_fn(|axis| u[axis] + w * (s[axis] - u[axis]))
         })
         .collect();
-    let mut followed = Marks::none(shape);
     // `corrections` has displacements that were set to the inverse of the other field. They are written last, so that
     // they replace smoothed displacements of the same voxels.
-    for (at, relaxed) in changed.into_iter().zip(relaxed).chain(corrections) {
-        let index = field.index(at);
-        relaxation.weights[index] = 0.0;
+    let changes: Vec<_> = changed.into_iter().zip(relaxed).chain(corrections).collect();
+    let (examine, followed) = (&relaxation.examine[side], Marks::none(shape));
+    changes.par_iter().for_each(|(at, relaxed)| {
         let here = at.map(|n| n as f32);
-        relaxation.examine[side].around(here, 1.0);
-        let u = &mut field.vectors_mut()[index];
-        for u in [*u, relaxed] {
+        examine.around(here, 1.0);
+        for u in [field.vectors()[field.index(*at)], *relaxed] {
             followed.around(std::array::from_fn(|axis| here[axis] + u[axis]), MARGIN);
         }
-        *u = relaxed;
+    });
+    for (at, relaxed) in changes {
+        let index = field.index(at);
+        relaxation.weights[index] = 0.0;
+        field.vectors_mut()[index] = relaxed;
     }
     follow(field, inverse, side, round, followed, relaxation);
     count
@@ -171,7 +175,7 @@ fn follow(
     side: usize,
     round: &RelaxRound,
     followed: Marks,
-    relaxation: &mut Relaxation,
+    relaxation: &Relaxation,
 ) {
     let shape = field.shape;
     let sampler = field.sampler();
@@ -189,15 +193,18 @@ fn follow(
     );
     // Where the field changed, its inverse field may deviate more than before, even if the inverse field did not
     // change. So these bricks (blocks of 8³ voxels) of the inverse field are examined again.
-    for (examine, followed) in relaxation.examine[1 - side].marked.iter_mut().zip(&followed.marked) {
-        *examine |= followed;
+    let [examine, examine_inverse] = [side, 1 - side].map(|side| &relaxation.examine[side]);
+    for (examine, followed) in examine_inverse.marked.iter().zip(followed.marked) {
+        examine.fetch_or(followed.into_inner(), Relaxed);
     }
+    moved.par_iter().for_each(|(at, v)| {
+        let here = at.map(|n| n as f32);
+        examine_inverse.around(here, 1.0);
+        examine.around(std::array::from_fn(|axis| here[axis] + v[axis]), MARGIN);
+    });
     for (at, v) in moved {
         let index = inverse.index(at);
         inverse.vectors_mut()[index] = v;
-        let here = at.map(|n| n as f32);
-        relaxation.examine[1 - side].around(here, 1.0);
-        relaxation.examine[side].around(std::array::from_fn(|axis| here[axis] + v[axis]), MARGIN);
     }
 }
 

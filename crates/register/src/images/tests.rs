@@ -57,7 +57,7 @@ fn check(fixed: &Volume, moving: &Volume, affine: AffineTransform, initial: Vect
     let vectors = [0.0, 1.0].map(|phase| waves(&fixed.grid, phase));
     let [warp, inverse_warp] =
         vectors.each_ref().map(|vectors| Cpu.upload_field(fixed.grid.shape, vectors).expect("a whole field"));
-    let warps = syn::Warps { grid: fixed.grid.clone(), warp, inverse_warp, step_mm: None };
+    let warps = syn::Warps { grid: fixed.grid.clone(), warp, inverse_warp, step_mm: None, jacobians: None };
     let displacement = |field: DisplacementField| Transform::Displacement(field);
     let forth = displacement(warps.download_warp(&Cpu).expect("it is there"));
     let back = displacement(warps.download_inverse_warp(&Cpu).expect("it is there"));
