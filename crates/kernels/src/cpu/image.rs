@@ -67,8 +67,9 @@ impl DerefMut for Voxels {
 #[derive(Clone, Copy)]
 pub(super) struct Sampler<'a> {
     voxels: &'a [f32],
-    /// Distance in memory to the next voxel along each axis, 0 along an axis of one voxel.
-    strides: [usize; 3],
+    /// Distance in memory to the next voxel along each axis, 0 along an axis of one voxel. With 32 bits the compiler
+    /// knows that sums of them do not overflow, and checks fewer bounds.
+    strides: [u32; 3],
     cell: Cell,
     outside: f32,
 }
@@ -76,7 +77,12 @@ pub(super) struct Sampler<'a> {
 impl<'a> Sampler<'a> {
     /// A sampler that returns `outside` where a point is more than half a voxel outside the image.
     pub(super) fn new(image: &'a Image, outside: f32) -> Self {
-        Sampler { voxels: &image.voxels, strides: strides(image.shape), cell: Cell::new(image.shape), outside }
+        Sampler {
+            voxels: &image.voxels,
+            strides: strides(image.shape).map(|stride| stride as u32),
+            cell: Cell::new(image.shape),
+            outside,
+        }
     }
 
     /// The trilinear value of the image at a fractional voxel index.
@@ -87,14 +93,14 @@ impl<'a> Sampler<'a> {
         }
         let (near, t) = self.cell.locate(f32x4::new([point[0], point[1], point[2], 0.0]));
         let [tx, ty, tz, _] = t.to_array();
-        let [sx, sy, sz] = self.strides;
-        let far = near + sz;
-        let v = self.voxels;
+        let [sx, sy, sz] = self.strides.map(|stride| stride as usize);
+        // The bounds of all eight voxels are checked at once.
+        let cell = &self.voxels[near..][..sz + sy + sx + 1];
         let along_x = |at: usize| {
-            let (a, b) = (v[at], v[at + sx]);
+            let (a, b) = (cell[at], cell[at + sx]);
             a + tx * (b - a)
         };
-        let (c00, c10, c01, c11) = (along_x(near), along_x(near + sy), along_x(far), along_x(far + sy));
+        let (c00, c10, c01, c11) = (along_x(0), along_x(sy), along_x(sz), along_x(sz + sy));
         let (c0, c1) = (c00 + ty * (c10 - c00), c01 + ty * (c11 - c01));
         c0 + tz * (c1 - c0)
     }
