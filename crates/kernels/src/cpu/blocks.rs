@@ -91,3 +91,53 @@ pub(super) fn each_row<T: Send>(
         );
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn on_threads<R: Send>(threads: usize, run: impl FnOnce() -> R + Send) -> R {
+        rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads").install(run)
+    }
+
+    #[test]
+    fn every_row_is_computed_once_in_its_place() {
+        for shape in [[3, 70, 41], [2, 1, 9], [4, 33, 1], [1, 1, 1]] {
+            for threads in [1, 3, 16] {
+                let mut voxels = vec![0; shape.iter().product()];
+                let number = |[j, k]: [usize; 2]| 1 + k * shape[1] + j;
+                let compute = |at, row: &mut [usize]| row.iter_mut().for_each(|value| *value += number(at));
+                on_threads(threads, || each_row(&mut voxels, shape, compute));
+                let expected = (0..voxels.len()).map(|n| 1 + n / shape[0]);
+                assert!(voxels.iter().copied().eq(expected), "{shape:?} on {threads} threads");
+            }
+        }
+    }
+
+    #[test]
+    fn parts_are_sorted_by_the_blocks_that_they_belong_to() {
+        for (ny, slices, margin) in [(70, 5..41, 2), (9, 0..20, 3), (33, 2..3, 0)] {
+            let blocks = on_threads(5, || Blocks::of(ny, slices.clone(), margin));
+            let rows = |k: usize| (0..ny).step_by(blocks.rows()).map(move |first| [first, k]);
+            let sorted = blocks.sort(slices.clone().flat_map(rows));
+            assert_eq!(sorted.len(), blocks.ranges().count());
+            for ([rows, slices], parts) in blocks.ranges().zip(sorted) {
+                assert!(!rows.is_empty() && rows.len() <= MOST_ROWS);
+                assert_eq!(parts, slices.map(|k| [rows.start, k]).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn a_volume_is_divided_among_all_threads_but_not_more_finely_than_margins_allow() {
+        let count = |threads, ny, nz, margin| on_threads(threads, || Blocks::of(ny, 0..nz, margin).ranges().count());
+        for threads in [2, 16, 64] {
+            assert!(count(threads, 214, 167, 0) >= 4 * threads, "{threads} threads");
+            assert!(count(threads, 107, 83, 2) >= threads, "{threads} threads");
+        }
+        // Many threads divide a coarse level with 27 rows and 20 slices, too.
+        assert!(count(16, 27, 20, 0) >= 16 && count(16, 27, 20, 2) >= 8);
+        // One thread computes no margins that it need not.
+        assert!(count(1, 32, 20, 5) <= 2);
+    }
+}
