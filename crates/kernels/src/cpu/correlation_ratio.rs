@@ -105,7 +105,8 @@ pub(super) fn costs(
         )
         .collect();
     let pieces_of = |transform| (0..slabs).map(move |slab| slab * count + transform);
-    Ok((0..count).map(|transform| cost(fixed.bins, pieces_of(transform).map(|task| &pieces[task]))).collect())
+    let cost_of = |transform| cost(fixed.bins, pieces_of(transform).map(|task| &pieces[task]));
+    Ok((0..count).into_par_iter().map(cost_of).collect())
 }
 
 /// The cost Σ_b n_b·var_b / (n·var) of a transform from the moments of all bins b.

@@ -18,6 +18,8 @@ pub struct Field {
     pub(super) shape: [usize; 3],
     /// The displacement of each voxel, three floats, x fastest; [`PADDING`] zeros follow the last voxel.
     components: Vec<f32>,
+    /// The squared length of the longest vector, if it is known. It is dropped when vectors are written.
+    longest_squared: Option<f32>,
 }
 
 /// Number of floats after the last vector. A vector is read as four floats, and two neighbours along x as seven, so
@@ -26,7 +28,8 @@ const PADDING: usize = 4;
 
 impl Field {
     pub(super) fn zeros(shape: [usize; 3]) -> Field {
-        Field { shape, components: vec![0.0; 3 * shape.iter().product::<usize>() + PADDING] }
+        let components = vec![0.0; 3 * shape.iter().product::<usize>() + PADDING];
+        Field { shape, components, longest_squared: None }
     }
 
     pub(super) fn from_vectors(shape: [usize; 3], vectors: &[[f32; 3]]) -> Result<Field, Error> {
@@ -42,7 +45,13 @@ impl Field {
 
     pub(super) fn vectors_mut(&mut self) -> &mut [[f32; 3]] {
         let len = self.len();
+        self.longest_squared = None;
         self.components.as_chunks_mut().0.split_at_mut(len).0
+    }
+
+    /// Keeps the squared length of the longest vector, which was found when the vectors were written.
+    pub(super) fn keep_longest(&mut self, squared: f32) {
+        self.longest_squared = Some(squared);
     }
 
     fn len(&self) -> usize {
@@ -179,13 +188,20 @@ pub(super) fn advance(field: &mut Field, update: &Field, step_voxels: f64) {
 /// Length of the longest vector of a field, voxels.
 fn max_norm(field: &Field) -> f32 {
     let [nx, ny, _] = field.shape;
-    let squared = field.vectors().par_chunks(nx * ny).map(|vectors| {
+    let of_slice = |vectors: &[[f32; 3]]| {
         widest(
             #[inline(always)]
-            || vectors.iter().fold(0.0_f32, |longest, [x, y, z]| longest.max(x * x + y * y + z * z)),
+            || longest_squared(vectors),
         )
-    });
-    squared.reduce(|| 0.0, f32::max).sqrt()
+    };
+    let compute = || field.vectors().par_chunks(nx * ny).map(of_slice).reduce(|| 0.0, f32::max);
+    field.longest_squared.unwrap_or_else(compute).sqrt()
+}
+
+/// Squared length of the longest of some vectors.
+#[inline(always)]
+pub(super) fn longest_squared(vectors: &[[f32; 3]]) -> f32 {
+    vectors.iter().fold(0.0, |longest: f32, [x, y, z]| longest.max(x * x + y * y + z * z))
 }
 
 /// Resamples a field on another grid: out(x) = matrix·field(m(x)), with the map m = `out_to_field`.
@@ -212,6 +228,26 @@ pub(super) fn resize(field: &Field, out_to_field: &AffineTransform, matrix: &Mat
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_longest_vector_is_known_from_smoothing_until_vectors_are_written() {
+        let shape = [9, 8, 7];
+        for variance in [0.25, 1.0] {
+            let mut field = Field::zeros(shape);
+            // The longest vectors are at the border, which smoothing sets to zero.
+            for (n, vector) in field.vectors_mut().iter_mut().enumerate() {
+                let border = on_edge([n % 9, n / 9 % 8, n / 72], shape);
+                *vector = [(n * n % 13) as f32, -1.0, if border { 50.0 } else { 0.5 }];
+            }
+            super::super::smooth::field(&mut field, variance);
+            let longest = max_norm(&field);
+            let length = |v: &[f32; 3]| (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]).sqrt();
+            assert_eq!(longest, field.vectors().iter().map(length).fold(0.0, f32::max), "variance {variance}");
+            assert!(longest > 1.0);
+            field.vectors_mut()[200] = [0.0, 3.0 * longest, 0.0];
+            assert_eq!(max_norm(&field), 3.0 * longest);
+        }
+    }
 
     #[test]
     fn the_derivative_is_the_difference_quotient_within_the_cell() {

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::extent::Extent;
-use super::field::Field;
+use super::field::{Field, longest_squared};
 use super::gradient::{Slopes, Update};
 use super::image::Image;
 use super::{lanes, widest};
@@ -20,7 +20,7 @@ pub(super) fn image(image: &Image, sigma_voxels: [f64; 3]) -> Image {
     let copy = |(): &mut (), [j, k]: [usize; 2], row: &mut [f32]| {
         row.copy_from_slice(&image.voxels[(k * ny + j) * nx..][..nx]);
     };
-    separable(&mut out.voxels, 1, image.shape, &kernels, || (), copy);
+    separable(&mut out.voxels, 1, image.shape, &kernels, || (), copy, |_, _| 0.0);
     out
 }
 
@@ -33,13 +33,16 @@ pub(super) fn field(field: &mut Field, variance_voxels: f64) {
     // small variances are rare.
     let blend = (variance_voxels < BLENDED_BELOW).then(|| (field.clone(), (variance_voxels / BLENDED_BELOW) as f32));
     let (shape, kernels) = (field.shape, kernels(field.shape, variance_voxels));
-    separable(field.vectors_mut().as_flattened_mut(), 3, shape, &kernels, || (), |(), _, _| ());
+    let vectors = field.vectors_mut().as_flattened_mut();
+    let longest = separable(vectors, 3, shape, &kernels, || (), |(), _, _| (), |at, row| end_row(shape, at, row));
     if let Some((unsmoothed, weight)) = blend {
         field.vectors_mut().par_iter_mut().zip(unsmoothed.vectors()).for_each(|(smoothed, before)| {
             *smoothed = std::array::from_fn(|c| weight * smoothed[c] + (1.0 - weight) * before[c]);
         });
+        clear_border(field);
+    } else {
+        field.keep_longest(longest);
     }
-    clear_border(field);
 }
 
 /// Computes an update and smooths it, by the rules of
@@ -50,15 +53,16 @@ pub(super) fn update(update: &Update<'_>, variance_voxels: f64, out: &mut Field)
         return field(out, variance_voxels);
     }
     let (shape, kernels) = (out.shape, kernels(out.shape, variance_voxels));
-    separable(
+    let longest = separable(
         out.vectors_mut().as_flattened_mut(),
         3,
         shape,
         &kernels,
         || Slopes::new(shape[0]),
         |slopes, at, row| update.row(at, slopes, row.as_chunks_mut().0),
+        |at, row| end_row(shape, at, row),
     );
-    clear_border(out);
+    out.keep_longest(longest);
 }
 
 /// Variance, voxels², below which a smoothed field is blended with the field before smoothing, as in ITK.
@@ -70,23 +74,38 @@ fn kernels(shape: [usize; 3], variance_voxels: f64) -> [Vec<f32>; 3] {
     shape.map(|n| if n > 1 { kernel.clone() } else { vec![1.0] })
 }
 
+/// Sets the displacements at the border to zero.
 fn clear_border(field: &mut Field) {
-    let [nx, ny, nz] = field.shape;
+    let (shape, [nx, ny, _]) = (field.shape, field.shape);
+    let rows = field.vectors_mut().par_chunks_mut(nx).enumerate();
+    rows.for_each(|(row, vectors)| clear_border_of_row(shape, [row % ny, row / ny], vectors));
+}
+
+#[inline(always)]
+fn clear_border_of_row([nx, ny, nz]: [usize; 3], [j, k]: [usize; 2], vectors: &mut [[f32; 3]]) {
     let on_edge = |index: usize, n: usize| n > 1 && (index == 0 || index == n - 1);
-    field.vectors_mut().par_chunks_mut(nx).enumerate().for_each(|(row, vectors)| {
-        if on_edge(row % ny, ny) || on_edge(row / ny, nz) {
-            vectors.fill([0.0; 3]);
-        } else if nx > 1 {
-            vectors[0] = [0.0; 3];
-            vectors[nx - 1] = [0.0; 3];
-        }
-    });
+    if on_edge(j, ny) || on_edge(k, nz) {
+        vectors.fill([0.0; 3]);
+    } else if nx > 1 {
+        vectors[0] = [0.0; 3];
+        vectors[nx - 1] = [0.0; 3];
+    }
+}
+
+/// Sets the displacements at the border to zero in the row (·, j, k) of a field. Returns the squared length of its
+/// longest vector.
+#[inline(always)]
+fn end_row(shape: [usize; 3], at: [usize; 2], row: &mut [f32]) -> f32 {
+    let vectors = row.as_chunks_mut().0;
+    clear_border_of_row(shape, at, vectors);
+    longest_squared(vectors)
 }
 
 /// Convolves a volume, whose voxels have `width` floats each, in place, with one symmetric kernel for each axis.
 /// `kernels` has the weights of each kernel from the middle outwards. Before a row (·, j, k) is read,
 /// `fill(scratch, [j, k], row)` may write it; each thread makes its own `scratch`. Rows are convolved within their
-/// extents.
+/// extents. When a row is done, `end([j, k], row)` may change it. Returns the largest number that `end` returns, at
+/// least 0.
 fn separable<S>(
     voxels: &mut [f32],
     width: usize,
@@ -94,7 +113,8 @@ fn separable<S>(
     kernels: &[Vec<f32>; 3],
     scratch: impl Fn() -> S + Sync,
     fill: impl Fn(&mut S, [usize; 2], &mut [f32]) + Sync,
-) {
+    end: impl Fn([usize; 2], &mut [f32]) -> f32 + Sync,
+) -> f32 {
     let [nx, ny, nz] = shape;
     let row = nx * width;
     let slice = row * ny;
@@ -137,20 +157,24 @@ fn separable<S>(
         planes.iter_mut().zip(slice.chunks_exact_mut(row)).for_each(|(plane, row)| plane.push(row));
     }
     let buffers = || (vec![0.0; nz * row], vec![Extent::NONE; nz]);
-    planes.into_par_iter().enumerate().for_each_init(buffers, |(before, extents_before), (j, plane)| {
+    let largest = planes.into_par_iter().enumerate().map_init(buffers, |(before, extents_before), (j, plane)| {
         widest(
             #[inline(always)]
             || {
+                let mut largest = 0.0_f32;
                 before.chunks_exact_mut(row).zip(&plane).for_each(|(before, row)| before.copy_from_slice(row));
                 extents_before.iter_mut().enumerate().for_each(|(k, extent)| *extent = extents[k * ny + j]);
                 let at = |k: usize| &before[k * row..(k + 1) * row];
                 for (k, target) in plane.into_iter().enumerate() {
                     let extent = Extent::of_all(near(extents_before, k, radius_z));
                     weighted_sum(&kernels[2], extent, |t| (at(k.saturating_sub(t)), at((k + t).min(nz - 1))), target);
+                    largest = largest.max(end([j, k], target));
                 }
+                largest
             },
-        );
+        )
     });
+    largest.reduce(|| 0.0, f32::max)
 }
 
 /// The extents of the rows at most `radius` from number `at`.
