@@ -33,11 +33,12 @@ fn colin27_comes_to_icbm152() {
         assert_eq!(number(&format!("/jacobian/{warp}/corner_folded")), 0.0);
         assert!(number(&format!("/jacobian/{warp}/minimum")) > 0.0);
     }
-    // Inverse consistency in voxels of 2 mm. SyN keeps the error below 0.45 at every voxel; the measured means are
-    // 0.025.
+    // Inverse consistency in voxels of 2 mm. SyN keeps the error below 0.45 at every voxel. Then displacements are
+    // rounded to 1/1024 mm, so each moves by at most 0.0004 voxels, and the error grows by a few times that at most. The
+    // measured means are 0.025.
     for way in ["warp_then_inverse", "inverse_then_warp"] {
         assert!(number(&format!("/jacobian/{way}/mean_voxels")) < 0.04, "{way}");
-        assert!(number(&format!("/jacobian/{way}/largest_voxels")) < 0.45, "{way}");
+        assert!(number(&format!("/jacobian/{way}/largest_voxels")) < 0.452, "{way}");
     }
 
     // Labels are resampled to the other image and back. They agree with the original labels except for the errors of
