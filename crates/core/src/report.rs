@@ -72,8 +72,6 @@ pub enum SearchStep {
     DegreesOfFreedom(u8),
     /// Optimisation over all degrees of freedom of the linear transform together.
     AllTogether,
-    /// Line searches around the minimum of the cost that was found, for costs that are not smooth at their minimum.
-    Creases,
 }
 
 /// Formats a search step as text such as "orientations" or "12 degrees of freedom".
@@ -87,7 +85,6 @@ impl fmt::Display for SearchStep {
             SearchStep::Neighbours => "their neighbours",
             SearchStep::DegreesOfFreedom(number) => return write!(f, "{number} degrees of freedom"),
             SearchStep::AllTogether => "all together",
-            SearchStep::Creases => "creases",
         })
     }
 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use antsreg_core::intensity::Quantiles;
 use antsreg_core::{AffineTransform, Grid, Volume};
 use antsreg_kernels::{Backend, Input};
-use nalgebra::{Matrix3, Point3, Vector3};
+use nalgebra::{Matrix3, Point3};
 
 use crate::fixed::{Fixed, FixedLevel, FixedValues};
+use crate::grids::{isotropic, oblique, reordered, thinned};
 use crate::level::Level;
 use crate::overlap::Overlap;
 use crate::pose::Pose;
@@ -203,10 +204,16 @@ impl<B: Backend> Source<B> {
     /// The fixed image on the resolution level with voxels of `mm`: resampled to an isotropic grid, and sorted into
     /// bins if the cost uses bins.
     pub fn fixed_level(&self, backend: &B, mm: f64, options: &Options) -> Result<FixedLevel<B>, Error> {
-        let grid = isotropic(&self.grid, mm);
+        let is_oblique = options.joins_partial_volumes();
+        let grid = if is_oblique { oblique(&self.grid, mm) } else { isotropic(&self.grid, mm) };
         let image = self.blurred(backend, &grid, mm)?;
         let weight = match &self.weight {
             Some(weight) => Some(blurred(backend, weight, &self.grid, &grid, mm)?),
+            // Parts of an oblique grid lie outside the image. Their voxels have a weight of 0.
+            None if is_oblique => {
+                let inside = backend.upload(self.grid.shape, &vec![1.0; self.grid.len()])?;
+                Some(resampled(backend, &inside, &self.grid, &grid)?)
+            }
             None => None,
         };
         if !options.cost.has_bins() {
@@ -309,54 +316,6 @@ fn edge_voxels(grid: &Grid, mm: f64) -> [f64; 3] {
         edge.z = 0.0;
     }
     edge.into()
-}
-
-/// An isotropic grid with voxels of `mm`, along the axes of `grid`, that fills the field of view of `grid`.
-fn isotropic(grid: &Grid, mm: f64) -> Grid {
-    centred(grid, Vector3::from_element(mm))
-}
-
-/// A copy of `grid` with larger voxels, for an image that is blurred to a resolution of `mm`. Along each axis, the new
-/// voxels are at most `mm`/2 long, except where the voxels of `grid` are already longer.
-fn thinned(grid: &Grid, mm: f64) -> Grid {
-    centred(grid, grid.spacing.map(|spacing| spacing * (0.5 * mm / spacing).floor().max(1.0)))
-}
-
-/// A copy of `grid` with its axes in the order that brings them closest to the columns of `directions`.
-fn reordered(grid: &Grid, directions: &Matrix3<f64>) -> Grid {
-    // The third axis of a slice, its normal, stays the third axis.
-    let axes = if grid.is_slice() { 2 } else { 3 };
-    let cosines = grid.direction.transpose() * directions;
-    let match_of = |order: &[usize; 3]| (0..3).map(|axis| cosines[(order[axis], axis)].abs()).sum::<f64>();
-    let orders = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
-    let best = orders
-        .into_iter()
-        .filter(|order| order[axes..].iter().all(|axis| *axis >= axes))
-        .fold(orders[0], |best, order| if match_of(&order) > match_of(&best) { order } else { best });
-    Grid {
-        shape: best.map(|axis| grid.shape[axis]),
-        spacing: Vector3::from_fn(|axis, _| grid.spacing[best[axis]]),
-        origin: grid.origin,
-        direction: Matrix3::from_fn(|row, axis| grid.direction[(row, best[axis])]),
-    }
-}
-
-/// A grid with the given spacing and with the axes and the centre of `grid`. It is not larger than `grid`. A slice
-/// keeps its thickness.
-fn centred(grid: &Grid, mut spacing: Vector3<f64>) -> Grid {
-    if grid.is_slice() {
-        spacing.z = grid.spacing.z;
-    }
-    if (spacing - grid.spacing).amax() < 1e-3 {
-        return grid.clone();
-    }
-    let shape: [usize; 3] = std::array::from_fn(|axis| {
-        let length = grid.shape[axis] as f64 * grid.spacing[axis] / spacing[axis];
-        ((length + 1e-3).floor() as usize).max(1)
-    });
-    let to_first = Vector3::from_fn(|axis, _| -0.5 * (shape[axis] as f64 - 1.0) * spacing[axis]);
-    let origin: Point3<f64> = grid.centre() + grid.direction * to_first;
-    Grid { shape, spacing, origin, direction: grid.direction }
 }
 
 /// Standard deviation of the Gaussian that blurs an image on `grid` to a resolution of `mm`, in voxels. The variances

@@ -73,11 +73,6 @@ impl<B: Backend> Level<'_, B> {
         Ok(rated)
     }
 
-    /// Whether the cost function has creases: places where its slope jumps, so that no parabola fits.
-    pub fn has_creases(&self) -> bool {
-        self.cost.has_joint_histogram() && self.histogram == JointSampling::PartialVolume
-    }
-
     /// The cost of each transform, fixed → moving, RAS mm, whatever its overlap is.
     pub fn costs_of(&self, transforms: &[AffineTransform]) -> Result<Vec<f64>, Error> {
         self.measured(&transforms.iter().map(|transform| self.between_voxels(transform)).collect::<Vec<_>>())

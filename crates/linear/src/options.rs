@@ -232,6 +232,11 @@ impl Options {
         model && self.cost != Cost::LeastSquares && x == y && y == z
     }
 
+    /// Whether the cost comes from a joint histogram that is filled by partial-volume interpolation.
+    pub(crate) fn joins_partial_volumes(&self) -> bool {
+        self.cost.has_joint_histogram() && self.histogram == JointSampling::PartialVolume
+    }
+
     /// Checks that all options of the linear stage are in range.
     ///
     /// # Errors [`Error::Bins`], [`Error::FinestLevel`], [`Error::RobustShares`], [`Error::AngleRange`] and

@@ -26,7 +26,6 @@ use antsreg_kernels::Backend;
 
 use crate::coarse::{self, Coarse};
 use crate::compare;
-use crate::creases;
 use crate::images::{Images, Order};
 use crate::level::Level;
 use crate::lockstep::Candidate;
@@ -35,7 +34,7 @@ use crate::polish::{Curvature, Rejected};
 use crate::pose::Pose;
 use crate::progress::Progress;
 use crate::roles::Roles;
-use crate::{Dof, Error, Optimiser, Options, Outcome, Search};
+use crate::{Dof, Error, Options, Outcome, Search};
 
 /// The resolution levels of a search, mm, coarsest first; at least one. `voxel_mm` is the size of the images' detail.
 pub(crate) fn levels(voxel_mm: f64, finest_mm: f64) -> Vec<f64> {
@@ -136,14 +135,7 @@ fn free_all<B: Backend>(
         .unwrap_or((best, None));
     *curvature = measured;
     progress.report(SearchStep::AllTogether, &[polished])?;
-    // Only FLIRT's optimiser needs further line searches, because it ends with Newton steps, which stop beside a
-    // crease, where the slope of the cost jumps. The other optimisers end with line searches.
-    if !level.has_creases() || level.optimiser != Optimiser::Flirt {
-        return Ok(polished);
-    }
-    let settled = creases::search(level, frame, dof, polished, progress)?;
-    progress.report(SearchStep::Creases, &[settled])?;
-    Ok(settled)
+    Ok(polished)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! Tests of the grids and the blur of resolution levels.
+//! Tests of images on the device and of their resolution levels.
 
 use antsreg_kernels::Cpu;
-use nalgebra::Rotation3;
+use nalgebra::{Rotation3, Vector3};
 
 use super::*;
 
@@ -10,44 +10,6 @@ fn grid() -> Grid {
     grid.origin = Point3::new(5.0, -60.0, 22.0);
     grid.direction = Rotation3::from_euler_angles(0.2, -0.1, 0.3).into_inner();
     grid
-}
-
-#[test]
-fn isotropic_grids_fill_the_field_of_view() {
-    for mm in [1.0, 2.0, 4.0, 8.0] {
-        let (from, to) = (grid(), isotropic(&grid(), mm));
-        assert_eq!(to.spacing, Vector3::from_element(mm));
-        assert!((to.centre() - from.centre()).norm() < 1e-9);
-        for axis in 0..3 {
-            let (before, after) = (from.shape[axis] as f64 * from.spacing[axis], to.shape[axis] as f64 * mm);
-            assert!(after <= before + 1e-2 && after > before - mm, "{after} mm of {before} mm");
-        }
-    }
-    let own = Grid { spacing: Vector3::from_element(2.0), ..grid() };
-    assert_eq!(isotropic(&own, 2.0), own, "a grid of that spacing is left as it is");
-}
-
-#[test]
-fn thinning_keeps_two_voxels_in_the_blur() {
-    assert_eq!(thinned(&grid(), 2.0).spacing, Vector3::new(1.0, 0.9, 3.0));
-    assert_eq!(thinned(&grid(), 8.0).spacing, Vector3::new(4.0, 3.6, 3.0));
-    assert_eq!(thinned(&grid(), 1.0), grid());
-}
-
-#[test]
-fn reordered_axes_follow_the_directions_and_leave_every_voxel_in_place() {
-    let from = grid();
-    // The permutation that the matrix describes: the new x axis must be the old third axis, and the new y axis the old
-    // first axis, reversed.
-    let directions = from.direction
-        * Rotation3::from_euler_angles(0.1, -0.2, 0.1).into_inner()
-        * Matrix3::new(0.0, -1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0);
-    let to = reordered(&from, &directions);
-    assert_eq!(to.shape, [17, 31, 40]);
-    let (a, b) = (from.voxel_to_world(), to.voxel_to_world());
-    let (here, there) = (a.apply(&Point3::new(3.0, 7.0, 11.0)), b.apply(&Point3::new(11.0, 3.0, 7.0)));
-    assert!((here - there).norm() < 1e-9);
-    assert_eq!(reordered(&from, &from.direction), from);
 }
 
 #[test]
@@ -60,28 +22,6 @@ fn blur_leaves_detail_of_the_level() {
         let blur_mm = sigma[axis] * spacing[axis] * FWHM;
         assert!((blur_mm.hypot(spacing[axis]) - 8.0).abs() < 1e-9, "{blur_mm} mm along axis {axis}");
     }
-}
-
-#[test]
-fn axes_halfway_between_two_directions_keep_their_order() {
-    let from = Grid::axis_aligned([31, 40, 17], [1.0; 3]);
-    assert_eq!(reordered(&from, &Matrix3::new(1.0, -1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0)), from);
-}
-
-#[test]
-fn spacings_that_differ_by_a_micrometre_make_another_grid() {
-    let from = Grid::axis_aligned([10, 20, 30], [1e-3; 3]);
-    let to = centred(&from, Vector3::repeat(2e-3));
-    assert_eq!((to.shape, to.spacing), ([5, 10, 15], Vector3::repeat(2e-3)));
-    assert_eq!(centred(&from, Vector3::repeat(1.9e-3)), from);
-}
-
-#[test]
-fn slices_keep_their_normal_as_the_third_axis() {
-    let slice = Grid { shape: [31, 40, 1], ..grid() };
-    let [x, y, z] = [0, 1, 2].map(|axis| slice.direction.column(axis).into_owned());
-    assert_eq!(reordered(&slice, &Matrix3::from_columns(&[y, -x, z])).shape, [40, 31, 1]);
-    assert_eq!(reordered(&slice, &Matrix3::from_columns(&[z, y, x])).shape, [31, 40, 1]);
 }
 
 #[test]

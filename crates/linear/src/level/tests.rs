@@ -95,17 +95,6 @@ fn every_cost_has_its_own_formula() {
 }
 
 #[test]
-fn only_partial_volumes_in_joint_histograms_make_creases() {
-    for cost in Cost::ALL {
-        for histogram in [JointSampling::Trilinear, JointSampling::PartialVolume] {
-            let options = Options { histogram, ..Options::of(cost) };
-            let expected = cost.has_joint_histogram() && histogram == JointSampling::PartialVolume;
-            on_a_level(&options, |level, _| assert_eq!(level.has_creases(), expected, "{cost} {histogram:?}"));
-        }
-    }
-}
-
-#[test]
 fn candidates_close_to_a_better_one_are_left_out() {
     on_a_level(&Options::default(), |level, _| {
         // On the 8 mm level, the tolerance of a translation is 1.6 mm.
@@ -140,21 +129,4 @@ fn every_start_is_improved_and_only_newton_steps_measure_the_curvature() {
             assert_eq!(measured, if optimiser == Optimiser::Flirt { 2 } else { 0 }, "{optimiser}");
         });
     }
-}
-
-#[test]
-fn line_searches_around_a_point_return_the_point_unless_they_find_a_lower_cost() {
-    on_a_level(&Options::of(Cost::NormalisedCorrelation), |level, frame| {
-        let (mut observer, dof) = ((), Dof::Translation3);
-        let progress = &mut Progress::new(&mut observer);
-        let cost = level.costs(frame, &[moved(9.0)], progress).expect("costs")[0];
-        let start = Candidate { parameters: moved(9.0), cost };
-        let found = crate::creases::search(level, frame, dof, start, progress).expect("a result");
-        assert!(found.cost < 0.1 * cost, "{found:?} from {cost}");
-        // Slivers cost 1 wherever they are.
-        let mut sliver = Candidate { parameters: moved(9.0), cost: 1.0 };
-        sliver.parameters[SCALE..SCALE + 3].fill(0.2);
-        let found = crate::creases::search(level, frame, dof, sliver, progress).expect("a result");
-        assert_eq!(found, sliver);
-    });
 }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use antsreg_core::report::{Observer, Report, SearchStep, Stage, Step};
 use antsreg_core::{Grid, Volume};
 use antsreg_kernels::{Cpu, JointSampling};
-use antsreg_linear::{AngleSearch, Cost, Dof, Error, Optimiser, Options, Search, Start, register};
+use antsreg_linear::{AngleSearch, Cost, Dof, Error, Options, Search, Start, register};
 
 use crate::object::{affine, fixed, fixed_grid, sampled};
 
@@ -113,23 +113,6 @@ fn fine_levels_only_refine() {
             *mm == 2.0 && matches!(search, SearchStep::DegreesOfFreedom(6) | SearchStep::AllTogether)
         };
         assert!(!fine.is_empty() && fine.iter().all(refines), "{search:?}: {fine:?}");
-    }
-}
-
-#[test]
-fn creases_are_searched_after_newtons_steps_only() {
-    let moving = sampled(fixed_grid(), &affine([3.0, -4.0, 5.0], [1.0; 3], [6.0, -5.0, 4.0]));
-    for (optimiser, expected) in [(Optimiser::Flirt, 1), (Optimiser::Powell, 0)] {
-        let histogram = JointSampling::PartialVolume;
-        let options = Options {
-            dof: Dof::Rigid6,
-            search: Search::None,
-            optimiser,
-            histogram,
-            ..Options::of(Cost::NormalisedMutualInformation)
-        };
-        let creases = steps([&fixed(), &moving], &options, 2).into_iter();
-        assert_eq!(creases.filter(|(.., search)| *search == SearchStep::Creases).count(), expected, "{optimiser:?}");
     }
 }
 
