@@ -3,10 +3,17 @@
 use antsreg_core::Grid;
 use nalgebra::{Matrix3, Point3, Rotation3, Unit, Vector3};
 
+use crate::Options;
+
 /// Angle between an image and its oblique grid, degrees. It is so large that a row of voxels passes through all
 /// positions between the voxels of the image, and so small that the grid remains in the order in which the voxels of
 /// the image are stored.
-const OBLIQUE_DEGREES: f64 = 15.0;
+const OBLIQUE_DEGREES: f64 = 22.0;
+
+/// The grid of the fixed image on the resolution level with voxels of `mm`, if `grid` is the grid of the image.
+pub(crate) fn of_level(grid: &Grid, mm: f64, options: &Options) -> Grid {
+    if options.joins_partial_volumes() { oblique(grid, mm) } else { isotropic(grid, mm) }
+}
 
 /// An isotropic grid with voxels of `mm`, along the axes of `grid`, that fills the field of view of `grid`.
 pub(crate) fn isotropic(grid: &Grid, mm: f64) -> Grid {
@@ -19,7 +26,7 @@ pub(crate) fn isotropic(grid: &Grid, mm: f64) -> Grid {
 /// A joint histogram that is filled by partial-volume interpolation has fewer filled bins where voxels of both images
 /// coincide, so that its cost has false minima at transforms that align the two grids (Pluim, Maintz & Viergever 2000;
 /// Tsao 2003). No plausible transform aligns an oblique grid with the grid of the moving image.
-pub(crate) fn oblique(grid: &Grid, mm: f64) -> Grid {
+fn oblique(grid: &Grid, mm: f64) -> Grid {
     let axis = if grid.is_slice() { Vector3::z() } else { Vector3::from_element(1.0) };
     let turn = Rotation3::from_axis_angle(&Unit::new_normalize(axis), OBLIQUE_DEGREES.to_radians()).into_inner();
     let length = Vector3::from_fn(|axis, _| grid.shape[axis] as f64 * grid.spacing[axis]);

@@ -8,11 +8,11 @@ use antsreg_kernels::{Backend, Input};
 use nalgebra::{Matrix3, Point3};
 
 use crate::fixed::{Fixed, FixedLevel, FixedValues};
-use crate::grids::{isotropic, oblique, reordered, thinned};
+use crate::grids::{isotropic, reordered, thinned};
 use crate::level::Level;
 use crate::overlap::Overlap;
 use crate::pose::Pose;
-use crate::{Cost, Error, Options, Side, overlap, search};
+use crate::{Cost, Error, Options, Side, grids, overlap, search};
 
 /// Full width at half maximum of a Gaussian with a standard deviation of 1.
 const FWHM: f64 = 2.354_820_045;
@@ -204,13 +204,12 @@ impl<B: Backend> Source<B> {
     /// The fixed image on the resolution level with voxels of `mm`: resampled to an isotropic grid, and sorted into
     /// bins if the cost uses bins.
     pub fn fixed_level(&self, backend: &B, mm: f64, options: &Options) -> Result<FixedLevel<B>, Error> {
-        let is_oblique = options.joins_partial_volumes();
-        let grid = if is_oblique { oblique(&self.grid, mm) } else { isotropic(&self.grid, mm) };
+        let grid = grids::of_level(&self.grid, mm, options);
         let image = self.blurred(backend, &grid, mm)?;
         let weight = match &self.weight {
             Some(weight) => Some(blurred(backend, weight, &self.grid, &grid, mm)?),
-            // Parts of an oblique grid lie outside the image. Their voxels have a weight of 0.
-            None if is_oblique => {
+            // Parts of an oblique grid lie outside the image. Voxels there get a weight of 0.
+            None if options.joins_partial_volumes() => {
                 let inside = backend.upload(self.grid.shape, &vec![1.0; self.grid.len()])?;
                 Some(resampled(backend, &inside, &self.grid, &grid)?)
             }

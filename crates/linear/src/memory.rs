@@ -6,6 +6,7 @@
 use antsreg_core::Grid;
 
 use crate::Options;
+use crate::grids::of_level;
 
 /// Size of a voxel of a scalar image, bytes.
 const SCALAR: usize = 4;
@@ -31,29 +32,35 @@ fn bytes_in_roles([fixed, moving]: [&Grid; 2], masked: [bool; 2], options: &Opti
     let [fixed_images, moving_images] = masked.map(images);
     let loaded = fixed.len() * fixed_images + moving.len() * moving_images;
     // No level is finer than the coarser of the two images.
-    let level = level_voxels(fixed, finest_mm(fixed, options).max(moving.spacing.min()));
+    let level = of_level(fixed, finest_mm(fixed, options).max(moving.spacing.min()), options).len();
     // Blurring an image with a wide kernel needs memory for a copy of the image.
     let blurring = 2 * fixed.len() + level;
     // During the search, memory holds the fixed image of the level and the list of its voxels, sorted into bins. In
     // addition it first holds the counters of the bins, and later the moving image of the level twice: blurred and
     // resampled, then as an image and as a texture.
     let counters = level.div_ceil(VOXELS_PER_COUNTER) * options.bins;
-    let searching = 2 * level * fixed_images + counters.max(2 * moving.len() * moving_images);
+    let searching = 2 * level * level_images(masked[0], options) + counters.max(2 * moving.len() * moving_images);
     SCALAR * (loaded + blurring.max(searching))
 }
 
 /// Device memory that a prepared fixed image keeps between registrations, bytes: the image, and the sorted voxel lists
 /// of all levels.
 pub fn prepared_device_bytes(fixed: &Grid, masked: bool, options: &Options) -> usize {
-    let level = level_voxels(fixed, finest_mm(fixed, options));
+    let level = of_level(fixed, finest_mm(fixed, options), options).len();
     // All levels together need 1 + 1/8 + 1/64 + … = 8/7 of the voxels of the finest level.
-    SCALAR * (fixed.len() * images(masked) + 8 * level * images(masked) / 7)
+    SCALAR * (fixed.len() * images(masked) + 8 * level * level_images(masked, options) / 7)
 }
 
 /// Peak main memory of a registration on the CPU, bytes, without the input images and weights: the blurred moving
-/// image, and the sorted list of the fixed voxels with their coordinates. Either image may have either role.
-pub fn host_bytes([one, other]: [&Grid; 2]) -> usize {
-    SCALAR * (one.len().min(other.len()) + one.len().max(other.len()) * (1 + 4))
+/// image, and the fixed voxels of the level. Either image may have either role.
+pub fn host_bytes([one, other]: [&Grid; 2], options: &Options) -> usize {
+    let larger = if one.len() < other.len() { other } else { one };
+    let fixed = match options.joins_partial_volumes() {
+        // The level's image and its weight, and the bins of its voxels with a copy of the weight.
+        true => 4 * of_level(larger, larger.spacing.min(), options).len(),
+        false => 4 * larger.len(),
+    };
+    SCALAR * (one.len() + other.len() + fixed)
 }
 
 /// Number of images that the device stores for the fixed or the moving image: the image, and its weight image if there
@@ -62,20 +69,22 @@ fn images(masked: bool) -> usize {
     1 + usize::from(masked)
 }
 
+/// Number of images that the device stores for the fixed image of a level. An oblique level has a weight.
+fn level_images(masked: bool, options: &Options) -> usize {
+    images(masked || options.joins_partial_volumes())
+}
+
 /// Voxel size of the finest resolution level, mm, if `fixed` is the grid of the fixed image.
 fn finest_mm(fixed: &Grid, options: &Options) -> f64 {
     fixed.spacing.min().max(options.finest_mm).max(1.0)
 }
 
-/// Number of voxels of the isotropic grid of the resolution level with voxels of `mm`.
-fn level_voxels(fixed: &Grid, mm: f64) -> usize {
-    (0..3).map(|axis| (fixed.shape[axis] as f64 * fixed.spacing[axis] / mm).ceil() as usize).product()
-}
-
 #[cfg(test)]
 mod tests {
+    use antsreg_kernels::JointSampling;
+
     use super::*;
-    use crate::Search;
+    use crate::{Cost, Search};
 
     fn cube(voxels: usize, mm: f64) -> Grid {
         Grid::axis_aligned([voxels; 3], [mm; 3])
@@ -100,6 +109,22 @@ mod tests {
         grid.spacing.z = 5.0;
         let bytes = device_bytes([&grid, &grid], [false; 2], &Options::default());
         assert_eq!(bytes, (2 + 2 * 5 + 2) * SCALAR * grid.len());
+    }
+
+    #[test]
+    fn oblique_levels_have_more_voxels_and_a_weight() {
+        let grid = cube(100, 1.0);
+        let cost = Options::of(Cost::MutualInformation);
+        let oblique = Options { histogram: JointSampling::PartialVolume, ..cost.clone() };
+        let voxels = of_level(&grid, 1.0, &oblique).len();
+        assert!(voxels > 2 * grid.len(), "{voxels}");
+        let peak = |options| device_bytes([&grid, &grid], [false; 2], options);
+        // Two images instead of one, and the list of the level's voxels.
+        assert_eq!(peak(&oblique) - peak(&cost), SCALAR * (2 * 2 * voxels - 2 * grid.len()));
+        let kept = |options| prepared_device_bytes(&grid, false, options);
+        assert_eq!(kept(&oblique) - kept(&cost), SCALAR * (8 * 2 * voxels / 7 - 8 * grid.len() / 7));
+        let host = |options| host_bytes([&grid, &cube(50, 2.0)], options);
+        assert_eq!(host(&oblique) - host(&cost), SCALAR * 4 * (voxels - grid.len()));
     }
 
     #[test]
@@ -148,7 +173,7 @@ mod tests {
     fn main_memory_holds_the_blurred_image_and_the_list() {
         let (fine, coarse) = (cube(100, 1.0), cube(50, 2.0));
         for pair in [[&fine, &coarse], [&coarse, &fine]] {
-            assert_eq!(host_bytes(pair), 5 * SCALAR * fine.len() + SCALAR * coarse.len());
+            assert_eq!(host_bytes(pair, &Options::default()), 5 * SCALAR * fine.len() + SCALAR * coarse.len());
         }
     }
 }

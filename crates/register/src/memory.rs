@@ -56,7 +56,7 @@ impl Options {
         let further = grids.further();
         let channels = SCALAR * further.iter().map(|grid| grid.len()).sum::<usize>();
         let stages = self.stages.iter().zip(self.stages_before()).map(|(stage, from)| match stage {
-            Stage::Linear(_) => linear::memory::host_bytes(grids.images),
+            Stage::Linear(options) => linear::memory::host_bytes(grids.images, options),
             Stage::Deformable(options) => {
                 syn::memory::host_bytes(fixed, moving, from, options) + syn::memory::further_host_bytes(&further)
             }

@@ -1,7 +1,7 @@
 //! Tests that each cost function recovers the transforms of image pairs that suit this cost.
 
 use crate::object::{affine, error_mm, fixed, fixed_grid, sampled};
-use antsreg_core::{AffineTransform, Volume};
+use antsreg_core::{AffineTransform, Grid, Volume};
 use antsreg_kernels::{Cpu, JointSampling};
 use antsreg_linear::{Cost, Dof, Error, Fixed, Options, Search, Start, register};
 
@@ -75,11 +75,33 @@ fn partial_volume_does_not_align_the_voxels_of_both_images() {
         let options = Options { search: Search::None, ..options(cost, JointSampling::PartialVolume) };
         for start in [AffineTransform::identity(), truth] {
             let start = Start::Transform(start);
-            let found = register(&Cpu, &fixed, &moving, None, None, &options, start, &mut ()).expect("a registration");
+            let found =
+                register(&Cpu, &fixed, &moving, None, None, &options, start, &mut ()).expect("a registration");
             let error = error_mm(&found.transform, &truth);
             // On grids along the axes of the images, the errors are 2.6 to 3.1 mm, from the true transform too.
             assert!(error < 0.2, "{error} mm by {cost:?} from {start:?}");
         }
+    }
+}
+
+#[test]
+fn partial_volume_counts_no_voxel_outside_the_fixed_image() {
+    // The fixed image is a part of the moving image, so that the oblique grid of a level has voxels that lie outside the
+    // fixed image and inside the moving image.
+    let moving = fixed();
+    let [nx, ny, nz] = moving.grid.shape;
+    let inside =
+        |n: usize| [(n % nx, nx), (n / nx % ny, ny), (n / nx / ny, nz)].iter().all(|(i, n)| i / (n / 2) == 0);
+    let voxels = (0..moving.voxels.len()).filter(|n| inside(*n)).map(|n| moving.voxels[n]).collect();
+    let part = Volume { grid: Grid { shape: moving.grid.shape.map(|n| n / 2), ..moving.grid.clone() }, voxels };
+    let everywhere = Volume::filled(part.grid.clone(), 1.0);
+    for cost in [Cost::MutualInformation, Cost::NormalisedMutualInformation] {
+        let options = options(cost, JointSampling::PartialVolume);
+        let costs = [None, Some(&everywhere)].map(|weight| {
+            let side = Fixed::new(&Cpu, &part, weight, &options).expect("a fixed image");
+            side.costs(&Cpu, &moving, None, 4.0, &[AffineTransform::identity()]).expect("costs")[0]
+        });
+        assert!(costs[0] < 1.0 && costs[0] == costs[1], "{costs:?} by {cost}");
     }
 }
 
