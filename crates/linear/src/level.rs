@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{Backend, JointParameters, JointSampling};
+use rayon::prelude::*;
 
 use crate::fixed::{FixedLevel, FixedValues};
 use crate::lockstep::{Candidate, best_first};
@@ -12,6 +13,9 @@ use crate::overlap::Overlap;
 use crate::parameters::{Frame, Parameters};
 use crate::progress::Progress;
 use crate::{Cost, Error, Optimiser};
+
+/// Smallest number of transforms that a thread computes. Smaller shares would take less time than to start a thread.
+pub(crate) const LEAST_SHARE: usize = 64;
 
 /// The fixed and the moving image on the device at one resolution level, with the settings of the level's search.
 pub(crate) struct Level<'a, B: Backend> {
@@ -37,7 +41,9 @@ impl<B: Backend> Level<'_, B> {
     /// The cost of each set of parameters, raised where hardly any overlap is left; 1 for parameters that have no valid
     /// transform. The observer is polled after each call to the device.
     pub fn costs(&self, frame: &Frame, batch: &[Parameters], progress: &mut Progress) -> Result<Vec<f64>, Error> {
-        self.penalised(&batch.iter().map(|parameters| frame.transform(parameters)).collect::<Vec<_>>(), progress)
+        let transforms: Vec<_> =
+            batch.par_iter().with_min_len(LEAST_SHARE).map(|parameters| frame.transform(parameters)).collect();
+        self.penalised(&transforms, progress)
     }
 
     /// The cost of each transform, fixed → moving, RAS mm, raised where hardly any overlap is left; 1 for `None`. The
@@ -50,8 +56,8 @@ impl<B: Backend> Level<'_, B> {
         let usable: Vec<AffineTransform> = transforms.iter().flatten().copied().collect();
         let mut costs = Vec::with_capacity(usable.len());
         for call in usable.chunks(self.backend.costs_in_one_call(self.fixed.grid.len())) {
-            let measured = self.costs_of(call)?.into_iter().zip(call);
-            costs.extend(measured.map(|(cost, transform)| self.overlap.penalised(cost, transform)));
+            let measured = self.costs_of(call)?.into_par_iter().zip(call).with_min_len(LEAST_SHARE);
+            costs.par_extend(measured.map(|(cost, transform)| self.overlap.penalised(cost, transform)));
             progress.poll()?;
         }
         let mut costs = costs.into_iter();

@@ -2,11 +2,12 @@
 
 use antsreg_kernels::Backend;
 use nalgebra::Vector3;
+use rayon::prelude::*;
 
 use crate::compare::stretched;
 use crate::coordinate_search::SWEEPS;
 use crate::lattice::Lattice;
-use crate::level::Level;
+use crate::level::{LEAST_SHARE, Level};
 use crate::lockstep::{Candidate, best_first};
 use crate::parameters::{Frame, IDENTITY, Parameters, ROTATION, SCALE, TRANSLATION};
 use crate::pose::Pose;
@@ -56,8 +57,8 @@ pub(crate) fn search<B: Backend>(
     if dof >= Dof::Scales9 {
         // If the two objects have different proportions, the correct orientation may have a higher cost than wrong
         // orientations as long as only a common scale is allowed.
-        let stretches: Vec<Parameters> =
-            fine.iter().map(|turned| stretched(frame, poses, turned, dof).unwrap_or(*turned)).collect();
+        let stretch = |turned: &Parameters| stretched(frame, poses, turned, dof).unwrap_or(*turned);
+        let stretches: Vec<Parameters> = fine.par_iter().with_min_len(LEAST_SHARE).map(stretch).collect();
         starts.extend(fine_lattice.promising(&stretches, &level.costs(frame, &stretches, progress)?));
     }
     if angles.principal_axes {

@@ -1,7 +1,7 @@
 //! Position and orientation of the object in an image: centre of mass and principal axes.
 
 use antsreg_core::{Grid, Volume};
-use nalgebra::{Matrix3, Point3, SymmetricEigen, Vector3};
+use nalgebra::{Const, Matrix3, Point3, SymmetricEigen, Vector3};
 
 /// Largest plausible factor by which one brain is longer than another along an axis. If the measured factor is larger,
 /// the reason is different fields of view.
@@ -71,15 +71,15 @@ impl Pose {
     /// `to_other` (M). S is the symmetric matrix with S·M·Σ·Mᵀ·S = Σ′, where Σ and Σ′ are the covariances of both
     /// objects. S is limited to plausible values. `None` if S is not determined.
     pub fn stretch_after(&self, to_other: &Matrix3<f64>, other: &Pose) -> Option<Matrix3<f64>> {
-        let root = |matrix: Matrix3<f64>, power: f64| {
-            let eigen = SymmetricEigen::new(matrix);
+        let power_of = |eigen: &SymmetricEigen<f64, Const<3>>, power: f64| {
             let roots = eigen.eigenvalues.map(|value| value.max(0.0).powf(power));
             let of_power = eigen.eigenvectors * Matrix3::from_diagonal(&roots) * eigen.eigenvectors.transpose();
             of_power.iter().all(|value| value.is_finite()).then_some(of_power)
         };
-        let own = to_other * self.covariance() * to_other.transpose();
-        let (half, inverse_half) = (root(own, 0.5)?, root(own, -0.5)?);
-        let stretch = inverse_half * root(half * other.covariance() * half, 0.5)? * inverse_half;
+        let own = SymmetricEigen::new(to_other * self.covariance() * to_other.transpose());
+        let (half, inverse_half) = (power_of(&own, 0.5)?, power_of(&own, -0.5)?);
+        let middle = SymmetricEigen::new(half * other.covariance() * half);
+        let stretch = inverse_half * power_of(&middle, 0.5)? * inverse_half;
         let eigen = SymmetricEigen::new(stretch);
         let plausible = eigen.eigenvalues.map(|value| value.clamp(1.0 / MOST_STRETCH, MOST_STRETCH));
         Some(eigen.eigenvectors * Matrix3::from_diagonal(&plausible) * eigen.eigenvectors.transpose())
