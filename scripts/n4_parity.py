@@ -7,9 +7,9 @@ five known fields of up to ±40 %, and the remaining error of each program is pr
 found field / true field in the mask. The script fails if the mean difference of the fields is above 1 %, or if the
 remaining error is larger than that of ANTs.
 
-ANTs samples every fourth voxel, from a position that is often exactly half a voxel and that it rounds. Under an oblique
-header, rounding errors decide which way: with the headers of two heads, ANTs' fields of one head differ by 1.2 %. With
---upright, both programs get the voxels with axes along those of the world, where nothing depends on rounding errors.
+ANTs samples every fourth voxel, from a position that is often half-way between two voxels. ITK's rounding errors decide
+which voxel is sampled, and N4BiasFieldCorrection of antsreg-gpu has the same rounding errors. With --upright, both
+programs get the voxels with axes along those of the world, where such errors are rare.
 """
 
 import argparse

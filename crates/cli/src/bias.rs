@@ -122,6 +122,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
         mask: mask.as_ref(),
         background: Background::LeftOut,
         weights: weights.as_ref(),
+        geometries: None,
         options: &args.options(),
         rescale: false,
         device: &opened.device,

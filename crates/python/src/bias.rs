@@ -45,6 +45,7 @@ pub fn bias_correct(
             mask: mask.as_ref(),
             background: Background::LeftOut,
             weights: weights.transpose()?,
+            geometries: None,
             options: &options,
             rescale,
             device: &lease.device,

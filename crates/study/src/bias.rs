@@ -5,7 +5,7 @@ use std::path::Path;
 use antsreg_core::Volume;
 use antsreg_core::io::nifti;
 use antsreg_core::io::outputs::Outputs;
-use antsreg_heads::bias::{self, LevelOutcome, Options};
+use antsreg_heads::bias::{self, Geometries, LevelOutcome, Options};
 use antsreg_pool::Worker;
 use antsreg_register::Device;
 use serde::{Deserialize, Serialize};
@@ -86,6 +86,8 @@ pub struct Correction<'a> {
     pub background: Background,
     /// Weight of each voxel in the fit of the bias field.
     pub weights: Option<&'a Volume>,
+    /// Geometries of the files, to sample the same voxels as ANTs; without them, half a voxel is rounded up.
+    pub geometries: Option<Geometries>,
     /// The parameters of N4.
     pub options: &'a Options,
     /// Whether corrected intensities in the mask are rescaled to the range of the original intensities.
@@ -100,13 +102,18 @@ impl Correction<'_> {
     /// # Errors
     /// [`Error::Bias`] if the bias field cannot be estimated, or the device fails.
     pub fn find(&self) -> Result<(Volume, bias::BiasField), Error> {
-        let Correction { name, image, mask, background, weights, options, rescale, device } = *self;
+        let Correction { name, image, mask, background, weights, geometries, options, rescale, device } = *self;
         let foreground = match (mask, background) {
             (None, Background::LeftOut) => Some(bias::foreground(image)),
             _ => None,
         };
         let failed = |source| Error::Bias { path: name.into(), source };
-        let field = bias::estimate(image, mask.or(foreground.as_ref()), weights, options, device).map_err(failed)?;
+        let used = mask.or(foreground.as_ref());
+        let field = match &geometries {
+            Some(geometries) => bias::estimate_as_itk(image, used, weights, geometries, options, device),
+            None => bias::estimate(image, used, weights, options, device),
+        };
+        let field = field.map_err(failed)?;
         let mut corrected = bias::correct(image, &field, mask, device).map_err(failed)?;
         if let Some(mask) = mask.filter(|_| rescale) {
             bias::rescale_as(image, mask, &mut corrected);

@@ -4,6 +4,7 @@
 mod bad_nifti;
 mod composites;
 mod headers;
+mod itk_geometry;
 mod nifti_volumes;
 mod planes;
 mod slices;

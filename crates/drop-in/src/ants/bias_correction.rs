@@ -6,9 +6,10 @@ use std::str::FromStr;
 
 use antsreg_console::{CliError, Refusal, ending, opening};
 use antsreg_core::Volume;
+use antsreg_core::io::itk::ItkGeometry;
 use antsreg_core::io::nifti::GridRule;
 use antsreg_core::io::outputs;
-use antsreg_heads::bias::{Mesh, Options};
+use antsreg_heads::bias::{Geometries, Mesh, Options};
 use antsreg_study as study;
 use antsreg_study::bias::{Background, Correction};
 
@@ -74,7 +75,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     }
     outputs::check(written.into_iter().flatten(), read.into_iter().flatten())?;
     let (read, opened) = opening::while_reading(call.settings.device, || request.read_files());
-    let (image, mask, weights) = read?;
+    let Inputs { image, mask, weights, geometries } = read?;
     let device = opened?.device;
     ending::keep_open(&device);
     let correction = Correction {
@@ -83,6 +84,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
         mask: mask.as_ref(),
         background: Background::Counts,
         weights: weights.as_ref(),
+        geometries: Some(geometries),
         options: &request.options,
         rescale: request.rescale,
         device: &device,
@@ -92,9 +94,18 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     Ok(())
 }
 
+/// The images that `N4BiasFieldCorrection` reads.
+struct Inputs {
+    image: Volume,
+    mask: Option<Volume>,
+    weights: Option<Volume>,
+    /// Geometries of the three files as ITK reads them.
+    geometries: Geometries,
+}
+
 impl Request {
     /// Reads the inputs of `N4BiasFieldCorrection`: the image, the mask and the weights of the voxels.
-    fn read_files(&self) -> Result<(Volume, Option<Volume>, Option<Volume>), CliError> {
+    fn read_files(&self) -> Result<Inputs, CliError> {
         let image = GridRule::Itk.read_volume(&self.input)?;
         if let Some(dimension) = self.dimension {
             check_dimension(dimension == 2, [(self.input.as_path(), &image.grid)])?;
@@ -108,7 +119,16 @@ impl Request {
                 Some(weights)
             }
         };
-        Ok((image, mask, weights))
+        let geometry = ItkGeometry::read(&self.input)?;
+        // A mask with another grid has been resampled on the grid of the image.
+        let of = |path: &Option<PathBuf>| match path.as_deref() {
+            Some(path) if study::geometry::same(&image.grid, &GridRule::Itk.read_grid(path)?) => {
+                ItkGeometry::read(path)
+            }
+            _ => Ok(geometry),
+        };
+        let geometries = Geometries { image: geometry, mask: of(&self.mask)?, weights: of(&self.weights)? };
+        Ok(Inputs { image, mask, weights, geometries })
     }
 
     fn read(given: &[Given]) -> Result<Request, Refusal> {
@@ -186,6 +206,10 @@ fn number<T: FromStr>(option: &str, text: &str) -> Result<T, Refusal> {
 
 #[cfg(test)]
 mod tests {
+    use antsreg_core::Grid;
+    use antsreg_core::io::nifti;
+    use nalgebra::{Point3, Rotation3};
+
     use super::*;
 
     fn read(line: &str) -> Result<Request, Refusal> {
@@ -229,5 +253,31 @@ mod tests {
         ] {
             assert_eq!(read(line).expect_err(line).option, expected);
         }
+    }
+
+    #[test]
+    fn the_geometry_of_each_file_is_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, degrees: f64, origin: f64| {
+            let direction = Rotation3::from_euler_angles(0.1, 0.2, degrees.to_radians()).into_inner();
+            let grid =
+                Grid { direction, origin: Point3::new(origin, 0.0, 0.0), ..Grid::axis_aligned([8; 3], [1.0; 3]) };
+            let path = folder.path().join(name);
+            nifti::write_volume(&path, &Volume::filled(grid, 1.0)).expect("a file");
+            path
+        };
+        let image = write("image.nii", 10.0, 0.0);
+        // The corners of the mask are less than 0.05 mm from those of the image, so it is used without resampling.
+        let mask = write("mask.nii", 10.001, 0.0);
+        let geometries = |mask: &PathBuf| {
+            let line = format!("-i {} -o out.nii -x {}", image.display(), mask.display());
+            read(&line).expect("a call").read_files().map(|inputs| inputs.geometries).expect("all files are there")
+        };
+        let found = geometries(&mask);
+        let [of_image, of_mask] = [&image, &mask].map(|path| ItkGeometry::read(path).expect("a geometry"));
+        assert_ne!(of_image, of_mask);
+        assert_eq!((found.image, found.mask, found.weights), (of_image, of_mask, of_image));
+        // A mask elsewhere is resampled on the grid of the image.
+        assert_eq!(geometries(&write("moved.nii", 10.0, 2.0)).mask, of_image);
     }
 }

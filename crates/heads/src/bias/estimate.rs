@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::lattice::Lattice;
 use super::samples::Samples;
 use super::sharpen::Sharpener;
+use super::shrink::Geometries;
 use super::{BiasField, Error, Options};
 
 /// Largest number of control points that is supported for the finest B-spline mesh of a bias field.
@@ -39,14 +40,34 @@ pub fn estimate(
     device: &Device,
 ) -> Result<BiasField, Error> {
     options.check()?;
-    let samples = Samples::of(image, mask, weights, options)?;
+    from_samples(&Samples::of(image, mask, weights, None, options)?, options, device)
+}
+
+/// Estimates a bias field as [`estimate`] does, but from the same voxels as ANTs: where a sample lies half-way between
+/// two voxels, the sample is rounded as by ITK. ITK's rounding errors depend on the headers of the files.
+///
+/// # Errors
+/// Those of [`estimate`].
+pub fn estimate_as_itk(
+    image: &Volume,
+    mask: Option<&Volume>,
+    weights: Option<&Volume>,
+    geometries: &Geometries,
+    options: &Options,
+    device: &Device,
+) -> Result<BiasField, Error> {
+    options.check()?;
+    from_samples(&Samples::of(image, mask, weights, Some(geometries), options)?, options, device)
+}
+
+fn from_samples(samples: &Samples, options: &Options, device: &Device) -> Result<BiasField, Error> {
     let elements = samples.axes.map(|axis| axis.elements);
     let finest = elements.map(|n| n << (options.iterations.len() - 1));
     let most = finest.iter().try_fold(1_usize, |product, n| product.checked_mul(n + 3)).unwrap_or(usize::MAX);
     if most > MOST_POINTS {
         return Err(Error::Mesh { found: most, most: MOST_POINTS });
     }
-    device.run(Estimation { samples: &samples, options, elements })
+    device.run(Estimation { samples, options, elements })
 }
 
 /// Estimation of a bias field on one device, level by level. The B-spline mesh of the coarsest level has `elements`

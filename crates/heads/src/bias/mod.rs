@@ -15,11 +15,13 @@ mod memory;
 mod options;
 mod samples;
 mod sharpen;
+mod shrink;
 mod spline;
 
 pub use correction::{correct, foreground, rescale_as};
 pub use error::Error;
-pub use estimate::{LevelOutcome, estimate};
+pub use estimate::{LevelOutcome, estimate, estimate_as_itk};
 pub use field::BiasField;
 pub use memory::device_bytes;
 pub use options::{Mesh, Options};
+pub use shrink::Geometries;

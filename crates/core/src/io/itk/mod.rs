@@ -8,9 +8,11 @@ mod affine;
 mod affines;
 mod composite;
 mod composite_write;
+mod geometry;
 mod kinds;
 mod matlab;
 mod planar;
+mod svd;
 mod text;
 mod warp;
 
@@ -23,6 +25,8 @@ use crate::Transform;
 pub use affine::{read_affine, stays_in_plane, write_affine, write_affine_of_slices};
 pub use affines::{read_affines, write_affines};
 pub use composite_write::{CompositePart, Dimensions, write_composite, write_composite_parts};
+pub use geometry::ItkGeometry;
+pub(crate) use geometry::are_same;
 pub use warp::{read_warp, read_warp_by, stored_factors, write_deflated_warp, write_warp, write_warp_as};
 
 /// Reads the transforms of a file: an affine map, a displacement field, or the parts of a composite transform, which

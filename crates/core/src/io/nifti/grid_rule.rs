@@ -30,24 +30,48 @@ pub enum GridRule {
     Itk,
 }
 
+/// The maps from voxel indices to the world that a header may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Sform,
+    Qform,
+    /// The voxel sizes alone.
+    Sizes,
+}
+
+impl Form {
+    /// The voxel-to-world map in the header's unit of length.
+    fn map(self, header: &NiftiHeader) -> Result<AffineTransform, ErrorKind> {
+        match self {
+            Form::Sform => Ok(header::sform(header)),
+            Form::Qform => header::qform(header),
+            Form::Sizes => Ok(header::sizes_alone(header)),
+        }
+    }
+}
+
 impl GridRule {
     /// Computes the grid of an image from its header. `shape` is the number of voxels along each axis.
     pub(super) fn grid(self, header: &NiftiHeader, shape: [usize; 3]) -> Result<Grid, ErrorKind> {
+        self.form_and_grid(header, shape).map(|(_, grid)| grid)
+    }
+
+    /// Returns the form that is taken from a header, and the grid of the image.
+    pub(super) fn form_and_grid(self, header: &NiftiHeader, shape: [usize; 3]) -> Result<(Form, Grid), ErrorKind> {
         let (sform, qform) = (header.sform_code > 0, header.qform_code > 0);
+        let by = |form: Form| {
+            let map = form.map(header)?;
+            let map = if self == GridRule::Itk { by_sizes(header, map) } else { map };
+            Ok((form, in_mm(header, shape, map)?))
+        };
+        let without_sform = if qform { Form::Qform } else { Form::Sizes };
         match self {
-            GridRule::Sform if sform => in_mm(header, shape, header::sform(header)),
-            GridRule::Itk if sform && (header.sform_code == SCANNER || !qform) => {
-                match in_mm(header, shape, by_sizes(header, header::sform(header))) {
-                    Err(ErrorKind::Grid(GridError::Sheared(_))) if qform => {
-                        in_mm(header, shape, by_sizes(header, header::qform(header)?))
-                    }
-                    grid => grid,
-                }
-            }
-            GridRule::Sform if qform => in_mm(header, shape, header::qform(header)?),
-            GridRule::Itk if qform => in_mm(header, shape, by_sizes(header, header::qform(header)?)),
-            GridRule::Sform => in_mm(header, shape, header::sizes_alone(header)),
-            GridRule::Itk => in_mm(header, shape, by_sizes(header, header::sizes_alone(header))),
+            GridRule::Sform if sform => by(Form::Sform),
+            GridRule::Itk if sform && (header.sform_code == SCANNER || !qform) => match by(Form::Sform) {
+                Err(ErrorKind::Grid(GridError::Sheared(_))) if qform => by(Form::Qform),
+                found => found,
+            },
+            _ => by(without_sform),
         }
     }
 }
@@ -55,15 +79,22 @@ impl GridRule {
 /// Replaces the voxel sizes of a voxel-to-world map by those of `pixdim` and keeps the directions of its axes. An
 /// axis with a negative size is reversed. An invalid size counts as 1, as in ITK.
 fn by_sizes(header: &NiftiHeader, map: AffineTransform) -> AffineTransform {
+    let sizes = signed_sizes(header);
     let step = Vector3::from_fn(|axis, _| {
-        let size = f64::from(header.pixdim[axis + 1]);
-        let length = map.matrix.column(axis).norm();
-        let size = if size != 0.0 && size.is_finite() { size } else { 1.0 };
+        let (size, length) = (sizes[axis], map.matrix.column(axis).norm());
         // If the sform gives an axis the length 0, the axis stays 0. The grid is then singular, and the function
         // `in_mm` reports the error.
         if length > 0.0 { size / length } else { 0.0 }
     });
     AffineTransform { matrix: map.matrix * Matrix3::from_diagonal(&step), translation: map.translation }
+}
+
+/// Voxel sizes of `pixdim` in the header's unit of length, with their signs. An invalid size counts as 1, as in ITK.
+pub(super) fn signed_sizes(header: &NiftiHeader) -> Vector3<f64> {
+    Vector3::from_fn(|axis, _| {
+        let size = f64::from(header.pixdim[axis + 1]);
+        if size != 0.0 && size.is_finite() { size } else { 1.0 }
+    })
 }
 
 /// Computes the grid from a voxel-to-world map in the header's unit of length.

@@ -4,6 +4,7 @@ mod file;
 mod grid_rule;
 mod header;
 mod inspect;
+mod itk_geometry;
 mod planes;
 mod read;
 mod series;
@@ -14,6 +15,7 @@ mod write_series;
 
 pub use grid_rule::GridRule;
 pub use inspect::{Inspection, inspect};
+pub(crate) use itk_geometry::read_itk_geometry;
 pub use planes::{Planes, PlanesFile, PlanesReader, Stored};
 pub(crate) use read::{Vectors, read_vectors};
 pub use read::{read_grid, read_labels, read_volume};

@@ -1,0 +1,67 @@
+//! Reads the geometry of an image with the rounding errors that it has in ITK.
+
+use std::path::Path;
+
+use ::nifti::NiftiHeader;
+use nalgebra::Matrix3;
+
+use super::super::itk::{ItkGeometry, are_same};
+use super::super::{Error, ErrorKind};
+use super::file::NiftiFile;
+use super::grid_rule::{Form, GridRule, signed_sizes};
+use super::header;
+
+/// Reads the geometry of an image as ITK 5.4 does, with the same bits.
+pub(crate) fn read_itk_geometry(path: &Path) -> Result<ItkGeometry, Error> {
+    let file = NiftiFile::open(path, GridRule::Itk)?;
+    geometry(&file.header).map_err(|kind| Error::new(path, kind))
+}
+
+fn geometry(header: &NiftiHeader) -> Result<ItkGeometry, ErrorKind> {
+    let extents = header::extents(header)?;
+    let shape = [0, 1, 2].map(|axis| extents[axis] as usize);
+    let (form, _) = GridRule::Itk.form_and_grid(header, shape)?;
+    let rows = [header.srow_x, header.srow_y, header.srow_z];
+    let sform = (Matrix3::from_fn(|row, column| rows[row][column]), rows.map(|row| row[3]));
+    let qform = (quaternion_map(header), [header.quatern_x, header.quatern_y, header.quatern_z]);
+    let (map, origin) = match form {
+        Form::Sform => sform,
+        Form::Qform if header.sform_code > 0 && are_same(&sform.0, &qform.0, [sform.1, qform.1]) => sform,
+        Form::Qform => qform,
+        Form::Sizes => (Matrix3::from_diagonal(&[-1.0, -1.0, 1.0].into()), [0.0; 3]),
+    };
+    let to_mm = header::unit_mm(header);
+    let mut geometry = ItkGeometry::of_header(&map, origin, to_mm * signed_sizes(header));
+    geometry.origin *= to_mm;
+    Ok(geometry)
+}
+
+/// The matrix of the qform in single precision, by the formula of NIfTI's own library.
+fn quaternion_map(header: &NiftiHeader) -> Matrix3<f32> {
+    let [mut b, mut c, mut d] = [header.quatern_b, header.quatern_c, header.quatern_d].map(f64::from);
+    let mut a = 1.0 - (b * b + c * c + d * d);
+    if a < 1e-7 {
+        let factor = 1.0 / (b * b + c * c + d * d).sqrt();
+        (a, b, c, d) = (0.0, b * factor, c * factor, d * factor);
+    } else {
+        a = a.sqrt();
+    }
+    let size = |axis: usize| {
+        let size = f64::from(header.pixdim[axis + 1]);
+        if size > 0.0 { size } else { 1.0 }
+    };
+    let (x, y) = (size(0), size(1));
+    let z = if header.pixdim[0] < 0.0 { -size(2) } else { size(2) };
+    Matrix3::new(
+        (a * a + b * b - c * c - d * d) * x,
+        2.0 * (b * c - a * d) * y,
+        2.0 * (b * d + a * c) * z,
+        2.0 * (b * c + a * d) * x,
+        (a * a + c * c - b * b - d * d) * y,
+        2.0 * (c * d - a * b) * z,
+        2.0 * (b * d - a * c) * x,
+        2.0 * (c * d + a * b) * y,
+        (a * a + d * d - c * c - b * b) * z,
+    )
+    .map(|value| value as f32)
+}
