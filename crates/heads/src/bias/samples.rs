@@ -30,12 +30,14 @@ impl Axis {
         match mesh {
             Mesh::Elements(elements) => Axis { voxels, padded: voxels, before: 0, elements: elements[axis] },
             Mesh::DistanceMm(distance) => {
-                let extent = (voxels - 1) as f64 * grid.spacing[axis];
+                // In single precision, as in ANTs: 250 steps of 0.8 mm, which no header stores exactly, are one element
+                // of 200 mm.
+                let (extent, distance) = (((voxels - 1) as f64 * grid.spacing[axis]) as f32, distance as f32);
                 let elements = ((extent / distance).ceil() as usize).max(1);
                 // The B-spline mesh does not extend beyond the image along an axis of one voxel, the third axis of a
                 // slice.
-                let further = if voxels == 1 { 0.0 } else { elements as f64 * distance - extent };
-                let padding = (further / grid.spacing[axis] + 0.5) as usize;
+                let further = if voxels == 1 { 0.0 } else { elements as f32 * distance - extent };
+                let padding = (f64::from(further) / grid.spacing[axis] + 0.5) as usize;
                 Axis { voxels, padded: voxels + padding, before: padding / 2, elements }
             }
         }
@@ -227,6 +229,16 @@ mod tests {
         let up = Samples::of(&only(2, 2.0, 5.0), Some(&inside), None, None, &Options::default()).unwrap();
         assert!(up.logarithms.iter().all(|value| *value == 2.0_f32.ln()));
         assert_eq!(up.count, up.weights.len());
+    }
+
+    #[test]
+    fn an_extent_of_one_distance_is_one_element() {
+        // 0.8 mm in single precision, as in a header, is slightly more.
+        let grid = Grid::axis_aligned([251, 252, 1], [f64::from(0.8_f32); 3]);
+        let axis = |axis| Axis::of(&grid, axis, Mesh::DistanceMm(200.0));
+        assert_eq!(axis(0), Axis { voxels: 251, padded: 251, before: 0, elements: 1 });
+        assert_eq!(axis(1), Axis { voxels: 252, padded: 501, before: 124, elements: 2 });
+        assert_eq!(axis(2), Axis { voxels: 1, padded: 1, before: 0, elements: 1 });
     }
 
     #[test]
