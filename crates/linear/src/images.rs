@@ -210,8 +210,7 @@ impl<B: Backend> Source<B> {
             Some(weight) => Some(blurred(backend, weight, &self.grid, &grid, mm)?),
             // Parts of an oblique grid lie outside the image. Voxels there get a weight of 0.
             None if options.joins_partial_volumes() => {
-                let inside = backend.upload(self.grid.shape, &vec![1.0; self.grid.len()])?;
-                Some(resampled(backend, &inside, &self.grid, &grid)?)
+                Some(resampled(backend, &ones(backend, &self.image)?, &self.grid, &grid)?)
             }
             None => None,
         };
@@ -238,6 +237,13 @@ fn resampled<B: Backend>(backend: &B, image: &B::Image, from: &Grid, to: &Grid) 
     let mut out = backend.image(to.shape)?;
     backend.resample(image, &to_from, 0.0, &mut out)?;
     Ok(out)
+}
+
+/// An image of the same shape with all voxels 1. To make it on the device takes less time than to copy it there.
+fn ones<B: Backend>(backend: &B, image: &B::Image) -> Result<B::Image, Error> {
+    let mut ones = backend.smooth(image, [0.0; 3])?;
+    backend.clip(&mut ones, (1.0, 1.0), 0.0, 1.0)?;
+    Ok(ones)
 }
 
 /// An image and its weight have the same grid if their voxels are at most this far apart, mm. Positions in headers are

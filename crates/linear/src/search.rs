@@ -18,6 +18,7 @@
 //!   a common scale, the correct orientation may have a higher cost than wrong orientations.
 //! - All distinct candidates are optimised over all degrees of freedom already at 4 mm.
 //! - The cost of a transform that loses most of the starts' overlap is raised ([`overlap`](crate::overlap)).
+//! - Partial volumes are sampled on a grid that is oblique to the voxels of both images ([`grids`](crate::grids)).
 //! - From the 4 mm level on, Newton steps ([`polish`](crate::polish)) replace sweeps over the parameters.
 
 use antsreg_core::AffineTransform;
