@@ -33,13 +33,13 @@ REPEATS = 7
 
 FIXED = "spgr"
 MODALITIES = {"T2": "late", "PD": "erly"}
-PARTIAL = ("--histogram", "partial-volume")
+TRILINEAR = ("--histogram", "trilinear")
 COSTS = {
     "nmi": ("--cost", "nmi"),
     "mi": ("--cost", "mi"),
     "cr": ("--cost", "cr"),
-    "nmi, partial volume": ("--cost", "nmi", *PARTIAL),
-    "mi, partial volume": ("--cost", "mi", *PARTIAL),
+    "nmi, trilinear": ("--cost", "nmi", *TRILINEAR),
+    "mi, trilinear": ("--cost", "mi", *TRILINEAR),
 }
 #: The two kinds of displaced copies of an image (with a changed header, or resampled on the same grid), each with the
 #: costs by which the copies are registered.

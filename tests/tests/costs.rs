@@ -29,15 +29,15 @@ fn every_cost_is_recorded_and_finds_the_brain() {
     let place = pair();
     for (cost, histogram, bins) in [
         ("cr", None, Some(256)),
-        ("mi", Some("trilinear"), Some(64)),
-        ("nmi", Some("partial-volume"), Some(40)),
+        ("mi", Some("partial-volume"), Some(64)),
+        ("nmi", Some("trilinear"), Some(40)),
         ("ncc", None, None),
         ("lsq", None, None),
     ] {
         let mut line =
             format!("register -f f.nii.gz -m m.nii.gz -o p -t rigid --no-warped --device cpu --cost {cost}");
         if cost == "nmi" {
-            line += " --histogram partial-volume --bins 40";
+            line += " --histogram trilinear --bins 40";
         }
         place.succeed(&line);
         let record: Value = serde_json::from_slice(&place.read("precord.json")).expect("the record is JSON");

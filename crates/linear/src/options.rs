@@ -195,7 +195,7 @@ impl Default for Options {
             search: Search::Angles(AngleSearch::default()),
             optimiser: Optimiser::default(),
             cost: Cost::CorrelationRatio,
-            histogram: JointSampling::Trilinear,
+            histogram: JointSampling::PartialVolume,
             bins: Cost::CorrelationRatio.default_bins(),
             finest_mm: 1.0,
             robust_shares: [0.02, 0.98],

@@ -28,7 +28,7 @@ fn unusual() -> Options {
         }),
         optimiser: Optimiser::Powell,
         cost: Cost::NormalisedMutualInformation,
-        histogram: JointSampling::PartialVolume,
+        histogram: JointSampling::Trilinear,
         bins: 48,
         finest_mm: 2.0,
         robust_shares: [0.013, 0.987],
