@@ -57,7 +57,7 @@ pub fn host_bytes([one, other]: [&Grid; 2], options: &Options) -> usize {
     let larger = if one.len() < other.len() { other } else { one };
     let fixed = match options.joins_partial_volumes() {
         // The level's image and its weight, and the bins of its voxels with a copy of the weight.
-        true => 4 * of_level(larger, larger.spacing.min(), options).len(),
+        true => 4 * of_level(larger, finest_mm(larger, options), options).len(),
         false => 4 * larger.len(),
     };
     SCALAR * (one.len() + other.len() + fixed)
@@ -125,6 +125,9 @@ mod tests {
         assert_eq!(kept(&oblique) - kept(&upright), SCALAR * (8 * 2 * voxels / 7 - 8 * grid.len() / 7));
         let host = |options| host_bytes([&grid, &cube(50, 2.0)], options);
         assert_eq!(host(&oblique) - host(&upright), SCALAR * 4 * (voxels - grid.len()));
+        // No level is finer than 1 mm.
+        let fine = host_bytes([&cube(200, 0.5); 2], &oblique);
+        assert_eq!(fine, SCALAR * (2 * 200usize.pow(3) + 4 * voxels));
     }
 
     #[test]
