@@ -25,8 +25,7 @@ pub enum JointSampling {
     /// to 0…bins−1. Its weight is divided between the two bins around t in proportion, so that the cost has no steps
     /// where a value passes from bin to bin.
     Trilinear,
-    /// The values of the eight voxels around a point, by their partial volume: a smoother cost, whose minimum is found
-    /// more exactly
+    /// The values of the eight voxels around a point, by their partial volume
     ///
     /// Partial volume (Maes et al. 1997; Sun 2010, eqs. 12 to 15): no value is interpolated. Each of the eight voxels
     /// around the point counts in its own bin ⌊bins·(y − low)/(high − low)⌋, clamped, with its trilinear weight.
