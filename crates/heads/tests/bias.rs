@@ -49,7 +49,7 @@ fn options() -> Options {
 }
 
 fn estimate(image: &Volume, mask: Option<&Volume>, weights: Option<&Volume>, options: &Options) -> BiasField {
-    bias::estimate(image, mask, weights, options, &Device::cpu()).expect("the image has contrast")
+    bias::estimate(image, mask, weights, None, options, &Device::cpu()).expect("the image has contrast")
 }
 
 fn on(field: &BiasField, grid: &Grid) -> Volume {
@@ -220,7 +220,7 @@ fn what_cannot_be_corrected_is_refused() {
     let grid = Grid::axis_aligned([8, 8, 8], [1.0; 3]);
     let flat = Volume::filled(grid.clone(), 5.0);
     let estimate = |image: &Volume, mask: Option<&Volume>, options: &Options| {
-        bias::estimate(image, mask, None, options, &Device::cpu()).map(|_| ()).expect_err("no field")
+        bias::estimate(image, mask, None, None, options, &Device::cpu()).map(|_| ()).expect_err("no field")
     };
     assert!(matches!(estimate(&flat, None, &options()), Error::Constant { .. }));
     let nothing = Volume::filled(grid, 0.0);

@@ -87,4 +87,4 @@ fn around(centre: &Point3<f64>, shape: [usize; 3], spacing: Vector3<f64>, direct
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -241,7 +241,7 @@ fn resampled<B: Backend>(backend: &B, image: &B::Image, from: &Grid, to: &Grid) 
 
 /// An image of the same shape with all voxels 1. To make it on the device takes less time than to copy it there.
 fn ones<B: Backend>(backend: &B, image: &B::Image) -> Result<B::Image, Error> {
-    let mut ones = backend.smooth(image, [0.0; 3])?;
+    let mut ones = backend.copy(image)?;
     backend.clip(&mut ones, (1.0, 1.0), 0.0, 1.0)?;
     Ok(ones)
 }

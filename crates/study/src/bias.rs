@@ -48,7 +48,7 @@ impl Corrected {
 /// [`Error::Bias`] if the bias field cannot be estimated, or the device fails.
 pub fn corrected(name: &Path, image: &Volume, device: &Device) -> Result<Volume, Error> {
     let foreground = bias::foreground(image);
-    bias::estimate(image, Some(&foreground), None, &Options::default(), device)
+    bias::estimate(image, Some(&foreground), None, None, &Options::default(), device)
         .and_then(|field| field.divided(image, device))
         .map_err(|source| Error::Bias { path: name.into(), source })
 }
@@ -109,11 +109,7 @@ impl Correction<'_> {
         };
         let failed = |source| Error::Bias { path: name.into(), source };
         let used = mask.or(foreground.as_ref());
-        let field = match &geometries {
-            Some(geometries) => bias::estimate_as_itk(image, used, weights, geometries, options, device),
-            None => bias::estimate(image, used, weights, options, device),
-        };
-        let field = field.map_err(failed)?;
+        let field = bias::estimate(image, used, weights, geometries.as_ref(), options, device).map_err(failed)?;
         let mut corrected = bias::correct(image, &field, mask, device).map_err(failed)?;
         if let Some(mask) = mask.filter(|_| rescale) {
             bias::rescale_as(image, mask, &mut corrected);

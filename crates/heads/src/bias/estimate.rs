@@ -27,7 +27,9 @@ pub struct LevelOutcome {
 }
 
 /// Estimates the bias field of an image from the voxels inside a mask (above 0), or from all voxels if there is no
-/// mask. `weights` are the voxels' weights in the fit. The result has the same bits on every device.
+/// mask. `weights` are the voxels' weights in the fit. `geometries`, if given, make the samples those of ANTs: where a
+/// sample lies half-way between two voxels, ITK's rounding errors decide, which depend on the headers of the files.
+/// Without `geometries`, half a voxel is rounded up. The result has the same bits on every device.
 ///
 /// # Errors
 /// An option is out of its range; the mask or the weights have another shape than the image; no voxel can be used, or
@@ -36,38 +38,19 @@ pub fn estimate(
     image: &Volume,
     mask: Option<&Volume>,
     weights: Option<&Volume>,
+    geometries: Option<&Geometries>,
     options: &Options,
     device: &Device,
 ) -> Result<BiasField, Error> {
     options.check()?;
-    from_samples(&Samples::of(image, mask, weights, None, options)?, options, device)
-}
-
-/// Estimates a bias field as [`estimate`] does, but from the same voxels as ANTs: where a sample lies half-way between
-/// two voxels, the sample is rounded as by ITK. ITK's rounding errors depend on the headers of the files.
-///
-/// # Errors
-/// Those of [`estimate`].
-pub fn estimate_as_itk(
-    image: &Volume,
-    mask: Option<&Volume>,
-    weights: Option<&Volume>,
-    geometries: &Geometries,
-    options: &Options,
-    device: &Device,
-) -> Result<BiasField, Error> {
-    options.check()?;
-    from_samples(&Samples::of(image, mask, weights, Some(geometries), options)?, options, device)
-}
-
-fn from_samples(samples: &Samples, options: &Options, device: &Device) -> Result<BiasField, Error> {
+    let samples = Samples::of(image, mask, weights, geometries, options)?;
     let elements = samples.axes.map(|axis| axis.elements);
     let finest = elements.map(|n| n << (options.iterations.len() - 1));
     let most = finest.iter().try_fold(1_usize, |product, n| product.checked_mul(n + 3)).unwrap_or(usize::MAX);
     if most > MOST_POINTS {
         return Err(Error::Mesh { found: most, most: MOST_POINTS });
     }
-    device.run(Estimation { samples, options, elements })
+    device.run(Estimation { samples: &samples, options, elements })
 }
 
 /// Estimation of a bias field on one device, level by level. The B-spline mesh of the coarsest level has `elements`

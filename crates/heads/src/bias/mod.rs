@@ -20,7 +20,7 @@ mod spline;
 
 pub use correction::{correct, foreground, rescale_as};
 pub use error::Error;
-pub use estimate::{LevelOutcome, estimate, estimate_as_itk};
+pub use estimate::{LevelOutcome, estimate};
 pub use field::BiasField;
 pub use memory::device_bytes;
 pub use options::{Mesh, Options};

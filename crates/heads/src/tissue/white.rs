@@ -78,7 +78,7 @@ fn without_shading(image: &Volume, brain: &Volume, inside: &[bool]) -> Result<Ve
     let options = bias::Options { shrink, ..bias::Options::default() };
     // The bias field is always estimated on the CPU: it is estimated from few voxels, so this takes little time.
     let cpu = Device::cpu();
-    let field = bias::estimate(image, Some(&mask), None, &options, &cpu)?;
+    let field = bias::estimate(image, Some(&mask), None, None, &options, &cpu)?;
     Ok(field.divided(image, &cpu)?.voxels)
 }
 

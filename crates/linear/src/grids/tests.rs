@@ -2,7 +2,8 @@
 
 use super::*;
 
-fn grid() -> Grid {
+/// An oblique grid with voxels of three sizes.
+pub(crate) fn grid() -> Grid {
     let mut grid = Grid::axis_aligned([31, 40, 17], [1.0, 0.9, 3.0]);
     grid.origin = Point3::new(5.0, -60.0, 22.0);
     grid.direction = Rotation3::from_euler_angles(0.2, -0.1, 0.3).into_inner();

@@ -1,16 +1,10 @@
 //! Tests of images on the device and of their resolution levels.
 
 use antsreg_kernels::Cpu;
-use nalgebra::{Rotation3, Vector3};
+use nalgebra::Vector3;
 
 use super::*;
-
-fn grid() -> Grid {
-    let mut grid = Grid::axis_aligned([31, 40, 17], [1.0, 0.9, 3.0]);
-    grid.origin = Point3::new(5.0, -60.0, 22.0);
-    grid.direction = Rotation3::from_euler_angles(0.2, -0.1, 0.3).into_inner();
-    grid
-}
+use crate::grids::tests::grid;
 
 #[test]
 fn blur_leaves_detail_of_the_level() {
