@@ -146,12 +146,18 @@ impl<'a> Joint<'a> {
         crate::cpu::widest(
             #[inline(always)]
             || match self.sampling {
-                JointSampling::Trilinear => {
-                    samples.visit::<true>(slices, fixed_to_moving, |block| self.share(block, &mut counts));
-                }
-                JointSampling::PartialVolume => {
-                    samples.visit::<false>(slices, fixed_to_moving, |block| self.spread(block, &mut counts));
-                }
+                JointSampling::Trilinear => samples.visit::<true>(
+                    slices,
+                    fixed_to_moving,
+                    #[inline(always)]
+                    |block| self.share(block, &mut counts),
+                ),
+                JointSampling::PartialVolume => samples.visit::<false>(
+                    slices,
+                    fixed_to_moving,
+                    #[inline(always)]
+                    |block| self.spread(block, &mut counts),
+                ),
             },
         );
         counts
@@ -189,27 +195,48 @@ impl<'a> Joint<'a> {
     /// weights.
     #[inline(always)]
     fn spread(&self, block: &Block, counts: &mut [u64]) {
-        let top = (self.bins - 1) as f32;
-        let bins = &self.fixed.bin[block.first..block.first + block.count];
-        for (number, fixed_bin) in bins.iter().enumerate() {
-            let (group, lane) = (number / LANES, number % LANES);
-            let weight = block.weights[group][lane].min(1.0);
-            if weight <= 0.0 {
-                continue;
-            }
-            let [tx, ty, tz] = [0, 1, 2].map(|axis| block.cells.fraction[axis][group][lane]);
-            let row = &mut counts[usize::from(*fixed_bin) * self.bins..][..self.bins];
-            for corner in 0..4 {
-                let y = if corner & 1 == 1 { ty } else { 1.0 - ty };
-                let z = if corner >> 1 == 1 { tz } else { 1.0 - tz };
-                let outer = weight * z * y;
-                for (value, x) in block.cells.pairs[group][corner][lane].into_iter().zip([1.0 - tx, tx]) {
-                    let bin = ((value - self.low) * self.scale).max(0.0).min(top) as usize;
-                    row[bin] += u64::from(units(outer * x));
+        for group in 0..block.count.div_ceil(LANES) {
+            let first = group * LANES;
+            let fixed_bins = &self.fixed.bin[block.first..][first..block.count.min(first + LANES)];
+            let corners = self.corners(block, group);
+            for (lane, fixed_bin) in fixed_bins.iter().enumerate() {
+                if block.weights[group][lane] <= 0.0 {
+                    continue;
+                }
+                let row = &mut counts[usize::from(*fixed_bin) * self.bins..][..self.bins];
+                for Corner { shares, bins } in &corners {
+                    row[bins[lane] as usize] += u64::from(shares[lane]);
                 }
             }
         }
     }
+
+    /// The eight voxels around each sample of a group. Loops over lanes are vectorised.
+    #[inline(always)]
+    fn corners(&self, block: &Block, group: usize) -> [Corner; 8] {
+        let top = (self.bins - 1) as f32;
+        let upper = block.cells.fraction.each_ref().map(|fraction| fraction[group]);
+        let lower = upper.map(|upper| upper.map(|upper| 1.0 - upper));
+        let mut corners = [Corner { shares: [0; LANES], bins: [0; LANES] }; 8];
+        for (corner, Corner { shares, bins }) in corners.iter_mut().enumerate() {
+            let end = corner & 1;
+            let [x, y, z] = [0, 1, 2].map(|axis| if corner >> axis & 1 == 1 { &upper[axis] } else { &lower[axis] });
+            for lane in 0..LANES {
+                shares[lane] = units(block.weights[group][lane].min(1.0) * z[lane] * y[lane] * x[lane]);
+            }
+            for (bin, pair) in bins.iter_mut().zip(&block.cells.pairs[group][corner >> 1]) {
+                *bin = whole(((pair[end] - self.low) * self.scale).max(0.0).min(top).floor());
+            }
+        }
+        corners
+    }
+}
+
+/// One corner of the cells of a group of samples: for each sample, its weight as an integer, and the bin of its value.
+#[derive(Clone, Copy)]
+struct Corner {
+    shares: [u32; LANES],
+    bins: [u32; LANES],
 }
 
 /// Converts a weight from 0 to 1 to an integer, in units of 1/[`UNIT`](JointParameters::UNIT).
