@@ -205,7 +205,10 @@ impl<B: Backend> Source<B> {
     /// bins if the cost uses bins.
     pub fn fixed_level(&self, backend: &B, mm: f64, options: &Options) -> Result<FixedLevel<B>, Error> {
         let grid = grids::of_level(&self.grid, mm, options);
-        let image = self.blurred(backend, &grid, mm)?;
+        let image = match options.joins_partial_volumes() {
+            true => self.splined(backend, &grid, mm)?,
+            false => self.blurred(backend, &grid, mm)?,
+        };
         let weight = match &self.weight {
             Some(weight) => Some(blurred(backend, weight, &self.grid, &grid, mm)?),
             // Parts of an oblique grid lie outside the image. Voxels there get a weight of 0.
@@ -224,6 +227,18 @@ impl<B: Backend> Source<B> {
 
     fn blurred(&self, backend: &B, to: &Grid, mm: f64) -> Result<B::Image, Error> {
         blurred(backend, &self.image, &self.grid, to, mm)
+    }
+
+    /// The image blurred to a resolution of `mm` and read on an oblique grid by cubic splines. Linear interpolation
+    /// between voxels would blur it further, so that the minimum of the cost would be less precise.
+    fn splined(&self, backend: &B, to: &Grid, mm: f64) -> Result<B::Image, Error> {
+        let blurred = backend.smooth(&self.image, sigma_voxels(&self.grid, mm))?;
+        let coefficients = backend.spline_coefficients(&blurred)?;
+        drop(blurred);
+        let to_image = self.grid.world_to_voxel().after(&to.voxel_to_world());
+        let mut out = backend.image(to.shape)?;
+        backend.warp_spline(&coefficients, &backend.field(to.shape)?, &to_image, &mut out)?;
+        Ok(out)
     }
 }
 

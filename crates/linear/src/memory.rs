@@ -33,8 +33,9 @@ fn bytes_in_roles([fixed, moving]: [&Grid; 2], masked: [bool; 2], options: &Opti
     let loaded = fixed.len() * fixed_images + moving.len() * moving_images;
     // No level is finer than the coarser of the two images.
     let level = of_level(fixed, finest_mm(fixed, options).max(moving.spacing.min()), options).len();
-    // Blurring an image with a wide kernel needs memory for a copy of the image.
-    let blurring = 2 * fixed.len() + level;
+    // Blurring an image with a wide kernel needs memory for a copy of the image, and so does a spline. The grid on which
+    // a spline is read comes with a field of zeros.
+    let blurring = 2 * fixed.len() + level * if options.joins_partial_volumes() { 4 } else { 1 };
     // During the search, memory holds the fixed image of the level and the list of its voxels, sorted into bins. In
     // addition it first holds the counters of the bins, and later the moving image of the level twice: blurred and
     // resampled, then as an image and as a texture.
@@ -56,8 +57,10 @@ pub fn prepared_device_bytes(fixed: &Grid, masked: bool, options: &Options) -> u
 pub fn host_bytes([one, other]: [&Grid; 2], options: &Options) -> usize {
     let larger = if one.len() < other.len() { other } else { one };
     let fixed = match options.joins_partial_volumes() {
-        // The level's image and its weight, and the bins of its voxels with a copy of the weight.
-        true => 4 * of_level(larger, finest_mm(larger, options), options).len(),
+        // First the blurred image, the coefficients of its spline and a copy of them; then the coefficients, the level's
+        // image and a field of zeros. Later, the level's image and its weight, and the bins of its voxels with a copy of
+        // the weight.
+        true => (3 * larger.len()).max(larger.len() + 4 * of_level(larger, finest_mm(larger, options), options).len()),
         false => 4 * larger.len(),
     };
     SCALAR * (one.len() + other.len() + fixed)
@@ -124,10 +127,11 @@ mod tests {
         let kept = |options| prepared_device_bytes(&grid, false, options);
         assert_eq!(kept(&oblique) - kept(&upright), SCALAR * (8 * 2 * voxels / 7 - 8 * grid.len() / 7));
         let host = |options| host_bytes([&grid, &cube(50, 2.0)], options);
-        assert_eq!(host(&oblique) - host(&upright), SCALAR * 4 * (voxels - grid.len()));
-        // No level is finer than 1 mm.
+        // The coefficients of the spline, and four numbers for each voxel of the level instead of the image.
+        assert_eq!(host(&oblique) - host(&upright), SCALAR * (4 * voxels - 3 * grid.len()));
+        // No level is finer than 1 mm, so most memory is needed for the spline.
         let fine = host_bytes([&cube(200, 0.5); 2], &oblique);
-        assert_eq!(fine, SCALAR * (2 * 200usize.pow(3) + 4 * voxels));
+        assert_eq!(fine, SCALAR * (2 + 3) * 200usize.pow(3));
     }
 
     #[test]

@@ -113,3 +113,28 @@ fn intensities_are_sorted_into_bins_for_costs_that_have_bins() {
         assert_eq!(matches!(level.values, FixedValues::Binned(..)), cost.has_bins(), "{cost}");
     }
 }
+
+#[test]
+fn an_oblique_level_keeps_the_detail_of_the_image() {
+    // Waves of six voxels. On the oblique grid, linear interpolation would leave about nine tenths of their height.
+    let grid = Grid::axis_aligned([48; 3], [1.0; 3]);
+    let wave = |at: f64| (at * std::f64::consts::TAU / 6.0).sin();
+    let voxels = (0..grid.len()).map(|n| (100.0 * wave((n % 48) as f64)) as f32).collect();
+    let image = Volume { grid, voxels };
+    let options = Options { robust_shares: [0.0, 1.0], ..Options::of(Cost::MutualInformation) };
+    let source = Source::new(&Cpu, Side::Fixed, &Input::from(&image), None, &options).expect("an image");
+    let oblique = grids::of_level(&image.grid, 1.0, &options);
+    let found = Cpu.download(&source.splined(&Cpu, &oblique, 1.0).expect("a level")).expect("voxels");
+    let to_image = image.grid.world_to_voxel().after(&oblique.voxel_to_world());
+    let [nx, ny, _] = oblique.shape;
+    let mut compared = 0;
+    for (n, found) in found.iter().enumerate() {
+        let at = to_image.apply(&Point3::from([n % nx, n / nx % ny, n / (nx * ny)].map(|index| index as f64)));
+        // Near the border, the image is mirrored.
+        if at.iter().all(|index| (5.0..42.0).contains(index)) {
+            assert!((f64::from(*found) - 100.0 * wave(at.x)).abs() < 1.0, "{found} at {at}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 40_000, "{compared} voxels");
+}
