@@ -60,7 +60,9 @@ pub fn host_bytes([one, other]: [&Grid; 2], options: &Options) -> usize {
         // First the blurred image, the coefficients of its spline and a copy of them; then the coefficients, the level's
         // image and a field of zeros. Later, the level's image and its weight, and the bins of its voxels with a copy of
         // the weight.
-        true => (3 * larger.len()).max(larger.len() + 4 * of_level(larger, finest_mm(larger, options), options).len()),
+        true => {
+            (3 * larger.len()).max(larger.len() + 4 * of_level(larger, finest_mm(larger, options), options).len())
+        }
         false => 4 * larger.len(),
     };
     SCALAR * (one.len() + other.len() + fixed)

@@ -198,45 +198,60 @@ impl<'a> Joint<'a> {
         for group in 0..block.count.div_ceil(LANES) {
             let first = group * LANES;
             let fixed_bins = &self.fixed.bin[block.first..][first..block.count.min(first + LANES)];
-            let corners = self.corners(block, group);
+            let shares = corner_shares(block, group);
+            if let Some(value) = block.backdrop {
+                let bin = self.bin_of(value) as usize;
+                for (lane, fixed_bin) in fixed_bins.iter().enumerate() {
+                    let share = shares.iter().map(|of_corner| of_corner[lane]).sum::<u32>();
+                    counts[usize::from(*fixed_bin) * self.bins + bin] += u64::from(share);
+                }
+                continue;
+            }
+            let bins = self.corner_bins(block, group);
             for (lane, fixed_bin) in fixed_bins.iter().enumerate() {
                 if block.weights[group][lane] <= 0.0 {
                     continue;
                 }
                 let row = &mut counts[usize::from(*fixed_bin) * self.bins..][..self.bins];
-                for Corner { shares, bins } in &corners {
-                    row[bins[lane] as usize] += u64::from(shares[lane]);
+                for (share, bin) in shares.iter().zip(&bins) {
+                    row[bin[lane] as usize] += u64::from(share[lane]);
                 }
             }
         }
     }
 
-    /// The eight voxels around each sample of a group. Loops over lanes are vectorised.
+    /// The bins of the eight voxels around each sample of a group.
     #[inline(always)]
-    fn corners(&self, block: &Block, group: usize) -> [Corner; 8] {
-        let top = (self.bins - 1) as f32;
-        let upper = block.cells.fraction.each_ref().map(|fraction| fraction[group]);
-        let lower = upper.map(|upper| upper.map(|upper| 1.0 - upper));
-        let mut corners = [Corner { shares: [0; LANES], bins: [0; LANES] }; 8];
-        for (corner, Corner { shares, bins }) in corners.iter_mut().enumerate() {
-            let end = corner & 1;
-            let [x, y, z] = [0, 1, 2].map(|axis| if corner >> axis & 1 == 1 { &upper[axis] } else { &lower[axis] });
-            for lane in 0..LANES {
-                shares[lane] = units(block.weights[group][lane].min(1.0) * z[lane] * y[lane] * x[lane]);
-            }
+    fn corner_bins(&self, block: &Block, group: usize) -> [[u32; LANES]; 8] {
+        let mut bins = [[0; LANES]; 8];
+        for (corner, bins) in bins.iter_mut().enumerate() {
             for (bin, pair) in bins.iter_mut().zip(&block.cells.pairs[group][corner >> 1]) {
-                *bin = whole(((pair[end] - self.low) * self.scale).max(0.0).min(top).floor());
+                *bin = self.bin_of(pair[corner & 1]);
             }
         }
-        corners
+        bins
+    }
+
+    /// The bin of a moving value that is not divided between two bins.
+    #[inline(always)]
+    fn bin_of(&self, value: f32) -> u32 {
+        whole(((value - self.low) * self.scale).max(0.0).min((self.bins - 1) as f32).floor())
     }
 }
 
-/// One corner of the cells of a group of samples: for each sample, its weight as an integer, and the bin of its value.
-#[derive(Clone, Copy)]
-struct Corner {
-    shares: [u32; LANES],
-    bins: [u32; LANES],
+/// The trilinear weights, as integers, of the eight voxels around each sample of a group.
+#[inline(always)]
+fn corner_shares(block: &Block, group: usize) -> [[u32; LANES]; 8] {
+    let upper = block.cells.fraction.each_ref().map(|fraction| fraction[group]);
+    let lower = upper.map(|upper| upper.map(|upper| 1.0 - upper));
+    let mut shares = [[0; LANES]; 8];
+    for (corner, shares) in shares.iter_mut().enumerate() {
+        let [x, y, z] = [0, 1, 2].map(|axis| if corner >> axis & 1 == 1 { &upper[axis] } else { &lower[axis] });
+        for lane in 0..LANES {
+            shares[lane] = units(block.weights[group][lane].min(1.0) * z[lane] * y[lane] * x[lane]);
+        }
+    }
+    shares
 }
 
 /// Converts a weight from 0 to 1 to an integer, in units of 1/[`UNIT`](JointParameters::UNIT).

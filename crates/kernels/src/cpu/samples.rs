@@ -46,6 +46,9 @@ pub(super) struct Block<'b> {
     pub values: &'b Lanes,
     /// For each sample: the surrounding voxels of the moving image, and the sample's position between them.
     pub cells: &'b Cells,
+    /// The value of all voxels around all samples of the block, if they are in the backdrop of the moving image. Then
+    /// the voxels of `cells` are not set.
+    pub backdrop: Option<f32>,
 }
 
 /// Computes samples of the moving image block by block.
@@ -104,13 +107,14 @@ impl<'a> Samples<'a> {
                     SingleRow { base: std::array::from_fn(base), step: std::array::from_fn(|axis| map[axis][0]) };
                 for first in range.clone().step_by(Cells::BLOCK) {
                     let count = (range.end - first).min(Cells::BLOCK);
-                    self.fill::<INTERPOLATED>(&row, first, count, number * nx);
+                    let backdrop = self.fill::<INTERPOLATED>(&row, first, count, number * nx);
                     each(&Block {
                         first: number * nx + first,
                         count,
                         weights: &self.weights,
                         values: &self.values,
                         cells: &self.cells,
+                        backdrop,
                     });
                 }
             }
@@ -118,9 +122,15 @@ impl<'a> Samples<'a> {
     }
 
     /// Computes the weights of a block of consecutive samples, and either the interpolated moving values or the values
-    /// of the eight voxels around each sample.
+    /// of the eight voxels around each sample. Returns the value of the backdrop if all these voxels have it.
     #[inline(always)]
-    fn fill<const INTERPOLATED: bool>(&mut self, row: &SingleRow, first: usize, count: usize, row_start: usize) {
+    fn fill<const INTERPOLATED: bool>(
+        &mut self,
+        row: &SingleRow,
+        first: usize,
+        count: usize,
+        row_start: usize,
+    ) -> Option<f32> {
         let Samples { operands, cells, weights, values, .. } = self;
         locate(row, first, count, operands.moving.shape, self.per_edge, cells);
         *weights = cells.edge_weight;
@@ -134,15 +144,14 @@ impl<'a> Samples<'a> {
             weights.as_flattened_mut().iter_mut().zip(sampled).for_each(|(weight, other)| *weight *= other);
         }
         let cell = |lane: usize| cell_of(row, first + lane, operands.moving.shape);
-        let backdrop = operands.backdrop;
-        match (backdrop.covers_cells(cell(0), cell(count - 1)), INTERPOLATED) {
-            (true, true) => values.as_flattened_mut().fill(backdrop.value),
-            (true, false) => cells.pairs.as_flattened_mut().iter_mut().for_each(|pairs| {
-                pairs.as_flattened_mut().fill(backdrop.value);
-            }),
+        let is_backdrop = operands.backdrop.covers_cells(cell(0), cell(count - 1));
+        match (is_backdrop, INTERPOLATED) {
+            (true, true) => values.as_flattened_mut().fill(operands.backdrop.value),
+            (true, false) => {}
             (false, true) => cells.interpolate(operands.moving, count, values),
             (false, false) => cells.gather(operands.moving, count),
         }
+        is_backdrop.then_some(operands.backdrop.value)
     }
 }
 
