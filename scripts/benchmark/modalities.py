@@ -80,7 +80,7 @@ class Runner:
         """Register many moving images to one fixed image."""
         device = ["--device", self.device, "--threads", str(self.threads)]
         workers = ["--workers", str(self.workers)] if self.workers else []
-        self.run("batch", *moving, "-f", fixed, "-o", output, *device, *workers, *options)
+        self.run("batch", *moving, "-f", fixed, "-o", output, "--no-report", *device, *workers, *options)
 
 
 def everything(runner: Runner) -> None:

@@ -16,6 +16,9 @@ use super::image::Image;
 use super::samples::{Block, Operands, Samples};
 use crate::{Entropies, Error, JointParameters, JointSampling};
 
+/// Number of tasks for each thread. Tasks take unequal times, because parts of the volume may be background.
+const TASKS_PER_THREAD: usize = 4;
+
 /// Computes the joint histogram of one transform, as defined by [`Cpu::joint_histogram`](crate::Cpu::joint_histogram).
 pub(super) fn histogram(
     fixed: &FixedBins,
@@ -51,7 +54,7 @@ pub(super) fn entropies(
     }
     let backdrop = moving.backdrop();
     let joint = Joint::new(fixed, moving, moving_weight, edge_voxels, parameters, &backdrop)?;
-    let pieces = rayon::current_num_threads().div_ceil(fixed_to_moving.len().max(1));
+    let pieces = (TASKS_PER_THREAD * rayon::current_num_threads()).div_ceil(fixed_to_moving.len().max(1));
     Ok(fixed_to_moving
         .par_iter()
         .map(|transform| of_counts(&joint.histogram(transform, pieces), parameters.bins))
