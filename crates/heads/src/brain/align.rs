@@ -57,6 +57,11 @@ const MARGIN_MM: f64 = 25.0;
 /// border, mm. Windows of local correlation in this strip extend beyond the image, where there are no voxels.
 const CUT_MM: f64 = 8.0;
 
+/// Variance of the Gaussian that smooths the whole displacement field after each update, voxels² of the level. Without
+/// this smoothing, coarse levels could move the edge between brain and skull to that between scalp and air, which looks
+/// alike.
+const FIELD_VARIANCE: f64 = 0.5;
+
 /// Registers an image to the template, and resamples the template's brain on the image's grid.
 pub fn align(
     image: &Arc<Volume>,
@@ -198,7 +203,8 @@ fn whole() -> Stage {
 /// Returns the settings of the deformable registration of the region near the brain.
 fn deformable(metric: Metric, template: &Template) -> Stage {
     let channels = vec![syn::Channel { metric, ..syn::Channel::default() }];
-    Stage::Deformable(syn::Options { channels, ..Preset::Fast.syn_for(template.head().grid.shape) })
+    let fast = Preset::Fast.syn_for(template.head().grid.shape);
+    Stage::Deformable(syn::Options { channels, total_variance: FIELD_VARIANCE, ..fast })
 }
 
 /// GPU memory, in bytes, that brain extraction takes for an image on this grid.
