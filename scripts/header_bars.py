@@ -20,31 +20,10 @@ import tempfile
 from pathlib import Path
 
 import environment
+from linear_bars import brain, parse, parser
 
 FIXED, MOVING = "1000", "1001"
 MOST_MM = 0.05
-
-
-def arguments() -> argparse.Namespace:
-    """Return the arguments of the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", type=Path, help="folder of the data sets")
-    parser.add_argument("--program", type=Path, default=environment.REPOSITORY / "target" / "release" / "antsreg-gpu")
-    parser.add_argument("--count", type=int, default=20, help="headers [default: 20]")
-    parser.add_argument("--costs", nargs="+", default=["cr", "ncc", "lsq", "nmi", "mi"], help="costs [default: all]")
-    parser.add_argument("--models", nargs="+", default=["rigid", "affine"], help="models [default: rigid affine]")
-    parser.add_argument("--device", default="cpu", help="device of antsreg-gpu [default: cpu]")
-    parser.add_argument("--options", nargs=argparse.REMAINDER, default=[], help="further options of batch; last here")
-    parser.add_argument("--folder", type=Path, help="folder that keeps the images and results [default: temporary]")
-    typed = parser.parse_args()
-    if not typed.program.exists():
-        parser.error(f"{typed.program} is missing: cargo build --release")
-    return typed
-
-
-def brain(data: Path, person: str) -> Path:
-    """Path of the skull-stripped T1 image of a subject of OASIS."""
-    return data / "oasis" / f"{person}_t1.nii.gz"
 
 
 def under_headers(data: Path, count: int, folder: Path) -> list[Path]:
@@ -86,7 +65,9 @@ def distances(typed: argparse.Namespace, paths: list[Path], model: str, cost: st
 
 def main() -> None:
     """Register under all headers with each model and cost, and report distances above the limit."""
-    typed = arguments()
+    made = parser(__doc__, 20, "headers")
+    made.add_argument("--models", nargs="+", default=["rigid", "affine"], help="models [default: rigid affine]")
+    typed = parse(made)
     environment.enter()
     faults = []
     with tempfile.TemporaryDirectory() as temporary:

@@ -21,6 +21,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import environment
+from linear_bars import brain, parse, parser
 
 #: Subjects of OASIS for which second scans are simulated.
 PERSONS = ("1000", "1001", "1006", "1104")
@@ -28,22 +29,6 @@ PERSONS = ("1000", "1001", "1006", "1104")
 WITH_HISTOGRAM = ("nmi", "mi")
 HISTOGRAMS = ("trilinear", "partial-volume")
 MEDIAN_MM, WORST_MM = 0.03, 0.10
-
-
-def arguments() -> argparse.Namespace:
-    """Return the arguments of the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", type=Path, help="folder of the data sets")
-    parser.add_argument("--program", type=Path, default=environment.REPOSITORY / "target" / "release" / "antsreg-gpu")
-    parser.add_argument("--count", type=int, default=200, help="second scans in all [default: 200]")
-    parser.add_argument("--costs", nargs="+", default=["cr", "ncc", "lsq", "nmi", "mi"], help="costs [default: all]")
-    parser.add_argument("--options", nargs=argparse.REMAINDER, default=[], help="further options of batch; last here")
-    parser.add_argument("--device", default="cpu", help="device of antsreg-gpu [default: cpu]")
-    parser.add_argument("--folder", type=Path, help="folder that keeps the scans and results [default: temporary]")
-    typed = parser.parse_args()
-    if not typed.program.exists():
-        parser.error(f"{typed.program} is missing: cargo build --release")
-    return typed
 
 
 def scan_again(data: Path, person: str, number: int, folder: Path) -> Path:
@@ -89,11 +74,6 @@ def scan_again(data: Path, person: str, number: int, folder: Path) -> Path:
     return path
 
 
-def brain(data: Path, person: str) -> Path:
-    """Path of the skull-stripped T1 image of a subject of OASIS."""
-    return data / "oasis" / f"{person}_t1.nii.gz"
-
-
 def register(typed: argparse.Namespace, person: str, scans: list[Path], words: list[str], folder: Path) -> list[float]:
     """Register the second scans of a subject to the first scan. Returns the errors, mm."""
     import nibabel as nib
@@ -137,7 +117,7 @@ def measure(typed: argparse.Namespace, scans: dict[str, list[Path]], words: list
 
 def main() -> None:
     """Simulate second scans, register them to the first scans with each cost, and report missed acceptance limits."""
-    typed = arguments()
+    typed = parse(parser(__doc__, 200, "second scans in all"))
     environment.enter()
     with tempfile.TemporaryDirectory() as temporary, ProcessPoolExecutor() as pool:
         folder = typed.folder or Path(temporary)
