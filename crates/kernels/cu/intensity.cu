@@ -1,4 +1,4 @@
-// Intensities of an image: counts for quantiles, and clipping to a range.
+// Intensities of an image: counts for quantiles, clipping to a range, and curves.
 #include "volume.cuh"
 
 // An integer key that sorts like the float value, as in antsreg-core's intensity.rs.
@@ -47,4 +47,16 @@ extern "C" __global__ void clip(float *values, unsigned int count, float low, fl
     if (at >= count) return;
     const float value = values[at], kept = value < low ? low : value > high ? high : value;
     values[at] = (kept - origin) * scale;
+}
+
+// Maps each value by a curve from 0 to 1 with the points curve[0] … curve[last], linear between them.
+extern "C" __global__ void map_intensities(float *values, unsigned int count, const float *READ curve, int last)
+{
+    const unsigned int at = blockIdx.x * blockDim.x + threadIdx.x;
+    if (at >= count) return;
+    const float value = values[at], position = (value < 0.f ? 0.f : value > 1.f ? 1.f : value) * (float)last;
+    // NaN becomes the index 0 here, and stays NaN in the interpolation.
+    const int below = min((int)position, last - 1);
+    const float from = __ldg(curve + below);
+    values[at] = from + (position - (float)below) * (__ldg(curve + below + 1) - from);
 }

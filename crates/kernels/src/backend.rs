@@ -147,6 +147,16 @@ pub trait Backend: Sized + Sync {
     /// divided by the ratio of the axis's spacing to the finest spacing.
     fn gradient_magnitude(&self, image: &Self::Image, spacing: [f64; 3]) -> Result<Self::Image, Error>;
 
+    /// The mean gradient magnitude, as of [`gradient_magnitude`](Backend::gradient_magnitude), of the voxels of similar
+    /// intensity. The range of intensities from 0 to 1 is divided into [`PROFILE_BINS`](crate::PROFILE_BINS) bins; values outside the range
+    /// count in the first or the last bin, values that are not finite in none. A bin without voxels has no mean.
+    /// Magnitudes count up to 2, in steps of 2⁻²⁰.
+    fn gradient_profile(&self, image: &Self::Image, spacing: [f64; 3]) -> Result<Vec<Option<f64>>, Error>;
+
+    /// Maps intensities from 0 to 1 by a curve: image(x) ← curve(image(x)). The curve is linear between its points,
+    /// at least two, which are equally spaced from 0 to 1. Values outside this range are mapped like its ends.
+    fn map_intensities(&self, image: &mut Self::Image, curve: &[f32]) -> Result<(), Error>;
+
     /// Resamples an image by trilinear interpolation: out(x) = image(m(x)), with the map m = `out_to_image`. Where m(x)
     /// is more than half a voxel outside the image, out(x) is `outside`.
     fn resample(

@@ -27,6 +27,12 @@ pub enum Error {
         /// Number of values that the buffer has.
         found: usize,
     },
+    /// A curve of intensity has fewer than two points.
+    #[error("a curve of intensity needs at least 2 points, found {found}")]
+    Curve {
+        /// Number of points of the curve.
+        found: usize,
+    },
     /// The CUDA driver cannot be opened.
     #[error("there is no CUDA driver: {reason}")]
     NoDriver {
@@ -212,6 +218,12 @@ impl Error {
         found: impl IntoIterator<Item = [usize; 3]>,
     ) -> Result<(), Error> {
         found.into_iter().try_for_each(|found| Error::check_shape(operation, expected, found))
+    }
+
+    /// Checks that a curve of intensity has at least two points, and returns the index of the last point.
+    pub(crate) fn check_curve(curve: &[f32]) -> Result<usize, Error> {
+        let found = curve.len();
+        if found < 2 { Err(Error::Curve { found }) } else { Ok(found - 1) }
     }
 
     /// Checks that the kernels support a joint histogram of this size.

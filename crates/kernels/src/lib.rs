@@ -32,6 +32,7 @@ mod lent;
 mod mattes;
 mod metric_output;
 mod operands;
+mod profile;
 mod relax;
 mod rounding;
 mod scores;
@@ -49,5 +50,6 @@ pub use lent::{Lent, Place};
 pub use metric_output::MetricOutput;
 pub use operands::{
     CcDerivative, CcParameters, CcScores, Contrast, ContrastRule, Entropies, FitRule, FitSums, InverseConsistency,
-    InversionLimits, JointParameters, JointSampling, MiParameters, Moments, RelaxLimits, RelaxRound, Sampling,
+    InversionLimits, JointParameters, JointSampling, MiParameters, Moments, PROFILE_BINS, RelaxLimits, RelaxRound,
+    Sampling,
 };

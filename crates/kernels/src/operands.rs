@@ -14,6 +14,9 @@ pub enum Sampling {
     Nearest,
 }
 
+/// Number of bins of intensity of [`Backend::gradient_profile`](crate::Backend::gradient_profile).
+pub const PROFILE_BINS: usize = 128;
+
 /// How a pair of fixed and moving voxels enters a joint histogram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

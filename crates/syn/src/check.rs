@@ -21,6 +21,8 @@ impl Options {
     /// Allowed weights of the edge images (gradient magnitudes of the images), relative to the images themselves, whose
     /// weight is 1.
     pub const EDGE_WEIGHT: RangeInclusive<f64> = 0.0..=1e3;
+    /// Allowed shares of the intensity range for the boundaries of tissues.
+    pub const BOUNDARY_CONTRAST: RangeInclusive<f64> = 0.0..=1.0;
     /// Allowed numbers of histogram bins for mutual information.
     pub const BINS: RangeInclusive<usize> = MiParameters::BINS;
     /// Allowed shrink factors of a level.
@@ -65,6 +67,11 @@ impl Options {
         within("radius of the correlation window, voxels", Self::RADIUS, self.radius)?;
         within("noise, share of the intensity range", Self::NOISE, self.noise)?;
         within("weight of the edge images", Self::EDGE_WEIGHT, self.edge_weight)?;
+        within(
+            "contrast of boundaries, share of the intensity range",
+            Self::BOUNDARY_CONTRAST,
+            self.boundary_contrast,
+        )?;
         within("number of bins of mutual information", Self::BINS, self.bins)?;
         above_zero(
             "largest residual of warp and inverse, voxels",
@@ -151,7 +158,7 @@ mod tests {
     #[test]
     fn what_is_within_its_range_is_taken() {
         assert!(Options::default().check().is_ok());
-        let least: [fn(&mut Options); 14] = [
+        let least: [fn(&mut Options); 16] = [
             |o| o.channels[1].weight = 1e-3,
             |o| o.gradient_step = 10.0,
             |o| o.update_variance = 0.0,
@@ -159,6 +166,8 @@ mod tests {
             |o| o.radius = 16,
             |o| o.noise = 0.0,
             |o| o.edge_weight = 1e3,
+            |o| o.boundary_contrast = 0.0,
+            |o| o.boundary_contrast = 1.0,
             |o| o.bins = 256,
             |o| o.largest_residual_voxels = 1e-9,
             |o| o.restrict = [0.0, 0.0, 0.1],
@@ -176,7 +185,7 @@ mod tests {
 
     #[test]
     fn what_is_beyond_its_range_is_named() {
-        let cases: [Case; 39] = [
+        let cases: [Case; 41] = [
             (|o| o.channels[1].weight = 0.0, "weight of channel 2: expected a number from 0.001 to 1000, found 0"),
             (|o| o.channels[0].weight = f64::INFINITY, "weight of channel 1"),
             (|o| o.channels.clear(), "channels: expected at least one, found none"),
@@ -192,6 +201,11 @@ mod tests {
             (|o| o.noise = 1e30, "noise, share of the intensity range: expected a number from 0 to 1"),
             (|o| o.edge_weight = -1.0, "weight of the edge images"),
             (|o| o.edge_weight = 1001.0, "weight of the edge images"),
+            (|o| o.boundary_contrast = -0.1, "contrast of boundaries"),
+            (
+                |o| o.boundary_contrast = f64::NAN,
+                "contrast of boundaries, share of the intensity range: expected a number",
+            ),
             (|o| o.bins = 7, "number of bins of mutual information: expected a number from 8 to 256, found 7"),
             (|o| o.bins = 257, "bins"),
             (

@@ -18,6 +18,7 @@
 //! | `outcome.rs` | the results |
 //! | `memory.rs` | the memory that a registration needs |
 
+mod boundaries;
 mod channel;
 mod check;
 mod convergence;

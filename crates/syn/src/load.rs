@@ -6,7 +6,7 @@ use antsreg_core::{AffineTransform, Grid, intensity};
 use antsreg_kernels::Backend;
 
 use crate::error::go_on;
-use crate::{Error, Images, Options};
+use crate::{Error, Images, Metric, Options, boundaries};
 
 /// An image or mask, with the affine map from voxels of the middle space to voxels of the image.
 pub(crate) struct Source<'a, B: Backend> {
@@ -38,7 +38,7 @@ pub(crate) struct Loaded<B: Backend> {
 }
 
 impl<B: Backend> Loaded<B> {
-    /// Uploads each image, winsorises it and rescales it to 0…1. If `fixed` is given, these are the moving images;
+    /// Uploads each image, winsorises it, rescales it to 0…1 and gives boundaries more contrast. If `fixed` is given, these are the moving images;
     /// their histograms are matched to those of `fixed` if the options say so.
     pub(crate) fn new(
         backend: &B,
@@ -60,9 +60,19 @@ impl<B: Backend> Loaded<B> {
             let mut image = copy.take().map_or_else(|| input.load(backend), Ok)?;
             go_on(observer.poll())?;
             let range = range(backend, &image, options.winsorise)?.ok_or_else(constant)?;
+            let with_boundaries = |mut image: B::Image| -> Result<_, Error> {
+                let share = options.boundary_contrast;
+                if share > 0.0 && options.channels[n].metric == Metric::Cc {
+                    let profile = backend.gradient_profile(&image, input.grid.spacing.into())?;
+                    if let Some(curve) = boundaries::curve(&profile, share) {
+                        backend.map_intensities(&mut image, &curve)?;
+                    }
+                }
+                Ok((image, input.grid.clone()))
+            };
             if !options.match_histograms {
                 backend.clip(&mut image, range, range.0, 1.0 / (range.1 - range.0))?;
-                return Ok((image, input.grid.clone()));
+                return with_boundaries(image);
             }
             // Winsorising and rescaling run on the host. They run only once per image, and CPU and GPU get exactly the
             // same values.
@@ -74,7 +84,7 @@ impl<B: Backend> Loaded<B> {
                 None => landmarks.push(own),
             }
             go_on(observer.poll())?;
-            Ok((backend.upload(input.grid.shape, &voxels)?, input.grid.clone()))
+            with_boundaries(backend.upload(input.grid.shape, &voxels)?)
         });
         let channels = channels.collect::<Result<_, Error>>()?;
         let mask = images.mask.map(|mask| {
@@ -170,6 +180,35 @@ mod tests {
     use antsreg_kernels::Cpu;
 
     use super::*;
+
+    #[test]
+    fn boundaries_get_more_contrast_where_the_metric_is_correlation() {
+        let grid = Grid::axis_aligned([24, 20, 16], [1.0; 3]);
+        let ball = |n: usize| {
+            let from_middle = [n % 24, n / 24 % 20, n / 480].map(|index| index as f32 - 9.5);
+            1.0 / (1.0 + (from_middle.iter().map(|mm| mm * mm).sum::<f32>().sqrt() - 6.0).exp())
+        };
+        let volume = Volume { voxels: (0..grid.len()).map(ball).collect(), grid: grid.clone() };
+        let loaded = |metric, boundary_contrast, match_histograms| {
+            let channels = vec![crate::Channel { metric, weight: 1.0 }];
+            let options = Options { channels, boundary_contrast, match_histograms, ..Options::default() };
+            let loaded = Loaded::new(&Cpu, (&volume).into(), None, &options, &mut ()).expect("an image");
+            Cpu.download(&loaded.channels[0].0).expect("voxels")
+        };
+        for match_histograms in [false, true] {
+            let kept = loaded(Metric::Cc, 0.0, match_histograms);
+            assert_eq!(loaded(Metric::Mattes, 0.5, match_histograms), kept);
+            let mapped = loaded(Metric::Cc, 0.5, match_histograms);
+            let mut pairs: Vec<(f32, f32)> = kept.iter().copied().zip(mapped).collect();
+            pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
+            assert!(pairs.is_sorted_by(|a, b| a.1 <= b.1), "the order of intensities changed");
+            let steep = |low: f32, high: f32| {
+                let within: Vec<_> = pairs.iter().filter(|(kept, _)| (low..=high).contains(kept)).collect();
+                (within[within.len() - 1].1 - within[0].1) / (within[within.len() - 1].0 - within[0].0)
+            };
+            assert!(steep(0.45, 0.55) > 2.0 && steep(0.8, 0.95) < 0.7, "{} {}", steep(0.45, 0.55), steep(0.8, 0.95));
+        }
+    }
 
     #[test]
     fn a_copy_on_the_device_is_read_instead_of_the_first_image() {

@@ -66,6 +66,10 @@ pub struct SynArgs {
         help_heading = "SyN stage", help = help("Weight of the correlation of the images' edges (the magnitudes of their \
         gradients), relative to the correlation of the images; 0: edges are not used", |p| p.syn().edge_weight.to_string()))]
     edge_weight: Option<f64>,
+    #[arg(long, value_parser = values::share, allow_negative_numbers = true, value_name = "SHARE",
+        help_heading = "SyN stage", help = help("Share of the intensity range that is given to the boundaries of tissues, \
+        for the correlation; 0: intensities are kept", |p| p.syn().boundary_contrast.to_string()))]
+    boundary_contrast: Option<f64>,
     #[arg(long, value_parser = values::miss_voxels, allow_negative_numbers = true, value_name = "VOXELS",
         help_heading = "SyN stage", help = help("Largest inverse inconsistency of the warp and its inverse at any voxel; \
         where it is exceeded, both are corrected or smoothed", |p| p.syn().largest_residual_voxels.to_string()))]
@@ -104,6 +108,7 @@ impl SynArgs {
             given("--reinvert-every", self.reinvert_every.is_some()),
             given("--noise", self.noise.is_some()),
             given("--edge-weight", self.edge_weight.is_some()),
+            given("--boundary-contrast", self.boundary_contrast.is_some()),
             given("--inverse-limit", self.inverse_limit.is_some()),
             given("--winsorise", self.winsorise.is_some()),
             given("--restrict-deformation", self.restrict_deformation.is_some()),
@@ -136,6 +141,7 @@ impl SynArgs {
             },
             noise: self.noise.unwrap_or(usual.noise),
             edge_weight: self.edge_weight.unwrap_or(usual.edge_weight),
+            boundary_contrast: self.boundary_contrast.unwrap_or(usual.boundary_contrast),
             largest_residual_voxels: self.inverse_limit.unwrap_or(usual.largest_residual_voxels),
             bins: self.metric_bins.map_or(usual.bins, usize::from),
             winsorise: self.winsorise.map_or(usual.winsorise, |typed| typed.0),
@@ -152,6 +158,7 @@ impl SynArgs {
             given("--cc-derivative", self.cc_derivative.is_some() && !options.uses(Metric::Cc)),
             given("--noise", self.noise.is_some() && !options.uses(Metric::Cc)),
             given("--edge-weight", self.edge_weight.is_some() && !options.uses(Metric::Cc)),
+            given("--boundary-contrast", self.boundary_contrast.is_some() && !options.uses(Metric::Cc)),
             given("--metric-bins", self.metric_bins.is_some() && !options.uses(Metric::Mattes)),
         ];
         match useless.into_iter().flatten().next() {
@@ -196,13 +203,16 @@ pub fn shown(options: &syn::Options) -> Vec<Shown> {
         ("--reinvert-every", per_level(of_levels.iter().map(|level| level.reinvert_every))),
         ("--noise", options.noise.to_string()),
         ("--edge-weight", options.edge_weight.to_string()),
+        ("--boundary-contrast", options.boundary_contrast.to_string()),
         ("--inverse-limit", options.largest_residual_voxels.to_string()),
         ("--winsorise", options.winsorise.map_or("none".into(), |(low, high)| format!("{low},{high}"))),
         ("--restrict-deformation", per_level(options.restrict)),
         ("--exact", String::new()),
     ];
     parameters.retain(|(option, _)| match *option {
-        "--cc-radius" | "--cc-derivative" | "--noise" | "--edge-weight" => options.uses(Metric::Cc),
+        "--cc-radius" | "--cc-derivative" | "--noise" | "--edge-weight" | "--boundary-contrast" => {
+            options.uses(Metric::Cc)
+        }
         "--metric-bins" => options.uses(Metric::Mattes),
         "--restrict-deformation" => options.restrict != [1.0; 3],
         "--exact" => options.exact,

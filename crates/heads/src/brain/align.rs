@@ -204,7 +204,8 @@ fn whole() -> Stage {
 fn deformable(metric: Metric, template: &Template) -> Stage {
     let channels = vec![syn::Channel { metric, ..syn::Channel::default() }];
     let fast = Preset::Fast.syn_for(template.head().grid.shape);
-    Stage::Deformable(syn::Options { channels, total_variance: FIELD_VARIANCE, ..fast })
+    // More contrast at the boundaries of tissues changes the brain's mask by next to nothing.
+    Stage::Deformable(syn::Options { channels, total_variance: FIELD_VARIANCE, boundary_contrast: 0.0, ..fast })
 }
 
 /// GPU memory, in bytes, that brain extraction takes for an image on this grid.

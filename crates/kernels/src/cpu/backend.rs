@@ -103,6 +103,14 @@ impl Backend for Cpu {
         Ok(gradient::magnitude(image, spacing))
     }
 
+    fn gradient_profile(&self, image: &Image, spacing: [f64; 3]) -> Result<Vec<Option<f64>>, Error> {
+        Ok(gradient::profile(image, spacing))
+    }
+
+    fn map_intensities(&self, image: &mut Image, curve: &[f32]) -> Result<(), Error> {
+        intensity::map(image, curve)
+    }
+
     fn resample(
         &self,
         image: &Image,

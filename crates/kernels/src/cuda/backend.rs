@@ -114,6 +114,14 @@ impl Backend for Cuda {
         self.magnitude_of_gradient(image, spacing)
     }
 
+    fn gradient_profile(&self, image: &Image, spacing: [f64; 3]) -> Result<Vec<Option<f64>>, Error> {
+        self.profile_of_gradient(image, spacing)
+    }
+
+    fn map_intensities(&self, image: &mut Image, curve: &[f32]) -> Result<(), Error> {
+        self.map_image(image, curve)
+    }
+
     fn resample(
         &self,
         image: &Image,

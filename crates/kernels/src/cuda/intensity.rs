@@ -1,4 +1,4 @@
-//! Quantiles, clipping and rescaling of an image's intensities.
+//! Quantiles, clipping, rescaling and curves of an image's intensities.
 
 use antsreg_core::intensity::{HALVES, Quantiles, quantiles_by};
 
@@ -43,5 +43,15 @@ impl Cuda {
         let target = image.write();
         // SAFETY: threads beyond the last voxel of the image return.
         unsafe { self.launch(launch, arguments![target, count, low, high, origin, scale]) }
+    }
+
+    pub(super) fn map_image(&self, image: &mut Image, curve: &[f32]) -> Result<(), Error> {
+        let last = Error::check_curve(curve)? as i32;
+        let points = Buffer::from_slice(&self.device, curve)?;
+        let kernel = &self.kernels.intensity.map_intensities;
+        let launch = Launch::over_elements(kernel, image.len(), THREADS, 8 * image.len() as u64);
+        let (target, count, points) = (image.write(), image.len() as u32, points.pointer());
+        // SAFETY: threads beyond the last voxel return. The curve has `last` + 1 points, and only these are read.
+        unsafe { self.launch(launch, arguments![target, count, points, last]) }
     }
 }

@@ -1,4 +1,4 @@
-use antsreg_kernels::{Backend, Cpu, Error, Sampling};
+use antsreg_kernels::{Backend, Cpu, Error, PROFILE_BINS, Sampling};
 
 use super::naive::{self, apply, index, trilinear, within_half_a_voxel};
 use super::scene::{self, SHAPES, voxels};
@@ -53,6 +53,59 @@ fn gradient_magnitude_is_per_finest_spacing() {
             // The tolerance is the rounding error of differences of values of at most 1 in single precision.
             assert!(worst(&Cpu.download(&found).unwrap(), expected) < 1e-6, "shape {shape:?}, spacing {spacing:?}");
         }
+    }
+}
+
+#[test]
+fn gradient_profile_is_the_mean_of_the_magnitudes_in_each_bin() {
+    for shape in SHAPES.into_iter().chain([[1, 6, 5]]) {
+        let mut image: Vec<f32> = scene::image(shape, 9).into_iter().map(|value| value * 1.2 - 0.1).collect();
+        image[3] = f32::NAN;
+        for (spacing, shares) in [([1.0; 3], [1.0; 3]), ([2.0, 0.5, 1.0], [0.25, 1.0, 0.5])] {
+            let found = Cpu.gradient_profile(&Cpu.upload(shape, &image).unwrap(), spacing).unwrap();
+            let mut bins = vec![Vec::new(); PROFILE_BINS];
+            for voxel in voxels(shape) {
+                let gradient = naive::gradient(&image, shape, voxel);
+                let magnitude = (0..3).map(|axis| (gradient[axis] * shares[axis]).powi(2)).sum::<f64>().sqrt();
+                let value = image[index(shape, voxel)];
+                if !value.is_nan() && !magnitude.is_nan() {
+                    bins[((value * PROFILE_BINS as f32) as usize).min(PROFILE_BINS - 1)].push(magnitude);
+                }
+            }
+            let expected =
+                bins.iter().map(|bin| (!bin.is_empty()).then(|| bin.iter().sum::<f64>() / bin.len() as f64));
+            for (found, expected) in found.iter().zip(expected) {
+                // Magnitudes have steps of 2⁻²⁰, and differences of values of about 1 are rounded to single precision.
+                let near = |(a, b): (f64, f64)| (a - b).abs() < 2e-6;
+                let same = found.zip(expected).map_or(*found == expected, near);
+                assert!(same, "shape {shape:?}, spacing {spacing:?}: {found:?}, expected {expected:?}");
+            }
+            assert!(found.iter().flatten().count() > PROFILE_BINS / 8, "{shape:?}: few bins");
+        }
+    }
+}
+
+#[test]
+fn intensities_follow_a_curve_that_is_linear_between_its_points() {
+    let shape = SHAPES[0];
+    let values: Vec<f32> = scene::image(shape, 9).into_iter().map(|value| value * 1.4 - 0.2).collect();
+    let curve = [0.5, 0.25, 0.75, 2.0, -1.0];
+    let mut image = Cpu.upload(shape, &values).unwrap();
+    Cpu.map_intensities(&mut image, &curve).unwrap();
+    let expected = values.iter().map(|value| {
+        let at = f64::from(value.clamp(0.0, 1.0)) * 4.0;
+        let below = at.floor().min(3.0);
+        let [from, to] = [0, 1].map(|next| f64::from(curve[below as usize + next]));
+        from + (at - below) * (to - from)
+    });
+    // The tolerance is the rounding error of positions on a curve whose steepest piece falls by 3.
+    assert!(worst(&Cpu.download(&image).unwrap(), expected) < 2e-6);
+    let mut strange = Cpu.upload([3, 1, 1], &[f32::NAN, f32::INFINITY, f32::NEG_INFINITY]).unwrap();
+    Cpu.map_intensities(&mut strange, &curve).unwrap();
+    let strange = Cpu.download(&strange).unwrap();
+    assert!(strange[0].is_nan() && strange[1..] == [-1.0, 0.5]);
+    for curve in [&[][..], &[1.0]] {
+        assert!(matches!(Cpu.map_intensities(&mut image, curve), Err(Error::Curve { .. })));
     }
 }
 

@@ -255,9 +255,20 @@ fn intensities<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(
         out.values("quantiles", EXACT, vec![found.finite as f64, low.into(), high.into()]);
     }
     backend.clip(&mut image, (-3.0, 11.5), -3.0, 0.07)?;
-    // NaN must stay NaN after clipping. NaNs are counted, and the other values are compared.
-    let (numbers, others): (Vec<f32>, Vec<f32>) = backend.download(&image)?.iter().partition(|value| !value.is_nan());
-    out.values("clip", EXACT, numbers.into_iter().map(f64::from).chain([others.len() as f64]).collect());
+    for spacing in [[1.0; 3], [0.8, 1.0, 3.1]] {
+        let means = backend.gradient_profile(&image, spacing)?.into_iter().map(|mean| mean.unwrap_or(-1.0));
+        out.values(format!("gradient_profile {spacing:?}"), EXACT, means.collect());
+    }
+    // NaN must stay NaN. NaNs are counted, and the other values are compared.
+    let numbers = |image: &B::Image| -> Result<Vec<f64>, Error> {
+        let (numbers, others): (Vec<f32>, Vec<f32>) =
+            backend.download(image)?.iter().partition(|value| !value.is_nan());
+        Ok(numbers.into_iter().map(f64::from).chain([others.len() as f64]).collect())
+    };
+    out.values("clip", EXACT, numbers(&image)?);
+    let curve: Vec<f32> = (0..=100_u8).map(|n| (f32::from(n) * 0.37).sin()).collect();
+    backend.map_intensities(&mut image, &curve)?;
+    out.values("map_intensities", EXACT, numbers(&image)?);
     Ok(())
 }
 

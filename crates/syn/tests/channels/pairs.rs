@@ -14,6 +14,8 @@ fn options(weights: &[f64]) -> Options {
     Options {
         channels: weights.iter().map(|weight| Channel { weight: *weight, ..Channel::default() }).collect(),
         levels: vec![level(4, 2.0, 30), level(2, 1.0, 20)],
+        // The scene has no tissues.
+        boundary_contrast: 0.0,
         ..Options::default()
     }
 }
