@@ -9,7 +9,8 @@ use rayon::prelude::*;
 
 use crate::{
     CcParameters, CcScores, Contrast, ContrastRule, Entropies, Error, FitRule, FitSums, InverseConsistency,
-    InversionLimits, JointParameters, Lent, MetricOutput, MiParameters, Moments, Place, RelaxRound, Sampling,
+    InversionLimits, JointParameters, Lent, MetricOutput, MiParameters, Moments, Place, ProfileBin, RelaxRound,
+    Sampling,
 };
 
 /// Whole-volume operations on one device. Images stay on the device; numbers and small tables are returned to the
@@ -149,9 +150,9 @@ pub trait Backend: Sized + Sync {
 
     /// The mean gradient magnitude, as of [`gradient_magnitude`](Backend::gradient_magnitude), of the voxels of similar
     /// intensity. The range of intensities from 0 to 1 is divided into [`PROFILE_BINS`](crate::PROFILE_BINS) bins; values outside the range
-    /// count in the first or the last bin, values that are not finite in none. A bin without voxels has no mean.
+    /// count in the first or the last bin, values that are not finite in none.
     /// Magnitudes count up to 2, in steps of 2⁻²⁰.
-    fn gradient_profile(&self, image: &Self::Image, spacing: [f64; 3]) -> Result<Vec<Option<f64>>, Error>;
+    fn gradient_profile(&self, image: &Self::Image, spacing: [f64; 3]) -> Result<Vec<ProfileBin>, Error>;
 
     /// Maps intensities from 0 to 1 by a curve: image(x) ← curve(image(x)). The curve is linear between its points,
     /// at least two, which are equally spaced from 0 to 1. Values outside this range are mapped like its ends.

@@ -142,7 +142,7 @@ impl Preset {
                 syn::Options {
                     gradient_step: 0.4,
                     noise: 0.005,
-                    edge_weight: 0.3,
+                    edge_weight: 0.4,
                     boundary_contrast: 0.35,
                     winsorise: Some((0.02, 0.98)),
                     levels,

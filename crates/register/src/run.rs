@@ -30,6 +30,18 @@ enum FixedStage<B: Backend> {
     Deformable(Box<syn::Fixed<B>>),
 }
 
+/// The fixed images of one stage, as a registration uses them.
+enum StageSide<'a, B: Backend> {
+    Linear(&'a linear::Fixed<B>),
+    Deformable(Use<'a, B>),
+}
+
+/// Whether further registrations use the fixed images of a deformable stage.
+enum Use<'a, B: Backend> {
+    Again(&'a syn::Fixed<B>),
+    Once(&'a mut syn::Fixed<B>),
+}
+
 impl<B: Backend> FixedStage<B> {
     fn new(
         backend: &B,
@@ -137,16 +149,22 @@ pub(crate) fn run<B: Backend>(
                 fixed.share(backend)?;
             }
         }
-        let made;
+        let mut made;
         let side = match prepared {
-            Some(FixedStages(stages)) => &stages[stage],
+            Some(FixedStages(stages)) => match &stages[stage] {
+                FixedStage::Linear(side) => StageSide::Linear(side),
+                FixedStage::Deformable(side) => StageSide::Deformable(Use::Again(side)),
+            },
             None => {
                 made = FixedStage::new(backend, &mut fixed, stage, stage_options, progress)?;
-                &made
+                match &mut made {
+                    FixedStage::Linear(side) => StageSide::Linear(side),
+                    FixedStage::Deformable(side) => StageSide::Deformable(Use::Once(side)),
+                }
             }
         };
         let outcome = match side {
-            FixedStage::Linear(side) => {
+            StageSide::Linear(side) => {
                 let weight = moving.side.mask.of_stage(stage).map(AsRef::as_ref);
                 let outcome = side.register(backend, moving.input(backend)?, weight, start, progress);
                 let outcome = outcome.map_err(|source| Error::linear(stage, source))?;
@@ -158,10 +176,16 @@ pub(crate) fn run<B: Backend>(
                 start = Start::Transform(outcome.transform);
                 StageOutcome::Linear(outcome)
             }
-            FixedStage::Deformable(side) => {
+            StageSide::Deformable(side) => {
                 let failed = |source| Error::deformable(stage, source);
-                let (from, images) = (fields.take(), moving.images(backend, stage)?);
-                let (now, levels) = side.find(backend, images, &found.affine, from, progress).map_err(failed)?;
+                let (from, images, affine) = (fields.take(), moving.images(backend, stage)?, &found.affine);
+                let (side, (now, levels)) = match side {
+                    Use::Again(side) => (side, side.find(backend, images, affine, from, progress).map_err(failed)?),
+                    Use::Once(side) => {
+                        let reached = side.find_last(backend, images, affine, from, progress).map_err(failed)?;
+                        (&*side, reached)
+                    }
+                };
                 if stage == options.last_stage() {
                     let (warps, relaxed) = side.warps(backend, now, progress).map_err(failed)?;
                     let scores = options.scores.then(|| side.scores(backend, &warps)).transpose().map_err(failed)?;

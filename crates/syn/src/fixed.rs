@@ -58,11 +58,15 @@ impl<B: Backend> Fixed<B> {
 
     /// Computes the smoothed images of every resolution level now, and keeps them for all registrations to these fixed
     /// images. This saves time from the second registration on, and takes memory
-    /// ([`memory::prepared_device_bytes`](crate::memory::prepared_device_bytes)).
+    /// ([`memory::prepared_device_bytes`](crate::memory::prepared_device_bytes)). Nothing is kept if boundaries get more
+    /// contrast, because then the images depend on the moving images.
     ///
     /// # Errors
     /// The device failed, or the observer stopped the run.
     pub fn keep_pyramid(mut self, backend: &B, observer: &mut dyn Observer) -> Result<Self, Error> {
+        if self.options.changes_contrast() {
+            return Ok(self);
+        }
         let mut smooth = |level| self.loaded.smoothed(backend, &self.options, level, observer);
         self.pyramid = (0..self.options.levels.len()).map(&mut smooth).collect::<Result<_, _>>()?;
         Ok(self)
@@ -86,7 +90,17 @@ impl<B: Backend> Fixed<B> {
         initial: &AffineTransform,
         observer: &mut dyn Observer,
     ) -> Result<Outcome, Error> {
-        let (fields, levels) = self.find(backend, moving, initial, None, observer)?;
+        let found = self.find(backend, moving, initial, None, observer)?;
+        self.outcome(backend, found, observer)
+    }
+
+    /// The outcome of a registration that has found these fields.
+    pub(crate) fn outcome(
+        &self,
+        backend: &B,
+        (fields, levels): (Fields<B>, Vec<LevelOutcome>),
+        observer: &mut dyn Observer,
+    ) -> Result<Outcome, Error> {
         let (warps, relaxed) = self.warps(backend, fields, observer)?;
         go_on(observer.poll())?;
         let warp = warps.download_warp(backend)?;
@@ -116,7 +130,24 @@ impl<B: Backend> Fixed<B> {
         from: Option<Fields<B>>,
         observer: &mut dyn Observer,
     ) -> Result<(Fields<B>, Vec<LevelOutcome>), Error> {
-        run(backend, self, moving.into(), initial, from, observer)
+        run(backend, self, self.loaded.shared(), moving.into(), initial, from, observer)
+    }
+
+    /// Like [`find`](Fixed::find), for the last registration to these fixed images: it overwrites them where `find`
+    /// would take memory for a copy. Afterwards they serve for [`warps`](Fixed::warps) and [`scores`](Fixed::scores)
+    /// alone.
+    ///
+    /// # Errors The errors of [`find`](Fixed::find); [`Error::Channels`] if this function was called before.
+    pub fn find_last<'a>(
+        &mut self,
+        backend: &B,
+        moving: impl Into<Images<'a, B::Image>>,
+        initial: &AffineTransform,
+        from: Option<Fields<B>>,
+        observer: &mut dyn Observer,
+    ) -> Result<(Fields<B>, Vec<LevelOutcome>), Error> {
+        let images = self.loaded.taken();
+        run(backend, self, images, moving.into(), initial, from, observer)
     }
 
     /// Composes the fields of the last stage to the warp and its inverse on the first fixed image's grid. Where a warp
@@ -155,12 +186,13 @@ impl<B: Backend> Fixed<B> {
     pub(crate) fn smoothed(
         &self,
         backend: &B,
+        images: &Loaded<B>,
         level: usize,
         observer: &mut dyn Observer,
     ) -> Result<KeptOrMade<'_, Smoothed<B>>, Error> {
         if let Some(images) = self.pyramid.get(level) {
             return Ok(KeptOrMade::Kept(images));
         }
-        Ok(KeptOrMade::Made(self.loaded.smoothed(backend, &self.options, level, observer)?))
+        Ok(KeptOrMade::Made(images.smoothed(backend, &self.options, level, observer)?))
     }
 }

@@ -7,7 +7,7 @@ use antsreg_kernels::Backend;
 use crate::convergence::converged;
 use crate::error::go_on;
 use crate::fields::Fields;
-use crate::fixed::Fixed;
+use crate::fixed::{Fixed, KeptOrMade};
 use crate::iteration::Stepper;
 use crate::load::Loaded;
 use crate::metrics::Similarity;
@@ -32,7 +32,9 @@ pub fn register<'a, B: Backend>(
     options: &Options,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, Error> {
-    Fixed::new(backend, fixed, options, observer)?.register(backend, moving, initial, observer)
+    let mut fixed = Fixed::new(backend, fixed, options, observer)?;
+    let found = fixed.find_last(backend, moving, initial, None, observer)?;
+    fixed.outcome(backend, found, observer)
 }
 
 /// The smallest gain in agreement (similarity that contrast does not raise) for which a level's result is kept.
@@ -54,10 +56,11 @@ fn gained_nothing(agreements: &[f64]) -> bool {
 
 /// Runs all resolution levels of a deformable stage, starting from zero displacements or from the displacement fields
 /// of an earlier stage. Returns the fields on the grid of the last level, or on the grid of the earlier stage if that
-/// grid is finer.
+/// grid is finer. `images` are the fixed images. If nothing else uses them, they may be overwritten.
 pub(crate) fn run<B: Backend>(
     backend: &B,
     fixed: &Fixed<B>,
+    images: Loaded<B>,
     moving: Images<'_, B::Image>,
     initial: &AffineTransform,
     from: Option<Fields<B>>,
@@ -66,9 +69,9 @@ pub(crate) fn run<B: Backend>(
     if initial.inverse().is_none() {
         return Err(Error::SingularStart);
     }
-    let (options, full) = (fixed.options(), fixed.loaded.grid());
+    let (options, full) = (fixed.options(), &images.grid().clone());
     from.as_ref().map_or(Ok(()), |from| from.check_grid(full))?;
-    let moving = Loaded::new(backend, moving, Some(&fixed.loaded), options, observer)?;
+    let moving = Loaded::new(backend, moving, Some(&images), options, observer)?;
     let levels = &options.levels;
     let mut fields = match from {
         // A stage without any iterations returns the given fields unchanged, on their own grid.
@@ -77,7 +80,10 @@ pub(crate) fn run<B: Backend>(
         }
         from => from,
     };
-    let mut stage = Stage { backend, fixed, moving, initial, observer };
+    let [of_fixed, of_moving] = images.curves(&moving, options.boundary_contrast);
+    let as_prepared = of_fixed.iter().all(Option::is_none);
+    let (images, moving) = (images.mapped(backend, of_fixed)?, moving.mapped(backend, of_moving)?);
+    let mut stage = Stage { backend, fixed, images, as_prepared, moving, initial, observer };
     let mut outcomes = Vec::new();
     for (index, level) in levels.iter().enumerate() {
         let (reached, outcome) = stage.run_level(index, fields.as_ref())?;
@@ -101,6 +107,9 @@ pub(crate) fn run<B: Backend>(
 struct Stage<'a, B: Backend> {
     backend: &'a B,
     fixed: &'a Fixed<B>,
+    images: Loaded<B>,
+    /// Whether `images` are those of `fixed`, so that their smoothed images may be kept there.
+    as_prepared: bool,
     moving: Loaded<B>,
     initial: &'a AffineTransform,
     observer: &'a mut dyn Observer,
@@ -110,17 +119,20 @@ impl<B: Backend> Stage<'_, B> {
     /// Runs the iterations of one resolution level. They start from zero displacements, or from the displacement fields
     /// of the level before, resampled on this level's grid.
     fn run_level(&mut self, index: usize, before: Option<&Fields<B>>) -> Result<(Fields<B>, LevelOutcome), Error> {
-        let Stage { backend, fixed, moving, initial, observer } = self;
-        let (backend, options, full) = (*backend, fixed.options(), fixed.loaded.grid());
+        let Stage { backend, fixed, images, as_prepared, moving, initial, observer } = self;
+        let (backend, options, full) = (*backend, fixed.options(), images.grid());
         let level = &options.levels[index];
         let begin = |observer: &mut dyn Observer| match before {
             Some(before) => before.resized(backend, full, level.shrink, observer),
             None => Fields::identities(backend, full, level.shrink),
         };
         let mut fields = begin(*observer)?;
-        let fixed_smooth = fixed.smoothed(backend, index, *observer)?;
+        let fixed_smooth = match as_prepared {
+            true => fixed.smoothed(backend, images, index, *observer)?,
+            false => KeptOrMade::Made(images.smoothed(backend, options, index, *observer)?),
+        };
         let moving_smooth = moving.smoothed(backend, options, index, *observer)?;
-        let fixed_sources = fixed.loaded.sources(&fixed_smooth, fields.grid(), &AffineTransform::identity());
+        let fixed_sources = images.sources(&fixed_smooth, fields.grid(), &AffineTransform::identity());
         let moving_sources = moving.sources(&moving_smooth, fields.grid(), initial);
         let mut stepper = Stepper::new(backend, fields.grid(), [&fixed_sources, &moving_sources], options)?;
         let mut outcome = LevelOutcome::of_nothing(level);
@@ -176,13 +188,18 @@ mod tests {
             Volume { voxels: (0..grid.len()).map(value).collect(), grid: grid.clone() }
         };
         let level = |iterations| Level { shrink: 1, sigma_voxels: 1.0, iterations, reinvert_every: 1 };
-        let options = Options { levels: vec![level(3), level(2)], ..Options::default() };
+        let levels = vec![level(3), level(2)];
+        let options = Options { levels, boundary_contrast: 0.0, ..Options::default() };
         let fixed = Fixed::new(&Cpu, &ball(0.0), &options, &mut ()).expect("fixed images");
         let (moving, initial) = (ball(1.5), AffineTransform::identity());
-        let (found, outcomes) = run(&Cpu, &fixed, (&moving).into(), &initial, None, &mut ()).expect("fields");
+        let (found, outcomes) =
+            run(&Cpu, &fixed, fixed.loaded.shared(), (&moving).into(), &initial, None, &mut ()).expect("fields");
         assert!(outcomes.iter().all(|outcome| !outcome.undone), "{outcomes:?}");
         let moving = Loaded::new(&Cpu, (&moving).into(), Some(&fixed.loaded), &options, &mut ()).expect("images");
-        let mut stage = Stage { backend: &Cpu, fixed: &fixed, moving, initial: &initial, observer: &mut () };
+        let (fixed, observer): (_, &mut dyn Observer) = (&fixed, &mut ());
+        let images = fixed.loaded.shared();
+        let mut stage =
+            Stage { backend: &Cpu, fixed, images, as_prepared: true, moving, initial: &initial, observer };
         let (first, _) = stage.run_level(0, None).expect("a level");
         let (second, _) = stage.run_level(1, Some(&first)).expect("a level");
         for (found, expected) in found.sides.iter().zip(&second.sides) {

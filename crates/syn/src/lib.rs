@@ -21,6 +21,7 @@
 mod boundaries;
 mod channel;
 mod check;
+mod contrast;
 mod convergence;
 mod error;
 mod fields;

@@ -1,12 +1,14 @@
 //! The fixed or moving images on the device: uploaded, smoothed for a level, and with their maps from the middle space.
 
+use std::sync::Arc;
+
 use antsreg_core::histogram_matching::Landmarks;
 use antsreg_core::report::Observer;
 use antsreg_core::{AffineTransform, Grid, intensity};
-use antsreg_kernels::Backend;
+use antsreg_kernels::{Backend, ProfileBin};
 
 use crate::error::go_on;
-use crate::{Error, Images, Metric, Options, boundaries};
+use crate::{Channel, Error, Images, Metric, Options, contrast};
 
 /// An image or mask, with the affine map from voxels of the middle space to voxels of the image.
 pub(crate) struct Source<'a, B: Backend> {
@@ -23,22 +25,27 @@ pub(crate) struct Sources<'a, B: Backend> {
     pub(crate) mask: Option<Source<'a, B>>,
 }
 
+/// The mean gradient magnitude by intensity of a channel's image, if boundaries get more contrast.
+type Profile = Option<Vec<ProfileBin>>;
+
 /// The fixed or the moving images at full resolution, on the device.
 pub(crate) struct Loaded<B: Backend> {
     /// Grid of the first fixed image or, for moving images, of the first moving image.
     grid: Grid,
-    channels: Vec<(B::Image, Grid)>,
+    channels: Vec<(Arc<B::Image>, Grid)>,
+    /// For each channel, what the boundaries of tissues are found from; `None` if the channel keeps its intensities.
+    profiles: Vec<Profile>,
     /// Indices of the channels (pairs of images) that compare the edges (gradient magnitudes) of their images in
     /// addition to the images.
     edged: Vec<usize>,
-    mask: Option<(B::Image, Grid)>,
+    mask: Option<(Arc<B::Image>, Grid)>,
     /// Quantiles of each fixed image's intensities, to which the histogram of the moving image is matched. The list is
     /// empty for moving images, and if the options do not ask for histogram matching.
     landmarks: Vec<Landmarks>,
 }
 
 impl<B: Backend> Loaded<B> {
-    /// Uploads each image, winsorises it, rescales it to 0…1 and gives boundaries more contrast. If `fixed` is given, these are the moving images;
+    /// Uploads each image, winsorises it and rescales it to 0…1. If `fixed` is given, these are the moving images;
     /// their histograms are matched to those of `fixed` if the options say so.
     pub(crate) fn new(
         backend: &B,
@@ -60,19 +67,9 @@ impl<B: Backend> Loaded<B> {
             let mut image = copy.take().map_or_else(|| input.load(backend), Ok)?;
             go_on(observer.poll())?;
             let range = range(backend, &image, options.winsorise)?.ok_or_else(constant)?;
-            let with_boundaries = |mut image: B::Image| -> Result<_, Error> {
-                let share = options.boundary_contrast;
-                if share > 0.0 && options.channels[n].metric == Metric::Cc {
-                    let profile = backend.gradient_profile(&image, input.grid.spacing.into())?;
-                    if let Some(curve) = boundaries::curve(&profile, share) {
-                        backend.map_intensities(&mut image, &curve)?;
-                    }
-                }
-                Ok((image, input.grid.clone()))
-            };
             if !options.match_histograms {
                 backend.clip(&mut image, range, range.0, 1.0 / (range.1 - range.0))?;
-                return with_boundaries(image);
+                return Ok((Arc::new(image), input.grid.clone()));
             }
             // Winsorising and rescaling run on the host. They run only once per image, and CPU and GPU get exactly the
             // same values.
@@ -84,17 +81,64 @@ impl<B: Backend> Loaded<B> {
                 None => landmarks.push(own),
             }
             go_on(observer.poll())?;
-            with_boundaries(backend.upload(input.grid.shape, &voxels)?)
+            Ok((Arc::new(backend.upload(input.grid.shape, &voxels)?), input.grid.clone()))
         });
-        let channels = channels.collect::<Result<_, Error>>()?;
+        let channels = channels.collect::<Result<Vec<_>, Error>>()?;
+        let profile = |((image, grid), channel): (&(Arc<B::Image>, Grid), &Channel)| -> Result<_, Error> {
+            let wanted = channel.metric == Metric::Cc && options.boundary_contrast > 0.0;
+            Ok(wanted.then(|| backend.gradient_profile(image, grid.spacing.into())).transpose()?)
+        };
+        let profiles = channels.iter().zip(&options.channels).map(profile).collect::<Result<_, Error>>()?;
         let mask = images.mask.map(|mask| {
             if !mask.grid.matches(first.grid, 1e-3 * first.grid.spacing.min()) {
                 return Err(Error::MaskGrid(side));
             }
-            Ok((backend.upload(mask.grid.shape, &mask.voxels)?, mask.grid.clone()))
+            Ok((Arc::new(backend.upload(mask.grid.shape, &mask.voxels)?), mask.grid.clone()))
         });
         let edged = options.edged().map(|(n, _)| n).collect();
-        Ok(Loaded { grid: first.grid.clone(), channels, edged, mask: mask.transpose()?, landmarks })
+        Ok(Loaded { grid: first.grid.clone(), channels, profiles, edged, mask: mask.transpose()?, landmarks })
+    }
+
+    /// The curves that give boundaries more contrast, for these fixed and for moving images: one for each channel;
+    /// `None` for a channel that keeps its intensities.
+    pub(crate) fn curves(&self, moving: &Loaded<B>, share: f64) -> [Vec<Option<Vec<f32>>>; 2] {
+        let both = self.profiles.iter().zip(&moving.profiles);
+        let curves = both.map(|(fixed, moving)| contrast::curves([fixed.as_deref()?, moving.as_deref()?], share));
+        let (fixed, moving) = curves.map(|curves| curves.map(|[fixed, moving]| (fixed, moving)).unzip()).unzip();
+        [fixed, moving]
+    }
+
+    /// These images with their intensities mapped by curves, one for each channel. An image that nothing else uses is
+    /// overwritten, others are copied.
+    pub(crate) fn mapped(mut self, backend: &B, curves: Vec<Option<Vec<f32>>>) -> Result<Loaded<B>, Error> {
+        let map = |((image, grid), curve): ((Arc<B::Image>, Grid), Option<Vec<f32>>)| {
+            let Some(curve) = curve else { return Ok((image, grid)) };
+            let mut own = Arc::try_unwrap(image).or_else(|shared| backend.copy(&shared))?;
+            backend.map_intensities(&mut own, &curve)?;
+            Ok((Arc::new(own), grid))
+        };
+        self.channels = self.channels.into_iter().zip(curves).map(map).collect::<Result<_, Error>>()?;
+        Ok(self)
+    }
+
+    /// The same images, not copied.
+    pub(crate) fn shared(&self) -> Loaded<B> {
+        let Loaded { grid, channels, profiles, edged, mask, landmarks } = self;
+        Loaded {
+            grid: grid.clone(),
+            channels: channels.clone(),
+            profiles: profiles.clone(),
+            edged: edged.clone(),
+            mask: mask.clone(),
+            landmarks: landmarks.clone(),
+        }
+    }
+
+    /// These images, of which only the grid and the mask stay here.
+    pub(crate) fn taken(&mut self) -> Loaded<B> {
+        let taken = self.shared();
+        self.channels.clear();
+        taken
     }
 
     /// The grid of the first of these (fixed or moving) images.
@@ -104,7 +148,7 @@ impl<B: Backend> Loaded<B> {
 
     /// The uploaded mask, on the grid of the first image; `None` without a mask.
     pub(crate) fn mask(&self) -> Option<&B::Image> {
-        self.mask.as_ref().map(|(mask, _)| mask)
+        self.mask.as_ref().map(|(mask, _)| mask.as_ref())
     }
 
     /// The fixed or the moving images of all channels (pairs of images), smoothed for a resolution level, and the edges
@@ -116,7 +160,7 @@ impl<B: Backend> Loaded<B> {
         level: usize,
         observer: &mut dyn Observer,
     ) -> Result<Smoothed<B>, Error> {
-        let smooth = |(image, grid): &(B::Image, Grid)| -> Result<B::Image, Error> {
+        let smooth = |(image, grid): &(Arc<B::Image>, Grid)| -> Result<B::Image, Error> {
             go_on(observer.poll())?;
             Ok(backend.smooth(image, options.sigma_voxels(level, grid))?)
         };
@@ -185,28 +229,34 @@ mod tests {
     fn boundaries_get_more_contrast_where_the_metric_is_correlation() {
         let grid = Grid::axis_aligned([24, 20, 16], [1.0; 3]);
         let ball = |n: usize| {
-            let from_middle = [n % 24, n / 24 % 20, n / 480].map(|index| index as f32 - 9.5);
+            let from_middle = [n % 24, n / 24 % 20, n / 480].map(|index| index as f32 - 9.3);
             1.0 / (1.0 + (from_middle.iter().map(|mm| mm * mm).sum::<f32>().sqrt() - 6.0).exp())
         };
         let volume = Volume { voxels: (0..grid.len()).map(ball).collect(), grid: grid.clone() };
-        let loaded = |metric, boundary_contrast, match_histograms| {
-            let channels = vec![crate::Channel { metric, weight: 1.0 }];
-            let options = Options { channels, boundary_contrast, match_histograms, ..Options::default() };
-            let loaded = Loaded::new(&Cpu, (&volume).into(), None, &options, &mut ()).expect("an image");
-            Cpu.download(&loaded.channels[0].0).expect("voxels")
-        };
         for match_histograms in [false, true] {
-            let kept = loaded(Metric::Cc, 0.0, match_histograms);
-            assert_eq!(loaded(Metric::Mattes, 0.5, match_histograms), kept);
-            let mapped = loaded(Metric::Cc, 0.5, match_histograms);
-            let mut pairs: Vec<(f32, f32)> = kept.iter().copied().zip(mapped).collect();
-            pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
-            assert!(pairs.is_sorted_by(|a, b| a.1 <= b.1), "the order of intensities changed");
-            let steep = |low: f32, high: f32| {
-                let within: Vec<_> = pairs.iter().filter(|(kept, _)| (low..=high).contains(kept)).collect();
-                (within[within.len() - 1].1 - within[0].1) / (within[within.len() - 1].0 - within[0].0)
-            };
-            assert!(steep(0.45, 0.55) > 2.0 && steep(0.8, 0.95) < 0.7, "{} {}", steep(0.45, 0.55), steep(0.8, 0.95));
+            let metrics = [Metric::Cc, Metric::Mattes].map(|metric| Channel { metric, weight: 1.0 });
+            let options = Options { channels: metrics.into(), match_histograms, ..Options::default() };
+            let images = || Images::from(vec![&volume; 2]);
+            let fixed = Loaded::new(&Cpu, images(), None, &options, &mut ()).expect("images");
+            let moving = Loaded::new(&Cpu, images(), Some(&fixed), &options, &mut ()).expect("images");
+            let voxels = |loaded: &Loaded<Cpu>, n: usize| Cpu.download(&loaded.channels[n].0).expect("voxels");
+            let kept = voxels(&fixed, 0);
+            let [of_fixed, of_moving] = fixed.curves(&moving, 0.5);
+            let copied = fixed.shared().mapped(&Cpu, of_fixed).expect("memory");
+            let moving = moving.mapped(&Cpu, of_moving).expect("memory");
+            assert_eq!(voxels(&fixed, 0), kept, "the fixed images serve other registrations");
+            for mapped in [&copied, &moving] {
+                assert_eq!(voxels(mapped, 1), voxels(&fixed, 1));
+                let mut pairs: Vec<(f32, f32)> = kept.iter().copied().zip(voxels(mapped, 0)).collect();
+                pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
+                assert!(pairs.is_sorted_by(|a, b| a.1 <= b.1), "the order of intensities changed");
+                let slope = |low: f32, high: f32| {
+                    let within: Vec<_> = pairs.iter().filter(|(kept, _)| (low..=high).contains(kept)).collect();
+                    let [first, last] = [within[0], within[within.len() - 1]];
+                    (last.1 - first.1) / (last.0 - first.0)
+                };
+                assert!(slope(0.45, 0.55) > 2.0 && slope(0.8, 0.95) < 0.7, "{}", slope(0.45, 0.55));
+            }
         }
     }
 

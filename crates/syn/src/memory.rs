@@ -65,7 +65,8 @@ pub fn device_bytes(
 /// `fixed`: the grid of the first fixed image. `further`: the grids of all other fixed images.
 pub fn prepared_device_bytes(fixed: &Grid, further: &[&Grid], masked: bool, options: &Options) -> usize {
     let further: usize = further.iter().map(|grid| grid.len()).sum();
-    let made: usize = options.levels.iter().map(|level| images_of(level, options)).sum();
+    let kept = options.levels.iter().filter(|_| !options.changes_contrast());
+    let made: usize = kept.map(|level| images_of(level, options)).sum();
     SCALAR * (fixed.len() * (1 + usize::from(masked)) + further + (fixed.len() + further) * made)
 }
 
@@ -230,6 +231,8 @@ mod tests {
         assert_eq!(prepared(&[], false, &options), 1.0);
         assert_eq!(prepared(&[&half], true, &options), 2.0 + 0.125);
         options.levels[0].sigma_voxels = 1.0;
+        assert_eq!(prepared(&[&half], true, &options), 2.0 + 0.125, "the contrast depends on the moving images");
+        options.boundary_contrast = 0.0;
         assert_eq!(prepared(&[&half], true, &options), 2.0 + 0.125 + 1.125);
         options.edge_weight = 0.5;
         assert_eq!(prepared(&[], false, &options), 1.0 + 1.0 + 2.0);

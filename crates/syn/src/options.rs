@@ -73,6 +73,11 @@ impl Options {
     pub fn uses(&self, metric: Metric) -> bool {
         self.channels.iter().any(|channel| channel.metric == metric)
     }
+
+    /// Whether boundaries get more contrast in any channel.
+    pub(crate) fn changes_contrast(&self) -> bool {
+        self.boundary_contrast > 0.0 && self.uses(Metric::Cc)
+    }
 }
 
 impl Default for Options {

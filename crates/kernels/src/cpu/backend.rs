@@ -15,7 +15,8 @@ use super::{
 };
 use crate::{
     Backend, CcParameters, CcScores, Contrast, ContrastRule, Entropies, Error, FitRule, FitSums, InverseConsistency,
-    InversionLimits, JointParameters, Lent, MetricOutput, MiParameters, Moments, Place, RelaxRound, Sampling,
+    InversionLimits, JointParameters, Lent, MetricOutput, MiParameters, Moments, Place, ProfileBin, RelaxRound,
+    Sampling,
 };
 
 /// Number of samples of the moving image that each thread computes in one call for the costs of transforms, if the
@@ -103,7 +104,7 @@ impl Backend for Cpu {
         Ok(gradient::magnitude(image, spacing))
     }
 
-    fn gradient_profile(&self, image: &Image, spacing: [f64; 3]) -> Result<Vec<Option<f64>>, Error> {
+    fn gradient_profile(&self, image: &Image, spacing: [f64; 3]) -> Result<Vec<ProfileBin>, Error> {
         Ok(gradient::profile(image, spacing))
     }
 

@@ -8,7 +8,7 @@ use super::Cpu;
 use super::field::Field;
 use super::image::Image;
 use crate::metric_output::physical_factors;
-use crate::{Error, MetricOutput, PROFILE_BINS, profile};
+use crate::{Error, MetricOutput, PROFILE_BINS, ProfileBin, profile};
 
 /// Image gradients by central differences; one-sided differences at the border.
 #[derive(Clone, Copy)]
@@ -228,7 +228,7 @@ pub(super) fn magnitude(image: &Image, spacing: [f64; 3]) -> Image {
 
 /// The mean gradient magnitude by intensity, as [`Backend::gradient_profile`](crate::Backend::gradient_profile) defines
 /// it.
-pub(super) fn profile(image: &Image, spacing: [f64; 3]) -> Vec<Option<f64>> {
+pub(super) fn profile(image: &Image, spacing: [f64; 3]) -> Vec<ProfileBin> {
     let nx = image.shape[0];
     let gradient = Gradient::per_finest_spacing(image.shape, spacing);
     // For each bin: the number of voxels, and the sum of their magnitudes. The sums are integers, so their order does
@@ -251,5 +251,5 @@ pub(super) fn profile(image: &Image, spacing: [f64; 3]) -> Vec<Option<f64>> {
     };
     let rows = image.voxels.par_chunks(nx).enumerate();
     let sums = rows.fold(empty, add_row).map(|(sums, _)| sums).reduce(|| [[0; 2]; PROFILE_BINS], add);
-    profile::means(sums)
+    profile::bins(sums)
 }

@@ -10,7 +10,8 @@ use nalgebra::Matrix3;
 use super::{CcPending, CcWorkspace, Cuda, Field, FixedBins, Image, MiWorkspace, Relaxation};
 use crate::{
     Backend, CcParameters, CcScores, Contrast, ContrastRule, Entropies, Error, FitRule, FitSums, InverseConsistency,
-    InversionLimits, JointParameters, Lent, MetricOutput, MiParameters, Moments, Place, RelaxRound, Sampling,
+    InversionLimits, JointParameters, Lent, MetricOutput, MiParameters, Moments, Place, ProfileBin, RelaxRound,
+    Sampling,
 };
 
 impl Backend for Cuda {
@@ -114,7 +115,7 @@ impl Backend for Cuda {
         self.magnitude_of_gradient(image, spacing)
     }
 
-    fn gradient_profile(&self, image: &Image, spacing: [f64; 3]) -> Result<Vec<Option<f64>>, Error> {
+    fn gradient_profile(&self, image: &Image, spacing: [f64; 3]) -> Result<Vec<ProfileBin>, Error> {
         self.profile_of_gradient(image, spacing)
     }
 

@@ -4,7 +4,7 @@ use super::Cuda;
 use super::buffer::Buffer;
 use super::image::Image;
 use super::launch::{Launch, Shape, Vector, arguments};
-use crate::{Error, PROFILE_BINS, profile};
+use crate::{Error, PROFILE_BINS, ProfileBin, profile};
 
 /// Number of threads of a block in the kernel of the profile.
 const THREADS: u32 = 256;
@@ -26,7 +26,7 @@ impl Cuda {
         Ok(out)
     }
 
-    pub(super) fn profile_of_gradient(&self, image: &Image, spacing: [f64; 3]) -> Result<Vec<Option<f64>>, Error> {
+    pub(super) fn profile_of_gradient(&self, image: &Image, spacing: [f64; 3]) -> Result<Vec<ProfileBin>, Error> {
         let sums = Buffer::<u64>::zeroed(&self.device, 2 * PROFILE_BINS)?;
         let kernel = &self.kernels.gradient_magnitude(&self.device)?.gradient_profile;
         let blocks = self.blocks_for(image.len(), THREADS);
@@ -35,6 +35,6 @@ impl Cuda {
         // SAFETY: threads read only voxels of the image. `sums` has two numbers for each bin.
         unsafe { self.launch(launch, arguments![source, scale, shape, target])? };
         let sums = sums.download(2 * PROFILE_BINS)?;
-        Ok(profile::means(std::array::from_fn(|bin| [sums[2 * bin], sums[2 * bin + 1]])))
+        Ok(profile::bins(std::array::from_fn(|bin| [sums[2 * bin], sums[2 * bin + 1]])))
     }
 }

@@ -242,6 +242,7 @@ impl Kernels {
     pub(super) fn load_ahead(&self, device: &Arc<Device>) {
         /// The default radius of the cross-correlation.
         const RADIUS: usize = 2;
+        let _ = self.gradient_magnitude(device);
         let _ = self.smooth_4(device);
         let _ = self.smooth_3(device);
         let _ = self.smooth_8(device);
