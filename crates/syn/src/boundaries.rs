@@ -12,7 +12,7 @@ const SMOOTH: f64 = 3.0 / 128.0;
 /// The same for the Gaussian that gives their usual value near an intensity, with which they are compared.
 const WIDE: f64 = 28.0 / 128.0;
 /// Least share by which the mean gradient magnitude at a boundary exceeds the usual value.
-const LEAST_EXCESS: f64 = 0.15;
+const LEAST_EXCESS: f64 = 0.12;
 /// A boundary is a mean of intensities, each with the weight excess^`SHARPNESS`.
 const SHARPNESS: i32 = 8;
 
