@@ -70,6 +70,7 @@ pub(crate) fn run<B: Backend>(
         return Err(Error::SingularStart);
     }
     let (options, full) = (fixed.options(), &images.grid().clone());
+    images.check_channels(options)?;
     from.as_ref().map_or(Ok(()), |from| from.check_grid(full))?;
     let moving = Loaded::new(backend, moving, Some(&images), options, observer)?;
     let levels = &options.levels;

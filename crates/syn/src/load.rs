@@ -134,6 +134,12 @@ impl<B: Backend> Loaded<B> {
         }
     }
 
+    /// Returns an error if the images were taken.
+    pub(crate) fn check_channels(&self, options: &Options) -> Result<(), Error> {
+        let (expected, found) = (options.channels.len(), self.channels.len());
+        if found == expected { Ok(()) } else { Err(Error::Channels { side: "fixed", expected, found }) }
+    }
+
     /// These images, of which only the grid and the mask stay here.
     pub(crate) fn taken(&mut self) -> Loaded<B> {
         let taken = self.shared();

@@ -251,6 +251,15 @@ fn every_iteration_is_reported_and_converged_levels_end_early() {
 }
 
 #[test]
+fn fixed_images_that_were_overwritten_are_not_used_again() {
+    let Pair { fixed, moving, affine } = pair();
+    let mut fixed = Fixed::new(&Cpu, &fixed, &options(), &mut ()).expect("fixed images");
+    assert!(fixed.find_last(&Cpu, &moving, &affine, None, &mut ()).is_ok());
+    let again = fixed.find_last(&Cpu, &moving, &affine, None, &mut ()).err();
+    assert!(matches!(again, Some(Error::Channels { side: "fixed", expected: 1, found: 0 })), "{again:?}");
+}
+
+#[test]
 fn what_cannot_be_registered_is_refused() {
     let pair = pair();
     let flat = Volume::filled(grid(), 3.0);
@@ -284,18 +293,24 @@ fn a_mask_may_be_off_its_image_by_a_thousandth_of_a_voxel() {
 #[test]
 fn a_prepared_fixed_side_gives_the_same_bits_however_often_it_is_used() {
     let Pair { fixed, moving, affine } = pair();
-    let options = Options { levels: options().levels[..2].to_vec(), ..options() };
     let mask = sampled(&grid(), |p| f32::from(u8::from(p.norm() < 19.0)));
     let other = sampled(&grid(), |p| brain(p * 1.1));
     let identity = AffineTransform::identity();
-    let prepared = Fixed::new(&Cpu, (&fixed, Some(&mask)), &options, &mut ())
-        .and_then(|fixed| fixed.keep_pyramid(&Cpu, &mut ()));
-    let prepared = prepared.expect("it is prepared");
-    for (moving, initial) in [(&moving, &affine), (&other, &identity), (&moving, &affine)] {
-        let alone = register(&Cpu, (&fixed, Some(&mask)), (moving, None), initial, &options, &mut ());
-        let found = prepared.register(&Cpu, (moving, None), initial, &mut ());
-        assert_eq!(found.expect("it registers"), alone.expect("it registers"));
+    let mut warps = Vec::new();
+    // Smoothed images are kept if the contrast stays as it is; otherwise the fixed images are copied.
+    for boundary_contrast in [0.0, 0.5] {
+        let options = Options { levels: options().levels[..2].to_vec(), boundary_contrast, ..options() };
+        let prepared = Fixed::new(&Cpu, (&fixed, Some(&mask)), &options, &mut ())
+            .and_then(|fixed| fixed.keep_pyramid(&Cpu, &mut ()));
+        let prepared = prepared.expect("it is prepared");
+        for (moving, initial) in [(&moving, &affine), (&other, &identity), (&moving, &affine)] {
+            let alone = register(&Cpu, (&fixed, Some(&mask)), (moving, None), initial, &options, &mut ());
+            let found = prepared.register(&Cpu, (moving, None), initial, &mut ()).expect("it registers");
+            assert_eq!(found, alone.expect("it registers"));
+            warps.push(found.warp);
+        }
     }
+    assert_ne!(warps[0], warps[3], "this test needs images with boundaries");
 }
 
 #[test]
