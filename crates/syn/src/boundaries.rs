@@ -2,7 +2,7 @@
 //!
 //! At a boundary, voxels hold both tissues in varying shares, and their intensities change from voxel to voxel; inside a
 //! tissue they hardly change. So the mean gradient magnitude of the voxels of one intensity has a maximum at each
-//! boundary (Weszka and Rosenfeld 1979 choose a threshold by such a maximum).
+//! boundary; thresholds have been chosen so (survey: Weszka 1978).
 
 use antsreg_kernels::ProfileBin;
 

@@ -19,15 +19,17 @@ const FIRST_OF_OBJECT: usize = 3;
 /// other than this share of the range.
 const SAME: f64 = 0.08;
 
-/// The curves of a fixed and a moving image, in the form of
-/// [`map_intensities`](antsreg_kernels::Backend::map_intensities): each a mixture of the identity and, with the weight
-/// `share`, of one step of equal height at each boundary. `None` unless the images have the same boundaries.
-pub(crate) fn curves(profiles: [&[ProfileBin]; 2], share: f64) -> Option<[Vec<f32>; 2]> {
+/// A curve of intensity, in the form of [`map_intensities`](antsreg_kernels::Backend::map_intensities).
+pub(crate) type Curve = Vec<f32>;
+
+/// The curves of a fixed and a moving image: each a mixture of the identity and, with the weight `share`, of one step of
+/// equal height at each boundary. `None` unless the images have the same boundaries.
+pub(crate) fn curves(profiles: [&[ProfileBin]; 2], share: f64) -> Option<[Curve; 2]> {
     let places = profiles.map(boundaries);
     are_the_same(profiles, &places).then(|| places.map(|places| curve(&places, share)))
 }
 
-fn curve(boundaries: &[f64], share: f64) -> Vec<f32> {
+fn curve(boundaries: &[f64], share: f64) -> Curve {
     let steps = |at: f64| {
         let step = |boundary: &f64| 1.0 / (1.0 + ((boundary - at) / STEP).exp());
         boundaries.iter().map(step).sum::<f64>() / boundaries.len() as f64
@@ -87,7 +89,7 @@ mod tests {
             assert!((found - at).abs() <= 1.0 / profile.len() as f64, "{at}: {found}");
         }
         assert_eq!([rank(&profile, 0.0), rank(&profile, 1.0), of_rank(&profile, 1.1)], [0.0, 1.0, 1.0]);
-        assert_eq!(rank(&vec![ProfileBin::default(); 8], 0.5), 0.0);
+        assert_eq!(rank(&[ProfileBin::default(); 8], 0.5), 0.0);
     }
 
     #[test]

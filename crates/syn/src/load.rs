@@ -7,8 +7,9 @@ use antsreg_core::report::Observer;
 use antsreg_core::{AffineTransform, Grid, intensity};
 use antsreg_kernels::{Backend, ProfileBin};
 
+use crate::contrast::{self, Curve};
 use crate::error::go_on;
-use crate::{Channel, Error, Images, Metric, Options, contrast};
+use crate::{Channel, Error, Images, Metric, Options};
 
 /// An image or mask, with the affine map from voxels of the middle space to voxels of the image.
 pub(crate) struct Source<'a, B: Backend> {
@@ -25,6 +26,9 @@ pub(crate) struct Sources<'a, B: Backend> {
     pub(crate) mask: Option<Source<'a, B>>,
 }
 
+/// An image on the device, and its grid.
+type OnGrid<I> = (Arc<I>, Grid);
+
 /// The mean gradient magnitude by intensity of a channel's image, if boundaries get more contrast.
 type Profile = Option<Vec<ProfileBin>>;
 
@@ -32,13 +36,13 @@ type Profile = Option<Vec<ProfileBin>>;
 pub(crate) struct Loaded<B: Backend> {
     /// Grid of the first fixed image or, for moving images, of the first moving image.
     grid: Grid,
-    channels: Vec<(Arc<B::Image>, Grid)>,
+    channels: Vec<OnGrid<B::Image>>,
     /// For each channel, what the boundaries of tissues are found from; `None` if the channel keeps its intensities.
     profiles: Vec<Profile>,
     /// Indices of the channels (pairs of images) that compare the edges (gradient magnitudes) of their images in
     /// addition to the images.
     edged: Vec<usize>,
-    mask: Option<(Arc<B::Image>, Grid)>,
+    mask: Option<OnGrid<B::Image>>,
     /// Quantiles of each fixed image's intensities, to which the histogram of the moving image is matched. The list is
     /// empty for moving images, and if the options do not ask for histogram matching.
     landmarks: Vec<Landmarks>,
@@ -84,7 +88,7 @@ impl<B: Backend> Loaded<B> {
             Ok((Arc::new(backend.upload(input.grid.shape, &voxels)?), input.grid.clone()))
         });
         let channels = channels.collect::<Result<Vec<_>, Error>>()?;
-        let profile = |((image, grid), channel): (&(Arc<B::Image>, Grid), &Channel)| -> Result<_, Error> {
+        let profile = |((image, grid), channel): (&OnGrid<B::Image>, &Channel)| -> Result<_, Error> {
             let wanted = channel.metric == Metric::Cc && options.boundary_contrast > 0.0;
             Ok(wanted.then(|| backend.gradient_profile(image, grid.spacing.into())).transpose()?)
         };
@@ -101,7 +105,7 @@ impl<B: Backend> Loaded<B> {
 
     /// The curves that give boundaries more contrast, for these fixed and for moving images: one for each channel;
     /// `None` for a channel that keeps its intensities.
-    pub(crate) fn curves(&self, moving: &Loaded<B>, share: f64) -> [Vec<Option<Vec<f32>>>; 2] {
+    pub(crate) fn curves(&self, moving: &Loaded<B>, share: f64) -> [Vec<Option<Curve>>; 2] {
         let both = self.profiles.iter().zip(&moving.profiles);
         let curves = both.map(|(fixed, moving)| contrast::curves([fixed.as_deref()?, moving.as_deref()?], share));
         let (fixed, moving) = curves.map(|curves| curves.map(|[fixed, moving]| (fixed, moving)).unzip()).unzip();
@@ -110,8 +114,8 @@ impl<B: Backend> Loaded<B> {
 
     /// These images with their intensities mapped by curves, one for each channel. An image that nothing else uses is
     /// overwritten, others are copied.
-    pub(crate) fn mapped(mut self, backend: &B, curves: Vec<Option<Vec<f32>>>) -> Result<Loaded<B>, Error> {
-        let map = |((image, grid), curve): ((Arc<B::Image>, Grid), Option<Vec<f32>>)| {
+    pub(crate) fn mapped(mut self, backend: &B, curves: Vec<Option<Curve>>) -> Result<Loaded<B>, Error> {
+        let map = |((image, grid), curve): (OnGrid<B::Image>, Option<Curve>)| {
             let Some(curve) = curve else { return Ok((image, grid)) };
             let mut own = Arc::try_unwrap(image).or_else(|shared| backend.copy(&shared))?;
             backend.map_intensities(&mut own, &curve)?;
@@ -166,7 +170,7 @@ impl<B: Backend> Loaded<B> {
         level: usize,
         observer: &mut dyn Observer,
     ) -> Result<Smoothed<B>, Error> {
-        let smooth = |(image, grid): &(Arc<B::Image>, Grid)| -> Result<B::Image, Error> {
+        let smooth = |(image, grid): &OnGrid<B::Image>| -> Result<B::Image, Error> {
             go_on(observer.poll())?;
             Ok(backend.smooth(image, options.sigma_voxels(level, grid))?)
         };
