@@ -26,7 +26,7 @@ extern "C" __global__ void gradient_magnitude(const float *READ image, Vector sc
     out[here] = magnitude(image, here, v, scale, shape);
 }
 
-// Number of bins of intensity, the same as in src/operands.rs, and unit of the sums, the same as in src/profile.rs.
+// Number of bins of intensity and unit of the sums, the same as in src/profile.rs.
 #define BINS 128
 #define UNIT 1048576.f
 

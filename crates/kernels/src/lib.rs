@@ -50,6 +50,6 @@ pub use lent::{Lent, Place};
 pub use metric_output::MetricOutput;
 pub use operands::{
     CcDerivative, CcParameters, CcScores, Contrast, ContrastRule, Entropies, FitRule, FitSums, InverseConsistency,
-    InversionLimits, JointParameters, JointSampling, MiParameters, Moments, PROFILE_BINS, ProfileBin, RelaxLimits,
-    RelaxRound, Sampling,
+    InversionLimits, JointParameters, JointSampling, MiParameters, Moments, RelaxLimits, RelaxRound, Sampling,
 };
+pub use profile::{PROFILE_BINS, ProfileBin};

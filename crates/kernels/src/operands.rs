@@ -14,18 +14,6 @@ pub enum Sampling {
     Nearest,
 }
 
-/// Number of bins of intensity of [`Backend::gradient_profile`](crate::Backend::gradient_profile).
-pub const PROFILE_BINS: usize = 128;
-
-/// The voxels of an image whose intensities lie in one bin.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct ProfileBin {
-    /// Number of voxels.
-    pub voxels: u64,
-    /// Mean gradient magnitude of the voxels; 0 without voxels.
-    pub gradient: f64,
-}
-
 /// How a pair of fixed and moving voxels enters a joint histogram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

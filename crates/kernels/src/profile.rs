@@ -1,7 +1,17 @@
 //! The mean gradient magnitude by intensity: what [`Backend::gradient_profile`](crate::Backend::gradient_profile)
 //! computes in the same way on all devices.
 
-use crate::{PROFILE_BINS, ProfileBin};
+/// Number of bins of intensity of [`Backend::gradient_profile`](crate::Backend::gradient_profile).
+pub const PROFILE_BINS: usize = 128;
+
+/// The voxels of an image whose intensities lie in one bin.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ProfileBin {
+    /// Number of voxels.
+    pub voxels: u64,
+    /// Mean gradient magnitude of the voxels; 0 without voxels.
+    pub gradient: f64,
+}
 
 /// Gradient magnitudes are added up as integers, in units of 1 / `UNIT`, so that the order of addition does not matter.
 pub const UNIT: f32 = (1 << 20) as f32;

@@ -34,9 +34,9 @@ pub struct Options {
     pub noise: f64,
     /// Weight of the images' edges (gradient magnitudes), relative to the images; 0 for no edges; for the metric CC.
     pub edge_weight: f64,
-    /// Share of the intensity range, 0 to 1, that is given to the boundaries of tissues; for the metric CC. The
-    /// images are mapped by a curve of intensity which is steep at the intensities where they change most; 0 keeps
-    /// their intensities.
+    /// Share of the intensity range, 0 to 1, that is given to the boundaries of tissues if both images have the same
+    /// ones; for the metric CC. The images are then mapped by curves of intensity that are steep there; 0 keeps their
+    /// intensities.
     pub boundary_contrast: f64,
     /// Number of histogram bins of each image; for the metric Mattes. Two bins at either end lie outside the intensity
     /// range.

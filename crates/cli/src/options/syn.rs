@@ -67,8 +67,8 @@ pub struct SynArgs {
         gradients), relative to the correlation of the images; 0: edges are not used", |p| p.syn().edge_weight.to_string()))]
     edge_weight: Option<f64>,
     #[arg(long, value_parser = values::share, allow_negative_numbers = true, value_name = "SHARE",
-        help_heading = "SyN stage", help = help("Share of the intensity range that is given to the boundaries of tissues, \
-        for the correlation; 0: intensities are kept", |p| p.syn().boundary_contrast.to_string()))]
+        help_heading = "SyN stage", help = help("Share of the intensity range that is given to the boundaries of tissues \
+        if both images have the same ones, for the correlation; 0: intensities are kept", |p| p.syn().boundary_contrast.to_string()))]
     boundary_contrast: Option<f64>,
     #[arg(long, value_parser = values::miss_voxels, allow_negative_numbers = true, value_name = "VOXELS",
         help_heading = "SyN stage", help = help("Largest inverse inconsistency of the warp and its inverse at any voxel; \
