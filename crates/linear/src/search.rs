@@ -35,7 +35,7 @@ use crate::polish::{Curvature, Rejected};
 use crate::pose::Pose;
 use crate::progress::Progress;
 use crate::roles::Roles;
-use crate::{Dof, Error, Options, Outcome, Search};
+use crate::{Cost, Dof, Error, Options, Outcome, Search};
 
 /// The resolution levels of a search, mm, coarsest first; at least one. `voxel_mm` is the size of the images' detail.
 pub(crate) fn levels(voxel_mm: f64, finest_mm: f64) -> Vec<f64> {
@@ -126,9 +126,12 @@ fn free_all<B: Backend>(
             }
         }
     }
-    // Costs from joint histograms are sharp around their minimum, so that Newton steps may be rejected far from it. The
-    // other costs are smooth.
-    let rejected = if level.cost.has_joint_histogram() { Rejected::Continues } else { Rejected::Ends };
+    // Newton steps of the correlation ratio are rejected within a hundredth of a millimetre of its minimum, those of the
+    // other costs also farther from it.
+    let rejected = match level.cost {
+        Cost::CorrelationRatio => Rejected::Ends,
+        _ => Rejected::Continues,
+    };
     let (polished, measured) = level
         .polish(frame, &[best.parameters], dof, curvature.as_ref(), rejected, progress)?
         .into_iter()
