@@ -15,8 +15,8 @@ use super::deflate::{self, Deflated};
 /// Compression level of the general compressor. Higher levels take longer and save almost nothing.
 const LEVEL: i32 = 4;
 
-/// Number of pieces of the data that are compressed together, each by one task, and are in memory at the same time.
-pub(crate) const BATCH: usize = 32;
+/// Number of bytes of the data that are compressed together and are in memory at the same time.
+const BATCH: usize = 32 << 20;
 
 /// The gzip header: without file name and time, so that two runs write the same bytes.
 const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
@@ -31,19 +31,25 @@ pub(crate) enum Content {
     Values,
 }
 
-/// Writes a gzip stream whose data is divided into `pieces` pieces. `make(index, buffer)` appends the bytes of each
-/// piece to an empty buffer.
+/// Writes a gzip stream whose data is divided into `pieces` pieces of at most `bytes` bytes. `make(index, buffer)`
+/// appends the bytes of each piece to an empty buffer.
 pub(crate) fn write(
     out: &mut impl Write,
     pieces: usize,
+    bytes: usize,
     content: Content,
     make: impl Fn(usize, &mut Vec<u8>) + Sync,
 ) -> std::io::Result<()> {
     let mut writer = Writer::start(out, pieces, content)?;
     while writer.done < pieces {
-        writer.write_batch(BATCH.min(pieces - writer.done), &make)?;
+        writer.write_batch(batch(bytes).min(pieces - writer.done), &make)?;
     }
     writer.end()
+}
+
+/// Number of pieces of `bytes` bytes that are compressed together, each by one task.
+pub(crate) fn batch(bytes: usize) -> usize {
+    (BATCH / bytes).max(1)
 }
 
 /// Writes a gzip stream of the bytes in `head` and of numbers that are compressed already. The file is that of
@@ -196,7 +202,7 @@ mod tests {
 
     fn pack_as(content: Content, data: &[u8], piece: usize) -> Vec<u8> {
         let mut out = Vec::new();
-        write(&mut out, data.len().div_ceil(piece), content, |index, buffer| {
+        write(&mut out, data.len().div_ceil(piece), piece, content, |index, buffer| {
             buffer.extend_from_slice(&data[index * piece..data.len().min((index + 1) * piece)]);
         })
         .unwrap();

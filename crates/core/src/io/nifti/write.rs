@@ -12,8 +12,12 @@ use super::grid_rule::GridRule;
 use super::header;
 use crate::{Grid, LabelVolume, Volume};
 
-/// Number of voxel values that are converted and compressed together, as one piece of the file.
+/// Number of voxel values that are converted and compressed together, as one piece of the file: of vectors, and of
+/// files without compression.
 pub(super) const PIECE: usize = Deflated::PIECE;
+/// Number of bytes of a volume that are compressed together, as one piece of the file. With larger pieces, a volume
+/// would have too few for all threads.
+const VOLUME_PIECE: usize = 1 << 18;
 
 /// Writes a volume in single precision, compressed if the name ends in `.gz`. qform and sform are equal. The file
 /// appears when it is complete.
@@ -152,15 +156,20 @@ fn write(to: Target, grid: &Grid, layout: Layout, body: &Body) -> Result<(), Err
     }
     let header = header::for_grid(grid, body.datatype, axes).map_err(wrap)?;
     let head = header::to_bytes(&header);
+    let bytes_each = body.datatype.size_of();
+    let piece = match layout {
+        Layout::Volume if gzipped => VOLUME_PIECE / bytes_each,
+        _ => PIECE,
+    };
     // The header of the file is a piece of its own, so that the pieces of the values do not depend on it.
-    let pieces = 1 + body.count.div_ceil(PIECE);
+    let pieces = 1 + body.count.div_ceil(piece);
     let make = |index: usize, out: &mut Vec<u8>| match index.checked_sub(1) {
         None => out.extend_from_slice(&head),
-        Some(index) => (body.append)(index * PIECE..body.count.min((index + 1) * PIECE), out),
+        Some(index) => (body.append)(index * piece..body.count.min((index + 1) * piece), out),
     };
     replace(to, |file| {
         if gzipped {
-            return gzip::write(file, pieces, content, make);
+            return gzip::write(file, pieces, piece * bytes_each, content, make);
         }
         ahead::write(pieces, make, |bytes| file.pass(bytes))
     })

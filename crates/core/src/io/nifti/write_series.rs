@@ -147,7 +147,7 @@ impl<'w, 'f, 'a> Pieces<'w, 'f, 'a> {
     /// Writes the waiting voxel values (`waiting`) in whole batches; the threads compress a batch together. Values at
     /// the end that do not fill a batch wait further.
     fn write_full_batches(&mut self) -> std::io::Result<()> {
-        let batch = gzip::BATCH * PIECE;
+        let batch = gzip::batch(PIECE * size_of::<f32>()) * PIECE;
         let full = self.waiting.len() / batch * batch;
         for start in (0..full).step_by(batch) {
             self.write(start, start + batch)?;
