@@ -17,7 +17,7 @@ pub struct Limits {
 
 /// Largest number of voxels, adjacent along the first axis, for which distances to the border of a set are computed
 /// together.
-const WIDTH: usize = 32;
+const WIDTH: usize = 64;
 
 /// Signed distances: for each voxel of a set, the distance of its centre to the nearest centre of a voxel outside, mm;
 /// for other voxels, minus the distance to the nearest centre of a voxel of the set.
@@ -28,38 +28,34 @@ pub fn signed_distance_mm(grid: &Grid, set: &[bool], limits: Limits) -> Vec<f32>
     // Squares of the lengths of 1, 2, … voxels along the first axis, mm². They are the squared distances of voxels to a
     // voxel of the same row.
     let ramp: Vec<f32> = (1..=nx).map(|count| count as f32 * steps[0]).map(|mm| mm * mm).collect();
-    // For each voxel, the squared distance to the nearest voxel of its slice on the other side of the set's border:
-    // positive in the set, negative outside.
-    let mut found = vec![0.0; set.len()];
-    found.par_chunks_mut(nx * ny).zip(set.par_chunks(nx * ny)).for_each_init(Rows::default, |rows, (slice, set)| {
-        for (out, set) in slice.chunks_mut(nx).zip(set.chunks(nx)) {
-            along_row(set, out, squares, &ramp);
+    // For each voxel, the squared distance to the nearest voxel on the other side of the set's border with the same
+    // second coordinate: positive in the set, negative outside. In this array the third axis comes before the second:
+    // the voxels of each plane of constant y are adjacent in memory.
+    let mut planes = vec![0.0; set.len()];
+    planes.par_chunks_mut(nx * nz).enumerate().for_each_init(Rows::default, |rows, (y, plane)| {
+        for (z, out) in plane.chunks_mut(nx).enumerate() {
+            along_row(&set[(z * ny + y) * nx..][..nx], out, squares, &ramp);
         }
         for first in (0..nx).step_by(WIDTH) {
             let columns = first..nx.min(first + WIDTH);
-            rows.load((0..ny).map(|y| &slice[y * nx..][columns.clone()]));
-            rows.lower(steps[1]);
-            for (y, row) in rows.lowered().enumerate() {
-                slice[y * nx..][columns.clone()].copy_from_slice(row);
+            rows.load((0..nz).map(|z| &plane[z * nx..][columns.clone()]));
+            rows.lower(steps[2]);
+            for (z, row) in rows.lowered().enumerate() {
+                plane[z * nx..][columns.clone()].copy_from_slice(row);
             }
         }
     });
-    // Signed distances of all voxels to the border of the set, mm. In this array the third axis comes before the
-    // second: the voxels of each plane of constant y are adjacent in memory.
-    let mut turned = vec![0.0; set.len()];
-    turned.par_chunks_mut(nx * nz).enumerate().for_each_init(Rows::default, |rows, (y, plane)| {
+    let mut found = vec![0.0; set.len()];
+    found.par_chunks_mut(nx * ny).enumerate().for_each_init(Rows::default, |rows, (z, slice)| {
         for first in (0..nx).step_by(WIDTH) {
             let columns = first..nx.min(first + WIDTH);
-            rows.load((0..nz).map(|z| &found[(z * ny + y) * nx..][columns.clone()]));
-            rows.lower(steps[2]);
-            for (z, row) in rows.lowered().enumerate() {
-                let out = plane[z * nx..][columns.clone()].iter_mut();
+            rows.load((0..ny).map(|y| &planes[(y * nz + z) * nx..][columns.clone()]));
+            rows.lower(steps[1]);
+            for (y, row) in rows.lowered().enumerate() {
+                let out = slice[y * nx..][columns.clone()].iter_mut();
                 out.zip(row).for_each(|(out, square)| *out = square.abs().sqrt().copysign(*square));
             }
         }
-    });
-    found.par_chunks_mut(nx).enumerate().with_min_len(64).for_each(|(row, out)| {
-        out.copy_from_slice(&turned[(row % ny * nz + row / ny) * nx..][..nx]);
     });
     found
 }

@@ -81,9 +81,11 @@ fn extract_from(
     let agreement = 2.0 * both as f64 / (count(&before) + voxels) as f64;
     let volume_cm3 = voxels as f64 * image.grid.spacing.product() / 1000.0;
     let surface_ratio = surface_ratio(&image.grid, &inside);
-    let mask: Vec<f32> = inside.par_iter().map(|inside| if *inside { 1.0 } else { 0.0 }).collect();
-    let paste = |part: &[f32]| window.paste(part, &head.grid);
-    let (mask, probability) = rayon::join(|| paste(&mask), || paste(&probability));
+    let is_brain = |inside: &bool| if *inside { 1.0 } else { 0.0 };
+    let (mask, probability) = rayon::join(
+        || window.paste(&inside, &head.grid, is_brain),
+        || window.paste(&probability, &head.grid, |share| *share),
+    );
     Ok(Extraction {
         mask,
         probability,

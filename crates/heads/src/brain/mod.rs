@@ -2,6 +2,7 @@
 //! and by the intensities at the edge of the brain.
 
 mod align;
+mod ball;
 mod distance;
 mod error;
 mod extract;

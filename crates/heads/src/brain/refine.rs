@@ -7,6 +7,7 @@ use antsreg_register::{Device, Task};
 use rayon::prelude::*;
 
 use super::Error;
+use super::ball::{dilated, eroded};
 use super::distance::{Limits, signed_distance_mm};
 use super::regions::{fill_holes, keep_largest};
 
@@ -25,10 +26,10 @@ const OUTWARD_MM: f32 = 0.9;
 const INSIDE_MM: f32 = 3.0;
 /// Distances outside the edge of the registered template's brain; voxels there define the histogram of the other
 /// tissues' intensities, mm.
-const OUTSIDE_MM: std::ops::RangeInclusive<f32> = 3.0..=12.0;
-/// Distance outside the edge of the registered template's brain up to which voxels count for the intensity range of the
-/// histograms, mm.
-const AROUND_MM: f32 = 15.0;
+const OUTSIDE_MM: std::ops::RangeInclusive<f32> = 3.0..=AROUND_MM;
+/// Distance outside the edge of the registered template's brain up to which voxels count for the histograms and for
+/// their range of intensities, mm.
+const AROUND_MM: f32 = 12.0;
 /// Distance from the registered template's brain beyond which no voxel has an effect on the refinement, mm.
 pub const REACH_MM: f64 = AROUND_MM as f64 + 1.0;
 /// Number of bins of the histograms of intensities inside and outside the brain.
@@ -118,13 +119,11 @@ fn depth_mm(grid: &Grid, set: &[bool]) -> Vec<f32> {
 /// with the voxels of the set near this region.
 fn opened(grid: &Grid, set: &[bool]) -> Vec<bool> {
     let voxel = grid.spacing.min() as f32;
-    let least = OPENING_MM + voxel / 2.0;
-    let depth = signed_distance_mm(grid, set, Limits { inside_mm: least + voxel, outside_mm: voxel });
-    let mut kept: Vec<bool> = depth.into_par_iter().map(|mm| mm > least).collect();
+    let mut kept = eroded(grid, set, OPENING_MM + voxel / 2.0);
     keep_largest(grid.shape, &mut kept);
-    let back = BACK_MM + voxel;
-    let near = signed_distance_mm(grid, &kept, Limits { inside_mm: voxel, outside_mm: back + voxel });
-    near.into_par_iter().zip(set).map(|(mm, inside)| *inside && mm >= -back).collect()
+    let mut opened = dilated(grid, &kept, BACK_MM + voxel);
+    opened.par_iter_mut().zip(set).for_each(|(near, inside)| *near &= inside);
+    opened
 }
 
 /// Returns the log-odds that each voxel is brain, from its intensity alone: the logarithm of the intensity's frequency

@@ -95,9 +95,9 @@ impl Window {
         Grid { shape: self.shape, origin: whole.voxel_to_world().apply(&low), ..whole.clone() }
     }
 
-    /// Returns a volume on the grid `whole`, with the values of `part` inside this window (box of voxels) and 0
-    /// elsewhere.
-    pub fn paste(&self, part: &[f32], whole: &Grid) -> Volume {
+    /// Returns a volume on the grid `whole`, with the values of `part` inside this window (box of voxels), each converted
+    /// by `value`, and 0 elsewhere.
+    pub fn paste<T: Sync>(&self, part: &[T], whole: &Grid, value: impl Fn(&T) -> f32 + Sync) -> Volume {
         let (width, rows) = (self.shape[0], self.shape[1]);
         let mut volume = Volume::filled(whole.clone(), 0.0);
         let slice = self.whole[0] * self.whole[1];
@@ -105,7 +105,7 @@ impl Window {
         slices.for_each(|(slice, part)| {
             for (y, part) in part.chunks(width).enumerate() {
                 let first = (self.low[1] + y) * self.whole[0] + self.low[0];
-                slice[first..first + width].copy_from_slice(part);
+                slice[first..first + width].iter_mut().zip(part).for_each(|(voxel, part)| *voxel = value(part));
             }
         });
         volume
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!((window.low, window.shape), ([3, 1, 1], [5, 4, 3]));
         let part = window.cut(&image);
         assert_eq!(part.grid.origin, Point3::new(3.0, 2.0, 3.0));
-        let pasted = window.paste(&part.voxels, &grid);
+        let pasted = window.paste(&part.voxels, &grid, |value| *value);
         for n in 0..grid.len() {
             let at = [n % 9, n / 9 % 8, n / 72];
             let inside = (3..8).contains(&at[0]) && (1..5).contains(&at[1]) && (1..4).contains(&at[2]);
