@@ -12,6 +12,8 @@ use super::Error;
 
 /// Edge length of the blocks of voxels over which intensities are averaged, mm.
 const BLOCK_MM: f64 = 6.0;
+/// Number of voxels along an axis of a block from which on only every second one is read.
+const MANY: usize = 4;
 /// Standard deviation of the Gaussian by which the blocks around a voxel are weighted, mm.
 const SIGMA_MM: f64 = 30.0;
 /// Largest factor by which the correction of shading multiplies an intensity; the smallest factor is its inverse.
@@ -29,7 +31,9 @@ pub fn remove(image: &mut Volume, mask: &Volume, affine: &AffineTransform) -> Re
     let blocks = [0, 1, 2].map(|axis| image.grid.shape[axis].div_ceil(size[axis]));
     let [bx, by, _] = blocks;
     let to_mask = mask.grid.world_to_voxel().after(&back).after(&image.grid.voxel_to_world());
-    let step = to_mask.matrix.column(0).into_owned();
+    // In blocks of many voxels, every second voxel along each axis is enough.
+    let every = size.map(|voxels| if voxels < MANY { 1 } else { 2 });
+    let step = to_mask.matrix.column(0) * every[0] as f64;
     let [mx, my, mz] = mask.grid.shape;
     let counts = |at: &Point3<f64>| {
         // Positions are rounded to whole voxels of the template. A negative position becomes 0; the template's brain
@@ -37,15 +41,16 @@ pub fn remove(image: &mut Volume, mask: &Volume, affine: &AffineTransform) -> Re
         let [x, y, z] = [at.x, at.y, at.z].map(|index| (index + 0.5) as usize);
         x < mx && y < my && z < mz && mask.voxels[(z * my + y) * mx + x] > 0.5
     };
-    // For each block of voxels: the sum of the intensities in the brain, and the number of these voxels; both divided
-    // by the number of voxels of the block.
+    // For each block of voxels: the sum of the intensities in the brain, and the number of these voxels, of the voxels
+    // that are read; both divided by the number of voxels of the block.
     let mut sums = vec![[0.0_f32; 2]; blocks.iter().product()];
     sums.par_chunks_mut(bx).enumerate().for_each(|(row, out)| {
         let (y, z) = (row % by * size[1], row / by * size[2]);
         let mut added = vec![[0.0_f64; 2]; bx];
-        for (z, y) in (z..nz.min(z + size[2])).flat_map(|z| (y..ny.min(y + size[1])).map(move |y| (z, y))) {
+        let rows = |z| (y..ny.min(y + size[1])).step_by(every[1]).map(move |y| (z, y));
+        for (z, y) in (z..nz.min(z + size[2])).step_by(every[2]).flat_map(rows) {
             let mut at = to_mask.apply(&Point3::new(0.0, y as f64, z as f64));
-            for (x, value) in image.voxels[(z * ny + y) * nx..][..nx].iter().enumerate() {
+            for (x, value) in image.voxels[(z * ny + y) * nx..][..nx].iter().enumerate().step_by(every[0]) {
                 if counts(&at) {
                     let sum = &mut added[x / size[0]];
                     *sum = [sum[0] + f64::from(*value), sum[1] + 1.0];
