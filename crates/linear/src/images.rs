@@ -6,6 +6,7 @@ use antsreg_core::intensity::Quantiles;
 use antsreg_core::{AffineTransform, Grid, Volume};
 use antsreg_kernels::{Backend, Input};
 use nalgebra::{Matrix3, Point3};
+use rayon::prelude::*;
 
 use crate::fixed::{Fixed, FixedLevel, FixedValues};
 use crate::grids::{isotropic, reordered, thinned};
@@ -269,8 +270,8 @@ fn check_weight(side: Side, grid: &Grid, weight: &Volume, options: &Options) -> 
     if !weight.grid.matches(grid, SAME_GRID_MM) {
         return Err(Error::WeightGrid { side, expected: grid.shape, found: weight.grid.shape });
     }
-    let usable = weight.voxels.iter().all(|value| *value >= 0.0 && value.is_finite());
-    let found = weight.voxels.iter().filter(|value| **value > 0.0).count();
+    let usable = weight.voxels.par_iter().all(|value| *value >= 0.0 && value.is_finite());
+    let found = weight.voxels.par_iter().filter(|value| **value > 0.0).count();
     if !usable || found == 0 {
         return Err(Error::Weight(side));
     }

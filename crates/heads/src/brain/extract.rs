@@ -73,7 +73,10 @@ fn extract_from(
     let head_to_template = affine.inverse().ok_or(Error::Nowhere)?;
     let before: Vec<bool> = prior.voxels.par_iter().map(|share| *share > 0.5).collect();
     let near = Window::around_set(&image.grid, &before, REACH_MM).ok_or(Error::Nowhere)?;
-    let (window, image, before) = (window.inner(&near), near.cut(&image), near.cut_voxels(&before));
+    let larger = (image, before, prior);
+    let (window, image, before) = (window.inner(&near), near.cut(&larger.0), near.cut_voxels(&larger.1));
+    // The system takes milliseconds to free large memory.
+    rayon::spawn(move || drop(larger));
     let (inside, probability) = refine(&image, &before, correlation, device)?;
     let count = |set: &[bool]| set.par_iter().filter(|inside| **inside).count();
     let both = before.par_iter().zip(&inside).filter(|(a, b)| **a && **b).count();

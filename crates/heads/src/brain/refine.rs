@@ -133,10 +133,15 @@ fn opened(grid: &Grid, set: &[bool]) -> Vec<bool> {
 /// Returns the log-odds that each voxel is brain, from its intensity alone: the logarithm of the intensity's frequency
 /// inside the brain divided by its frequency outside.
 fn odds(image: &Volume, depth: &[f32]) -> Vec<f32> {
+    // Voxels that lie farther outside the registered brain than `AROUND_MM` get NaN, so that the quantiles of the
+    // intensities leave them out.
     let nx = image.grid.shape[0];
-    let rows = image.voxels.par_chunks(nx).zip(depth.par_chunks(nx)).step_by(ROWS_APART);
-    let near = |(value, mm): (&f32, &f32)| (*mm > -AROUND_MM).then_some(*value);
-    let around: Vec<f32> = rows.flat_map_iter(|(values, depth)| values.iter().zip(depth).filter_map(near)).collect();
+    let near = |n: usize| {
+        let voxel = n / nx * ROWS_APART * nx + n % nx;
+        if depth[voxel] > -AROUND_MM { image.voxels[voxel] } else { f32::NAN }
+    };
+    let rows = (depth.len() / nx).div_ceil(ROWS_APART);
+    let around: Vec<f32> = (0..rows * nx).into_par_iter().map(near).collect();
     let Some((low, high)) = quantiles(&around, 0.002, 0.998).filter(|(low, high)| low < high) else {
         return vec![0.0; depth.len()];
     };
