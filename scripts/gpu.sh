@@ -103,7 +103,7 @@ EOF
         # Replacing the files of the run before would count in this run's time.
         rm -f "$1/fine/"*
         time "$folder/antsreg-gpu" register -f "$1/fine_1000.nii" -m "$1/fine_1001.nii" -o "$1/fine/" --device cuda \
-            --format nii 2> /dev/null > "$1/fine.log"
+            2> /dev/null > "$1/fine.log"
         grep -E "Jacobian|inverse|Seconds|memory" "$1/fine.log"
     done
 }
