@@ -32,7 +32,7 @@ const OUTSIDE_MM: std::ops::RangeInclusive<f32> = 3.0..=AROUND_MM;
 const AROUND_MM: f32 = 12.0;
 /// Distance from the registered template's brain beyond which no voxel has an effect on the refinement, mm.
 pub const REACH_MM: f64 = AROUND_MM as f64 + 1.0;
-/// The range of intensities is found from one row of voxels in so many.
+/// Distance between the rows of voxels from which the range of intensities is found, in rows.
 const ROWS_APART: usize = 4;
 /// Number of bins of the histograms of intensities inside and outside the brain.
 const BINS: usize = 64;
