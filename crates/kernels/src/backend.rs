@@ -117,6 +117,11 @@ pub trait Backend: Sized + Sync {
         Ok(Deflated::of(&numbers))
     }
 
+    /// Compresses the voxels of an image as compressed files hold them.
+    fn deflate_image(&self, image: &Self::Image) -> Result<Deflated, Error> {
+        Ok(Deflated::of(&self.download(image)?))
+    }
+
     /// A copy of a field whose displacements u (voxels) are converted to other units, such as mm, rounded as by
     /// [`download_field_in`](Backend::download_field_in), and converted back to voxels: B·round(A·u). `there_and_back`
     /// are the matrix A, which converts voxels to the units of `step`, and its inverse B.

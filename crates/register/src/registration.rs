@@ -34,9 +34,9 @@ pub struct Registration {
     /// The displacements of the warps are rounded to multiples of this step, mm. `None` if they are not rounded,
     /// because exact warps were requested or a rounded warp would fold.
     pub step_mm: Option<f32>,
-    /// The warp and the inverse warp as compressed files store them, if the registration ran on a GPU and they were
+    /// The warps and the warped images as compressed files store them, if the registration ran on a GPU and they were
     /// requested.
-    pub deflated: [Option<Deflated>; 2],
+    pub deflated: DeflatedResults,
     /// Jacobian determinants and inverse consistency of the warps, if requested.
     pub scores: Option<syn::Scores>,
     /// The moving image, resampled on the fixed grid, if requested.
@@ -51,6 +51,19 @@ pub struct Registration {
     pub warnings: Vec<Warning>,
     /// Wall times of the parts of the registration.
     pub seconds: Seconds,
+}
+
+/// Results of a registration, compressed on a GPU as files store them; `None` for each that is not.
+#[derive(Debug, Clone, Default)]
+pub struct DeflatedResults {
+    /// The warp.
+    pub warp: Option<Deflated>,
+    /// The inverse warp.
+    pub inverse_warp: Option<Deflated>,
+    /// The moving image, resampled on the fixed grid.
+    pub warped: Option<Deflated>,
+    /// The fixed image, resampled on the moving grid.
+    pub inverse_warped: Option<Deflated>,
 }
 
 /// The outcome of one stage of a registration.
@@ -86,7 +99,7 @@ pub struct Seconds {
     pub download: f64,
     /// Duration of compressing the warps on the device.
     pub compression: f64,
-    /// Duration of computing the warped images and the correlations.
+    /// Duration of computing the warped images and the correlations, and of compressing the images on the device.
     pub images: f64,
 }
 
@@ -132,8 +145,8 @@ pub struct Computed {
     pub(crate) known: Option<KnownOfWarps>,
     /// The warps in main memory; `None` if the warps are only on a device, or if there is no deformable stage.
     pub(crate) warps: Option<Warps>,
-    /// The warp and the inverse warp, compressed for files; `None` for those that are not compressed by the device.
-    pub(crate) deflated: [Option<Deflated>; 2],
+    /// The results that the device has compressed for files.
+    pub(crate) deflated: DeflatedResults,
     /// The warped images and the correlations of the fixed and the moving image, in main memory; `None` if the CPU
     /// computes them later.
     pub(crate) images: Option<Images>,
@@ -180,14 +193,14 @@ impl Computed {
             (KnownOfWarps { relaxed, step_mm: warps.step_mm, scores }, warps)
         };
         let (known, warps) = warps.map(known).unzip();
-        let deflated = [None, None];
+        let (warps_here, images, deflated) = (None, None, DeflatedResults::default());
         let computed =
-            Computed { affine, start, start_warnings, outcomes, known, warps: None, deflated, images: None, seconds };
+            Computed { affine, start, start_warnings, outcomes, known, warps: warps_here, deflated, images, seconds };
         (computed, warps)
     }
 
-    /// Downloads the warps. On a GPU, also compresses the warps if requested, and resamples the images. Without a GPU,
-    /// the CPU compresses the warps when it writes them, and resamples the images later, in double precision.
+    /// Downloads the warps. On a GPU, also resamples the images, and compresses warps and images if requested. Without a
+    /// GPU, the CPU compresses them when it writes them, and resamples the images later, in double precision.
     pub(crate) fn download<B: Backend>(
         backend: &B,
         found: OnDevice<B>,
@@ -202,16 +215,20 @@ impl Computed {
         computed.warps = fetched.transpose()?;
         computed.seconds.download = began.elapsed().as_secs_f64();
         let began = Instant::now();
-        if let Some(warps) = warps.as_ref().filter(|_| on_gpu && options.deflated_warps) {
+        let deflates = on_gpu && options.deflated;
+        if let Some(warps) = warps.as_ref().filter(|_| deflates) {
             let failed = |source| Error::deformable(last, source);
-            let warp = warps.deflate_warp(backend).map_err(failed)?;
+            computed.deflated.warp = Some(warps.deflate_warp(backend).map_err(failed)?);
             let inverse_warp = options.inverse_warp.then(|| warps.deflate_inverse_warp(backend));
-            computed.deflated = [Some(warp), inverse_warp.transpose().map_err(failed)?];
+            computed.deflated.inverse_warp = inverse_warp.transpose().map_err(failed)?;
         }
         computed.seconds.compression = began.elapsed().as_secs_f64();
         if let Some(wanted) = options.images.filter(|_| on_gpu) {
             let began = Instant::now();
             let images = Images::on_device(backend, &computed.pair(sides, last), warps.as_ref(), wanted)?;
+            if let Some(images) = images.as_ref().filter(|_| deflates) {
+                [computed.deflated.warped, computed.deflated.inverse_warped] = images.deflate(backend)?;
+            }
             let images = images.map(|images| images.download(backend, sides.map(Side::grid)));
             computed.images = images.transpose()?;
             computed.seconds.images = began.elapsed().as_secs_f64();

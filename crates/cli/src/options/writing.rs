@@ -44,7 +44,7 @@ impl WritingArgs {
         let writing = self.writing();
         recipe.images = Some(self.images());
         recipe.inverse_warp = writing.inverse;
-        recipe.deflated_warps = writing.compresses_warps();
+        recipe.deflated = writing.compresses_warps();
     }
 
     /// Returns which warped images a registration has to compute, and their interpolation.

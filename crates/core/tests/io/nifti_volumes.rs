@@ -1,11 +1,14 @@
 //! Tests of volumes and label maps in NIfTI files, against files built byte by byte.
 
+use std::io::Read;
+use std::path::Path;
+
 use crate::support::{RawNifti, grids, gzip, save};
-use antsreg_core::io::ErrorKind;
 use antsreg_core::io::nifti::{
-    Series, SeriesReader, Timing, inspect, read_labels, read_series, read_volume, stored_grid, write_labels,
-    write_series, write_volume,
+    Series, SeriesReader, Timing, inspect, read_labels, read_series, read_volume, stored_grid, write_deflated_volume,
+    write_labels, write_series, write_volume,
 };
+use antsreg_core::io::{Deflated, ErrorKind};
 use antsreg_core::{Grid, LabelVolume, Volume};
 use nalgebra::{Matrix3, Matrix4, Rotation3, UnitQuaternion};
 
@@ -350,4 +353,26 @@ fn skipped_volumes_of_a_series_count() {
         reader.skip_volume().unwrap();
         assert_eq!(reader.next_volume().unwrap(), None);
     }
+}
+
+#[test]
+fn compressed_voxels_make_a_file_with_these_voxels() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, expected] = ["a.nii.gz", "b.nii.gz"].map(|name| folder.path().join(name));
+    let mut grid = Grid::axis_aligned([90, 70, 50], [1.0, 1.5, 2.0]);
+    grid.origin.y = -40.0;
+    let voxels = (0..grid.len()).map(|n| if n % 90 < 30 { 0.0 } else { (n as f32).sin() }).collect();
+    let volume = Volume { grid: grid.clone(), voxels };
+    write_volume(&expected, &volume).unwrap();
+    write_deflated_volume(&path, &grid, &Deflated::of(&volume.voxels)).unwrap();
+    let bytes = |path: &Path| {
+        let mut bytes = Vec::new();
+        flate2::read::GzDecoder::new(std::fs::File::open(path).unwrap()).read_to_end(&mut bytes).unwrap();
+        bytes
+    };
+    assert!(bytes(&path) == bytes(&expected));
+    let few = Deflated::of(&volume.voxels[1..]);
+    let kind = write_deflated_volume(&folder.path().join("c.nii.gz"), &grid, &few).unwrap_err().kind;
+    let ErrorKind::Count { what: "voxels", expected, found } = kind else { panic!("{kind}") };
+    assert_eq!((expected, found), (grid.len(), grid.len() - 1));
 }

@@ -87,6 +87,10 @@ impl Backend for Cuda {
         self.deflate_vectors(field, matrix, step, factors)
     }
 
+    fn deflate_image(&self, image: &Image) -> Result<Deflated, Error> {
+        self.deflate_numbers(image.voxels(), image.len())
+    }
+
     fn round_field(&self, field: &Field, matrices: [&Matrix3<f32>; 2], step: f32) -> Result<Field, Error> {
         self.round_vectors(field, matrices, step)
     }

@@ -1,4 +1,4 @@
-//! Compression of displacements on the device, to the bytes that [`Deflated::of`] makes.
+//! Compression of displacements and images on the device, to the bytes that [`Deflated::of`] makes.
 
 use antsreg_core::io::Deflated;
 use crc32fast::Hasher;
@@ -76,7 +76,11 @@ impl Cuda {
         factors: &[f32],
     ) -> Result<Deflated, Error> {
         let numbers = self.turned_planes(field, matrix, step, factors)?;
-        let count = numbers.len();
+        self.deflate_numbers(&numbers, numbers.len())
+    }
+
+    /// Compresses the first `count` numbers of a buffer.
+    pub(super) fn deflate_numbers(&self, numbers: &Buffer<f32>, count: usize) -> Result<Deflated, Error> {
         let division = Division { count };
         let of_blocks: Vec<usize> = division.numbers().collect();
         let blocks = of_blocks.len();
@@ -89,7 +93,7 @@ impl Cuda {
         let checksums = sizes + (blocks * size_of::<u32>()) as u64;
         let bytes = (count * size_of::<f32>()) as u64;
         let launch = Launch::of_blocks(&kernels.deflate_plan, blocks as u32, THREADS, bytes + bytes / 2);
-        // SAFETY: `numbers` has `count` elements, and all other buffers have room for each deflate block: `found` for its
+        // SAFETY: `numbers` has at least `count` elements, and all other buffers have room for each deflate block: `found` for its
         // size and its checksum.
         unsafe { self.launch(launch, arguments![source, amount, of_steps, of_codes, sizes, checksums])? };
         let found = found.download(2 * blocks)?;

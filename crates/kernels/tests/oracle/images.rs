@@ -1,3 +1,5 @@
+use std::io::Read;
+
 use antsreg_kernels::{Backend, Cpu, Error, PROFILE_BINS, Sampling};
 
 use super::naive::{self, apply, index, trilinear, within_half_a_voxel};
@@ -204,5 +206,17 @@ fn two_images_are_warped_each_through_its_own_field() {
         let found = Cpu.download(found).unwrap();
         assert_eq!(found, Cpu.download(&alone).unwrap());
         assert!(found.iter().any(|value| *value != 0.0));
+    }
+}
+
+#[test]
+fn compressed_images_unpack_to_their_voxels() {
+    for shape in SHAPES {
+        let voxels: Vec<f32> = scene::rough_field(shape, 2.5, 8).iter().map(|vector| vector[0].max(0.0)).collect();
+        let found = Cpu.deflate_image(&Cpu.upload(shape, &voxels).unwrap()).unwrap();
+        let mut bytes = Vec::new();
+        flate2::read::DeflateDecoder::new(found.bytes.as_slice()).read_to_end(&mut bytes).unwrap();
+        assert!(bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).eq(voxels), "shape {shape:?}");
+        assert_eq!(found.count, shape.iter().product::<usize>());
     }
 }

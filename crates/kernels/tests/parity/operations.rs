@@ -1,6 +1,7 @@
 //! Runs all operations of the backend, with all their options, so that their results can be compared between devices.
 
 use antsreg_core::AffineTransform;
+use antsreg_core::io::Deflated;
 use antsreg_kernels::{Backend, Error, InversionLimits, RelaxLimits, RelaxRound, Sampling};
 use nalgebra::Matrix3;
 
@@ -273,7 +274,7 @@ fn intensities<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(
     Ok(())
 }
 
-/// Compresses a field, the same field with zeros around its middle as in the warp of a brain, a field of equal vectors,
+/// Compresses a field and its first component as an image, the same field with zeros around its middle as in the warp of a brain, a field of equal vectors,
 /// and noise.
 fn deflated<B: Backend>(out: &mut Outcomes<'_, B>, shape: [usize; 3], vectors: &[[f32; 3]]) -> Result<(), Error> {
     let middle = vectors.iter().map(|vector| if vector[0].abs() < 0.4 { [0.0; 3] } else { *vector }).collect();
@@ -281,21 +282,25 @@ fn deflated<B: Backend>(out: &mut Outcomes<'_, B>, shape: [usize; 3], vectors: &
     let noise = noise.as_chunks().0.iter().map(|values: &[f32; 3]| values.map(|value| value * value)).collect();
     let cases = [("field", vectors.to_vec()), ("middle", middle), ("equal", vec![vectors[0]; vectors.len()])];
     for (name, vectors) in cases.into_iter().chain([("noise", noise)]) {
+        let voxels: Vec<f32> = vectors.iter().map(|vector| vector[0]).collect();
+        let image = out.backend.deflate_image(&out.backend.upload(shape, &voxels)?)?;
+        out.values(format!("deflate_image {name}"), EXACT, numbers_of(&image));
         let field = out.backend.upload_field(shape, &vectors)?;
         for (step, factors) in
             [(None, [1.0; 3].as_slice()), (Some(1.0 / 1024.0), &[-1.0, -1.0, 1.0]), (None, &[-1.0, -1.0])]
         {
             let deflated = out.backend.deflate_field_in(&field, &Matrix3::identity(), step, factors)?;
-            // A number in double precision holds six bytes.
-            let bytes = deflated
-                .bytes
-                .chunks(6)
-                .map(|bytes| bytes.iter().fold(0.0, |sum, byte| 256.0 * sum + f64::from(*byte)));
-            let sizes = [deflated.checksum.into(), deflated.count as f64, deflated.bytes.len() as f64];
-            out.values(format!("deflate_field_in {name}"), EXACT, bytes.chain(sizes).collect());
+            out.values(format!("deflate_field_in {name}"), EXACT, numbers_of(&deflated));
         }
     }
     Ok(())
+}
+
+/// The bytes, the checksum and the counts of compressed numbers. A number in double precision holds six bytes.
+fn numbers_of(deflated: &Deflated) -> Vec<f64> {
+    let of_six = |bytes: &[u8]| bytes.iter().fold(0.0, |sum, byte| 256.0 * sum + f64::from(*byte));
+    let sizes = [deflated.checksum.into(), deflated.count as f64, deflated.bytes.len() as f64];
+    deflated.bytes.chunks(6).map(of_six).chain(sizes).collect()
 }
 
 fn fields<B: Inspected>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Error> {

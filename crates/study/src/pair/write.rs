@@ -172,8 +172,11 @@ fn write_volumes<'a>(
             all.push((name, Box::new(move |path| Ok(itk::write_composite(path, chain, centre, dimensions)?))));
         }
     }
-    let warps = [(&names.warp, found.warp()), (&names.inverse_warp, found.inverse_warp())];
-    for ((name, field), deflated) in warps.into_iter().zip(&found.deflated) {
+    let deflated = &found.deflated;
+    for (name, field, deflated) in [
+        (&names.warp, found.warp(), &deflated.warp),
+        (&names.inverse_warp, found.inverse_warp(), &deflated.inverse_warp),
+    ] {
         if let (Some(name), Some(field)) = (name, field) {
             all.push((
                 name,
@@ -184,11 +187,19 @@ fn write_volumes<'a>(
             ));
         }
     }
-    let images =
-        [(&names.warped, &found.warped, &heads[0]), (&names.inverse_warped, &found.inverse_warped, &heads[1])];
-    for (name, image, head) in images {
+    for (name, image, deflated, head) in [
+        (&names.warped, &found.warped, &deflated.warped, &heads[0]),
+        (&names.inverse_warped, &found.inverse_warped, &deflated.inverse_warped, &heads[1]),
+    ] {
         if let (Some(name), Some(image)) = (name, head.as_ref().or(image.as_ref())) {
-            all.push((name, Box::new(|path| Ok(nifti::write_volume(path, image)?))));
+            let deflated = deflated.as_ref().filter(|_| head.is_none());
+            all.push((
+                name,
+                Box::new(move |path| match deflated {
+                    Some(deflated) => Ok(nifti::write_deflated_volume(path, &image.grid, deflated)?),
+                    None => Ok(nifti::write_volume(path, image)?),
+                }),
+            ));
         }
     }
     let (names, writings): (Vec<PathBuf>, Vec<_>) = further.into_iter().unzip();

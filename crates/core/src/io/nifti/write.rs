@@ -86,16 +86,29 @@ pub(crate) fn write_deflated_vectors(
     components: usize,
     deflated: &Deflated,
 ) -> Result<(), Error> {
+    write_deflated(to, grid, Layout::Vectors(components), deflated)
+}
+
+/// Writes the voxels of [`write_volume`] from values that are compressed already. The name must end in `.nii.gz`.
+///
+/// # Errors
+/// As for [`write_volume`], and a number of values that the grid does not have.
+pub fn write_deflated_volume<'a>(to: impl Into<Target<'a>>, grid: &Grid, deflated: &Deflated) -> Result<(), Error> {
+    write_deflated(to.into(), grid, Layout::Volume, deflated)
+}
+
+fn write_deflated(to: Target, grid: &Grid, layout: Layout, deflated: &Deflated) -> Result<(), Error> {
     let path = to.path;
     let wrap = |kind| Error::new(path, kind);
     if !matches!(is_gzipped(path), Ok(true)) {
         return Err(wrap(ErrorKind::Extension(".nii.gz")));
     }
-    let (expected, found) = (components * grid.len(), deflated.count);
+    let (what, axes) = layout.contents();
+    let (expected, found) = (axes.unwrap_or(1) * grid.len(), deflated.count);
     if expected != found {
-        return Err(wrap(ErrorKind::Count { what: "numbers", expected, found }));
+        return Err(wrap(ErrorKind::Count { what, expected, found }));
     }
-    let header = header::for_grid(grid, NiftiType::Float32, Some(components)).map_err(wrap)?;
+    let header = header::for_grid(grid, NiftiType::Float32, axes).map_err(wrap)?;
     replace(to, |file| gzip::write_deflated(file, &header::to_bytes(&header), deflated))
 }
 
@@ -134,6 +147,16 @@ enum Layout {
     Vectors(usize),
 }
 
+impl Layout {
+    /// What the stored numbers are called in messages, and the number of components of each vector.
+    fn contents(self) -> (&'static str, Option<usize>) {
+        match self {
+            Layout::Volume => ("voxels", None),
+            Layout::Vectors(axes) => ("numbers", Some(axes)),
+        }
+    }
+}
+
 /// The voxel data of a NIfTI file, which follow the header.
 struct Body<'a> {
     datatype: NiftiType,
@@ -146,20 +169,18 @@ fn write(to: Target, grid: &Grid, layout: Layout, body: &Body) -> Result<(), Err
     let path = to.path;
     let wrap = |kind| Error::new(path, kind);
     let gzipped = is_gzipped(path).map_err(wrap)?;
-    let (what, axes, each, content) = match layout {
-        Layout::Volume => ("voxels", None, 1, gzip::Content::Values),
-        Layout::Vectors(axes) => ("numbers", Some(axes), axes, gzip::Content::Displacements),
-    };
-    let expected = grid.len() * each;
+    let (what, axes) = layout.contents();
+    let expected = grid.len() * axes.unwrap_or(1);
     if body.count != expected {
         return Err(wrap(ErrorKind::Count { what, expected, found: body.count }));
     }
     let header = header::for_grid(grid, body.datatype, axes).map_err(wrap)?;
     let head = header::to_bytes(&header);
     let bytes_each = body.datatype.size_of();
-    let piece = match layout {
-        Layout::Volume if gzipped => VOLUME_PIECE / bytes_each,
-        _ => PIECE,
+    let (piece, content) = match layout {
+        Layout::Volume if gzipped => (VOLUME_PIECE / bytes_each, gzip::Content::Values),
+        Layout::Volume => (PIECE, gzip::Content::Values),
+        Layout::Vectors(_) => (PIECE, gzip::Content::Displacements),
     };
     // The header of the file is a piece of its own, so that the pieces of the values do not depend on it.
     let pieces = 1 + body.count.div_ceil(piece);

@@ -114,7 +114,7 @@ fn register(
             start: start.map_or(Start::CentreOfMass, Start::Transform),
             stages: vec![Stage::Linear(options.clone())],
             inverse_warp: false,
-            deflated_warps: false,
+            deflated: false,
             scores: false,
             images: None,
         };
