@@ -193,9 +193,17 @@ impl Computed {
             (KnownOfWarps { relaxed, step_mm: warps.step_mm, scores }, warps)
         };
         let (known, warps) = warps.map(known).unzip();
-        let (warps_here, images, deflated) = (None, None, DeflatedResults::default());
-        let computed =
-            Computed { affine, start, start_warnings, outcomes, known, warps: warps_here, deflated, images, seconds };
+        let computed = Computed {
+            affine,
+            start,
+            start_warnings,
+            outcomes,
+            known,
+            warps: None,
+            deflated: DeflatedResults::default(),
+            images: None,
+            seconds,
+        };
         (computed, warps)
     }
 

@@ -93,8 +93,8 @@ impl Cuda {
         let checksums = sizes + (blocks * size_of::<u32>()) as u64;
         let bytes = (count * size_of::<f32>()) as u64;
         let launch = Launch::of_blocks(&kernels.deflate_plan, blocks as u32, THREADS, bytes + bytes / 2);
-        // SAFETY: `numbers` has at least `count` elements, and all other buffers have room for each deflate block: `found` for its
-        // size and its checksum.
+        // SAFETY: `numbers` has at least `count` elements, and all other buffers have room for each deflate block:
+        // `found` for its size and its checksum.
         unsafe { self.launch(launch, arguments![source, amount, of_steps, of_codes, sizes, checksums])? };
         let found = found.download(2 * blocks)?;
         let (starts, ends) = division.places(&found[..blocks]);
