@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measure how much a registration depends on the headers of its images.
 
-    scripts/header_bars.py DATA [--count N] [--costs cr ncc nmi mi] [--models rigid affine] [--device DEVICE]
+    scripts/header_bars.py DATA [--count N] [--costs cr ncc lsq nmi mi] [--models rigid affine] [--device DEVICE]
                            [--program PROGRAM] [--folder FOLDER]
 
 A brain of DATA/oasis is registered to another one under many headers. Each header turns it by up to 15° about each axis

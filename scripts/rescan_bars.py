@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measure rigid registration on simulated second scans of a person, with known motion.
 
-    scripts/rescan_bars.py DATA [--count N] [--costs cr ncc nmi mi] [--device DEVICE] [--program PROGRAM]
+    scripts/rescan_bars.py DATA [--count N] [--costs cr ncc lsq nmi mi] [--device DEVICE] [--program PROGRAM]
 
 Each second scan is a brain of DATA/oasis that is turned by up to 5° about each axis and moved by up to 5 mm along each
 axis, with 3 % noise, smooth shading of ±20 % and a gamma of 0.8 to 1.25. The error of a registration is the mean over the

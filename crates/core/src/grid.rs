@@ -1,6 +1,7 @@
 //! The grid of a volume: its shape, and the map from voxel indices to world millimetres.
 
 use nalgebra::{Matrix3, Point3, Vector3};
+use rayon::prelude::*;
 
 use crate::AffineTransform;
 
@@ -82,6 +83,22 @@ impl Grid {
     /// Number of voxels of the grid: the product of the voxel counts along the three axes.
     pub fn len(&self) -> usize {
         self.shape.iter().product()
+    }
+
+    /// The first and the last voxel index along each axis among the voxels for which `is_inside` is true, of values on
+    /// this grid; `None` if there is no such voxel.
+    pub fn bounds_of<T: Sync>(&self, voxels: &[T], is_inside: impl Fn(&T) -> bool + Sync) -> Option<[[usize; 3]; 2]> {
+        let [nx, ny, _] = self.shape;
+        let of_row = |(row, voxels): (usize, &[T])| {
+            let first = voxels.iter().position(&is_inside)?;
+            let last = voxels.iter().rposition(&is_inside)?;
+            Some([[first, row % ny, row / ny], [last, row % ny, row / ny]])
+        };
+        let join = |[first, last]: [[usize; 3]; 2], [other_first, other_last]: [[usize; 3]; 2]| {
+            let axes = [0, 1, 2];
+            [axes.map(|n| first[n].min(other_first[n])), axes.map(|n| last[n].max(other_last[n]))]
+        };
+        voxels.par_chunks(nx).enumerate().with_min_len(64).filter_map(of_row).reduce_with(join)
     }
 
     /// Whether the grid has no voxels.

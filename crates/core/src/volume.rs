@@ -48,18 +48,7 @@ impl Volume {
 
     /// The first and the last voxel index along each axis among the voxels above `threshold`; `None` if no voxel is.
     pub fn bounds_above(&self, threshold: f32) -> Option<[[usize; 3]; 2]> {
-        let [nx, ny, _] = self.grid.shape;
-        let join = |[first, last]: [[usize; 3]; 2], [other_first, other_last]: [[usize; 3]; 2]| {
-            let axes = [0, 1, 2];
-            [axes.map(|n| first[n].min(other_first[n])), axes.map(|n| last[n].max(other_last[n]))]
-        };
-        let of_row = |(row, voxels): (usize, &[f32])| {
-            let first = voxels.iter().position(|value| *value > threshold)?;
-            let last = voxels.iter().rposition(|value| *value > threshold)?;
-            Some([[first, row % ny, row / ny], [last, row % ny, row / ny]])
-        };
-        let rows = self.voxels.par_chunks(nx).enumerate().with_min_len(64);
-        rows.filter_map(of_row).reduce_with(join)
+        self.grid.bounds_of(&self.voxels, |value| *value > threshold)
     }
 
     /// Mean position of the voxels in world mm, weighted by the intensity above that of the darkest voxel. `None` if

@@ -41,7 +41,7 @@ impl Bits {
         let pack = |(out, row): (&mut [u64], &[bool])| {
             for (word, voxels) in out.iter_mut().zip(row.chunks(WIDTH)) {
                 let bits = voxels.iter().enumerate();
-                *word &= !bits.fold(0, |bits, (n, inside)| bits | u64::from(*inside != wanted) << n);
+                *word = !bits.fold(0, |bits, (n, inside)| bits | u64::from(*inside != wanted) << n);
             }
         };
         rows.par_chunks_mut(words).zip(set.par_chunks(nx)).with_min_len(ROWS).for_each(pack);

@@ -45,23 +45,7 @@ impl Window {
     /// Returns the box of voxels that contains a set of voxels of a grid, with a margin of `margin_mm`. `None` for an
     /// empty set.
     pub fn around_set(grid: &Grid, set: &[bool], margin_mm: f64) -> Option<Window> {
-        let [nx, ny, _] = grid.shape;
-        let none = ([usize::MAX; 3], [0; 3]);
-        let join = |a: ([usize; 3], [usize; 3]), b: ([usize; 3], [usize; 3])| {
-            ([0, 1, 2].map(|axis| a.0[axis].min(b.0[axis])), [0, 1, 2].map(|axis| a.1[axis].max(b.1[axis])))
-        };
-        let of_row = |(row, voxels): (usize, &[bool])| match voxels.iter().position(|inside| *inside) {
-            Some(first) => {
-                let last = voxels.iter().rposition(|inside| *inside).unwrap_or(first);
-                ([first, row % ny, row / ny], [last, row % ny, row / ny])
-            }
-            None => none,
-        };
-        let rows = set.par_chunks(nx).enumerate().with_min_len(64);
-        let (low, high) = rows.map(of_row).reduce(|| none, join);
-        if low[0] > high[0] {
-            return None;
-        }
+        let [low, high] = grid.bounds_of(set, |inside| *inside)?;
         let margin = [0, 1, 2].map(|axis| (margin_mm / grid.spacing[axis]).ceil() as usize);
         let low = [0, 1, 2].map(|axis| low[axis].saturating_sub(margin[axis]));
         let shape = [0, 1, 2].map(|axis| (high[axis] + margin[axis] + 1).min(grid.shape[axis]) - low[axis]);
