@@ -71,6 +71,50 @@ fn a_set_that_fails_leaves_nothing_and_names_the_output() {
 }
 
 #[test]
+fn files_in_the_background_appear_with_the_others() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let mut outputs = Outputs::new();
+    let (go, wait) = std::sync::mpsc::channel();
+    let late = move |path: &Path| {
+        wait.recv().expect("the other file is written");
+        write_file(path, b"late")
+    };
+    outputs.write_in_background(&at("late.txt"), late).unwrap();
+    outputs.write(&at("soon.txt"), |path| write_file(path, b"soon")).unwrap();
+    assert!(outputs.contains(&at("late.txt")) && outputs.contains(&at("soon.txt")));
+    assert!(!outputs.contains(&at("never.txt")));
+    go.send(()).unwrap();
+    assert_eq!(outputs.written().unwrap(), [(at("late.txt"), 4), (at("soon.txt"), 4)]);
+    assert!(!at("late.txt").exists());
+    outputs.commit().unwrap();
+    assert_eq!(std::fs::read(at("late.txt")).unwrap(), b"late");
+    assert_eq!(names(folder.path()), ["late.txt", "soon.txt"]);
+}
+
+#[test]
+fn a_file_that_fails_in_the_background_fails_the_set() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("image.wrong");
+    let failing = || {
+        let mut outputs = Outputs::new();
+        let write = |path: &Path| io::nifti::write_volume(path, &volume());
+        outputs.write_in_background(&target, write).unwrap();
+        outputs.write(&folder.path().join("a.txt"), |path| write_file(path, b"a")).unwrap();
+        outputs
+    };
+    for error in [failing().wait().unwrap_err(), failing().commit().unwrap_err()] {
+        assert_eq!(error.path, target);
+        assert!(error.to_string().contains(".nii.gz or .nii"), "{error}");
+    }
+    // A set that is given up waits for its files, so that none appears in a folder that was removed.
+    drop(failing());
+    assert_eq!(names(folder.path()), Vec::<String>::new());
+}
+
+#[test]
 fn an_interruption_removes_what_is_unfinished_and_nothing_else() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();

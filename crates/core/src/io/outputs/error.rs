@@ -81,3 +81,14 @@ impl From<OutputError> for io::Error {
         io::Error { path, kind: io::ErrorKind::Output(kind) }
     }
 }
+
+impl From<io::Error> for OutputError {
+    fn from(io::Error { path, kind }: io::Error) -> OutputError {
+        let kind = match kind {
+            io::ErrorKind::Output(kind) => kind,
+            io::ErrorKind::System(source) => OutputErrorKind::Write(source),
+            other => OutputErrorKind::Write(std::io::Error::other(other)),
+        };
+        OutputError { path, kind }
+    }
+}

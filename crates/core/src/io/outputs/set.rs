@@ -1,6 +1,8 @@
 //! Sets of output files that get their final names together, after all files are complete.
 
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::thread::{Builder, JoinHandle};
 
 use rayon::prelude::*;
 
@@ -14,8 +16,7 @@ pub type Writing<'a, E> = Box<dyn FnOnce(&Path) -> Result<(), E> + Send + 'a>;
 /// Output files that belong together: those of one command, or of one subject.
 ///
 /// Each file is written into a hidden folder beside its final place. [`Outputs::commit`] moves all files to their
-/// places. If the
-/// set is dropped before that, all files are removed. Several sets may be written at the same time.
+/// places. If the set is dropped before that, all files are removed. Several sets may be written at the same time.
 ///
 /// ```
 /// use antsreg_core::io::{self, outputs::{Outputs, write_file}};
@@ -31,6 +32,8 @@ pub type Writing<'a, E> = Box<dyn FnOnce(&Path) -> Result<(), E> + Send + 'a>;
 /// ```
 #[derive(Debug, Default)]
 pub struct Outputs {
+    /// Threads that write files in the background. They come first, so that they end before the folders are removed.
+    background: Background,
     /// Each folder that gets outputs, with the hidden temporary folder created in it.
     folders: Vec<(PathBuf, Temporary)>,
     /// Temporary path and final path of each file of the set.
@@ -71,6 +74,35 @@ impl Outputs {
         written.collect::<Vec<_>>().into_iter().collect()
     }
 
+    /// Writes an output as [`Outputs::write`] does, on a thread of its own. [`Outputs::wait`] waits for this thread.
+    ///
+    /// # Errors
+    /// If `target` cannot be the name of an output, or no thread can be started.
+    pub fn write_in_background<E: Into<OutputError> + NamesPath>(
+        &mut self,
+        target: &Path,
+        write: impl FnOnce(&Path) -> Result<(), E> + Send + 'static,
+    ) -> Result<(), OutputError> {
+        let (path, about) = (self.begin(target)?, target.to_owned());
+        let thread = Builder::new().spawn(move || write(&path).map_err(|error| error.about(&about).into()));
+        let wrap = |source| OutputError::new(target, OutputErrorKind::Write(source));
+        self.background.0.push(thread.map_err(wrap)?);
+        Ok(())
+    }
+
+    /// Waits for the files that are written in the background.
+    ///
+    /// # Errors
+    /// A file that cannot be written. If several files fail, the error of the first file is returned.
+    pub fn wait(&mut self) -> Result<(), OutputError> {
+        self.background.join()
+    }
+
+    /// Whether `target` is an output of this set, complete or not.
+    pub fn contains(&self, target: &Path) -> bool {
+        self.files.iter().any(|(_, known)| known == target)
+    }
+
     /// Makes the temporary path at which the output `target` is written.
     fn begin(&mut self, target: &Path) -> Result<PathBuf, OutputError> {
         let folder = check_target(target)?;
@@ -88,11 +120,13 @@ impl Outputs {
         Ok(path)
     }
 
-    /// The final paths of the outputs written so far, with their sizes in bytes.
+    /// The final paths of the outputs written so far, with their sizes in bytes. Waits for the files that are written in
+    /// the background.
     ///
     /// # Errors
-    /// The system cannot report a size.
-    pub fn written(&self) -> Result<Vec<(PathBuf, u64)>, OutputError> {
+    /// A file that cannot be written in the background; the system cannot report a size.
+    pub fn written(&mut self) -> Result<Vec<(PathBuf, u64)>, OutputError> {
+        self.wait()?;
         let size = |(path, target): &(PathBuf, PathBuf)| {
             let wrap = |source| OutputError::new(target, OutputErrorKind::Write(source));
             Ok((target.clone(), std::fs::metadata(path).map_err(wrap)?.len()))
@@ -100,12 +134,34 @@ impl Outputs {
         self.files.iter().map(size).collect()
     }
 
-    /// Gives every file its final name, replacing existing files. Returns the paths in the order of writing.
+    /// Gives every file its final name, replacing existing files. Waits for the files that are written in the background.
+    /// Returns the paths in the order of writing.
     ///
     /// # Errors
-    /// The system cannot rename a file.
-    pub fn commit(self) -> Result<Vec<PathBuf>, OutputError> {
+    /// A file that cannot be written in the background; the system cannot rename a file.
+    pub fn commit(mut self) -> Result<Vec<PathBuf>, OutputError> {
+        self.wait()?;
         give_names(self.files.iter().map(|(path, target)| (path.as_path(), target.as_path())))?;
         Ok(self.files.iter().map(|(_, target)| target.clone()).collect())
+    }
+}
+
+/// Threads of which each writes one file.
+#[derive(Debug, Default)]
+struct Background(Vec<JoinHandle<Result<(), OutputError>>>);
+
+impl Background {
+    /// Waits for all threads. Returns the error of the first that failed.
+    fn join(&mut self) -> Result<(), OutputError> {
+        let joined = self.0.drain(..).map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        joined.collect::<Vec<_>>().into_iter().collect()
+    }
+}
+
+/// Waits for the threads, so that none of them writes into a folder that is removed.
+impl Drop for Background {
+    fn drop(&mut self) {
+        // An error of a file that nobody has waited for is of no use: the set of files was given up.
+        self.0.drain(..).for_each(|thread| drop(thread.join()));
     }
 }
